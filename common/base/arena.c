@@ -1,0 +1,107 @@
+#include "base/arena.h"
+
+#include "base/assert.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size;
+    alignas(max_align_t) char data[];
+};
+
+void arena_init(struct arena *arena) {
+    memset(arena, 0, sizeof *arena);
+}
+
+static void arena_use(struct arena *arena, struct arena_block *block) {
+    arena->at = block->data;
+    arena->end = block->data + block->size;
+}
+
+void arena_reset(struct arena *arena) {
+    struct arena_block *block = arena->blocks;
+    if (block == NULL)
+        return;
+    while (block->next != NULL) {
+        struct arena_block *next = block->next;
+        free(block);
+        block = next;
+    }
+    if (block->size != ARENA_BLOCK) {
+        free(block);
+        arena_init(arena);
+        return;
+    }
+    arena->blocks = block;
+    arena_use(arena, block);
+}
+
+void arena_release(struct arena *arena) {
+    while (arena->blocks != NULL) {
+        struct arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+    arena_init(arena);
+}
+
+static struct arena_block *arena_grow(struct arena *arena, size_t size) {
+    struct arena_block *block = xmalloc(sizeof *block + size);
+    block->size = size;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t size) {
+    size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+    if ((size_t)(arena->end - arena->at) >= size && arena->at != NULL) {
+        void *memory = arena->at;
+        arena->at += size;
+        return memory;
+    }
+    if (size > ARENA_BLOCK / 2 && arena->blocks != NULL) {
+        /* A block of its own, while the current one goes on being filled. */
+        struct arena_block *block = xmalloc(sizeof *block + size);
+        block->size = size;
+        block->next = arena->blocks->next;
+        arena->blocks->next = block;
+        return block->data;
+    }
+    struct arena_block *block = arena_grow(arena, size > ARENA_BLOCK ? size : ARENA_BLOCK);
+    arena_use(arena, block);
+    arena->at += size;
+    return block->data;
+}
+
+void *arena_zalloc(struct arena *arena, size_t size) {
+    return memset(arena_alloc(arena, size), 0, size);
+}
+
+char *arena_copy(struct arena *arena, struct slice bytes) {
+    char *copy = arena_alloc(arena, bytes.length + 1);
+    if (bytes.length > 0)
+        memcpy(copy, bytes.base, bytes.length);
+    copy[bytes.length] = '\0';
+    return copy;
+}
+
+struct slice arena_slice(struct arena *arena, struct slice bytes) {
+    return slice_make(arena_copy(arena, bytes), bytes.length);
+}
+
+struct slice arena_printf(struct arena *arena, const char *format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    ASSERT(length >= 0);
+    char *text = arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return slice_make(text, (size_t)length);
+}

@@ -1,0 +1,43 @@
+/*
+ * An arena: memory of one transaction, taken in small pieces and given back all at once.
+ *
+ *     struct arena arena;
+ *     arena_init(&arena);
+ *     char *copy = arena_copy(&arena, slice);     lives until arena_reset or arena_release
+ *     arena_reset(&arena);                        for the next transaction; keeps one block
+ *     arena_release(&arena);
+ *
+ * The first block (ARENA_BLOCK bytes) is allocated at the first use and kept by arena_reset, so a
+ * recycled arena costs no malloc. Requests larger than a block get a block of their own.
+ * Threads: an arena belongs to one thread. Errors: aborts when memory is exhausted, hence only
+ * for sizes that a limit bounds (heads, URLs, log lines).
+ */
+#ifndef RETORT_BASE_ARENA_H
+#define RETORT_BASE_ARENA_H
+
+#include "base/slice.h"
+
+enum { ARENA_BLOCK = 8192 };
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *blocks; /* newest first; the last one is kept by reset */
+    char *at, *end;
+};
+
+void arena_init(struct arena *arena);
+void arena_reset(struct arena *arena);
+void arena_release(struct arena *arena);
+
+/* Aligned for any type; not zeroed. */
+void *arena_alloc(struct arena *arena, size_t size);
+void *arena_zalloc(struct arena *arena, size_t size);
+/* A copy of the bytes, with a NUL behind them. */
+char *arena_copy(struct arena *arena, struct slice bytes);
+struct slice arena_slice(struct arena *arena, struct slice bytes);
+/* As asprintf. */
+struct slice arena_printf(struct arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

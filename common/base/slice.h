@@ -1,0 +1,68 @@
+/*
+ * A slice is a view of bytes that somebody else owns: a pointer and a length, no terminating NUL.
+ * Parsers hand out slices into their input; they live as long as that input does.
+ *
+ *     struct slice name = SLICE("Content-Type");
+ *     if (slice_equal_nocase(field->name, name)) ...
+ *     log_info("name %.*s", SLICE_PRINT(field->name));
+ *
+ * Threads: values; no shared state.
+ */
+#ifndef RETORT_BASE_SLICE_H
+#define RETORT_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct slice {
+    const char *base;
+    size_t length;
+};
+
+/* From a string literal. */
+#define SLICE(literal)      ((struct slice){"" literal, sizeof(literal) - 1})
+/* The two arguments of "%.*s". */
+#define SLICE_PRINT(slice)  (int)(slice).length, (slice).base
+
+static inline struct slice slice_make(const char *base, size_t length) {
+    return (struct slice){base, length};
+}
+
+static inline struct slice slice_from(const char *text) {
+    return (struct slice){text, text == NULL ? 0 : strlen(text)};
+}
+
+static inline bool slice_equal(struct slice a, struct slice b) {
+    return a.length == b.length && (a.length == 0 || memcmp(a.base, b.base, a.length) == 0);
+}
+
+/* ASCII case-insensitive, whatever the locale says. */
+bool slice_equal_nocase(struct slice a, struct slice b);
+bool slice_starts_with(struct slice text, struct slice prefix);
+bool slice_starts_with_nocase(struct slice text, struct slice prefix);
+bool slice_ends_with_nocase(struct slice text, struct slice suffix);
+
+/* Without SP and HTAB at both ends (RFC 9110 §5.6.3 OWS). */
+struct slice slice_trim(struct slice text);
+
+/* Decimal digits only, all of the slice, no sign; false on overflow or anything else. */
+bool slice_to_uint64(struct slice text, uint64_t *value);
+
+/* Takes the next element of a comma-separated list (RFC 9110 §5.6.1) off the front of *rest:
+ * quoted strings are kept whole, empty elements skipped. False at the end.
+ *
+ *     struct slice rest = value, element;
+ *     while (slice_next_element(&rest, &element)) ...
+ */
+bool slice_next_element(struct slice *rest, struct slice *element);
+
+/* A NUL-terminated copy on the heap; the caller frees it. */
+char *slice_dup(struct slice text);
+
+static inline unsigned char ascii_lower(unsigned char c) {
+    return c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : c;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * A spool: bytes that wait in memory between a producer and a consumer, first in, first out, in
+ * blocks, so that appending never moves what is there.
+ *
+ *     struct spool spool;
+ *     spool_init(&spool);
+ *     spool_append(&spool, data, length);           false when memory is exhausted
+ *     size_t n = spool_read(&spool, buf, sizeof buf);
+ *     spool_release(&spool);
+ *
+ * A cursor reads without consuming, for bytes that may be wanted again (a virgin body kept until
+ * the ICAP server's verdict). Cursors stay valid while nothing is consumed by spool_read.
+ * Threads: belongs to one thread.
+ */
+#ifndef RETORT_BASE_SPOOL_H
+#define RETORT_BASE_SPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SPOOL_BLOCK = 4096 - 32 };
+
+struct spool_block;
+
+struct spool {
+    struct spool_block *first, *last;
+    size_t length; /* bytes inside */
+};
+
+struct spool_cursor {
+    struct spool_block *block;
+    size_t offset; /* in the block; NULL block: at the beginning */
+};
+
+void spool_init(struct spool *spool);
+void spool_release(struct spool *spool);
+bool spool_append(struct spool *spool, const void *data, size_t length);
+/* Takes up to `capacity` bytes off the front. */
+size_t spool_read(struct spool *spool, void *buffer, size_t capacity);
+/* Reads on from the cursor and moves it. */
+size_t spool_peek(const struct spool *spool, struct spool_cursor *cursor, void *buffer,
+                  size_t capacity);
+
+#endif

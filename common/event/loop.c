@@ -1,0 +1,103 @@
+#include "event/loop.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+void loop_update_time(struct loop *loop) {
+    struct timespec monotonic, wall;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &monotonic);
+    clock_gettime(CLOCK_REALTIME_COARSE, &wall);
+    loop->now = (uint64_t)monotonic.tv_sec * 1000 + (uint64_t)monotonic.tv_nsec / 1000000;
+    loop->wall = wall.tv_sec;
+}
+
+bool loop_init(struct loop *loop) {
+    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll_fd < 0)
+        return false;
+    timers_init(&loop->timers);
+    list_init(&loop->tasks);
+    loop->batch_count = loop->batch_at = 0;
+    loop->on_idle = NULL;
+    loop->idle_arg = NULL;
+    loop_update_time(loop);
+    return true;
+}
+
+void loop_release(struct loop *loop) {
+    close(loop->epoll_fd);
+    loop->epoll_fd = -1;
+    timers_release(&loop->timers);
+}
+
+static void run_tasks(struct loop *loop) {
+    /* Tasks deferred meanwhile run in the next round: input and output get their turn between. */
+    struct list_link due;
+    list_init(&due);
+    list_splice(&due, &loop->tasks);
+    struct list_link *link;
+    while ((link = list_first(&due)) != NULL) {
+        struct task *task = CONTAINER_OF(link, struct task, link);
+        list_remove(link);
+        task->run(task);
+    }
+}
+
+/* How long epoll_wait may sleep, in milliseconds. */
+static int patience(struct loop *loop) {
+    if (!list_empty(&loop->tasks))
+        return 0;
+    uint64_t next = timers_next(&loop->timers);
+    if (next == TIMER_NEVER)
+        return -1;
+    if (next <= loop->now)
+        return 0;
+    uint64_t wait = next - loop->now;
+    return wait > 60000 ? 60000 : (int)wait;
+}
+
+static void run_events(struct loop *loop) {
+    for (loop->batch_at = 0; loop->batch_at < loop->batch_count; loop->batch_at++) {
+        struct event *event = loop->batch[loop->batch_at].data.ptr;
+        if (event != NULL)
+            event->on_event(event, loop->batch[loop->batch_at].events);
+    }
+    loop->batch_count = loop->batch_at = 0;
+}
+
+void loop_run_once(struct loop *loop) {
+    int wait = patience(loop);
+    if (wait != 0 && loop->on_idle != NULL)
+        loop->on_idle(loop, loop->idle_arg);
+    int count = epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, wait);
+    ASSERT(count >= 0 || errno == EINTR);
+    loop->batch_count = count < 0 ? 0 : count;
+    loop_update_time(loop);
+    run_events(loop);
+    timers_run(&loop->timers, loop->now);
+    run_tasks(loop);
+}
+
+bool loop_add(struct loop *loop, struct event *event, int fd, uint32_t interest,
+              void (*on_event)(struct event *event, uint32_t events)) {
+    struct epoll_event registration = {.events = interest, .data.ptr = event};
+    event->fd = fd;
+    event->on_event = on_event;
+    if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &registration) == 0)
+        return true;
+    event->fd = -1;
+    return false;
+}
+
+void loop_remove(struct loop *loop, struct event *event) {
+    if (event->fd < 0)
+        return;
+    epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, event->fd, NULL);
+    event->fd = -1;
+    /* The rest of the current batch may still name this event. */
+    for (int i = loop->batch_at; i < loop->batch_count; i++)
+        if (loop->batch[i].data.ptr == event)
+            loop->batch[i].data.ptr = NULL;
+}

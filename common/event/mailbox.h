@@ -1,0 +1,35 @@
+/*
+ * A mailbox: how other threads reach the thread of a loop. Threads exchange messages, not structures.
+ *
+ *     struct greeting { struct message message; int number; };
+ *     static void on_greeting(struct message *m) { ... free(CONTAINER_OF(m, struct greeting, message)); }
+ *     greeting->message.deliver = on_greeting;
+ *     mailbox_post(&worker->mailbox, &greeting->message);       from any thread
+ *
+ * deliver runs in the receiving thread, in the order of posting per sender, and owns the message from
+ * then on. Posting takes one atomic exchange, and one write(2) when the box was empty.
+ * A mailbox must outlive its senders' last post. Messages still inside at release are delivered.
+ */
+#ifndef RETORT_EVENT_MAILBOX_H
+#define RETORT_EVENT_MAILBOX_H
+
+#include "event/loop.h"
+
+#include <stdatomic.h>
+
+struct message {
+    struct message *next;
+    void (*deliver)(struct message *message);
+};
+
+struct mailbox {
+    _Atomic(struct message *) newest;
+    struct loop *loop;
+    struct event event;
+};
+
+bool mailbox_init(struct mailbox *mailbox, struct loop *loop);
+void mailbox_release(struct mailbox *mailbox);
+void mailbox_post(struct mailbox *mailbox, struct message *message);
+
+#endif

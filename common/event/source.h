@@ -1,0 +1,86 @@
+/*
+ * A source: body bytes that can be pulled. Every body on its way through Retort is one, whoever makes
+ * it: a client's request, an origin's response, what an ICAP server returns. Whoever owns a sink (a
+ * socket, a cache object) pulls when it has room, which is all there is to back-pressure.
+ *
+ *     char buffer[16384];
+ *     size_t got;
+ *     switch (source_read(source, buffer, sizeof buffer, &got)) {
+ *     case SOURCE_DATA:   got > 0 bytes are in buffer
+ *     case SOURCE_WAIT:   nothing now; the waker will be run when it is worth another try
+ *     case SOURCE_END:    the body is complete
+ *     case SOURCE_FAILED: it will never be: abort the sink, never complete it
+ *     }
+ *     source_close(&source);       at any time; abandons what is left, leaves NULL
+ *
+ * END and FAILED are final: reading again gives the same. The waker is a task of the reader, deferred
+ * on the loop; it may come without cause. The reader cancels it before its own memory goes, by
+ * source_close or by setting another.
+ *
+ * Threads: a source, its reader and the loop share one thread.
+ */
+#ifndef RETORT_EVENT_SOURCE_H
+#define RETORT_EVENT_SOURCE_H
+
+#include "base/assert.h"
+#include "event/loop.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum source_status { SOURCE_DATA, SOURCE_WAIT, SOURCE_END, SOURCE_FAILED };
+
+struct source;
+
+struct source_class {
+    const char *name;
+    enum source_status (*read)(struct source *source, char *buffer, size_t capacity, size_t *got);
+    void (*close)(struct source *source);
+};
+
+struct source {
+    unsigned magic;
+#define SOURCE_MAGIC 0x5372634du
+    const struct source_class *class;
+    struct loop *loop;
+    struct task *waker; /* of the reader; NULL: nobody waits */
+    int64_t length;     /* bytes of the whole body where known beforehand, else -1 */
+};
+
+static inline void source_init(struct source *source, const struct source_class *class,
+                               struct loop *loop, int64_t length) {
+    source->magic = SOURCE_MAGIC;
+    source->class = class;
+    source->loop = loop;
+    source->waker = NULL;
+    source->length = length;
+}
+
+static inline enum source_status source_read(struct source *source, void *buffer, size_t capacity,
+                                             size_t *got) {
+    CHECK_OBJ(source, SOURCE_MAGIC);
+    return source->class->read(source, buffer, capacity, got);
+}
+
+static inline void source_set_waker(struct source *source, struct task *waker) {
+    CHECK_OBJ(source, SOURCE_MAGIC);
+    source->waker = waker;
+}
+
+/* For implementations: more may be had now. */
+static inline void source_wake(struct source *source) {
+    if (source->waker != NULL)
+        loop_defer(source->loop, source->waker);
+}
+
+static inline void source_close(struct source **sourcep) {
+    struct source *source = *sourcep;
+    *sourcep = NULL;
+    if (source == NULL)
+        return;
+    CHECK_OBJ(source, SOURCE_MAGIC);
+    source->waker = NULL;
+    source->class->close(source);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Timers: a callback at a point of the loop's clock, in milliseconds.
+ *
+ *     timer_init(&connection->timer, on_idle_timeout);
+ *     timer_set(&loop->timers, &connection->timer, loop->now + 60000);
+ *     timer_set(&loop->timers, &connection->timer, loop->now + 60000);   later: a store, no more
+ *     timer_cancel(&loop->timers, &connection->timer);                   before the struct is freed
+ *
+ * A binary heap. Postponing, the common case (each request moves its connection's deadline on), only
+ * stores the new deadline; the heap learns of it when the old one comes up. TIMER_NEVER switches a
+ * timer off in the same cheap way.
+ *
+ * Threads: belongs to the loop's thread. Callbacks may set and cancel any timer.
+ */
+#ifndef RETORT_EVENT_TIMER_H
+#define RETORT_EVENT_TIMER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TIMER_NEVER UINT64_MAX
+
+struct timer {
+    uint64_t deadline;
+    size_t slot; /* in the heap, counted from 1; 0: not in it */
+    void (*on_timeout)(struct timer *timer);
+};
+
+struct timer_entry {
+    uint64_t key; /* at most the timer's deadline */
+    struct timer *timer;
+};
+
+struct timers {
+    struct timer_entry *heap; /* heap[1..count] */
+    size_t count, capacity;
+};
+
+void timers_init(struct timers *timers);
+void timers_release(struct timers *timers);
+
+static inline void timer_init(struct timer *timer, void (*on_timeout)(struct timer *)) {
+    timer->deadline = TIMER_NEVER;
+    timer->slot = 0;
+    timer->on_timeout = on_timeout;
+}
+
+void timer_set(struct timers *timers, struct timer *timer, uint64_t deadline);
+void timer_cancel(struct timers *timers, struct timer *timer);
+
+/* When the next callback may be due; TIMER_NEVER when nothing is armed. */
+uint64_t timers_next(const struct timers *timers);
+/* Calls what is due. */
+void timers_run(struct timers *timers, uint64_t now);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * The chunked transfer coding (RFC 9112 §7.1), decoded in place of arrival.
+ *
+ *     struct chunked_decoder decoder;
+ *     chunked_init(&decoder);
+ *     enum chunked_status s = chunked_decode(&decoder, &input, out, capacity, &got);
+ *
+ * chunked_decode takes bytes off the front of *input and writes body bytes to `out`. It never takes
+ * a byte behind the message. Strict: sizes are 1 to 16 hexadecimal digits (no sign, no 0x, no
+ * overflow past INT64_MAX), CRLF line ends only, extensions at most 4 KB in a line and skipped (the
+ * last chunk's "ieof" extension of RFC 3507 §4.5 and "use-original-body" are remembered), trailers
+ * skipped, at most 16 KB of them.
+ *
+ * Threads: values; no shared state.
+ */
+#ifndef RETORT_HTTP_CHUNKED_H
+#define RETORT_HTTP_CHUNKED_H
+
+#include "base/slice.h"
+
+enum chunked_status {
+    CHUNKED_MORE, /* input used up, or out is full: *got tells; call again with more of either */
+    CHUNKED_END,  /* the message is complete; *input stands behind it; *got bytes came with it */
+    CHUNKED_BAD,  /* not of the grammar, or a limit passed */
+};
+
+struct chunked_decoder {
+    unsigned state;
+    unsigned digits;       /* of the size being read */
+    uint64_t remaining;    /* of the current chunk */
+    unsigned line_bytes;   /* of the extension or trailer line being skipped */
+    unsigned trailer_bytes;
+    unsigned matched;      /* of an extension name being compared */
+    bool last;
+    bool ieof;             /* the last chunk carried "; ieof" */
+    bool has_original;     /* the last chunk carried "; use-original-body=N" */
+    uint64_t original;     /* that N */
+};
+
+void chunked_init(struct chunked_decoder *decoder);
+enum chunked_status chunked_decode(struct chunked_decoder *decoder, struct slice *input, char *out,
+                                   size_t capacity, size_t *got);
+/* How many bytes of the current chunk are still to come: that many may be read from a socket
+ * straight to their destination and then be told with chunked_skip. */
+static inline uint64_t chunked_pending(const struct chunked_decoder *decoder) {
+    return decoder->remaining;
+}
+void chunked_skip(struct chunked_decoder *decoder, uint64_t length);
+
+/* Writes "SIZE\r\n" (at most CHUNKED_HEAD_MAX bytes) and returns its length; the data and "\r\n"
+ * follow. The end of a body is "0\r\n\r\n". */
+enum { CHUNKED_HEAD_MAX = 18 };
+size_t chunked_write_head(char *out, uint64_t size);
+
+#endif

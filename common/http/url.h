@@ -1,0 +1,39 @@
+/*
+ * http and https URLs as they stand in requests and settings (RFC 3986, RFC 9110 §4.2), and ICAP's.
+ *
+ *     struct url url;
+ *     if (!url_parse(&url, SLICE("http://[::1]:8080/a?b"))) -> not an absolute URL
+ *     url.host "::1" (no brackets), url.port 8080, url.path_query "/a?b"
+ *
+ * Slices point into the text. A fragment is cut off. User info ("user@") is refused: it is a way to
+ * mislead. Hosts are checked: letters, digits, '-', '.', '_', ':' inside brackets, no other bytes.
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_HTTP_URL_H
+#define RETORT_HTTP_URL_H
+
+#include "base/slice.h"
+
+struct url {
+    struct slice scheme;     /* as written; compare without case */
+    struct slice host;       /* without brackets */
+    bool host_is_ipv6;       /* stood in brackets */
+    uint16_t port;           /* the scheme's default when absent: 80, 443, 1344 (icap), 11344 (icaps) */
+    bool port_given;
+    struct slice path_query; /* from the first '/' or '?'; empty when absent (stands for "/") */
+};
+
+bool url_parse(struct url *url, struct slice text);
+/* "host", "host:port", "[v6]:port": Host, CONNECT targets and listen addresses. The port is
+ * `default_port` when absent. */
+bool url_parse_authority(struct url *url, struct slice text, uint16_t default_port);
+/* The path without the query. */
+struct slice url_path(const struct url *url);
+
+/* Writes the canonical form that the cache and the classes work on: lower-case scheme and host, no
+ * default port, "/" for an empty path, percent-encodings of unreserved bytes decoded and the others
+ * in upper case (RFC 3986 §6.2.2). Returns the length, 0 when it does not fit. */
+size_t url_normalise(const struct url *url, char *out, size_t capacity);
+
+#endif

@@ -1,0 +1,21 @@
+# libcommon: what the proxy and the services share. Built as a libtool convenience library because
+# the service modules, which are shared objects, link it too.
+noinst_LTLIBRARIES += common/libcommon.la
+common_libcommon_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+common_libcommon_la_SOURCES = \
+	common/base/arena.c common/base/arena.h \
+	common/base/assert.c common/base/assert.h \
+	common/base/list.h \
+	common/base/log.c common/base/log.h \
+	common/base/slice.c common/base/slice.h \
+	common/base/spool.c common/base/spool.h \
+	common/event/loop.c common/event/loop.h \
+	common/event/mailbox.c common/event/mailbox.h \
+	common/event/source.h \
+	common/event/timer.c common/event/timer.h \
+	common/http/chunked.c common/http/chunked.h \
+	common/http/date.c common/http/date.h \
+	common/http/framing.c common/http/framing.h \
+	common/http/head.c common/http/head.h \
+	common/http/names.c common/http/names.h \
+	common/http/url.c common/http/url.h

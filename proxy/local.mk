@@ -1,0 +1,1 @@
+# parts of proxy/
