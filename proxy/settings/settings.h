@@ -1,0 +1,159 @@
+/*
+ * Settings: the configuration file, parsed once into an immutable snapshot.
+ *
+ *     char error[SETTINGS_ERROR];
+ *     struct settings *settings = settings_load("/etc/retort/retort.conf", error);
+ *     if (settings == NULL) fprintf(stderr, "%s\n", error);      "retort.conf:12: ..."
+ *     ...
+ *     settings_release(&settings);
+ *
+ * A reload makes a new snapshot and hands it to every worker; a transaction keeps the one it began
+ * with. Every option stands once, in the table of settings/options.c, with its type, default, range
+ * and documentation; docs/CONFIGURATION.md and retort.conf(5) are printed from it.
+ *
+ * Threads: read-only after settings_load; the reference count is atomic.
+ * Units: sizes in bytes, times in milliseconds.
+ */
+#ifndef RETORT_SETTINGS_SETTINGS_H
+#define RETORT_SETTINGS_SETTINGS_H
+
+#include "base/log.h"
+#include "http/url.h"
+#include "net/address.h"
+#include "settings/url_class.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { SETTINGS_ERROR = 1024 };
+
+enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE };
+
+struct listen_settings {
+    struct address address;
+    enum listen_mode mode;
+    struct network *allow; /* clients that may use it; none: everybody */
+    size_t allow_count;
+};
+
+/* map "PREFIX" { origin = "URL" }: reverse mode. The longest matching prefix wins; one with a host
+ * before one without. */
+struct map_settings {
+    char *host;         /* lower case, with ":port" if it is not 80; NULL: any */
+    char *path;         /* prefix, starts with '/' */
+    char *origin_text;  /* as configured */
+    struct url origin;  /* slices of origin_text; its path replaces the prefix */
+    bool preserve_host; /* send the client's Host to the origin rather than the origin's name */
+};
+
+enum access_log_format { ACCESS_LOG_SQUID, ACCESS_LOG_COMBINED, ACCESS_LOG_JSON };
+
+struct access_log_settings {
+    char *path;
+    enum access_log_format format;
+};
+
+enum icap_point { ICAP_REQMOD_PRECACHE, ICAP_RESPMOD_PRECACHE };
+
+struct icap_service_settings {
+    char *name;
+    char *uri_text;
+    struct url uri; /* slices of uri_text */
+    enum icap_point point;
+    bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
+    uint64_t timeout;            /* of a whole ICAP transaction without progress of its verdict */
+    uint64_t connect_timeout;
+    uint64_t idle_timeout;       /* of a pooled connection */
+    unsigned max_connections;    /* of all workers together; also bound by Max-Connections */
+    size_t preview;              /* largest preview sent; bound by the service's Preview */
+    size_t keep;                 /* virgin bytes kept for a 204, a bypass or a retry */
+    uint64_t down_min, down_max; /* back-off of a service that fails */
+};
+
+/* adapt CLASS { services = { a, b } } */
+struct adapt_settings {
+    const struct url_class *url_class;
+    const struct icap_service_settings **services; /* in order */
+    size_t service_count;
+};
+
+struct settings {
+    unsigned magic;
+#define SETTINGS_MAGIC 0x53455454u
+    _Atomic unsigned references;
+    char *path; /* of the file */
+
+    unsigned workers; /* resolved: at least 1 */
+    char *name;       /* in Via and error pages */
+    char *error_log;  /* NULL: stderr */
+    enum log_level log_level;
+    uint64_t drain_timeout;
+
+    struct listen_settings *listens;
+    size_t listen_count;
+    struct map_settings *maps; /* sorted: first match wins */
+    size_t map_count;
+    uint16_t *connect_ports; /* where CONNECT may go */
+    size_t connect_port_count;
+    struct access_log_settings *access_logs;
+    size_t access_log_count;
+    struct icap_service_settings *icap_services;
+    size_t icap_service_count;
+    struct url_class **url_classes;
+    size_t url_class_count;
+    struct adapt_settings *adapts; /* in the file's order */
+    size_t adapt_count;
+
+    struct {
+        size_t memory;     /* bytes of bodies, heads and bookkeeping */
+        size_t max_object; /* larger bodies are passed on, not stored */
+        double heuristic_fraction;   /* of the time since Last-Modified */
+        uint64_t heuristic_max;      /* milliseconds */
+    } cache;
+
+    struct {
+        uint64_t header_timeout;  /* for a whole head, from its first byte */
+        uint64_t idle_timeout;    /* between requests */
+        uint64_t body_timeout;    /* without a byte of a request body */
+        uint64_t send_timeout;    /* without the client taking a byte of the response */
+        size_t max_head;
+        unsigned max_connections; /* of all workers together */
+        unsigned max_requests;    /* on a connection; 0: no limit */
+    } client;
+
+    struct {
+        uint64_t connect_timeout;    /* an attempt at one address */
+        uint64_t first_byte_timeout; /* from the request's end to the head's */
+        uint64_t read_timeout;       /* without a byte of the body */
+        uint64_t idle_timeout;       /* of a pooled connection */
+        size_t max_head;
+        unsigned max_idle;           /* pooled connections per origin and worker */
+        bool dns_ipv6;               /* ask for AAAA */
+        uint64_t dns_timeout;
+        uint64_t dns_ttl_max;
+    } origin;
+
+    struct {
+        char *listen; /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
+        struct address address;
+    } admin;
+};
+
+/* NULL on error, with a message that names file, line, and what to do. */
+struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]);
+struct settings *settings_reference(struct settings *settings);
+void settings_release(struct settings **settingsp);
+
+/* The rule for this Host ("host" or "host:port", lower case) and path; NULL when none matches. */
+const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
+                                             struct slice path);
+bool settings_connect_port_allowed(const struct settings *settings, uint16_t port);
+
+/* The manual, made from the option table. */
+void settings_print_markdown(FILE *out);
+void settings_print_man(FILE *out);
+/* What the snapshot holds, every option with its value, as JSON text for the admin plane; the
+ * caller frees it. */
+char *settings_to_json(const struct settings *settings);
+
+#endif

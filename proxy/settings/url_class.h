@@ -1,0 +1,51 @@
+/*
+ * URL classes: named sets of requests (and responses) that services are enabled for.
+ *
+ *     url_class photos { host = { "img.example.com" }  path_regex = "\\.jpe?g$" }
+ *
+ * A class matches when every condition that it states matches; a condition with several values
+ * matches when one of them does. The built-in class "all" states none. A class with a content_type
+ * matches only where there is a response.
+ *
+ *     struct class_subject subject = { .method = ..., .host = ..., .url = ..., .path = ... };
+ *     if (url_class_matches(class, &subject)) ...
+ *
+ * Threads: classes are read-only; matching keeps PCRE2's scratch memory per thread.
+ */
+#ifndef RETORT_SETTINGS_URL_CLASS_H
+#define RETORT_SETTINGS_URL_CLASS_H
+
+#include "net/address.h"
+
+struct url_class;
+
+/* What is asked about. Slices may be anything; they are not changed. */
+struct class_subject {
+    struct slice method;
+    struct slice host;         /* lower case, without port */
+    struct slice url;          /* absolute, normalised */
+    struct slice path;         /* path without the query */
+    struct slice content_type; /* of the response, parameters included; base NULL: no response yet */
+    const struct address *client;
+};
+
+bool url_class_matches(const struct url_class *url_class, const struct class_subject *subject);
+const char *url_class_name(const struct url_class *url_class);
+
+/* The conditions of a class; strings and lists end with NULL; NULL: not stated. */
+struct url_class_conditions {
+    char **hosts;         /* exact names, "*.example.com" for the names below */
+    char **domains;       /* the name itself and all below it */
+    char **path_regexes;  /* PCRE2, searched in the path without the query, case-sensitive */
+    char **url_regexes;   /* searched in the whole URL */
+    char **methods;
+    char **content_types; /* "text/html", "image/*" */
+    char **clients;       /* addresses and networks */
+};
+
+/* NULL on error with a message in `error`. The strings are copied. */
+struct url_class *url_class_new(const char *name, const struct url_class_conditions *conditions,
+                                char *error, size_t error_size);
+void url_class_free(struct url_class **url_classp);
+
+#endif
