@@ -16,6 +16,6 @@ common_libcommon_la_SOURCES = \
 	common/http/chunked.c common/http/chunked.h \
 	common/http/date.c common/http/date.h \
 	common/http/framing.c common/http/framing.h \
-	common/http/head.c common/http/head.h \
+	common/http/head.c common/http/head.h common/http/methods.def common/http/names.def \
 	common/http/names.c common/http/names.h \
 	common/http/url.c common/http/url.h

@@ -1,0 +1,57 @@
+/*
+ * The admin plane: HTTP and JSON on a Unix socket (or a loopback address), served by libmicrohttpd in
+ * a thread of its own. Nothing else speaks a private protocol to the proxy; retortctl uses this.
+ *
+ *     GET  /status      {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
+ *     GET  /metrics     the counters as Prometheus text
+ *     GET  /settings    the loaded settings
+ *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
+ *     POST /drain       stops accepting, finishes what is under way, exits
+ *
+ *     struct admin *admin = admin_start(settings, &calls, error, sizeof error);
+ *     ...
+ *     admin_stop(&admin);
+ *
+ * Threads: `calls` are called from the admin thread; they reach the workers by messages.
+ */
+#ifndef RETORT_ADMIN_ADMIN_H
+#define RETORT_ADMIN_ADMIN_H
+
+#include "net/counters.h"
+#include "settings/settings.h"
+
+struct admin;
+
+/* State of one ICAP service, as the workers see it. */
+struct admin_icap_service {
+    const char *name;     /* lives as long as the settings reference of the same answer */
+    const char *state;    /* "unknown", "up", "down" */
+    unsigned connections; /* open now */
+    unsigned pending;     /* transactions waiting for OPTIONS or a connection */
+};
+
+struct admin_report {
+    struct counters counters;
+    struct settings *settings; /* referenced; the caller releases it */
+    const char *state;         /* "running", "draining" */
+    uint64_t uptime;           /* milliseconds */
+    unsigned workers_silent;   /* workers that did not answer in time */
+    uint64_t cache_bytes, cache_objects, cache_limit;
+    struct admin_icap_service *icap_services; /* the caller frees it */
+    size_t icap_service_count;
+};
+
+struct admin_calls {
+    void *context;
+    void (*report)(void *context, struct admin_report *report);
+    bool (*reload)(void *context, char error[SETTINGS_ERROR]);
+    void (*drain)(void *context);
+};
+
+/* NULL with a message in error. Does nothing and returns an inert admin when settings->admin.listen
+ * is NULL. */
+struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
+                          char error[SETTINGS_ERROR]);
+void admin_stop(struct admin **adminp);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Counters: what a worker has done since it started. One struct per worker, plain integers that only
+ * its own thread touches; the admin plane asks the worker for a copy by message and adds them up.
+ *
+ *     worker->counters.client_requests++;
+ *
+ * The table in counters.def names each counter, its kind and its help text once; /metrics and
+ * `retortctl status` are printed from it.
+ */
+#ifndef RETORT_NET_COUNTERS_H
+#define RETORT_NET_COUNTERS_H
+
+#include <stdint.h>
+
+struct counters {
+#define COUNTER(name, kind, help) uint64_t name;
+#include "net/counters.def"
+#undef COUNTER
+};
+
+enum counter_kind { COUNTER_TOTAL, COUNTER_GAUGE };
+
+struct counter_description {
+    const char *name;
+    enum counter_kind kind;
+    const char *help;
+};
+
+/* In the order of the members of struct counters, which can be read as an array of as many. */
+extern const struct counter_description counter_descriptions[];
+enum { COUNTER_COUNT = sizeof(struct counters) / sizeof(uint64_t) };
+
+void counters_add(struct counters *sum, const struct counters *more);
+
+#endif
