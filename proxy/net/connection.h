@@ -1,0 +1,65 @@
+/*
+ * A connection: a stream socket on a loop, non-blocking, edge-triggered. Everything above net/ reads
+ * and writes through here, and does not know what lies below.
+ *
+ *     struct connection *connection = connection_new(net, &fd, on_ready, client);
+ *     static void on_ready(struct connection *connection) {       readable or writable has changed
+ *         while (connection->readable)
+ *             switch (connection_read(connection, buffer, sizeof buffer, &got)) ...
+ *     }
+ *     connection_close(&connection);
+ *
+ * `readable` and `writable` say that a try is worth a system call. A read or write that took all
+ * there was clears its flag, and on_ready follows when the kernel has news.
+ *
+ * Threads: the loop's. Ownership: whoever holds the pointer; connection_set_owner when it moves on
+ * (to a pool and back), without a system call.
+ */
+#ifndef RETORT_NET_CONNECTION_H
+#define RETORT_NET_CONNECTION_H
+
+#include "net/address.h"
+#include "net/context.h"
+
+#include <sys/uio.h>
+
+enum io_status { IO_DONE, IO_WAIT, IO_END, IO_FAILED };
+
+struct connection {
+    unsigned magic;
+#define CONNECTION_MAGIC 0xc0110c7eu
+    bool readable, writable;
+    bool hangup; /* the other side has finished: reading on tells what is left and then the end */
+    struct net_context *net;
+    struct event event;
+    void (*on_ready)(struct connection *connection);
+    void *owner;
+    struct list_link pool_link; /* while it waits in a pool */
+    struct timer pool_timer;
+    struct pool_key *pool_key;
+};
+
+typedef void connection_ready_fn(struct connection *connection);
+
+/* Takes the descriptor (*fdp becomes -1). NULL when it can't be watched; then it is closed. */
+struct connection *connection_new(struct net_context *net, int *fdp, connection_ready_fn *on_ready,
+                                  void *owner);
+void connection_set_owner(struct connection *connection, connection_ready_fn *on_ready,
+                          void *owner);
+void connection_close(struct connection **connectionp);
+/* Closes with a reset, so that whoever reads until close sees that the end is not the end. */
+void connection_abort(struct connection **connectionp);
+
+/* IO_DONE: *got > 0. IO_END: the other side has finished. IO_FAILED: errno tells. */
+enum io_status connection_read(struct connection *connection, char *buffer, size_t capacity,
+                               size_t *got);
+/* IO_DONE: *put > 0 bytes were taken, maybe fewer than offered. */
+enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
+                                int count, size_t *put);
+/* Finishes our direction. */
+void connection_shutdown(struct connection *connection);
+/* Hands small writes to the network at once (TCP_NODELAY). */
+void connection_no_delay(struct connection *connection);
+void connection_local_address(const struct connection *connection, struct address *address);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * What the parts of one worker thread share below the transaction: its loop, its counters, its
+ * resolver and its spare read buffers. Made by the worker, lent to everybody else.
+ *
+ * Threads: one context per worker thread, used by no other.
+ */
+#ifndef RETORT_NET_CONTEXT_H
+#define RETORT_NET_CONTEXT_H
+
+#include "base/slice.h"
+#include "event/loop.h"
+#include "net/counters.h"
+
+struct resolver;
+struct settings;
+
+/* Read buffers go round: a connection holds one only while bytes wait in it, so that an idle
+ * connection costs its struct and no more. */
+enum { NET_BUFFER_SIZE = 16384, NET_BUFFERS_KEPT = 64 };
+
+struct net_buffer {
+    struct net_buffer *next_free;
+    size_t capacity; /* NET_BUFFER_SIZE, or more for a large head */
+    size_t begin, end;
+    char data[];
+};
+
+struct net_context {
+    struct loop *loop;
+    struct counters counters;
+    struct resolver *resolver;
+    struct settings *settings; /* the worker's current snapshot; a transaction keeps its own */
+    struct net_buffer *free_buffers;
+    unsigned free_buffer_count;
+};
+
+void net_context_init(struct net_context *net, struct loop *loop);
+void net_context_release(struct net_context *net);
+
+struct net_buffer *net_buffer_take(struct net_context *net);
+void net_buffer_give(struct net_context *net, struct net_buffer **bufferp);
+/* Makes room behind `end`: moves the bytes to the front, then doubles up to `limit` bytes. False
+ * when the limit is reached or memory is exhausted. */
+bool net_buffer_make_room(struct net_context *net, struct net_buffer **bufferp, size_t limit);
+
+static inline struct slice net_buffer_bytes(const struct net_buffer *buffer) {
+    return slice_make(buffer->data + buffer->begin, buffer->end - buffer->begin);
+}
+
+#endif

@@ -1,0 +1,129 @@
+#include "net/dial.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+static void try_next(struct dial *dial);
+
+static void finish(struct dial *dial, enum dial_state state) {
+    dial->state = state;
+    timer_cancel(&dial->net->loop->timers, &dial->timer);
+    loop_defer(dial->net->loop, dial->waker);
+}
+
+static void attempt_failed(struct dial *dial, int error) {
+    dial->error = strerrordesc_np(error);
+    dial->timed_out = error == ETIMEDOUT;
+    connection_close(&dial->connection);
+    try_next(dial);
+}
+
+static void on_ready(struct connection *connection) {
+    struct dial *dial;
+    CAST_OBJ(dial, connection->owner, DIAL_MAGIC);
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (dial->state != DIAL_CONNECTING || !connection->writable)
+        return;
+    if (getsockopt(connection->event.fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    if (error != 0)
+        attempt_failed(dial, error);
+    else
+        finish(dial, DIAL_DONE);
+}
+
+static void on_timeout(struct timer *timer) {
+    struct dial *dial = CONTAINER_OF(timer, struct dial, timer);
+    CHECK_OBJ(dial, DIAL_MAGIC);
+    if (dial->state == DIAL_CONNECTING)
+        attempt_failed(dial, ETIMEDOUT);
+}
+
+static void set_port(struct address *address, uint16_t port) {
+    if (address->any.sa_family == AF_INET)
+        address->v4.sin_port = htons(port);
+    else
+        address->v6.sin6_port = htons(port);
+}
+
+/* Begins to connect; an error number when that fails at once. */
+static int begin(struct dial *dial) {
+    int on = 1;
+    int fd = socket(dial->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(fd, &dial->address.any, dial->address.length) != 0 && errno != EINPROGRESS) {
+        int error = errno;
+        close(fd);
+        return error;
+    }
+    dial->connection = connection_new(dial->net, &fd, on_ready, dial);
+    return dial->connection == NULL ? ENOMEM : 0;
+}
+
+static void try_next(struct dial *dial) {
+    while (dial->next < dial->query.result.count) {
+        dial->address = dial->query.result.addresses[dial->next++];
+        set_port(&dial->address, dial->port);
+        int error = begin(dial);
+        if (error == 0) {
+            dial->state = DIAL_CONNECTING;
+            loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
+            return;
+        }
+        dial->error = strerrordesc_np(error);
+        dial->timed_out = false;
+    }
+    finish(dial, DIAL_FAILED);
+}
+
+static void resolved(struct dial *dial) {
+    if (dial->query.result.count == 0)
+        dial->error = dial->query.result.error;
+    try_next(dial);
+}
+
+static void on_resolved(struct resolver_query *query) {
+    struct dial *dial = CONTAINER_OF(query, struct dial, query);
+    CHECK_OBJ(dial, DIAL_MAGIC);
+    resolved(dial);
+}
+
+void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
+                uint64_t timeout, struct task *waker) {
+    INIT_OBJ(dial, DIAL_MAGIC);
+    dial->net = net;
+    dial->port = port;
+    dial->timeout = timeout;
+    dial->waker = waker;
+    dial->error = "no address";
+    dial->state = DIAL_RESOLVING;
+    timer_init(&dial->timer, on_timeout);
+    resolver_query_init(&dial->query);
+    if (resolver_lookup(net->resolver, host, &dial->query, on_resolved))
+        resolved(dial);
+}
+
+struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void *owner) {
+    CHECK_OBJ(dial, DIAL_MAGIC);
+    ASSERT(dial->state == DIAL_DONE);
+    struct connection *connection = dial->connection;
+    dial->connection = NULL;
+    dial->state = DIAL_IDLE;
+    connection_set_owner(connection, ready, owner);
+    return connection;
+}
+
+void dial_cancel(struct dial *dial) {
+    if (dial->magic != DIAL_MAGIC)
+        return;
+    resolver_cancel(&dial->query);
+    timer_cancel(&dial->net->loop->timers, &dial->timer);
+    connection_close(&dial->connection);
+    dial->state = DIAL_IDLE;
+}

@@ -1,0 +1,43 @@
+/*
+ * Dialling: from a host name and a port to an open connection, trying each address in turn.
+ *
+ *     dial_start(&dial, net, SLICE("example.com"), 80, connect_timeout, &waiter->task);
+ *     ... the task runs ...
+ *     if (dial.state == DIAL_DONE)   struct connection *c = dial_take(&dial, on_ready, owner);
+ *     if (dial.state == DIAL_FAILED) dial.error says why ("connection refused"), dial.timed_out
+ *     dial_cancel(&dial);            any time; closes what was not taken
+ *
+ * The timeout counts for each address. Threads: the loop's.
+ */
+#ifndef RETORT_NET_DIAL_H
+#define RETORT_NET_DIAL_H
+
+#include "net/connection.h"
+#include "net/resolver.h"
+
+enum dial_state { DIAL_IDLE, DIAL_RESOLVING, DIAL_CONNECTING, DIAL_DONE, DIAL_FAILED };
+
+struct dial {
+    unsigned magic;
+#define DIAL_MAGIC 0xd1a1d1a1u
+    enum dial_state state;
+    struct net_context *net;
+    struct resolver_query query;
+    uint16_t port;
+    uint64_t timeout;
+    struct timer timer;
+    unsigned next; /* address to try */
+    struct connection *connection;
+    struct address address; /* the one that answered, or was tried last */
+    const char *error;
+    bool timed_out;
+    struct task *waker;
+};
+
+void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
+                uint64_t timeout, struct task *waker);
+/* Only in DIAL_DONE; the connection is writable. */
+struct connection *dial_take(struct dial *dial, connection_ready_fn *on_ready, void *owner);
+void dial_cancel(struct dial *dial);
+
+#endif

@@ -1,0 +1,121 @@
+#include "net/listener.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096, ACCEPT_BATCH = 64, EXHAUSTED_PAUSE = 100 };
+
+struct listener {
+    unsigned magic;
+#define LISTENER_MAGIC 0x115735e7u
+    struct net_context *net;
+    struct address address;
+    struct event event;
+    struct timer pause; /* while the process is out of descriptors */
+    listener_accept_fn *on_accept;
+    void *arg;
+    bool complained;
+};
+
+/* Level-triggered listening would spin while descriptors are exhausted: look away for a while. */
+static void pause_accepting(struct listener *listener) {
+    if (!listener->complained)
+        log_warn("cannot accept connections: %s; raise the limit of open files (ulimit -n, "
+                 "LimitNOFILE) or lower client.max_connections",
+                 strerror(errno));
+    listener->complained = true;
+    int fd = listener->event.fd;
+    loop_remove(listener->net->loop, &listener->event);
+    listener->event.fd = fd;
+    loop_timer_after(listener->net->loop, &listener->pause, EXHAUSTED_PAUSE);
+}
+
+static void on_event(struct event *event, uint32_t events) {
+    struct listener *listener = CONTAINER_OF(event, struct listener, event);
+    CHECK_OBJ(listener, LISTENER_MAGIC);
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        struct address client = {.length = sizeof client.v6};
+        int fd = accept4(event->fd, &client.any, &client.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            listener->on_accept(listener, fd, &client, listener->arg);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            pause_accepting(listener);
+        if (errno != ECONNABORTED && errno != EINTR)
+            return;
+    }
+}
+
+static void on_pause_over(struct timer *timer) {
+    struct listener *listener = CONTAINER_OF(timer, struct listener, pause);
+    loop_add(listener->net->loop, &listener->event, listener->event.fd, EPOLLIN, on_event);
+}
+
+static int open_socket(const struct address *address) {
+    int on = 1, off = 0;
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (address->any.sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    /* Inherited by accepted sockets: answers leave at once. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0 &&
+        bind(fd, &address->any, address->length) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+struct listener *listener_open(struct net_context *net, const struct address *address,
+                               listener_accept_fn *on_accept, void *arg,
+                               char error[LISTENER_ERROR]) {
+    char text[ADDRESS_TEXT];
+    int fd = open_socket(address);
+    if (fd < 0) {
+        address_format(address, text);
+        snprintf(error, LISTENER_ERROR, "cannot listen on %.100s: %s", text, strerror(errno));
+        return NULL;
+    }
+    struct listener *listener;
+    ALLOC_OBJ(listener, LISTENER_MAGIC);
+    listener->net = net;
+    listener->address = *address;
+    listener->on_accept = on_accept;
+    listener->arg = arg;
+    timer_init(&listener->pause, on_pause_over);
+    if (loop_add(net->loop, &listener->event, fd, EPOLLIN, on_event))
+        return listener;
+    snprintf(error, LISTENER_ERROR, "cannot watch a listening socket: %s", strerror(errno));
+    close(fd);
+    FREE_OBJ(listener);
+    return NULL;
+}
+
+void listener_close(struct listener **listenerp) {
+    struct listener *listener = *listenerp;
+    *listenerp = NULL;
+    if (listener == NULL)
+        return;
+    CHECK_OBJ(listener, LISTENER_MAGIC);
+    int fd = listener->event.fd;
+    timer_cancel(&listener->net->loop->timers, &listener->pause);
+    loop_remove(listener->net->loop, &listener->event);
+    close(fd);
+    FREE_OBJ(listener);
+}
+
+const struct address *listener_address(const struct listener *listener) {
+    CHECK_OBJ(listener, LISTENER_MAGIC);
+    return &listener->address;
+}

@@ -1,0 +1,30 @@
+/*
+ * A listener: one worker's own socket on a listen address (SO_REUSEPORT), so that the kernel spreads
+ * connections over the workers and no two of them share an accept queue.
+ *
+ *     struct listener *listener = listener_open(net, &listen_settings, on_accept, worker, error);
+ *     ...
+ *     listener_close(&listener);
+ *
+ * on_accept gets the new descriptor (non-blocking, close-on-exec) and owns it.
+ */
+#ifndef RETORT_NET_LISTENER_H
+#define RETORT_NET_LISTENER_H
+
+#include "net/address.h"
+#include "net/context.h"
+
+enum { LISTENER_ERROR = 256 };
+
+struct listener;
+
+typedef void listener_accept_fn(struct listener *listener, int fd, const struct address *client,
+                                void *arg);
+
+struct listener *listener_open(struct net_context *net, const struct address *address,
+                               listener_accept_fn *on_accept, void *arg,
+                               char error[LISTENER_ERROR]);
+void listener_close(struct listener **listenerp);
+const struct address *listener_address(const struct listener *listener);
+
+#endif

@@ -1,0 +1,144 @@
+#include "net/pool.h"
+
+#include "base/assert.h"
+
+enum { TABLE_SIZE = 256 };
+
+/* The idle connections of one key; there while it has any. */
+struct pool_key {
+    unsigned magic;
+#define POOL_KEY_MAGIC 0x900150e7u
+    struct pool_key *next;
+    struct pool *pool;
+    struct list_link idle; /* newest first */
+    unsigned count;
+    uint32_t hash;
+    struct slice text;
+    char bytes[];
+};
+
+struct pool {
+    unsigned magic;
+#define POOL_MAGIC 0x90019001u
+    struct net_context *net;
+    uint64_t *idle_gauge;
+    struct pool_key *table[TABLE_SIZE];
+};
+
+struct pool *pool_new(struct net_context *net, uint64_t *idle_gauge) {
+    struct pool *pool;
+    ALLOC_OBJ(pool, POOL_MAGIC);
+    pool->net = net;
+    pool->idle_gauge = idle_gauge;
+    return pool;
+}
+
+static uint32_t hash_of(struct slice text) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < text.length; i++)
+        hash = (hash ^ (unsigned char)text.base[i]) * 16777619u;
+    return hash;
+}
+
+static struct pool_key **find_key(struct pool *pool, struct slice text, uint32_t hash) {
+    struct pool_key **at = &pool->table[hash % TABLE_SIZE];
+    while (*at != NULL && !((*at)->hash == hash && slice_equal((*at)->text, text)))
+        at = &(*at)->next;
+    return at;
+}
+
+static void forget_key(struct pool_key *key) {
+    struct pool_key **at = find_key(key->pool, key->text, key->hash);
+    ASSERT(*at == key);
+    *at = key->next;
+    FREE_OBJ(key);
+}
+
+/* Takes a connection out of its key; the key goes with its last one. */
+static void leave(struct connection *connection) {
+    struct pool_key *key;
+    CAST_OBJ(key, connection->pool_key, POOL_KEY_MAGIC);
+    list_remove(&connection->pool_link);
+    timer_cancel(&connection->net->loop->timers, &connection->pool_timer);
+    connection->pool_key = NULL;
+    (*key->pool->idle_gauge)--;
+    if (--key->count == 0)
+        forget_key(key);
+}
+
+static void drop(struct connection *connection) {
+    leave(connection);
+    connection_close(&connection);
+}
+
+static void on_ready(struct connection *connection) {
+    if (connection->readable)
+        drop(connection);
+}
+
+static void on_timeout(struct timer *timer) {
+    drop(CONTAINER_OF(timer, struct connection, pool_timer));
+}
+
+void pool_close_idle(struct pool *pool) {
+    CHECK_OBJ(pool, POOL_MAGIC);
+    for (unsigned i = 0; i < TABLE_SIZE; i++)
+        while (pool->table[i] != NULL)
+            drop(CONTAINER_OF(list_first(&pool->table[i]->idle), struct connection, pool_link));
+}
+
+void pool_free(struct pool **poolp) {
+    struct pool *pool = *poolp;
+    *poolp = NULL;
+    if (pool == NULL)
+        return;
+    pool_close_idle(pool);
+    FREE_OBJ(pool);
+}
+
+struct connection *pool_take(struct pool *pool, struct slice text, connection_ready_fn *ready,
+                             void *owner) {
+    CHECK_OBJ(pool, POOL_MAGIC);
+    struct pool_key *key = *find_key(pool, text, hash_of(text));
+    if (key == NULL)
+        return NULL;
+    struct connection *connection =
+        CONTAINER_OF(list_first(&key->idle), struct connection, pool_link);
+    leave(connection);
+    connection_set_owner(connection, ready, owner);
+    return connection;
+}
+
+static struct pool_key *make_key(struct pool *pool, struct slice text, uint32_t hash) {
+    struct pool_key *key = xcalloc(1, sizeof *key + text.length);
+    key->magic = POOL_KEY_MAGIC;
+    key->pool = pool;
+    key->hash = hash;
+    list_init(&key->idle);
+    memcpy(key->bytes, text.base, text.length);
+    key->text = slice_make(key->bytes, text.length);
+    return key;
+}
+
+void pool_give(struct pool *pool, struct slice text, struct connection **connectionp,
+               uint64_t idle_timeout, unsigned max_idle) {
+    struct connection *connection = *connectionp;
+    *connectionp = NULL;
+    uint32_t hash = hash_of(text);
+    struct pool_key **at = find_key(pool, text, hash);
+    if (connection->readable || connection->hangup || (*at != NULL && (*at)->count >= max_idle) ||
+        max_idle == 0) {
+        connection_close(&connection);
+        return;
+    }
+    if (*at == NULL)
+        *at = make_key(pool, text, hash);
+    struct pool_key *key = *at;
+    connection_set_owner(connection, on_ready, pool);
+    connection->pool_key = key;
+    key->count++;
+    (*pool->idle_gauge)++;
+    list_prepend(&key->idle, &connection->pool_link);
+    timer_init(&connection->pool_timer, on_timeout);
+    loop_timer_after(pool->net->loop, &connection->pool_timer, idle_timeout);
+}

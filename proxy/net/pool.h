@@ -1,0 +1,29 @@
+/*
+ * Idle connections, kept for the next request to the same place.
+ *
+ *     struct connection *c = pool_take(pool, key, on_ready, owner);     NULL: dial
+ *     pool_give(pool, key, &c, idle_timeout, max_idle);                 after a complete exchange
+ *
+ * A key is text: "http://host:port". The newest connection is given out first, so that spare ones grow
+ * old and go. A connection that becomes readable while idle (the far side closed it, or sent what it
+ * should not) is closed at once; one that dies in the very moment it is taken is the caller's to
+ * retry.
+ *
+ * Threads: one pool per worker and kind of server.
+ */
+#ifndef RETORT_NET_POOL_H
+#define RETORT_NET_POOL_H
+
+#include "net/connection.h"
+
+struct pool;
+
+struct pool *pool_new(struct net_context *net, uint64_t *idle_gauge);
+void pool_free(struct pool **poolp);
+struct connection *pool_take(struct pool *pool, struct slice key, connection_ready_fn *on_ready,
+                             void *owner);
+void pool_give(struct pool *pool, struct slice key, struct connection **connectionp,
+               uint64_t idle_timeout, unsigned max_idle);
+void pool_close_idle(struct pool *pool);
+
+#endif
