@@ -5,9 +5,9 @@
  *     chunked_init(&decoder);
  *     enum chunked_status s = chunked_decode(&decoder, &input, out, capacity, &got);
  *
- * chunked_decode takes bytes off the front of *input and writes body bytes to `out`. It never takes
- * a byte behind the message. Strict: sizes are 1 to 16 hexadecimal digits (no sign, no 0x, no
- * overflow past INT64_MAX), CRLF line ends only, extensions at most 4 KB in a line and skipped (the
+ * chunked_decode takes bytes off the front of *input and writes body bytes to `out`, which may be
+ * the buffer that the input stands in (at or before it). It never takes a byte behind the message. Strict: sizes are 1 to 16 hexadecimal digits (no sign, no 0x, no
+ * overflow past INT64_MAX), CRLF line ends only, white space behind a size allowed, extensions at most 4 KB in a line and skipped (the
  * last chunk's "ieof" extension of RFC 3507 §4.5 and "use-original-body" are remembered), trailers
  * skipped, at most 16 KB of them.
  *
@@ -27,11 +27,13 @@ enum chunked_status {
 struct chunked_decoder {
     unsigned state;
     unsigned digits;       /* of the size being read */
-    uint64_t remaining;    /* of the current chunk */
-    unsigned line_bytes;   /* of the extension or trailer line being skipped */
+    uint64_t size;         /* of the current chunk, as far as it was read */
+    uint64_t remaining;    /* of the current chunk's data */
+    unsigned line_bytes;   /* of the extensions being skipped */
     unsigned trailer_bytes;
-    unsigned matched;      /* of an extension name being compared */
-    bool last;
+    unsigned matched;      /* length of the extension name being read, of which... */
+    char name[20];         /* ... this is the beginning, in lower case */
+    bool last;             /* the last chunk was read; what follows are trailers */
     bool ieof;             /* the last chunk carried "; ieof" */
     bool has_original;     /* the last chunk carried "; use-original-body=N" */
     uint64_t original;     /* that N */

@@ -1,0 +1,223 @@
+#include "http/url.h"
+
+#include <arpa/inet.h>
+
+static const struct scheme {
+    struct slice name;
+    uint16_t port;
+} schemes[] = {
+    {{"http", 4}, 80},
+    {{"https", 5}, 443},
+    {{"icap", 4}, 1344},
+    {{"icaps", 5}, 11344},
+};
+
+enum { HOST_MAX = 255, PORT_DIGITS_MAX = 5 };
+
+static const struct scheme *find_scheme(struct slice name) {
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (slice_equal_nocase(schemes[i].name, name))
+            return &schemes[i];
+    return NULL;
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c) {
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'z';
+}
+
+static bool is_host_name(struct slice host) {
+    if (host.length == 0 || host.length > HOST_MAX)
+        return false;
+    for (size_t i = 0; i < host.length; i++) {
+        char c = host.base[i];
+        if (!is_letter(c) && !is_digit(c) && c != '-' && c != '.' && c != '_')
+            return false;
+    }
+    return true;
+}
+
+/* Zones ("%eth0") mean nothing outside their host and are refused. */
+static bool is_ipv6(struct slice host) {
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr address;
+    if (host.length == 0 || host.length >= sizeof text ||
+        memchr(host.base, '\0', host.length) != NULL)
+        return false;
+    memcpy(text, host.base, host.length);
+    text[host.length] = '\0';
+    return inet_pton(AF_INET6, text, &address) == 1;
+}
+
+/* Takes the host and its brackets off the front of *rest. */
+static bool take_host(struct url *url, struct slice *rest) {
+    bool bracket = rest->base[0] == '[';
+    const char *end = memchr(rest->base, bracket ? ']' : ':', rest->length);
+    if (bracket && end == NULL)
+        return false;
+    size_t length = end == NULL ? rest->length : (size_t)(end - rest->base);
+    url->host_is_ipv6 = bracket;
+    url->host = slice_make(rest->base + bracket, length - bracket);
+    *rest = slice_make(rest->base + length + bracket, rest->length - length - bracket);
+    return bracket ? is_ipv6(url->host) : is_host_name(url->host);
+}
+
+/* ":80", ":" or nothing (RFC 3986 §3.2.3). */
+static bool take_port(struct url *url, struct slice rest, uint16_t default_port) {
+    uint64_t port;
+    url->port = default_port;
+    url->port_given = false;
+    if (rest.length == 0 || (rest.length == 1 && rest.base[0] == ':'))
+        return true;
+    struct slice digits = slice_make(rest.base + 1, rest.length - 1);
+    if (rest.base[0] != ':' || digits.length > PORT_DIGITS_MAX || !slice_to_uint64(digits, &port) ||
+        port > UINT16_MAX)
+        return false;
+    url->port = (uint16_t)port;
+    url->port_given = true;
+    return true;
+}
+
+bool url_parse_authority(struct url *url, struct slice text, uint16_t default_port) {
+    memset(url, 0, sizeof *url);
+    return text.length > 0 && take_host(url, &text) && take_port(url, text, default_port);
+}
+
+/* The first byte that is one of `stops`, or the end. */
+static size_t length_until(struct slice text, const char *stops) {
+    for (size_t i = 0; i < text.length; i++)
+        if (text.base[i] != '\0' && strchr(stops, text.base[i]) != NULL)
+            return i;
+    return text.length;
+}
+
+static bool is_visible(struct slice text) {
+    for (size_t i = 0; i < text.length; i++)
+        if ((unsigned char)text.base[i] <= 0x20 || text.base[i] == 0x7f)
+            return false;
+    return true;
+}
+
+bool url_parse(struct url *url, struct slice text) {
+    if (text.length == 0)
+        return false;
+    size_t scheme_length = length_until(text, ":");
+    struct slice name = slice_make(text.base, scheme_length);
+    struct slice rest = slice_make(text.base + scheme_length, text.length - scheme_length);
+    const struct scheme *scheme = find_scheme(name);
+    if (scheme == NULL || !slice_starts_with(rest, SLICE("://")))
+        return false;
+    rest = slice_make(rest.base + 3, rest.length - 3);
+    size_t authority_length = length_until(rest, "/?#");
+    struct slice authority = slice_make(rest.base, authority_length);
+    rest = slice_make(rest.base + authority_length, rest.length - authority_length);
+    if (!url_parse_authority(url, authority, scheme->port) || url->port == 0)
+        return false;
+    url->scheme = name;
+    url->path_query = slice_make(rest.base, length_until(rest, "#"));
+    return is_visible(url->path_query);
+}
+
+struct slice url_path(const struct url *url) {
+    size_t length = length_until(url->path_query, "?");
+    return length == 0 ? SLICE("/") : slice_make(url->path_query.base, length);
+}
+
+/* A place to write to that remembers whether all fitted. */
+struct output {
+    char *at, *end;
+    bool full;
+};
+
+static void put(struct output *out, char c) {
+    if (out->at == out->end)
+        out->full = true;
+    else
+        *out->at++ = c;
+}
+
+static void put_lower(struct output *out, struct slice text) {
+    for (size_t i = 0; i < text.length; i++)
+        put(out, (char)ascii_lower((unsigned char)text.base[i]));
+}
+
+static void put_port(struct output *out, uint16_t port) {
+    char digits[PORT_DIGITS_MAX];
+    unsigned count = 0;
+    do
+        digits[count++] = (char)('0' + port % 10);
+    while ((port /= 10) != 0);
+    put(out, ':');
+    while (count > 0)
+        put(out, digits[--count]);
+}
+
+static int hex_value(char c) {
+    if (is_digit(c))
+        return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+static bool is_unreserved(char c) {
+    return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+/* The byte that "%41" at the front of the text stands for, -1 when there is no such thing. */
+static int encoded_byte(const char *at, size_t length) {
+    if (length < 3 || at[0] != '%')
+        return -1;
+    int high = hex_value(at[1]), low = hex_value(at[2]);
+    return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
+static void put_encoded(struct output *out, unsigned byte) {
+    put(out, '%');
+    put(out, "0123456789ABCDEF"[byte >> 4]);
+    put(out, "0123456789ABCDEF"[byte & 15]);
+}
+
+/* A '%' that begins no encoding stays as it is; within two bytes of it nothing is decoded, for
+ * "%%34%31" must not become the encoding "%41". */
+static void put_path_query(struct output *out, struct slice text) {
+    enum { NEAR = 2 };
+    unsigned near_stray = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.base[i];
+        int byte = encoded_byte(text.base + i, text.length - i);
+        if (byte < 0) {
+            put(out, c);
+            near_stray = c == '%' ? NEAR : near_stray - (near_stray > 0);
+            continue;
+        }
+        if (near_stray == 0 && is_unreserved((char)byte)) {
+            put(out, (char)byte);
+        } else {
+            put_encoded(out, (unsigned)byte);
+            near_stray = 0;
+        }
+        i += 2;
+    }
+}
+
+size_t url_normalise(const struct url *url, char *out, size_t capacity) {
+    struct output output = {out, out + capacity, false};
+    const struct scheme *scheme = find_scheme(url->scheme);
+    put_lower(&output, url->scheme);
+    put_lower(&output, SLICE("://"));
+    if (url->host_is_ipv6)
+        put(&output, '[');
+    put_lower(&output, url->host);
+    if (url->host_is_ipv6)
+        put(&output, ']');
+    if (scheme == NULL || url->port != scheme->port)
+        put_port(&output, url->port);
+    if (url->path_query.length == 0 || url->path_query.base[0] != '/')
+        put(&output, '/');
+    put_path_query(&output, url->path_query);
+    return output.full ? 0 : (size_t)(output.at - out);
+}
