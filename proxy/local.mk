@@ -13,9 +13,13 @@ proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
 	proxy/net/address.c proxy/net/address.h \
 	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
-	proxy/settings/options.c proxy/settings/options.h \
-	proxy/settings/settings.c proxy/settings/settings.h \
+	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
+	proxy/settings/json.c \
 	proxy/settings/manual.c \
+	proxy/settings/options.c proxy/settings/options.h \
+	proxy/settings/regex.c proxy/settings/regex.h \
+	proxy/settings/settings.c proxy/settings/settings.h \
+	proxy/settings/value.c proxy/settings/value.h \
 	proxy/settings/url_class.c proxy/settings/url_class.h \
 	proxy/admin/admin.c proxy/admin/admin.h
 

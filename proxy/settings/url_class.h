@@ -22,10 +22,11 @@ struct url_class;
 /* What is asked about. Slices may be anything; they are not changed. */
 struct class_subject {
     struct slice method;
-    struct slice host;         /* lower case, without port */
-    struct slice url;          /* absolute, normalised */
-    struct slice path;         /* path without the query */
-    struct slice content_type; /* of the response, parameters included; base NULL: no response yet */
+    struct slice host; /* lower case, without port */
+    struct slice url;  /* absolute, normalised */
+    struct slice path; /* path without the query */
+    struct slice
+        content_type; /* of the response, parameters included; base NULL: no response yet */
     const struct address *client;
 };
 
@@ -34,12 +35,12 @@ const char *url_class_name(const struct url_class *url_class);
 
 /* The conditions of a class; strings and lists end with NULL; NULL: not stated. */
 struct url_class_conditions {
-    char **hosts;         /* exact names, "*.example.com" for the names below */
-    char **domains;       /* the name itself and all below it */
-    char **path_regexes;  /* PCRE2, searched in the path without the query, case-sensitive */
-    char **url_regexes;   /* searched in the whole URL */
+    char **hosts;        /* exact names, "*.example.com" for the names below */
+    char **domains;      /* the name itself and all below it */
+    char **path_regexes; /* PCRE2, searched in the path without the query, case-sensitive */
+    char **url_regexes;  /* searched in the whole URL */
     char **methods;
-    char **content_types; /* "text/html", "image/*" */
+    char **content_types; /* "text/html", or "image/" for all below */
     char **clients;       /* addresses and networks */
 };
 
@@ -47,5 +48,14 @@ struct url_class_conditions {
 struct url_class *url_class_new(const char *name, const struct url_class_conditions *conditions,
                                 char *error, size_t error_size);
 void url_class_free(struct url_class **url_classp);
+/* As given to url_class_new; lives as long as the class. */
+const struct url_class_conditions *url_class_conditions(const struct url_class *url_class);
+
+/* Whether one value of a condition is well formed; a reason in `error` when it is not. */
+bool url_class_check_host(const char *text, char *error, size_t error_size);
+bool url_class_check_domain(const char *text, char *error, size_t error_size);
+bool url_class_check_method(const char *text, char *error, size_t error_size);
+bool url_class_check_content_type(const char *text, char *error, size_t error_size);
+bool url_class_check_client(const char *text, char *error, size_t error_size);
 
 #endif

@@ -1,0 +1,65 @@
+/*
+ * A configuration file as it was written: sections and the values in them, each with its line,
+ * names checked against the option table, values still text. libconfuse reads the grammar.
+ *
+ *     struct document *document = document_parse("/etc/retort/retort.conf", error);
+ *     DOCUMENT_FOR_EACH_SECTION(section, document, "listen") {
+ *         const struct document_value *mode = document_value(section, "mode");
+ *         if (mode != NULL) printf("line %d: %s\n", mode->line, mode->text);
+ *     }
+ *     document_free(&document);
+ *
+ * Before libconfuse sees the text, document_scan refuses what its lexer would change without a
+ * word: a backslash lost in double quotes, a '*' outside quotes, a missing '}' at the end.
+ *
+ * Threads: document_parse from any thread, one at a time (libconfuse's lexer is a global; a lock
+ * inside sees to it). A document belongs to its caller.
+ */
+#ifndef RETORT_SETTINGS_DOCUMENT_H
+#define RETORT_SETTINGS_DOCUMENT_H
+
+#include "settings/options.h"
+#include "settings/settings.h"
+
+struct document_value {
+    const struct option *option;
+    char *text;
+    int line;
+};
+
+struct document_section {
+    const struct option_section *kind;
+    char *title;                   /* NULL when the kind has none */
+    int line;                      /* of its '{' */
+    struct document_value *values; /* in the file's order */
+    size_t value_count;
+};
+
+struct document {
+    unsigned magic;
+#define DOCUMENT_MAGIC 0x444f4355u
+    char *path;
+    struct document_section
+        *sections; /* the first is the top level; the rest in the file's order */
+    size_t section_count;
+};
+
+struct document *document_parse(const char *path, char error[SETTINGS_ERROR]);
+void document_free(struct document **documentp);
+
+/* The next section of that kind behind `after` (NULL: the first), or NULL. */
+const struct document_section *document_section(const struct document *document, const char *kind,
+                                                const struct document_section *after);
+size_t document_section_count(const struct document *document, const char *kind);
+/* The first value of the option, NULL when the section (which may be NULL) does not state it. */
+const struct document_value *document_value(const struct document_section *section,
+                                            const char *name);
+
+#define DOCUMENT_FOR_EACH_SECTION(section, document, kind)                                         \
+    for (const struct document_section *section = document_section(document, kind, NULL);          \
+         section != NULL; section = document_section(document, kind, section))
+
+/* The check of the raw text: false with the line and a message. */
+bool document_scan(const char *text, size_t length, int *line, char *error, size_t error_size);
+
+#endif

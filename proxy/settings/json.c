@@ -1,0 +1,94 @@
+/* The JSON of a snapshot: every option by the option table, titles by hand. */
+#include "base/assert.h"
+#include "settings/options.h"
+#include "settings/settings.h"
+#include "settings/value.h"
+
+#include <stdlib.h>
+
+static void add_values(json_t *object, const char *section, const void *source) {
+    OPTIONS_FOR_EACH(option, section)
+    json_object_set_new(object, option->name, value_to_json(option, source));
+}
+
+/* Adds an object to the section's array, which is made at the first call. */
+static json_t *add_element(json_t *root, const char *section, const char *title_name,
+                           const char *title, const void *source) {
+    json_t *element = json_object();
+    json_object_set_new(element, title_name, json_string(title));
+    if (source != NULL)
+        add_values(element, section, source);
+    json_array_append_new(json_object_get(root, section), element);
+    return element;
+}
+
+static void add_listens(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        char text[ADDRESS_TEXT];
+        address_format(&settings->listens[i].address, text);
+        add_element(root, "listen", "address", text, &settings->listens[i]);
+    }
+}
+
+static void add_maps(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->map_count; i++) {
+        const struct map_settings *map = &settings->maps[i];
+        json_t *element = add_element(root, "map", "prefix", map->path, map);
+        if (map->host != NULL)
+            json_object_set_new(element, "prefix",
+                                json_sprintf("http://%s%s", map->host, map->path));
+    }
+}
+
+static void add_services_and_logs(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->access_log_count; i++)
+        add_element(root, "access_log", "path", settings->access_logs[i].path,
+                    &settings->access_logs[i]);
+    for (size_t i = 0; i < settings->icap_service_count; i++)
+        add_element(root, "icap_service", "name", settings->icap_services[i].name,
+                    &settings->icap_services[i]);
+}
+
+/* Conditions that are not stated are left out: null would look like one. */
+static void add_url_classes(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->url_class_count; i++) {
+        const struct url_class *url_class = settings->url_classes[i];
+        const char *conditions = (const char *)url_class_conditions(url_class);
+        json_t *element = add_element(root, "url_class", "name", url_class_name(url_class), NULL);
+        OPTIONS_FOR_EACH(option, "url_class")
+        if (*(char **const *)(conditions + option->at) != NULL)
+            json_object_set_new(element, option->name, value_to_json(option, conditions));
+    }
+}
+
+static void add_adapts(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->adapt_count; i++) {
+        const struct adapt_settings *adapt = &settings->adapts[i];
+        struct adapt_names names = {xcalloc(adapt->service_count + 1, sizeof(char *))};
+        for (size_t j = 0; j < adapt->service_count; j++)
+            names.services[j] = adapt->services[j]->name;
+        add_element(root, "adapt", "class", url_class_name(adapt->url_class), &names);
+        free(names.services);
+    }
+}
+
+char *settings_to_json(const struct settings *settings) {
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    json_t *root = json_object();
+    json_object_set_new(root, "file", json_string(settings->path));
+    add_values(root, "", settings);
+    for (const struct option_section *s = option_sections + 1; s->name != NULL; s++) {
+        json_object_set_new(root, s->name, s->title != NULL ? json_array() : json_object());
+        if (s->title == NULL)
+            add_values(json_object_get(root, s->name), s->name, settings);
+    }
+    add_listens(root, settings);
+    add_maps(root, settings);
+    add_services_and_logs(root, settings);
+    add_url_classes(root, settings);
+    add_adapts(root, settings);
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    json_decref(root);
+    ASSERT(text != NULL);
+    return text;
+}

@@ -1,0 +1,433 @@
+#include "settings/options.h"
+
+#include "settings/regex.h"
+#include "settings/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define KB     1024.0
+#define MB     (1024.0 * KB)
+#define GB     (1024.0 * MB)
+#define SECOND 1000.0
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+/* Waits that an operator may set: longer ones are mistakes of unit. */
+#define TIMEOUT_MIN 1.0
+#define TIMEOUT_MAX (1 * DAY)
+
+/* Words of enums, in the order of the enums' members. */
+static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
+static const char *const access_log_words[] = {"squid", "combined", "json", NULL};
+static const char *const icap_point_words[] = {"reqmod_precache", "respmod_precache", NULL};
+static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
+
+const struct option_section option_sections[] = {
+    {
+        .name = "",
+        .documentation = "Options of the whole proxy stand outside any section.",
+    },
+    {
+        .name = "listen",
+        .title = "ADDRESS",
+        .documentation =
+            "An address where clients connect: \"127.0.0.1:3128\", \"[::1]:3128\", or \":3128\" "
+            "for every address of the machine, IPv4 and IPv6. The section may stand any number of "
+            "times; at least one is needed.",
+        .example = "listen \"127.0.0.1:3128\" { mode = forward }\n"
+                   "listen \":8080\" { mode = reverse }",
+    },
+    {
+        .name = "map",
+        .title = "PREFIX",
+        .documentation =
+            "Where a request to a reverse listener goes: from a URL prefix to an origin. PREFIX is "
+            "\"http://HOST/PATH\" or, for any host, \"/PATH\". A HOST without a port stands for "
+            "that host on every port. A rule with a host goes before one without, then the longest "
+            "path wins. What follows the prefix in the request's path is appended to the origin's. "
+            "A request that no rule matches is answered with 404.",
+        .example = "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
+                   "map \"/\" { origin = \"http://127.0.0.1:9001/\" }",
+    },
+    {
+        .name = "cache",
+        .documentation = "The cache in memory, shared by all workers.",
+        .example = "cache { memory = \"512MB\" max_object = \"32MB\" }",
+    },
+    {
+        .name = "client",
+        .documentation = "Limits of connections from clients, on every listener.",
+        .example = "client { idle_timeout = \"15s\" max_connections = 2000 }",
+    },
+    {
+        .name = "origin",
+        .documentation = "Connections to origin servers, and the names of origins.",
+        .example = "origin { connect_timeout = \"2s\" dns_ipv6 = false }",
+    },
+    {
+        .name = "access_log",
+        .title = "PATH",
+        .documentation =
+            "A file to which one line is appended for every request. The section may stand several "
+            "times, with different paths. Files are opened again at a reload, so that a rotated "
+            "log is left.",
+        .example = "access_log \"/var/log/retort/access.log\" { format = combined }",
+    },
+    {
+        .name = "icap_service",
+        .title = "NAME",
+        .documentation =
+            "A service of an ICAP server (RFC 3507). NAME is how adapt sections, log lines and "
+            "counters call it: letters, digits, '.', '_' and '-'.",
+        .example = "icap_service gray {\n"
+                   "    uri = \"icap://127.0.0.1:1344/gray\"\n"
+                   "    point = respmod_precache\n"
+                   "    bypass = true\n"
+                   "    timeout = \"5s\"\n"
+                   "}",
+    },
+    {
+        .name = "url_class",
+        .title = "NAME",
+        .documentation =
+            "A named set of requests that services are enabled for. A class matches when every "
+            "condition in it does; a condition with several values matches when one of them does. "
+            "The class \"all\" is built in and matches everything. In \"double quotes\" a "
+            "backslash "
+            "is written twice; in 'single quotes' it stands for itself.",
+        .example = "url_class images { path_regex = '\\.(jpe?g|gif|png)$' }\n"
+                   "url_class shop_pages { domain = { \"example.com\", \"example.org\" }\n"
+                   "                       content_type = \"text/html\" }",
+    },
+    {
+        .name = "adapt",
+        .title = "CLASS",
+        .documentation =
+            "The services that requests of a URL class and their responses pass, in this order. "
+            "When several classes match, their chains follow one another in the order of the "
+            "file.",
+        .example = "adapt images { services = { gray } }\n"
+                   "adapt all { services = { adremover, gzip } }",
+    },
+    {
+        .name = "admin",
+        .documentation =
+            "The admin plane: status, metrics, reload and drain, over HTTP and JSON. retortctl(1) "
+            "uses it.",
+        .example = "admin { listen = \"/run/retort/retort.sock\" }",
+    },
+    {.name = NULL},
+};
+
+/* Where a value goes. */
+#define TOP(member)        .section = "", .at = offsetof(struct settings, member)
+#define ONCE(name, member) .section = name, .at = offsetof(struct settings, member)
+#define LISTEN(member)     .section = "listen", .at = offsetof(struct listen_settings, member)
+#define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
+#define ACCESS_LOG(member)                                                                         \
+    .section = "access_log", .at = offsetof(struct access_log_settings, member)
+#define SERVICE(member)                                                                            \
+    .section = "icap_service", .at = offsetof(struct icap_service_settings, member)
+#define URL_CLASS(member)                                                                          \
+    .section = "url_class", .at = offsetof(struct url_class_conditions, member)
+#define ADAPT(member) .section = "adapt", .at = offsetof(struct adapt_names, member)
+
+/* What they are and what they may be. */
+#define BOOL               .type = OPTION_BOOL
+#define COUNT(from, to)    .type = OPTION_COUNT, .least = from, .most = to
+#define SIZE_OF(from, to)  .type = OPTION_SIZE, .least = from, .most = to
+#define TIME_OF(from, to)  .type = OPTION_TIME, .least = from, .most = to
+#define TIMEOUT            TIME_OF(TIMEOUT_MIN, TIMEOUT_MAX)
+#define FLOAT_OF(from, to) .type = OPTION_FLOAT, .least = from, .most = to
+#define STRING             .type = OPTION_STRING
+#define STRINGS            .type = OPTION_STRINGS
+#define WORD(list)         .type = OPTION_WORD, .words = list
+#define DEFAULT(text)      .fallback = text
+#define DOC                .documentation =
+
+const struct option options[] = {
+    /* The top level. */
+    {TOP(workers), .name = "workers", COUNT(0, 1024), DEFAULT("0"),
+     DOC "Threads that serve clients, each with its own event loop; 0 means one per core. A reload "
+         "does not change it.",
+     .example = "4"},
+    {TOP(name), .name = "name", STRING, DEFAULT("retort"), .check = option_check_pseudonym,
+     DOC "What the proxy calls itself in Via and on error pages. Give each proxy of a chain a name "
+         "of its own: a request that comes with our name in Via has gone round in a loop.",
+     .example = "\"cache1.example.com\""},
+    {TOP(error_log), .name = "error_log", STRING, .fallback_note = "standard error",
+     DOC "File for the proxy's own messages. It is opened again at a reload.",
+     .example = "\"/var/log/retort/error.log\""},
+    {TOP(log_level), .name = "log_level", WORD(log_level_words), DEFAULT("info"),
+     DOC "The least important messages that are written.", .example = "warn"},
+    {TOP(drain_timeout), .name = "drain_timeout", TIME_OF(0, DAY), DEFAULT("30s"),
+     DOC "How long transactions under way may take to finish after SIGTERM or \"retortctl drain\" "
+         "before they are cut off.",
+     .example = "\"10s\""},
+    {TOP(connect_ports), .name = "connect_ports", .type = OPTION_PORTS,
+     .count_at = offsetof(struct settings, connect_port_count), DEFAULT("443"),
+     DOC "Ports that clients may reach with CONNECT. A proxy that tunnels to any port is a way "
+         "around firewalls and into mail servers, so name only what is needed; none forbids "
+         "CONNECT.",
+     .example = "{ 443, 8443 }"},
+
+    {LISTEN(mode), .name = "mode", WORD(listen_mode_words), .required = true,
+     DOC "forward: clients know that they talk to a proxy and send whole URLs and CONNECT. "
+         "reverse: clients take it for the server; map sections say where requests go.",
+     .example = "forward"},
+    {LISTEN(allow), .name = "allow", .type = OPTION_NETWORKS,
+     .count_at = offsetof(struct listen_settings, allow_count),
+     .fallback_note = "forward mode: this machine and private networks (127.0.0.0/8, 10.0.0.0/8, "
+                      "172.16.0.0/12, 192.168.0.0/16, 169.254.0.0/16, ::1, fc00::/7, fe80::/10); "
+                      "reverse mode: all",
+     DOC "Addresses and networks of the clients that may use the listener; the others get 403. "
+         "all lets everybody in: an open forward proxy on the Internet is found and misused within "
+         "hours.",
+     .example = "{ \"10.1.0.0/16\", \"::1\" }"},
+
+    {MAP(origin_text), .name = "origin", STRING, .required = true,
+     DOC "The origin's URL, http only. Its path takes the place of the prefix.",
+     .example = "\"http://127.0.0.1:9000/\""},
+    {MAP(preserve_host), .name = "preserve_host", BOOL, DEFAULT("false"),
+     DOC "Send the client's Host to the origin; otherwise the origin sees the host and port of its "
+         "own URL.",
+     .example = "true"},
+
+    {ONCE("cache", cache.memory), .name = "memory", SIZE_OF(1 * MB, 4096 * GB), DEFAULT("256MB"),
+     DOC "Most bytes that the cache holds: bodies, heads and its own bookkeeping.",
+     .example = "\"512MB\""},
+    {ONCE("cache", cache.max_object), .name = "max_object", SIZE_OF(0, 4096 * GB), DEFAULT("16MB"),
+     DOC "Responses with larger bodies are passed on without being stored. It can not be larger "
+         "than memory.",
+     .example = "\"4MB\""},
+    {ONCE("cache", cache.heuristic_fraction), .name = "heuristic_fraction", FLOAT_OF(0, 1),
+     DEFAULT("0.1"),
+     DOC "A response that does not say how long it is fresh counts as fresh for this fraction of "
+         "the time since its Last-Modified (RFC 9111, 4.2.2); 0 switches guessing off.",
+     .example = "0.2"},
+    {ONCE("cache", cache.heuristic_max), .name = "heuristic_max", TIME_OF(0, 365 * DAY),
+     DEFAULT("1d"), DOC "The longest freshness that is guessed.", .example = "\"12h\""},
+
+    {ONCE("client", client.header_timeout), .name = "header_timeout", TIMEOUT, DEFAULT("30s"),
+     DOC "How long a request's head may take, from its first byte to its last. The whole head has "
+         "one deadline, so that a client can not hold a connection by sending a byte now and then.",
+     .example = "\"10s\""},
+    {ONCE("client", client.idle_timeout), .name = "idle_timeout", TIMEOUT, DEFAULT("60s"),
+     DOC "How long a connection may stay open between requests.", .example = "\"15s\""},
+    {ONCE("client", client.body_timeout), .name = "body_timeout", TIMEOUT, DEFAULT("60s"),
+     DOC "How long a request's body may pause.", .example = "\"30s\""},
+    {ONCE("client", client.send_timeout), .name = "send_timeout", TIMEOUT, DEFAULT("60s"),
+     DOC "How long a client may go without taking a byte of its response.", .example = "\"30s\""},
+    {ONCE("client", client.max_head), .name = "max_head", SIZE_OF(1 * KB, 1 * MB), DEFAULT("64KB"),
+     DOC "The largest head of a request; a larger one is answered with 431.",
+     .example = "\"16KB\""},
+    {ONCE("client", client.max_connections), .name = "max_connections", COUNT(1, 10e6),
+     DEFAULT("10000"),
+     DOC "Most connections from clients at a time, over all workers. Further ones are closed at "
+         "once. Each needs a file descriptor: see LimitNOFILE or ulimit -n.",
+     .example = "2000"},
+    {ONCE("client", client.max_requests), .name = "max_requests", COUNT(0, 1e9), DEFAULT("0"),
+     DOC "Requests after which a connection is closed, to spread clients over proxies again; 0 "
+         "means no limit.",
+     .example = "1000"},
+
+    {ONCE("origin", origin.connect_timeout), .name = "connect_timeout", TIMEOUT, DEFAULT("5s"),
+     DOC "How long connecting to one address of an origin may take before the next address is "
+         "tried; after the last one the client gets 502 or 504.",
+     .example = "\"2s\""},
+    {ONCE("origin", origin.first_byte_timeout), .name = "first_byte_timeout", TIMEOUT,
+     DEFAULT("60s"),
+     DOC "How long an origin may take from the end of the request to the end of the response's "
+         "head. Then the client gets 504.",
+     .example = "\"20s\""},
+    {ONCE("origin", origin.read_timeout), .name = "read_timeout", TIMEOUT, DEFAULT("60s"),
+     DOC "How long an origin's body may pause. Then the response is cut off visibly.",
+     .example = "\"20s\""},
+    {ONCE("origin", origin.idle_timeout), .name = "idle_timeout", TIME_OF(0, TIMEOUT_MAX),
+     DEFAULT("30s"),
+     DOC "How long an unused connection is kept for the next request. Choose it shorter than the "
+         "origin's own.",
+     .example = "\"4s\""},
+    {ONCE("origin", origin.max_head), .name = "max_head", SIZE_OF(1 * KB, 1 * MB), DEFAULT("64KB"),
+     DOC "The largest head of a response; a larger one is answered with 502.",
+     .example = "\"128KB\""},
+    {ONCE("origin", origin.max_idle), .name = "max_idle", COUNT(0, 1e6), DEFAULT("32"),
+     DOC "Most unused connections that each worker keeps to an origin; 0 opens one for every "
+         "request.",
+     .example = "8"},
+    {ONCE("origin", origin.dns_ipv6), .name = "dns_ipv6", BOOL, DEFAULT("true"),
+     DOC "Ask for IPv6 addresses (AAAA) too. Switch it off where IPv6 has no way out.",
+     .example = "false"},
+    {ONCE("origin", origin.dns_timeout), .name = "dns_timeout", TIMEOUT, DEFAULT("5s"),
+     DOC "How long finding the addresses of a name may take.", .example = "\"2s\""},
+    {ONCE("origin", origin.dns_ttl_max), .name = "dns_ttl_max", TIME_OF(0, 7 * DAY), DEFAULT("5m"),
+     DOC "Addresses are asked for again after the time that the name server gives, at the latest "
+         "after this one.",
+     .example = "\"30s\""},
+
+    {ACCESS_LOG(format), .name = "format", WORD(access_log_words), DEFAULT("squid"),
+     DOC "squid: Squid's native format. combined: the one of Apache and nginx. json: one object a "
+         "line, with everything that is known, services and times included.",
+     .example = "json"},
+
+    {SERVICE(uri_text), .name = "uri", STRING, .required = true,
+     DOC "The service's address: icap://HOST[:PORT]/SERVICE. The port is 1344 when left out.",
+     .example = "\"icap://127.0.0.1:1344/gray\""},
+    {SERVICE(point), .name = "point", WORD(icap_point_words), .required = true,
+     DOC "Where in a request's life the service is asked (RFC 3507, 6.1). reqmod_precache: about "
+         "the request, before the cache is looked into. respmod_precache: about the origin's "
+         "response, before it is stored, so that one adaptation serves every later hit.",
+     .example = "respmod_precache"},
+    {SERVICE(bypass), .name = "bypass", BOOL, DEFAULT("false"),
+     DOC "What happens when the service fails or is down. true: the message goes on unchanged. "
+         "false: the client gets an error page. The default is false because a service may be a "
+         "filter, and a filter that can be passed by making it fail protects nobody; set it to "
+         "true for services that only improve things.",
+     .example = "true"},
+    {SERVICE(timeout), .name = "timeout", TIMEOUT, DEFAULT("30s"),
+     DOC "How long the service may take for its verdict, and then how long its answer may pause.",
+     .example = "\"5s\""},
+    {SERVICE(connect_timeout), .name = "connect_timeout", TIMEOUT, DEFAULT("3s"),
+     DOC "How long connecting to the ICAP server may take.", .example = "\"500ms\""},
+    {SERVICE(idle_timeout), .name = "idle_timeout", TIME_OF(0, TIMEOUT_MAX), DEFAULT("60s"),
+     DOC "How long an unused connection to the ICAP server is kept.", .example = "\"20s\""},
+    {SERVICE(max_connections), .name = "max_connections", COUNT(1, 1e6), DEFAULT("64"),
+     DOC "Most connections to the service, over all workers; the server's Max-Connections lowers "
+         "it. Transactions that find all of them busy wait.",
+     .example = "16"},
+    {SERVICE(preview), .name = "preview", SIZE_OF(0, 1 * MB), DEFAULT("4KB"),
+     DOC "The largest preview of a body; the service's own Preview lowers it. 0: none is sent, "
+         "and every service gets whole bodies.",
+     .example = "\"1KB\""},
+    {SERVICE(keep), .name = "keep", SIZE_OF(0, 1 * GB), DEFAULT("1MB"),
+     DOC "How much of a body is kept in memory until the service's verdict, so that the original "
+         "can be sent after a 204 or a failure, or the request repeated. Larger bodies can not "
+         "be bypassed once more than this was sent. At least as large as preview.",
+     .example = "\"256KB\""},
+    {SERVICE(down_min), .name = "down_min", TIMEOUT, DEFAULT("1s"),
+     DOC "How long a service that failed is left alone before it is asked for its OPTIONS again. "
+         "Each further failure doubles the time up to down_max.",
+     .example = "\"2s\""},
+    {SERVICE(down_max), .name = "down_max", TIMEOUT, DEFAULT("30s"),
+     DOC "The longest time for which a service is left alone.", .example = "\"5m\""},
+
+    {URL_CLASS(hosts), .name = "host", STRINGS, .check = url_class_check_host,
+     DOC "Names of hosts, exactly; \"*.example.com\" stands for all names below example.com, "
+         "without itself.",
+     .example = "{ \"www.example.com\", \"*.img.example.com\" }"},
+    {URL_CLASS(domains), .name = "domain", STRINGS, .check = url_class_check_domain,
+     DOC "Domains: the name itself and all names below it.", .example = "\"example.com\""},
+    {URL_CLASS(path_regexes), .name = "path_regex", STRINGS, .check = regex_check,
+     DOC "Regular expressions (PCRE2, as in Perl) that are searched in the URL's path, without the "
+         "query. They tell upper from lower case unless they begin with (?i).",
+     .example = "'\\.(jpe?g|gif|png)$'"},
+    {URL_CLASS(url_regexes), .name = "url_regex", STRINGS, .check = regex_check,
+     DOC "Regular expressions that are searched in the whole URL, query included.",
+     .example = "'[?&]utm_source='"},
+    {URL_CLASS(methods), .name = "method", STRINGS, .check = url_class_check_method,
+     DOC "Request methods.", .example = "{ GET, HEAD }"},
+    {URL_CLASS(content_types), .name = "content_type", STRINGS,
+     .check = url_class_check_content_type,
+     DOC "Media types of the response, without parameters; \"image/*\" stands for all images. A "
+         "class with this condition matches only where there is a response, never for a reqmod "
+         "service.",
+     .example = "{ \"text/html\", \"image/*\" }"},
+    {URL_CLASS(clients), .name = "client", STRINGS, .check = url_class_check_client,
+     DOC "Addresses and networks of clients. What is adapted before the cache is stored and then "
+         "served to everybody, so use it for request services, or where all clients of the cache "
+         "are meant.",
+     .example = "{ \"10.1.0.0/16\", \"2001:db8::/32\" }"},
+
+    {ADAPT(services), .name = "services", STRINGS, .required = true,
+     DOC "Names of icap_service sections, in the order in which they are asked.",
+     .example = "{ adremover, gzip }"},
+
+    {ONCE("admin", admin.listen), .name = "listen", STRING, .fallback_note = "no admin plane",
+     DOC
+     "A path for a Unix socket, which only the proxy's user (and root) can reach, or a loopback "
+     "address with a port, which every user of the machine can. Other addresses are refused: "
+     "the admin plane has no passwords. A reload does not change it.",
+     .example = "\"/run/retort/retort.sock\""},
+
+    {.name = NULL},
+};
+
+const struct option *options_next(const struct option *from, const char *section) {
+    for (; from->name != NULL; from++)
+        if (strcmp(from->section, section) == 0)
+            return from;
+    return NULL;
+}
+
+const struct option *options_find(const char *section, const char *name) {
+    OPTIONS_FOR_EACH(option, section)
+    if (strcmp(option->name, name) == 0)
+        return option;
+    return NULL;
+}
+
+const struct option_section *options_find_section(const char *name) {
+    for (const struct option_section *section = option_sections; section->name != NULL; section++)
+        if (strcmp(section->name, name) == 0)
+            return section;
+    return NULL;
+}
+
+bool option_is_list(const struct option *option) {
+    return option->type == OPTION_STRINGS || option->type == OPTION_NETWORKS ||
+           option->type == OPTION_PORTS;
+}
+
+bool option_check_pseudonym(const char *text, char *error, size_t error_size) {
+    const char *bad = text + strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789-._:");
+    if (text[0] != '\0' && *bad == '\0' && strlen(text) <= 255)
+        return true;
+    snprintf(error, error_size, "is not a name: use letters, digits and - . _");
+    return false;
+}
+
+static size_t least_of(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* How many letters must be put in, taken out or replaced to make one word of the other. */
+static size_t word_distance(const char *a, const char *b) {
+    enum { LONGEST = 40 };
+    size_t row[LONGEST + 1], a_length = strlen(a), b_length = strlen(b);
+    if (a_length > LONGEST || b_length > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t replaced = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
+            diagonal = row[j];
+            row[j] = least_of(replaced, 1 + least_of(row[j], row[j - 1]));
+        }
+    }
+    return row[b_length];
+}
+
+static void consider(const char *name, const char *candidate, const char **best, size_t *distance) {
+    size_t this_distance = word_distance(name, candidate);
+    if (this_distance < *distance) {
+        *distance = this_distance;
+        *best = candidate;
+    }
+}
+
+const char *options_suggest(const char *section, const char *name) {
+    const char *best = NULL;
+    size_t distance = 2 + strlen(name) / 4; /* farther words only confuse */
+    OPTIONS_FOR_EACH(option, section)
+    consider(name, option->name, &best, &distance);
+    if (section[0] == '\0')
+        for (const struct option_section *s = option_sections + 1; s->name != NULL; s++)
+            consider(name, s->name, &best, &distance);
+    return best;
+}

@@ -1,0 +1,86 @@
+/*
+ * The option table: everything that is known about an option, once. The parser of the file, range
+ * checks, defaults, the JSON of the admin plane and the manual all read it.
+ *
+ *     OPTIONS_FOR_EACH(option, "cache")
+ *         printf("cache.%s, by default %s\n", option->name, option->fallback);
+ *
+ *     const struct option *option = options_find("cache", "memory");
+ *     const char *meant = options_suggest("cache", "memroy");           "memory"
+ *
+ * A row says where its value belongs with an offset into a destination: struct settings for the top
+ * level and for sections that stand once (cache, client, ...), an element for the others (struct
+ * listen_settings for "listen", struct url_class_conditions for "url_class", ...).
+ *
+ * Threads: constants.
+ */
+#ifndef RETORT_SETTINGS_OPTIONS_H
+#define RETORT_SETTINGS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_type {
+    OPTION_BOOL,     /* bool */
+    OPTION_COUNT,    /* unsigned */
+    OPTION_SIZE,     /* size_t, bytes */
+    OPTION_TIME,     /* uint64_t, milliseconds */
+    OPTION_FLOAT,    /* double */
+    OPTION_STRING,   /* char *, owned */
+    OPTION_WORD,     /* an enum: its value is the word's place in option->words */
+    OPTION_STRINGS,  /* char **, owned, ends with NULL; NULL when not stated */
+    OPTION_NETWORKS, /* struct network * and size_t; "all" leaves both empty */
+    OPTION_PORTS,    /* uint16_t * and size_t; "none" leaves both empty */
+};
+
+struct option {
+    const char *section; /* "": top level */
+    const char *name;
+    enum option_type type;
+    bool required;
+    const char *fallback;      /* the default, as it would be written */
+    const char *fallback_note; /* shown instead of it where the default depends on something */
+    double least, most;        /* of numbers, in bytes and milliseconds; most 0: no bound */
+    const char *const *words;  /* of OPTION_WORD, ends with NULL */
+    /* Whether one string is well formed; NULL: any is. */
+    bool (*check)(const char *text, char *error, size_t error_size);
+    size_t at;                 /* offset of the value in the destination */
+    size_t count_at;           /* offset of the number of elements: networks, ports */
+    const char *documentation; /* sentences */
+    const char *example;       /* the value alone, as written */
+};
+
+struct option_section {
+    const char *name;
+    const char *title; /* what its title is: "ADDRESS"; NULL: it has none and stands once */
+    const char *documentation;
+    const char *example; /* whole lines */
+};
+
+/* Both end with a row whose name is NULL. Rows of one section stand together. */
+extern const struct option options[];
+extern const struct option_section option_sections[]; /* the top level, "", is the first */
+
+/* The destination of "adapt" while names are not yet resolved. */
+struct adapt_names {
+    char **services;
+};
+
+#define OPTIONS_FOR_EACH(option, of_section)                                                       \
+    for (const struct option *option = options_next(options, of_section); option != NULL;          \
+         option = options_next(option + 1, of_section))
+
+/* The first row of the section at `from` or behind it, NULL when there is none. */
+const struct option *options_next(const struct option *from, const char *section);
+const struct option *options_find(const char *section, const char *name);
+const struct option_section *options_find_section(const char *name);
+/* The option or section that may stand in `section` and looks most like `name`; NULL: none does. */
+const char *options_suggest(const char *section, const char *name);
+/* Whether an option takes several values. */
+bool option_is_list(const struct option *option);
+
+/* A token that may stand in Via. */
+bool option_check_pseudonym(const char *text, char *error, size_t error_size);
+
+#endif

@@ -1,0 +1,184 @@
+/* The check of a configuration file's raw text, before libconfuse reads it. */
+#include "settings/document.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct scan {
+    const char *at, *end;
+    int line;
+    int open_lines[8]; /* lines of the braces that are open */
+    size_t depth;
+    char *error;
+    size_t error_size;
+};
+
+static bool scan_fail(struct scan *scan, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool scan_fail(struct scan *scan, int line, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(scan->error, scan->error_size, format, arguments);
+    va_end(arguments);
+    scan->line = line;
+    return false;
+}
+
+/* Length of the UTF-8 character at `at`, 0 when it is none. */
+static size_t character_length(const char *at, const char *end) {
+    unsigned char first = (unsigned char)*at;
+    size_t length = first < 0x80   ? 1
+                    : first < 0xc2 ? 0
+                    : first < 0xe0 ? 2
+                    : first < 0xf0 ? 3
+                    : first < 0xf5 ? 4
+                                   : 0;
+    if (length > (size_t)(end - at))
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if (((unsigned char)at[i] & 0xc0) != 0x80)
+            return 0;
+    if (length >= 3) { /* neither longer than need be, nor a surrogate, nor beyond U+10FFFF */
+        unsigned char second = (unsigned char)at[1];
+        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+            (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+            return 0;
+    }
+    return length;
+}
+
+/* One character that is none of the grammar's. */
+static bool scan_character(struct scan *scan) {
+    unsigned char c = (unsigned char)*scan->at;
+    size_t length = character_length(scan->at, scan->end);
+    if ((c < 0x20 && c != '\t' && c != '\r') || c == 0x7f)
+        return scan_fail(scan, scan->line, "a control character (0x%02x) stands here", c);
+    if (length == 0)
+        return scan_fail(scan, scan->line, "a byte (0x%02x) here is not UTF-8", c);
+    scan->at += length;
+    return true;
+}
+
+/* libconfuse drops the backslash of an escape that C does not know, so that "\.jpg" would quietly
+ * become ".jpg"; and it makes control characters of those that C knows. */
+static bool scan_escape(struct scan *scan) {
+    char next = scan->at + 1 < scan->end ? scan->at[1] : '\n';
+    if (strchr("\\\"'$", next) == NULL || next == '\0')
+        return scan_fail(scan, scan->line,
+                         "a lone backslash in \"double quotes\": write it twice, or put the value "
+                         "in 'single quotes', where it stands for itself");
+    scan->at += 2;
+    return true;
+}
+
+static bool scan_string(struct scan *scan) {
+    char quote = *scan->at++;
+    while (scan->at < scan->end && *scan->at != quote) {
+        if (*scan->at == '\n')
+            break;
+        if (*scan->at == '\\' && quote == '"') {
+            if (!scan_escape(scan))
+                return false;
+        } else if (*scan->at == '\\' && scan->at + 1 < scan->end && scan->at[1] == quote) {
+            scan->at += 2;
+        } else if (!scan_character(scan)) {
+            return false;
+        }
+    }
+    if (scan->at == scan->end || *scan->at == '\n')
+        return scan_fail(scan, scan->line, "a quote (%c) is opened here and not closed on the line",
+                         quote);
+    scan->at++;
+    return true;
+}
+
+static void scan_line_comment(struct scan *scan) {
+    const char *newline = memchr(scan->at, '\n', (size_t)(scan->end - scan->at));
+    scan->at = newline != NULL ? newline : scan->end;
+}
+
+static bool scan_block_comment(struct scan *scan) {
+    int opened = scan->line;
+    for (scan->at += 2; scan->at + 1 < scan->end; scan->at++) {
+        if (scan->at[0] == '*' && scan->at[1] == '/') {
+            scan->at += 2;
+            return true;
+        }
+        scan->line += *scan->at == '\n';
+    }
+    return scan_fail(scan, opened, "a comment is opened here with /* and never closed");
+}
+
+static bool scan_brace(struct scan *scan) {
+    if (*scan->at++ == '{') {
+        if (scan->depth == sizeof scan->open_lines / sizeof *scan->open_lines)
+            return scan_fail(scan, scan->line, "a '{' too many: sections do not stand in sections");
+        scan->open_lines[scan->depth++] = scan->line;
+        return true;
+    }
+    if (scan->depth == 0)
+        return scan_fail(scan, scan->line, "a '}' without a '{'");
+    scan->depth--;
+    return true;
+}
+
+/* A run of bytes that libconfuse takes for one word. It leaves out the bytes it has no use for. */
+static bool scan_word(struct scan *scan) {
+    while (scan->at < scan->end && strchr(" #\"'\t\n\r={}()+,", *scan->at) == NULL) {
+        if (*scan->at == '*' || *scan->at == '|' || *scan->at == '\\')
+            return scan_fail(scan, scan->line, "a value with '%c' must stand in quotes", *scan->at);
+        if (!scan_character(scan))
+            return false;
+    }
+    return true;
+}
+
+static bool scan_token(struct scan *scan) {
+    bool more = scan->at + 1 < scan->end;
+    switch (*scan->at) {
+    case '\0': return scan_character(scan);
+    case '\n': scan->line++; /* fall through */
+    case ' ':
+    case '\t':
+    case '\r':
+    case '=':
+    case ',': scan->at++; return true;
+    case '"':
+    case '\'': return scan_string(scan);
+    case '{':
+    case '}': return scan_brace(scan);
+    case '#': scan_line_comment(scan); return true;
+    case '+':
+        if (!more || scan->at[1] != '=')
+            return scan_fail(scan, scan->line, "a value with '+' must stand in quotes");
+        scan->at += 2;
+        return true;
+    case '(':
+    case ')':
+        return scan_fail(scan, scan->line, "a value with '%c' must stand in quotes", *scan->at);
+    case '/':
+        if (more && scan->at[1] == '/') {
+            scan_line_comment(scan);
+            return true;
+        }
+        if (more && scan->at[1] == '*')
+            return scan_block_comment(scan);
+        if (more && strchr(" \t\r\n{}", scan->at[1]) != NULL)
+            return scan_fail(scan, scan->line, "a lone '/' must stand in quotes");
+    }
+    return scan_word(scan);
+}
+
+bool document_scan(const char *text, size_t length, int *line, char *error, size_t error_size) {
+    struct scan scan = {
+        .at = text, .end = text + length, .line = 1, .error = error, .error_size = error_size};
+    bool good = true;
+    while (good && scan.at < scan.end)
+        good = scan_token(&scan);
+    if (good && scan.depth > 0)
+        good = scan_fail(&scan, scan.open_lines[scan.depth - 1],
+                         "the '{' of this line is never closed with a '}'");
+    *line = scan.line;
+    return good;
+}

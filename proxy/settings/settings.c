@@ -1,0 +1,569 @@
+#include "settings/settings.h"
+
+#include "base/assert.h"
+#include "settings/document.h"
+#include "settings/options.h"
+#include "settings/value.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A snapshot in the making. */
+struct load {
+    struct settings *settings;
+    const struct document *document;
+    char *error;
+};
+
+static bool load_fail(struct load *load, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool load_fail(struct load *load, int line, const char *format, ...) {
+    va_list arguments;
+    size_t length = (size_t)snprintf(load->error, SETTINGS_ERROR,
+                                     line > 0 ? "%s:%d: " : "%s: ", load->document->path, line);
+    if (length < SETTINGS_ERROR) {
+        va_start(arguments, format);
+        vsnprintf(load->error + length, SETTINGS_ERROR - length, format, arguments);
+        va_end(arguments);
+    }
+    return false;
+}
+
+/* Where to point for a complaint about an option: at its value, else at its section. */
+static int line_of(const struct document_section *section, const char *name) {
+    const struct document_value *value = document_value(section, name);
+    return value != NULL ? value->line : section != NULL ? section->line : 0;
+}
+
+/* Writes the options of one section, or their defaults, into the destination. */
+static bool apply_values(struct load *load, const struct document_section *section,
+                         const char *kind, void *destination) {
+    char reason[400];
+    OPTIONS_FOR_EACH(option, kind) {
+        if (document_value(section, option->name) != NULL)
+            continue;
+        if (option->required)
+            return load_fail(load, section->line, "%s \"%s\" has no %s; write: %s = %s", kind,
+                             section->title, option->name, option->name, option->example);
+        value_set_fallback(option, destination);
+    }
+    for (size_t i = 0; section != NULL && i < section->value_count; i++) {
+        const struct document_value *value = &section->values[i];
+        if (!value_set(value->option, destination, value->text, reason, sizeof reason))
+            return load_fail(load, value->line, "%s: \"%s\" %s", value->option->name, value->text,
+                             reason);
+    }
+    return true;
+}
+
+static bool check_name(struct load *load, const struct document_section *section) {
+    size_t length = strspn(section->title, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                           "0123456789._-");
+    if (length > 0 && length <= 64 && section->title[length] == '\0')
+        return true;
+    return load_fail(load, section->line,
+                     "%s: \"%s\" is not a name: use up to 64 letters, digits and . _ -",
+                     section->kind->name, section->title);
+}
+
+/* Sections that stand once. */
+
+static unsigned count_cores(void) {
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0)
+        return 1;
+    return (unsigned)CPU_COUNT(&cores);
+}
+
+static bool apply_top(struct load *load) {
+    struct settings *settings = load->settings;
+    if (!apply_values(load, document_section(load->document, "", NULL), "", settings))
+        return false;
+    if (settings->workers == 0)
+        settings->workers = count_cores();
+    return true;
+}
+
+static bool apply_cache(struct load *load) {
+    const struct document_section *section = document_section(load->document, "cache", NULL);
+    if (!apply_values(load, section, "cache", load->settings))
+        return false;
+    if (load->settings->cache.max_object <= load->settings->cache.memory)
+        return true;
+    if (document_value(section, "max_object") == NULL) { /* a small cache needs no second setting */
+        load->settings->cache.max_object = load->settings->cache.memory;
+        return true;
+    }
+    return load_fail(load, line_of(section, "max_object"),
+                     "max_object is larger than cache.memory");
+}
+
+static bool is_loopback(const struct address *address) {
+    if (address->any.sa_family == AF_INET)
+        return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+}
+
+static bool apply_admin(struct load *load) {
+    const struct document_section *section = document_section(load->document, "admin", NULL);
+    if (!apply_values(load, section, "admin", load->settings))
+        return false;
+    const char *listen = load->settings->admin.listen;
+    struct address *address = &load->settings->admin.address;
+    if (listen == NULL)
+        return true;
+    int line = line_of(section, "listen");
+    if (listen[0] == '/' && strlen(listen) >= sizeof address->local.sun_path)
+        return load_fail(load, line,
+                         "listen: the path is too long for a Unix socket: %zu bytes, at most %zu",
+                         strlen(listen), sizeof address->local.sun_path - 1);
+    if (!address_parse(address, slice_from(listen), 0))
+        return load_fail(load, line,
+                         "listen: \"%s\" is neither an absolute path nor a loopback address with a "
+                         "port, such as \"127.0.0.1:3129\"",
+                         listen);
+    if (address->any.sa_family != AF_UNIX && !is_loopback(address))
+        return load_fail(load, line,
+                         "listen: \"%s\" is not a loopback address; the admin plane has no "
+                         "passwords, so use a path, 127.0.0.1 or [::1]",
+                         listen);
+    return true;
+}
+
+/* Listeners. */
+
+static void allow_private_networks(struct listen_settings *listen) {
+    static const char *const networks[] = {"127.0.0.0/8",    "10.0.0.0/8",     "172.16.0.0/12",
+                                           "192.168.0.0/16", "169.254.0.0/16", "::1",
+                                           "fc00::/7",       "fe80::/10"};
+    size_t count = sizeof networks / sizeof *networks;
+    listen->allow = xcalloc(count, sizeof *listen->allow);
+    listen->allow_count = count;
+    for (size_t i = 0; i < count; i++)
+        ASSERT(network_parse(&listen->allow[i], slice_from(networks[i])));
+}
+
+static bool apply_listen(struct load *load, const struct document_section *section,
+                         struct listen_settings *listen) {
+    if (!apply_values(load, section, "listen", listen))
+        return false;
+    if (section->title[0] == '/' || !address_parse(&listen->address, slice_from(section->title), 0))
+        return load_fail(load, section->line,
+                         "listen: \"%s\" is not an address with a port; write \"127.0.0.1:3128\", "
+                         "\"[::1]:3128\" or \":3128\"",
+                         section->title);
+    if (listen->mode == LISTEN_FORWARD && document_value(section, "allow") == NULL)
+        allow_private_networks(listen);
+    for (struct listen_settings *other = load->settings->listens; other < listen; other++)
+        if (address_equal(&other->address, &listen->address))
+            return load_fail(load, section->line, "listen: \"%s\" is taken by another listen",
+                             section->title);
+    return true;
+}
+
+static bool apply_listens(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->listen_count = document_section_count(load->document, "listen");
+    if (settings->listen_count == 0)
+        return load_fail(load, 0,
+                         "there is no listen section, so nobody could connect; write: listen "
+                         "\"127.0.0.1:3128\" { mode = forward }");
+    settings->listens = xcalloc(settings->listen_count, sizeof *settings->listens);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "listen")
+    if (!apply_listen(load, section, &settings->listens[i++]))
+        return false;
+    return true;
+}
+
+/* Maps. */
+
+static char *lower_copy(struct slice text) {
+    char *copy = slice_dup(text);
+    for (char *c = copy; *c != '\0'; c++)
+        *c = (char)ascii_lower((unsigned char)*c);
+    return copy;
+}
+
+/* The host as it stands in a Host field, with its port unless that is 80. */
+static char *host_of(const struct url *url) {
+    char text[300];
+    snprintf(text, sizeof text, "%s%.*s%s", url->host_is_ipv6 ? "[" : "", SLICE_PRINT(url->host),
+             url->host_is_ipv6 ? "]" : "");
+    if (url->port != 80)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ":%u", url->port);
+    return lower_copy(slice_from(text));
+}
+
+static bool is_http(const struct url *url) {
+    return slice_equal_nocase(url->scheme, SLICE("http"));
+}
+
+static bool map_prefix(struct load *load, const struct document_section *section,
+                       struct map_settings *map) {
+    struct url url;
+    const char *path = section->title;
+    if (path[0] != '/') {
+        if (!url_parse(&url, slice_from(section->title)) || !is_http(&url) || url.host.length > 255)
+            return load_fail(load, section->line,
+                             "map: \"%s\" is not a prefix; write \"http://HOST/PATH\" or \"/PATH\"",
+                             section->title);
+        map->host = host_of(&url);
+        path = url.path_query.length == 0 ? "/" : url.path_query.base;
+    }
+    if (path[0] != '/' || strpbrk(path, "?#") != NULL)
+        return load_fail(load, section->line, "map: \"%s\" has more than a path behind the host",
+                         section->title);
+    map->path = xstrdup(path);
+    return true;
+}
+
+static bool apply_map(struct load *load, const struct document_section *section,
+                      struct map_settings *map) {
+    if (!apply_values(load, section, "map", map) || !map_prefix(load, section, map))
+        return false;
+    int line = line_of(section, "origin");
+    if (!url_parse(&map->origin, slice_from(map->origin_text)))
+        return load_fail(load, line, "origin: \"%s\" is not a URL; write \"http://HOST:PORT/PATH\"",
+                         map->origin_text);
+    if (!is_http(&map->origin))
+        return load_fail(load, line,
+                         "origin: \"%s\" is not an http URL, and no other scheme is spoken to "
+                         "origins yet",
+                         map->origin_text);
+    if (strpbrk(map->origin_text, "?#") != NULL)
+        return load_fail(load, line,
+                         "origin: \"%s\" has a query or fragment; only a path may follow",
+                         map->origin_text);
+    return true;
+}
+
+static bool host_has_port(const char *host) {
+    const char *bracket = strrchr(host, ']');
+    return strchr(bracket != NULL ? bracket : host, ':') != NULL;
+}
+
+static int rank_of(const struct map_settings *map) {
+    return map->host == NULL ? 0 : host_has_port(map->host) ? 2 : 1;
+}
+
+/* Hosts first, then the longest path, then the more exact host. */
+static int compare_maps(const void *a, const void *b) {
+    const struct map_settings *x = a, *y = b;
+    size_t x_length = strlen(x->path), y_length = strlen(y->path);
+    if ((x->host == NULL) != (y->host == NULL))
+        return x->host == NULL ? 1 : -1;
+    if (x_length != y_length)
+        return x_length > y_length ? -1 : 1;
+    if (rank_of(x) != rank_of(y))
+        return rank_of(y) - rank_of(x);
+    int by_host = x->host == NULL ? 0 : strcmp(x->host, y->host);
+    return by_host != 0 ? by_host : strcmp(x->path, y->path);
+}
+
+static bool apply_maps(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->map_count = document_section_count(load->document, "map");
+    settings->maps = xcalloc(settings->map_count + 1, sizeof *settings->maps);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "map") {
+        struct map_settings *map = &settings->maps[i++];
+        if (!apply_map(load, section, map))
+            return false;
+        for (struct map_settings *other = settings->maps; other < map; other++)
+            if (compare_maps(other, map) == 0)
+                return load_fail(load, section->line,
+                                 "map: \"%s\" means the same as the prefix of another map",
+                                 section->title);
+    }
+    qsort(settings->maps, settings->map_count, sizeof *settings->maps, compare_maps);
+    return true;
+}
+
+static void warn_about_maps(const struct load *load) {
+    const struct settings *settings = load->settings;
+    bool reverse = false;
+    for (size_t i = 0; i < settings->listen_count; i++)
+        reverse = reverse || settings->listens[i].mode == LISTEN_REVERSE;
+    if (settings->map_count > 0 && !reverse)
+        log_warn("%s:%d: map is used by reverse listeners only, and there is none; add: listen "
+                 "\":8080\" { mode = reverse }",
+                 settings->path, document_section(load->document, "map", NULL)->line);
+    if (settings->map_count == 0 && reverse)
+        log_warn("%s: there is a reverse listener but no map, so it answers everything with 404",
+                 settings->path);
+}
+
+/* Access logs, services, classes, and what joins them. */
+
+static bool apply_access_logs(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->access_log_count = document_section_count(load->document, "access_log");
+    settings->access_logs = xcalloc(settings->access_log_count + 1, sizeof *settings->access_logs);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "access_log") {
+        struct access_log_settings *log = &settings->access_logs[i++];
+        log->path = xstrdup(section->title);
+        if (log->path[0] == '\0')
+            return load_fail(load, section->line, "access_log: the path is empty");
+        if (!apply_values(load, section, "access_log", log))
+            return false;
+    }
+    return true;
+}
+
+static bool check_icap_uri(struct load *load, const struct document_section *section,
+                           struct icap_service_settings *service) {
+    int line = line_of(section, "uri");
+    bool parsed = url_parse(&service->uri, slice_from(service->uri_text));
+    if (parsed && slice_equal_nocase(service->uri.scheme, SLICE("icaps")))
+        return load_fail(load, line, "uri: \"%s\": icaps (TLS) is not spoken yet; write icap://",
+                         service->uri_text);
+    if (!parsed || !slice_equal_nocase(service->uri.scheme, SLICE("icap")) ||
+        url_path(&service->uri).length < 2)
+        return load_fail(load, line,
+                         "uri: \"%s\" is not the address of an ICAP service; write "
+                         "\"icap://HOST:PORT/SERVICE\"",
+                         service->uri_text);
+    return true;
+}
+
+static bool apply_icap_service(struct load *load, const struct document_section *section,
+                               struct icap_service_settings *service) {
+    service->name = xstrdup(section->title);
+    if (!check_name(load, section) || !apply_values(load, section, "icap_service", service) ||
+        !check_icap_uri(load, section, service))
+        return false;
+    if (service->down_min > service->down_max)
+        return load_fail(load, line_of(section, "down_min"), "down_min is larger than down_max");
+    if (service->preview > service->keep)
+        return load_fail(load, line_of(section, "keep"),
+                         "keep is smaller than preview; a preview must be kept, or there would be "
+                         "nothing to send after a 204");
+    return true;
+}
+
+static bool apply_icap_services(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->icap_service_count = document_section_count(load->document, "icap_service");
+    settings->icap_services =
+        xcalloc(settings->icap_service_count + 1, sizeof *settings->icap_services);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "icap_service")
+    if (!apply_icap_service(load, section, &settings->icap_services[i++]))
+        return false;
+    return true;
+}
+
+static void release_values(const char *kind, void *destination) {
+    OPTIONS_FOR_EACH(option, kind)
+    value_release(option, destination);
+}
+
+static bool apply_url_class(struct load *load, const struct document_section *section,
+                            struct url_class **url_class) {
+    struct url_class_conditions conditions = {0};
+    char reason[600];
+    if (!check_name(load, section))
+        return false;
+    if (strcmp(section->title, "all") == 0)
+        return load_fail(load, section->line,
+                         "url_class: \"all\" is built in; choose another name");
+    if (section->value_count == 0)
+        return load_fail(load, section->line,
+                         "url_class \"%s\" has no condition; use the class \"all\", which is built "
+                         "in, to match everything",
+                         section->title);
+    bool good = apply_values(load, section, "url_class", &conditions);
+    if (good) {
+        *url_class = url_class_new(section->title, &conditions, reason, sizeof reason);
+        good = *url_class != NULL || load_fail(load, section->line, "%s", reason);
+    }
+    release_values("url_class", &conditions);
+    return good;
+}
+
+static bool apply_url_classes(struct load *load) {
+    const struct url_class_conditions none = {0};
+    struct settings *settings = load->settings;
+    char reason[200];
+    size_t i = 0;
+    settings->url_class_count = 1 + document_section_count(load->document, "url_class");
+    settings->url_classes = xcalloc(settings->url_class_count, sizeof *settings->url_classes);
+    settings->url_classes[i++] = url_class_new("all", &none, reason, sizeof reason);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "url_class")
+    if (!apply_url_class(load, section, &settings->url_classes[i++]))
+        return false;
+    return true;
+}
+
+static const struct icap_service_settings *find_service(const struct settings *settings,
+                                                        const char *name) {
+    for (size_t i = 0; i < settings->icap_service_count; i++)
+        if (strcmp(settings->icap_services[i].name, name) == 0)
+            return &settings->icap_services[i];
+    return NULL;
+}
+
+static const struct url_class *find_class(const struct settings *settings, const char *name) {
+    for (size_t i = 0; i < settings->url_class_count; i++)
+        if (strcmp(url_class_name(settings->url_classes[i]), name) == 0)
+            return settings->url_classes[i];
+    return NULL;
+}
+
+static bool add_service(struct load *load, const struct document_value *value,
+                        struct adapt_settings *adapt) {
+    const struct icap_service_settings *service = find_service(load->settings, value->text);
+    if (service == NULL)
+        return load_fail(load, value->line,
+                         "services: there is no icap_service \"%s\"; add one or correct the name",
+                         value->text);
+    for (size_t i = 0; i < adapt->service_count; i++)
+        if (adapt->services[i] == service)
+            return load_fail(load, value->line, "services: \"%s\" stands twice in the list",
+                             value->text);
+    adapt->services[adapt->service_count++] = service;
+    if (service->point == ICAP_REQMOD_PRECACHE &&
+        url_class_conditions(adapt->url_class)->content_types != NULL)
+        log_warn(
+            "%s:%d: service %s is asked about requests, but class %s has a content_type and so "
+            "matches responses only: the service will never be asked",
+            load->document->path, value->line, service->name, url_class_name(adapt->url_class));
+    return true;
+}
+
+static bool apply_adapt(struct load *load, const struct document_section *section,
+                        struct adapt_settings *adapt) {
+    struct adapt_names names = {0};
+    adapt->url_class = find_class(load->settings, section->title);
+    if (adapt->url_class == NULL)
+        return load_fail(load, section->line,
+                         "adapt: there is no url_class \"%s\"; add one, correct the name, or use "
+                         "the class \"all\"",
+                         section->title);
+    bool good = apply_values(load, section, "adapt", &names);
+    release_values("adapt", &names);
+    adapt->services = xcalloc(section->value_count + 1, sizeof *adapt->services);
+    for (size_t i = 0; good && i < section->value_count; i++)
+        good = add_service(load, &section->values[i], adapt);
+    return good;
+}
+
+static bool apply_adapts(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->adapt_count = document_section_count(load->document, "adapt");
+    settings->adapts = xcalloc(settings->adapt_count + 1, sizeof *settings->adapts);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "adapt")
+    if (!apply_adapt(load, section, &settings->adapts[i++]))
+        return false;
+    return true;
+}
+
+static bool apply_document(struct load *load) {
+    return apply_top(load) && apply_listens(load) && apply_maps(load) && apply_cache(load) &&
+           apply_values(load, document_section(load->document, "client", NULL), "client",
+                        load->settings) &&
+           apply_values(load, document_section(load->document, "origin", NULL), "origin",
+                        load->settings) &&
+           apply_admin(load) && apply_access_logs(load) && apply_icap_services(load) &&
+           apply_url_classes(load) && apply_adapts(load);
+}
+
+struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
+    struct document *document = document_parse(path, error);
+    if (document == NULL)
+        return NULL;
+    struct settings *settings;
+    ALLOC_OBJ(settings, SETTINGS_MAGIC);
+    settings->references = 1;
+    settings->path = xstrdup(path);
+    struct load load = {.settings = settings, .document = document, .error = error};
+    if (apply_document(&load))
+        warn_about_maps(&load);
+    else
+        settings_release(&settings);
+    document_free(&document);
+    return settings;
+}
+
+struct settings *settings_reference(struct settings *settings) {
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    atomic_fetch_add_explicit(&settings->references, 1, memory_order_relaxed);
+    return settings;
+}
+
+static void release_elements(struct settings *settings) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        release_values("listen", &settings->listens[i]);
+    for (size_t i = 0; i < settings->map_count; i++) {
+        release_values("map", &settings->maps[i]);
+        free(settings->maps[i].host);
+        free(settings->maps[i].path);
+    }
+    for (size_t i = 0; i < settings->access_log_count; i++)
+        free(settings->access_logs[i].path);
+    for (size_t i = 0; i < settings->icap_service_count; i++) {
+        release_values("icap_service", &settings->icap_services[i]);
+        free(settings->icap_services[i].name);
+    }
+    for (size_t i = 0; i < settings->url_class_count; i++)
+        url_class_free(&settings->url_classes[i]);
+    for (size_t i = 0; i < settings->adapt_count; i++)
+        free(settings->adapts[i].services);
+}
+
+void settings_release(struct settings **settingsp) {
+    struct settings *settings = *settingsp;
+    *settingsp = NULL;
+    if (settings == NULL)
+        return;
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    if (atomic_fetch_sub_explicit(&settings->references, 1, memory_order_acq_rel) != 1)
+        return;
+    release_elements(settings);
+    release_values("", settings);
+    release_values("admin", settings);
+    free(settings->listens);
+    free(settings->maps);
+    free(settings->access_logs);
+    free(settings->icap_services);
+    free(settings->url_classes);
+    free(settings->adapts);
+    free(settings->path);
+    FREE_OBJ(settings);
+}
+
+/* A rule's host without a port stands for that host on any port. */
+static bool host_matches(const char *rule, struct slice host) {
+    size_t length = strlen(rule);
+    if (host.length < length || memcmp(rule, host.base, length) != 0)
+        return false;
+    if (host.length == length)
+        return true;
+    return host.base[length] == ':' && !host_has_port(rule);
+}
+
+const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
+                                             struct slice path) {
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    for (size_t i = 0; i < settings->map_count; i++) {
+        const struct map_settings *map = &settings->maps[i];
+        if ((map->host == NULL || host_matches(map->host, host)) &&
+            slice_starts_with(path, slice_from(map->path)))
+            return map;
+    }
+    return NULL;
+}
+
+bool settings_connect_port_allowed(const struct settings *settings, uint16_t port) {
+    CHECK_OBJ(settings, SETTINGS_MAGIC);
+    for (size_t i = 0; i < settings->connect_port_count; i++)
+        if (settings->connect_ports[i] == port)
+            return true;
+    return false;
+}

@@ -1,0 +1,35 @@
+/*
+ * Values of options: from text to C and back, by the type that the option's row names.
+ *
+ *     struct settings settings = {0};
+ *     char error[200];
+ *     const struct option *memory = options_find("cache", "memory");
+ *     if (!value_set(memory, &settings, "512MB", error, sizeof error)) ...   "is not a size: ..."
+ *     json_t *json = value_to_json(memory, &settings);                        "512MB"
+ *     value_release(memory, &settings);
+ *
+ * value_set of a list option appends one element.
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_SETTINGS_VALUE_H
+#define RETORT_SETTINGS_VALUE_H
+
+#include "settings/options.h"
+
+#include <jansson.h>
+
+bool value_set(const struct option *option, void *destination, const char *text, char *error,
+               size_t error_size);
+/* Sets the default, if the row has one; a wrong default is our own bug. */
+void value_set_fallback(const struct option *option, void *destination);
+/* Frees what the value owns and leaves nothing behind. */
+void value_release(const struct option *option, void *destination);
+/* Sizes and times are strings as they stand in the file ("512MB", "5s"). */
+json_t *value_to_json(const struct option *option, const void *source);
+
+/* One element as the file has it, for tests and messages. */
+void value_format_size(uint64_t bytes, char *out, size_t capacity);
+void value_format_time(uint64_t milliseconds, char *out, size_t capacity);
+
+#endif
