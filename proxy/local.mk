@@ -21,7 +21,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/settings.c proxy/settings/settings.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/settings/url_class.c proxy/settings/url_class.h \
-	proxy/admin/admin.c proxy/admin/admin.h
+	proxy/admin/admin.c proxy/admin/admin.h \
+	proxy/admin/page.c proxy/admin/page.h
 
 proxy_retort_CPPFLAGS = $(proxy_cppflags)
 proxy_retort_CFLAGS = $(proxy_cflags)

@@ -90,6 +90,14 @@ uint16_t address_port(const struct address *address) {
     return 0;
 }
 
+bool address_is_loopback(const struct address *address) {
+    if (address->any.sa_family == AF_INET)
+        return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
+    if (is_mapped(address))
+        return address->v6.sin6_addr.s6_addr[12] == 127;
+    return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+}
+
 size_t address_format(const struct address *address, char *out) {
     char ip[ADDRESS_TEXT];
     if (address->any.sa_family == AF_UNIX)

@@ -39,6 +39,8 @@ size_t address_format(const struct address *address, char *out);
 size_t address_format_ip(const struct address *address, char *out);
 bool address_equal(const struct address *a, const struct address *b);
 uint16_t address_port(const struct address *address);
+/* 127.0.0.0/8 and ::1: only this machine reaches it. */
+bool address_is_loopback(const struct address *address);
 
 /* A block of addresses: "10.0.0.0/8", "::1". */
 struct network {

@@ -101,12 +101,6 @@ static bool apply_cache(struct load *load) {
                      "max_object is larger than cache.memory");
 }
 
-static bool is_loopback(const struct address *address) {
-    if (address->any.sa_family == AF_INET)
-        return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
-    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
-}
-
 static bool apply_admin(struct load *load) {
     const struct document_section *section = document_section(load->document, "admin", NULL);
     if (!apply_values(load, section, "admin", load->settings))
@@ -125,7 +119,7 @@ static bool apply_admin(struct load *load) {
                          "listen: \"%s\" is neither an absolute path nor a loopback address with a "
                          "port, such as \"127.0.0.1:3129\"",
                          listen);
-    if (address->any.sa_family != AF_UNIX && !is_loopback(address))
+    if (address->any.sa_family != AF_UNIX && !address_is_loopback(address))
         return load_fail(load, line,
                          "listen: \"%s\" is not a loopback address; the admin plane has no "
                          "passwords, so use a path, 127.0.0.1 or [::1]",

@@ -1,0 +1,258 @@
+#include "admin/admin.h"
+
+#include "admin/page.h"
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    ADMIN_CONNECTIONS = 32,
+    ADMIN_TIMEOUT_SECONDS = 15,
+    ADMIN_MEMORY = 16 << 10,   /* of a connection: bounds the head of a request */
+    ADMIN_BODY_MAX = 64 << 10, /* no page wants a body; a short one is forgiven */
+    ADMIN_BACKLOG = 16
+};
+
+struct admin {
+    unsigned magic;
+#define ADMIN_MAGIC 0x41444d4eu
+    struct admin_calls calls;
+    struct MHD_Daemon *daemon; /* NULL: inert */
+    bool local;                /* a Unix socket: its permissions say who may connect */
+    char *path;                /* of the Unix socket, while it is ours */
+    dev_t device;
+    ino_t inode;
+};
+
+/* One request, between libmicrohttpd's calls about it. */
+struct admin_request {
+    unsigned magic;
+#define ADMIN_REQUEST_MAGIC 0x41525153u
+    size_t body;
+};
+
+/* Answering. */
+
+static enum MHD_Result send_page(struct MHD_Connection *connection, struct page *page) {
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(page->text), page->text, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(page->text);
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, page->content_type);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (page->allow != NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, page->allow);
+    enum MHD_Result result = MHD_queue_response(connection, page->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* A page in the administrator's browser could make it ask 127.0.0.1 under a name of the page's own
+ * (DNS rebinding), or post a form there. The first shows in Host, the second in Origin. A Unix
+ * socket is out of a browser's reach. */
+static bool from_browser_page(struct MHD_Connection *connection) {
+    struct url url;
+    struct address address;
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin") != NULL ||
+        host == NULL || !url_parse_authority(&url, slice_from(host), 80))
+        return true;
+    if (slice_equal_nocase(url.host, SLICE("localhost")))
+        return false;
+    return !address_parse_ip(&address, url.host, 80) || !address_is_loopback(&address);
+}
+
+static bool announces_too_much(struct MHD_Connection *connection) {
+    uint64_t length;
+    const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+    return text != NULL && (!slice_to_uint64(slice_from(text), &length) || length > ADMIN_BODY_MAX);
+}
+
+static enum MHD_Result refuse_body(struct MHD_Connection *connection) {
+    struct page page = {0};
+    page_error(&page, MHD_HTTP_CONTENT_TOO_LARGE, "no request here needs a body this long");
+    return send_page(connection, &page);
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_size, void **state) {
+    struct admin *admin;
+    struct admin_request *request;
+    struct page page = {0};
+    (void)version;
+    (void)data;
+    CAST_OBJ(admin, arg, ADMIN_MAGIC);
+    if (*state == NULL) { /* the head is there, the body is not */
+        ALLOC_OBJ(request, ADMIN_REQUEST_MAGIC);
+        *state = request;
+        return announces_too_much(connection) ? refuse_body(connection) : MHD_YES;
+    }
+    CAST_OBJ(request, *state, ADMIN_REQUEST_MAGIC);
+    if (*data_size > 0) {
+        request->body += *data_size;
+        *data_size = 0;
+        return request->body <= ADMIN_BODY_MAX ? MHD_YES : MHD_NO;
+    }
+    if (!admin->local && from_browser_page(connection))
+        page_error(&page, MHD_HTTP_FORBIDDEN,
+                   "only requests to a loopback address, and none from web pages, are served");
+    else
+        page_make(&page, &admin->calls, method, path);
+    return send_page(connection, &page);
+}
+
+static void on_request_end(void *arg, struct MHD_Connection *connection, void **state,
+                           enum MHD_RequestTerminationCode code) {
+    struct admin_request *request = *state;
+    (void)arg;
+    (void)connection;
+    (void)code;
+    if (request == NULL)
+        return;
+    CHECK_OBJ(request, ADMIN_REQUEST_MAGIC);
+    FREE_OBJ(request);
+    *state = NULL;
+}
+
+/* libmicrohttpd's own messages, without their newline. */
+static void on_complaint(void *arg, const char *format, va_list arguments) {
+    char message[400];
+    (void)arg;
+    vsnprintf(message, sizeof message, format, arguments);
+    message[strcspn(message, "\n")] = '\0';
+    log_debug("admin: %s", message);
+}
+
+/* The socket. */
+
+/* What stands at the path: nothing (true), a socket that nobody serves any more (removed, true), or
+ * something that must be left alone. */
+static bool make_room(const struct address *address, char *error) {
+    struct stat status;
+    const char *path = address->local.sun_path;
+    if (lstat(path, &status) != 0)
+        return true; /* if the reason is not absence, bind will say so */
+    if (!S_ISSOCK(status.st_mode)) {
+        snprintf(error, SETTINGS_ERROR, "admin.listen: %s exists and is not a socket", path);
+        return false;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool dead =
+        fd >= 0 && connect(fd, &address->any, address->length) != 0 && errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    if (!dead) {
+        snprintf(error, SETTINGS_ERROR,
+                 "admin.listen: %s is in use: another retort seems to run; stop it, or choose "
+                 "another path",
+                 path);
+        return false;
+    }
+    unlink(path);
+    return true;
+}
+
+static int listen_at(const struct address *address, char *error) {
+    char text[ADDRESS_TEXT];
+    int one = 1, fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool local = address->any.sa_family == AF_UNIX;
+    if (fd >= 0 && !local)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    mode_t mask = local ? umask(0177) : 0; /* mode 0600 from the first moment on */
+    bool good = fd >= 0 && bind(fd, &address->any, address->length) == 0;
+    int reason = errno;
+    if (local)
+        umask(mask);
+    if (good && listen(fd, ADMIN_BACKLOG) == 0)
+        return fd;
+    reason = good ? errno : reason;
+    address_format(address, text);
+    snprintf(error, SETTINGS_ERROR, "admin.listen: %s can not be used: %s", text, strerror(reason));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Remembers which file is ours, so that a successor's is not removed at the end. */
+static void remember_path(struct admin *admin, const struct address *address) {
+    struct stat status;
+    if (stat(address->local.sun_path, &status) != 0)
+        return;
+    admin->path = xstrdup(address->local.sun_path);
+    admin->device = status.st_dev;
+    admin->inode = status.st_ino;
+}
+
+static void remove_path(struct admin *admin) {
+    struct stat status;
+    if (admin->path != NULL && lstat(admin->path, &status) == 0 && status.st_dev == admin->device &&
+        status.st_ino == admin->inode)
+        unlink(admin->path);
+    free(admin->path);
+}
+
+/* The thread inherits a mask that leaves all signals to the main thread. */
+static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    struct MHD_Daemon *started = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_USE_ITC, 0, NULL, NULL, on_request,
+        admin, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY,
+        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, NULL, MHD_OPTION_END);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
+                          char error[SETTINGS_ERROR]) {
+    struct admin *admin;
+    const struct address *address = &settings->admin.address;
+    ALLOC_OBJ(admin, ADMIN_MAGIC);
+    admin->calls = *calls;
+    if (settings->admin.listen == NULL)
+        return admin;
+    admin->local = address->any.sa_family == AF_UNIX;
+    int fd = admin->local && !make_room(address, error) ? -1 : listen_at(address, error);
+    if (fd < 0) {
+        FREE_OBJ(admin);
+        return NULL;
+    }
+    if (admin->local)
+        remember_path(admin, address);
+    admin->daemon = start_daemon(admin, fd);
+    if (admin->daemon == NULL) {
+        snprintf(error, SETTINGS_ERROR, "admin.listen: its thread can not be started: %s",
+                 strerror(errno));
+        close(fd);
+        remove_path(admin);
+        FREE_OBJ(admin);
+    }
+    return admin;
+}
+
+void admin_stop(struct admin **adminp) {
+    struct admin *admin = *adminp;
+    *adminp = NULL;
+    if (admin == NULL)
+        return;
+    CHECK_OBJ(admin, ADMIN_MAGIC);
+    /* The path first: from here on a successor may take it. */
+    remove_path(admin);
+    if (admin->daemon != NULL)
+        MHD_stop_daemon(admin->daemon); /* closes the socket as well */
+    FREE_OBJ(admin);
+}

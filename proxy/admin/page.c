@@ -1,0 +1,208 @@
+#include "admin/page.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "config.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void page_json(struct page *page, unsigned status, json_t *json) {
+    page->status = status;
+    page->content_type = "application/json";
+    page->text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    ASSERT(page->text != NULL);
+    json_decref(json);
+}
+
+void page_error(struct page *page, unsigned status, const char *reason) {
+    json_t *json = json_object();
+    /* A reason may quote bytes that are no UTF-8, which JSON can not carry. */
+    if (json_object_set_new(json, "error", json_string(reason)) != 0)
+        json_object_set_new(json, "error", json_string("see the error log"));
+    page_json(page, status, json);
+}
+
+static void take_report(const struct admin_calls *calls, struct admin_report *report) {
+    *report = (struct admin_report){0};
+    calls->report(calls->context, report);
+}
+
+static void release_report(struct admin_report *report) {
+    free(report->icap_services);
+    settings_release(&report->settings);
+}
+
+static uint64_t counter_value(const struct counters *counters, size_t which) {
+    uint64_t value;
+    memcpy(&value, (const char *)counters + which * sizeof value, sizeof value);
+    return value;
+}
+
+static json_t *counters_to_json(const struct counters *counters) {
+    json_t *json = json_object();
+    for (size_t i = 0; i < COUNTER_COUNT; i++)
+        json_object_set_new(json, counter_descriptions[i].name,
+                            json_integer((json_int_t)counter_value(counters, i)));
+    return json;
+}
+
+static json_t *services_to_json(const struct admin_report *report) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < report->icap_service_count; i++) {
+        const struct admin_icap_service *service = &report->icap_services[i];
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:i, s:i}", "name", service->name, "state",
+                                        service->state, "connections", (int)service->connections,
+                                        "pending", (int)service->pending));
+    }
+    return array;
+}
+
+static void page_status(struct page *page, const struct admin_calls *calls) {
+    struct admin_report report;
+    take_report(calls, &report);
+    json_t *cache =
+        json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)report.cache_bytes, "limit",
+                  (json_int_t)report.cache_limit, "objects", (json_int_t)report.cache_objects);
+    json_t *json = json_pack(
+        "{s:s, s:i, s:f, s:s, s:i, s:i, s:s, s:o, s:o, s:o}", "version", PACKAGE_VERSION, "pid",
+        (int)getpid(), "uptime", (double)report.uptime / 1000, "state", report.state, "workers",
+        (int)report.settings->workers, "workers_silent", (int)report.workers_silent, "file",
+        report.settings->path, "cache", cache, "icap_services", services_to_json(&report),
+        "counters", counters_to_json(&report.counters));
+    ASSERT(json != NULL);
+    page_json(page, 200, json);
+    release_report(&report);
+}
+
+static void print_metric(FILE *out, const char *name, enum counter_kind kind, const char *help,
+                         double value) {
+    bool total = kind == COUNTER_TOTAL;
+    const char *suffix = total ? "_total" : "";
+    fprintf(out, "# HELP retort_%s%s %s\n", name, suffix, help);
+    fprintf(out, "# TYPE retort_%s%s %s\n", name, suffix, total ? "counter" : "gauge");
+    fprintf(out, "retort_%s%s %.15g\n", name, suffix, value);
+}
+
+static void print_gauges(FILE *out, const struct admin_report *report) {
+    print_metric(out, "uptime_seconds", COUNTER_GAUGE, "time since the proxy started",
+                 (double)report->uptime / 1000);
+    print_metric(out, "workers", COUNTER_GAUGE, "threads that serve clients",
+                 report->settings->workers);
+    print_metric(out, "workers_silent", COUNTER_GAUGE,
+                 "workers that did not answer in time and are missing in the other numbers",
+                 report->workers_silent);
+    print_metric(out, "cache_bytes", COUNTER_GAUGE, "bytes that the cache holds",
+                 (double)report->cache_bytes);
+    print_metric(out, "cache_limit_bytes", COUNTER_GAUGE, "most bytes that the cache may hold",
+                 (double)report->cache_limit);
+    print_metric(out, "cache_objects", COUNTER_GAUGE, "objects in the cache",
+                 (double)report->cache_objects);
+}
+
+/* Names of services need no escaping: they are letters, digits and . _ - */
+static void print_services(FILE *out, const struct admin_report *report) {
+    const struct admin_icap_service *services = report->icap_services;
+    if (report->icap_service_count == 0)
+        return;
+    fputs(
+        "# HELP retort_icap_service_up 1: the service answers, 0: it is down or was not asked yet\n"
+        "# TYPE retort_icap_service_up gauge\n",
+        out);
+    for (size_t i = 0; i < report->icap_service_count; i++)
+        fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].name,
+                strcmp(services[i].state, "up") == 0);
+    fputs("# HELP retort_icap_service_pending transactions that wait for the service\n"
+          "# TYPE retort_icap_service_pending gauge\n",
+          out);
+    for (size_t i = 0; i < report->icap_service_count; i++)
+        fprintf(out, "retort_icap_service_pending{service=\"%s\"} %u\n", services[i].name,
+                services[i].pending);
+    fputs("# HELP retort_icap_service_connections connections to the service now\n"
+          "# TYPE retort_icap_service_connections gauge\n",
+          out);
+    for (size_t i = 0; i < report->icap_service_count; i++)
+        fprintf(out, "retort_icap_service_connections{service=\"%s\"} %u\n", services[i].name,
+                services[i].connections);
+}
+
+static void page_metrics(struct page *page, const struct admin_calls *calls) {
+    struct admin_report report;
+    size_t length;
+    take_report(calls, &report);
+    FILE *out = open_memstream(&page->text, &length);
+    ASSERT(out != NULL);
+    for (size_t i = 0; i < COUNTER_COUNT; i++) {
+        const struct counter_description *d = &counter_descriptions[i];
+        print_metric(out, d->name, d->kind, d->help, (double)counter_value(&report.counters, i));
+    }
+    print_gauges(out, &report);
+    print_services(out, &report);
+    ASSERT(fclose(out) == 0);
+    page->status = 200;
+    page->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    release_report(&report);
+}
+
+static void page_settings(struct page *page, const struct admin_calls *calls) {
+    struct admin_report report;
+    take_report(calls, &report);
+    page->status = 200;
+    page->content_type = "application/json";
+    page->text = settings_to_json(report.settings);
+    release_report(&report);
+}
+
+static void page_reload(struct page *page, const struct admin_calls *calls) {
+    char error[SETTINGS_ERROR] = "";
+    if (calls->reload(calls->context, error)) {
+        log_info("settings reloaded by the admin plane");
+        page_json(page, 200, json_pack("{s:b}", "reloaded", 1));
+    } else {
+        log_warn("reload by the admin plane refused: %s", error);
+        page_error(page, 409, error);
+    }
+}
+
+static void page_drain(struct page *page, const struct admin_calls *calls) {
+    log_info("drain asked for by the admin plane");
+    calls->drain(calls->context);
+    page_json(page, 200, json_pack("{s:b}", "draining", 1));
+}
+
+static const struct route {
+    const char *path, *method;
+    void (*make)(struct page *page, const struct admin_calls *calls);
+} routes[] = {
+    {"/status", "GET", page_status},     {"/metrics", "GET", page_metrics},
+    {"/settings", "GET", page_settings}, {"/reload", "POST", page_reload},
+    {"/drain", "POST", page_drain},
+};
+
+static bool method_fits(const struct route *route, const char *method) {
+    return strcmp(method, route->method) == 0 ||
+           (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+}
+
+void page_make(struct page *page, const struct admin_calls *calls, const char *method,
+               const char *path) {
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        const struct route *route = &routes[i];
+        if (strcmp(path, route->path) != 0)
+            continue;
+        if (method_fits(route, method)) {
+            route->make(page, calls);
+            return;
+        }
+        page->allow = route->method;
+        page_error(page, 405,
+                   strcmp(route->method, "POST") == 0 ? "this changes something: use POST"
+                                                      : "this only shows something: use GET");
+        return;
+    }
+    page_error(page, 404, "no such page; there are /status, /metrics, /settings, /reload, /drain");
+}
