@@ -109,6 +109,16 @@ struct connection *pool_take(struct pool *pool, struct slice text, connection_re
     return connection;
 }
 
+/* Nothing to read and not at its end? Only a connection whose last read filled its buffer costs the
+ * system call. */
+static bool is_quiet(struct connection *connection) {
+    char byte;
+    size_t got;
+    if (connection->hangup)
+        return false;
+    return !connection->readable || connection_read(connection, &byte, 1, &got) == IO_WAIT;
+}
+
 static struct pool_key *make_key(struct pool *pool, struct slice text, uint32_t hash) {
     struct pool_key *key = xcalloc(1, sizeof *key + text.length);
     key->magic = POOL_KEY_MAGIC;
@@ -126,8 +136,7 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
     *connectionp = NULL;
     uint32_t hash = hash_of(text);
     struct pool_key **at = find_key(pool, text, hash);
-    if (connection->readable || connection->hangup || (*at != NULL && (*at)->count >= max_idle) ||
-        max_idle == 0) {
+    if (max_idle == 0 || (*at != NULL && (*at)->count >= max_idle) || !is_quiet(connection)) {
         connection_close(&connection);
         return;
     }

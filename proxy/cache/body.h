@@ -1,0 +1,116 @@
+/*
+ * A body in memory: written once by one producer, read by any number of consumers while it is still
+ * arriving and afterwards.
+ *
+ *     struct body *body = body_new(net->loop, BODY_SHARED, length_or_minus_one);
+ *     size_t room; char *at = body_room(body, &room);   write there, then
+ *     body_grow(body, count);
+ *     body_finish(body, BODY_COMPLETE);                 or BODY_FAILED
+ *
+ *     struct body_reader reader;
+ *     body_reader_open(&reader, body, &task, loop, mailbox);
+ *     int n = body_reader_pieces(&reader, iov, 8, &bytes);   0 pieces: look at body_state, or
+ *     if (body_reader_wait(&reader)) ...                     the task runs when there is more
+ *     body_reader_advance(&reader, bytes_taken);
+ *     body_reader_close(&reader);
+ *
+ * BODY_SHARED keeps all bytes: what the cache stores, and collapsed requests read. BODY_PASSING is for
+ * what is not stored: it has one reader, frees what that has read, and body_room gives nothing while
+ * BODY_WINDOW bytes wait (the writer's waker then runs when there is room again).
+ *
+ * Threads: the writer belongs to one thread; readers of a shared body may be in others and are woken
+ * by message. Reading takes no lock: a block's address is published before the length that covers it.
+ * Ownership: references; the last one frees.
+ */
+#ifndef RETORT_CACHE_BODY_H
+#define RETORT_CACHE_BODY_H
+
+#include "base/slice.h"
+#include "event/mailbox.h"
+
+#include <pthread.h>
+#include <sys/uio.h>
+
+enum { BODY_WINDOW = 256 * 1024, BODY_BLOCK_MIN = 4096, BODY_BLOCK_MAX = 128 * 1024 };
+
+enum body_state { BODY_ARRIVING, BODY_COMPLETE, BODY_FAILED };
+enum body_kind { BODY_SHARED, BODY_PASSING };
+
+struct body_block {
+    _Atomic(struct body_block *) next;
+    size_t capacity;
+    char data[];
+};
+
+struct body {
+    unsigned magic;
+#define BODY_MAGIC 0xb0d7b0d7u
+    _Atomic unsigned references;
+    enum body_kind kind;
+    int64_t expected; /* the whole length where it was known beforehand, else -1 */
+    _Atomic uint64_t length; /* bytes that have arrived */
+    _Atomic int state;
+    _Atomic(struct body_block *) first;
+    /* the writer's */
+    struct body_block *last;
+    size_t used; /* of the last block */
+    struct loop *loop;
+    struct task *writer;
+    uint64_t consumed; /* BODY_PASSING: by the reader */
+    size_t allocated;
+    /* those who wait for more */
+    pthread_mutex_t lock;
+    struct list_link waiting;
+};
+
+struct body_waiter;
+
+struct body_reader {
+    struct body *body; /* referenced */
+    struct body_block *block;
+    size_t offset;   /* in the block */
+    uint64_t position;
+    struct task *task;
+    struct mailbox *mailbox;
+    struct body_waiter *waiter; /* while it waits */
+};
+
+struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected);
+/* Complete from the start, a copy of the bytes. */
+struct body *body_of_bytes(struct slice bytes);
+struct body *body_reference(struct body *body);
+void body_release(struct body **bodyp);
+
+/* Space to write to. NULL with *room 0: the window is full (BODY_PASSING), wait for the waker. NULL
+ * with *room 1: memory is exhausted. */
+char *body_room(struct body *body, size_t *room);
+void body_grow(struct body *body, size_t count);
+void body_finish(struct body *body, enum body_state state);
+void body_set_writer(struct body *body, struct task *writer);
+/* A shared body with one reader, which nobody else can find, becomes a passing one. */
+void body_stop_keeping(struct body *body, uint64_t consumed);
+/* Bytes of memory that it takes. */
+size_t body_cost(const struct body *body);
+
+static inline uint64_t body_length(const struct body *body) {
+    return atomic_load_explicit(&body->length, memory_order_acquire);
+}
+
+static inline enum body_state body_state(const struct body *body) {
+    return (enum body_state)atomic_load_explicit(&body->state, memory_order_acquire);
+}
+
+void body_reader_open(struct body_reader *reader, struct body *body, struct task *task,
+                      struct mailbox *mailbox);
+void body_reader_close(struct body_reader *reader);
+/* Fills up to `most` pieces with what waits to be read; *bytes is their sum. */
+int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes);
+void body_reader_advance(struct body_reader *reader, size_t bytes);
+/* True: nothing new yet, the task will run. False: look again, something has changed. */
+bool body_reader_wait(struct body_reader *reader);
+
+static inline bool body_reader_at_end(const struct body_reader *reader) {
+    return reader->position == body_length(reader->body);
+}
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * Cache-Control, of a request or a response (RFC 9111 §5.2), parsed once into flags and seconds.
+ *
+ *     struct cache_control control;
+ *     cache_control_parse(&control, &head);
+ *     if (control.no_store) ...
+ *
+ * Unknown directives are ignored; a number that is not one counts as 0 (stale: the safe reading); of
+ * duplicates the first counts. `no-cache="field"` and `private="field"` are taken as if unqualified. A
+ * request without Cache-Control but with "Pragma: no-cache" has no_cache set (§5.4).
+ */
+#ifndef RETORT_CACHE_CONTROL_H
+#define RETORT_CACHE_CONTROL_H
+
+#include "http/head.h"
+
+struct cache_control {
+    bool no_store, no_cache, private, public, must_revalidate, proxy_revalidate, must_understand,
+        only_if_cached, no_transform, immutable;
+    bool max_stale_any;        /* max-stale without a number */
+    int64_t max_age, s_maxage; /* seconds; -1: not stated */
+    int64_t min_fresh, max_stale, stale_while_revalidate, stale_if_error;
+};
+
+void cache_control_parse(struct cache_control *control, const struct http_head *head);
+
+#endif

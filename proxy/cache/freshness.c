@@ -1,0 +1,145 @@
+#include "cache/freshness.h"
+
+#include "http/date.h"
+
+/* Statuses that may be stored without explicit freshness (RFC 9110 §15.1), but for 206, whose
+ * combining is not done. */
+static bool heuristically_cacheable(unsigned status) {
+    switch (status) {
+    case 200: case 203: case 204: case 300: case 301: case 308: case 404: case 405: case 410:
+    case 414: case 501:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Final statuses whose caching Retort understands: all of RFC 9110 but the partial ones. */
+static bool understood(unsigned status) {
+    return status >= 200 && status < 600 && status != 206 && status != 304;
+}
+
+static bool field_date(const struct http_head *head, enum http_name id, time_t *date) {
+    struct slice value = http_head_value(head, id);
+    return value.base != NULL && http_date_parse(value, date);
+}
+
+static int64_t initial_age(const struct http_head *response, time_t request_time,
+                           time_t response_time) {
+    uint64_t age_value = 0;
+    time_t date;
+    int64_t apparent = 0;
+    struct slice age = http_head_value(response, HTTP_AGE), first;
+    if (age.base != NULL && slice_next_element(&age, &first) &&
+        (!slice_to_uint64(first, &age_value) || age_value > INT32_MAX))
+        age_value = first.length > 0 && first.base[0] >= '0' && first.base[0] <= '9' ? INT32_MAX : 0;
+    if (field_date(response, HTTP_DATE, &date) && response_time > date)
+        apparent = response_time - date;
+    int64_t corrected = (int64_t)age_value + (response_time - request_time);
+    return apparent > corrected ? apparent : corrected;
+}
+
+static int64_t heuristic_lifetime(const struct freshness_rules *rules,
+                                  const struct http_head *response, time_t response_time) {
+    time_t date = response_time, modified;
+    field_date(response, HTTP_DATE, &date);
+    if (!field_date(response, HTTP_LAST_MODIFIED, &modified) || modified >= date)
+        return 0;
+    int64_t lifetime = (int64_t)((double)(date - modified) * rules->heuristic_fraction);
+    return lifetime > rules->heuristic_max ? rules->heuristic_max : lifetime;
+}
+
+/* §4.2.1: the first that is there counts. */
+static void find_lifetime(struct freshness *freshness, const struct freshness_rules *rules,
+                          const struct cache_control *control, const struct http_head *response) {
+    time_t date = freshness->response_time, expires;
+    if (control->s_maxage >= 0) {
+        freshness->lifetime = control->s_maxage;
+    } else if (control->max_age >= 0) {
+        freshness->lifetime = control->max_age;
+    } else if (http_head_has(response, HTTP_EXPIRES)) {
+        field_date(response, HTTP_DATE, &date);
+        bool valid = field_date(response, HTTP_EXPIRES, &expires);
+        freshness->lifetime = valid && expires > date ? expires - date : 0;
+    } else {
+        freshness->heuristic = true;
+        freshness->lifetime = heuristically_cacheable(response->status) || control->public
+                                  ? heuristic_lifetime(rules, response, freshness->response_time)
+                                  : 0;
+    }
+}
+
+static bool has_validator(const struct http_head *response) {
+    return http_head_has(response, HTTP_ETAG) || http_head_has(response, HTTP_LAST_MODIFIED);
+}
+
+/* §3: why it may not be stored; NULL when it may. */
+static const char *obstacle(const struct freshness *freshness, const struct cache_control *control,
+                            const struct http_head *request, const struct http_head *response) {
+    struct cache_control asked;
+    cache_control_parse(&asked, request);
+    if (request->method_id != HTTP_METHOD_GET)
+        return "method";
+    if (!understood(response->status))
+        return "status";
+    if (control->no_store && !control->must_understand)
+        return "no-store";
+    if (asked.no_store)
+        return "request no-store";
+    if (control->private)
+        return "private";
+    if (http_head_has(request, HTTP_AUTHORIZATION) && !control->public && control->s_maxage < 0 &&
+        !control->must_revalidate)
+        return "authorization";
+    if (http_head_has_token(response, HTTP_VARY, SLICE("*")))
+        return "vary *";
+    if (freshness->heuristic && !heuristically_cacheable(response->status) && !control->public)
+        return "status without freshness";
+    if (freshness->heuristic && http_head_has(response, HTTP_SET_COOKIE))
+        return "set-cookie without freshness";
+    if ((freshness->lifetime <= freshness->initial_age || control->no_cache) &&
+        !has_validator(response))
+        return "stale at once";
+    return NULL;
+}
+
+void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
+                           const struct http_head *request, const struct http_head *response,
+                           time_t request_time, time_t response_time) {
+    struct cache_control control;
+    cache_control_parse(&control, response);
+    memset(freshness, 0, sizeof *freshness);
+    freshness->response_time = response_time;
+    freshness->initial_age = initial_age(response, request_time, response_time);
+    freshness->always_revalidate = control.no_cache;
+    freshness->never_stale =
+        control.must_revalidate || control.proxy_revalidate || control.s_maxage >= 0;
+    find_lifetime(freshness, rules, &control, response);
+    freshness->reason = obstacle(freshness, &control, request, response);
+    freshness->storable = freshness->reason == NULL;
+}
+
+int64_t freshness_age(const struct freshness *freshness, time_t now) {
+    int64_t resident = now > freshness->response_time ? now - freshness->response_time : 0;
+    return freshness->initial_age + resident;
+}
+
+enum freshness_verdict freshness_judge(const struct freshness *freshness,
+                                       const struct cache_control *request, time_t now) {
+    int64_t age = freshness_age(freshness, now);
+    int64_t left = freshness->lifetime - age;
+    if (freshness->always_revalidate || request->no_cache)
+        return FRESHNESS_REVALIDATE;
+    if (request->max_age >= 0 && age > request->max_age &&
+        !(request->max_stale_any || request->max_stale >= 0))
+        return FRESHNESS_REVALIDATE;
+    if (request->min_fresh >= 0 && left < request->min_fresh)
+        return FRESHNESS_REVALIDATE;
+    if (left > 0)
+        return FRESHNESS_FRESH;
+    if (freshness->never_stale)
+        return FRESHNESS_REVALIDATE;
+    if (request->max_stale_any || (request->max_stale >= 0 && -left <= request->max_stale))
+        return FRESHNESS_STALE_ALLOWED;
+    return FRESHNESS_REVALIDATE;
+}

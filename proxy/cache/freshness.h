@@ -1,0 +1,44 @@
+/*
+ * Freshness: may a response be stored, for how long may it be used, and does it satisfy this request
+ * (RFC 9111 §3, §4.2, §5.2)? Pure functions over heads and times.
+ *
+ *     struct freshness freshness;
+ *     freshness_of_response(&freshness, &rules, &request, &response, request_time, response_time);
+ *     if (freshness.storable) ...
+ *     switch (freshness_judge(&freshness, &request_control, now)) ...
+ *
+ * Units: seconds, wall clock.
+ */
+#ifndef RETORT_CACHE_FRESHNESS_H
+#define RETORT_CACHE_FRESHNESS_H
+
+#include "cache/control.h"
+
+#include <time.h>
+
+struct freshness_rules {
+    double heuristic_fraction;
+    int64_t heuristic_max;
+};
+
+struct freshness {
+    bool storable;
+    bool always_revalidate;   /* no-cache */
+    bool never_stale;         /* must-revalidate, proxy-revalidate, s-maxage: max-stale has no say */
+    bool heuristic;
+    int64_t lifetime;
+    int64_t initial_age;      /* corrected_initial_age (§4.2.3) */
+    time_t response_time;
+    const char *reason;       /* why it is not storable */
+};
+
+enum freshness_verdict { FRESHNESS_FRESH, FRESHNESS_STALE_ALLOWED, FRESHNESS_REVALIDATE };
+
+void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
+                           const struct http_head *request, const struct http_head *response,
+                           time_t request_time, time_t response_time);
+int64_t freshness_age(const struct freshness *freshness, time_t now);
+enum freshness_verdict freshness_judge(const struct freshness *freshness,
+                                       const struct cache_control *request, time_t now);
+
+#endif

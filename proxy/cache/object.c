@@ -1,0 +1,206 @@
+#include "cache/object.h"
+
+#include "base/assert.h"
+#include "http/date.h"
+
+#include <stdio.h>
+#include <xxhash.h>
+
+struct cache_key cache_key_of(struct slice url) {
+    XXH128_hash_t hash = XXH3_128bits(url.base, url.length);
+    return (struct cache_key){hash.high64, hash.low64};
+}
+
+/* Fields that belong to a delivery rather than to what is stored. */
+static bool made_at_delivery(enum http_name id) {
+    return id == HTTP_AGE || id == HTTP_CONTENT_LENGTH || id == HTTP_CONNECTION ||
+           id == HTTP_TRANSFER_ENCODING || id == HTTP_KEEP_ALIVE || id == HTTP_PROXY_CONNECTION;
+}
+
+static size_t put(char *at, struct slice text) {
+    if (at != NULL && text.length > 0)
+        memcpy(at, text.base, text.length);
+    return text.length;
+}
+
+/* Writes the head when `out` is not NULL; returns its length. */
+static size_t write_head(const struct http_head *response, char *out) {
+    char line[32];
+    size_t length = 0;
+#define PUT(text) length += put(out == NULL ? NULL : out + length, (text))
+    int start = snprintf(line, sizeof line, "HTTP/1.1 %u ", response->status);
+    PUT(slice_make(line, (size_t)start));
+    PUT(response->reason);
+    PUT(SLICE("\r\n"));
+    for (unsigned i = 0; i < response->field_count; i++) {
+        const struct http_field *field = &response->fields[i];
+        if (made_at_delivery(field->id))
+            continue;
+        PUT(field->name);
+        PUT(SLICE(": "));
+        PUT(field->value);
+        PUT(SLICE("\r\n"));
+    }
+#undef PUT
+    return length;
+}
+
+/* One line per field that Vary names: "name:value, value\n". `out` NULL: measures. */
+static size_t write_vary(const struct http_head *request, const struct http_head *response,
+                         char *out) {
+    size_t length = 0;
+#define PUT(text) length += put(out == NULL ? NULL : out + length, (text))
+    for (const struct http_field *vary = http_head_find(response, HTTP_VARY); vary != NULL;
+         vary = http_head_find_next(response, HTTP_VARY, vary)) {
+        struct slice rest = vary->value, name;
+        while (slice_next_element(&rest, &name)) {
+            PUT(name);
+            PUT(SLICE(":"));
+            bool first = true;
+            for (unsigned i = 0; i < request->field_count; i++) {
+                if (!slice_equal_nocase(request->fields[i].name, name))
+                    continue;
+                if (!first)
+                    PUT(SLICE(", "));
+                first = false;
+                PUT(request->fields[i].value);
+            }
+            if (first)
+                PUT(SLICE("\r")); /* absent is not the same as empty */
+            PUT(SLICE("\n"));
+        }
+    }
+#undef PUT
+    return length;
+}
+
+struct object *object_new(struct cache_key key, const struct http_head *request,
+                          const struct http_head *response, const struct freshness *freshness,
+                          struct body *body) {
+    size_t head_length = write_head(response, NULL);
+    size_t vary_length = write_vary(request, response, NULL);
+    struct object *object = xmalloc(sizeof *object + head_length + vary_length);
+    memset(object, 0, sizeof *object);
+    object->magic = OBJECT_MAGIC;
+    atomic_init(&object->references, 1);
+    object->key = key;
+    object->status = response->status;
+    object->freshness = *freshness;
+    object->body = body_reference(body);
+    list_init(&object->sieve);
+    object->head = slice_make(object->bytes, write_head(response, object->bytes));
+    object->vary = slice_make(object->bytes + head_length,
+                              write_vary(request, response, object->bytes + head_length));
+    struct slice modified = http_head_value(response, HTTP_LAST_MODIFIED);
+    if (modified.base == NULL || !http_date_parse(modified, &object->last_modified))
+        object->last_modified = 0;
+    struct slice etag = http_head_value(response, HTTP_ETAG);
+    if (etag.length > 0) {
+        struct http_head stored;
+        object_parse_head(object, &stored);
+        object->etag = http_head_value(&stored, HTTP_ETAG);
+    }
+    object->cost = sizeof *object + head_length + vary_length;
+    return object;
+}
+
+struct object *object_reference(struct object *object) {
+    CHECK_OBJ(object, OBJECT_MAGIC);
+    atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
+    return object;
+}
+
+void object_release(struct object **objectp) {
+    struct object *object = *objectp;
+    *objectp = NULL;
+    if (object == NULL)
+        return;
+    CHECK_OBJ(object, OBJECT_MAGIC);
+    if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1)
+        return;
+    ASSERT(!object->indexed);
+    body_release(&object->body);
+    FREE_OBJ(object);
+}
+
+void object_parse_head(const struct object *object, struct http_head *head) {
+    /* The stored head lacks the empty line: parse the status line by hand, the fields one by one. */
+    http_head_init(head);
+    struct slice rest = object->head;
+    head->version = 11;
+    head->status = object->status;
+    const char *end = memchr(rest.base, '\n', rest.length);
+    ASSERT(end != NULL && (size_t)(end - rest.base) >= sizeof "HTTP/1.1 200 \r" - 1);
+    const char *reason = rest.base + sizeof "HTTP/1.1 200 " - 1;
+    head->reason = slice_make(reason, (size_t)(end - 1 - reason));
+    rest.length -= (size_t)(end + 1 - rest.base);
+    rest.base = end + 1;
+    while (rest.length > 0) {
+        end = memchr(rest.base, '\n', rest.length);
+        const char *colon = memchr(rest.base, ':', rest.length);
+        ASSERT(end != NULL && colon != NULL && colon < end);
+        struct slice value = slice_make(colon + 2, (size_t)(end - 1 - (colon + 2)));
+        http_head_add(head, slice_make(rest.base, (size_t)(colon - rest.base)), value);
+        rest.length -= (size_t)(end + 1 - rest.base);
+        rest.base = end + 1;
+    }
+}
+
+/* The value the request has for a name, joined, compared with `expected` without building it. */
+static bool value_matches(const struct http_head *request, struct slice name,
+                          struct slice expected) {
+    bool first = true;
+    for (unsigned i = 0; i < request->field_count; i++) {
+        const struct http_field *field = &request->fields[i];
+        if (!slice_equal_nocase(field->name, name))
+            continue;
+        struct slice between = SLICE(", ");
+        if (!first) {
+            if (!slice_starts_with(expected, between))
+                return false;
+            expected = slice_make(expected.base + 2, expected.length - 2);
+        }
+        first = false;
+        if (!slice_starts_with(expected, field->value))
+            return false;
+        expected = slice_make(expected.base + field->value.length,
+                              expected.length - field->value.length);
+    }
+    return first ? slice_equal(expected, SLICE("\r")) : expected.length == 0;
+}
+
+bool object_matches(const struct object *object, const struct http_head *request) {
+    struct slice rest = object->vary;
+    while (rest.length > 0) {
+        const char *end = memchr(rest.base, '\n', rest.length);
+        const char *colon = memchr(rest.base, ':', rest.length);
+        ASSERT(end != NULL && colon != NULL);
+        struct slice name = slice_make(rest.base, (size_t)(colon - rest.base));
+        struct slice value = slice_make(colon + 1, (size_t)(end - colon - 1));
+        if (!value_matches(request, name, value))
+            return false;
+        rest.length -= (size_t)(end + 1 - rest.base);
+        rest.base = end + 1;
+    }
+    return true;
+}
+
+/* A 304 does not speak for these: they describe the stored bytes. */
+static bool kept_from_stored(enum http_name id) {
+    return id == HTTP_CONTENT_LENGTH || id == HTTP_CONTENT_ENCODING || id == HTTP_CONTENT_RANGE ||
+           id == HTTP_CONTENT_TYPE || id == HTTP_ETAG || made_at_delivery(id);
+}
+
+void object_merge_head(const struct object *object, const struct http_head *not_modified,
+                       struct http_head *merged) {
+    object_parse_head(object, merged);
+    for (unsigned i = 0; i < not_modified->field_count; i++)
+        if (!kept_from_stored(not_modified->fields[i].id))
+            http_head_remove_text(merged, not_modified->fields[i].name);
+    for (unsigned i = 0; i < not_modified->field_count; i++)
+        if (!kept_from_stored(not_modified->fields[i].id))
+            http_head_add(merged, not_modified->fields[i].name, not_modified->fields[i].value);
+    const struct http_field *age = http_head_find(not_modified, HTTP_AGE);
+    if (age != NULL)
+        http_head_add(merged, age->name, age->value);
+}

@@ -1,0 +1,393 @@
+#include "client/client.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <errno.h>
+
+enum { EXCHANGES_KEPT = 256, LINGER_TIME = 2000, LINGER_BYTES = 1 << 20 };
+
+static void on_timeout(struct timer *timer);
+static void client_read(struct client *client);
+
+void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
+                       void (*on_request)(struct exchange *exchange, void *arg), void *arg) {
+    memset(hooks, 0, sizeof *hooks);
+    hooks->on_request = on_request;
+    hooks->arg = arg;
+    hooks->mailbox = mailbox;
+    list_init(&hooks->clients);
+}
+
+void client_hooks_release(struct client_hooks *hooks) {
+    while (hooks->free_exchanges != NULL) {
+        struct exchange *next = hooks->free_exchanges->next_free;
+        free(hooks->free_exchanges);
+        hooks->free_exchanges = next;
+    }
+}
+
+static void arm(struct client *client, uint64_t milliseconds) {
+    if (milliseconds == TIMER_NEVER)
+        timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
+    else
+        loop_timer_after(client->net->loop, &client->timer, milliseconds);
+}
+
+static void client_free(struct client *client) {
+    struct client_hooks *hooks = client->hooks;
+    ASSERT(client->exchange == NULL);
+    connection_close(&client->connection);
+    net_buffer_give(client->net, &client->buffer);
+    timer_cancel(&client->net->loop->timers, &client->timer);
+    list_remove(&client->link);
+    hooks->client_count--;
+    client->net->counters.client_connections_open--;
+    FREE_OBJ(client);
+}
+
+void client_accept(struct net_context *net, int fd, const struct address *address,
+                   const struct address *listen_address, struct client_hooks *hooks) {
+    struct client *client;
+    struct connection *connection = connection_new(net, &fd, client_on_ready, NULL);
+    if (connection == NULL) {
+        log_error("cannot watch a client connection: %s", strerror(errno));
+        return;
+    }
+    ALLOC_OBJ(client, CLIENT_MAGIC);
+    connection->owner = client;
+    client->net = net;
+    client->hooks = hooks;
+    client->connection = connection;
+    client->address = *address;
+    client->listen_address = *listen_address;
+    timer_init(&client->timer, on_timeout);
+    list_append(&hooks->clients, &client->link);
+    hooks->client_count++;
+    net->counters.client_connections++;
+    net->counters.client_connections_open++;
+    arm(client, net->settings->client.header_timeout);
+}
+
+/* Reads away what the client still sends, so that closing does not reset the connection before the
+ * client has seen the response (RFC 9112 §9.6). */
+static void linger(struct client *client) {
+    client->state = CLIENT_LINGERING;
+    connection_shutdown(client->connection);
+    arm(client, LINGER_TIME);
+    client->lingered = 0;
+}
+
+static void linger_read(struct client *client) {
+    char scrap[4096];
+    size_t got;
+    while (client->connection->readable) {
+        enum io_status status = connection_read(client->connection, scrap, sizeof scrap, &got);
+        client->lingered += got;
+        if (status == IO_END || status == IO_FAILED || client->lingered > LINGER_BYTES) {
+            client_free(client);
+            return;
+        }
+        if (status == IO_WAIT)
+            return;
+    }
+}
+
+/* The connection is of no more use: tell the transaction, or go. */
+void client_lost(struct client *client) {
+    client->finished = true;
+    if (client->exchange == NULL) {
+        if (!client->reading) /* else client_read frees it */
+            client_free(client);
+        return;
+    }
+    struct exchange *exchange = client->exchange;
+    exchange->state = EXCHANGE_ABORTED;
+    connection_close(&client->connection);
+    arm(client, TIMER_NEVER);
+    if (exchange->waker != NULL)
+        loop_defer(client->net->loop, exchange->waker);
+}
+
+static void on_timeout(struct timer *timer) {
+    struct client *client = CONTAINER_OF(timer, struct client, timer);
+    CHECK_OBJ(client, CLIENT_MAGIC);
+    switch (client->state) {
+    case CLIENT_HEAD:
+        client->net->counters.client_timeouts++;
+        /* fall through */
+    case CLIENT_IDLE:
+    case CLIENT_LINGERING:
+        client_free(client);
+        return;
+    case CLIENT_BUSY:
+        client->net->counters.client_timeouts++;
+        if (client->exchange->state == EXCHANGE_REQUEST) {
+            client->exchange->body_failed = true;
+            source_wake(&client->exchange->body);
+        } else {
+            exchange_abort(client->exchange);
+        }
+    }
+}
+
+static struct exchange *exchange_new(struct client *client) {
+    struct client_hooks *hooks = client->hooks;
+    struct exchange *exchange = hooks->free_exchanges;
+    if (exchange != NULL) {
+        hooks->free_exchanges = exchange->next_free;
+        hooks->free_exchange_count--;
+    } else {
+        exchange = xmalloc(sizeof *exchange);
+    }
+    /* All but the head, which its parser initialises. */
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    exchange->magic = EXCHANGE_MAGIC;
+    memset(&exchange->framing, 0, sizeof *exchange - offsetof(struct exchange, framing));
+    exchange->client = client;
+    exchange->next_free = NULL;
+    exchange->state = EXCHANGE_REQUEST;
+    exchange->started = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return exchange;
+}
+
+static void exchange_free(struct exchange *exchange) {
+    struct client_hooks *hooks = exchange->client->hooks;
+    exchange->magic = 0;
+    if (hooks->free_exchange_count >= EXCHANGES_KEPT) {
+        free(exchange);
+        return;
+    }
+    exchange->next_free = hooks->free_exchanges;
+    hooks->free_exchanges = exchange;
+    hooks->free_exchange_count++;
+}
+
+static const struct listen_settings *find_listen(const struct client *client) {
+    const struct settings *settings = client->net->settings;
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (address_equal(&settings->listens[i].address, &client->listen_address))
+            return &settings->listens[i];
+    return NULL;
+}
+
+static void begin_exchange(struct client *client, struct exchange *exchange) {
+    client->exchange = exchange;
+    client->state = CLIENT_BUSY;
+    client->requests++;
+    arm(client, TIMER_NEVER);
+    client->net->counters.client_requests++;
+    exchange->listen = find_listen(client);
+    exchange_body_init(exchange);
+    unsigned most = client->net->settings->client.max_requests;
+    if (client->hooks->draining || exchange->listen == NULL ||
+        (most > 0 && client->requests >= most))
+        exchange->keep_alive = false;
+    client->hooks->on_request(exchange, client->hooks->arg);
+}
+
+/* A request that can't be parsed takes the same way as any other, so that it is answered and logged. */
+static void begin_bad_exchange(struct client *client, unsigned status, const char *text) {
+    struct exchange *exchange = exchange_new(client);
+    http_head_init(&exchange->request);
+    exchange->error_status = status;
+    exchange->error_text = text;
+    client->net->counters.client_bad_requests++;
+    begin_exchange(client, exchange);
+}
+
+static void begin_good_exchange(struct client *client, struct exchange *exchange) {
+    exchange->keep_alive = framing_keeps_alive(&exchange->request);
+    exchange->head_request = exchange->request.method_id == HTTP_METHOD_HEAD;
+    if (!framing_of_request(&exchange->framing, &exchange->request)) {
+        exchange->error_status = exchange->framing.status;
+        exchange->error_text = exchange->framing.error;
+        exchange->framing.kind = FRAMING_NONE;
+        exchange->keep_alive = false;
+        client->net->counters.client_bad_requests++;
+    }
+    begin_exchange(client, exchange);
+}
+
+/* True when the buffer held a whole head, good or bad, and an exchange has begun. */
+static bool parse_head(struct client *client) {
+    struct slice bytes = net_buffer_bytes(client->buffer);
+    if (bytes.length == 0)
+        return false;
+    struct exchange *exchange = exchange_new(client);
+    ssize_t used = http_head_parse_request(&exchange->request, bytes.base, bytes.length,
+                                           client->head_checked);
+    if (used == 0) {
+        exchange_free(exchange);
+        client->head_checked = bytes.length;
+        if (bytes.length < client->net->settings->client.max_head)
+            return false;
+        begin_bad_exchange(client, 431, "the request head is larger than client.max_head");
+        return true;
+    }
+    client->head_checked = 0;
+    if (used < 0) {
+        exchange_free(exchange);
+        begin_bad_exchange(client, http_error_status((enum http_error)-used),
+                           http_error_text((enum http_error)-used));
+        return true;
+    }
+    client->buffer->begin += (size_t)used;
+    begin_good_exchange(client, exchange);
+    return true;
+}
+
+/* Reads once into the buffer. */
+static void fill(struct client *client) {
+    size_t got;
+    if (client->buffer == NULL)
+        client->buffer = net_buffer_take(client->net);
+    struct net_buffer **buffer = &client->buffer;
+    if (!net_buffer_make_room(client->net, buffer, client->net->settings->client.max_head)) {
+        begin_bad_exchange(client, 431, "the request head is larger than client.max_head");
+        return;
+    }
+    enum io_status status =
+        connection_read(client->connection, (*buffer)->data + (*buffer)->end,
+                        (*buffer)->capacity - (*buffer)->end, &got);
+    switch (status) {
+    case IO_DONE:
+        (*buffer)->end += got;
+        client->net->counters.client_bytes_in += got;
+        break;
+    case IO_WAIT: break;
+    default: client_lost(client);
+    }
+}
+
+static void wait_for_request(struct client *client) {
+    const struct settings *settings = client->net->settings;
+    bool empty = client->buffer == NULL || client->buffer->begin == client->buffer->end;
+    if (empty) {
+        net_buffer_give(client->net, &client->buffer);
+        client->head_checked = 0;
+    }
+    if (!empty && client->state != CLIENT_HEAD) {
+        client->state = CLIENT_HEAD;
+        arm(client, settings->client.header_timeout);
+    } else if (empty && client->requests > 0) {
+        client->state = CLIENT_IDLE;
+        arm(client, settings->client.idle_timeout);
+    }
+}
+
+/* Serves requests one after the other until one has to wait, or there is none. Exchanges that are
+ * finished within on_request come back here rather than calling deeper. */
+static void client_read(struct client *client) {
+    client->reading = true;
+    while (!client->finished && client->exchange == NULL && client->state != CLIENT_LINGERING) {
+        if (client->buffer != NULL && parse_head(client))
+            continue;
+        if (!client->connection->readable) {
+            wait_for_request(client);
+            break;
+        }
+        fill(client);
+    }
+    client->reading = false;
+    if (client->exchange != NULL)
+        return;
+    if (client->finished)
+        client_free(client);
+    else if (client->state == CLIENT_LINGERING)
+        linger_read(client);
+}
+
+void client_on_ready(struct connection *connection) {
+    struct client *client;
+    CAST_OBJ(client, connection->owner, CLIENT_MAGIC);
+    switch (client->state) {
+    case CLIENT_LINGERING:
+        linger_read(client);
+        return;
+    case CLIENT_BUSY:
+        if (connection->readable)
+            source_wake(&client->exchange->body);
+        if (connection->writable && client->exchange->state == EXCHANGE_SENDING)
+            exchange_send(client->exchange);
+        return;
+    default:
+        client_read(client);
+    }
+}
+
+void exchange_own_request(struct exchange *exchange, struct arena *arena) {
+    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    if (exchange->owned)
+        return;
+    exchange->owned = true;
+    char *copy = arena_alloc(arena, http_head_size(&exchange->request));
+    http_head_copy(&exchange->request, &exchange->request, copy);
+}
+
+void exchange_abort(struct exchange *exchange) {
+    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    struct client *client = exchange->client;
+    connection_abort(&client->connection);
+    client_lost(client);
+}
+
+static bool input_waits(const struct client *client) {
+    return client->connection->readable ||
+           (client->buffer != NULL && client->buffer->begin < client->buffer->end);
+}
+
+void exchange_finish(struct exchange **exchangep) {
+    struct exchange *exchange = *exchangep;
+    *exchangep = NULL;
+    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    struct client *client = exchange->client;
+    bool reusable = exchange->state == EXCHANGE_SENT && exchange->keep_alive &&
+                    exchange_body_skip_rest(exchange);
+    bool body_ended = exchange->body_ended;
+    task_cancel(&exchange->reader_task);
+    if (exchange->has_reader)
+        body_reader_close(&exchange->reader);
+    exchange_free(exchange);
+    client->exchange = NULL;
+    client->state = CLIENT_IDLE;
+    if (client->connection == NULL)
+        client->finished = true;
+    else if (!reusable && body_ended && !input_waits(client))
+        client->finished = true;
+    else if (!reusable && !client->finished)
+        linger(client);
+    if (!client->reading)
+        client_read(client);
+}
+
+struct connection *exchange_take_connection(struct exchange *exchange,
+                                            struct net_buffer **leftover) {
+    struct client *client = exchange->client;
+    struct connection *connection = client->connection;
+    client->connection = NULL;
+    client->finished = true;
+    *leftover = client->buffer;
+    client->buffer = NULL;
+    return connection;
+}
+
+void client_drain(struct client_hooks *hooks) {
+    hooks->draining = true;
+    LIST_FOR_EACH_SAFE(link, next, &hooks->clients) {
+        struct client *client = CONTAINER_OF(link, struct client, link);
+        if (client->state == CLIENT_IDLE && client->requests > 0)
+            client_free(client);
+        else if (client->exchange != NULL)
+            client->exchange->keep_alive = false;
+    }
+}
+
+void client_abort_all(struct client_hooks *hooks) {
+    LIST_FOR_EACH_SAFE(link, next, &hooks->clients) {
+        struct client *client = CONTAINER_OF(link, struct client, link);
+        connection_abort(&client->connection);
+        client_lost(client);
+    }
+}

@@ -1,0 +1,154 @@
+/*
+ * The HTTP/1.1 server side: client connections, and on each of them one exchange after the other.
+ *
+ * An exchange is a request and its response as the transaction sees it; that clients speak HTTP/1.1
+ * here is known to this folder alone.
+ *
+ *     hooks = (struct client_hooks){.on_request = start_transaction, .arg = worker};
+ *     client_accept(net, fd, &address, &listen_address, &hooks);
+ *
+ *     static void start_transaction(struct exchange *exchange, void *arg) {
+ *         exchange->waker = &transaction->task;
+ *         if (exchange->error_status != 0)  the request was bad: answer with it
+ *         exchange_own_request(exchange, &transaction->arena);   before anything that may wait
+ *         struct source *body = exchange_body(exchange);         NULL: the request has none
+ *         if (exchange_reply(exchange, &reply)) ...              all sent; else the waker runs when
+ *                                                                exchange->state says so
+ *         exchange_finish(&exchange);                            on to the next request
+ *     }
+ *
+ * Threads: the worker's. Ownership: the exchange belongs to the transaction from on_request until
+ * exchange_finish; the client outlives it.
+ */
+#ifndef RETORT_CLIENT_CLIENT_H
+#define RETORT_CLIENT_CLIENT_H
+
+#include "base/arena.h"
+#include "cache/body.h"
+#include "event/source.h"
+#include "http/chunked.h"
+#include "http/framing.h"
+#include "net/connection.h"
+#include "settings/settings.h"
+
+struct exchange;
+struct client;
+
+struct client_hooks {
+    void (*on_request)(struct exchange *exchange, void *arg);
+    void *arg;
+    struct mailbox *mailbox;
+    struct list_link clients; /* all open ones */
+    unsigned client_count;
+    bool draining;            /* no connection is kept open after its response */
+    struct exchange *free_exchanges;
+    unsigned free_exchange_count;
+};
+
+void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
+                       void (*on_request)(struct exchange *exchange, void *arg), void *arg);
+void client_hooks_release(struct client_hooks *hooks);
+/* Closes idle connections at once, and the others after their response. */
+void client_drain(struct client_hooks *hooks);
+/* Resets every connection; transactions learn that their client is gone. */
+void client_abort_all(struct client_hooks *hooks);
+
+void client_accept(struct net_context *net, int fd, const struct address *address,
+                   const struct address *listen_address, struct client_hooks *hooks);
+
+/* What the transaction wants sent. Slices must live until the exchange is finished. */
+struct reply {
+    struct slice head;        /* "HTTP/1.1 200 OK\r\n" and field lines, without those of framing */
+    struct slice extra;       /* more field lines */
+    struct body *body;        /* NULL: none */
+    int64_t length;           /* for Content-Length; -1: not known */
+    bool no_content;          /* 1xx, 204, 304: not even a Content-Length of 0 */
+    bool close;               /* do not keep the connection */
+};
+
+enum exchange_state {
+    EXCHANGE_REQUEST,   /* no reply yet */
+    EXCHANGE_SENDING,
+    EXCHANGE_SENT,      /* all of the reply has been handed to the kernel */
+    EXCHANGE_ABORTED,   /* the client is gone, or the body failed and the client was told so by a
+                           broken connection */
+};
+
+struct exchange {
+    unsigned magic;
+#define EXCHANGE_MAGIC 0xe0c4a13eu
+    struct exchange *next_free;
+    struct client *client;
+    struct http_head request;
+    struct framing framing;
+    unsigned error_status;     /* not 0: the request can't be served; the reason is error_text */
+    const char *error_text;
+    const struct listen_settings *listen; /* of net->settings at the request's time */
+    struct task *waker;
+    enum exchange_state state;
+    bool owned;                /* the request's bytes have been copied */
+    bool head_request;         /* the reply has no body whatever it says */
+    bool keep_alive;
+    uint64_t started;          /* nanoseconds, monotonic: when the head was complete */
+    uint64_t bytes_sent;
+    /* the request's body */
+    struct source body;
+    struct task body_task;
+    bool body_taken, body_in_use, body_ended, body_failed, expects_continue;
+    uint64_t body_left;        /* FRAMING_LENGTH */
+    struct chunked_decoder chunked;
+    /* the reply */
+    struct slice parts[2];     /* head and extra still to be sent */
+    char frame[320];           /* made here: framing fields and the empty line, chunk heads */
+    unsigned frame_begin, frame_end;
+    bool has_reader, use_chunked, first_chunk, end_framed;
+    uint64_t chunk_left;
+    struct body_reader reader;
+    struct task reader_task;
+};
+
+enum client_state { CLIENT_IDLE, CLIENT_HEAD, CLIENT_BUSY, CLIENT_LINGERING };
+
+struct client {
+    unsigned magic;
+#define CLIENT_MAGIC 0xc11e4700u
+    enum client_state state;
+    struct net_context *net;
+    struct client_hooks *hooks;
+    struct connection *connection;
+    struct net_buffer *buffer;
+    size_t head_checked; /* bytes of the buffer known to hold no end of head */
+    struct exchange *exchange;
+    struct timer timer;
+    struct list_link link;
+    struct address address, listen_address;
+    unsigned requests;
+    bool reading;  /* client_read is at work further up the stack */
+    bool finished; /* no further request will be read */
+    size_t lingered;
+};
+
+/* Copies the request's head out of the read buffer. */
+void exchange_own_request(struct exchange *exchange, struct arena *arena);
+/* The request's body; NULL when there is none. May be taken once; closing it is optional. */
+struct source *exchange_body(struct exchange *exchange);
+/* Starts sending. True: everything has been sent already. */
+bool exchange_reply(struct exchange *exchange, const struct reply *reply);
+/* An interim response, "HTTP/1.1 103 Early Hints\r\n...\r\n\r\n": best effort. */
+void exchange_interim(struct exchange *exchange, struct slice bytes);
+/* Ends the exchange: reads the next request, or closes. */
+void exchange_finish(struct exchange **exchangep);
+/* Breaks the connection so that the client can't take what it got for whole. */
+void exchange_abort(struct exchange *exchange);
+/* For tunnels: the connection leaves HTTP. *leftover are bytes that came behind the request. */
+struct connection *exchange_take_connection(struct exchange *exchange,
+                                            struct net_buffer **leftover);
+
+/* Inside client/. */
+void client_on_ready(struct connection *connection);
+void exchange_send(struct exchange *exchange);
+void exchange_body_init(struct exchange *exchange);
+bool exchange_body_skip_rest(struct exchange *exchange);
+void client_lost(struct client *client);
+
+#endif

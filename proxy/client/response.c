@@ -1,0 +1,215 @@
+#include "client/client.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+
+enum { PIECES = 16 };
+
+static void append(struct exchange *exchange, struct slice text) {
+    ASSERT(exchange->frame_end + text.length <= sizeof exchange->frame);
+    memcpy(exchange->frame + exchange->frame_end, text.base, text.length);
+    exchange->frame_end += (unsigned)text.length;
+}
+
+static void append_number(struct exchange *exchange, uint64_t number) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    append(exchange, slice_make(digits + at, sizeof digits - at));
+}
+
+/* The fields that say where the response ends and what becomes of the connection, and the empty
+ * line. */
+static void frame_head(struct exchange *exchange, const struct reply *reply) {
+    bool old_client = exchange->request.version < 11;
+    if (reply->length >= 0 && !reply->no_content) {
+        append(exchange, SLICE("Content-Length: "));
+        append_number(exchange, (uint64_t)reply->length);
+        append(exchange, SLICE("\r\n"));
+    } else if (!reply->no_content && exchange->has_reader && !old_client) {
+        exchange->use_chunked = true;
+        append(exchange, SLICE("Transfer-Encoding: chunked\r\n"));
+    } else if (!reply->no_content && exchange->has_reader) {
+        exchange->keep_alive = false; /* HTTP/1.0: the end of the connection is the end of the body */
+    }
+    if (!exchange->keep_alive)
+        append(exchange, SLICE("Connection: close\r\n"));
+    else if (old_client)
+        append(exchange, SLICE("Connection: keep-alive\r\n"));
+    append(exchange, SLICE("\r\n"));
+}
+
+static void on_body(struct task *task) {
+    struct exchange *exchange = CONTAINER_OF(task, struct exchange, reader_task);
+    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    if (exchange->state == EXCHANGE_SENDING)
+        exchange_send(exchange);
+}
+
+bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
+    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    if (exchange->state == EXCHANGE_ABORTED)
+        return false;
+    ASSERT(exchange->state == EXCHANGE_REQUEST);
+    struct client *client = exchange->client;
+    exchange->state = EXCHANGE_SENDING;
+    exchange->parts[0] = reply->head;
+    exchange->parts[1] = reply->extra;
+    exchange->first_chunk = true;
+    if (reply->close || client->hooks->draining ||
+        (exchange->body_in_use && !exchange->body_ended) ||
+        !exchange_body_skip_rest(exchange))
+        exchange->keep_alive = false;
+    task_init(&exchange->reader_task, on_body);
+    if (reply->body != NULL && !exchange->head_request && !reply->no_content) {
+        exchange->has_reader = true;
+        body_reader_open(&exchange->reader, reply->body, &exchange->reader_task,
+                         client->hooks->mailbox);
+    }
+    frame_head(exchange, reply);
+    exchange_send(exchange);
+    return exchange->state == EXCHANGE_SENT;
+}
+
+/* Head, frame and body pieces that can be sent now. */
+static int gather(struct exchange *exchange, struct iovec *pieces) {
+    int count = 0;
+    size_t bytes;
+    for (int i = 0; i < 2; i++)
+        if (exchange->parts[i].length > 0)
+            pieces[count++] =
+                (struct iovec){(void *)exchange->parts[i].base, exchange->parts[i].length};
+    if (exchange->frame_begin < exchange->frame_end)
+        pieces[count++] = (struct iovec){exchange->frame + exchange->frame_begin,
+                                         exchange->frame_end - exchange->frame_begin};
+    if (!exchange->has_reader || (exchange->use_chunked && exchange->chunk_left == 0))
+        return count;
+    int body = body_reader_pieces(&exchange->reader, pieces + count, PIECES - count, &bytes);
+    if (!exchange->use_chunked)
+        return count + body;
+    uint64_t left = exchange->chunk_left;
+    for (int i = 0; i < body && left > 0; i++) {
+        if (pieces[count].iov_len > left)
+            pieces[count].iov_len = (size_t)left;
+        left -= pieces[count++].iov_len;
+    }
+    return count;
+}
+
+/* A chunk is as large as what waits to be read at its beginning. */
+static void frame_chunk(struct exchange *exchange) {
+    char head[CHUNKED_HEAD_MAX];
+    struct iovec pieces[PIECES];
+    size_t bytes;
+    if (!exchange->use_chunked || exchange->chunk_left > 0 || exchange->end_framed)
+        return;
+    /* The state before the bytes: a body that ends in between is then seen in the next round. */
+    enum body_state state = body_state(exchange->reader.body);
+    if (exchange->frame_begin == exchange->frame_end)
+        exchange->frame_begin = exchange->frame_end = 0;
+    if (sizeof exchange->frame - exchange->frame_end < CHUNKED_HEAD_MAX + 8)
+        return;
+    body_reader_pieces(&exchange->reader, pieces, PIECES - 3, &bytes);
+    if (bytes > 0) {
+        if (!exchange->first_chunk)
+            append(exchange, SLICE("\r\n"));
+        append(exchange, slice_make(head, chunked_write_head(head, bytes)));
+        exchange->first_chunk = false;
+        exchange->chunk_left = bytes;
+    } else if (state == BODY_COMPLETE) {
+        append(exchange, exchange->first_chunk ? SLICE("0\r\n\r\n") : SLICE("\r\n0\r\n\r\n"));
+        exchange->end_framed = true;
+    }
+}
+
+/* Takes `sent` bytes off what gather offered. */
+static void consume(struct exchange *exchange, size_t sent) {
+    for (int i = 0; i < 2 && sent > 0; i++) {
+        struct slice *part = &exchange->parts[i];
+        size_t piece = sent < part->length ? sent : part->length;
+        part->base += piece;
+        part->length -= piece;
+        sent -= piece;
+    }
+    size_t framed = exchange->frame_end - exchange->frame_begin;
+    size_t piece = sent < framed ? sent : framed;
+    exchange->frame_begin += (unsigned)piece;
+    sent -= piece;
+    if (sent == 0)
+        return;
+    body_reader_advance(&exchange->reader, sent);
+    if (exchange->use_chunked)
+        exchange->chunk_left -= sent;
+}
+
+static void sent_all(struct exchange *exchange) {
+    struct client *client = exchange->client;
+    exchange->state = EXCHANGE_SENT;
+    timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
+    if (exchange->waker != NULL)
+        loop_defer(client->net->loop, exchange->waker);
+}
+
+/* Nothing can be sent right now: is that the end, a failure, or a pause? True: look again. */
+static bool at_pause(struct exchange *exchange) {
+    struct client *client = exchange->client;
+    if (!exchange->has_reader || exchange->end_framed) {
+        sent_all(exchange);
+        return false;
+    }
+    enum body_state state = body_state(exchange->reader.body);
+    if (state == BODY_ARRIVING || !body_reader_at_end(&exchange->reader)) {
+        timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
+        return !body_reader_wait(&exchange->reader);
+    }
+    if (state == BODY_FAILED) {
+        exchange_abort(exchange);
+        return false;
+    }
+    if (exchange->use_chunked)
+        return true;
+    sent_all(exchange);
+    return false;
+}
+
+void exchange_send(struct exchange *exchange) {
+    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    struct client *client = exchange->client;
+    struct iovec pieces[PIECES];
+    size_t sent;
+    for (;;) {
+        if (exchange->has_reader)
+            frame_chunk(exchange);
+        int count = gather(exchange, pieces);
+        if (count == 0) {
+            if (at_pause(exchange))
+                continue;
+            return;
+        }
+        switch (connection_write(client->connection, pieces, count, &sent)) {
+        case IO_DONE:
+            client->net->counters.client_bytes_out += sent;
+            exchange->bytes_sent += sent;
+            consume(exchange, sent);
+            break;
+        case IO_WAIT:
+            loop_timer_after(client->net->loop, &client->timer,
+                             client->net->settings->client.send_timeout);
+            return;
+        default: client_lost(client); return;
+        }
+    }
+}
+
+void exchange_interim(struct exchange *exchange, struct slice bytes) {
+    struct iovec piece = {(void *)bytes.base, bytes.length};
+    size_t sent;
+    if (exchange->state != EXCHANGE_REQUEST || exchange->client->connection == NULL)
+        return;
+    if (connection_write(exchange->client->connection, &piece, 1, &sent) == IO_DONE &&
+        sent < bytes.length)
+        exchange_abort(exchange); /* half an interim response would corrupt the stream */
+}

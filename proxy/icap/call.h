@@ -1,0 +1,105 @@
+/*
+ * A call to an ICAP service: one REQMOD or RESPMOD transaction (RFC 3507 §4.8, §4.9).
+ *
+ *     struct icap_request request = {.request_head = ..., .response_head = ..., .virgin = &source};
+ *     icap_call_start(&call, service, &request, &adapted_head, &transaction->task);
+ *     ... the task runs until call.verdict is no longer ICAP_PENDING ...
+ *     ICAP_UNMODIFIED  the message as it was; its body: icap_call_body
+ *     ICAP_MODIFIED    adapted_head (if call.head_given) and icap_call_body
+ *     ICAP_SATISFIED   REQMOD answered with a response: adapted_head and icap_call_body
+ *     ICAP_FAILED      call.error says why; icap_call_recover gives the virgin body if all of it is
+ *                      still there
+ *     icap_call_close(&call);
+ *
+ * The virgin body is sent as the source gives it, read and written at the same time; a preview is sent
+ * where the service asked for one, with ieof where the body ends within it. A pooled connection that
+ * dies before the first byte of an answer is replaced by a fresh one, once, as long as the virgin body
+ * is whole. A virgin body that breaks off is never completed with a last chunk.
+ *
+ * Threads: the worker's. The virgin source is taken over. adapted_head's slices point into the call's
+ * own memory and live until icap_call_close.
+ */
+#ifndef RETORT_ICAP_CALL_H
+#define RETORT_ICAP_CALL_H
+
+#include "http/chunked.h"
+#include "icap/service.h"
+#include "icap/virgin.h"
+#include "icap/wire.h"
+#include "net/feed.h"
+
+enum icap_verdict { ICAP_PENDING, ICAP_UNMODIFIED, ICAP_MODIFIED, ICAP_SATISFIED, ICAP_FAILED };
+
+struct icap_request {
+    struct slice request_head;  /* complete, with the empty line */
+    struct slice response_head; /* empty: REQMOD */
+    struct source **virgin;     /* *virgin NULL: no body; taken over */
+    struct slice path;          /* for Transfer-Preview and its like */
+    struct slice client_ip;
+    struct slice transaction_id;
+};
+
+enum icap_step {
+    ICAP_STEP_SERVICE, /* for OPTIONS or a place */
+    ICAP_STEP_CONNECT,
+    ICAP_STEP_ANSWER,  /* sending, and waiting for the head of the answer */
+    ICAP_STEP_BODY,    /* the adapted body */
+    ICAP_STEP_OVER,
+};
+
+struct icap_call {
+    unsigned magic;
+#define ICAP_CALL_MAGIC 0x1ca9ca11u
+    enum icap_verdict verdict;
+    enum icap_step step;
+    const char *error;
+    bool head_given;
+    struct icap_service *service;
+    struct net_context *net;
+    struct task *waker;
+    struct icap_waiter waiter;
+    bool has_place; /* one of the service's connections is ours */
+    struct task task;
+    struct dial dial;
+    struct connection *connection;
+    struct timer timer;
+    bool reused, heard, repeated, may_204, previewing, has_body;
+    /* sending */
+    char *head; /* ICAP head and HTTP heads */
+    size_t head_length;
+    struct slice head_left;
+    struct virgin virgin;
+    struct feed feed;
+    struct task send_task;
+    struct slice request_head, response_head, path, client_ip, transaction_id;
+    /* receiving */
+    struct net_buffer *in;
+    struct icap_encapsulated parts;
+    bool parts_known;
+    struct http_head *adapted;
+    struct chunked_decoder chunked;
+    struct source body;
+    bool body_failed, body_ended, keep_connection;
+    char *adapted_bytes;
+};
+
+void icap_call_start(struct icap_call *call, struct icap_service *service,
+                     const struct icap_request *request, struct http_head *adapted,
+                     struct task *waker);
+/* After UNMODIFIED, MODIFIED or SATISFIED; NULL: no body. Once. */
+struct source *icap_call_body(struct icap_call *call);
+/* After FAILED: may the virgin message be used? Then *body is its body (NULL: it has none). */
+bool icap_call_recover(struct icap_call *call, struct source **body);
+void icap_call_close(struct icap_call *call);
+
+/* Inside icap/. */
+void icap_call_fail(struct icap_call *call, bool unreachable, const char *error);
+void icap_call_settle(struct icap_call *call, enum icap_verdict verdict);
+void icap_call_watch(struct icap_call *call, bool waiting);
+void icap_call_send(struct icap_call *call);
+bool icap_call_write_head(struct icap_call *call);
+void icap_call_receive(struct icap_call *call);
+void icap_call_body_init(struct icap_call *call);
+void icap_call_leave_connection(struct icap_call *call, bool reusable);
+
+#endif

@@ -1,0 +1,78 @@
+#include "icap/options.h"
+
+static void copy(char *to, size_t capacity, struct slice text) {
+    size_t length = text.length < capacity - 1 ? text.length : capacity - 1;
+    if (length > 0)
+        memcpy(to, text.base, length);
+    to[length] = '\0';
+}
+
+static void copy_field(char *to, size_t capacity, const struct http_head *head,
+                       enum http_name id) {
+    copy(to, capacity, http_head_value(head, id));
+}
+
+bool icap_options_parse(struct icap_options *options, const struct http_head *head,
+                        const char **error) {
+    uint64_t number;
+    memset(options, 0, sizeof *options);
+    options->ttl = -1;
+    if (head->status != 200) {
+        *error = head->status == 404 ? "OPTIONS says 404: there is no such service; check its uri"
+                                     : "OPTIONS was not answered with 200";
+        return false;
+    }
+    options->reqmod = http_head_has_token(head, HTTP_METHODS, SLICE("REQMOD"));
+    options->respmod = http_head_has_token(head, HTTP_METHODS, SLICE("RESPMOD"));
+    struct slice preview = http_head_value(head, HTTP_PREVIEW);
+    options->preview_given = preview.base != NULL && slice_to_uint64(preview, &number);
+    options->preview = options->preview_given ? (size_t)number : 0;
+    options->allow_204 = http_head_has_token(head, HTTP_ALLOW, SLICE("204"));
+    struct slice most = http_head_value(head, HTTP_MAX_CONNECTIONS);
+    if (most.base != NULL && slice_to_uint64(most, &number) && number < UINT32_MAX)
+        options->max_connections = number == 0 ? 1 : (unsigned)number;
+    struct slice ttl = http_head_value(head, HTTP_OPTIONS_TTL);
+    if (ttl.base != NULL && slice_to_uint64(ttl, &number) && number < INT32_MAX)
+        options->ttl = (int64_t)number;
+    copy_field(options->istag, sizeof options->istag, head, HTTP_ISTAG);
+    copy_field(options->service, sizeof options->service, head, HTTP_SERVICE_ID);
+    copy_field(options->transfer_preview, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_PREVIEW);
+    copy_field(options->transfer_ignore, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_IGNORE);
+    copy_field(options->transfer_complete, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_COMPLETE);
+    return true;
+}
+
+static struct slice extension_of(struct slice path) {
+    const char *slash = path.length > 0 ? memrchr(path.base, '/', path.length) : NULL;
+    const char *name = slash != NULL ? slash + 1 : path.base;
+    size_t length = path.length - (size_t)(name - path.base);
+    const char *dot = length > 0 ? memrchr(name, '.', length) : NULL;
+    if (dot == NULL)
+        return slice_make("", 0);
+    return slice_make(dot + 1, length - (size_t)(dot + 1 - name));
+}
+
+/* 2: the list names the extension; 1: it has "*"; 0: neither. */
+static int listed(const char *list, struct slice extension) {
+    struct slice rest = slice_from(list), element;
+    int found = 0;
+    while (slice_next_element(&rest, &element)) {
+        if (slice_equal(element, SLICE("*")))
+            found = found > 1 ? found : 1;
+        else if (extension.length > 0 && slice_equal_nocase(element, extension))
+            found = 2;
+    }
+    return found;
+}
+
+enum icap_transfer icap_options_transfer(const struct icap_options *options, struct slice path) {
+    struct slice extension = extension_of(path);
+    int preview = listed(options->transfer_preview, extension);
+    int ignore = listed(options->transfer_ignore, extension);
+    int complete = listed(options->transfer_complete, extension);
+    if (ignore > preview && ignore >= complete)
+        return ICAP_TRANSFER_IGNORE;
+    if (complete > preview)
+        return ICAP_TRANSFER_COMPLETE;
+    return ICAP_TRANSFER_PREVIEW;
+}

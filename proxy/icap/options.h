@@ -1,0 +1,37 @@
+/*
+ * What an ICAP service says of itself in the answer to OPTIONS (RFC 3507 §4.10).
+ *
+ *     struct icap_options options;
+ *     if (!icap_options_parse(&options, &head, &error)) ...
+ *     if (icap_options_transfer(&options, path) == ICAP_TRANSFER_IGNORE) ...
+ *
+ * Threads: values; strings are copied into the struct.
+ */
+#ifndef RETORT_ICAP_OPTIONS_H
+#define RETORT_ICAP_OPTIONS_H
+
+#include "http/head.h"
+
+enum { ICAP_TRANSFER_LIST = 512, ICAP_TAG = 64 };
+
+enum icap_transfer { ICAP_TRANSFER_PREVIEW, ICAP_TRANSFER_IGNORE, ICAP_TRANSFER_COMPLETE };
+
+struct icap_options {
+    bool reqmod, respmod;
+    bool preview_given;
+    size_t preview;
+    bool allow_204;
+    unsigned max_connections; /* 0: not stated */
+    int64_t ttl;              /* seconds; -1: for ever */
+    char istag[ICAP_TAG];
+    char service[ICAP_TAG];
+    char transfer_preview[ICAP_TRANSFER_LIST], transfer_ignore[ICAP_TRANSFER_LIST],
+        transfer_complete[ICAP_TRANSFER_LIST];
+};
+
+bool icap_options_parse(struct icap_options *options, const struct http_head *head,
+                        const char **error);
+/* By the file extension of the path, without the query, case-insensitively (RFC 3507 §4.10.2). */
+enum icap_transfer icap_options_transfer(const struct icap_options *options, struct slice path);
+
+#endif

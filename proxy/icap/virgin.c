@@ -1,0 +1,99 @@
+#include "icap/virgin.h"
+
+static void keep(struct virgin *virgin, const char *bytes, size_t count) {
+    if (!virgin->keeping)
+        return;
+    if (virgin->kept.length + count > virgin->limit ||
+        !spool_append(&virgin->kept, bytes, count)) {
+        virgin_stop_keeping(virgin);
+        return;
+    }
+    virgin->passed += count;
+}
+
+static enum source_status read_on(struct virgin *virgin, const struct source *reader, char *buffer,
+                                  size_t capacity, size_t *got) {
+    if (virgin->ended)
+        return SOURCE_END;
+    if (virgin->failed)
+        return SOURCE_FAILED;
+    source_set_waker(virgin->from, reader->waker);
+    enum source_status status = source_read(virgin->from, buffer, capacity, got);
+    virgin->ended = status == SOURCE_END;
+    virgin->failed = status == SOURCE_FAILED;
+    return status;
+}
+
+static enum source_status first_read(struct source *source, char *buffer, size_t capacity,
+                                     size_t *got) {
+    struct virgin *virgin = CONTAINER_OF(source, struct virgin, first);
+    CHECK_OBJ(virgin, VIRGIN_MAGIC);
+    *got = 0;
+    if (virgin->keeping && virgin->passed < virgin->kept.length) {
+        *got = spool_peek(&virgin->kept, &virgin->cursor, buffer, capacity);
+        virgin->passed += *got;
+        return SOURCE_DATA;
+    }
+    enum source_status status = read_on(virgin, source, buffer, capacity, got);
+    if (status == SOURCE_DATA)
+        keep(virgin, buffer, *got);
+    return status;
+}
+
+static enum source_status replay_read(struct source *source, char *buffer, size_t capacity,
+                                      size_t *got) {
+    struct virgin *virgin = CONTAINER_OF(source, struct virgin, replay);
+    CHECK_OBJ(virgin, VIRGIN_MAGIC);
+    *got = spool_read(&virgin->kept, buffer, capacity);
+    return *got > 0 ? SOURCE_DATA : read_on(virgin, source, buffer, capacity, got);
+}
+
+static void no_close(struct source *source) {
+    (void)source; /* lives and goes with the virgin */
+}
+
+static const struct source_class first_class = {"virgin body", first_read, no_close};
+static const struct source_class replay_class = {"virgin body again", replay_read, no_close};
+
+void virgin_init(struct virgin *virgin, struct loop *loop, struct source **from, size_t limit) {
+    INIT_OBJ(virgin, VIRGIN_MAGIC);
+    virgin->from = *from;
+    *from = NULL;
+    spool_init(&virgin->kept);
+    virgin->limit = limit;
+    virgin->keeping = true;
+    virgin->ended = virgin->from == NULL;
+    int64_t length = virgin->from == NULL ? 0 : virgin->from->length;
+    source_init(&virgin->first, &first_class, loop, length);
+    source_init(&virgin->replay, &replay_class, loop, length);
+}
+
+bool virgin_is_whole(const struct virgin *virgin) {
+    return virgin->keeping;
+}
+
+void virgin_restart(struct virgin *virgin) {
+    ASSERT(virgin->keeping);
+    virgin->passed = 0;
+    virgin->cursor = (struct spool_cursor){NULL, 0};
+}
+
+void virgin_stop_keeping(struct virgin *virgin) {
+    virgin->keeping = false;
+    spool_release(&virgin->kept);
+}
+
+struct source *virgin_replay(struct virgin *virgin) {
+    ASSERT(virgin->keeping);
+    virgin->first.waker = NULL;
+    virgin->keeping = false;
+    return &virgin->replay;
+}
+
+void virgin_release(struct virgin *virgin) {
+    if (virgin->magic != VIRGIN_MAGIC)
+        return;
+    source_close(&virgin->from);
+    spool_release(&virgin->kept);
+    virgin->magic = 0;
+}

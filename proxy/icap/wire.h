@@ -1,0 +1,26 @@
+/*
+ * ICAP on the wire (RFC 3507 §4.4): what an Encapsulated header says, and how requests are written.
+ *
+ *     struct icap_encapsulated parts;
+ *     if (!icap_encapsulated_parse(&parts, value)) -> the response can't be trusted
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_ICAP_WIRE_H
+#define RETORT_ICAP_WIRE_H
+
+#include "base/slice.h"
+
+struct icap_encapsulated {
+    bool has_request, has_response; /* a head of that kind */
+    bool has_body;                  /* req-body or res-body; else null-body */
+    bool body_is_request;           /* req-body */
+    size_t request_at, response_at; /* offsets */
+    size_t body_at;                 /* where the heads end */
+};
+
+/* Strict: known names, each once, req-hdr before res-hdr before one body, offsets that begin at 0 and
+ * never fall, no more than `most` bytes of heads. */
+bool icap_encapsulated_parse(struct icap_encapsulated *parts, struct slice value, size_t most);
+
+#endif

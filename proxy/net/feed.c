@@ -1,0 +1,105 @@
+#include "net/feed.h"
+
+#include "base/assert.h"
+#include "http/chunked.h"
+
+enum { OVERHEAD = CHUNKED_HEAD_MAX + 2 };
+
+void feed_init(struct feed *feed, struct net_context *net, struct source *source, bool chunked) {
+    memset(feed, 0, sizeof *feed);
+    feed->net = net;
+    feed->source = source;
+    feed->chunked = chunked;
+    feed->limit = UINT64_MAX;
+    feed->end_mark = chunked ? SLICE("0\r\n\r\n") : slice_make("", 0);
+}
+
+void feed_set_limit(struct feed *feed, uint64_t limit, struct slice limit_mark,
+                    struct slice end_mark) {
+    feed->limit = limit;
+    feed->limit_mark = limit_mark;
+    feed->end_mark = end_mark;
+}
+
+void feed_lift_limit(struct feed *feed) {
+    feed->limit = UINT64_MAX;
+    feed->at_limit = false;
+    feed->end_mark = SLICE("0\r\n\r\n");
+}
+
+struct slice feed_bytes(const struct feed *feed) {
+    return feed->out == NULL ? slice_make("", 0) : net_buffer_bytes(feed->out);
+}
+
+void feed_consume(struct feed *feed, size_t count) {
+    if (count == 0)
+        return;
+    ASSERT(count <= feed_bytes(feed).length);
+    feed->out->begin += count;
+    if (feed->out->begin == feed->out->end)
+        net_buffer_give(feed->net, &feed->out);
+}
+
+void feed_release(struct feed *feed) {
+    net_buffer_give(feed->net, &feed->out);
+    feed->source = NULL;
+}
+
+static void append(struct feed *feed, struct slice mark) {
+    memcpy(feed->out->data + feed->out->end, mark.base, mark.length);
+    feed->out->end += mark.length;
+}
+
+/* Puts the size line before the bytes and the line end behind them. */
+static void frame(struct feed *feed, size_t size) {
+    char head[CHUNKED_HEAD_MAX];
+    size_t length = chunked_write_head(head, size);
+    feed->out->begin -= length;
+    memcpy(feed->out->data + feed->out->begin, head, length);
+    append(feed, SLICE("\r\n"));
+}
+
+static enum feed_status finish(struct feed *feed, bool *flag, struct slice mark) {
+    *flag = true;
+    append(feed, mark);
+    if (feed->out->begin < feed->out->end)
+        return FEED_READY;
+    net_buffer_give(feed->net, &feed->out);
+    return FEED_DONE;
+}
+
+static enum feed_status at_limit(struct feed *feed) {
+    if (feed->source->length >= 0 && (uint64_t)feed->source->length == feed->taken)
+        return finish(feed, &feed->ended, feed->end_mark);
+    return finish(feed, &feed->at_limit, feed->limit_mark);
+}
+
+enum feed_status feed_fill(struct feed *feed) {
+    if (feed_bytes(feed).length > 0)
+        return FEED_READY;
+    if (feed_is_done(feed))
+        return FEED_DONE;
+    if (feed->out == NULL)
+        feed->out = net_buffer_take(feed->net);
+    struct net_buffer *out = feed->out;
+    out->begin = out->end = feed->chunked ? CHUNKED_HEAD_MAX : 0;
+    if (feed->limit == 0)
+        return at_limit(feed);
+    size_t capacity = out->capacity - OVERHEAD - CHUNKED_HEAD_MAX, got;
+    if (capacity > feed->limit)
+        capacity = (size_t)feed->limit;
+    switch (source_read(feed->source, out->data + out->begin, capacity, &got)) {
+    case SOURCE_DATA: break;
+    case SOURCE_END: return finish(feed, &feed->ended, feed->end_mark);
+    case SOURCE_WAIT: net_buffer_give(feed->net, &feed->out); return FEED_WAIT;
+    default: net_buffer_give(feed->net, &feed->out); return FEED_FAILED;
+    }
+    feed->started = true;
+    feed->taken += got;
+    out->end += got;
+    if (feed->limit != UINT64_MAX)
+        feed->limit -= got;
+    if (feed->chunked)
+        frame(feed, got);
+    return FEED_READY;
+}

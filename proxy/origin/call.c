@@ -1,0 +1,145 @@
+#include "origin/call.h"
+
+#include "base/assert.h"
+
+static void on_ready(struct connection *connection);
+static void connect_fresh(struct origin_call *call);
+
+static void finish(struct origin_call *call, enum origin_state state) {
+    call->state = state;
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    if (call->waker != NULL)
+        loop_defer(call->net->loop, call->waker);
+}
+
+/* What died was an old connection, and the request can go over a new one. */
+static bool may_repeat(const struct origin_call *call, enum origin_failure failure) {
+    return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
+           call->request.repeatable && !call->feed.started;
+}
+
+void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error) {
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    task_cancel(&call->send_task);
+    connection_close(&call->connection);
+    net_buffer_give(call->net, &call->in);
+    feed_release(&call->feed);
+    if (call->state == ORIGIN_WAITING && may_repeat(call, failure)) {
+        call->net->counters.origin_retries++;
+        connect_fresh(call);
+        return;
+    }
+    call->failure = failure;
+    call->error = error;
+    if (call->state != ORIGIN_ANSWERED) {
+        finish(call, ORIGIN_FAILED);
+        return;
+    }
+    call->body_failed = true;
+    source_wake(&call->body);
+}
+
+static void on_timeout(struct timer *timer) {
+    struct origin_call *call = CONTAINER_OF(timer, struct origin_call, timer);
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    origin_call_fail(call, ORIGIN_TIMED_OUT,
+                     call->state == ORIGIN_ANSWERED
+                         ? "it stopped sending in the middle of the response"
+                         : "it did not answer in time");
+}
+
+/* The connection is there: send, and listen at the same time. */
+static void begin(struct origin_call *call) {
+    call->state = ORIGIN_WAITING;
+    call->head_left = call->request.head;
+    call->head_checked = 0;
+    feed_init(&call->feed, call->net, call->request.body, call->request.chunked);
+    call->net->counters.origin_requests++;
+    loop_timer_after(call->net->loop, &call->timer, call->request.first_byte_timeout);
+    origin_call_send(call);
+}
+
+static void on_dialled(struct task *task) {
+    struct origin_call *call = CONTAINER_OF(task, struct origin_call, dial_task);
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    if (call->dial.state == DIAL_FAILED) {
+        call->address = call->dial.address;
+        origin_call_fail(call, call->dial.timed_out ? ORIGIN_TIMED_OUT : ORIGIN_UNREACHABLE,
+                         call->dial.error);
+        return;
+    }
+    call->address = call->dial.address;
+    call->connection = dial_take(&call->dial, on_ready, call);
+    call->net->counters.origin_connections++;
+    begin(call);
+}
+
+static void connect_fresh(struct origin_call *call) {
+    call->state = ORIGIN_CONNECTING;
+    call->reused = call->heard = call->deaf = false;
+    dial_start(&call->dial, call->net, call->request.host, call->request.port,
+               call->request.connect_timeout, &call->dial_task);
+}
+
+static void on_body_news(struct task *task) {
+    struct origin_call *call = CONTAINER_OF(task, struct origin_call, send_task);
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    if (call->connection != NULL)
+        origin_call_send(call);
+}
+
+void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,
+                       const struct origin_request *request, struct http_head *response,
+                       struct task *waker) {
+    INIT_OBJ(call, ORIGIN_CALL_MAGIC);
+    call->net = net;
+    call->pool = pool;
+    call->request = *request;
+    call->response = response;
+    call->waker = waker;
+    feed_init(&call->feed, net, request->body, request->chunked);
+    timer_init(&call->timer, on_timeout);
+    task_init(&call->dial_task, on_dialled);
+    task_init(&call->send_task, on_body_news);
+    if (request->body != NULL)
+        source_set_waker(request->body, &call->send_task);
+    if (request->repeatable)
+        call->connection = pool_take(pool, request->pool_key, on_ready, call);
+    if (call->connection == NULL) {
+        connect_fresh(call);
+        return;
+    }
+    call->reused = true;
+    net->counters.origin_connections_reused++;
+    begin(call);
+}
+
+static void on_ready(struct connection *connection) {
+    struct origin_call *call;
+    CAST_OBJ(call, connection->owner, ORIGIN_CALL_MAGIC);
+    if (connection->writable && (call->head_left.length > 0 || !feed_is_done(&call->feed)))
+        origin_call_send(call);
+    if (call->connection != connection || !connection->readable)
+        return;
+    if (call->state == ORIGIN_WAITING)
+        origin_call_receive(call);
+    else if (call->state == ORIGIN_ANSWERED)
+        source_wake(&call->body);
+}
+
+void origin_call_close(struct origin_call *call) {
+    if (call->magic != ORIGIN_CALL_MAGIC)
+        return;
+    call->waker = NULL;
+    call->body.waker = NULL;
+    if (call->request.body != NULL && call->request.body->waker == &call->send_task)
+        source_set_waker(call->request.body, NULL);
+    task_cancel(&call->send_task);
+    task_cancel(&call->dial_task);
+    dial_cancel(&call->dial);
+    timer_cancel(&call->net->loop->timers, &call->timer);
+    connection_close(&call->connection);
+    net_buffer_give(call->net, &call->in);
+    feed_release(&call->feed);
+    call->magic = 0;
+}

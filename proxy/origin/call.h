@@ -1,0 +1,101 @@
+/*
+ * A call to an origin: one HTTP/1.1 request on a pooled or new connection, and its response.
+ *
+ *     struct origin_request request = {.host = ..., .port = 80, .head = bytes, .body = source};
+ *     origin_call_start(&call, net, pool, &request, &response_head, &transaction->task);
+ *     ... the task runs ...
+ *     switch (call.state) {
+ *     case ORIGIN_ANSWERED: response_head and call.framing are there;
+ *                           struct source *body = origin_call_body(&call);   NULL: none
+ *     case ORIGIN_FAILED:   call.failure and call.error say why
+ *     }
+ *     origin_call_close(&call);
+ *
+ * Interim responses (1xx) are read and left. A pooled connection that dies before the first byte of
+ * the response is replaced by a fresh one, once, if the request may be repeated and nothing of its
+ * body has been read (RFC 9112 §9.3.1). The response's body may begin while the request's is still
+ * being sent. After a complete response the connection returns to the pool.
+ *
+ * The response head's slices point into the call's buffer: copy it before reading the body.
+ * Threads: the worker's. The struct is the caller's; so is the request's body (it is only read).
+ */
+#ifndef RETORT_ORIGIN_CALL_H
+#define RETORT_ORIGIN_CALL_H
+
+#include "event/source.h"
+#include "http/chunked.h"
+#include "http/framing.h"
+#include "net/dial.h"
+#include "net/feed.h"
+#include "net/pool.h"
+
+enum origin_state { ORIGIN_CONNECTING, ORIGIN_WAITING, ORIGIN_ANSWERED, ORIGIN_FAILED };
+
+enum origin_failure {
+    ORIGIN_UNREACHABLE, /* no connection: 502 */
+    ORIGIN_TIMED_OUT,   /* 504 */
+    ORIGIN_BROKE_OFF,   /* closed or reset before the whole head: 502 */
+    ORIGIN_BAD,         /* what it sent is not HTTP as we know it: 502 */
+    ORIGIN_NO_REQUEST,  /* the request's body broke off */
+};
+
+struct origin_request {
+    struct slice host;
+    uint16_t port;
+    struct slice pool_key;
+    struct slice head;   /* complete, with the empty line */
+    enum http_method method;
+    struct source *body; /* NULL: none */
+    bool chunked;        /* how to send the body; else as it is */
+    bool repeatable;     /* may go over a pooled connection and be sent again */
+    uint64_t connect_timeout, first_byte_timeout, read_timeout, idle_timeout;
+    size_t max_head;
+    unsigned max_idle;
+};
+
+struct origin_call {
+    unsigned magic;
+#define ORIGIN_CALL_MAGIC 0x0419ca11u
+    enum origin_state state;
+    enum origin_failure failure;
+    const char *error;
+    struct net_context *net;
+    struct pool *pool;
+    struct origin_request request;
+    struct task *waker;
+    struct dial dial;
+    struct task dial_task;
+    struct connection *connection;
+    struct timer timer;
+    bool reused, heard; /* the connection came from the pool; it has sent something */
+    bool deaf;          /* a write failed: it may still be read, not used again */
+    /* sending */
+    struct slice head_left;
+    struct feed feed;
+    struct task send_task;
+    /* receiving */
+    struct net_buffer *in;
+    size_t head_checked;
+    struct http_head *response;
+    struct framing framing;
+    struct source body;
+    bool body_open, body_ended, body_failed;
+    uint64_t body_left;
+    struct chunked_decoder chunked;
+    struct address address; /* of the origin */
+};
+
+void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,
+                       const struct origin_request *request, struct http_head *response,
+                       struct task *waker);
+/* The response's body, once; NULL when there is none. */
+struct source *origin_call_body(struct origin_call *call);
+void origin_call_close(struct origin_call *call);
+
+/* Inside origin/. */
+void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error);
+void origin_call_send(struct origin_call *call);
+void origin_call_receive(struct origin_call *call);
+void origin_call_body_init(struct origin_call *call);
+
+#endif

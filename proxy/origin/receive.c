@@ -1,0 +1,215 @@
+#include "origin/call.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+
+/* Receiving a response: its head into the buffer, its body straight to whoever pulls. */
+
+static void answered(struct origin_call *call) {
+    call->state = ORIGIN_ANSWERED;
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    origin_call_body_init(call);
+    if (call->waker != NULL)
+        loop_defer(call->net->loop, call->waker);
+}
+
+/* False: more bytes are needed. */
+static bool parse(struct origin_call *call) {
+    struct slice bytes = net_buffer_bytes(call->in);
+    ssize_t used = http_head_parse_response(call->response, bytes.base, bytes.length,
+                                            call->head_checked);
+    if (used == 0) {
+        call->head_checked = bytes.length;
+        return false;
+    }
+    call->head_checked = 0;
+    if (used < 0) {
+        origin_call_fail(call, ORIGIN_BAD, http_error_text((enum http_error)-used));
+        return true;
+    }
+    call->in->begin += (size_t)used;
+    if (call->response->status == 101) {
+        origin_call_fail(call, ORIGIN_BAD, "it switched protocols without being asked");
+        return true;
+    }
+    if (call->response->status < 200)
+        return net_buffer_bytes(call->in).length == 0 ? false : parse(call);
+    if (!framing_of_response(&call->framing, call->response, call->request.method)) {
+        origin_call_fail(call, ORIGIN_BAD, call->framing.error);
+        return true;
+    }
+    answered(call);
+    return true;
+}
+
+void origin_call_receive(struct origin_call *call) {
+    size_t got;
+    if (call->in == NULL)
+        call->in = net_buffer_take(call->net);
+    while (call->state == ORIGIN_WAITING) {
+        if (!net_buffer_make_room(call->net, &call->in, call->request.max_head)) {
+            origin_call_fail(call, ORIGIN_BAD, "its response head is larger than origin.max_head");
+            return;
+        }
+        switch (connection_read(call->connection, call->in->data + call->in->end,
+                                call->in->capacity - call->in->end, &got)) {
+        case IO_DONE:
+            call->heard = true;
+            call->in->end += got;
+            call->net->counters.origin_bytes_in += got;
+            if (parse(call) || !call->connection->readable)
+                return;
+            break;
+        case IO_WAIT: return;
+        case IO_END:
+            origin_call_fail(call, ORIGIN_BROKE_OFF, "it closed the connection without answering");
+            return;
+        case IO_FAILED:
+            origin_call_fail(call, ORIGIN_BROKE_OFF, strerrordesc_np(errno));
+            return;
+        }
+    }
+}
+
+/* The exchange is complete: may the connection be used again? */
+static void leave_connection(struct origin_call *call) {
+    bool spare = net_buffer_bytes(call->in).length > 0;
+    bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) && call->head_left.length == 0 &&
+                    call->framing.kind != FRAMING_CLOSE && framing_keeps_alive(call->response);
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    net_buffer_give(call->net, &call->in);
+    if (reusable)
+        pool_give(call->pool, call->request.pool_key, &call->connection,
+                  call->request.idle_timeout, call->request.max_idle);
+    else
+        connection_close(&call->connection);
+}
+
+static enum source_status ended(struct origin_call *call) {
+    call->body_ended = true;
+    leave_connection(call);
+    return SOURCE_END;
+}
+
+static enum source_status broke_off(struct origin_call *call, const char *error) {
+    origin_call_fail(call, ORIGIN_BROKE_OFF, error);
+    return SOURCE_FAILED;
+}
+
+static enum source_status from_socket(struct origin_call *call, char *to, size_t capacity,
+                                      size_t *got) {
+    if (call->connection->readable) {
+        switch (connection_read(call->connection, to, capacity, got)) {
+        case IO_DONE:
+            call->net->counters.origin_bytes_in += *got;
+            timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+            return SOURCE_DATA;
+        case IO_END:
+            if (call->framing.kind == FRAMING_CLOSE)
+                return ended(call);
+            return broke_off(call, "it closed the connection in the middle of the response");
+        case IO_FAILED: return broke_off(call, strerrordesc_np(errno));
+        case IO_WAIT: break;
+        }
+    }
+    loop_timer_after(call->net->loop, &call->timer, call->request.read_timeout);
+    return SOURCE_WAIT;
+}
+
+static enum source_status read_plain(struct origin_call *call, char *to, size_t capacity,
+                                     size_t *got) {
+    struct slice waiting = net_buffer_bytes(call->in);
+    enum source_status status = SOURCE_DATA;
+    if (call->framing.kind == FRAMING_LENGTH && capacity > call->body_left)
+        capacity = (size_t)call->body_left;
+    if (waiting.length > 0) {
+        *got = waiting.length < capacity ? waiting.length : capacity;
+        memcpy(to, waiting.base, *got);
+        call->in->begin += *got;
+    } else {
+        status = from_socket(call, to, capacity, got);
+    }
+    if (call->framing.kind == FRAMING_LENGTH) {
+        call->body_left -= *got;
+        if (call->body_left == 0)
+            ended(call); /* the data goes out first, END with the next read */
+    }
+    return status;
+}
+
+static enum source_status read_chunked(struct origin_call *call, char *to, size_t capacity,
+                                       size_t *got) {
+    for (;;) {
+        struct slice input = net_buffer_bytes(call->in);
+        if (input.length > 0) {
+            enum chunked_status status = chunked_decode(&call->chunked, &input, to, capacity, got);
+            call->in->begin = call->in->end - input.length;
+            if (status == CHUNKED_BAD)
+                return broke_off(call, "its chunked coding is broken");
+            if (status == CHUNKED_END)
+                ended(call);
+            if (*got > 0)
+                return SOURCE_DATA;
+            if (status == CHUNKED_END)
+                return SOURCE_END;
+        }
+        call->in->begin = call->in->end = 0;
+        size_t more = 0;
+        enum source_status status = from_socket(call, call->in->data, call->in->capacity, &more);
+        if (status != SOURCE_DATA)
+            return status;
+        call->in->end = more;
+    }
+}
+
+static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
+                                    size_t *got) {
+    struct origin_call *call = CONTAINER_OF(source, struct origin_call, body);
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    *got = 0;
+    if (call->body_ended)
+        return SOURCE_END;
+    if (call->body_failed)
+        return SOURCE_FAILED;
+    return call->framing.kind == FRAMING_CHUNKED ? read_chunked(call, buffer, capacity, got)
+                                                 : read_plain(call, buffer, capacity, got);
+}
+
+static void body_close(struct source *source) {
+    struct origin_call *call = CONTAINER_OF(source, struct origin_call, body);
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    call->body_open = false;
+    if (call->body_ended)
+        return;
+    /* Unread bytes are on the way: of no use to the next request. */
+    call->body_failed = true;
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    connection_close(&call->connection);
+    net_buffer_give(call->net, &call->in);
+}
+
+static const struct source_class body_class = {"response body", body_read, body_close};
+
+void origin_call_body_init(struct origin_call *call) {
+    const struct framing *framing = &call->framing;
+    int64_t length = framing->kind == FRAMING_LENGTH ? (int64_t)framing->length : -1;
+    source_init(&call->body, &body_class, call->net->loop, length);
+    call->body_left = framing->length;
+    if (framing->kind == FRAMING_CHUNKED)
+        chunked_init(&call->chunked);
+}
+
+struct source *origin_call_body(struct origin_call *call) {
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    ASSERT(call->state == ORIGIN_ANSWERED && !call->body_open);
+    bool empty = call->framing.kind == FRAMING_NONE ||
+                 (call->framing.kind == FRAMING_LENGTH && call->framing.length == 0);
+    if (empty) {
+        if (!call->body_ended && !call->body_failed)
+            ended(call);
+        return NULL;
+    }
+    call->body_open = true;
+    return &call->body;
+}

@@ -1,0 +1,55 @@
+#include "origin/call.h"
+
+#include "base/assert.h"
+
+/* Sending a request: its head, then its body as the source gives it and the socket takes it. */
+
+static int gather(struct origin_call *call, struct iovec *pieces) {
+    struct slice body = feed_bytes(&call->feed);
+    int count = 0;
+    if (call->head_left.length > 0)
+        pieces[count++] = (struct iovec){(void *)call->head_left.base, call->head_left.length};
+    if (body.length > 0)
+        pieces[count++] = (struct iovec){(void *)body.base, body.length};
+    return count;
+}
+
+static void consume(struct origin_call *call, size_t sent) {
+    size_t head = sent < call->head_left.length ? sent : call->head_left.length;
+    call->net->counters.origin_bytes_out += sent;
+    call->head_left.base += head;
+    call->head_left.length -= head;
+    feed_consume(&call->feed, sent - head);
+    if (call->state == ORIGIN_WAITING)
+        loop_timer_after(call->net->loop, &call->timer, call->request.first_byte_timeout);
+}
+
+/* The origin does not listen any more. It may have answered before it closed (RFC 9112 §9.5). */
+static void write_failed(struct origin_call *call) {
+    call->deaf = true;
+    call->head_left.length = 0;
+    feed_release(&call->feed);
+    if (call->state == ORIGIN_WAITING)
+        origin_call_receive(call);
+}
+
+void origin_call_send(struct origin_call *call) {
+    struct iovec pieces[2];
+    size_t sent;
+    while (call->connection != NULL) {
+        if (feed_fill(&call->feed) == FEED_FAILED) {
+            /* A body that broke off is never completed: the connection goes instead. */
+            connection_abort(&call->connection);
+            origin_call_fail(call, ORIGIN_NO_REQUEST, "the request's body broke off");
+            return;
+        }
+        int count = gather(call, pieces);
+        if (count == 0)
+            return;
+        switch (connection_write(call->connection, pieces, count, &sent)) {
+        case IO_DONE: consume(call, sent); break;
+        case IO_WAIT: return;
+        default: write_failed(call); return;
+        }
+    }
+}
