@@ -1,0 +1,267 @@
+#include "suites.h"
+
+#include "http/url.h"
+
+static bool parse(struct url *url, const char *text) {
+    return url_parse(url, guard_put(slice_from(text)));
+}
+
+static void check_refused(const char *text) {
+    struct url url;
+    ck_assert_msg(!parse(&url, text), "\"%s\" is taken", text);
+}
+
+/* Parses, and writes the parts in brackets. */
+static void check_parts(const char *text, const char *expected) {
+    struct url url;
+    char parts[512];
+    ck_assert_msg(parse(&url, text), "\"%s\" is refused", text);
+    snprintf(parts, sizeof parts, "[%.*s][%.*s]%s[%u]%s[%.*s]", SLICE_PRINT(url.scheme),
+             SLICE_PRINT(url.host), url.host_is_ipv6 ? "6" : "", url.port,
+             url.port_given ? "given" : "", SLICE_PRINT(url.path_query));
+    ck_assert_str_eq(parts, expected);
+}
+
+START_TEST(parts_of_urls) {
+    check_parts("http://[::1]:8080/a?b", "[http][::1]6[8080]given[/a?b]");
+    check_parts("http://example.com", "[http][example.com][80][]");
+    check_parts("https://example.com/", "[https][example.com][443][/]");
+    check_parts("icap://h/reqmod", "[icap][h][1344][/reqmod]");
+    check_parts("icaps://h/", "[icaps][h][11344][/]");
+    check_parts("HTTP://EXAMPLE.com:80/A", "[HTTP][EXAMPLE.com][80]given[/A]");
+    check_parts("http://a-b_c.1.:1?q", "[http][a-b_c.1.][1]given[?q]");
+    check_parts("http://a:/b", "[http][a][80][/b]");
+    check_parts("http://1.2.3.4:65535/", "[http][1.2.3.4][65535]given[/]");
+    check_parts("http://[::ffff:1.2.3.4]", "[http][::ffff:1.2.3.4]6[80][]");
+    check_parts("http://a/b@c:d//e?f/?g@[h]", "[http][a][80][/b@c:d//e?f/?g@[h]]");
+    check_parts("http://a/\xc3\xa4", "[http][a][80][/\xc3\xa4]");
+}
+END_TEST
+
+START_TEST(fragments_are_cut_off) {
+    check_parts("http://a/b?c#d?e/f", "[http][a][80][/b?c]");
+    check_parts("http://a#b", "[http][a][80][]");
+    check_parts("http://a?#", "[http][a][80][?]");
+}
+END_TEST
+
+START_TEST(what_is_not_such_a_url) {
+    static const char *const texts[] = {
+        "",          "/",           "/a",         "*",          "a:443",        "http",
+        "http:",     "http:/",      "http:/a",    "http://",    "http:///a",    "http://?a",
+        "http://#a", "http://:80/", "//a/b",      "ftp://a/",   "httpx://a/",   "file:///etc",
+        "://a/",     " http://a/",  "http ://a/", "http:// a/", "javascript:x", "http:\\\\a\\b",
+    };
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        check_refused(texts[i]);
+}
+END_TEST
+
+START_TEST(hosts_that_mislead) {
+    static const char *const texts[] = {
+        "http://user@a/",
+        "http://user:pw@a/",
+        "http://a@b@c/",
+        "http://@a/",
+        "http://a%2eb/",
+        "http://a%00/",
+        "http://a\\b/",
+        "http://a\\@b/",
+        "http://a b/",
+        "http://a\tb/",
+        "http://a,b/",
+        "http://a;b/",
+        "http://a!b/",
+        "http://\xc3\xa4/",
+        "http://a\x7f/",
+        "http://a*/",
+        "http://[::1/",
+        "http://::1/",
+        "http://[]/",
+        "http://[a]/",
+        "http://[::1%eth0]/",
+        "http://[::1]a/",
+        "http://[::1]]/",
+        "http://[1.2.3.4]/",
+        "http://[[::1]]/",
+        "http://a[::1]/",
+        "http://[::1]8080/",
+        "http://[:::1]/",
+        "http://[v1.a]/",
+        "http://[1:2:3]/",
+        "http://[1111:2222:3333:4444:5555:6666:7777:8888:9999]/",
+        "http://[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001]/",
+    };
+    struct url url;
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        check_refused(texts[i]);
+    ck_assert(!url_parse(&url, SLICE("http://a\0b/")));
+    ck_assert(!url_parse(&url, SLICE("http://[::1\0]/")));
+    ck_assert(!url_parse(&url, SLICE("http\0://a/")));
+}
+END_TEST
+
+START_TEST(long_hosts) {
+    char text[512];
+    struct url url;
+    memset(text, 'a', sizeof text);
+    memcpy(text, "http://", 7);
+    ck_assert(url_parse(&url, guard_put(slice_make(text, 7 + 255))));
+    ck_assert(!url_parse(&url, guard_put(slice_make(text, 7 + 256))));
+}
+END_TEST
+
+START_TEST(bad_ports) {
+    static const char *const texts[] = {
+        "http://a:0/",
+        "http://a:65536/",
+        "http://a:-1/",
+        "http://a:+80/",
+        "http://a:8x/",
+        "http://a: 80/",
+        "http://a:80 /",
+        "http://a::/",
+        "http://a:80:80/",
+        "http://a:000080/",
+        "http://a:99999999999999999999/",
+        "http://[::1]:x/",
+    };
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        check_refused(texts[i]);
+}
+END_TEST
+
+START_TEST(bad_paths) {
+    struct url url;
+    check_refused("http://a/b c");
+    check_refused("http://a/b\r\nX: y");
+    check_refused("http://a/\x7f");
+    check_refused("http://a?\t");
+    ck_assert(!url_parse(&url, SLICE("http://a/\0")));
+}
+END_TEST
+
+/* Every beginning of a URL is read within its bounds. */
+START_TEST(prefixes) {
+    static const char text[] = "https://[2001:db8::1]:8443/a/b?c=d#e";
+    for (size_t length = 0; length < sizeof text; length++) {
+        struct url url;
+        struct slice input = guard_put(slice_make(text, length));
+        bool good = url_parse(&url, input);
+        ck_assert_msg(good == (length >= strlen("https://[2001:db8::1]")), "%.*s", (int)length,
+                      text);
+        if (good)
+            ck_assert(url.path_query.base + url.path_query.length <= input.base + length);
+    }
+}
+END_TEST
+
+static void check_authority(const char *text, const char *expected) {
+    struct url url;
+    char parts[128] = "refused";
+    if (url_parse_authority(&url, guard_put(slice_from(text)), 7))
+        snprintf(parts, sizeof parts, "[%.*s]%s[%u]%s", SLICE_PRINT(url.host),
+                 url.host_is_ipv6 ? "6" : "", url.port, url.port_given ? "given" : "");
+    ck_assert_msg(strcmp(parts, expected) == 0, "\"%s\" is %s", text, parts);
+}
+
+START_TEST(authorities) {
+    check_authority("a", "[a][7]");
+    check_authority("a.b:443", "[a.b][443]given");
+    check_authority("[::]:0", "[::]6[0]given");
+    check_authority("[::1]", "[::1]6[7]");
+    check_authority("a:", "[a][7]");
+    check_authority("127.0.0.1:3128", "[127.0.0.1][3128]given");
+    check_authority("", "refused");
+    check_authority(":80", "refused");
+    check_authority("a:b", "refused");
+    check_authority("a:80/", "refused");
+    check_authority("a/b", "refused");
+    check_authority("a?b", "refused");
+    check_authority("u@a:80", "refused");
+    check_authority("a,b", "refused");
+    check_authority("a a", "refused");
+    check_authority("[::1", "refused");
+    check_authority("[::1]80", "refused");
+    check_authority("http://a", "refused");
+    check_authority("a:80,b:80", "refused");
+    struct url url;
+    ck_assert(!url_parse_authority(&url, slice_make(NULL, 0), 80));
+    ck_assert(!url_parse(&url, slice_make(NULL, 0)));
+}
+END_TEST
+
+static void check_path(const char *text, const char *expected) {
+    struct url url;
+    ck_assert(parse(&url, text));
+    ck_assert_slice_eq(url_path(&url), slice_from(expected));
+}
+
+START_TEST(paths) {
+    check_path("http://a/b.gif?c=/d.html", "/b.gif");
+    check_path("http://a/b", "/b");
+    check_path("http://a", "/");
+    check_path("http://a?b", "/");
+    check_path("http://a/?b?c", "/");
+}
+END_TEST
+
+/* The canonical form, which must be its own canonical form. */
+static void check_normal(const char *text, const char *expected) {
+    struct url url;
+    char out[512], again[512];
+    ck_assert_msg(parse(&url, text), "\"%s\"", text);
+    size_t length = url_normalise(&url, out, sizeof out);
+    ck_assert_slice_eq(slice_make(out, length), slice_from(expected));
+    struct slice room = guard_put(slice_make(out, length));
+    ck_assert(url_parse(&url, slice_make(out, length)));
+    ck_assert_uint_eq(url_normalise(&url, (char *)room.base, length), length);
+    ck_assert_slice_eq(room, slice_from(expected));
+    ck_assert_uint_eq(url_normalise(&url, again, length - 1), 0);
+    ck_assert_uint_eq(url_normalise(&url, again, 0), 0);
+}
+
+START_TEST(canonical_forms) {
+    check_normal("HTTP://ExAmPlE.CoM:80/A/b", "http://example.com/A/b");
+    check_normal("https://a:443?B", "https://a/?B");
+    check_normal("https://a:80", "https://a:80/");
+    check_normal("http://a:00080/", "http://a/");
+    check_normal("http://a:65535/", "http://a:65535/");
+    check_normal("http://a:", "http://a/");
+    check_normal("icap://H:1344/x", "icap://h/x");
+    check_normal("http://[2001:DB8::1]:81/", "http://[2001:db8::1]:81/");
+    check_normal("http://a/%7Eb%2d%2E%5f%41%7a%30", "http://a/~b-._Az0");
+    check_normal("http://a/%2f%c3%a4%20%25?%3d%26%3F", "http://a/%2F%C3%A4%20%25?%3D%26%3F");
+    check_normal("http://a/b/../c/./d", "http://a/b/../c/./d");
+    check_normal("http://a/b#c", "http://a/b");
+}
+END_TEST
+
+START_TEST(stray_percent_signs_stay) {
+    check_normal("http://a/%", "http://a/%");
+    check_normal("http://a/100%/%4", "http://a/100%/%4");
+    check_normal("http://a/%zz%G1%1g", "http://a/%zz%G1%1g");
+    check_normal("http://a/%%34%31", "http://a/%%341");
+    check_normal("http://a/%4%31", "http://a/%4%31");
+    check_normal("http://a/%xy%31", "http://a/%xy1");
+    check_normal("http://a/%%%41%41", "http://a/%%%41A");
+}
+END_TEST
+
+Suite *url_suite(void) {
+    const TTest *const tests[] = {
+        parts_of_urls,
+        fragments_are_cut_off,
+        what_is_not_such_a_url,
+        hosts_that_mislead,
+        long_hosts,
+        bad_ports,
+        bad_paths,
+        prefixes,
+        authorities,
+        paths,
+        canonical_forms,
+        stray_percent_signs_stay,
+    };
+    return suite_of("url", tests, COUNT_OF(tests));
+}
