@@ -36,5 +36,8 @@ proxy_retortctl_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 proxy_retortctl_SOURCES = \
 	proxy/ctl/main.c \
 	proxy/ctl/http_call.c proxy/ctl/http_call.h \
-	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h
-proxy_retortctl_LDADD = common/libcommon.la $(JANSSON_LIBS)
+	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h \
+	proxy/ctl/show.c proxy/ctl/show.h
+proxy_retortctl_LDADD = proxy/libproxy.a common/libcommon.la $(JANSSON_LIBS)
+
+include tests/unit-proxy/local.mk

@@ -321,7 +321,8 @@ const struct option options[] = {
      DOC "Domains: the name itself and all names below it.", .example = "\"example.com\""},
     {URL_CLASS(path_regexes), .name = "path_regex", STRINGS, .check = regex_check,
      DOC "Regular expressions (PCRE2, as in Perl) that are searched in the URL's path, without the "
-         "query. They tell upper from lower case unless they begin with (?i).",
+         "query. They tell upper from lower case unless they begin with (?i). A search that takes "
+         "more than a hundred thousand steps, as a hostile URL may provoke, counts as no match.",
      .example = "'\\.(jpe?g|gif|png)$'"},
     {URL_CLASS(url_regexes), .name = "url_regex", STRINGS, .check = regex_check,
      DOC "Regular expressions that are searched in the whole URL, query included.",

@@ -80,7 +80,8 @@ static bool scan_string(struct scan *scan) {
         if (*scan->at == '\\' && quote == '"') {
             if (!scan_escape(scan))
                 return false;
-        } else if (*scan->at == '\\' && scan->at + 1 < scan->end && scan->at[1] == quote) {
+        } else if (*scan->at == '\\' && scan->at + 1 < scan->end &&
+                   (scan->at[1] == quote || scan->at[1] == '\\')) {
             scan->at += 2;
         } else if (!scan_character(scan)) {
             return false;

@@ -190,7 +190,7 @@ static bool host_condition_match(const struct host_condition *condition, struct 
         return true;
     if (condition->below.count == 0)
         return false;
-    for (size_t i = 0; i + 1 < host.length; i++)
+    for (size_t i = 1; i + 1 < host.length; i++)
         if (host.base[i] == '.' &&
             name_set_has(&condition->below, slice_make(host.base + i + 1, host.length - i - 1)))
             return true;

@@ -1,0 +1,31 @@
+/*
+ * One HTTP request to the admin plane, from connecting to the whole answer.
+ *
+ *     struct http_answer answer;
+ *     char error[HTTP_CALL_ERROR];
+ *     if (!http_call(&answer, "/run/retort/retort.sock", "GET", "/status", error))
+ *         fprintf(stderr, "%s\n", error);     "can't connect to ...: no such file: is retort
+ * running?" else printf("%u %s\n", answer.status, answer.body); http_answer_release(&answer);
+ *
+ * Threads: any; blocks for at most HTTP_CALL_SECONDS without progress.
+ */
+#ifndef RETORT_CTL_HTTP_CALL_H
+#define RETORT_CTL_HTTP_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { HTTP_CALL_ERROR = 512, HTTP_CALL_SECONDS = 30, HTTP_CALL_MAX_BYTES = 64 << 20 };
+
+struct http_answer {
+    unsigned status;
+    char *body; /* NUL behind it */
+    size_t length;
+};
+
+/* `where` is a path or "ADDRESS:PORT". False with a message when there is no whole answer. */
+bool http_call(struct http_answer *answer, const char *where, const char *method, const char *path,
+               char error[HTTP_CALL_ERROR]);
+void http_answer_release(struct http_answer *answer);
+
+#endif

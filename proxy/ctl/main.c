@@ -1,0 +1,182 @@
+/*
+ * retortctl: look into and steer a running retort, and the helper pools of retort-helperd.
+ * Exit status: 0 done, 1 it did not work (the reason is on stderr), 2 used wrongly.
+ */
+#include "config.h"
+#include "ctl/helperd_client.h"
+#include "ctl/http_call.h"
+#include "ctl/show.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADMIN_DEFAULT   "/run/retort/retort.sock"
+#define HELPERD_DEFAULT "/run/retort/helperd.sock"
+
+enum { EXIT_USAGE = 2 };
+
+struct choices {
+    const char *admin, *helperd;
+    bool json;
+};
+
+struct command {
+    const char *name, *method, *path;
+    int (*show)(const struct choices *choices, const struct http_answer *answer);
+    const char *help;
+};
+
+static int complain(const char *message) {
+    fprintf(stderr, "retortctl: %s\n", message);
+    return EXIT_FAILURE;
+}
+
+static int show_raw(const struct choices *choices, const struct http_answer *answer) {
+    (void)choices;
+    fwrite(answer->body, 1, answer->length, stdout);
+    if (answer->length > 0 && answer->body[answer->length - 1] != '\n')
+        putchar('\n');
+    return EXIT_SUCCESS;
+}
+
+static int show_json(const struct http_answer *answer, void (*show)(FILE *out, json_t *json)) {
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    if (!json_is_object(json)) {
+        json_decref(json);
+        return complain("the answer is not JSON: is this retort's admin.listen?");
+    }
+    show(stdout, json);
+    json_decref(json);
+    return EXIT_SUCCESS;
+}
+
+static int status_answer(const struct choices *choices, const struct http_answer *answer) {
+    return choices->json ? show_raw(choices, answer) : show_json(answer, show_status);
+}
+
+static int settings_answer(const struct choices *choices, const struct http_answer *answer) {
+    return choices->json ? show_raw(choices, answer) : show_json(answer, show_settings);
+}
+
+static int reload_answer(const struct choices *choices, const struct http_answer *answer) {
+    if (choices->json)
+        return show_raw(choices, answer);
+    puts("the configuration was read again and is in use");
+    return EXIT_SUCCESS;
+}
+
+static int drain_answer(const struct choices *choices, const struct http_answer *answer) {
+    if (choices->json)
+        return show_raw(choices, answer);
+    puts("retort accepts no more connections and exits when the transactions under way are done");
+    return EXIT_SUCCESS;
+}
+
+static const struct command commands[] = {
+    {"status", "GET", "/status", status_answer, "state, cache, ICAP services, counters"},
+    {"metrics", "GET", "/metrics", show_raw, "counters for Prometheus"},
+    {"settings", "GET", "/settings", settings_answer, "the loaded settings, defaults included"},
+    {"reload", "POST", "/reload", reload_answer, "read the configuration again"},
+    {"drain", "POST", "/drain", drain_answer, "finish what is under way and exit"},
+};
+
+static void usage(FILE *out) {
+    fputs("Usage: retortctl [-s WHERE] [--json] COMMAND\n"
+          "       retortctl [-H PATH] helpers [ARGUMENTS]\n\n",
+          out);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fputs("  helpers    pools of helper processes\n"
+          "  helpers renice POOL NICE | helpers resize POOL COUNT | helpers reload\n\n"
+          "  -s, --socket WHERE    retort's admin.listen: a path or ADDRESS:PORT\n"
+          "                        (else $RETORT_ADMIN, else " ADMIN_DEFAULT ")\n"
+          "  -H, --helperd PATH    the socket of retort-helperd\n"
+          "                        (else $RETORT_HELPERD, else " HELPERD_DEFAULT ")\n"
+          "  -j, --json            the answer as it came\n"
+          "  -h, --help\n"
+          "      --version\n",
+          out);
+}
+
+static int refused(const struct http_answer *answer) {
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    const char *reason = json_string_value(json_object_get(json, "error"));
+    if (reason != NULL)
+        fprintf(stderr, "retortctl: %s\n", reason);
+    else
+        fprintf(stderr, "retortctl: retort answered with status %u\n", answer->status);
+    json_decref(json);
+    return EXIT_FAILURE;
+}
+
+static int run_command(const struct choices *choices, const struct command *command) {
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR];
+    if (!http_call(&answer, choices->admin, command->method, command->path, error))
+        return complain(error);
+    int status = answer.status == 200 ? command->show(choices, &answer) : refused(&answer);
+    http_answer_release(&answer);
+    return status;
+}
+
+static int run_helpers(const struct choices *choices, int argc, char **argv) {
+    static char json[] = "--json";
+    char *with_json[] = {argv[0], json, NULL};
+    if (choices->json && argc == 1)
+        return helperd_client_command(choices->helperd, 2, with_json);
+    return helperd_client_command(choices->helperd, argc, argv);
+}
+
+static int run(const struct choices *choices, int argc, char **argv) {
+    if (argc > 0 && strcmp(argv[0], "helpers") == 0)
+        return run_helpers(choices, argc, argv);
+    for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(argv[0], commands[i].name) != 0)
+            continue;
+        struct choices these = *choices;
+        for (int j = 1; j < argc; j++) {
+            if (strcmp(argv[j], "--json") != 0 && strcmp(argv[j], "-j") != 0) {
+                fprintf(stderr, "retortctl: %s takes no argument\n", argv[0]);
+                return EXIT_USAGE;
+            }
+            these.json = true;
+        }
+        return run_command(&these, &commands[i]);
+    }
+    if (argc > 0)
+        fprintf(stderr, "retortctl: there is no command \"%s\"\n\n", argv[0]);
+    usage(stderr);
+    return EXIT_USAGE;
+}
+
+static const char *from_environment(const char *name, const char *otherwise) {
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : otherwise;
+}
+
+int main(int argc, char **argv) {
+    static const struct option options[] = {
+        {"socket", required_argument, NULL, 's'}, {"helperd", required_argument, NULL, 'H'},
+        {"json", no_argument, NULL, 'j'},         {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
+    };
+    struct choices choices = {
+        .admin = from_environment("RETORT_ADMIN", ADMIN_DEFAULT),
+        .helperd = from_environment("RETORT_HELPERD", HELPERD_DEFAULT),
+    };
+    int letter;
+    /* '+': what follows the command is the command's. */
+    while ((letter = getopt_long(argc, argv, "+s:H:jh", options, NULL)) != -1) {
+        switch (letter) {
+        case 's': choices.admin = optarg; break;
+        case 'H': choices.helperd = optarg; break;
+        case 'j': choices.json = true; break;
+        case 'h': usage(stdout); return EXIT_SUCCESS;
+        case 'V': puts("retortctl " PACKAGE_VERSION); return EXIT_SUCCESS;
+        default: usage(stderr); return EXIT_USAGE;
+        }
+    }
+    return run(&choices, argc - optind, argv + optind);
+}

@@ -1,0 +1,187 @@
+#include "ctl/show.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *name) {
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "?";
+}
+
+static json_int_t number_of(const json_t *object, const char *name) {
+    return json_integer_value(json_object_get(object, name));
+}
+
+/* "2d 3h", "3h 4m", "4m 5s", "5s" */
+static void format_uptime(double seconds, char *out, size_t capacity) {
+    unsigned long s = (unsigned long)seconds;
+    if (s >= 86400)
+        snprintf(out, capacity, "%lud %luh", s / 86400, s % 86400 / 3600);
+    else if (s >= 3600)
+        snprintf(out, capacity, "%luh %lum", s / 3600, s % 3600 / 60);
+    else if (s >= 60)
+        snprintf(out, capacity, "%lum %lus", s / 60, s % 60);
+    else
+        snprintf(out, capacity, "%lus", s);
+}
+
+static void format_bytes(json_int_t bytes, char *out, size_t capacity) {
+    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1024;
+    snprintf(out, capacity, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+static void show_cache(FILE *out, const json_t *status) {
+    const json_t *cache = json_object_get(status, "cache");
+    const json_t *counters = json_object_get(status, "counters");
+    char used[40], limit[40];
+    json_int_t hits = number_of(counters, "cache_hits");
+    json_int_t lookups =
+        hits + number_of(counters, "cache_misses") + number_of(counters, "cache_revalidated");
+    format_bytes(number_of(cache, "bytes"), used, sizeof used);
+    format_bytes(number_of(cache, "limit"), limit, sizeof limit);
+    fprintf(out, "cache     %s of %s, %" JSON_INTEGER_FORMAT " objects", used, limit,
+            number_of(cache, "objects"));
+    if (lookups > 0)
+        fprintf(out, ", %.1f %% of %" JSON_INTEGER_FORMAT " lookups were hits",
+                100.0 * (double)hits / (double)lookups, lookups);
+    fputc('\n', out);
+}
+
+static void show_services(FILE *out, const json_t *services) {
+    size_t i;
+    json_t *service;
+    if (json_array_size(services) == 0)
+        return;
+    fprintf(out, "\n%-24s %-8s %12s %8s\n", "ICAP service", "state", "connections", "waiting");
+    json_array_foreach(services, i, service)
+        fprintf(out, "%-24s %-8s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "\n",
+                text_of(service, "name"), text_of(service, "state"),
+                number_of(service, "connections"), number_of(service, "pending"));
+}
+
+static void show_counters(FILE *out, json_t *counters) {
+    const char *name;
+    json_t *value;
+    size_t zeros = 0;
+    fprintf(out, "\n%-32s %20s\n", "counter", "value");
+    json_object_foreach(counters, name, value) {
+        if (json_integer_value(value) == 0)
+            zeros++;
+        else
+            fprintf(out, "%-32s %20" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
+    }
+    if (zeros > 0)
+        fprintf(out, "(%zu more are 0)\n", zeros);
+}
+
+void show_status(FILE *out, json_t *status) {
+    char uptime[40];
+    json_int_t workers = number_of(status, "workers"), silent = number_of(status, "workers_silent");
+    format_uptime(json_number_value(json_object_get(status, "uptime")), uptime, sizeof uptime);
+    fprintf(out,
+            "retort %s, pid %" JSON_INTEGER_FORMAT ", %s, up %s, %" JSON_INTEGER_FORMAT
+            " worker%s\n",
+            text_of(status, "version"), number_of(status, "pid"), text_of(status, "state"), uptime,
+            workers, workers == 1 ? "" : "s");
+    fprintf(out, "settings  %s\n", text_of(status, "file"));
+    show_cache(out, status);
+    if (silent > 0)
+        fprintf(out,
+                "WARNING: %" JSON_INTEGER_FORMAT
+                " worker(s) did not answer in time; their counters are missing below\n",
+                silent);
+    show_services(out, json_object_get(status, "icap_services"));
+    show_counters(out, json_object_get(status, "counters"));
+}
+
+static void show_string(FILE *out, const char *text) {
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (strchr("\\\"$", *text) != NULL)
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void show_value(FILE *out, const json_t *value) {
+    size_t i;
+    json_t *element;
+    if (json_is_string(value)) {
+        show_string(out, json_string_value(value));
+    } else if (json_is_array(value) && json_array_size(value) == 0) {
+        fputs("none", out);
+    } else if (json_is_array(value)) {
+        json_array_foreach(value, i, element) {
+            fputs(i == 0 ? "{ " : ", ", out);
+            show_value(out, element);
+        }
+        fputs(" }", out);
+    } else if (json_is_real(value)) {
+        fprintf(out, "%.10g", json_real_value(value));
+    } else if (json_is_integer(value)) {
+        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    } else {
+        fputs(json_is_true(value) ? "true" : "false", out);
+    }
+}
+
+static void show_option(FILE *out, const char *indent, const char *name, const json_t *value) {
+    if (json_is_null(value)) {
+        fprintf(out, "%s# %s is not set\n", indent, name);
+        return;
+    }
+    fprintf(out, "%s%s = ", indent, name);
+    show_value(out, value);
+    fputc('\n', out);
+}
+
+/* The first member of an element is the section's title. */
+static void show_section(FILE *out, const char *section, json_t *members, bool titled) {
+    const char *name;
+    json_t *value;
+    bool title = titled;
+    fprintf(out, "\n%s ", section);
+    if (!titled)
+        fputs("{\n", out);
+    json_object_foreach(members, name, value) {
+        if (title) {
+            show_string(out, json_string_value(value));
+            fputs(" {\n", out);
+        } else {
+            show_option(out, "    ", name, value);
+        }
+        title = false;
+    }
+    fputs("}\n", out);
+}
+
+static bool is_built_in(const char *section, const json_t *element) {
+    return strcmp(section, "url_class") == 0 && strcmp(text_of(element, "name"), "all") == 0;
+}
+
+static bool holds_sections(const json_t *value) {
+    return json_is_array(value) &&
+           (json_array_size(value) == 0 || json_is_object(json_array_get(value, 0)));
+}
+
+void show_settings(FILE *out, json_t *settings) {
+    const char *name;
+    json_t *value, *element;
+    size_t i;
+    json_object_foreach(settings, name, value) {
+        if (strcmp(name, "file") == 0)
+            fprintf(out, "# %s, defaults included\n", json_string_value(value));
+        else if (json_is_object(value))
+            show_section(out, name, value, false);
+        else if (strcmp(name, "connect_ports") == 0 || !holds_sections(value))
+            show_option(out, "", name, value);
+        else
+            json_array_foreach(value, i, element) if (!is_built_in(name, element))
+                show_section(out, name, element, true);
+    }
+}

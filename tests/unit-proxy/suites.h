@@ -1,0 +1,42 @@
+/*
+ * The suites of the proxy's unit tests, and what they share.
+ *
+ *     char *path = scratch_file("retort.conf", "workers = 1\n");    in a directory of this run
+ *     char *text = read_text(path);
+ *
+ * Threads: one; check forks a process for each test.
+ */
+#ifndef RETORT_TESTS_UNIT_PROXY_SUITES_H
+#define RETORT_TESTS_UNIT_PROXY_SUITES_H
+
+#include "settings/settings.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+Suite *address_suite(void);
+Suite *settings_suite(void);
+Suite *settings_errors_suite(void);
+Suite *url_class_suite(void);
+Suite *map_suite(void);
+Suite *manual_suite(void);
+Suite *admin_suite(void);
+Suite *ctl_suite(void);
+
+/* A suite of one test case. */
+Suite *suite_of(const char *noun, const TTest *const *tests, size_t count);
+
+/* The directory that the tests may write to; removed with its files at the end. */
+const char *scratch(void);
+/* Writes a file there; the caller frees its path. */
+char *scratch_file(const char *name, const char *text);
+char *read_text(const char *path);
+/* A file of the source tree. */
+char *source_path(const char *path);
+
+/* Settings from text; the test fails when they are refused. */
+struct settings *settings_from(const char *text);
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+#endif

@@ -1,0 +1,337 @@
+/* The admin plane on real sockets, in front of a proxy that only pretends. */
+#include "suites.h"
+
+#include "admin/admin.h"
+#include "base/assert.h"
+#include "ctl/http_call.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct pretended_proxy {
+    struct settings *settings;
+    _Atomic int reloads, drains;
+    _Atomic bool refuse;
+};
+
+static void on_report(void *context, struct admin_report *report) {
+    struct pretended_proxy *proxy = context;
+    report->settings = settings_reference(proxy->settings);
+    report->state = "running";
+    report->uptime = 61500;
+    report->counters.client_requests = 42;
+    report->counters.transactions_active = 3;
+    report->cache_bytes = 1000;
+    report->cache_limit = 2000;
+    report->cache_objects = 7;
+    report->icap_services = xcalloc(1, sizeof *report->icap_services);
+    report->icap_services[0] = (struct admin_icap_service){
+        .name = proxy->settings->icap_services[0].name, .state = "up", .connections = 5};
+    report->icap_service_count = 1;
+}
+
+static bool on_reload(void *context, char error[SETTINGS_ERROR]) {
+    struct pretended_proxy *proxy = context;
+    proxy->reloads++;
+    snprintf(error, SETTINGS_ERROR, "retort.conf:7: no good");
+    return !proxy->refuse;
+}
+
+static void on_drain(void *context) {
+    struct pretended_proxy *proxy = context;
+    proxy->drains++;
+}
+
+static struct pretended_proxy the_proxy;
+static struct admin *the_admin;
+static char where[ADDRESS_TEXT];
+
+static struct admin *start(char error[SETTINGS_ERROR]) {
+    const struct admin_calls calls = {&the_proxy, on_report, on_reload, on_drain};
+    return admin_start(the_proxy.settings, &calls, error);
+}
+
+static void start_at(const char *listen) {
+    char text[1024], error[SETTINGS_ERROR] = "";
+    snprintf(where, sizeof where, "%s", listen);
+    snprintf(text, sizeof text,
+             "workers = 2 listen \":1\" { mode = forward }\n"
+             "icap_service gray { uri = \"icap://h/gray\" point = respmod_precache }\n"
+             "admin { listen = \"%s\" }\n",
+             listen);
+    the_proxy = (struct pretended_proxy){.settings = settings_from(text)};
+    the_admin = start(error);
+    ck_assert_msg(the_admin != NULL, "%s", error);
+}
+
+static void start_local(void) {
+    char path[100];
+    snprintf(path, sizeof path, "%s/admin-%d.sock", scratch(), (int)getpid());
+    start_at(path);
+}
+
+static void stop(void) {
+    admin_stop(&the_admin);
+    settings_release(&the_proxy.settings);
+}
+
+static char *call(const char *method, const char *path, unsigned status) {
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR] = "";
+    ck_assert_msg(http_call(&answer, where, method, path, error), "%s", error);
+    ck_assert_msg(answer.status == status, "%s %s: %u instead of %u", method, path, answer.status,
+                  status);
+    return answer.body;
+}
+
+START_TEST(status_tells_how_it_goes) {
+    start_local();
+    char *text = call("GET", "/status", 200);
+    json_t *json = json_loads(text, 0, NULL);
+    const char *state, *name, *service_state;
+    int workers, requests, bytes, connections;
+    double uptime;
+    ck_assert_int_eq(json_unpack(json, "{s:s, s:i, s:F, s:{s:i}, s:{s:i}, s:[{s:s, s:s, s:i}]}",
+                                 "state", &state, "workers", &workers, "uptime", &uptime,
+                                 "counters", "client_requests", &requests, "cache", "bytes", &bytes,
+                                 "icap_services", "name", &name, "state", &service_state,
+                                 "connections", &connections),
+                     0);
+    ck_assert_str_eq(state, "running");
+    ck_assert_int_eq(workers, 2);
+    ck_assert_double_eq(uptime, 61.5);
+    ck_assert_int_eq(requests, 42);
+    ck_assert_int_eq(bytes, 1000);
+    ck_assert_str_eq(name, "gray");
+    ck_assert_str_eq(service_state, "up");
+    ck_assert_int_eq(connections, 5);
+    json_decref(json);
+    free(text);
+    stop();
+}
+END_TEST
+
+START_TEST(metrics_are_in_prometheus_text) {
+    start_local();
+    char *text = call("GET", "/metrics", 200);
+    ck_assert_ptr_nonnull(strstr(text, "# HELP retort_client_requests_total requests whose head"));
+    ck_assert_ptr_nonnull(strstr(text, "\n# TYPE retort_client_requests_total counter\n"
+                                       "retort_client_requests_total 42\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\n# TYPE retort_transactions_active gauge\n"
+                                       "retort_transactions_active 3\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\nretort_uptime_seconds 61.5\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\nretort_cache_objects 7\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\nretort_icap_service_up{service=\"gray\"} 1\n"));
+    free(text);
+    stop();
+}
+END_TEST
+
+START_TEST(settings_are_shown) {
+    start_local();
+    char *text = call("GET", "/settings", 200);
+    ck_assert_ptr_nonnull(strstr(text, "\"icap://h/gray\""));
+    free(text);
+    stop();
+}
+END_TEST
+
+START_TEST(reload_says_what_is_wrong) {
+    start_local();
+    free(call("POST", "/reload", 200));
+    the_proxy.refuse = true;
+    char *text = call("POST", "/reload", 409);
+    ck_assert_ptr_nonnull(strstr(text, "\"error\": \"retort.conf:7: no good\""));
+    free(text);
+    ck_assert_int_eq(the_proxy.reloads, 2);
+    stop();
+}
+END_TEST
+
+START_TEST(drain_is_passed_on) {
+    start_local();
+    free(call("POST", "/drain", 200));
+    ck_assert_int_eq(the_proxy.drains, 1);
+    stop();
+}
+END_TEST
+
+START_TEST(wrong_requests_are_refused) {
+    start_local();
+    free(call("GET", "/", 404));
+    free(call("GET", "/statusx", 404));
+    free(call("GET", "/reload", 405));
+    free(call("GET", "/drain", 405));
+    free(call("POST", "/status", 405));
+    free(call("DELETE", "/settings", 405));
+    ck_assert_int_eq(the_proxy.reloads + the_proxy.drains, 0);
+    stop();
+}
+END_TEST
+
+/* Sends bytes as they are; what comes back is cut at the buffer's size. */
+static void talk(const char *request, char *answer, size_t capacity) {
+    struct address address;
+    size_t length = 0;
+    ssize_t got;
+    ck_assert(address_parse(&address, slice_from(where), 0));
+    int fd = socket(address.any.sa_family, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(fd, &address.any, address.length), 0);
+    ck_assert_int_eq(send(fd, request, strlen(request), MSG_NOSIGNAL), (ssize_t)strlen(request));
+    while (length + 1 < capacity && (got = recv(fd, answer + length, capacity - length - 1, 0)) > 0)
+        length += (size_t)got;
+    answer[length] = '\0';
+    close(fd);
+}
+
+static void check_answer(const char *request, const char *begin) {
+    char answer[4096];
+    talk(request, answer, sizeof answer);
+    ck_assert_msg(strncmp(answer, begin, strlen(begin)) == 0, "\"%s\" gets \"%s\"", request,
+                  answer);
+}
+
+START_TEST(long_bodies_are_refused) {
+    start_local();
+    check_answer("POST /drain HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                 "Content-Length: 10000000\r\n\r\n",
+                 "HTTP/1.1 413");
+    check_answer("POST /reload HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                 "Content-Length: 3\r\n\r\nabc",
+                 "HTTP/1.1 200");
+    ck_assert_int_eq(the_proxy.drains, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(answers_name_their_type) {
+    char answer[4096];
+    start_local();
+    talk("GET /reload HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", answer, sizeof answer);
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nAllow: POST\r\n"));
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nContent-Type: application/json\r\n"));
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nCache-Control: no-store\r\n"));
+    talk("HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", answer, sizeof answer);
+    ck_assert_ptr_nonnull(strstr(answer, "\r\nContent-Type: text/plain; version=0.0.4"));
+    ck_assert_ptr_null(strstr(answer, "# HELP"));
+    stop();
+}
+END_TEST
+
+START_TEST(the_socket_is_for_its_owner_alone) {
+    struct stat status;
+    start_local();
+    ck_assert_int_eq(stat(where, &status), 0);
+    ck_assert(S_ISSOCK(status.st_mode));
+    ck_assert_uint_eq(status.st_mode & 0777, 0600);
+    stop();
+    ck_assert_int_ne(stat(where, &status), 0);
+}
+END_TEST
+
+START_TEST(only_a_dead_socket_is_replaced) {
+    char error[SETTINGS_ERROR] = "";
+    struct address address;
+    start_local();
+    ck_assert_ptr_null(start(error)); /* a second one on the same path */
+    ck_assert_ptr_nonnull(strstr(error, "another retort seems to run"));
+    free(call("GET", "/status", 200)); /* the first one does not mind */
+    admin_stop(&the_admin);
+
+    ck_assert(address_parse(&address, slice_from(where), 0));
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(fd, &address.any, address.length), 0);
+    close(fd); /* as kill -9 leaves it */
+    the_admin = start(error);
+    ck_assert_msg(the_admin != NULL, "%s", error);
+    free(call("GET", "/status", 200));
+    admin_stop(&the_admin);
+
+    FILE *file = fopen(where, "w");
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    ck_assert_ptr_null(start(error));
+    ck_assert_ptr_nonnull(strstr(error, "exists and is not a socket"));
+    ck_assert_int_eq(access(where, F_OK), 0);
+    unlink(where);
+    settings_release(&the_proxy.settings);
+}
+END_TEST
+
+START_TEST(a_successors_socket_stays) {
+    start_local();
+    unlink(where);
+    FILE *file = fopen(where, "w"); /* somebody else's by now */
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    stop();
+    ck_assert_int_eq(access(where, F_OK), 0);
+    unlink(where);
+}
+END_TEST
+
+static uint16_t free_port(void) {
+    struct address address;
+    ck_assert(address_parse_ip(&address, SLICE("127.0.0.1"), 0));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(fd, &address.any, address.length), 0);
+    ck_assert_int_eq(getsockname(fd, &address.any, &address.length), 0);
+    close(fd);
+    return address_port(&address);
+}
+
+START_TEST(web_pages_get_nothing_over_tcp) {
+    char listen[40];
+    snprintf(listen, sizeof listen, "127.0.0.1:%u", free_port());
+    start_at(listen);
+    free(call("GET", "/status", 200));
+    check_answer("GET /status HTTP/1.1\r\nHost: localhost:1\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 200");
+    check_answer("GET /status HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 200");
+    check_answer("GET /status HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer(
+        "GET /status HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 403");
+    check_answer("GET /status HTTP/1.1\r\nHost: 10.0.0.1\r\nConnection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer("POST /drain HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n"
+                 "Connection: close\r\n\r\n",
+                 "HTTP/1.1 403");
+    check_answer("GET /status HTTP/1.0\r\n\r\n", "HTTP/1.1 403");
+    ck_assert_int_eq(the_proxy.drains, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(without_listen_it_is_inert) {
+    char error[SETTINGS_ERROR];
+    the_proxy.settings = settings_from("listen \":1\" { mode = forward }");
+    the_admin = start(error);
+    ck_assert_ptr_nonnull(the_admin);
+    stop();
+    ck_assert_ptr_null(the_admin);
+}
+END_TEST
+
+Suite *admin_suite(void) {
+    const TTest *const tests[] = {
+        status_tells_how_it_goes,
+        metrics_are_in_prometheus_text,
+        settings_are_shown,
+        reload_says_what_is_wrong,
+        drain_is_passed_on,
+        wrong_requests_are_refused,
+        long_bodies_are_refused,
+        answers_name_their_type,
+        the_socket_is_for_its_owner_alone,
+        only_a_dead_socket_is_replaced,
+        a_successors_socket_stays,
+        web_pages_get_nothing_over_tcp,
+        without_listen_it_is_inert,
+    };
+    return suite_of("admin", tests, COUNT_OF(tests));
+}

@@ -1,0 +1,264 @@
+#include "suites.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <unistd.h>
+
+static const char everything[] =
+    "workers = 1                                  # 0: one per core\n"
+    "listen \"127.0.0.1:3128\" { mode = forward }\n"
+    "listen \"127.0.0.1:8080\" { mode = reverse }\n"
+    "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
+    "map \"/\" { origin = \"http://127.0.0.1:9000/\" }     # any host\n"
+    "cache { memory = \"512MB\" }\n"
+    "access_log \"/path/access.log\" { format = squid }  # squid | combined | json\n"
+    "icap_service gray { uri = \"icap://127.0.0.1:1344/gray\"  point = respmod_precache  "
+    "bypass = true  timeout = \"5s\" }\n"
+    "url_class images { path_regex = \"\\\\.(jpe?g|gif|png)$\" }   # also: host, domain\n"
+    "adapt images { services = { gray } }              # ordered chain per URL class\n";
+
+START_TEST(the_whole_language_is_read) {
+    struct settings *s = settings_from(everything);
+    ck_assert_uint_eq(s->workers, 1);
+    ck_assert_uint_eq(s->listen_count, 2);
+    ck_assert_int_eq(s->listens[0].mode, LISTEN_FORWARD);
+    ck_assert_int_eq(s->listens[1].mode, LISTEN_REVERSE);
+    ck_assert_uint_eq(address_port(&s->listens[1].address), 8080);
+    ck_assert_uint_eq(s->map_count, 2);
+    ck_assert_str_eq(s->maps[0].host, "www.example.com");
+    ck_assert_ptr_null(s->maps[1].host);
+    ck_assert_uint_eq(s->maps[0].origin.port, 9000);
+    ck_assert_uint_eq(s->cache.memory, 512u << 20);
+    ck_assert_str_eq(s->access_logs[0].path, "/path/access.log");
+    ck_assert_int_eq(s->access_logs[0].format, ACCESS_LOG_SQUID);
+    ck_assert_str_eq(s->icap_services[0].name, "gray");
+    ck_assert_int_eq(s->icap_services[0].point, ICAP_RESPMOD_PRECACHE);
+    ck_assert(s->icap_services[0].bypass);
+    ck_assert_uint_eq(s->icap_services[0].timeout, 5000);
+    ck_assert_uint_eq(s->icap_services[0].uri.port, 1344);
+    ck_assert_uint_eq(s->adapt_count, 1);
+    ck_assert_str_eq(url_class_name(s->adapts[0].url_class), "images");
+    ck_assert_ptr_eq(s->adapts[0].services[0], &s->icap_services[0]);
+    settings_release(&s);
+    ck_assert_ptr_null(s);
+}
+END_TEST
+
+START_TEST(what_is_not_stated_has_its_default) {
+    struct settings *s = settings_from("listen \":1\" { mode = reverse }");
+    ck_assert_uint_ge(s->workers, 1);
+    ck_assert_str_eq(s->name, "retort");
+    ck_assert_ptr_null(s->error_log);
+    ck_assert_int_eq(s->log_level, LOG_LEVEL_INFO);
+    ck_assert_uint_eq(s->drain_timeout, 30000);
+    ck_assert_uint_eq(s->cache.memory, 256u << 20);
+    ck_assert_uint_eq(s->cache.max_object, 16u << 20);
+    ck_assert_double_eq(s->cache.heuristic_fraction, 0.1);
+    ck_assert_uint_eq(s->client.max_head, 64u << 10);
+    ck_assert_uint_eq(s->client.max_connections, 10000);
+    ck_assert_uint_eq(s->origin.dns_ttl_max, 300000);
+    ck_assert(s->origin.dns_ipv6);
+    ck_assert_ptr_null(s->admin.listen);
+    ck_assert_uint_eq(s->listens[0].allow_count, 0);
+    ck_assert(settings_connect_port_allowed(s, 443));
+    ck_assert(!settings_connect_port_allowed(s, 25));
+    settings_release(&s);
+}
+END_TEST
+
+static bool allowed(const struct listen_settings *listen, const char *ip) {
+    struct address address;
+    ck_assert(address_parse_ip(&address, slice_from(ip), 1));
+    for (size_t i = 0; i < listen->allow_count; i++)
+        if (network_contains(&listen->allow[i], &address))
+            return true;
+    return listen->allow_count == 0;
+}
+
+START_TEST(a_forward_proxy_is_not_open_by_default) {
+    struct settings *s = settings_from("listen \":1\" { mode = forward }\n"
+                                       "listen \":2\" { mode = forward allow = all }\n"
+                                       "listen \":3\" { mode = reverse allow = \"10.0.0.0/8\" }");
+    ck_assert(allowed(&s->listens[0], "127.0.0.1"));
+    ck_assert(allowed(&s->listens[0], "::1"));
+    ck_assert(allowed(&s->listens[0], "172.31.0.1"));
+    ck_assert(!allowed(&s->listens[0], "172.32.0.1"));
+    ck_assert(!allowed(&s->listens[0], "8.8.8.8"));
+    ck_assert(!allowed(&s->listens[0], "2001:db8::1"));
+    ck_assert(allowed(&s->listens[1], "8.8.8.8"));
+    ck_assert(allowed(&s->listens[2], "10.0.0.1"));
+    ck_assert(!allowed(&s->listens[2], "127.0.0.1"));
+    settings_release(&s);
+}
+END_TEST
+
+START_TEST(values_may_be_written_in_many_ways) {
+    struct settings *s =
+        settings_from("/* a\n comment */ listen \":1\" { mode = \"forward\" } // another\r\n"
+                      "client{max_head=2048 idle_timeout='250ms'\n header_timeout=2m}\n"
+                      "origin { dns_ipv6 = no idle_timeout = 0 dns_ttl_max = 1h }\n"
+                      "cache { memory = \"2 GB\" max_object = 64K heuristic_fraction = 0 }\n"
+                      "connect_ports = { 443, 8443, }  name = 'a.b-c'\n"
+                      "url_class a { host = { \"x.org\", y.org } host += z.org\n"
+                      "              path_regex = '\\.jpg$' url_regex = 'it\\'s \\\\d' }");
+    ck_assert_uint_eq(s->client.max_head, 2048);
+    ck_assert_uint_eq(s->client.idle_timeout, 250);
+    ck_assert_uint_eq(s->client.header_timeout, 120000);
+    ck_assert(!s->origin.dns_ipv6);
+    ck_assert_uint_eq(s->origin.idle_timeout, 0);
+    ck_assert_uint_eq(s->origin.dns_ttl_max, 3600000);
+    ck_assert_uint_eq(s->cache.memory, (size_t)2 << 30);
+    ck_assert_uint_eq(s->cache.max_object, 64 << 10);
+    ck_assert_uint_eq(s->connect_port_count, 2);
+    ck_assert(settings_connect_port_allowed(s, 8443));
+    ck_assert_str_eq(s->name, "a.b-c");
+    const struct url_class_conditions *c = url_class_conditions(s->url_classes[1]);
+    ck_assert_str_eq(c->hosts[2], "z.org");
+    ck_assert_ptr_null(c->hosts[3]);
+    ck_assert_str_eq(c->path_regexes[0], "\\.jpg$");
+    ck_assert_str_eq(c->url_regexes[0], "it's \\d");
+    settings_release(&s);
+}
+END_TEST
+
+START_TEST(sections_may_refer_to_later_ones) {
+    struct settings *s =
+        settings_from("adapt all { services = { b, a } }\n"
+                      "listen \":1\" { mode = forward }\n"
+                      "icap_service a { uri = \"icap://h/a\" point = reqmod_precache }\n"
+                      "icap_service b { uri = \"icap://h/b\" point = respmod_precache }\n");
+    ck_assert_uint_eq(s->adapts[0].service_count, 2);
+    ck_assert_str_eq(s->adapts[0].services[0]->name, "b");
+    ck_assert_str_eq(s->adapts[0].services[1]->name, "a");
+    ck_assert(!s->icap_services[0].bypass);
+    settings_release(&s);
+}
+END_TEST
+
+START_TEST(a_small_cache_lowers_max_object) {
+    struct settings *s = settings_from("listen \":1\" { mode = forward } cache { memory = 2MB }");
+    ck_assert_uint_eq(s->cache.max_object, 2 << 20);
+    settings_release(&s);
+}
+END_TEST
+
+START_TEST(connect_may_be_forbidden) {
+    struct settings *s = settings_from("listen \":1\" { mode = forward } connect_ports = none");
+    ck_assert(!settings_connect_port_allowed(s, 443));
+    settings_release(&s);
+}
+END_TEST
+
+START_TEST(references_keep_a_snapshot) {
+    struct settings *s = settings_from(everything);
+    struct settings *mine = settings_reference(s);
+    settings_release(&s);
+    ck_assert_uint_eq(mine->workers, 1);
+    settings_release(&mine);
+}
+END_TEST
+
+START_TEST(a_refused_file_leaves_the_parser_sound) {
+    char error[SETTINGS_ERROR];
+    char *bad = scratch_file("bad.conf", "listen \":1\" { mode = \"for\n");
+    ck_assert_ptr_null(settings_load(bad, error));
+    free(bad);
+    struct settings *s = settings_from(everything);
+    settings_release(&s);
+}
+END_TEST
+
+/* What the loader writes to the log while it takes the text. */
+static char *warnings_of(const char *text) {
+    char *path = scratch_file("warnings.log", "");
+    int fd = open(path, O_WRONLY | O_TRUNC);
+    log_open(fd, "test", LOG_LEVEL_WARN);
+    struct settings *s = settings_from(text);
+    log_open(STDERR_FILENO, "test", LOG_LEVEL_ERROR);
+    close(fd);
+    settings_release(&s);
+    char *written = read_text(path);
+    free(path);
+    return written;
+}
+
+START_TEST(what_can_have_no_effect_is_warned_about) {
+    char *map = warnings_of("listen \":1\" { mode = forward }\n"
+                            "map \"/\" { origin = \"http://h/\" }\n");
+    ck_assert_ptr_nonnull(strstr(map, "good.conf:2: map is used by reverse listeners only"));
+    free(map);
+    char *reverse = warnings_of("listen \":1\" { mode = reverse }\n");
+    ck_assert_ptr_nonnull(strstr(reverse, "there is a reverse listener but no map"));
+    free(reverse);
+    char *type = warnings_of("listen \":1\" { mode = forward }\n"
+                             "icap_service a { uri = \"icap://h/a\" point = reqmod_precache }\n"
+                             "url_class html { content_type = text/html }\n"
+                             "adapt html { services = a }\n");
+    ck_assert_ptr_nonnull(strstr(type, "good.conf:4: service a is asked about requests"));
+    free(type);
+    char *none = warnings_of(everything);
+    ck_assert_str_eq(none, "");
+    free(none);
+}
+END_TEST
+
+START_TEST(json_shows_every_value) {
+    struct settings *s = settings_from(everything);
+    char *text = settings_to_json(s);
+    json_t *json = json_loads(text, 0, NULL);
+    const char *memory, *mode, *prefix, *point, *timeout, *service, *regex;
+    int workers, port;
+    double fraction;
+    ck_assert_int_eq(
+        json_unpack(
+            json, "{s:i, s:[i], s:{s:s, s:F}, s:[{s:s}], s:[{s:s}], s:[{s:s, s:s}], s:[{s:[s]}]}",
+            "workers", &workers, "connect_ports", &port, "cache", "memory", &memory,
+            "heuristic_fraction", &fraction, "listen", "mode", &mode, "map", "prefix", &prefix,
+            "icap_service", "point", &point, "timeout", &timeout, "adapt", "services", &service),
+        0);
+    ck_assert_int_eq(workers, 1);
+    ck_assert_int_eq(port, 443);
+    ck_assert_str_eq(memory, "512MB");
+    ck_assert_double_eq(fraction, 0.1);
+    ck_assert_str_eq(mode, "forward");
+    ck_assert_str_eq(prefix, "http://www.example.com/");
+    ck_assert_str_eq(point, "respmod_precache");
+    ck_assert_str_eq(timeout, "5s");
+    ck_assert_str_eq(service, "gray");
+    json_t *images = json_array_get(json_object_get(json, "url_class"), 1);
+    ck_assert_int_eq(json_unpack(images, "{s:[s]}", "path_regex", &regex), 0);
+    ck_assert_str_eq(regex, "\\.(jpe?g|gif|png)$");
+    ck_assert_ptr_null(json_object_get(images, "host"));
+    json_decref(json);
+    free(text);
+    settings_release(&s);
+}
+END_TEST
+
+START_TEST(the_installed_example_is_good) {
+    char error[SETTINGS_ERROR] = "";
+    char *path = source_path("conf/retort.conf");
+    struct settings *s = settings_load(path, error);
+    ck_assert_msg(s != NULL, "%s", error);
+    settings_release(&s);
+    free(path);
+}
+END_TEST
+
+Suite *settings_suite(void) {
+    const TTest *const tests[] = {
+        the_whole_language_is_read,
+        what_is_not_stated_has_its_default,
+        a_forward_proxy_is_not_open_by_default,
+        values_may_be_written_in_many_ways,
+        sections_may_refer_to_later_ones,
+        a_small_cache_lowers_max_object,
+        connect_may_be_forbidden,
+        references_keep_a_snapshot,
+        a_refused_file_leaves_the_parser_sound,
+        what_can_have_no_effect_is_warned_about,
+        json_shows_every_value,
+        the_installed_example_is_good,
+    };
+    return suite_of("settings", tests, COUNT_OF(tests));
+}

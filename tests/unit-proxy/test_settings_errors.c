@@ -1,0 +1,192 @@
+/* Files that must be refused, each with the message: where the mistake is and what to do. */
+#include "suites.h"
+
+static const struct refused {
+    const char *text;    /* behind a first line that is good */
+    const char *message; /* behind the file's name */
+} refused_files[] = {
+    /* Grammar. */
+    {"workers = \"abc\n", ":2: a quote (\") is opened here"},
+    {"\n\nname = 'abc", ":4: a quote (') is opened here"},
+    {"cache {\n memory = 1MB\n", ":2: the '{' of this line is never closed"},
+    {"cache { memory =", ":2: the '{' of this line is never closed"},
+    {"}", ":2: a '}' without a '{'"},
+    {"/* abc\n\n", ":2: a comment is opened here with /* and never closed"},
+    {"workers 1", ":2: a '=' is missing behind workers"},
+    {"log_level =\n", ":3: the file ends where a value was expected"},
+    {"workers = {1}", ":2: '{' is out of place"},
+    {"cache memory = 1MB", ":2: a '{' is missing to open section cache, which has no title"},
+    {"url_class { host = x }", ":2: url_class needs a title, as in: url_class NAME { ... }"},
+    {"listen \":2\" mode = forward", ":2: a '{' is missing to open section listen"},
+    {"name = \"a\001b\"", ":2: a control character (0x01)"},
+    {"name = \"a\xff\"", ":2: a byte (0xff) here is not UTF-8"},
+    {"name = \"\xed\xa0\x80\"", ":2: a byte (0xed) here is not UTF-8"},
+    {"url_class x {\n host = *.example.com }", ":3: a value with '*' must stand in quotes"},
+    {"url_class x { path_regex = a+b }", ":2: a value with '+' must stand in quotes"},
+    {"url_class x { path_regex = \"\\.jpg\" }", ":2: a lone backslash in \"double quotes\""},
+    {"map / { origin = \"http://h/\" }", ":2: a lone '/' must stand in quotes"},
+    {"a { a { a { a { a { a { a { a { a {", ":2: a '{' too many"},
+    /* Names. */
+    {"\ncache {\n memroy = 1MB }",
+     ":4: unknown option \"memroy\" in section cache; did you mean \"memory\"?"},
+    {"cahce { }", ":2: unknown option \"cahce\"; did you mean \"cache\"?"},
+    {"wrokers = 1", ":2: unknown option \"wrokers\"; did you mean \"workers\"?"},
+    {"frobnicate_all = 1", ":2: unknown option \"frobnicate_all\"; retort.conf(5) lists them all"},
+    {"workers = 1\nworkers = 2", ":3: workers stands twice; the first one is in line 2"},
+    {"connect_ports = 1\nconnect_ports = 2", ":3: connect_ports stands twice"},
+    {"cache {\n}\ncache { }", ":4: the section cache stands twice; the first one is in line 2"},
+    {"url_class a { host = x }\nurl_class a { host = y }",
+     ":3: url_class \"a\" stands twice; the first one is in line 2"},
+    {"connect_ports = {}", ":1: the list of connect_ports is empty"},
+    {"\nurl_class x\n{ host = {} }", ":4: the list of host is empty"},
+    /* Values. */
+    {"workers = -1", ":2: workers: \"-1\" is not a whole number"},
+    {"workers = 1025", ":2: workers: \"1025\" is out of range: from 0 to 1024"},
+    {"cache { memory = 1K }", ":2: memory: \"1K\" is out of range: from 1MB to 4096GB"},
+    {"cache { memory = lots }", ":2: memory: \"lots\" is not a size"},
+    {"cache { memory = 99999999999999999999GB }", ":2: memory: "},
+    {"cache { memory = 18446744073709551615K }", ":2: memory: "},
+    {"cache { heuristic_fraction = 1.5 }", ":2: heuristic_fraction: \"1.5\" is out of range"},
+    {"cache { heuristic_fraction = nan }", ":2: heuristic_fraction: \"nan\" is not a number"},
+    {"cache { memory = 2MB\n max_object = 3MB }", ":3: max_object is larger than cache.memory"},
+    {"client { idle_timeout = 10 }", ":2: idle_timeout: \"10\" is not a time: write a number with"},
+    {"client { idle_timeout = 0 }", ":2: idle_timeout: \"0\" is out of range: from 1ms to 1d"},
+    {"origin { dns_ipv6 = maybe }", ":2: dns_ipv6: \"maybe\" is not true or false"},
+    {"log_level = loud", ":2: log_level: \"loud\" is not one of error, warn, info, debug"},
+    {"connect_ports = { 443, 70000 }", ":2: connect_ports: \"70000\" is not a port"},
+    {"name = \"a b\"", ":2: name: \"a b\" is not a name"},
+    {"error_log = \"\"", ":2: error_log: \"\" is empty"},
+    /* Listeners and maps. */
+    {"listen \":2\" {\n}", ":2: listen \":2\" has no mode; write: mode = forward"},
+    {"listen \":2\" { mode = forwrd }", ":2: mode: \"forwrd\" is not one of forward, reverse"},
+    {"listen \"localhost:2\" { mode = forward }", ":2: listen: \"localhost:2\" is not an address"},
+    {"listen \"127.0.0.1\" { mode = forward }", ":2: listen: \"127.0.0.1\" is not an address"},
+    {"listen \"/tmp/x\" { mode = forward }", ":2: listen: \"/tmp/x\" is not an address"},
+    {"listen \"*:1\" { mode = forward }", ":2: listen: \"*:1\" is taken by another listen"},
+    {"listen \":2\" { mode = forward\n allow = { \"10.0.0.0/8\",\n\"10.0.0.0/40\" } }",
+     ":4: allow: \"10.0.0.0/40\" is not an address or a network"},
+    {"map \"/\" { }", ":2: map \"/\" has no origin; write: origin = \"http://127.0.0.1:9000/\""},
+    {"map \"x/\" { origin = \"http://h/\" }", ":2: map: \"x/\" is not a prefix"},
+    {"map \"https://x/\" { origin = \"http://h/\" }", ":2: map: \"https://x/\" is not a prefix"},
+    {"map \"http://x/?a\" { origin = \"http://h/\" }",
+     ":2: map: \"http://x/?a\" has more than a path behind the host"},
+    {"map \"/\" {\n origin = \"h:80\" }", ":3: origin: \"h:80\" is not a URL"},
+    {"map \"/\" { origin = \"https://h/\" }", ":2: origin: \"https://h/\" is not an http URL"},
+    {"map \"/\" { origin = \"http://h/?q\" }", ":2: origin: \"http://h/?q\" has a query"},
+    {"map \"http://X.org\" { origin = \"http://h/\" }\n"
+     "map \"http://x.org:80/\" { origin = \"http://h/\" }",
+     ":3: map: \"http://x.org:80/\" means the same as the prefix of another map"},
+    /* The admin plane. */
+    {"admin {\n listen = \"0.0.0.0:1\" }", ":3: listen: \"0.0.0.0:1\" is not a loopback address"},
+    {"admin { listen = \":81\" }", ":2: listen: \":81\" is not a loopback address"},
+    {"admin { listen = \"retort.sock\" }", ":2: listen: \"retort.sock\" is neither an absolute"},
+    {"admin { listen = \"/"
+     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+     "xxxxxxxxxxxxxxxxx\" }",
+     ":2: listen: the path is too long for a Unix socket: 110 bytes, at most 107"},
+    /* Services, classes, chains. */
+    {"icap_service a { point = reqmod_precache }", ":2: icap_service \"a\" has no uri"},
+    {"icap_service a {\n uri = \"http://h/a\"\n point = reqmod_precache }",
+     ":3: uri: \"http://h/a\" is not the address of an ICAP service"},
+    {"icap_service a { uri = \"icap://h/\" point = reqmod_precache }",
+     ":2: uri: \"icap://h/\" is not the address of an ICAP service"},
+    {"icap_service a { uri = \"icaps://h/a\" point = reqmod_precache }",
+     ":2: uri: \"icaps://h/a\": icaps (TLS) is not spoken yet"},
+    {"icap_service \"a b\" { uri = \"icap://h/a\" point = reqmod_precache }",
+     ":2: icap_service: \"a b\" is not a name"},
+    {"icap_service a { uri = \"icap://h/a\" point = reqmod_precache\n keep = 1KB }",
+     ":3: keep is smaller than preview"},
+    {"icap_service a { uri = \"icap://h/a\" point = reqmod_precache\n down_min = 1h }",
+     ":3: down_min is larger than down_max"},
+    {"url_class all { host = x }", ":2: url_class: \"all\" is built in; choose another name"},
+    {"url_class x { }", ":2: url_class \"x\" has no condition"},
+    {"url_class x { path_regex = { a,\n\"b(\" } }",
+     ":3: path_regex: \"b(\" is not a regular expression: missing closing parenthesis at offset 2"},
+    {"url_class x { host = \"http://x/\" }", ":2: host: \"http://x/\" is not a host"},
+    {"url_class x { domain = \"*.x\" }", ":2: domain: \"*.x\" is not a domain"},
+    {"url_class x { content_type = text }", ":2: content_type: \"text\" is not a media type"},
+    {"url_class x { method = \"G ET\" }", ":2: method: \"G ET\" is not a request method"},
+    {"url_class x { client = \"10.0.0\" }", ":2: client: \"10.0.0\" is not an address"},
+    {"adapt y { services = a }", ":2: adapt: there is no url_class \"y\""},
+    {"adapt all {\n services = { a } }", ":3: services: there is no icap_service \"a\""},
+    {"adapt all { }", ":2: adapt \"all\" has no services"},
+    {"icap_service a { uri = \"icap://h/a\" point = reqmod_precache }\n"
+     "adapt all { services = { a, a } }",
+     ":3: services: \"a\" stands twice in the list"},
+};
+
+static void check_refused(const char *path, const char *message) {
+    char error[SETTINGS_ERROR] = "", expected[SETTINGS_ERROR];
+    struct settings *settings = settings_load(path, error);
+    ck_assert_msg(settings == NULL, "taken, although: %s", message);
+    snprintf(expected, sizeof expected, "%s%s", path, message);
+    ck_assert_msg(strncmp(error, expected, strlen(expected)) == 0, "\"%s\" instead of \"%s\"",
+                  error, expected);
+}
+
+START_TEST(bad_files_are_refused_with_their_line) {
+    char text[1024];
+    for (size_t i = 0; i < COUNT_OF(refused_files); i++) {
+        snprintf(text, sizeof text, "listen \":1\" { mode = reverse }\n%s", refused_files[i].text);
+        char *path = scratch_file("refused.conf", text);
+        check_refused(path, refused_files[i].message);
+        free(path);
+    }
+}
+END_TEST
+
+START_TEST(a_file_without_listeners_is_refused) {
+    char *path = scratch_file("refused.conf", "");
+    check_refused(path, ": there is no listen section");
+    free(path);
+    path = scratch_file("refused.conf", "workers = 1\n");
+    check_refused(path, ": there is no listen section");
+    free(path);
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_refused) {
+    check_refused("/nonexistent/retort.conf", ": it can not be opened: No such file or directory");
+    check_refused(scratch(), ": it can not be read: Is a directory");
+}
+END_TEST
+
+START_TEST(a_zero_byte_is_refused) {
+    char *path = scratch_file("refused.conf", "");
+    FILE *file = fopen(path, "w");
+    fwrite("workers = 1\n\0x", 1, 14, file);
+    fclose(file);
+    check_refused(path, ":2: a control character (0x00)");
+    free(path);
+}
+END_TEST
+
+/* Every prefix of a good file: refused or taken, but nothing worse. */
+START_TEST(cut_files_do_no_harm) {
+    char error[SETTINGS_ERROR], *good = source_path("conf/retort.conf");
+    char *text = read_text(good);
+    size_t length = strlen(text);
+    for (size_t i = 0; i < length; i += 1 + i % 7) {
+        char kept = text[i];
+        text[i] = '\0';
+        char *path = scratch_file("cut.conf", text);
+        struct settings *settings = settings_load(path, error);
+        settings_release(&settings);
+        free(path);
+        text[i] = kept;
+    }
+    free(text);
+    free(good);
+}
+END_TEST
+
+Suite *settings_errors_suite(void) {
+    const TTest *const tests[] = {
+        bad_files_are_refused_with_their_line,
+        a_file_without_listeners_is_refused,
+        what_is_no_file_is_refused,
+        a_zero_byte_is_refused,
+        cut_files_do_no_harm,
+    };
+    return suite_of("settings errors", tests, COUNT_OF(tests));
+}

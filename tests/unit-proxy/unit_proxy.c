@@ -1,0 +1,93 @@
+/* Runs the unit tests of proxy/. CK_RUN_SUITE=settings in the environment runs one suite alone,
+ * CK_FORK=no runs them all in this process, for a debugger. */
+#include "suites.h"
+
+#include "base/assert.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <unistd.h>
+
+static char scratch_directory[] = "/tmp/retort-unit-XXXXXX";
+
+const char *scratch(void) {
+    return scratch_directory;
+}
+
+char *scratch_file(const char *name, const char *text) {
+    char *path;
+    ck_assert(asprintf(&path, "%s/%s", scratch(), name) > 0);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+char *read_text(const char *path) {
+    FILE *file = fopen(path, "r");
+    char *text = xcalloc(1, 1 << 20);
+    ck_assert_msg(file != NULL, "%s can not be opened", path);
+    ck_assert_uint_lt(fread(text, 1, (1 << 20) - 1, file), (1 << 20) - 1);
+    fclose(file);
+    return text;
+}
+
+char *source_path(const char *path) {
+    char *whole;
+    ck_assert(asprintf(&whole, "%s/%s", SOURCE_DIRECTORY, path) > 0);
+    return whole;
+}
+
+struct settings *settings_from(const char *text) {
+    char error[SETTINGS_ERROR] = "";
+    char *path = scratch_file("good.conf", text);
+    struct settings *settings = settings_load(path, error);
+    ck_assert_msg(settings != NULL, "%s", error);
+    free(path);
+    return settings;
+}
+
+Suite *suite_of(const char *noun, const TTest *const *tests, size_t count) {
+    Suite *suite = suite_create(noun);
+    TCase *cases = tcase_create(noun);
+    tcase_set_timeout(cases, 60);
+    for (size_t i = 0; i < count; i++)
+        tcase_add_test(cases, tests[i]);
+    suite_add_tcase(suite, cases);
+    return suite;
+}
+
+static void remove_scratch(void) {
+    DIR *directory = opendir(scratch_directory);
+    struct dirent *entry;
+    char path[512];
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        snprintf(path, sizeof path, "%s/%s", scratch_directory, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(path);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    rmdir(scratch_directory);
+}
+
+int main(void) {
+    if (mkdtemp(scratch_directory) == NULL)
+        return EXIT_FAILURE;
+    log_set_level(
+        LOG_LEVEL_ERROR); /* warnings are asked for and read by the tests that mean them */
+    SRunner *runner = srunner_create(address_suite());
+    srunner_add_suite(runner, settings_suite());
+    srunner_add_suite(runner, settings_errors_suite());
+    srunner_add_suite(runner, url_class_suite());
+    srunner_add_suite(runner, map_suite());
+    srunner_add_suite(runner, manual_suite());
+    srunner_add_suite(runner, admin_suite());
+    srunner_add_suite(runner, ctl_suite());
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    remove_scratch();
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
