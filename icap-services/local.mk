@@ -1,1 +1,111 @@
-# parts of icap-services/
+# The adaptation services: modules for c-icap, the supervisor of helper processes, and the helpers.
+
+services_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/icap-services
+
+# What services and helpers share beyond libcommon.
+noinst_LTLIBRARIES += common/libservice.la
+common_libservice_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+common_libservice_la_SOURCES = \
+	common/service/adapted_head.c common/service/adapted_head.h \
+	common/service/helper_client.c common/service/helper_client.h \
+	common/service/helper_protocol.c common/service/helper_protocol.h \
+	common/service/option.c common/service/option.h \
+	common/service/service.c common/service/service.h
+
+# The algorithms, as an archive of which helpers and tests take what they need.
+noinst_LTLIBRARIES += icap-services/libalgorithms.la
+icap_services_libalgorithms_la_CPPFLAGS = $(services_cppflags)
+icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(JPEG_CFLAGS) $(ZLIB_CFLAGS)
+icap_services_libalgorithms_la_SOURCES = \
+	icap-services/adremover/filter.c icap-services/adremover/filter.h \
+	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
+	icap-services/adremover/rule.c icap-services/adremover/rule.h \
+	icap-services/gray/gif_gray.c icap-services/gray/gif_gray.h \
+	icap-services/gray/image_type.c icap-services/gray/image_type.h \
+	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
+	icap-services/gray/png_info.c icap-services/gray/png_info.h \
+	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
+	icap-services/gzip/deflater.c icap-services/gzip/deflater.h \
+	icap-services/inject/scanner.c icap-services/inject/scanner.h \
+	icap-services/inject/text_table.c icap-services/inject/text_table.h
+icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
+
+# The modules. Each is the host and one service. In the build tree they are in icap-services/.libs/.
+cicapmodule_LTLIBRARIES = \
+	icap-services/srv_adremover.la \
+	icap-services/srv_gray.la \
+	icap-services/srv_gzip.la \
+	icap-services/srv_inject.la
+module_cppflags = $(services_cppflags) $(CICAP_CFLAGS) -DRETORT_VERSION='"$(PACKAGE_VERSION)"'
+module_cflags = $(AM_CFLAGS) -fvisibility=hidden
+module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
+module_libs = common/libservice.la common/libcommon.la
+host_sources = \
+	icap-services/host-c-icap/cicap.h \
+	icap-services/host-c-icap/head_list.c icap-services/host-c-icap/head_list.h \
+	icap-services/host-c-icap/module.c \
+	icap-services/host-c-icap/transaction.c icap-services/host-c-icap/transaction.h
+
+icap_services_srv_adremover_la_SOURCES = $(host_sources) icap-services/adremover/service.c \
+	icap-services/adremover/filter.c icap-services/adremover/filter.h \
+	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
+	icap-services/adremover/rule.c icap-services/adremover/rule.h
+icap_services_srv_adremover_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_adremover_la_CFLAGS = $(module_cflags)
+icap_services_srv_adremover_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_adremover_la_LIBADD = $(module_libs)
+
+icap_services_srv_gray_la_SOURCES = $(host_sources) icap-services/gray/service.c \
+	icap-services/gray/image_type.c icap-services/gray/image_type.h
+icap_services_srv_gray_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_gray_la_CFLAGS = $(module_cflags)
+icap_services_srv_gray_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_gray_la_LIBADD = $(module_libs)
+
+icap_services_srv_gzip_la_SOURCES = $(host_sources) icap-services/gzip/service.c \
+	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
+	icap-services/gzip/deflater.c icap-services/gzip/deflater.h
+icap_services_srv_gzip_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_gzip_la_CFLAGS = $(module_cflags)
+icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_gzip_la_LIBADD = $(module_libs) $(ZLIB_LIBS)
+
+icap_services_srv_inject_la_SOURCES = $(host_sources) icap-services/inject/service.c \
+	icap-services/inject/scanner.c icap-services/inject/scanner.h
+icap_services_srv_inject_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_inject_la_CFLAGS = $(module_cflags)
+icap_services_srv_inject_la_LDFLAGS = $(module_ldflags)
+icap_services_srv_inject_la_LIBADD = $(module_libs)
+
+# libtool's .la files are of no use to c-icap.
+install-data-hook:
+	cd "$(DESTDIR)$(cicapmoduledir)" && rm -f srv_adremover.la srv_gray.la srv_gzip.la srv_inject.la
+
+# The supervisor.
+sbin_PROGRAMS += icap-services/retort-helperd
+icap_services_retort_helperd_CPPFLAGS = $(services_cppflags)
+icap_services_retort_helperd_CFLAGS = $(AM_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS)
+icap_services_retort_helperd_SOURCES = \
+	icap-services/helperd/client.c icap-services/helperd/client.h \
+	icap-services/helperd/control.c icap-services/helperd/control.h \
+	icap-services/helperd/main.c \
+	icap-services/helperd/pool.c icap-services/helperd/pool.h \
+	icap-services/helperd/settings.c icap-services/helperd/settings.h \
+	icap-services/helperd/supervisor.c icap-services/helperd/supervisor.h \
+	icap-services/helperd/worker.c icap-services/helperd/worker.h
+icap_services_retort_helperd_LDADD = common/libservice.la common/libcommon.la $(CONFUSE_LIBS) $(JANSSON_LIBS)
+
+# The helpers.
+helperdir = $(libexecdir)/retort
+helper_PROGRAMS = icap-services/gray-helper icap-services/text-helper
+helper_sources = icap-services/helpers/helper_loop.c icap-services/helpers/helper_loop.h
+icap_services_gray_helper_CPPFLAGS = $(services_cppflags)
+icap_services_gray_helper_CFLAGS = $(AM_CFLAGS)
+icap_services_gray_helper_SOURCES = $(helper_sources) \
+	icap-services/helpers/gray_helper.c \
+	icap-services/helpers/pipeline.c icap-services/helpers/pipeline.h
+icap_services_gray_helper_LDADD = icap-services/libalgorithms.la $(JPEG_LIBS)
+icap_services_text_helper_CPPFLAGS = $(services_cppflags)
+icap_services_text_helper_SOURCES = $(helper_sources) icap-services/helpers/text_helper.c
+icap_services_text_helper_LDADD = icap-services/libalgorithms.la
+icap_services_text_helper_CFLAGS = $(AM_CFLAGS)

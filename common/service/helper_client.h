@@ -1,0 +1,52 @@
+/*
+ * A job for a helper process, from the side of the service: start it, wait for its descriptor, take
+ * the result. Never blocks.
+ *
+ *     struct helper_request request = {
+ *         .socket = "/run/retort/helperd.sock", .pool = SLICE("gray"),
+ *         .parameters = SLICE("image/jpeg"), .body = memfd, .body_length = 4711,
+ *         .milliseconds = 10000};
+ *     struct helper_job *job = helper_job_start(&request);
+ *     while (!helper_job_finished(job)) {
+ *         ... wait for helper_job_fd(job) to become readable, or helper_job_deadline(job) to pass
+ *         helper_job_run(job);
+ *     }
+ *     switch (helper_job_status(job)) { case HELPER_DONE: ... helper_job_body(job, &length) ... }
+ *     helper_job_end(&job);              at any time: cancels the job
+ *
+ * Starting never fails: when retort-helperd is not there or too busy, the job is finished at once
+ * with HELPER_REFUSED and helper_job_error says why.
+ *
+ * Ownership: the request's body stays with the caller and must be sealed (helper_body_seal); the
+ * result's body belongs to the job. Threads: a job belongs to one thread.
+ */
+#ifndef RETORT_SERVICE_HELPER_CLIENT_H
+#define RETORT_SERVICE_HELPER_CLIENT_H
+
+#include "service/helper_protocol.h"
+
+struct helper_job;
+
+struct helper_request {
+    const char *socket;
+    struct slice pool;
+    struct slice parameters;
+    int body; /* -1: none */
+    uint64_t body_length;
+    uint32_t milliseconds; /* until the result is there */
+};
+
+struct helper_job *helper_job_start(const struct helper_request *request);
+void helper_job_run(struct helper_job *job);
+void helper_job_end(struct helper_job **jobp);
+
+bool helper_job_finished(const struct helper_job *job);
+int helper_job_fd(const struct helper_job *job);
+int64_t helper_job_deadline(const struct helper_job *job); /* CLOCK_MONOTONIC milliseconds */
+enum helper_status helper_job_status(const struct helper_job *job);
+const char *helper_job_error(const struct helper_job *job); /* a sentence unless DONE or UNCHANGED */
+struct slice helper_job_parameters(const struct helper_job *job);
+/* The result's memfd, -1 when it came without; at its beginning. */
+int helper_job_body(const struct helper_job *job, uint64_t *length);
+
+#endif

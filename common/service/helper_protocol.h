@@ -1,0 +1,97 @@
+/*
+ * The helper protocol: how services, retort-helperd and the helper processes hand each other jobs.
+ *
+ * Transport: a Unix socket of type SOCK_SEQPACKET, so that one message is one packet and a cut
+ * message can't be mistaken for a whole one. A message is a struct helper_message, then
+ * `inline_length` bytes of parameters or of a small result, and with them at most one descriptor
+ * (SCM_RIGHTS): a sealed memfd that holds the body. Both ends are on one machine, so numbers are in
+ * host order; `version` catches ends from different builds.
+ *
+ *     service -> helperd      JOB     pool, id, milliseconds left, parameters, body
+ *     helperd -> helper       JOB     the same; one at a time
+ *     helper  -> helperd      RESULT  id, status, small result or body
+ *     helperd -> service      RESULT  the same
+ *
+ * A service has one job at a time on a connection; closing the connection cancels the job.
+ *
+ *     struct helper_packet packet;
+ *     helper_packet_init(&packet, HELPER_JOB, id);
+ *     packet.body = memfd;                               stays with the caller
+ *     switch (helper_packet_send(fd, &packet)) ...
+ *
+ *     switch (helper_packet_receive(fd, &packet)) ...    checked: magic, version, kind, lengths,
+ *     helper_packet_close_body(&packet);                 and that the memfd can not shrink
+ *
+ * A body is trusted as far as helper_body_usable goes: it is a memfd, sealed against shrinking,
+ * growing and writing, of exactly the announced length. So it may be mapped, and nobody can change
+ * it or make a reader fault.
+ *
+ * Threads: values; no shared state.
+ */
+#ifndef RETORT_SERVICE_HELPER_PROTOCOL_H
+#define RETORT_SERVICE_HELPER_PROTOCOL_H
+
+#include "base/slice.h"
+
+enum {
+    HELPER_MAGIC = 0x52744a31, /* "RtJ1" */
+    HELPER_VERSION = 1,
+    HELPER_POOL_MAX = 24,
+    HELPER_INLINE_MAX = 16384,
+};
+
+enum helper_kind { HELPER_JOB = 1, HELPER_RESULT = 2 };
+
+enum helper_status {
+    HELPER_DONE,      /* the result is there */
+    HELPER_UNCHANGED, /* the helper would give the same bytes back */
+    HELPER_REFUSED,   /* the queue is full, or there is no such pool */
+    HELPER_FAILED,    /* the helper could not use the input, or died */
+    HELPER_TIMEOUT,   /* the deadline passed, in the queue or at work */
+    HELPER_STATUS_COUNT
+};
+
+struct helper_message {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t kind;
+    uint64_t id;
+    uint64_t body_length;
+    uint32_t status;       /* RESULT */
+    uint32_t milliseconds; /* JOB: time left */
+    uint32_t inline_length;
+    uint32_t has_body;
+    char pool[HELPER_POOL_MAX]; /* JOB: NUL-terminated */
+};
+
+struct helper_packet {
+    struct helper_message message;
+    char parameters[HELPER_INLINE_MAX]; /* message.inline_length bytes of it */
+    int body;                           /* -1: none */
+};
+
+enum helper_io { HELPER_IO_DONE, HELPER_IO_AGAIN, HELPER_IO_CLOSED, HELPER_IO_BAD };
+
+void helper_packet_init(struct helper_packet *packet, enum helper_kind kind, uint64_t id);
+/* False when it is longer than HELPER_INLINE_MAX. */
+bool helper_packet_set_parameters(struct helper_packet *packet, struct slice bytes);
+bool helper_packet_set_pool(struct helper_packet *packet, struct slice name);
+static inline struct slice helper_packet_parameters(const struct helper_packet *packet) {
+    return slice_make(packet->parameters, packet->message.inline_length);
+}
+
+/* Neither blocks on a non-blocking socket. BAD: the other end speaks something else; hang up. */
+enum helper_io helper_packet_send(int fd, const struct helper_packet *packet);
+enum helper_io helper_packet_receive(int fd, struct helper_packet *packet);
+void helper_packet_close_body(struct helper_packet *packet);
+
+const char *helper_status_text(enum helper_status status);
+
+/* A memfd to write a body to, and the seal that makes it sendable. -1 or false with errno. */
+int helper_body_create(const char *name);
+bool helper_body_seal(int fd);
+/* Writes all; false with errno. */
+bool helper_body_write(int fd, const void *data, size_t length);
+bool helper_body_usable(int fd, uint64_t length);
+
+#endif

@@ -1,0 +1,195 @@
+#include "service/option.h"
+
+#include "base/assert.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void *option_place(const struct service_option *option, void *settings) {
+    return (char *)settings + option->offset;
+}
+
+static void list_clear(struct service_list *list) {
+    for (unsigned i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    list->items = NULL;
+    list->count = 0;
+}
+
+static void list_append_item(struct service_list *list, struct slice item) {
+    list->items = xrealloc(list->items, (list->count + 1) * sizeof *list->items);
+    list->items[list->count++] = slice_dup(item);
+}
+
+/* A number and the unit behind it; false when there is no number. */
+static bool number_and_unit(struct slice text, uint64_t *number, struct slice *unit) {
+    size_t digits = 0;
+    while (digits < text.length && text.base[digits] >= '0' && text.base[digits] <= '9')
+        digits++;
+    *unit = slice_trim(slice_make(text.base + digits, text.length - digits));
+    return slice_to_uint64(slice_make(text.base, digits), number);
+}
+
+static bool scaled(uint64_t number, uint64_t factor, uint64_t *result) {
+    return !__builtin_mul_overflow(number, factor, result);
+}
+
+bool service_option_size(struct slice text, uint64_t *bytes) {
+    uint64_t number;
+    struct slice unit;
+    if (!number_and_unit(text, &number, &unit))
+        return false;
+    if (unit.length == 0)
+        return scaled(number, 1, bytes);
+    if (slice_equal_nocase(unit, SLICE("k")) || slice_equal_nocase(unit, SLICE("kb")))
+        return scaled(number, 1024, bytes);
+    if (slice_equal_nocase(unit, SLICE("m")) || slice_equal_nocase(unit, SLICE("mb")))
+        return scaled(number, 1024 * 1024, bytes);
+    if (slice_equal_nocase(unit, SLICE("g")) || slice_equal_nocase(unit, SLICE("gb")))
+        return scaled(number, 1024 * 1024 * 1024, bytes);
+    return false;
+}
+
+bool service_option_duration(struct slice text, uint64_t *milliseconds) {
+    uint64_t number;
+    struct slice unit;
+    if (!number_and_unit(text, &number, &unit))
+        return false;
+    if (unit.length == 0 || slice_equal_nocase(unit, SLICE("s")))
+        return scaled(number, 1000, milliseconds);
+    if (slice_equal_nocase(unit, SLICE("ms")))
+        return scaled(number, 1, milliseconds);
+    if (slice_equal_nocase(unit, SLICE("m")))
+        return scaled(number, 60 * 1000, milliseconds);
+    return false;
+}
+
+static bool choice_index(const char *choices, struct slice text, uint64_t *index) {
+    *index = 0;
+    for (const char *at = choices; *at != 0; (*index)++) {
+        size_t length = strcspn(at, "|");
+        if (slice_equal_nocase(text, slice_make(at, length)))
+            return true;
+        at += length + (at[length] == '|');
+    }
+    return false;
+}
+
+static bool in_range(const struct service_option *option, uint64_t value, char *error,
+                     size_t error_size) {
+    if (value >= option->low && value <= option->high)
+        return true;
+    snprintf(error, error_size, "%s must be from %" PRIu64 " to %" PRIu64 "%s", option->name,
+             option->low, option->high,
+             option->type == SERVICE_OPTION_DURATION ? " milliseconds" : "");
+    return false;
+}
+
+static bool set_number(const struct service_option *option, void *place, struct slice text,
+                       char *error, size_t error_size) {
+    uint64_t value;
+    bool good;
+    const char *wanted;
+    switch (option->type) {
+    case SERVICE_OPTION_SIZE:
+        good = service_option_size(text, &value);
+        wanted = "a size such as 65536, 64K or 16M";
+        break;
+    case SERVICE_OPTION_DURATION:
+        good = service_option_duration(text, &value);
+        wanted = "a time such as 500ms, 10s or 2m";
+        break;
+    default:
+        good = slice_to_uint64(text, &value);
+        wanted = "a number";
+        break;
+    }
+    if (!good) {
+        snprintf(error, error_size, "%s wants %s, not \"%.*s\"", option->name, wanted,
+                 SLICE_PRINT(text));
+        return false;
+    }
+    if (!in_range(option, value, error, error_size))
+        return false;
+    *(uint64_t *)place = value;
+    return true;
+}
+
+static bool set_switch(const struct service_option *option, bool *place, struct slice text,
+                       char *error, size_t error_size) {
+    bool on = slice_equal_nocase(text, SLICE("on"));
+    if (!on && !slice_equal_nocase(text, SLICE("off"))) {
+        snprintf(error, error_size, "%s wants on or off, not \"%.*s\"", option->name,
+                 SLICE_PRINT(text));
+        return false;
+    }
+    *place = on;
+    return true;
+}
+
+bool service_option_set(const struct service_option *option, void *settings, struct slice text,
+                        char *error, size_t error_size) {
+    void *place = option_place(option, settings);
+    text = slice_trim(text);
+    switch (option->type) {
+    case SERVICE_OPTION_TEXT: {
+        char **string = place;
+        free(*string);
+        *string = slice_dup(text);
+        return true;
+    }
+    case SERVICE_OPTION_LIST: {
+        struct service_list *list = place;
+        if (list->is_default)
+            list_clear(list);
+        list->is_default = false;
+        list_append_item(list, text);
+        return true;
+    }
+    case SERVICE_OPTION_SWITCH: return set_switch(option, place, text, error, error_size);
+    case SERVICE_OPTION_CHOICE:
+        if (choice_index(option->choices, text, place))
+            return true;
+        snprintf(error, error_size, "%s wants one of %s, not \"%.*s\"", option->name,
+                 option->choices, SLICE_PRINT(text));
+        return false;
+    default: return set_number(option, place, text, error, error_size);
+    }
+}
+
+static void list_defaults(struct service_list *list, const char *initial) {
+    *list = (struct service_list){.is_default = true};
+    for (const char *at = initial == NULL ? "" : initial; *at != 0;) {
+        size_t length = strcspn(at, " ");
+        if (length > 0)
+            list_append_item(list, slice_make(at, length));
+        at += length + (at[length] == ' ');
+    }
+}
+
+void service_options_defaults(const struct service_option *options, void *settings) {
+    for (const struct service_option *option = options; option->name != NULL; option++) {
+        void *place = option_place(option, settings);
+        char error[200];
+        if (option->type == SERVICE_OPTION_LIST)
+            list_defaults(place, option->initial);
+        else if (option->type == SERVICE_OPTION_TEXT)
+            *(char **)place = option->initial == NULL ? NULL : xstrdup(option->initial);
+        else
+            ASSERT(service_option_set(option, settings, slice_from(option->initial), error,
+                                      sizeof error));
+    }
+}
+
+void service_options_release(const struct service_option *options, void *settings) {
+    for (const struct service_option *option = options; option->name != NULL; option++) {
+        void *place = option_place(option, settings);
+        if (option->type == SERVICE_OPTION_LIST)
+            list_clear(place);
+        else if (option->type == SERVICE_OPTION_TEXT) {
+            free(*(char **)place);
+            *(char **)place = NULL;
+        }
+    }
+}

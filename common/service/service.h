@@ -1,0 +1,194 @@
+/*
+ * The service interface: how an adaptation service (ad remover, gzip, gray, inject, your own) is
+ * written, once, for whatever hosts it. Today's host is c-icap (icap-services/host-c-icap/); the
+ * proxy itself can be another. A service knows neither: it does not block, opens no network
+ * connection of its own kind, and sees heads, body bytes and a client address, nothing else.
+ *
+ * A service is a `const struct service_ops service_implementation`. An exchange is one HTTP request
+ * or response on its way through it. The host calls, in this order:
+ *
+ *     start                   once: the settings are complete. Loads lists, compiles patterns.
+ *       begin                 per exchange: the heads are known. NULL: not interested, pass it on.
+ *       preview               the first bytes of the body, perhaps none: SKIP, ADAPT or HOLD
+ *       push* finish          body bytes in; finish after the last one of a body that is whole
+ *       verdict               only after HOLD: asked again after each push, finish and ready
+ *       pull*                 body bytes out, as soon as the verdict is ADAPT
+ *       ready                 the descriptor the service waits for is ready, or its deadline passed
+ *       end                   always, once; without finish before it when the sender died
+ *     stop                    once
+ *
+ * Verdicts
+ *   SKIP   the message passes unchanged (ICAP: 204). After HOLD the bytes pushed so far can be had
+ *          back with pull, for hosts that kept no copy; after a SKIP from preview there is nothing
+ *          to pull, since nothing was pushed.
+ *   ADAPT  exchange->head is as it shall go out. The host sends it, then what pull gives.
+ *          The host removes Content-Length (RFC 9110 §8.6), since the size may change, and puts
+ *          exchange->body_length there when the service has set it. A service that changes the head
+ *          alone sets exchange->keeps_body: push and pull are not called then.
+ *   HOLD   the service must see more before it knows. The host keeps the head back.
+ *
+ * A worked example: a service that upper-cases text.
+ *
+ *     struct upper {
+ *         unsigned magic;
+ *     #define UPPER_MAGIC 0x75707072u
+ *         struct spool out;
+ *         bool finished;
+ *     };
+ *
+ *     static void *upper_begin(void *service, struct service_exchange *exchange) {
+ *         struct slice type = http_head_value(exchange->head, HTTP_CONTENT_TYPE);
+ *         if (!slice_starts_with_nocase(type, SLICE("text/plain")) || !exchange->has_body)
+ *             return NULL;
+ *         struct upper *upper;
+ *         ALLOC_OBJ(upper, UPPER_MAGIC);
+ *         spool_init(&upper->out);
+ *         return upper;
+ *     }
+ *     static enum service_verdict upper_preview(void *state, struct slice body, bool complete) {
+ *         return SERVICE_ADAPT;
+ *     }
+ *     static size_t upper_push(void *state, struct slice body) {
+ *         ... takes at most what fits 64 KB in `out`; returns how many bytes it took
+ *     }
+ *     static void upper_finish(void *state) { ... upper->finished = true; }
+ *     static enum service_flow upper_pull(void *state, char *out, size_t capacity, size_t *got) {
+ *         *got = spool_read(&upper->out, out, capacity);
+ *         return upper->finished && upper->out.length == 0 ? SERVICE_DONE : SERVICE_FLOW;
+ *     }
+ *     static void upper_end(void *state) { ... spool_release, FREE_OBJ }
+ *
+ *     const struct service_ops service_implementation = {
+ *         .version = SERVICE_VERSION, .name = "upper", .description = "text in capitals",
+ *         .points = SERVICE_RESPONSE, .preview_size = 1024,
+ *         .begin = upper_begin, .preview = upper_preview, .push = upper_push,
+ *         .finish = upper_finish, .pull = upper_pull, .end = upper_end,
+ *     };
+ *
+ * Rules
+ *   Time      No call blocks. A service that waits for something sets exchange->wait to a descriptor
+ *             and a deadline in milliseconds of CLOCK_MONOTONIC; the host calls `ready` when the
+ *             descriptor is ready or the deadline has passed. Without a wait the host calls again
+ *             when there is input or room; a service that takes no input, gives no output and waits
+ *             for nothing has a bug, and the host aborts the exchange.
+ *   Memory    Bounded: push may take fewer bytes than offered, none at all too, and is offered the
+ *             rest later. That is all there is to back-pressure.
+ *   Ownership Slices given to a service live until the call returns; heads, the client address and
+ *             what exchange->arena holds live until `end`. Values put into exchange->head must be
+ *             literals or from exchange->arena.
+ *   Threads   start and stop run alone. Everything between runs in many threads at once, with
+ *             `service` shared (so it is read-only after start) and the state of an exchange in one
+ *             thread at a time. A host may start once and fork afterwards: no threads and no
+ *             connections in start.
+ *   Errors    A length never says "end" or "error": flow and verdict do. What a service can't do it
+ *             passes on unchanged, with exchange->failed set so that it is counted. SERVICE_ABORT is
+ *             for a body of which a part has already gone out: the host must not complete it.
+ */
+#ifndef RETORT_SERVICE_SERVICE_H
+#define RETORT_SERVICE_SERVICE_H
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "http/head.h"
+#include "service/option.h"
+
+enum { SERVICE_VERSION = 1 };
+
+/* Where a service stands: RFC 3507 §3.1 (REQMOD) and §3.2 (RESPMOD). */
+enum service_point { SERVICE_REQUEST = 1, SERVICE_RESPONSE = 2 };
+
+enum service_verdict { SERVICE_SKIP, SERVICE_ADAPT, SERVICE_HOLD };
+
+enum service_flow {
+    SERVICE_FLOW,  /* `got` bytes, perhaps 0: more when there is more input or after ready */
+    SERVICE_DONE,  /* `got` bytes, and the body is complete */
+    SERVICE_PASS,  /* `got` bytes, and no further interest: the host passes the rest on unseen */
+    SERVICE_ABORT, /* the body can't be completed */
+};
+
+#define SERVICE_LENGTH_UNKNOWN UINT64_MAX
+
+/* What a service waits for. fd -1: nothing. */
+struct service_wait {
+    int fd;
+    short events;     /* as in poll(2) */
+    int64_t deadline; /* milliseconds of CLOCK_MONOTONIC */
+};
+
+/* What a host offers to a service as a whole. */
+struct service_host {
+    /* One line for the operator. */
+    void (*log)(enum log_level level, const char *text);
+    /* Adds one to the counter of that index in service_ops.counters. */
+    void (*count)(unsigned counter);
+    /* The services's version for caches (ICAP: the ISTag, RFC 3507 §4.7) is made of the settings and
+     * of this; start mixes into it what else the results depend on, such as contents of lists. */
+    uint64_t fingerprint;
+};
+
+struct service_exchange {
+    unsigned magic;
+#define SERVICE_EXCHANGE_MAGIC 0x53764578u
+    enum service_point point;
+    const struct http_head *request; /* always there; fields may be missing with some ICAP clients */
+    struct http_head *head;          /* the one to change: of the request, or of the response */
+    bool has_body;
+    struct slice client_ip; /* as text; empty when the host does not know it */
+    struct arena *arena;
+    const struct service_host *host;
+
+    /* Set by the service. */
+    struct service_wait wait;
+    uint64_t body_length; /* of the adapted body when known at ADAPT, else SERVICE_LENGTH_UNKNOWN */
+    bool keeps_body;      /* at ADAPT: the head alone was changed */
+    bool failed;          /* it wanted to adapt and could not: counted */
+};
+
+struct service_ops {
+    unsigned version; /* SERVICE_VERSION */
+    const char *name; /* in URLs, logs and settings: lower-case letters */
+    const char *description;
+    unsigned points;        /* enum service_point, or-ed */
+    bool wants_client_ip;   /* ICAP: X-Include: X-Client-IP */
+    unsigned preview_size;  /* bytes of body it likes to see before its verdict */
+    size_t settings_size;   /* of the struct that `options` fill (option.h) */
+    const struct service_option *options;  /* ends with a NULL name; NULL: none */
+    const char *const *counters;           /* ends with NULL; NULL: none */
+
+    /* NULL and a sentence in `error` when the settings are unusable. An ops without start has NULL
+     * as its service. */
+    void *(*start)(const void *settings, struct service_host *host, char *error, size_t error_size);
+    void (*stop)(void *service);
+
+    void *(*begin)(void *service, struct service_exchange *exchange);
+    /* `complete`: that is the whole body. An empty, incomplete preview means that the host was given
+     * none: then the head has to do, or HOLD. */
+    enum service_verdict (*preview)(void *state, struct slice body, bool complete);
+    size_t (*push)(void *state, struct slice body);
+    void (*finish)(void *state);
+    enum service_verdict (*verdict)(void *state);
+    enum service_flow (*pull)(void *state, char *out, size_t capacity, size_t *got);
+    void (*ready)(void *state);
+    void (*end)(void *state);
+};
+
+/* Each service defines it; each host module is linked with one service. */
+extern const struct service_ops service_implementation;
+
+static inline void service_wait_none(struct service_exchange *exchange) {
+    exchange->wait = (struct service_wait){.fd = -1};
+}
+
+/* FNV-1a, for fingerprints. */
+static inline uint64_t service_fingerprint(uint64_t seed, const void *data, size_t length) {
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < length; i++)
+        seed = (seed ^ bytes[i]) * 0x100000001b3u;
+    return seed;
+}
+#define SERVICE_FINGERPRINT_SEED 0xcbf29ce484222325u
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+int64_t service_now(void);
+
+#endif

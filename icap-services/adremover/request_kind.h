@@ -1,0 +1,19 @@
+/*
+ * What kind of resource a request asks for, and for which page, as far as its head tells.
+ *
+ *     unsigned types = request_kind_types(head, path);      enum filter_type, or-ed
+ *     struct slice page = request_kind_page(head);          host; empty when not told
+ *
+ * Sec-Fetch-Dest says it exactly, but browsers send it only to https; else the ending of the path
+ * and the Accept field say what it may be. Threads: pure.
+ */
+#ifndef RETORT_ADREMOVER_REQUEST_KIND_H
+#define RETORT_ADREMOVER_REQUEST_KIND_H
+
+#include "http/head.h"
+
+/* `path` may have a query behind it. */
+unsigned request_kind_types(const struct http_head *head, struct slice path);
+struct slice request_kind_page(const struct http_head *head);
+
+#endif

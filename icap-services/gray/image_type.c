@@ -1,0 +1,47 @@
+#include "gray/image_type.h"
+
+static const struct {
+    struct slice bytes;
+    enum image_type type;
+} signatures[] = {
+    {{"\xff\xd8\xff", 3}, IMAGE_JPEG},
+    {{"GIF87a", 6}, IMAGE_GIF},
+    {{"GIF89a", 6}, IMAGE_GIF},
+    {{"\x89PNG\r\n\x1a\n", 8}, IMAGE_PNG},
+    {{"BM", 2}, IMAGE_BMP},
+    {{"P3", 2}, IMAGE_PPM},
+    {{"P6", 2}, IMAGE_PPM},
+};
+
+static const struct {
+    struct slice media;
+    enum image_type type;
+} media_types[] = {
+    {{"image/jpeg", 10}, IMAGE_JPEG},
+    {{"image/jpg", 9}, IMAGE_JPEG},
+    {{"image/pjpeg", 11}, IMAGE_JPEG},
+    {{"image/gif", 9}, IMAGE_GIF},
+    {{"image/png", 9}, IMAGE_PNG},
+    {{"image/x-png", 11}, IMAGE_PNG},
+    {{"image/bmp", 9}, IMAGE_BMP},
+    {{"image/x-ms-bmp", 14}, IMAGE_BMP},
+    {{"image/x-portable-pixmap", 23}, IMAGE_PPM},
+};
+
+enum image_type image_type_of_bytes(struct slice bytes) {
+    bool could = false;
+    for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
+        struct slice signature = signatures[i].bytes;
+        if (slice_starts_with(bytes, signature))
+            return signatures[i].type;
+        could |= bytes.length < signature.length && slice_starts_with(signature, bytes);
+    }
+    return could ? IMAGE_TOO_SHORT : IMAGE_UNKNOWN;
+}
+
+enum image_type image_type_of_media(struct slice type) {
+    for (size_t i = 0; i < sizeof media_types / sizeof *media_types; i++)
+        if (slice_equal_nocase(type, media_types[i].media))
+            return media_types[i].type;
+    return IMAGE_UNKNOWN;
+}

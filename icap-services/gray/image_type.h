@@ -1,0 +1,28 @@
+/*
+ * What kind of image is it? By its first bytes and by its content type.
+ *
+ *     image_type_of_bytes(body)                   IMAGE_JPEG, ..., IMAGE_UNKNOWN, or
+ *                                                 IMAGE_TOO_SHORT when more bytes could still tell
+ *     image_type_of_media(SLICE("image/gif"))     IMAGE_GIF
+ *
+ * Threads: pure.
+ */
+#ifndef RETORT_GRAY_IMAGE_TYPE_H
+#define RETORT_GRAY_IMAGE_TYPE_H
+
+#include "base/slice.h"
+
+enum image_type {
+    IMAGE_UNKNOWN,
+    IMAGE_TOO_SHORT,
+    IMAGE_JPEG,
+    IMAGE_GIF,
+    IMAGE_PNG,
+    IMAGE_BMP,
+    IMAGE_PPM,
+};
+
+enum image_type image_type_of_bytes(struct slice bytes);
+enum image_type image_type_of_media(struct slice type);
+
+#endif

@@ -1,0 +1,272 @@
+/*
+ * gray: makes images gray. The image is collected, given to a helper process through
+ * retort-helperd, and what comes back goes out; whatever goes wrong on the way, the original does.
+ * An image is taken when its content type is listed and its first bytes agree that it is one.
+ */
+#include "base/assert.h"
+#include "gray/image_type.h"
+#include "service/adapted_head.h"
+#include "service/helper_client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum gray_counter {
+    GRAY_UNCHANGED,
+    GRAY_REFUSED,
+    GRAY_HELPER_FAILED,
+    GRAY_TIMEOUT,
+    GRAY_TOO_LARGE,
+};
+
+struct gray_settings {
+    char *helperd, *pool;
+    uint64_t deadline, max_size, min_size;
+    struct service_list types;
+};
+
+struct gray_exchange {
+    unsigned magic;
+#define GRAY_EXCHANGE_MAGIC 0x67726179u
+    const struct gray_settings *settings;
+    struct service_exchange *exchange;
+    enum service_verdict verdict;
+    int original; /* memfd of what was pushed */
+    uint64_t size;
+    bool checked, finished;
+    bool passing; /* decided against it before its end: no further interest */
+    struct helper_job *job;
+    int source;         /* what pull reads: `original` or the job's result */
+    uint64_t at, until; /* of `source` */
+};
+
+static const struct service_option gray_options[] = {
+    {"Helperd", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, helperd),
+     "/run/retort/helperd.sock", 0, 0, NULL, "socket of retort-helperd"},
+    {"Pool", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, pool), "gray", 0, 0, NULL,
+     "its pool that makes images gray"},
+    {"Deadline", SERVICE_OPTION_DURATION, offsetof(struct gray_settings, deadline), "10s", 1,
+     600000, NULL, "how long an image may wait for the helper, from its last byte on"},
+    {"MaxSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_size), "16M", 1024,
+     UINT64_C(1) << 32, NULL, "larger images are passed on as they are"},
+    {"MinSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, min_size), "0", 0,
+     UINT64_C(1) << 32, NULL, "images known to be smaller are passed on as they are"},
+    {"Type", SERVICE_OPTION_LIST, offsetof(struct gray_settings, types),
+     "image/jpeg image/jpg image/pjpeg image/gif image/png image/x-png image/bmp image/x-ms-bmp",
+     0, 0, NULL, "content types to make gray"},
+    {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
+
+static const char *const gray_counters[] = {"UNCHANGED",      "HELPER REFUSED", "HELPER FAILED",
+                                            "HELPER TIMEOUT", "TOO LARGE",      NULL};
+
+static void *gray_start(const void *settings, struct service_host *host, char *error,
+                        size_t error_size) {
+    (void)host;
+    (void)error;
+    (void)error_size;
+    return (void *)settings;
+}
+
+static void *gray_begin(void *service, struct service_exchange *exchange) {
+    const struct gray_settings *settings = service;
+    struct slice type = media_type_of(exchange->head);
+    uint64_t length = adapted_head_length(exchange->head);
+    if (!adapted_head_allowed(exchange) || !adapted_head_is_identity(exchange->head) ||
+        !media_type_listed(type, &settings->types) ||
+        image_type_of_media(type) == IMAGE_UNKNOWN || length < settings->min_size)
+        return NULL;
+    if (length != SERVICE_LENGTH_UNKNOWN && length > settings->max_size) {
+        exchange->host->count(GRAY_TOO_LARGE);
+        return NULL;
+    }
+    struct gray_exchange *gray;
+    ALLOC_OBJ(gray, GRAY_EXCHANGE_MAGIC);
+    gray->settings = settings;
+    gray->exchange = exchange;
+    gray->original = -1;
+    gray->verdict = SERVICE_HOLD;
+    return gray;
+}
+
+/* The type says image; do the bytes? A wrong one of the known kinds is good enough, the helper
+ * looks at the bytes alone. */
+static void check_bytes(struct gray_exchange *gray, struct slice start, bool complete) {
+    enum image_type type = image_type_of_bytes(start);
+    if (type == IMAGE_TOO_SHORT && !complete)
+        return;
+    gray->checked = true;
+    if (type == IMAGE_UNKNOWN || type == IMAGE_TOO_SHORT)
+        gray->verdict = SERVICE_SKIP;
+}
+
+static enum service_verdict gray_preview(void *state, struct slice body, bool complete) {
+    struct gray_exchange *gray;
+    CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
+    check_bytes(gray, body, complete);
+    if (gray->verdict == SERVICE_SKIP)
+        return SERVICE_SKIP;
+    gray->original = helper_body_create("image");
+    if (gray->original < 0) {
+        gray->exchange->failed = true;
+        return SERVICE_SKIP;
+    }
+    return SERVICE_HOLD;
+}
+
+/* The original goes out, from its beginning. */
+static void give_up(struct gray_exchange *gray, enum gray_counter counter) {
+    gray->exchange->host->count(counter);
+    gray->verdict = SERVICE_SKIP;
+    gray->source = gray->original;
+    gray->at = 0;
+    gray->until = gray->size;
+    service_wait_none(gray->exchange);
+}
+
+static void fail(struct gray_exchange *gray, enum gray_counter counter, const char *why) {
+    char line[240];
+    snprintf(line, sizeof line, "an image of %llu bytes stays as it is: %s",
+             (unsigned long long)gray->size, why);
+    gray->exchange->host->log(LOG_LEVEL_WARN, line);
+    gray->exchange->failed = true;
+    give_up(gray, counter);
+}
+
+static size_t gray_push(void *state, struct slice body) {
+    struct gray_exchange *gray;
+    CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
+    if (gray->passing)
+        return 0; /* once what is inside has gone out, the host passes the rest on itself */
+    if (gray->size + body.length > gray->settings->max_size) {
+        gray->passing = true;
+        give_up(gray, GRAY_TOO_LARGE);
+        return 0;
+    }
+    if (!helper_body_write(gray->original, body.base, body.length)) {
+        gray->passing = true;
+        ftruncate(gray->original, (off_t)gray->size);
+        fail(gray, GRAY_REFUSED, strerror(errno));
+        return 0;
+    }
+    gray->size += body.length;
+    if (!gray->checked) {
+        char start[8];
+        ssize_t length = pread(gray->original, start, sizeof start, 0);
+        check_bytes(gray, slice_make(start, length > 0 ? (size_t)length : 0), false);
+        if (gray->verdict == SERVICE_SKIP) {
+            gray->passing = true;
+            gray->source = gray->original;
+            gray->until = gray->size;
+        }
+    }
+    return body.length;
+}
+
+static void take_result(struct gray_exchange *gray) {
+    struct service_exchange *exchange = gray->exchange;
+    enum helper_status status = helper_job_status(gray->job);
+    uint64_t length;
+    int body = helper_job_body(gray->job, &length);
+    if (status == HELPER_DONE && (body < 0 || length == 0))
+        fail(gray, GRAY_HELPER_FAILED, "the helper gave no image back");
+    else if (status == HELPER_DONE) {
+        gray->verdict = SERVICE_ADAPT;
+        gray->source = body;
+        gray->until = exchange->body_length = length;
+        adapted_head_body_changed(exchange);
+        service_wait_none(exchange);
+    } else if (status == HELPER_UNCHANGED)
+        give_up(gray, GRAY_UNCHANGED);
+    else
+        fail(gray, status == HELPER_REFUSED   ? GRAY_REFUSED
+                   : status == HELPER_TIMEOUT ? GRAY_TIMEOUT
+                                              : GRAY_HELPER_FAILED,
+             helper_job_error(gray->job));
+}
+
+static void gray_ready(void *state) {
+    struct gray_exchange *gray;
+    CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
+    helper_job_run(gray->job);
+    if (helper_job_finished(gray->job))
+        take_result(gray);
+}
+
+static void gray_finish(void *state) {
+    struct gray_exchange *gray;
+    CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
+    gray->finished = true;
+    if (gray->verdict != SERVICE_HOLD)
+        return;
+    if (!gray->checked || !helper_body_seal(gray->original)) {
+        give_up(gray, GRAY_UNCHANGED);
+        return;
+    }
+    struct helper_request request = {.socket = gray->settings->helperd,
+                                     .pool = slice_from(gray->settings->pool),
+                                     .body = gray->original,
+                                     .body_length = gray->size,
+                                     .milliseconds = (uint32_t)gray->settings->deadline};
+    gray->job = helper_job_start(&request);
+    if (helper_job_finished(gray->job))
+        take_result(gray);
+    else
+        gray->exchange->wait = (struct service_wait){.fd = helper_job_fd(gray->job),
+                                                     .events = POLLIN,
+                                                     .deadline = helper_job_deadline(gray->job)};
+}
+
+static enum service_verdict gray_verdict(void *state) {
+    struct gray_exchange *gray;
+    CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
+    return gray->verdict;
+}
+
+static enum service_flow gray_pull(void *state, char *out, size_t capacity, size_t *got) {
+    struct gray_exchange *gray;
+    CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
+    uint64_t left = gray->until - gray->at;
+    size_t wanted = left < capacity ? (size_t)left : capacity;
+    *got = 0;
+    if (wanted > 0) {
+        ssize_t length = pread(gray->source, out, wanted, (off_t)gray->at);
+        if (length <= 0)
+            return SERVICE_ABORT;
+        *got = (size_t)length;
+        gray->at += (uint64_t)length;
+    }
+    if (gray->at < gray->until)
+        return SERVICE_FLOW;
+    return gray->finished ? SERVICE_DONE : gray->passing ? SERVICE_PASS : SERVICE_FLOW;
+}
+
+static void gray_end(void *state) {
+    struct gray_exchange *gray;
+    CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
+    helper_job_end(&gray->job);
+    if (gray->original >= 0)
+        close(gray->original);
+    FREE_OBJ(gray);
+}
+
+const struct service_ops service_implementation = {
+    .version = SERVICE_VERSION,
+    .name = "gray",
+    .description = "Retort gray",
+    .points = SERVICE_RESPONSE,
+    .preview_size = 1024,
+    .settings_size = sizeof(struct gray_settings),
+    .options = gray_options,
+    .counters = gray_counters,
+    .start = gray_start,
+    .begin = gray_begin,
+    .preview = gray_preview,
+    .push = gray_push,
+    .finish = gray_finish,
+    .verdict = gray_verdict,
+    .pull = gray_pull,
+    .ready = gray_ready,
+    .end = gray_end,
+};

@@ -1,0 +1,159 @@
+#include "helperd/client.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "helperd/control.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct client {
+    unsigned magic;
+#define CLIENT_MAGIC 0x436c6965u
+    struct list_link link;
+    struct supervisor *supervisor;
+    int fd;
+    struct event event;
+    struct job *job;
+    uint64_t job_id; /* as the client numbers it */
+};
+
+static void client_close(struct client *client) {
+    CHECK_OBJ(client, CLIENT_MAGIC);
+    if (client->job != NULL)
+        pool_cancel(&client->job);
+    loop_remove(&client->supervisor->loop, &client->event);
+    close(client->fd);
+    list_remove(&client->link);
+    client->supervisor->client_count--;
+    FREE_OBJ(client);
+}
+
+/* ---- jobs --------------------------------------------------------------------------------- */
+
+/* The answer goes out at once: a client has one job, so its socket has room for one answer. */
+static bool answer(struct client *client, struct helper_packet *packet) {
+    packet->message.id = client->job_id;
+    return helper_packet_send(client->fd, packet) == HELPER_IO_DONE;
+}
+
+static bool answer_without_result(struct client *client, enum helper_status status,
+                                  const char *why) {
+    struct helper_packet packet;
+    helper_packet_init(&packet, HELPER_RESULT, 0);
+    packet.message.status = status;
+    helper_packet_set_parameters(&packet, slice_from(why));
+    return answer(client, &packet);
+}
+
+static void on_result(struct job *job, enum helper_status status,
+                      const struct helper_packet *result, const char *why) {
+    struct client *client;
+    CAST_OBJ(client, job->client, CLIENT_MAGIC);
+    client->job = NULL;
+    bool sent = false;
+    if (result != NULL) {
+        uint64_t id = result->message.id;
+        struct helper_packet *packet = (struct helper_packet *)result;
+        sent = answer(client, packet);
+        packet->message.id = id;
+    } else
+        sent = answer_without_result(client, status, why);
+    if (!sent)
+        shutdown(client->fd, SHUT_RDWR); /* closed when its event comes */
+}
+
+static bool take_job(struct client *client, struct job *job) {
+    if (job->packet.message.kind != HELPER_JOB || client->job != NULL) {
+        helper_packet_close_body(&job->packet);
+        FREE_OBJ(job);
+        return false;
+    }
+    client->job_id = job->packet.message.id;
+    struct pool *pool = supervisor_pool(client->supervisor, job->packet.message.pool);
+    if (pool == NULL) {
+        char why[HELPER_POOL_MAX + 100];
+        snprintf(why, sizeof why, "retort-helperd has no pool \"%s\": look at its configuration",
+                 job->packet.message.pool);
+        helper_packet_close_body(&job->packet);
+        FREE_OBJ(job);
+        return answer_without_result(client, HELPER_REFUSED, why);
+    }
+    job->client = client;
+    job->on_result = on_result;
+    client->job = job;
+    pool_submit(pool, &job);
+    return true;
+}
+
+static bool read_job(struct client *client) {
+    struct job *job;
+    ALLOC_OBJ(job, JOB_MAGIC);
+    enum helper_io io = helper_packet_receive(client->fd, &job->packet);
+    if (io == HELPER_IO_DONE)
+        return take_job(client, job);
+    if (io == HELPER_IO_BAD)
+        log_warn("a client sent something that is no job of version %d; it is disconnected",
+                 HELPER_VERSION);
+    FREE_OBJ(job);
+    return io == HELPER_IO_AGAIN;
+}
+
+/* ---- commands ----------------------------------------------------------------------------- */
+
+static bool may_command(const struct client *client) {
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == 0 || peer.uid == geteuid());
+}
+
+static bool read_command(struct client *client) {
+    char command[4096];
+    ssize_t length = recv(client->fd, command, sizeof command, MSG_DONTWAIT | MSG_TRUNC);
+    if (length <= 0)
+        return false;
+    if ((size_t)length > sizeof command)
+        length = 0; /* control_answer says that this is no JSON */
+    char *text = control_answer(client->supervisor, slice_make(command, (size_t)length),
+                                may_command(client));
+    /* Longer answers than a packet holds go out in several; a newline ends the last. */
+    size_t size = strlen(text), sent = 0;
+    while (sent < size) {
+        size_t piece = size - sent < CONTROL_PACKET ? size - sent : CONTROL_PACKET;
+        if (send(client->fd, text + sent, piece, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)piece)
+            break;
+        sent += piece;
+    }
+    free(text);
+    return sent == size;
+}
+
+static void on_event(struct event *event, uint32_t events) {
+    struct client *client = CONTAINER_OF(event, struct client, event);
+    CHECK_OBJ(client, CLIENT_MAGIC);
+    (void)events;
+    char first;
+    ssize_t length = recv(client->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool good = length == 1 && (first == '{' ? read_command(client) : read_job(client));
+    if (!good)
+        client_close(client);
+}
+
+void client_create(struct supervisor *supervisor, int fd) {
+    struct client *client;
+    ALLOC_OBJ(client, CLIENT_MAGIC);
+    client->supervisor = supervisor;
+    client->fd = fd;
+    event_init(&client->event);
+    list_append(&supervisor->clients, &client->link);
+    supervisor->client_count++;
+    if (!loop_add(&supervisor->loop, &client->event, fd, EPOLLIN, on_event))
+        client_close(client);
+}
+
+void client_close_all(struct supervisor *supervisor) {
+    LIST_FOR_EACH_SAFE(link, next, &supervisor->clients)
+        client_close(CONTAINER_OF(link, struct client, link));
+}

@@ -1,0 +1,146 @@
+#include "helperd/control.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+__attribute__((format(printf, 1, 2))) static json_t *error(const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return json_pack("{s:b, s:s}", "ok", 0, "error", text);
+}
+
+static json_t *ok(void) {
+    return json_pack("{s:b}", "ok", 1);
+}
+
+static json_t *describe_worker(const struct supervisor *supervisor, const struct worker *worker) {
+    json_t *object = json_pack("{s:i, s:s, s:I}", "pid", (int)worker->pid, "state",
+                               worker_state_text(worker->state), "served",
+                               (json_int_t)worker->served);
+    errno = 0;
+    int nice = worker->pid > 0 ? getpriority(PRIO_PROCESS, (id_t)worker->pid) : 0;
+    if (worker->pid > 0 && errno == 0) {
+        json_object_set_new(object, "nice", json_integer(nice));
+        json_object_set_new(object, "seconds",
+                            json_integer((json_int_t)(supervisor->loop.now - worker->started) /
+                                         1000));
+    }
+    return object;
+}
+
+static json_t *describe_pool(const struct supervisor *supervisor, struct pool *pool) {
+    const struct pool_counts *counts = &pool->counts;
+    json_t *workers = json_array();
+    LIST_FOR_EACH(link, &pool->workers)
+        json_array_append_new(workers, describe_worker(supervisor, CONTAINER_OF(link, struct worker,
+                                                                               link)));
+    uint64_t answered = counts->served + counts->unchanged;
+    return json_pack(
+        "{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+        "name", pool->settings.name, "command", pool->settings.command[0], "nice",
+        pool->settings.nice, "processes", (int)pool->settings.processes, "queued",
+        (int)pool->queued, "queue", (int)pool->settings.queue, "deadline_ms",
+        (json_int_t)pool->settings.deadline, "max_jobs", (json_int_t)pool->settings.max_jobs,
+        "served", (json_int_t)counts->served, "unchanged", (json_int_t)counts->unchanged, "failed",
+        (json_int_t)counts->failed, "refused", (json_int_t)counts->refused, "timeouts",
+        (json_int_t)counts->timeouts, "cancelled", (json_int_t)counts->cancelled, "restarts",
+        (json_int_t)counts->restarts, "mean_ms",
+        (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered), "workers", workers);
+}
+
+static json_t *call_helpers(struct supervisor *supervisor) {
+    json_t *pools = json_array();
+    LIST_FOR_EACH(link, &supervisor->pools)
+        json_array_append_new(pools,
+                              describe_pool(supervisor, CONTAINER_OF(link, struct pool, link)));
+    return json_pack("{s:b, s:i, s:I, s:i, s:o}", "ok", 1, "pid", (int)getpid(), "seconds",
+                     (json_int_t)(supervisor->loop.now - supervisor->started) / 1000, "clients",
+                     (int)supervisor->client_count, "pools", pools);
+}
+
+static json_t *no_pool(const struct supervisor *supervisor, const char *name) {
+    char names[256] = "";
+    LIST_FOR_EACH(link, &supervisor->pools) {
+        const struct pool *pool = CONTAINER_OF(link, struct pool, link);
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ",
+                 pool->settings.name);
+    }
+    return error("there is no pool \"%s\"; there are: %s", name, names);
+}
+
+static json_t *call_renice(struct supervisor *supervisor, json_t *command) {
+    const char *name;
+    int nice;
+    char why[256];
+    if (json_unpack(command, "{s:s, s:i}", "pool", &name, "nice", &nice) != 0)
+        return error("renice wants \"pool\", a text, and \"nice\", a number");
+    struct pool *pool = supervisor_pool(supervisor, name);
+    if (pool == NULL)
+        return no_pool(supervisor, name);
+    return pool_renice(pool, nice, why, sizeof why) ? ok() : error("%s", why);
+}
+
+static json_t *call_resize(struct supervisor *supervisor, json_t *command) {
+    const char *name;
+    int processes;
+    if (json_unpack(command, "{s:s, s:i}", "pool", &name, "processes", &processes) != 0)
+        return error("resize wants \"pool\", a text, and \"processes\", a number");
+    struct pool *pool = supervisor_pool(supervisor, name);
+    if (pool == NULL)
+        return no_pool(supervisor, name);
+    if (processes < 1 || processes > POOL_PROCESSES_MAX)
+        return error("processes must be from 1 to %d", POOL_PROCESSES_MAX);
+    pool_resize(pool, (unsigned)processes);
+    return ok();
+}
+
+static json_t *call_reload(struct supervisor *supervisor) {
+    return supervisor_reload(supervisor)
+               ? ok()
+               : error("%s is bad, so the old configuration stays; the log of retort-helperd says "
+                       "why",
+                       supervisor->path);
+}
+
+static json_t *run(struct supervisor *supervisor, json_t *command, bool may_change) {
+    const char *call = json_string_value(json_object_get(command, "call"));
+    if (call == NULL)
+        return error("a command is an object with \"call\": helpers, renice, resize or reload");
+    if (strcmp(call, "helpers") == 0)
+        return call_helpers(supervisor);
+    bool known = strcmp(call, "renice") == 0 || strcmp(call, "resize") == 0 ||
+                 strcmp(call, "reload") == 0;
+    if (!known)
+        return error("unknown call \"%s\"; there are helpers, renice, resize and reload", call);
+    if (!may_change)
+        return error("only root and the user that retort-helperd runs as may do that: use sudo");
+    if (strcmp(call, "renice") == 0)
+        return call_renice(supervisor, command);
+    return strcmp(call, "resize") == 0 ? call_resize(supervisor, command)
+                                       : call_reload(supervisor);
+}
+
+char *control_answer(struct supervisor *supervisor, struct slice text, bool may_change) {
+    json_error_t why;
+    json_t *command = json_loadb(text.base, text.length, 0, &why);
+    json_t *answer = command == NULL ? error("that is no JSON: %s", why.text)
+                                     : run(supervisor, command, may_change);
+    char *line = json_dumps(answer, JSON_COMPACT);
+    json_decref(command);
+    json_decref(answer);
+    ASSERT(line != NULL);
+    size_t length = strlen(line);
+    line = xrealloc(line, length + 2);
+    memcpy(line + length, "\n", 2);
+    return line;
+}

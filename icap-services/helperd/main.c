@@ -1,0 +1,67 @@
+/*
+ * retort-helperd: supervises the helper processes that do the services' slow work.
+ */
+#include "base/log.h"
+#include "helperd/supervisor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Noreturn void usage(FILE *to, int status) {
+    fprintf(to, "usage: retort-helperd [-t] [-d] -f FILE\n"
+                "  -f FILE  the configuration\n"
+                "  -t       check it and exit\n"
+                "  -d       log more\n"
+                "Runs in the foreground. SIGTERM: finish and exit. SIGHUP: read FILE again.\n");
+    exit(status);
+}
+
+/* Helpers write to descriptor 2, so the log file has to stand there as well. */
+static bool open_log(const char *path) {
+    if (path == NULL)
+        return true;
+    if (!log_open_file(path) || freopen(path, "a", stderr) == NULL) {
+        log_error("log %s: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    const char *path = NULL;
+    bool only_check = false;
+    enum log_level level = LOG_LEVEL_INFO;
+    for (int c; (c = getopt(argc, argv, "f:tdh")) != -1;) {
+        switch (c) {
+        case 'f': path = optarg; break;
+        case 't': only_check = true; break;
+        case 'd': level = LOG_LEVEL_DEBUG; break;
+        case 'h': usage(stdout, 0);
+        default:  usage(stderr, 2);
+        }
+    }
+    log_open(STDERR_FILENO, "retort-helperd", level);
+    if (path == NULL || optind != argc)
+        usage(stderr, 2);
+    struct helperd_settings *settings = helperd_settings_read(path);
+    if (settings == NULL)
+        return 1;
+    if (only_check) {
+        printf("%s is good\n", path);
+        helperd_settings_free(&settings);
+        return 0;
+    }
+    struct supervisor supervisor;
+    if (!open_log(settings->log)) {
+        helperd_settings_free(&settings);
+        return 1;
+    }
+    bool started = supervisor_start(&supervisor, path, &settings);
+    if (started)
+        supervisor_run(&supervisor);
+    supervisor_release(&supervisor);
+    return started ? 0 : 1;
+}

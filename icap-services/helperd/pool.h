@@ -1,0 +1,77 @@
+/*
+ * A pool: workers of one kind and the bounded queue before them.
+ *
+ *     struct pool *pool = pool_create(loop, &settings);        starts its processes
+ *     ALLOC_OBJ(job, JOB_MAGIC); job->packet = ...; job->on_result = ...;
+ *     pool_submit(pool, &job);             on_result is called exactly once, perhaps at once
+ *     pool_cancel(&job);                   the client has gone: on_result is not called
+ *     pool_renice(pool, 19, error, ...); pool_resize(pool, 4);
+ *     pool_retire(pool);                   refuses what waits, lets jobs at work finish
+ *     pool_free(&pool);                    when pool_is_quiet
+ *
+ * A job ends as HELPER_DONE or UNCHANGED by its helper; FAILED when the helper says so or dies;
+ * TIMEOUT at its deadline, which counts from the submission: a helper at work on it is killed then;
+ * REFUSED when the queue is full. A job is never tried twice: what killed one helper would kill the
+ * next.
+ *
+ * A helper that ends is started again; one that ends soon after its start, with a delay that
+ * doubles from POOL_BACKOFF_FIRST to POOL_BACKOFF_LAST milliseconds.
+ */
+#ifndef RETORT_HELPERD_POOL_H
+#define RETORT_HELPERD_POOL_H
+
+#include "base/list.h"
+#include "event/loop.h"
+#include "helperd/settings.h"
+#include "helperd/worker.h"
+
+enum { POOL_BACKOFF_FIRST = 100, POOL_BACKOFF_LAST = 10000, POOL_LEAVE_TIME = 2000 };
+
+struct job {
+    unsigned magic;
+#define JOB_MAGIC 0x4a6f6221u
+    struct list_link link; /* in the queue */
+    struct pool *pool;
+    struct worker *worker; /* at work on it */
+    struct timer timer;    /* the deadline while it waits */
+    uint64_t submitted, deadline;
+    struct helper_packet packet;
+    void *client;
+    /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed after. */
+    void (*on_result)(struct job *job, enum helper_status status,
+                      const struct helper_packet *result, const char *why);
+};
+
+struct pool_counts {
+    uint64_t served, unchanged, failed, refused, timeouts, cancelled, restarts, milliseconds;
+};
+
+struct pool {
+    unsigned magic;
+#define POOL_MAGIC 0x506f6f6cu
+    struct list_link link; /* in the supervisor's list */
+    struct loop *loop;
+    struct pool_settings settings; /* a copy of its own */
+    struct list_link workers;
+    unsigned worker_count;
+    struct list_link queue;
+    unsigned queued;
+    uint64_t next_id;
+    bool retiring;
+    struct pool_counts counts;
+};
+
+struct pool *pool_create(struct loop *loop, const struct pool_settings *settings);
+void pool_free(struct pool **poolp);
+void pool_submit(struct pool *pool, struct job **jobp);
+void pool_cancel(struct job **jobp);
+/* Takes over sizes, limits and the command of a new configuration. */
+void pool_reconfigure(struct pool *pool, const struct pool_settings *settings);
+bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size);
+void pool_resize(struct pool *pool, unsigned processes);
+void pool_retire(struct pool *pool);
+bool pool_is_quiet(const struct pool *pool);
+/* The worker with that process, NULL when it is of another pool. */
+struct worker *pool_find(struct pool *pool, pid_t pid);
+
+#endif

@@ -1,0 +1,232 @@
+#include "helperd/supervisor.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "helperd/client.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BACKLOG = 256 };
+
+struct pool *supervisor_pool(struct supervisor *supervisor, const char *name) {
+    LIST_FOR_EACH(link, &supervisor->pools) {
+        struct pool *pool = CONTAINER_OF(link, struct pool, link);
+        if (strcmp(pool->settings.name, name) == 0)
+            return pool;
+    }
+    return NULL;
+}
+
+/* ---- the socket --------------------------------------------------------------------------- */
+
+static void fill_address(struct sockaddr_un *address, const char *path) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    ASSERT(strlen(path) < sizeof address->sun_path); /* the settings were checked */
+    strcpy(address->sun_path, path);
+}
+
+/* A socket file that nobody listens on is what a killed predecessor left. */
+static bool is_in_use(const struct sockaddr_un *address) {
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool used = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+    if (fd >= 0)
+        close(fd);
+    return used;
+}
+
+static bool set_access(const struct helperd_settings *settings) {
+    if (settings->socket_group != NULL) {
+        struct group *group = getgrnam(settings->socket_group);
+        if (group == NULL) {
+            log_error("socket_group %s: there is no such group", settings->socket_group);
+            return false;
+        }
+        if (chown(settings->socket, (uid_t)-1, group->gr_gid) != 0) {
+            log_error("%s: can not give it to group %s: %s", settings->socket,
+                      settings->socket_group, strerror(errno));
+            return false;
+        }
+    }
+    if (chmod(settings->socket, settings->socket_mode) == 0)
+        return true;
+    log_error("%s: %s", settings->socket, strerror(errno));
+    return false;
+}
+
+static bool open_socket(struct supervisor *supervisor) {
+    const struct helperd_settings *settings = supervisor->settings;
+    struct sockaddr_un address;
+    fill_address(&address, settings->socket);
+    if (is_in_use(&address)) {
+        log_error("%s is in use: another retort-helperd runs there; stop it or set another socket",
+                  settings->socket);
+        return false;
+    }
+    unlink(settings->socket);
+    mode_t mask = umask(0177);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+                 listen(fd, BACKLOG) == 0;
+    int error = errno;
+    umask(mask);
+    supervisor->listen_fd = fd;
+    if (!bound)
+        log_error("%s: %s", settings->socket, strerror(error));
+    return bound && set_access(settings);
+}
+
+static void on_connection(struct event *event, uint32_t events) {
+    struct supervisor *supervisor = CONTAINER_OF(event, struct supervisor, listen_event);
+    (void)events;
+    int fd = accept4(supervisor->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (supervisor->client_count >= supervisor->settings->clients)
+        close(fd);
+    else
+        client_create(supervisor, fd);
+}
+
+/* ---- signals ------------------------------------------------------------------------------ */
+
+static void wait_for_children(struct supervisor *supervisor) {
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        LIST_FOR_EACH(link, &supervisor->pools) {
+            struct worker *worker = pool_find(CONTAINER_OF(link, struct pool, link), pid);
+            if (worker == NULL)
+                continue;
+            worker_exited(worker, status);
+            break;
+        }
+}
+
+static void stop(struct supervisor *supervisor) {
+    if (supervisor->stopping)
+        return;
+    log_info("stopping");
+    supervisor->stopping = true;
+    loop_remove(&supervisor->loop, &supervisor->listen_event);
+    unlink(supervisor->settings->socket);
+    LIST_FOR_EACH(link, &supervisor->pools)
+        pool_retire(CONTAINER_OF(link, struct pool, link));
+}
+
+bool supervisor_reload(struct supervisor *supervisor) {
+    struct helperd_settings *settings = helperd_settings_read(supervisor->path);
+    if (settings == NULL)
+        return false;
+    if (strcmp(settings->socket, supervisor->settings->socket) != 0)
+        log_warn("another socket needs a restart of retort-helperd; it stays at %s",
+                 supervisor->settings->socket);
+    for (unsigned i = 0; i < settings->pool_count; i++) {
+        struct pool *pool = supervisor_pool(supervisor, settings->pools[i].name);
+        if (pool != NULL)
+            pool_reconfigure(pool, &settings->pools[i]);
+        else {
+            pool = pool_create(&supervisor->loop, &settings->pools[i]);
+            list_append(&supervisor->pools, &pool->link);
+        }
+    }
+    supervisor->settings->clients = settings->clients;
+    helperd_settings_free(&settings);
+    log_info("configuration read again");
+    return true;
+}
+
+static void on_signal(struct event *event, uint32_t events) {
+    struct supervisor *supervisor = CONTAINER_OF(event, struct supervisor, signal_event);
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(supervisor->signal_fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            wait_for_children(supervisor);
+        else if (info.ssi_signo == SIGHUP) {
+            if (!supervisor_reload(supervisor))
+                log_error("the configuration is bad: the old one stays");
+        } else
+            stop(supervisor);
+    }
+}
+
+static bool open_signals(struct supervisor *supervisor) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    supervisor->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return supervisor->signal_fd >= 0 &&
+           loop_add(&supervisor->loop, &supervisor->signal_event, supervisor->signal_fd, EPOLLIN,
+                    on_signal);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+bool supervisor_start(struct supervisor *supervisor, const char *path,
+                      struct helperd_settings **settingsp) {
+    INIT_OBJ(supervisor, SUPERVISOR_MAGIC);
+    supervisor->path = path;
+    supervisor->settings = *settingsp;
+    *settingsp = NULL;
+    supervisor->listen_fd = supervisor->signal_fd = -1;
+    list_init(&supervisor->pools);
+    list_init(&supervisor->clients);
+    event_init(&supervisor->listen_event);
+    event_init(&supervisor->signal_event);
+    if (!loop_init(&supervisor->loop) || !open_signals(supervisor)) {
+        log_error("can not start: %s", strerror(errno));
+        return false;
+    }
+    supervisor->started = supervisor->loop.now;
+    if (!open_socket(supervisor) ||
+        !loop_add(&supervisor->loop, &supervisor->listen_event, supervisor->listen_fd, EPOLLIN,
+                  on_connection))
+        return false;
+    for (unsigned i = 0; i < supervisor->settings->pool_count; i++) {
+        struct pool *pool = pool_create(&supervisor->loop, &supervisor->settings->pools[i]);
+        list_append(&supervisor->pools, &pool->link);
+    }
+    log_info("ready at %s", supervisor->settings->socket);
+    return true;
+}
+
+static bool all_quiet(const struct supervisor *supervisor) {
+    LIST_FOR_EACH(link, &supervisor->pools)
+        if (!pool_is_quiet(CONTAINER_OF(link, struct pool, link)))
+            return false;
+    return true;
+}
+
+void supervisor_run(struct supervisor *supervisor) {
+    CHECK_OBJ(supervisor, SUPERVISOR_MAGIC);
+    while (!supervisor->stopping || !all_quiet(supervisor))
+        loop_run_once(&supervisor->loop);
+}
+
+void supervisor_release(struct supervisor *supervisor) {
+    client_close_all(supervisor);
+    LIST_FOR_EACH_SAFE(link, next, &supervisor->pools) {
+        struct pool *pool = CONTAINER_OF(link, struct pool, link);
+        pool_free(&pool);
+    }
+    if (supervisor->listen_fd >= 0)
+        close(supervisor->listen_fd);
+    if (supervisor->signal_fd >= 0)
+        close(supervisor->signal_fd);
+    loop_release(&supervisor->loop);
+    helperd_settings_free(&supervisor->settings);
+}

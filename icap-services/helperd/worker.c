@@ -1,0 +1,125 @@
+#include "helperd/worker.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void close_socket(struct worker *worker) {
+    if (worker->fd < 0)
+        return;
+    loop_remove(worker->loop, &worker->event);
+    close(worker->fd);
+    worker->fd = -1;
+}
+
+static void on_socket(struct event *event, uint32_t events) {
+    struct worker *worker = CONTAINER_OF(event, struct worker, event);
+    static struct helper_packet packet;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    (void)events;
+    enum helper_io io = helper_packet_receive(worker->fd, &packet);
+    if (io == HELPER_IO_AGAIN)
+        return;
+    bool expected = io == HELPER_IO_DONE && worker->state == WORKER_BUSY &&
+                    packet.message.kind == HELPER_RESULT && packet.message.id == worker->job_id;
+    if (expected)
+        worker->callbacks->on_result(worker, &packet);
+    else {
+        if (io != HELPER_IO_CLOSED)
+            log_error("helper %d sent something that is no result of its job; it is killed",
+                      (int)worker->pid);
+        close_socket(worker);
+        worker->callbacks->on_lost(worker);
+    }
+    helper_packet_close_body(&packet);
+}
+
+/* In the child: nothing of the supervisor may stay. */
+static _Noreturn void become_helper(int socket, char *const *command, int nice) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    setpgid(0, 0);
+    if (setpriority(PRIO_PROCESS, 0, nice) != 0)
+        log_warn("can not run a helper at nice %d: %s; retort-helperd needs to be root for less "
+                 "than its own",
+                 nice, strerror(errno));
+    dup2(socket, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    close_range(3, UINT_MAX, 0);
+    execv(command[0], command);
+    log_error("can not execute %s: %s", command[0], strerror(errno));
+    _exit(127);
+}
+
+bool worker_start(struct worker *worker, char *const *command, int nice) {
+    int ends[2];
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    ASSERT(worker->state == WORKER_DOWN);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0)
+        become_helper(ends[1], command, nice);
+    int error = errno;
+    close(ends[1]);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    if (pid < 0 || !loop_add(worker->loop, &worker->event, ends[0], EPOLLIN, on_socket)) {
+        close(ends[0]);
+        errno = error;
+        return false;
+    }
+    setpgid(pid, pid); /* here too: whoever comes first */
+    worker->pid = pid;
+    worker->fd = ends[0];
+    worker->state = WORKER_IDLE;
+    worker->started = worker->loop->now;
+    worker->served = 0;
+    worker->replace = false;
+    return true;
+}
+
+bool worker_give(struct worker *worker, const struct helper_packet *packet) {
+    ASSERT(worker->state == WORKER_IDLE);
+    if (helper_packet_send(worker->fd, packet) != HELPER_IO_DONE)
+        return false;
+    worker->state = WORKER_BUSY;
+    worker->job_id = packet->message.id;
+    return true;
+}
+
+void worker_retire(struct worker *worker, uint64_t milliseconds) {
+    close_socket(worker);
+    worker->state = WORKER_LEAVING;
+    loop_timer_after(worker->loop, &worker->timer, milliseconds);
+}
+
+void worker_kill(struct worker *worker) {
+    close_socket(worker);
+    worker->state = WORKER_LEAVING;
+    kill(-worker->pid, SIGKILL);
+    kill(worker->pid, SIGKILL); /* should its group not exist yet */
+}
+
+void worker_exited(struct worker *worker, int wait_status) {
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    kill(-worker->pid, SIGKILL); /* programs it left behind */
+    close_socket(worker);
+    worker->state = WORKER_DOWN;
+    worker->pid = 0;
+    timer_cancel(&worker->loop->timers, &worker->timer);
+    worker->callbacks->on_exit(worker, wait_status);
+}
+
+const char *worker_state_text(enum worker_state state) {
+    static const char *const texts[] = {"down", "idle", "busy", "leaving"};
+    return texts[state];
+}

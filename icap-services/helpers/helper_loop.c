@@ -1,0 +1,99 @@
+#include "helpers/helper_loop.h"
+
+#include "base/log.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { JOBS_FD = 0 };
+
+bool helper_work_reply(struct helper_work *work, struct slice text) {
+    if (text.length > HELPER_INLINE_MAX)
+        return false;
+    memcpy(work->reply, text.base, text.length);
+    work->reply_length = text.length;
+    return true;
+}
+
+static bool map_body(struct helper_work *work, uint64_t length) {
+    work->input = slice_make("", 0);
+    if (work->input_fd < 0 || length == 0)
+        return true;
+    void *bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, work->input_fd, 0);
+    if (bytes == MAP_FAILED)
+        return false;
+    work->input = slice_make(bytes, length);
+    return true;
+}
+
+static uint64_t file_length(int fd) {
+    off_t length = lseek(fd, 0, SEEK_END);
+    return length < 0 ? 0 : (uint64_t)length;
+}
+
+static enum helper_status do_job(const struct helper_packet *job, struct helper_packet *result,
+                                 enum helper_status (*function)(struct helper_work *)) {
+    struct helper_work work = {.parameters = helper_packet_parameters(job),
+                               .input_fd = job->body,
+                               .output = -1,
+                               .reply = result->parameters};
+    if (!map_body(&work, job->message.body_length)) {
+        helper_packet_set_parameters(result, SLICE("not enough memory for the body"));
+        return HELPER_FAILED;
+    }
+    enum helper_status status = function(&work);
+    if (work.input.length > 0)
+        munmap((void *)work.input.base, work.input.length);
+    result->message.inline_length = (uint32_t)work.reply_length;
+    result->body = work.output;
+    if (result->body >= 0) {
+        result->message.body_length = file_length(result->body);
+        if (!helper_body_seal(result->body))
+            return HELPER_FAILED;
+    }
+    return status;
+}
+
+int helper_loop_run(enum helper_status (*function)(struct helper_work *work)) {
+    static struct helper_packet job, result;
+    for (;;) {
+        switch (helper_packet_receive(JOBS_FD, &job)) {
+        case HELPER_IO_DONE:   break;
+        case HELPER_IO_CLOSED: return 0;
+        default:
+            log_error("descriptor 0 is no job socket: this program is started by retort-helperd");
+            return 1;
+        }
+        helper_packet_init(&result, HELPER_RESULT, job.message.id);
+        result.message.status = do_job(&job, &result, function);
+        helper_packet_close_body(&job);
+        enum helper_io sent = helper_packet_send(JOBS_FD, &result);
+        helper_packet_close_body(&result);
+        if (sent != HELPER_IO_DONE)
+            return 0;
+    }
+}
+
+static void limit(int resource, uint64_t value) {
+    struct rlimit now;
+    if (value == 0 || getrlimit(resource, &now) != 0)
+        return;
+    now.rlim_cur = now.rlim_max == RLIM_INFINITY || value < now.rlim_max ? value : now.rlim_max;
+    setrlimit(resource, &now);
+}
+
+void helper_limit_memory(uint64_t bytes) {
+    limit(RLIMIT_AS, bytes);
+}
+
+void helper_limit_file(uint64_t bytes) {
+    limit(RLIMIT_FSIZE, bytes);
+}
+
+void helper_limit_cpu(unsigned cpu_seconds) {
+    struct rusage used;
+    if (cpu_seconds > 0 && getrusage(RUSAGE_SELF, &used) == 0)
+        limit(RLIMIT_CPU,
+              (uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec + 1 + cpu_seconds);
+}

@@ -1,0 +1,88 @@
+/*
+ * text-helper: says which text to insert into a client's pages; started by retort-helperd. The job's
+ * parameters are the client's address, the answer is the text. The file is read again when it has
+ * changed; one that can't be read leaves the old table in place.
+ */
+#include "base/log.h"
+#include "helpers/helper_loop.h"
+#include "inject/text_table.h"
+#include "service/option.h"
+
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct {
+    const char *path;
+    struct text_table *table;
+    struct stat read; /* the file as it was when it was read */
+    uint64_t delay;   /* milliseconds, to try what a slow helper does */
+} texts;
+
+static bool file_is_same(const struct stat *now) {
+    return now->st_ino == texts.read.st_ino && now->st_size == texts.read.st_size &&
+           now->st_mtim.tv_sec == texts.read.st_mtim.tv_sec &&
+           now->st_mtim.tv_nsec == texts.read.st_mtim.tv_nsec;
+}
+
+static void read_again(void) {
+    struct stat now;
+    char error[512];
+    if (texts.path == NULL || stat(texts.path, &now) != 0 || file_is_same(&now))
+        return;
+    texts.read = now;
+    struct text_table *table = text_table_read(texts.path, error, sizeof error);
+    if (table == NULL) {
+        log_error("%s; the texts stay as they were", error);
+        return;
+    }
+    text_table_free(&texts.table);
+    texts.table = table;
+}
+
+static enum helper_status answer(struct helper_work *work) {
+    read_again();
+    if (texts.delay > 0)
+        poll(NULL, 0, (int)texts.delay);
+    work->reply_length =
+        text_table_answer(texts.table, work->parameters, work->reply, HELPER_INLINE_MAX);
+    return work->reply_length > 0 ? HELPER_DONE : HELPER_UNCHANGED;
+}
+
+static void usage(void) {
+    fprintf(stderr, "usage: text-helper [--file FILE] [--delay TIME]\n"
+                    "Takes jobs on descriptor 0; started by retort-helperd. FILE has lines\n"
+                    "ADDRESS/BITS<TAB>TEXT and default<TAB>TEXT; %%{ip} stands for the client's "
+                    "address.\n");
+    exit(2);
+}
+
+static void read_options(int argc, char **argv) {
+    static const struct option options[] = {{"file", required_argument, NULL, 'f'},
+                                            {"delay", required_argument, NULL, 'd'},
+                                            {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 'f')
+            texts.path = optarg;
+        else if (c != 'd' || !service_option_duration(slice_from(optarg), &texts.delay))
+            usage();
+    }
+    if (optind != argc)
+        usage();
+}
+
+int main(int argc, char **argv) {
+    log_open(STDERR_FILENO, "text-helper", LOG_LEVEL_INFO);
+    read_options(argc, argv);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    texts.table = text_table_builtin();
+    read_again();
+    int status = helper_loop_run(answer);
+    text_table_free(&texts.table);
+    return status;
+}

@@ -1,0 +1,198 @@
+/*
+ * The c-icap module: `service`, the one symbol a module shows, made from service_implementation.
+ * Directives of the service's option table become `NAME.Option` in c-icap.conf; counters become
+ * statistics of the group "Service NAME".
+ *
+ * c-icap calls init, then reads the directives, then calls post_init, all in its master process
+ * before it forks; so lists are loaded once and every child advertises the same ISTag.
+ */
+#include "base/assert.h"
+#include "host-c-icap/cicap.h"
+#include "host-c-icap/transaction.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { OPTIONS_MAX = 32, COUNTERS_MAX = 16, OUTCOMES = 3 };
+
+static struct {
+    struct transaction_owner owner;
+    void *settings;
+    struct ci_conf_entry directives[OPTIONS_MAX + 1];
+    int outcome_ids[OUTCOMES], counter_ids[COUNTERS_MAX];
+    bool started, misconfigured;
+} module;
+
+static const char *const outcome_names[OUTCOMES] = {"ADAPTED", "SKIPPED", "FAILED"};
+
+static void host_log(enum log_level level, const char *text) {
+    static const int levels[] = {1, 1, 2, 5}; /* c-icap: 1 is always shown */
+    ci_debug_printf(levels[level], "%s: %s\n", service_implementation.name, text);
+}
+
+static void count(int id) {
+    if (id >= 0)
+        ci_stat_uint64_inc(id, 1);
+}
+
+static void host_count(unsigned counter) {
+    ASSERT(counter < COUNTERS_MAX);
+    count(module.counter_ids[counter]);
+}
+
+static void count_outcome(enum transaction_outcome outcome) {
+    count(module.outcome_ids[outcome]);
+}
+
+static int register_counter(const char *name) {
+    char label[128], group[128];
+    snprintf(group, sizeof group, "Service %s", service_implementation.name);
+    snprintf(label, sizeof label, "Service %s %s", service_implementation.name, name);
+    return ci_stat_entry_register(label, STAT_INT64_T, group);
+}
+
+static void register_counters(void) {
+    for (int i = 0; i < OUTCOMES; i++)
+        module.outcome_ids[i] = register_counter(outcome_names[i]);
+    const char *const *names = service_implementation.counters;
+    for (int i = 0; names != NULL && names[i] != NULL; i++) {
+        ASSERT(i < COUNTERS_MAX);
+        module.counter_ids[i] = register_counter(names[i]);
+    }
+}
+
+/* ---- settings ----------------------------------------------------------------------------- */
+
+static void mix(const void *data, size_t length) {
+    module.owner.host.fingerprint =
+        service_fingerprint(module.owner.host.fingerprint, data, length);
+}
+
+static int on_directive(const char *directive, const char **arguments, void *option_pointer) {
+    const struct service_option *option = option_pointer;
+    char error[256];
+    bool good = arguments != NULL && arguments[0] != NULL;
+    if (!good)
+        snprintf(error, sizeof error, "a value is missing");
+    mix(option->name, strlen(option->name) + 1);
+    for (; good && *arguments != NULL; arguments++) {
+        struct slice text = slice_from(*arguments);
+        mix(text.base, text.length + 1);
+        good = service_option_set(option, module.settings, text, error, sizeof error);
+        if (option->type != SERVICE_OPTION_LIST)
+            break;
+    }
+    if (!good) {
+        ci_debug_printf(1, "%s: %s. The service is not started.\n", directive, error);
+        module.misconfigured = true;
+    }
+    return good;
+}
+
+static void make_directives(void) {
+    const struct service_option *option = service_implementation.options;
+    struct ci_conf_entry *entry = module.directives;
+    for (; option != NULL && option->name != NULL; option++, entry++) {
+        ASSERT(entry < module.directives + OPTIONS_MAX);
+        *entry = (struct ci_conf_entry){option->name, (void *)option, on_directive, option->help};
+    }
+    *entry = (struct ci_conf_entry){NULL, NULL, NULL, NULL};
+}
+
+/* ---- c-icap's calls ----------------------------------------------------------------------- */
+
+static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
+    const struct service_ops *ops = &service_implementation;
+    ASSERT(ops->version == SERVICE_VERSION);
+    memset(&module, 0, sizeof module);
+    module.owner.ops = ops;
+    module.owner.host = (struct service_host){
+        .log = host_log, .count = host_count, .fingerprint = SERVICE_FINGERPRINT_SEED};
+    module.owner.count_outcome = count_outcome;
+    module.settings = xcalloc(1, ops->settings_size + 1);
+    if (ops->options != NULL)
+        service_options_defaults(ops->options, module.settings);
+    make_directives();
+    register_counters();
+    ci_service_set_preview(data, (int)ops->preview_size);
+    ci_service_set_transfer_preview(data, "*");
+    ci_service_enable_204(data);
+    if (ops->wants_client_ip)
+        ci_service_set_xopts(data, CI_XCLIENTIP);
+    return CI_OK;
+}
+
+static int on_post_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
+    char error[512] = "", tag[CI_SERVICE_ISTAG_SIZE + 1];
+    if (module.misconfigured)
+        return CI_ERROR;
+    if (service_implementation.start != NULL) {
+        module.owner.service = service_implementation.start(module.settings, &module.owner.host,
+                                                            error, sizeof error);
+        if (module.owner.service == NULL) {
+            ci_debug_printf(1, "%s: %s. The service is not started.\n",
+                            service_implementation.name, error);
+            return CI_ERROR;
+        }
+    }
+    module.started = true;
+    snprintf(tag, sizeof tag, "-%s-%016" PRIx64, RETORT_VERSION, module.owner.host.fingerprint);
+    ci_service_set_istag(data, tag);
+    return CI_OK;
+}
+
+static void on_close(void) {
+    if (module.started && service_implementation.stop != NULL)
+        service_implementation.stop(module.owner.service);
+    module.started = false;
+    if (module.settings != NULL && service_implementation.options != NULL)
+        service_options_release(service_implementation.options, module.settings);
+    free(module.settings);
+    module.settings = NULL;
+}
+
+static void *on_request(ci_request_t *request) {
+    if (ci_req_type(request) != ICAP_REQMOD && ci_req_type(request) != ICAP_RESPMOD)
+        return NULL;
+    return transaction_create(&module.owner);
+}
+
+static void on_release(void *transaction) {
+    transaction_destroy(transaction);
+}
+
+static int on_preview(char *bytes, int length, ci_request_t *request) {
+    return transaction_preview(ci_service_data(request), bytes, length, request);
+}
+
+static int on_io(char *out, int *out_length, char *in, int *in_length, int at_end,
+                 ci_request_t *request) {
+    return transaction_io(ci_service_data(request), out, out_length, in, in_length, at_end != 0,
+                          request);
+}
+
+static int on_end_of_data(ci_request_t *request) {
+    return transaction_finish(ci_service_data(request), request);
+}
+
+/* Name, description and points are filled in from the ops before c-icap looks at them: it reads the
+ * struct only after dlopen has run constructors. */
+__attribute__((visibility("default"))) ci_service_module_t service = {
+    .mod_init_service = on_init,
+    .mod_post_init_service = on_post_init,
+    .mod_close_service = on_close,
+    .mod_init_request_data = on_request,
+    .mod_release_request_data = on_release,
+    .mod_check_preview_handler = on_preview,
+    .mod_end_of_data_handler = on_end_of_data,
+    .mod_service_io = on_io,
+    .mod_conf_table = module.directives,
+};
+
+__attribute__((constructor)) static void fill_service(void) {
+    const struct service_ops *ops = &service_implementation;
+    service.mod_name = ops->name;
+    service.mod_short_descr = ops->description;
+    service.mod_type = ((ops->points & SERVICE_REQUEST) ? ICAP_REQMOD : 0) |
+                       ((ops->points & SERVICE_RESPONSE) ? ICAP_RESPMOD : 0);
+}

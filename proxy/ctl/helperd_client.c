@@ -1,0 +1,161 @@
+#include "ctl/helperd_client.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int usage(void) {
+    fputs("usage: helpers [--json]\n"
+          "       helpers renice POOL NICE\n"
+          "       helpers resize POOL PROCESSES\n"
+          "       helpers reload\n",
+          stderr);
+    return 2;
+}
+
+static int connect_to(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval timeout = {.tv_sec = HELPERD_CLIENT_TIMEOUT};
+    if (strlen(path) >= sizeof address.sun_path) {
+        fprintf(stderr, "%s: the path is too long for a socket\n", path);
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    fprintf(stderr, "%s: %s: is retort-helperd running, and may you use its socket?\n", path,
+            strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* An answer comes in packets; a newline ends the last one. */
+static char *read_answer(int fd) {
+    char *text = NULL;
+    for (size_t length = 0;;) {
+        text = xrealloc(text, length + 65536 + 1);
+        ssize_t got = recv(fd, text + length, 65536, 0);
+        if (got <= 0) {
+            fprintf(stderr, "retort-helperd does not answer: %s\n",
+                    got == 0 ? "it hung up" : strerror(errno));
+            free(text);
+            return NULL;
+        }
+        length += (size_t)got;
+        text[length] = 0;
+        if (text[length - 1] == '\n')
+            return text;
+    }
+}
+
+/* NULL when that went wrong; stderr says how. */
+static json_t *call(const char *path, json_t *command) {
+    int fd = connect_to(path);
+    char *line = json_dumps(command, JSON_COMPACT), *text = NULL;
+    json_t *answer = NULL;
+    if (fd >= 0 && send(fd, line, strlen(line), MSG_NOSIGNAL) > 0)
+        text = read_answer(fd);
+    if (fd >= 0)
+        close(fd);
+    free(line);
+    if (text == NULL)
+        return NULL;
+    answer = json_loads(text, 0, NULL);
+    free(text);
+    if (json_is_true(json_object_get(answer, "ok")))
+        return answer;
+    const char *error = json_string_value(json_object_get(answer, "error"));
+    fprintf(stderr, "%s\n", error != NULL ? error : "retort-helperd answered nonsense");
+    json_decref(answer);
+    return NULL;
+}
+
+static long long number(const json_t *object, const char *name) {
+    return (long long)json_integer_value(json_object_get(object, name));
+}
+
+static const char *text(const json_t *object, const char *name) {
+    const char *value = json_string_value(json_object_get(object, name));
+    return value == NULL ? "-" : value;
+}
+
+static void print_pool(const json_t *pool) {
+    char queue[48];
+    snprintf(queue, sizeof queue, "%lld/%lld", number(pool, "queued"), number(pool, "queue"));
+    printf("%-12s %5lld %9s %9lld %9lld %7lld %7lld %7lld %8lld %7lld\n", text(pool, "name"),
+           number(pool, "nice"), queue, number(pool, "served"), number(pool, "unchanged"),
+           number(pool, "failed"), number(pool, "timeouts"), number(pool, "refused"),
+           number(pool, "restarts"), number(pool, "mean_ms"));
+    const json_t *workers = json_object_get(pool, "workers");
+    for (size_t i = 0; i < json_array_size(workers); i++) {
+        const json_t *worker = json_array_get(workers, i);
+        printf("  %-10lld %5lld %9s %9lld\n", number(worker, "pid"), number(worker, "nice"),
+               text(worker, "state"), number(worker, "served"));
+    }
+}
+
+static void print_table(const json_t *answer) {
+    const json_t *pools = json_object_get(answer, "pools");
+    printf("%-12s %5s %9s %9s %9s %7s %7s %7s %8s %7s\n", "POOL", "NICE", "QUEUE", "SERVED",
+           "UNCHANGED", "FAILED", "TIMEOUT", "REFUSED", "RESTARTS", "MEAN ms");
+    printf("%-12s %5s %9s\n", "  PID", "", "STATE");
+    for (size_t i = 0; i < json_array_size(pools); i++)
+        print_pool(json_array_get(pools, i));
+}
+
+static int show(const char *path, bool as_json) {
+    json_t *command = json_pack("{s:s}", "call", "helpers");
+    json_t *answer = call(path, command);
+    json_decref(command);
+    if (answer == NULL)
+        return 1;
+    if (as_json) {
+        json_dumpf(answer, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else
+        print_table(answer);
+    json_decref(answer);
+    return 0;
+}
+
+static int simple_call(const char *path, json_t *command) {
+    json_t *answer = call(path, command);
+    json_decref(command);
+    if (answer == NULL)
+        return 1;
+    json_decref(answer);
+    puts("done");
+    return 0;
+}
+
+int helperd_client_command(const char *socket_path, int argc, char **argv) {
+    if (argc == 1 || (argc == 2 && strcmp(argv[1], "--json") == 0))
+        return show(socket_path, argc == 2);
+    if (argc == 2 && strcmp(argv[1], "reload") == 0)
+        return simple_call(socket_path, json_pack("{s:s}", "call", "reload"));
+    bool renice = argc == 4 && strcmp(argv[1], "renice") == 0;
+    if (!renice && !(argc == 4 && strcmp(argv[1], "resize") == 0))
+        return usage();
+    char *end;
+    long value = strtol(argv[3], &end, 10);
+    if (*argv[3] == 0 || *end != 0 || value < -1000 || value > 1000000) {
+        fprintf(stderr, "%s is no number\n", argv[3]);
+        return 2;
+    }
+    return simple_call(socket_path,
+                       json_pack("{s:s, s:s, s:i}", "call", argv[1], "pool", argv[2],
+                                 renice ? "nice" : "processes", (int)value));
+}
