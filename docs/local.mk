@@ -4,7 +4,7 @@
 dist_man_MANS += docs/retort.8 docs/retort.conf.5 docs/retortctl.1
 EXTRA_DIST += docs/CONFIGURATION.md
 
-EXTRA_PROGRAMS += docs/print-manual
+EXTRA_PROGRAMS = docs/print-manual
 CLEANFILES += docs/print-manual
 docs_print_manual_CPPFLAGS = $(proxy_cppflags)
 docs_print_manual_CFLAGS = $(proxy_cflags)
