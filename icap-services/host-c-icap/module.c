@@ -175,9 +175,7 @@ static int on_end_of_data(ci_request_t *request) {
     return transaction_finish(ci_service_data(request), request);
 }
 
-/* Name, description and points are filled in from the ops before c-icap looks at them: it reads the
- * struct only after dlopen has run constructors. */
-__attribute__((visibility("default"))) ci_service_module_t service = {
+static ci_service_module_t own_service = {
     .mod_init_service = on_init,
     .mod_post_init_service = on_post_init,
     .mod_close_service = on_close,
@@ -189,10 +187,17 @@ __attribute__((visibility("default"))) ci_service_module_t service = {
     .mod_conf_table = module.directives,
 };
 
+/* The name c-icap looks up with dlsym. It loads modules with RTLD_GLOBAL, so a reference to `service`
+ * from within a module ends at the first module that was loaded: hence an alias that nothing here
+ * refers to. */
+extern ci_service_module_t service __attribute__((alias("own_service"), visibility("default")));
+
+/* Name, description and points come from the ops; c-icap looks at the struct only after dlopen has
+ * run constructors. */
 __attribute__((constructor)) static void fill_service(void) {
     const struct service_ops *ops = &service_implementation;
-    service.mod_name = ops->name;
-    service.mod_short_descr = ops->description;
-    service.mod_type = ((ops->points & SERVICE_REQUEST) ? ICAP_REQMOD : 0) |
-                       ((ops->points & SERVICE_RESPONSE) ? ICAP_RESPMOD : 0);
+    own_service.mod_name = ops->name;
+    own_service.mod_short_descr = ops->description;
+    own_service.mod_type = ((ops->points & SERVICE_REQUEST) ? ICAP_REQMOD : 0) |
+                           ((ops->points & SERVICE_RESPONSE) ? ICAP_RESPMOD : 0);
 }
