@@ -6,10 +6,13 @@
  *     enum chunked_status s = chunked_decode(&decoder, &input, out, capacity, &got);
  *
  * chunked_decode takes bytes off the front of *input and writes body bytes to `out`, which may be
- * the buffer that the input stands in (at or before it). It never takes a byte behind the message. Strict: sizes are 1 to 16 hexadecimal digits (no sign, no 0x, no
- * overflow past INT64_MAX), CRLF line ends only, white space behind a size allowed, extensions at most 4 KB in a line and skipped (the
- * last chunk's "ieof" extension of RFC 3507 §4.5 and "use-original-body" are remembered), trailers
- * skipped, at most 16 KB of them.
+ * the buffer that the input stands in (at or before it). It never takes a byte behind the message.
+ *
+ * Strict: sizes are 1 to 16 hexadecimal digits (no sign, no 0x, no overflow past INT64_MAX), white
+ * space behind them allowed, CRLF line ends only, extensions of their grammar, at most 4 KB in a
+ * line, and skipped (the last chunk's "ieof" extension of RFC 3507 §4.5 and "use-original-body" are
+ * remembered; a "use-original-body" without one good number is refused), trailers skipped, at most
+ * 16 KB of them.
  *
  * Threads: values; no shared state.
  */

@@ -15,7 +15,9 @@
  * NUL, CR not followed by LF, obs-fold, white space before the colon, an empty name, a name that is
  * not a token, control bytes in values and a start line that is not of the grammar are errors. Up
  * to two empty lines before a request line are skipped (§2.2). Bytes above 0x7f are accepted in
- * values and in the request target.
+ * values and in the request target. The space in front of an absent reason phrase may be absent.
+ * What is bad is refused as soon as it is there, however many bytes are still to come, and the same
+ * way whether the bytes came at once or in pieces.
  *
  * Threads: values; no shared state.
  */
@@ -50,8 +52,9 @@ struct http_head {
     struct http_field fields[HTTP_FIELDS_MAX];
 };
 
-/* >0: bytes of the head, the empty line included; 0: incomplete; <0: -enum http_error.
- * `checked` bytes were already seen to hold no end of head (0 at first): only saves time. */
+/* >0: bytes of the head, the empty line included; 0: incomplete; <0: -enum http_error. The head is
+ * filled in only when the result is >0. `checked` is the length for which the same call on the same
+ * bytes gave 0 before (0 at first): it only saves time. */
 ssize_t http_head_parse_request(struct http_head *head, const char *bytes, size_t length,
                                 size_t checked);
 ssize_t http_head_parse_response(struct http_head *head, const char *bytes, size_t length,
@@ -98,7 +101,8 @@ unsigned http_head_remove_text(struct http_head *head, struct slice name);
  * removed on its word. */
 void http_head_remove_hop_by_hop(struct http_head *head);
 
-/* Moves all slices by to - from, after the bytes they point into were copied. */
+/* Moves the slices that lie in the `length` bytes at `from` to the same place behind `to`, after the
+ * bytes were copied; `from` is not read. Slices that point elsewhere stay. */
 void http_head_rebase(struct http_head *head, const char *from, size_t length, const char *to);
 
 /* Copies start line, names and values of `from` to memory of its own, in `bytes` (at least
@@ -109,7 +113,8 @@ void http_head_copy(struct http_head *to, const struct http_head *from, char *by
 /* Writers: return the bytes written, or what would be needed if that is more than capacity (then
  * nothing useful was written). They write "Name: value\r\n" lines in order, no empty line. */
 size_t http_head_write_fields(const struct http_head *head, char *out, size_t capacity);
-/* With the start line "METHOD target HTTP/1.1\r\n" or "HTTP/1.1 status reason\r\n" first. */
+/* With the start line "METHOD target HTTP/1.1\r\n" or "HTTP/1.1 status reason\r\n" first; without
+ * a reason (base NULL) the standard one is written. */
 size_t http_head_write_request(const struct http_head *head, char *out, size_t capacity);
 size_t http_head_write_response(const struct http_head *head, char *out, size_t capacity);
 

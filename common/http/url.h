@@ -6,7 +6,8 @@
  *     url.host "::1" (no brackets), url.port 8080, url.path_query "/a?b"
  *
  * Slices point into the text. A fragment is cut off. User info ("user@") is refused: it is a way to
- * mislead. Hosts are checked: letters, digits, '-', '.', '_', ':' inside brackets, no other bytes.
+ * mislead. Other schemes than these four are refused. Hosts are checked: letters, digits, '-', '.',
+ * '_', an IPv6 address inside brackets, no other bytes.
  *
  * Threads: values.
  */
@@ -26,14 +27,16 @@ struct url {
 
 bool url_parse(struct url *url, struct slice text);
 /* "host", "host:port", "[v6]:port": Host, CONNECT targets and listen addresses. The port is
- * `default_port` when absent. */
+ * `default_port` when absent, also behind a colon ("host:"); it may be 0. Whom that does not suit
+ * (CONNECT) looks at port_given and port. */
 bool url_parse_authority(struct url *url, struct slice text, uint16_t default_port);
-/* The path without the query. */
+/* The path without the query; "/" when it is empty. */
 struct slice url_path(const struct url *url);
 
 /* Writes the canonical form that the cache and the classes work on: lower-case scheme and host, no
  * default port, "/" for an empty path, percent-encodings of unreserved bytes decoded and the others
- * in upper case (RFC 3986 §6.2.2). Returns the length, 0 when it does not fit. */
+ * in upper case (RFC 3986 §6.2.2). "." and ".." segments and a '%' that encodes nothing stay as they
+ * are. Returns the length, 0 when it does not fit. */
 size_t url_normalise(const struct url *url, char *out, size_t capacity);
 
 #endif

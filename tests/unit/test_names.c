@@ -48,6 +48,22 @@ START_TEST(nothing_else_is_a_name) {
 }
 END_TEST
 
+/* Some of these share the slot of the name that they begin with. */
+START_TEST(longer_names_are_other_names) {
+    for (unsigned id = HTTP_OTHER + 1; id < HTTP_NAME_COUNT; id++) {
+        struct slice name = http_name_text((enum http_name)id);
+        char longer[64];
+        memcpy(longer, name.base, name.length);
+        for (unsigned end = 0; end < 65536; end++) {
+            longer[name.length] = (char)(end >> 8);
+            longer[name.length + 1] = (char)end;
+            enum http_name found = http_name_lookup(slice_make(longer, name.length + 2));
+            EXPECT(found != id, "%.*s", (int)name.length + 2, longer);
+        }
+    }
+}
+END_TEST
+
 START_TEST(unknown_names) {
     ck_assert_int_eq(lookup_guarded(SLICE("")), HTTP_OTHER);
     ck_assert_int_eq(http_name_lookup(slice_make(NULL, 0)), HTTP_OTHER);
@@ -98,6 +114,7 @@ Suite *names_suite(void) {
     const TTest *const tests[] = {
         every_name_is_found_in_any_case,
         nothing_else_is_a_name,
+        longer_names_are_other_names,
         unknown_names,
         methods,
         method_properties,

@@ -115,6 +115,8 @@ START_TEST(bad_ports) {
     static const char *const texts[] = {
         "http://a:0/",
         "http://a:65536/",
+        "http://a:65537/",
+        "http://a:99999/",
         "http://a:-1/",
         "http://a:+80/",
         "http://a:8x/",
