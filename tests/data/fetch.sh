@@ -1,0 +1,100 @@
+#!/bin/sh
+# Fetches real input for the tests into tests/data/cache (not committed), from PyPI, npm and Debian.
+# What is there already is not fetched again. Exits 1 and names what is missing when a source fails.
+#
+#     photos/   china.jpg flower.jpg                           (scikit-learn's wheel)
+#     jpeg/     colour spaces, sub-samplings, progressive      (Debian golang-1.19-src)
+#     png/      the PNG suite                                  (Debian golang-1.19-src)
+#     gif/      animated, transparent, interlaced              (npm animated-gif-detector; Debian golang-1.19-src)
+#     html/     large manuals                                  (Debian haproxy-doc)
+#     lists/    easylist.txt easyprivacy.txt urls.txt          (npm ad-block)
+set -eu
+
+cd "$(dirname "$0")"
+mkdir -p cache
+cd cache
+cache=$PWD
+failed=
+
+say() { echo "test data: $*" >&2; }
+
+# source NAME FUNCTION: runs FUNCTION in an empty folder; it fills ./out, whose folders are then
+# merged into the cache. A stamp marks what is complete, so that an interrupted run is repeated.
+source_of() {
+    name=$1
+    [ -e "$cache/.have-$name" ] && return
+    say "fetching $name"
+    work=$(mktemp -d "$cache/.work-XXXXXX")
+    if (cd "$work" && mkdir out && "$2") >"$cache/.log-$name" 2>&1; then
+        cp -R "$work/out/." "$cache/"
+        : >"$cache/.have-$name"
+    else
+        say "$name failed:"
+        tail -5 "$cache/.log-$name" >&2
+        failed="$failed $name"
+    fi
+    rm -rf "$work"
+}
+
+wheel() {
+    python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: scikit-learn
+    mkdir out/photos
+    python3 - <<'PYTHON'
+import glob, zipfile
+wheel = zipfile.ZipFile(glob.glob("*.whl")[0])
+for name in ("china.jpg", "flower.jpg"):
+    with open("out/photos/" + name, "wb") as out:
+        out.write(wheel.read("sklearn/datasets/images/" + name))
+PYTHON
+}
+
+# Unpacks a Debian package into ./root without installing it.
+debian() {
+    apt-get download -q "$1" || { sudo -n apt-get update -q || apt-get update -q; apt-get download -q "$1"; }
+    dpkg-deb -x "$1"_*.deb root
+}
+
+go_images() {
+    debian golang-1.19-src
+    images=root/usr/share/go-1.19/src/image
+    mkdir out/jpeg out/png out/gif
+    cp $images/testdata/*.jpeg out/jpeg/
+    cp $images/png/testdata/pngsuite/*.png $images/png/testdata/bench*.png out/png/
+    cp $images/testdata/*.gif out/gif/
+}
+
+animations() {
+    npm pack --silent animated-gif-detector@1.2.0
+    tar xzf animated-gif-detector-1.2.0.tgz
+    mkdir out/gif
+    for name in Newtons_cradle_animation_book_2 SmallFullColourGIF calendar_265x230 colbert connections \
+        example GifSample generic-header large-size-not-animated postcard; do
+        cp "package/test/files/$name.gif" out/gif/
+    done
+}
+
+manuals() {
+    debian haproxy-doc
+    mkdir out/html
+    cp root/usr/share/doc/haproxy/html/configuration.html root/usr/share/doc/haproxy/html/management.html out/html/
+    cp root/usr/share/doc/haproxy/lua/index.html out/html/lua.html
+}
+
+ad_lists() {
+    npm pack --silent ad-block@4.1.7
+    tar xzf ad-block-4.1.7.tgz
+    mkdir out/lists
+    cp package/test/data/easylist.txt package/test/data/easyprivacy.txt out/lists/
+    cp package/test/data/sitelist.txt out/lists/urls.txt
+}
+
+source_of scikit-learn wheel
+source_of golang-1.19-src go_images
+source_of animated-gif-detector animations
+source_of haproxy-doc manuals
+source_of ad-block ad_lists
+
+if [ -n "$failed" ]; then
+    say "missing:$failed (logs: $cache/.log-NAME); run $0 again when the registry answers"
+    exit 1
+fi

@@ -1,0 +1,238 @@
+"""The proxy under test: writes its configuration, starts it, reads its logs, asks its admin plane.
+
+    proxy = Retort(lab, reverse={"/": origin.url()}, services=[Service("echo", uri)], adapt={"all": ["echo"]})
+    proxy.get(origin.url("/text", say="hello"))              forward mode
+    proxy.get("/text?say=hello", host="www.example.com")     reverse mode: a target without scheme
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+from . import checks, ports, wire
+from .process import Process, status_field
+
+
+class Service:
+    """An icap_service section."""
+
+    def __init__(self, name, uri, point="respmod_precache", bypass=True, **options):
+        self.name = name
+        self.options = {"uri": uri, "point": point, "bypass": bypass, "timeout": "5s", **options}
+
+    def text(self):
+        return f'icap_service {self.name} {{ {options_text(self.options)} }}'
+
+
+def value_text(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return "{ " + ", ".join(value_text(item) for item in value) + " }"
+    if value.startswith("="):
+        return value[1:]
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# Options whose values are words of the language, written without quotes.
+WORDS = {"point", "mode", "format"}
+
+
+def options_text(options, separator="  "):
+    return separator.join(f"{name} = {value if name in WORDS else value_text(value)}"
+                          for name, value in options.items())
+
+
+def section(name, options, title=None):
+    head = f'{name} "{title}"' if title else name
+    return f"{head} {{ {options_text(options)} }}"
+
+
+class Retort:
+    def __init__(self, lab, *, reverse=None, services=(), adapt=None, url_classes=None, workers=1,
+                 cache=None, client=None, origin=None, log_format="json", extra="", name="retort",
+                 ipv6=False, memcheck=True, text=None, stop_seconds=10, drain_timeout=None):
+        self.lab = lab
+        self.name = lab.unique(name)
+        host = "::1" if ipv6 else "127.0.0.1"
+        self.forward = (host, ports.take())
+        self.reverse = (host, ports.take())
+        self.log_path = lab.path(f"{self.name}.access.log")
+        self.admin_path = lab.path(f"{self.name}.sock")
+        self.config_path = lab.path(f"{self.name}.conf")
+        self.given = {"reverse": reverse or {}, "services": list(services), "adapt": adapt,
+                      "url_classes": url_classes or {}, "workers": workers,
+                      "cache": cache if cache is not None else {"memory": "32MB"},
+                      "client": client or {}, "origin": origin or {}, "log_format": log_format,
+                      "extra": extra, "drain_timeout": drain_timeout}
+        self.write_config(text or self.text())
+        self.program = lab.built("proxy/retort")
+        self.process = Process(lab, self.name, [self.program, "-f", self.config_path],
+                               environment=lab.environment(), memcheck=memcheck, stop_seconds=stop_seconds)
+        self.pid = self.process.pid
+        self.log_read = 0
+        lab.opens(self)
+        self.process.wait_ready(self._answers)
+
+    def _answers(self):
+        try:
+            wire.Wire(self.forward, timeout=1).close()
+            return os.path.exists(self.admin_path)
+        except OSError:
+            return False
+
+    def text(self, **changes):
+        """The configuration; `changes` replace what the constructor was given."""
+        given = {**self.given, **changes}
+        quoted = [f"{h}:{p}" if ":" not in h else f"[{h}]:{p}" for h, p in (self.forward, self.reverse)]
+        lines = [f'workers = {given["workers"]}',
+                 f'listen "{quoted[0]}" {{ mode = forward }}',
+                 f'listen "{quoted[1]}" {{ mode = reverse }}',
+                 f'access_log "{self.log_path}" {{ format = {given["log_format"]} }}',
+                 section("admin", {"listen": self.admin_path})]
+        if given["drain_timeout"]:
+            lines.append(f'drain_timeout = "{given["drain_timeout"]}"')
+        for kind in ("cache", "client", "origin"):
+            if given[kind]:
+                lines.append(section(kind, given[kind]))
+        for prefix, target in given["reverse"].items():
+            options = target if isinstance(target, dict) else {"origin": target}
+            lines.append(section("map", options, prefix))
+        lines += [service.text() for service in given["services"]]
+        for name, conditions in given["url_classes"].items():
+            lines.append(f"url_class {name} {{ {options_text(conditions)} }}")
+        adapt = given["adapt"]
+        if adapt is None and given["services"]:
+            adapt = {"all": [service.name for service in given["services"]]}
+        for name, chain in (adapt or {}).items():
+            lines.append(f"adapt {name} {{ services = {{ {', '.join(chain)} }} }}")
+        return "\n".join(lines) + "\n" + given["extra"] + "\n"
+
+    def write_config(self, text):
+        temporary = self.config_path + ".new"
+        with open(temporary, "w", encoding="utf-8") as out:
+            out.write(text)
+        os.rename(temporary, self.config_path)
+
+    # Talking through it.
+
+    def wire(self, reverse=False, **options):
+        options.setdefault("timeout", 20 * self.lab.patience)
+        return wire.Wire(self.reverse if reverse else self.forward, **options)
+
+    def fetch(self, method, url, headers=None, body=None, **options):
+        reverse = url.startswith("/")
+        options.setdefault("timeout", 20 * self.lab.patience)
+        return wire.fetch(self.reverse if reverse else self.forward, method, url, headers, body, **options)
+
+    def get(self, url, headers=None, **options):
+        return self.fetch("GET", url, headers, **options)
+
+    # Its logs.
+
+    def log_lines(self):
+        try:
+            with open(self.log_path, encoding="utf-8", errors="replace") as log:
+                return log.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def log(self, count=None, seconds=5):
+        """The entries of the json access log; waits until there are at least `count`."""
+        if count is not None:
+            checks.until(lambda: len(self.log_lines()) >= count, seconds * self.lab.patience,
+                         f"{count} access log lines, there are {len(self.log_lines())}")
+        return [json.loads(line) for line in self.log_lines()]
+
+    def last(self, count=None):
+        return self.log(count)[-1]
+
+    def entries(self, part, count=1, seconds=5):
+        """The log entries whose URL contains `part`, at least `count` of them."""
+        def found():
+            return [entry for entry in self.log() if part in entry["url"]]
+        checks.until(lambda: len(found()) >= count, seconds * self.lab.patience,
+                     f"{count} log entries about {part}")
+        return found()
+
+    def result(self, part):
+        """The cache result of the newest log entry about a URL that contains `part`."""
+        return self.entries(part)[-1]["result"]
+
+    def results(self, part, count):
+        return [entry["result"] for entry in self.entries(part, count)]
+
+    # Its admin plane.
+
+    def admin(self, method, path, body=None):
+        answer = wire.fetch(self.admin_path, method, path, body=body, host="localhost",
+                            timeout=20 * self.lab.patience)
+        return answer
+
+    def status(self):
+        answer = self.admin("GET", "/status")
+        checks.equal(answer.status, 200, "GET /status")
+        return json.loads(answer.body)
+
+    def counter(self, name):
+        counters = self.status()["counters"]
+        if name not in counters:
+            raise AssertionError(f"no counter {name} in /status: {sorted(counters)}")
+        return counters[name]
+
+    def ctl(self, *arguments, expect=0, extra=()):
+        """Runs retortctl; returns its standard output."""
+        done = subprocess.run([self.lab.built("proxy/retortctl"), "-s", self.admin_path, *extra, *arguments],
+                              capture_output=True, text=True, timeout=30 * self.lab.patience, check=False,
+                              env={**os.environ, **self.lab.environment()})
+        if expect is not None:
+            checks.equal(done.returncode, expect,
+                         f"retortctl {' '.join(arguments)}: {done.stdout}{done.stderr}; exit status")
+        return done.stdout
+
+    # Its life.
+
+    def memory_peak_kb(self):
+        return status_field(self.pid, "VmHWM")
+
+    def reload(self):
+        """A reload through the admin plane, done when this returns."""
+        return self.admin("POST", "/reload")
+
+    def hang_up(self):
+        self.process.send_signal(signal.SIGHUP)
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def wait_exit(self, seconds=10):
+        return self.process.wait(seconds)
+
+    def stop(self):
+        self.process.stop()
+
+    def findings(self):
+        return self.process.findings()
+
+    def check_config(self, text):
+        """`retort -t` on the text: (exit status, what it said)."""
+        path = self.lab.write(f"{self.name}.checked.conf", text)
+        return run_check(self.lab, path)
+
+
+def run_check(lab, path):
+    """`retort -t -f PATH`: (exit status, standard output and error)."""
+    done = subprocess.run([lab.built("proxy/retort"), "-t", "-f", path], capture_output=True, text=True,
+                          timeout=20 * lab.patience, check=False, env={**os.environ, **lab.environment()})
+    return done.returncode, done.stdout + done.stderr
+
+
+def measure(call):
+    """(what call returned, seconds it took)"""
+    start = time.monotonic()
+    value = call()
+    return value, time.monotonic() - start

@@ -1,0 +1,79 @@
+"""Squid as a foreign ICAP client of our services."""
+
+import os
+import shutil
+import stat
+
+from . import ports, wire
+from .process import Process
+
+CONFIG = """
+http_port 127.0.0.1:{port}
+pid_filename {directory}/squid.pid
+cache_log {directory}/cache.log
+access_log stdio:{directory}/access.log
+coredump_dir {directory}
+cache_effective_user {user}
+cache_mem 32 MB
+cache deny all
+acl all_clients src all
+http_access allow all_clients
+icp_port 0
+visible_hostname squid.test
+shutdown_lifetime 0 seconds
+pinger_enable off
+netdb_filename none
+icap_enable on
+icap_preview_enable on
+icap_persistent_connections on
+adaptation_send_client_ip on
+{icap}
+"""
+
+
+class Squid:
+    """`services` are pairs of a point ("reqmod_precache" ...) and an ICAP URI, asked in that order."""
+
+    def __init__(self, lab, services):
+        self.port = ports.take()
+        self.address = ("127.0.0.1", self.port)
+        self.directory = lab.path(lab.unique("squid"))
+        os.makedirs(self.directory)
+        user = "proxy" if os.getuid() == 0 else os.environ.get("USER", "proxy")
+        if os.getuid() == 0:
+            shutil.chown(self.directory, user)
+            os.chmod(lab.directory, os.stat(lab.directory).st_mode | stat.S_IXOTH)
+        config = lab.write(os.path.basename(self.directory) + "/squid.conf", CONFIG.format(
+            port=self.port, directory=self.directory, user=user, icap=icap_lines(services)))
+        self.process = Process(lab, os.path.basename(self.directory), ["squid", "-N", "-f", config],
+                               environment={"XDG_RUNTIME_DIR": self.directory}, stop_seconds=20)
+        lab.opens(self)
+        self.process.wait_ready(self._answers, 20)
+
+    def _answers(self):
+        try:
+            wire.Wire(self.address, timeout=1).close()
+            return True
+        except OSError:
+            return False
+
+    def get(self, url, headers=None, **options):
+        return wire.fetch(self.address, "GET", url, headers, **options)
+
+    def stop(self):
+        self.process.stop()
+
+    def findings(self):
+        return self.process.findings()
+
+
+def icap_lines(services):
+    lines, chains = [], {}
+    for number, (point, uri) in enumerate(services):
+        lines.append(f"icap_service service{number} {point} bypass=off {uri}")
+        chains.setdefault(point, []).append(f"service{number}")
+    for point, names in chains.items():
+        if len(names) > 1:
+            lines.append(f"adaptation_service_chain {point} {' '.join(names)}")
+        lines.append(f"adaptation_access {point if len(names) > 1 else names[0]} allow all_clients")
+    return "\n".join(lines)

@@ -1,0 +1,192 @@
+"""The admin plane and retortctl."""
+
+import json
+import os
+import re
+import threading
+import time
+
+from harness import ports, wire as wire_module
+from harness.checks import contains, equal, one_of, same_bytes, true, until
+from harness.origin import Origin
+from harness.process import Process, nice_of
+from harness.retort import Retort
+from harness.services import Services
+from harness.suite import memcheck
+from harness.wire import request
+
+
+@memcheck
+def test_status(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    proxy.get(origin.url("/text", say="x"))
+    status = proxy.status()
+    equal((status["pid"], status["state"], status["workers"]), (proxy.pid, "running", 1), "pid, state, workers")
+    true(status["counters"]["client_requests"] >= 1, "client_requests")
+    true(status["uptime"] >= 0 and status["version"], "uptime, version")
+
+
+@memcheck
+def test_metrics_in_prometheus_text(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    url = origin.url("/text", say="x", cc="max-age=60")
+    for _ in range(3):
+        proxy.get(url)
+    answer = proxy.admin("GET", "/metrics")
+    equal(answer.status, 200, "status")
+    contains(answer.header("Content-Type"), "text/plain", "Content-Type")
+    samples = {}
+    for line in answer.text().splitlines():
+        if line.startswith("#"):
+            true(re.match(r"# (HELP|TYPE) [a-z_]+ ", line), f"comment {line!r}")
+            continue
+        match = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[^}]*\})? (\S+)', line)
+        true(match, f"sample {line!r}")
+        samples[match.group(1)] = float(match.group(3))
+    requests = [value for name, value in samples.items() if "client_requests" in name]
+    hits = [value for name, value in samples.items() if "cache_hits" in name]
+    equal((requests, hits), ([3.0], [2.0]), "requests and hits")
+
+
+def test_counters_count(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    url = origin.url("/bytes", n=10000, cc="max-age=60")
+    for _ in range(4):
+        proxy.get(url)
+    counters = proxy.status()["counters"]
+    equal((counters["client_requests"], counters["cache_hits"], counters["cache_misses"], counters["origin_requests"]),
+          (4, 3, 1, 1), "requests, hits, misses, origin requests")
+    true(counters["client_bytes_out"] >= 40000, f"client_bytes_out {counters['client_bytes_out']}")
+    until(lambda: proxy.counter("client_connections_open") == 0, 5, "connections to be counted as closed")
+
+
+def test_settings(lab):
+    proxy = Retort(lab)
+    answer = proxy.admin("GET", "/settings")
+    equal(answer.status, 200, "status")
+    contains(json.dumps(json.loads(answer.body)), proxy.admin_path, "settings")
+
+
+def test_unknown_paths_and_methods(lab):
+    proxy = Retort(lab)
+    equal(proxy.admin("GET", "/nothing").status, 404, "GET /nothing")
+    equal(proxy.admin("GET", "/drain").status, 405, "GET /drain")
+    equal(proxy.admin("POST", "/status").status, 405, "POST /status")
+    equal(proxy.admin("POST", "/reload", body=b"x" * 100000).status // 100 in (2, 4), True, "POST with a body")
+
+
+def test_socket_is_private(lab):
+    proxy = Retort(lab)
+    true(os.stat(proxy.admin_path).st_mode & 0o077 == 0, f"mode {os.stat(proxy.admin_path).st_mode:o}")
+    proxy.stop()
+    true(not os.path.exists(proxy.admin_path), "the socket should be gone after the end")
+
+
+@memcheck
+def test_reload_refuses_a_bad_file(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    proxy.write_config(proxy.text() + "wrokers = 1\n")
+    answer = proxy.reload()
+    equal(answer.status, 409, "status")
+    contains(json.loads(answer.body)["error"], f"{proxy.config_path}:", "error")
+    equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
+
+
+@memcheck
+def test_ctl_status_reload(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    proxy.get(origin.url("/text", say="x"))
+    contains(proxy.ctl("status"), "client_requests", "retortctl status")
+    proxy.ctl("reload")
+    proxy.write_config(proxy.text() + "wrokers = 1\n")
+    proxy.ctl("reload", expect=1)
+
+
+def test_ctl_without_a_proxy(lab):
+    proxy = Retort(lab)
+    proxy.stop()
+    proxy.ctl("status", expect=1)
+
+
+@memcheck
+def test_ctl_drain(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/drip", n=20000, piece=1000, delay=50, cc="no-store")))
+        wire.head()
+        proxy.ctl("drain")
+        same_bytes(wire.read_bytes(20000), origin.body(20000), "the download that ran")
+    equal(proxy.wait_exit(5), 0, "exit status")
+
+
+def test_admin_answers_while_workers_are_busy(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    stop = threading.Event()
+
+    def load():
+        with proxy.wire() as wire:
+            while not stop.is_set():
+                wire.send(request("GET", origin.url("/bytes", n=100000, cc="max-age=60")))
+                wire.response()
+    thread = threading.Thread(target=load)
+    thread.start()
+    for _ in range(20):
+        start = time.monotonic()
+        proxy.status()
+        true(time.monotonic() - start < 1 * lab.patience, "an answer within a second")
+    stop.set()
+    thread.join()
+
+
+def test_admin_on_a_loopback_port(lab):
+    port = ports.take()
+    proxy = Retort(lab)
+    text = proxy.text().replace(proxy.admin_path, f"127.0.0.1:{port}")
+    proxy.stop()
+    path = lab.write("port.conf", text)
+    second = Process(lab, "second", [lab.built("proxy/retort"), "-f", path])
+    try:
+        def up():
+            try:
+                return wire_module.fetch(("127.0.0.1", port), "GET", "/status").status == 200
+            except OSError:
+                return False
+        second.wait_ready(up)
+    finally:
+        second.stop()
+    equal(second.findings(), [], "findings")
+
+
+@memcheck
+def test_helpers_listed_and_reniced(lab):
+    services = Services(lab)
+    proxy = Retort(lab)
+    before = services.helperd.wait_helpers("gray-helper", 2)
+    listed = helpers(proxy, services)
+    for word in ["gray", "text"] + [str(pid) for pid in before]:
+        contains(listed, word, "retortctl helpers")
+    for pid in before:
+        equal(nice_of(pid), 10, f"nice of helper {pid}")
+    helpers(proxy, services, "renice", "gray", "19")
+    until(lambda: {nice_of(pid) for pid in services.helperd.helpers("gray-helper")} == {19}, 10 * lab.patience,
+          "all gray helpers at nice 19")
+    contains(helpers(proxy, services), "19", "retortctl helpers")
+    if os.getuid() == 0:
+        helpers(proxy, services, "renice", "gray", "0")
+        until(lambda: len(services.helperd.helpers("gray-helper")) == 2 and
+              {nice_of(pid) for pid in services.helperd.helpers("gray-helper")} == {0}, 10 * lab.patience,
+              "all gray helpers at nice 0")
+    true(nice_of(services.helperd.helpers("text-helper")[0]) == 5, "the other pool keeps its nice")
+
+
+def helpers(proxy, services, *arguments):
+    """retortctl helpers, told where retort-helperd listens."""
+    return proxy.ctl("helpers", *arguments, extra=("-H", services.helperd.socket))
+
+
+def test_helpers_mistakes_are_told(lab):
+    services = Services(lab)
+    proxy = Retort(lab)
+    proxy.ctl("helpers", "renice", "nosuchpool", "5", extra=("-H", services.helperd.socket), expect=1)
+    proxy.ctl("helpers", "renice", "gray", "99", extra=("-H", services.helperd.socket), expect=None)
+    one_of(nice_of(services.helperd.helpers("gray-helper")[0]), (10,), "nice")

@@ -1,0 +1,386 @@
+"""The memory cache: what is stored, how long it is fresh, how it is asked again."""
+
+import threading
+import time
+
+from harness.checks import between, equal, one_of, same_bytes, true, until
+from harness.origin import Origin
+from harness.raw_origin import RawOrigin, pattern
+from harness.retort import Retort
+from harness.suite import heavy, memcheck, seconds
+from harness.wire import request
+
+OLD = 1000000000  # a Last-Modified long ago
+
+
+def start(lab, **options):
+    return Origin(lab), Retort(lab, **options)
+
+
+def twice(origin, proxy, path, headers=None, second=None, **arguments):
+    """Asks twice; returns how often the origin was asked and the second answer."""
+    url = origin.url(path, **arguments)
+    proxy.get(url, headers)
+    answer = proxy.get(url, second if second is not None else headers)
+    return origin.count(path), answer
+
+
+@memcheck
+def test_max_age(lab):
+    origin, proxy = start(lab)
+    asked, answer = twice(origin, proxy, "/a", cc="max-age=60")
+    equal((asked, answer.status, answer.text()), (1, 200, "/a 1\n"), "requests, status, body")
+    equal(proxy.results("/a", 2), ["MISS", "HIT"], "results")
+    between(int(answer.header("Age")), 0, 3, "Age")
+
+
+CASES = [
+    # name, origin's headers, requests at the origin after asking twice
+    ("s-maxage over max-age 0", {"cc": "s-maxage=60, max-age=0"}, 1),
+    ("s-maxage 0 over max-age", {"cc": "s-maxage=0, max-age=60", "etag": None}, 2),
+    ("max-age 0", {"cc": "max-age=0"}, 2),
+    ("no-store", {"cc": "no-store"}, 2),
+    ("no-store with max-age", {"cc": "no-store, max-age=60"}, 2),
+    ("no-store in capitals", {"cc": "NO-STORE, MAX-AGE=60"}, 2),
+    ("private", {"cc": "private, max-age=60"}, 2),
+    ("no-cache", {"cc": "no-cache, max-age=60"}, 2),
+    ("public", {"cc": "public, max-age=60"}, 1),
+    ("max-age in a second field", {"cc": "public", "h": ["Cache-Control: max-age=60"]}, 1),
+    ("no-store in a second field", {"cc": "max-age=60", "h": ["Cache-Control: no-store"]}, 2),
+    ("Expires ahead", {"h": ["Expires: Fri, 01 Jan 2038 00:00:00 GMT"]}, 1),
+    ("Expires past", {"h": ["Expires: Fri, 01 Jan 2010 00:00:00 GMT"]}, 2),
+    ("Expires 0", {"h": ["Expires: 0"]}, 2),
+    ("max-age over Expires past", {"cc": "max-age=60", "h": ["Expires: Fri, 01 Jan 2010 00:00:00 GMT"]}, 1),
+    ("max-age 0 over Expires ahead", {"cc": "max-age=0", "h": ["Expires: Fri, 01 Jan 2038 00:00:00 GMT"]}, 2),
+    ("nothing said", {}, 2),
+    ("heuristic by Last-Modified", {"lm": OLD}, 1),
+    ("Age uses max-age up", {"cc": "max-age=60", "h": ["Age: 61"]}, 2),
+    ("Age within max-age", {"cc": "max-age=60", "h": ["Age: 30"]}, 1),
+    ("404 with max-age", {"cc": "max-age=60", "status": 404}, 1),
+    ("301 with max-age", {"cc": "max-age=60", "status": 301, "h": ["Location: /x"]}, 1),
+    ("500 with max-age", {"cc": "max-age=60", "status": 500}, None),
+    ("404 without a word", {"status": 404}, None),
+    ("302 without a word", {"status": 302, "h": ["Location: /x"]}, 2),
+    ("Vary *", {"cc": "max-age=60", "vary": "*"}, 2),
+    ("quoted max-age", {"cc": 'max-age="60"'}, None),
+    ("bad max-age", {"cc": "max-age=six"}, 2),
+    ("negative max-age", {"cc": "max-age=-1"}, 2),
+    ("huge max-age", {"cc": "max-age=99999999999999999999"}, 1),
+]
+
+
+@memcheck
+def test_what_is_stored(lab):
+    origin, proxy = start(lab)
+    for number, (what, arguments, expected) in enumerate(CASES):
+        arguments = {name: value for name, value in arguments.items() if value is not None}
+        asked, answer = twice(origin, proxy, f"/case{number}", **arguments)
+        equal(answer.status, arguments.get("status", 200), f"{what}: status")
+        if expected is None:
+            one_of(asked, (1, 2), f"{what}: requests at the origin")
+        else:
+            equal(asked, expected, f"{what}: requests at the origin")
+
+
+@memcheck
+def test_authorization(lab):
+    origin, proxy = start(lab)
+    who = {"Authorization": "Basic eDp5"}
+    for number, (cc, expected) in enumerate([("max-age=60", 2), ("public, max-age=60", 1), ("s-maxage=60", 1),
+                                             ("must-revalidate, max-age=60", 1)]):
+        equal(twice(origin, proxy, f"/auth{number}", who, cc=cc)[0], expected, f"requests with {cc}")
+
+
+def test_answers_to_authorized_requests_are_not_given_to_others(lab):
+    origin, proxy = start(lab)
+    equal(twice(origin, proxy, "/mine", {"Authorization": "Basic eDp5"}, {}, cc="max-age=60")[0], 2, "requests")
+
+
+@memcheck
+def test_expires_in_time(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/short", cc="max-age=1")
+    proxy.get(url)
+    proxy.get(url)
+    equal(origin.count("/short"), 1, "requests while fresh")
+    time.sleep(2.1)
+    equal(proxy.get(url).text(), "/short 2\n", "body when stale")
+
+
+@memcheck
+def test_revalidation_by_etag(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/e", etag='"v1"', cc="max-age=0")
+    first = proxy.get(url)
+    second = proxy.get(url)
+    equal((second.status, second.body), (200, first.body), "second answer")
+    equal(origin.count("/e"), 2, "requests at the origin")
+    equal(proxy.results("/e", 2), ["MISS", "REVALIDATED"], "results")
+
+
+@memcheck
+def test_revalidation_by_last_modified(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/l", lm=OLD, cc="max-age=0")
+    first = proxy.get(url)
+    equal(proxy.get(url).body, first.body, "second body")
+    equal(proxy.results("/l", 2), ["MISS", "REVALIDATED"], "results")
+
+
+def test_revalidation_that_fails_brings_the_new_one(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/n", etag='"v1"', cc="max-age=0", fail304=1)
+    proxy.get(url)
+    equal(proxy.get(url).text(), "/n 2\n", "second body")
+    equal(proxy.get(url).text(), "/n 3\n", "third body")
+
+
+def test_304_freshens(lab):
+    """RFC 9111 §4.3.4: the stored response takes the 304's fields."""
+    state = {"n": 0}
+
+    def answer(connection, seen):
+        state["n"] += 1
+        if seen.header("If-None-Match"):
+            connection.send(b'HTTP/1.1 304 Not Modified\r\nETag: "v"\r\nCache-Control: max-age=60\r\nX-New: 1\r\n\r\n')
+        else:
+            connection.send(b'HTTP/1.1 200 OK\r\nETag: "v"\r\nCache-Control: max-age=0\r\nX-New: 0\r\nContent-Length: 4\r\n\r\nbody')
+    origin, proxy = RawOrigin(lab, answer), Retort(lab)
+    answers = [proxy.get(origin.url("/x")) for _ in range(3)]
+    equal([a.body for a in answers], [b"body"] * 3, "bodies")
+    equal(state["n"], 2, "requests at the origin: the third is fresh")
+    equal(answers[2].header("X-New"), "1", "a field of the 304")
+
+
+@memcheck
+def test_vary(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/v", vary="X-Color, Accept-Language", cc="max-age=60")
+    seen = {}
+    for color in ("red", "blue", None, "red", "blue", None):
+        headers = {"X-Color": color} if color else {}
+        body = proxy.get(url, headers).text()
+        equal(body, seen.setdefault(color, body), f"body for {color}")
+    equal(len(set(seen.values())), 3, "variants")
+    equal(origin.count("/v"), 3, "requests at the origin")
+
+
+@memcheck
+def test_conditional_requests_are_answered(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/c", etag='"v1"', lm=OLD, cc="max-age=60")
+    first = proxy.get(url)
+    date = first.header("Last-Modified")
+    cases = [({"If-None-Match": '"v1"'}, 304), ({"If-None-Match": 'W/"v1"'}, 304), ({"If-None-Match": "*"}, 304),
+             ({"If-None-Match": '"a", "v1"'}, 304), ({"If-None-Match": '"v2"'}, 200),
+             ({"If-Modified-Since": date}, 304), ({"If-Modified-Since": "Sat, 08 Sep 2001 01:46:40 GMT"}, 200),
+             ({"If-None-Match": '"v2"', "If-Modified-Since": date}, 200),
+             ({"If-None-Match": '"v1"', "If-Modified-Since": "Sat, 08 Sep 2001 01:46:40 GMT"}, 304)]
+    for headers, expected in cases:
+        answer = proxy.get(url, headers)
+        equal(answer.status, expected, f"status for {headers}")
+        if expected == 304:
+            equal((answer.header("ETag"), answer.body), ('"v1"', b""), "ETag and body of the 304")
+    equal(origin.count("/c"), 1, "requests at the origin")
+
+
+def test_conditional_request_that_misses_stores_the_whole(lab):
+    """A 304 to somebody's own condition must never be stored as the page."""
+    origin, proxy = start(lab)
+    url = origin.url("/m", etag='"v1"', cc="max-age=60")
+    equal(proxy.get(url, {"If-None-Match": '"v1"'}).status, 304, "status")
+    answer = proxy.get(url)
+    equal(answer.status, 200, "status without a condition")
+    true(answer.text().startswith("/m "), f"body {answer.text()!r}")
+
+
+def test_request_directives(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/r", cc="max-age=60")
+    proxy.get(url)
+    proxy.get(url, {"Cache-Control": "no-cache"})
+    equal(origin.count("/r"), 2, "requests after no-cache")
+    proxy.get(url, {"Cache-Control": "max-age=0"})
+    equal(origin.count("/r"), 3, "requests after max-age=0")
+    equal(proxy.get(url, {"Cache-Control": "only-if-cached"}).status, 200, "only-if-cached when it is")
+    equal(proxy.get(origin.url("/not-there"), {"Cache-Control": "only-if-cached"}).status, 504, "only-if-cached when not")
+
+
+def test_request_no_store(lab):
+    origin, proxy = start(lab)
+    equal(twice(origin, proxy, "/rn", {"Cache-Control": "no-store"}, {}, cc="max-age=60")[0], 2, "requests")
+
+
+@memcheck
+def test_head_from_cache(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/bytes", n=1234, cc="max-age=60")
+    proxy.get(url)
+    answer = proxy.fetch("HEAD", url)
+    equal((answer.status, answer.header("Content-Length"), answer.body), (200, "1234", b""), "HEAD")
+    equal(origin.count("/bytes"), 1, "requests at the origin")
+
+
+def test_methods_that_are_not_cached(lab):
+    origin, proxy = start(lab)
+    for method in ("POST", "PUT", "DELETE", "PATCH", "FROB"):
+        url = origin.url(f"/m-{method}", cc="max-age=60")
+        proxy.fetch(method, url, body=b"x")
+        proxy.fetch(method, url, body=b"x")
+        equal(origin.count(f"/m-{method}"), 2, f"{method} requests at the origin")
+
+
+def test_unsafe_methods_invalidate(lab):
+    """RFC 9111 §4.4."""
+    origin, proxy = start(lab)
+    url = origin.url("/i", cc="max-age=60")
+    proxy.get(url)
+    proxy.fetch("POST", url, body=b"x")
+    proxy.get(url)
+    equal(origin.count("/i"), 3, "requests at the origin")
+
+
+def test_chunked_responses_are_stored_whole(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/chunked", n=200000, piece=5000, cc="max-age=60")
+    proxy.get(url)
+    answer = proxy.get(url)
+    same_bytes(answer.body, origin.body(200000))
+    equal((answer.header("Content-Length"), origin.count("/chunked")), ("200000", 1), "Content-Length and requests")
+
+
+def test_query_is_part_of_the_key(lab):
+    origin, proxy = start(lab)
+    for n in (10, 20):
+        equal(len(proxy.get(origin.url("/bytes", n=n, cc="max-age=60")).body), n, "length")
+
+
+def test_normalised_urls_share_an_object(lab):
+    origin, proxy = start(lab)
+    base = f"{origin.authority}"
+    for url in (f"http://{base}/text?say=x&cc=max-age%3D60", f"HTTP://{base}/te%78t?say=x&cc=max-age%3D60"):
+        equal(proxy.get(url).text(), "x", "body")
+    equal(origin.count("/text"), 1, "requests at the origin")
+
+
+@memcheck
+def test_eviction_under_a_limit(lab):
+    """30 MB pass through a cache of 4 MB: the limit holds, and what is asked often stays."""
+    origin, proxy = start(lab, cache={"memory": "4MB", "max_object": "1MB"})
+    hot = origin.url("/bytes/hot", n=1000, cc="max-age=600")
+    proxy.get(hot)
+    for number in range(300):
+        proxy.get(origin.url("/bytes/cold", n=100000, i=number, cc="max-age=600"))
+        if number % 3 == 0:
+            proxy.get(hot)
+    status = proxy.status()
+    true("cache" in status, f"no cache in /status: {sorted(status)}")
+    true(cache_bytes(status) <= 4 << 20, f"cache holds {cache_bytes(status)} bytes")
+    equal(origin.count("/bytes/hot"), 1, "requests for the page that is asked often")
+
+
+def cache_bytes(status):
+    cache = status["cache"]
+    return cache.get("bytes", cache.get("memory"))
+
+
+def test_object_above_the_limit_is_passed_on(lab):
+    origin, proxy = start(lab, cache={"memory": "8MB", "max_object": "100KB"})
+    for framing in ("/bytes", "/chunked"):
+        for _ in range(2):
+            same_bytes(proxy.get(origin.url(framing, n=500000, cc="max-age=60")).body, origin.body(500000))
+        equal(origin.count(framing), 2, f"requests for {framing} at the origin")
+
+
+@heavy("measures memory")
+def test_memory_of_small_objects_is_bounded(lab):
+    origin, proxy = start(lab, cache={"memory": "8MB"})
+    with proxy.wire() as wire:
+        for number in range(20000):
+            wire.send(request("GET", origin.url("/bytes", n=1000, i=number, cc="max-age=600")))
+            wire.response()
+    true(proxy.memory_peak_kb() < 40 << 10, f"peak memory {proxy.memory_peak_kb()} kB for a cache of 8 MB")
+
+
+def test_hits_from_several_workers(lab):
+    """One cache for all workers."""
+    origin, proxy = start(lab, workers=4)
+    url = origin.url("/shared", cc="max-age=600")
+    proxy.get(url)
+    for _ in range(40):
+        equal(proxy.get(url).text(), "/shared 1\n", "body")
+    equal(origin.count("/shared"), 1, "requests at the origin")
+
+
+@seconds(90)
+def test_hammering_one_url_from_several_workers(lab):
+    """Readers while the object arrives, expires and is replaced: every body is whole."""
+    origin, proxy = start(lab, workers=4, cache={"memory": "2MB", "max_object": "1MB"})
+    wrong = []
+
+    def hammer(number):
+        try:
+            for turn in range(60):
+                size = 50000 + (number * 7 + turn) % 20 * 1000
+                answer = proxy.get(origin.url("/bytes", n=size, cc="max-age=1"))
+                if answer.body != pattern(size):
+                    wrong.append(size)
+        except Exception as error:  # pylint: disable=broad-except
+            wrong.append(repr(error))
+    threads = [threading.Thread(target=hammer, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(wrong, [], "wrong bodies")
+
+
+def test_set_cookie_is_not_shared_by_heuristics(lab):
+    origin, proxy = start(lab)
+    asked, answer = twice(origin, proxy, "/cookie", h=["Set-Cookie: id=1"], cc="max-age=60")
+    one_of(asked, (1, 2), "requests at the origin")
+    equal(answer.status, 200, "status")
+
+
+def test_clear_statement_of_a_hit(lab):
+    """A hit brings the stored fields, Age, and no field of the old connection."""
+    origin, proxy = start(lab)
+    url = origin.url("/f", cc="max-age=60", h=["X-Kept: 1", "Connection: X-Dropped", "X-Dropped: 1"])
+    first, second = proxy.get(url), proxy.get(url)
+    for answer in (first, second):
+        equal((answer.header("X-Kept"), answer.header("X-Dropped")), ("1", None), "X-Kept and X-Dropped")
+    equal(first.header("Date"), second.header("Date"), "Date")
+    true(second.header("Age") is not None, "a hit has an Age")
+
+
+def test_a_partial_response_is_not_stored_as_whole(lab):
+    """206 to a Range request, then the whole."""
+    def answer(connection, seen):
+        if seen.header("Range"):
+            connection.send(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-3/10\r\nContent-Length: 4\r\n"
+                            b'ETag: "r"\r\nCache-Control: max-age=60\r\n\r\n0123')
+        else:
+            connection.send(b'HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: "r"\r\nCache-Control: max-age=60\r\n\r\n0123456789')
+    origin, proxy = RawOrigin(lab, answer), Retort(lab)
+    part = proxy.get(origin.url("/p"), {"Range": "bytes=0-3"})
+    one_of((part.status, part.body), ((206, b"0123"), (200, b"0123456789")), "range")
+    equal(proxy.get(origin.url("/p")).body, b"0123456789", "whole")
+    one_of((part.status, proxy.get(origin.url("/p"), {"Range": "bytes=0-3"}).body),
+           ((206, b"0123"), (206, b"0123456789"), (200, b"0123456789")), "range again")
+
+
+def test_collapsing_or_not_every_reader_gets_the_whole(lab):
+    """Several clients ask for the same page while it arrives slowly."""
+    origin, proxy = start(lab)
+    url = origin.url("/drip", n=20000, piece=2000, delay=50, cc="max-age=60")
+    bodies = []
+    threads = [threading.Thread(target=lambda: bodies.append(proxy.get(url).body)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    equal(len(bodies), 6, "answers")
+    for body in bodies:
+        same_bytes(body, origin.body(20000))
+    until(lambda: proxy.get(url).body == origin.body(20000), 5, "a whole body afterwards")

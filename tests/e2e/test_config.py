@@ -1,0 +1,201 @@
+"""The configuration file: checked with file and line, re-read without losing anybody."""
+
+import os
+import socket
+import subprocess
+import threading
+import time
+
+from harness import ports, wire as wire_module
+from harness.checks import contains, equal, true, until
+from harness.origin import Origin
+from harness.retort import Retort, run_check
+from harness.suite import memcheck
+from harness.wire import request
+
+# The text of the fixed part of the language, with a line that is wrong and what the message must name.
+GOOD = """workers = 1
+listen "127.0.0.1:3128" { mode = forward }
+listen "127.0.0.1:8080" { mode = reverse }
+map "http://www.example.com/" { origin = "http://127.0.0.1:9000/" }
+map "/" { origin = "http://127.0.0.1:9000/" }
+cache { memory = "512MB" }
+access_log "/tmp/never-opened-by-a-check.log" { format = squid }
+icap_service gray { uri = "icap://127.0.0.1:1344/gray"  point = respmod_precache  bypass = true  timeout = "5s" }
+url_class images { path_regex = "\\\\.(jpe?g|gif|png)$" }
+adapt images { services = { gray } }
+"""
+
+BAD = [
+    ("unknown option", "wrokers = 1", 11, "wrokers"),
+    ("unknown section", 'frob "x" { }', 11, "frob"),
+    ("unknown option in a section", 'cache { memroy = "1MB" }', 11, "memroy"),
+    ("bad number", "workers = many", 11, "workers"),
+    ("number out of range", "workers = -3", 11, "workers"),
+    ("bad size", 'cache { memory = "512 potatoes" }', 11, "memory"),
+    ("bad time", 'icap_service x { uri = "icap://h/x" point = respmod_precache timeout = "soon" }', 11, "timeout"),
+    ("bad point", 'icap_service x { uri = "icap://h/x" point = sometime }', 11, "sometime"),
+    ("bad URI", 'icap_service x { uri = "http://h/x" point = respmod_precache }', 11, "http://h/x"),
+    ("missing URI", "icap_service x { point = respmod_precache }", 11, "uri"),
+    ("bad mode", 'listen "127.0.0.1:1" { mode = sideways }', 11, "sideways"),
+    ("bad address", 'listen "localhostess" { mode = forward }', 11, "localhostess"),
+    ("bad port", 'listen "127.0.0.1:99999" { mode = forward }', 11, "99999"),
+    ("bad regex", 'url_class c { path_regex = "(" }', 11, "path_regex"),
+    ("unknown service", "adapt images { services = { grey } }", 11, "grey"),
+    ("unknown class", "adapt pictures { services = { gray } }", 11, "pictures"),
+    ("bad origin", 'map "/x" { origin = "ftp://h/" }', 11, "ftp://h/"),
+    ("bad format", 'access_log "/tmp/x" { format = xml }', 11, "xml"),
+    ("unclosed section", 'cache { memory = "1MB"', None, ""),
+    ("garbage", "}}}", 11, ""),
+]
+
+
+@memcheck
+def test_check_accepts_the_language(lab):
+    status, said = run_check(lab, lab.write("good.conf", GOOD))
+    equal(status, 0, f"exit status ({said})")
+
+
+@memcheck
+def test_check_names_file_and_line(lab):
+    for what, line, number, word in BAD:
+        path = lab.write("bad.conf", GOOD + line + "\n")
+        status, said = run_check(lab, path)
+        true(status not in (0, None) and status > 0, f"{what}: exit status {status} ({said})")
+        if number is not None:
+            contains(said, f"{path}:{number}:", f"{what}: message")
+        contains(said, word, f"{what}: message")
+
+
+def test_check_of_a_missing_file(lab):
+    status, said = run_check(lab, lab.path("nowhere.conf"))
+    true(status > 0, f"exit status {status}")
+    contains(said, "nowhere.conf", "message")
+
+
+def test_check_needs_a_listener(lab):
+    status, said = run_check(lab, lab.write("none.conf", "workers = 1\n"))
+    true(status > 0, f"exit status {status}")
+    contains(said, "listen", "message")
+
+
+def test_check_reads_only(lab):
+    """-t opens no port and no log."""
+    port = ports.take()
+    log = lab.path("checked.log")
+    text = f'listen "127.0.0.1:{port}" {{ mode = forward }}\naccess_log "{log}" {{ format = json }}\n'
+    status, said = run_check(lab, lab.write("quiet.conf", text))
+    equal(status, 0, f"exit status ({said})")
+    true(not os.path.exists(log), "the access log was made by -t")
+
+
+def test_bad_file_at_start(lab):
+    path = lab.write("bad.conf", GOOD + "wrokers = 1\n")
+    done = subprocess.run([lab.built("proxy/retort"), "-f", path], capture_output=True, text=True,
+                          timeout=10 * lab.patience, check=False)
+    true(done.returncode > 0, f"exit status {done.returncode}")
+    contains(done.stdout + done.stderr, f"{path}:11:", "message")
+
+
+def test_port_in_use_at_start(lab):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        path = lab.write("taken.conf", f'listen "127.0.0.1:{port}" {{ mode = forward }}\n')
+        done = subprocess.run([lab.built("proxy/retort"), "-f", path], capture_output=True, text=True,
+                              timeout=10 * lab.patience, check=False)
+    true(done.returncode > 0, f"exit status {done.returncode}")
+    contains(done.stdout + done.stderr, str(port), "message")
+
+
+def reverse_text(proxy, origin, word):
+    return proxy.text(reverse={"/": origin.url(f"/{word}/")})
+
+
+def says(proxy, word):
+    return proxy.get("/x", host="h", headers={"Cache-Control": "no-cache"}).text().startswith(f"/{word}/")
+
+
+@memcheck
+def test_hang_up_reads_again(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/one/")})
+    true(says(proxy, "one"), "the first configuration")
+    proxy.write_config(reverse_text(proxy, origin, "two"))
+    proxy.hang_up()
+    until(lambda: says(proxy, "two"), 5 * lab.patience, "the new configuration to be used")
+
+
+@memcheck
+def test_hang_up_with_a_bad_file(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/one/")})
+    proxy.write_config(reverse_text(proxy, origin, "two") + "wrokers = 1\n")
+    proxy.hang_up()
+    until(lambda: "wrokers" in proxy.process.log(), 5 * lab.patience, "the refusal in the log")
+    contains(proxy.process.log(), f"{proxy.config_path}:", "refusal")
+    true(says(proxy, "one"), "the old configuration stays")
+    proxy.write_config(reverse_text(proxy, origin, "three"))
+    proxy.hang_up()
+    until(lambda: says(proxy, "three"), 5 * lab.patience, "the next good configuration to be used")
+
+
+def test_new_listener_by_reload(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    port = ports.take()
+    proxy.write_config(proxy.text() + f'listen "127.0.0.1:{port}" {{ mode = forward }}\n')
+    equal(proxy.reload().status, 200, "POST /reload")
+    answer = wire_module.fetch(("127.0.0.1", port), "GET", origin.url("/text", say="new"))
+    equal(answer.text(), "new", "body through the new listener")
+
+
+def test_cache_survives_a_reload(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    url = origin.url("/kept", cc="max-age=60")
+    proxy.get(url)
+    equal(proxy.reload().status, 200, "POST /reload")
+    proxy.get(url)
+    equal(origin.count("/kept"), 1, "requests at the origin")
+
+
+@memcheck
+def test_reload_drops_no_request(lab):
+    """20 reloads under load: no request fails, a slow download is not cut."""
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, reverse={"/": origin.url("/one/")})
+    slow = proxy.wire()
+    slow.send(request("GET", origin.url("/drip", n=40000, piece=1000, delay=50, cc="no-store")))
+    stop, failures, served = threading.Event(), [], [0]
+
+    def load(keep):
+        wire = None
+        while not stop.is_set():
+            try:
+                wire = wire or proxy.wire(reverse=True)
+                wire.send(request("GET", "/x?cc=no-store", host="h"))
+                answer = wire.response()
+                if answer.status != 200:
+                    failures.append(answer.status)
+                closing = (answer.header("Connection") or "").lower() == "close"
+                if closing or not keep:
+                    wire.close()
+                    wire = None
+                served[0] += 1
+            except Exception as error:  # pylint: disable=broad-except
+                failures.append(repr(error))
+                wire = None
+    threads = [threading.Thread(target=load, args=(keep,)) for keep in (True, True, False, False)]
+    for thread in threads:
+        thread.start()
+    for turn in range(20):
+        proxy.write_config(reverse_text(proxy, origin, f"r{turn}"))
+        proxy.hang_up()
+        time.sleep(0.1)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    equal(failures[:3], [], f"failures among {served[0]} requests")
+    true(served[0] > 50, f"only {served[0]} requests were served")
+    equal(len(slow.response().body), 40000, "length of the slow download")
+    until(lambda: says(proxy, "r19"), 5 * lab.patience, "the last configuration to be used")

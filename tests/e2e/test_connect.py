@@ -1,0 +1,129 @@
+"""CONNECT tunnels."""
+
+import threading
+import time
+
+from harness import ports
+from harness.checks import equal, one_of, same_bytes, true, until
+from harness.origin import Origin
+from harness.raw_origin import pattern
+from harness.retort import Retort
+from harness.server import Server
+from harness.suite import memcheck
+from harness.wire import request
+
+
+def allow(*allowed):
+    return f"connect_ports = {{ {', '.join(str(port) for port in allowed)} }}"
+
+
+def connect(proxy, authority, early=b""):
+    wire = proxy.wire()
+    wire.send(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode() + early)
+    return wire, wire.response("CONNECT")
+
+
+@memcheck
+def test_tunnel(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, extra=allow(origin.port))
+    wire, response = connect(proxy, origin.authority)
+    equal(response.status, 200, "status")
+    equal((response.header("Content-Length"), response.header("Transfer-Encoding")), (None, None), "framing fields")
+    for word in ("one", "two"):
+        wire.send(request("GET", f"/text?say={word}", host="x"))
+        equal(wire.response().text(), word, "body")
+    wire.close()
+    entry = proxy.entries(origin.authority)[0]
+    equal((entry["method"], entry["result"]), ("CONNECT", "TUNNEL"), "log entry")
+    true(entry["bytes"] > 100, f"bytes in the log: {entry['bytes']}")
+
+
+def test_bytes_sent_with_the_request(lab):
+    """A client may send its first bytes before it has seen the 200."""
+    origin = Origin(lab)
+    proxy = Retort(lab, extra=allow(origin.port))
+    wire, response = connect(proxy, origin.authority, request("GET", "/text?say=early", host="x"))
+    equal(response.status, 200, "status")
+    equal(wire.response().text(), "early", "body")
+
+
+def echo_back(connection, _number):
+    while data := connection.read_some():
+        connection.send(data)
+
+
+def test_both_ways_at_once(lab):
+    server = Server(lab, echo_back)
+    proxy = Retort(lab, extra=allow(server.port))
+    wire, _ = connect(proxy, server.authority)
+    data = pattern(8 << 20)
+    sender = threading.Thread(target=lambda: wire.send(data), daemon=True)
+    sender.start()
+    same_bytes(wire.read_bytes(len(data)), data, "echo")
+    sender.join(5)
+
+
+def test_half_close(lab):
+    """The client's end of stream reaches the server, whose answer still comes back."""
+    def answer_at_end(connection, _number):
+        got = connection.read_to_end()
+        connection.send(b"got %d" % len(got))
+    server = Server(lab, answer_at_end)
+    proxy = Retort(lab, extra=allow(server.port))
+    wire, _ = connect(proxy, server.authority)
+    wire.send(b"x" * 1000)
+    wire.finish_sending()
+    equal(wire.read_to_end(5), b"got 1000", "answer")
+
+
+def test_server_closes(lab):
+    def hello(connection, _number):
+        connection.send(b"hello")
+    server = Server(lab, hello)
+    proxy = Retort(lab, extra=allow(server.port))
+    wire, _ = connect(proxy, server.authority)
+    equal(wire.read_to_end(5), b"hello", "data before the end")
+
+
+def test_slow_reader_does_not_fill_memory(lab):
+    sent = []
+
+    def pour(connection, _number):
+        for _ in range(2048):
+            connection.send(b"z" * 65536)
+            sent.append(65536)
+    server = Server(lab, pour)
+    proxy = Retort(lab, extra=allow(server.port))
+    wire, _ = connect(proxy, server.authority)
+    until(lambda: sent, 5, "the server to send")
+    time.sleep(1)
+    true(sum(sent) < 32 << 20, f"{sum(sent)} bytes were taken from the server while the client took none")
+    if not lab.asan:
+        true(proxy.memory_peak_kb() < 64 << 10, f"peak memory {proxy.memory_peak_kb()} kB")
+    wire.close()
+
+
+@memcheck
+def test_port_not_allowed(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, extra=allow(443))
+    _, response = connect(proxy, origin.authority)
+    equal(response.status, 403, "status")
+    equal(proxy.log(1)[0]["result"], "DENIED", "result in the log")
+
+
+def test_nobody_there(lab):
+    port = ports.take()
+    proxy = Retort(lab, extra=allow(port))
+    _, response = connect(proxy, f"127.0.0.1:{port}")
+    one_of(response.status, (502, 503), "status")
+
+
+def test_bad_targets(lab):
+    proxy = Retort(lab, extra=allow(443))
+    for target in ("127.0.0.1", "http://127.0.0.1/", "/", "127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1:44a"):
+        wire = proxy.wire()
+        wire.send(f"CONNECT {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        one_of(wire.response("GET").status, (400, 403), f"status for {target}")
+        wire.close()

@@ -1,0 +1,401 @@
+"""The four services on real input, through retort, c-icap and helperd; with real content from nginx."""
+
+import gzip
+import os
+import re
+import threading
+
+from harness import media
+from harness.checks import Skip, contains, equal, lacks, one_of, same_bytes, true
+from harness.lab import DATA
+from harness.nginx import Nginx
+from harness.origin import Origin
+from harness.raw_origin import RawOrigin
+from harness.retort import Retort
+from harness.services import Services
+from harness.suite import heavy, memcheck, seconds
+
+TEXT = b'<meta name="retort-test" content="127.0.0.1">'
+
+
+class Shared:
+    """Services and an origin that all tests of this file use; each test has a proxy of its own."""
+
+    def __init__(self, lab):
+        self.services = Services(lab)
+        self.nginx = Nginx(lab, lab.data("."), extra="add_header X-Origin nginx;")
+
+    def proxy(self, lab, *names, **options):
+        chosen = [s for s in self.services.for_proxy() if not names or s.name in names]
+        chosen.sort(key=lambda s: ["adremover", "gray", "inject", "gzip"].index(s.name))
+        return Retort(lab, services=chosen, **options)
+
+
+def share(lab):
+    return Shared(lab)
+
+
+def data_files(folder, ending):
+    try:
+        return sorted(name for name in os.listdir(os.path.join(DATA, folder)) if name.endswith(ending))
+    except FileNotFoundError:
+        raise Skip("run tests/data/fetch.sh") from None
+
+
+def twice(shared, proxy, path, headers=None):
+    """The first answer is adapted, the second a hit with the same bytes and no ICAP transaction."""
+    before = len(proxy.log_lines())
+    url = path if path.startswith("http") else shared.nginx.url(path)
+    first = proxy.get(url, headers)
+    proxy.log(before + 1)
+    asked = shared.services.cicap.wait_entries(1) and shared.services.cicap.count()
+    second = proxy.get(url, headers)
+    entries = proxy.log(before + 2)[before:]
+    equal(first.status, 200, f"{path}: status")
+    same_bytes(second.body, first.body, f"{path}: second body")
+    equal([e["result"] for e in entries], ["MISS", "HIT"], f"{path}: results")
+    responses = [v["service"] for v in entries[1]["icap"] if v["service"] != "adremover"]
+    equal(responses, [], f"{path}: services asked about the hit")
+    reqmods = sum(1 for v in entries[1]["icap"] if v["service"] == "adremover")
+    true(shared.services.cicap.count() <= asked + reqmods, f"{path}: ICAP transactions for the hit")
+    return first
+
+
+# gray
+
+JPEG_REENCODED = {"video-001.cmyk.jpeg", "video-001.rgb.jpeg"}  # no luminance to keep as it is
+
+
+@memcheck
+def test_photos_become_gray(lab, shared):
+    proxy = shared.proxy(lab, "gray")
+    for name in ("photos/china.jpg", "photos/flower.jpg"):
+        body = twice(shared, proxy, "/" + name).body
+        equal(media.jpeg_pixels(body), media.jpeg_pixels(lab.read_data(name), gray=True), f"{name}: pixels")
+        true(len(body) < len(lab.read_data(name)), f"{name}: should be smaller")
+
+
+@heavy("many images")
+def test_every_jpeg(lab, shared):
+    """Luminance is kept exactly, in every sub-sampling, baseline and progressive."""
+    proxy = shared.proxy(lab, "gray")
+    for name in data_files("jpeg", ".jpeg"):
+        original = lab.read_data("jpeg/" + name)
+        body = twice(shared, proxy, "/jpeg/" + name).body
+        if "truncated" in name:
+            one_of(body == original or media.is_gray_pnm(media.jpeg_pixels(body)), (True,), f"{name}: original or gray")
+            continue
+        pixels = media.jpeg_pixels(body)
+        true(media.is_gray_pnm(pixels), f"{name}: gray")
+        if name not in JPEG_REENCODED:
+            equal(pixels, media.jpeg_pixels(original, gray=True), f"{name}: pixels")
+
+
+@memcheck
+def test_gifs_become_gray(lab, shared):
+    """Frames, delays, transparency, loops and interlacing survive; only colour tables change."""
+    proxy = shared.proxy(lab, "gray")
+    names = data_files("gif", ".gif")
+    if lab.valgrind:
+        names = ["calendar_265x230.gif", "triangle-001.gif", "Newtons_cradle_animation_book_2.gif"]
+    for name in names:
+        original = lab.read_data("gif/" + name)
+        body = twice(shared, proxy, "/gif/" + name).body
+        before, after = media.Gif(original), media.Gif(body)
+        true(after.is_gray(), f"{name}: gray")
+        equal(after.shape(), before.shape(), f"{name}: everything but colours")
+        for table, gray in zip(before.tables, after.tables):
+            grays = media.grays_of(table)
+            true(all(abs(a - b) <= 1 for a, b in zip(grays, gray[0::3])), f"{name}: luminance of the colours")
+
+
+def test_gifs_decode(lab, shared):
+    proxy = shared.proxy(lab, "gray")
+    for name in ("calendar_265x230.gif", "video-001.interlaced.gif", "video-001.gif"):
+        pixels = media.gif_pixels(proxy.get(shared.nginx.url("/gif/" + name)).body)
+        true(media.is_gray_pnm(pixels), f"{name}: decoded image is gray")
+
+
+PNG_ODD = re.compile(r"^(basn4|basn6|ft|bench)")
+
+
+@heavy("many images")
+@seconds(150)
+def test_pngs_become_gray(lab, shared):
+    """By netpbm's programs: the suite's images, with and without alpha, 1 to 16 bits."""
+    proxy = shared.proxy(lab, "gray")
+    for name in data_files("png", ".png"):
+        body = twice(shared, proxy, "/png/" + name).body
+        pixels = media.png_pixels(body)
+        true(media.is_gray_pnm(pixels), f"{name}: gray")
+        size = media.split_pnm(media.png_pixels(lab.read_data("png/" + name)) if pixels[:2] != b"P4" else b"P4 1 1 1\n")[1:3]
+        if pixels[:2] != b"P4":
+            equal(media.split_pnm(pixels)[1:3], size, f"{name}: size")
+
+
+@memcheck
+def test_what_is_no_image_passes(lab, shared):
+    """A wrong type, a broken image, an empty one: the original, byte for byte."""
+    bodies = {"/text.jpg": b"this is no image", "/empty.jpg": b"", "/cut.jpg": lab.read_data("photos/china.jpg")[:50000],
+              "/zeros.gif": b"GIF89a" + b"\0" * 1000, "/cut.gif": lab.read_data("gif/example.gif")[:1000],
+              "/cut.png": lab.read_data("png/benchRGB.png")[:2000], "/jfif-only.jpg": b"\xff\xd8\xff\xe0\0\x10JFIF\0"}
+
+    def answer(connection, seen):
+        body = bodies[seen.target]
+        kind = {"jpg": b"jpeg", "gif": b"gif", "png": b"png"}[seen.target[-3:]]
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: image/" + kind + b"\r\nCache-Control: max-age=60\r\n"
+                        b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    origin = RawOrigin(lab, answer)
+    proxy = shared.proxy(lab, "gray")
+    for path, body in bodies.items():
+        answer_seen = proxy.get(origin.url(path))
+        equal(answer_seen.status, 200, f"{path}: status")
+        if answer_seen.body != body:  # a decoder may have made sense of a cut image
+            true(path.startswith("/cut"), f"{path}: body of {len(answer_seen.body)} bytes instead of {len(body)}")
+
+
+def test_gray_leaves_other_answers_alone(lab, shared):
+    origin = Origin(lab)
+    proxy = shared.proxy(lab, "gray")
+    url = origin.url("/bytes", n=5000, type="image/jpeg", status=404)
+    same_bytes(proxy.get(url).body, origin.body(5000), "body of a 404")
+    url = origin.url("/bytes", n=5000, type="image/jpeg", cc="no-transform")
+    same_bytes(proxy.get(url).body, origin.body(5000), "body with no-transform")
+    equal(proxy.fetch("HEAD", shared.nginx.url("/photos/china.jpg")).status, 200, "HEAD")
+
+
+def test_gray_head_fits_the_new_body(lab, shared):
+    proxy = shared.proxy(lab, "gray")
+    original = shared.nginx.get("/photos/china.jpg")
+    answer = proxy.get(shared.nginx.url("/photos/china.jpg"))
+    if answer.header("Content-Length"):
+        equal(int(answer.header("Content-Length")), len(answer.body), "Content-Length")
+    true(answer.header("ETag") != original.header("ETag"), "a strong ETag must not name two different bodies")
+    equal(answer.header("Content-Type"), "image/jpeg", "Content-Type")
+
+
+# gzip
+
+@memcheck
+def test_pages_are_compressed(lab, shared):
+    proxy = shared.proxy(lab, "gzip")
+    for path in ("html/management.html", "html/configuration.html", "lists/easylist.txt"):
+        answer = twice(shared, proxy, "/" + path, {"Accept-Encoding": "gzip"})
+        equal(answer.header("Content-Encoding"), "gzip", f"{path}: Content-Encoding")
+        contains((answer.header("Vary") or "").lower(), "accept-encoding", f"{path}: Vary")
+        true((answer.header("ETag") or "W/").startswith("W/"), f"{path}: ETag {answer.header('ETag')}")
+        same_bytes(gzip.decompress(answer.body), lab.read_data(path), f"{path}: decompressed")
+        true(len(answer.body) * 2 < len(lab.read_data(path)), f"{path}: should be less than half")
+
+
+@memcheck
+def test_gzip_is_for_those_who_accept_it(lab, shared):
+    proxy = shared.proxy(lab, "gzip")
+    path = "html/management.html"
+    original = lab.read_data(path)
+    for turn in range(2):
+        for accepted, expected in (("gzip", "gzip"), (None, None), ("identity", None), ("gzip;q=0", None),
+                                   ("br, gzip;q=0.5", "gzip"), ("deflate, GZIP", "gzip"), ("*", None)):
+            answer = proxy.get(shared.nginx.url("/" + path), {"Accept-Encoding": accepted} if accepted else {})
+            coding = answer.header("Content-Encoding")
+            if accepted != "*":
+                equal(coding, expected, f"turn {turn}: coding for {accepted}")
+            same_bytes(gzip.decompress(answer.body) if coding else answer.body, original, f"body for {accepted}")
+
+
+@memcheck
+def test_what_is_not_compressed(lab, shared):
+    origin = Origin(lab)
+    proxy = shared.proxy(lab, "gzip")
+    accept = {"Accept-Encoding": "gzip"}
+    cases = [("an image", {"type": "image/png"}), ("encoded already", {"type": "text/html", "h": ["Content-Encoding: br"]}),
+             ("404", {"type": "text/html", "status": 404}), ("no-transform", {"type": "text/html", "cc": "no-transform"}),
+             ("Vary on the encoding", {"type": "text/html", "vary": "Accept-Encoding"})]
+    for what, arguments in cases:
+        answer = proxy.get(origin.url("/bytes", n=5000, **arguments), accept)
+        same_bytes(answer.body, origin.body(5000), what)
+    answer = proxy.fetch("POST", origin.url("/bytes", n=5000, type="text/html"), accept, b"x")
+    same_bytes(answer.body, origin.body(5000), "answer to a POST")
+
+
+def test_gzip_streams(lab, shared):
+    """A page that drips is compressed on its way, sizes unknown."""
+    origin = Origin(lab)
+    proxy = shared.proxy(lab, "gzip")
+    answer = proxy.get(origin.url("/chunked", n=300000, piece=10000, delay=5, type="text/plain"), {"Accept-Encoding": "gzip"})
+    equal(answer.header("Content-Encoding"), "gzip", "Content-Encoding")
+    same_bytes(gzip.decompress(answer.body), origin.body(300000))
+
+
+# inject
+
+@memcheck
+def test_text_is_in_place(lab, shared):
+    proxy = shared.proxy(lab, "inject")
+    for path in ("html/management.html", "html/configuration.html", "html/lua.html"):
+        original = lab.read_data(path)
+        body = twice(shared, proxy, "/" + path).body
+        at = body.find(TEXT)
+        true(at >= 0, f"{path}: no text in {len(body)} bytes")
+        same_bytes(body[:at] + body[at + len(TEXT):], original, f"{path}: the rest")
+        true(re.match(rb"\s*</head", body[at + len(TEXT):], re.I), f"{path}: before </head>, but {body[at:at + 90]!r}")
+
+
+@memcheck
+def test_place_is_found_wherever_pieces_break(lab, shared):
+    page = b"<!doctype html><html><head><title>a</title><!-- </head> --><script>'</he'</script></HEAD ><body></head>b</body></html>"
+    expected = page.replace(b"</HEAD >", TEXT + b"</HEAD >")
+
+    def answer(connection, seen):
+        piece = int(seen.target[1:])
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\nCache-Control: max-age=60\r\n\r\n")
+        for start in range(0, len(page), piece):
+            data = page[start:start + piece]
+            connection.send(b"%x\r\n%s\r\n" % (len(data), data))
+        connection.send(b"0\r\n\r\n")
+    origin = RawOrigin(lab, answer)
+    proxy = shared.proxy(lab, "inject")
+    for piece in (1, 2, 3, 5, 7, 50, 1000):
+        same_bytes(proxy.get(origin.url(f"/{piece}")).body, expected, f"pieces of {piece}")
+
+
+def test_pages_without_a_head_pass(lab, shared):
+    origin = Origin(lab)
+    proxy = shared.proxy(lab, "inject")
+    for size in (0, 1, 5000, 300000):
+        same_bytes(proxy.get(origin.url("/bytes", n=size, type="text/html")).body, origin.body(size), f"body of {size}")
+    same_bytes(proxy.get(origin.url("/bytes", n=5000, type="text/plain")).body, origin.body(5000), "plain text")
+
+
+def test_inject_streams(lab, shared):
+    """The client has the page's beginning before its end was sent."""
+    ready = threading.Event()
+
+    def answer(connection, _seen):
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\nCache-Control: no-store\r\n\r\n")
+        first = b"<html><head></head><body>" + b"p" * 100000
+        connection.send(b"%x\r\n%s\r\n" % (len(first), first))
+        ready.wait(20)
+        connection.send(b"4\r\nlast\r\n0\r\n\r\n")
+    origin = RawOrigin(lab, answer)
+    proxy = shared.proxy(lab, "inject")
+    with proxy.wire() as wire:
+        wire.send(f"GET {origin.url()} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        wire.head()
+        seen = b""
+        while len(seen) < 50000:
+            data = wire.read_some()
+            true(data, "the connection ended")
+            seen += data
+        contains(seen, TEXT, "what came before the page's end")
+        ready.set()
+        true(wire.read_some(), "the rest")
+
+
+def test_inject_per_client_is_not_shared(lab):
+    services = Services(lab, scope="client", names=("inject",))
+    nginx = Nginx(lab, lab.data("."))
+    proxy = Retort(lab, services=services.for_proxy())
+    for _ in range(2):
+        answer = proxy.get(nginx.url("/html/management.html"))
+        contains(answer.body, TEXT, "page")
+        contains(answer.header("Cache-Control"), "private", "Cache-Control")
+    lacks(proxy.results("/html/management.html", 2), "HIT", "results")
+
+
+# adremover
+
+@memcheck
+def test_ads_are_replaced_and_then_hits(lab, shared):
+    proxy = shared.proxy(lab, "adremover")
+    bodies = []
+    for path in ("/ads/one.gif", "/ads/two.js", "/x/banner/y/img1.png", "/pic-ad-300x250.jpg"):
+        answer = proxy.get(shared.nginx.url(path))
+        equal((answer.status, answer.header("Content-Type")), (200, "image/gif"), f"{path}: status and type")
+        bodies.append(answer.body)
+    equal(len(set(bodies)), 1, "different blank images")
+    blank = media.Gif(bodies[0])
+    equal((blank.width, blank.height, len(blank.frames)), (1, 1, 1), "the blank image's shape")
+    entries = proxy.log(4)
+    equal([e["result"] for e in entries[1:]], ["HIT"] * 3, "results after the first")
+    equal([[v["verdict"] for v in e["icap"]] for e in entries], [["MODIFIED"]] * 4, "verdicts")
+    with open(shared.nginx.access_log, encoding="utf-8") as log:
+        lacks(log.read(), "/ads/one.gif", "nginx's access log")
+
+
+def test_what_is_no_ad_passes(lab, shared):
+    proxy = shared.proxy(lab, "adremover")
+    same_bytes(proxy.get(shared.nginx.url("/photos/china.jpg")).body, lab.read_data("photos/china.jpg"), "photo")
+    equal(proxy.get(shared.nginx.url("/ads/allowed/x.gif")).status, 404, "an exception goes to the origin")
+    equal([[v["verdict"] for v in e["icap"]] for e in proxy.log(2)], [["UNMODIFIED"]] * 2, "verdicts")
+
+
+def test_ad_host(lab, shared):
+    """A host that does not exist: nobody looks its name up."""
+    proxy = shared.proxy(lab, "adremover")
+    for url in ("http://ads.example/x.gif", "http://www.ads.example/banner?id=1"):
+        equal(proxy.get(url).status, 200, url)
+    one_of(proxy.get("http://noads.example/").status, (502, 503, 504), "another host")
+
+
+def test_blank_image_by_its_url(lab, shared):
+    proxy = shared.proxy(lab, "adremover")
+    answer = proxy.get("http://retort.internal/blank.gif")
+    equal((answer.status, answer.header("Content-Type")), (200, "image/gif"), "status and type")
+    one_of(proxy.get("http://retort.internal/nothing").status, (404,), "another internal URL")
+
+
+@heavy("loads EasyList")
+def test_easylist_and_real_urls(lab):
+    """EasyList on real URLs: no error, some blocked, most not; none of it leaves this machine."""
+    services = Services(lab, ads=lab.data("lists/easylist.txt"), names=("adremover",))
+    proxy = Retort(lab, services=services.for_proxy(), origin={"dns_timeout": "100ms", "connect_timeout": "100ms"})
+    for url in ("http://doubleclick.net/x", "http://ad.doubleclick.net/adj/site;sz=1x1", "http://googlesyndication.com/a"):
+        answer = proxy.get(url)
+        equal((answer.status, answer.header("Content-Type")), (200, "image/gif"), url)
+
+
+# All together
+
+@memcheck
+def test_the_whole_house(lab, shared):
+    """A page, its images and its ads with all four services in place."""
+    proxy = shared.proxy(lab)
+    accept = {"Accept-Encoding": "gzip"}
+    page = twice(shared, proxy, "/html/management.html", accept)
+    equal(page.header("Content-Encoding"), "gzip", "Content-Encoding")
+    contains(gzip.decompress(page.body), TEXT, "page")
+    photo = twice(shared, proxy, "/photos/flower.jpg", accept)
+    equal(media.jpeg_pixels(photo.body), media.jpeg_pixels(lab.read_data("photos/flower.jpg"), gray=True), "photo")
+    for path in ("/ads/a.gif", "/ads/b.gif"):
+        equal(proxy.get(shared.nginx.url(path), accept).header("Content-Type"), "image/gif", path)
+    entry = proxy.entries("/html/management.html")[0]
+    equal([v["service"] for v in entry["icap"]], ["adremover", "gray", "inject", "gzip"], "services in the log")
+    found = shared.services.cicap.wait_entries(4, transaction=entry["id"])
+    equal(len(found), 4, "c-icap's entries with the page's id")
+
+
+def test_many_images_at_once(lab, shared):
+    """More images than helpers and queue places: each client gets a whole image, gray or not."""
+    proxy = shared.proxy(lab, "gray", workers=2)
+    names = ["photos/china.jpg", "photos/flower.jpg", "jpeg/video-001.jpeg", "gif/video-001.gif", "png/benchRGB.png"]
+    wrong, grays = [], [0]
+
+    def run(number):
+        for turn in range(6):
+            name = names[(number + turn) % len(names)]
+            body = proxy.get(shared.nginx.url(f"/{name}?n={number}.{turn}")).body
+            if body == lab.read_data(name):
+                continue
+            decode = {"jpg": media.jpeg_pixels, "jpeg": media.jpeg_pixels, "gif": media.gif_pixels, "png": media.png_pixels}
+            if media.is_gray_pnm(decode[name.rsplit(".", 1)[1]](body)):
+                grays[0] += 1
+            else:
+                wrong.append(name)
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(wrong, [], "images that are neither gray nor the original")
+    true(grays[0] >= 30, f"only {grays[0]} of 72 became gray")

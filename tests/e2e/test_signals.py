@@ -1,0 +1,138 @@
+"""SIGTERM and friends."""
+
+import signal
+import threading
+import time
+
+from harness.checks import between, equal, raises, same_bytes, true, until
+from harness.origin import Origin
+from harness.retort import Retort
+from harness.suite import memcheck
+from harness.wire import Wire, request
+
+
+@memcheck
+def test_terminate_when_idle(lab):
+    proxy = Retort(lab)
+    idle = proxy.wire()
+    proxy.terminate()
+    equal(proxy.wait_exit(5), 0, "exit status")
+    true(idle.at_end(), "an idle connection should be closed")
+
+
+@memcheck
+def test_terminate_drains_a_download(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/drip", n=30000, piece=1000, delay=50, cc="no-store")))
+        wire.head()
+        proxy.terminate()
+        until(lambda: not accepts(proxy), 5 * lab.patience, "the listener to close")
+        same_bytes(wire.read_bytes(30000), origin.body(30000), "the download that ran")
+        true(wire.at_end(5 * lab.patience), "the connection should close after it")
+    equal(proxy.wait_exit(5), 0, "exit status")
+
+
+def accepts(proxy):
+    try:
+        Wire(proxy.forward, timeout=1).close()
+        return True
+    except OSError:
+        return False
+
+
+def test_terminate_drains_an_upload(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(request("POST", origin.url("/echo"), {"Content-Length": "20"}) + b"0123456789")
+        time.sleep(0.2)
+        proxy.terminate()
+        time.sleep(0.3)
+        wire.send(b"0123456789")
+        equal(wire.response().status, 200, "status")
+    equal(proxy.wait_exit(5), 0, "exit status")
+
+
+def test_drain_has_a_limit(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, drain_timeout="1s")
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/drip", n=1000000, piece=100, delay=100, cc="no-store")))
+        wire.head()
+        start = time.monotonic()
+        proxy.terminate()
+        equal(proxy.wait_exit(8), 0, "exit status")
+        between(time.monotonic() - start, 0.5, 5 * lab.patience, "seconds")
+
+
+def test_second_terminate_does_not_wait(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, drain_timeout="60s", stop_seconds=20)
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/drip", n=1000000, piece=100, delay=100, cc="no-store")))
+        wire.head()
+        proxy.terminate()
+        time.sleep(0.3)
+        proxy.terminate()
+        status = proxy.wait_exit(8)
+    proxy.process.expected_status = status
+    true(status in (0, 1, -signal.SIGTERM), f"exit status {status}")
+
+
+def test_interrupt_stops_like_terminate(lab):
+    proxy = Retort(lab)
+    proxy.process.send_signal(signal.SIGINT)
+    equal(proxy.wait_exit(5), 0, "exit status")
+
+
+def test_broken_pipe_is_harmless(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    proxy.process.send_signal(signal.SIGPIPE)
+    time.sleep(0.1)
+    equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
+
+
+def test_clients_that_reset_do_no_harm(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    for moment in range(30):
+        wire = proxy.wire()
+        wire.send(request("GET", origin.url("/bytes", n=1 << 20, cc="no-store")))
+        time.sleep(moment * 0.002)
+        wire.abort()
+    equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
+
+
+def test_terminate_under_load(lab):
+    """Requests at the moment of the end are answered whole or refused, never cut."""
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2)
+    cut, whole = [], [0]
+
+    def load():
+        while True:
+            try:
+                wire = Wire(proxy.forward, timeout=10)
+            except OSError:
+                return
+            try:
+                wire.send(request("GET", origin.url("/bytes", n=20000, cc="no-store")))
+                if wire.response().body == origin.body(20000):
+                    whole[0] += 1
+            except ConnectionError:
+                pass  # closed before the request was taken
+            except AssertionError as error:
+                if wire.buffer or "inside a line: b''" not in str(error):
+                    cut.append(str(error)[:100])
+            finally:
+                wire.close()
+    threads = [threading.Thread(target=load) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.7)
+    proxy.terminate()
+    equal(proxy.wait_exit(8), 0, "exit status")
+    for thread in threads:
+        thread.join()
+    equal(cut[:3], [], "responses that were cut")
+    true(whole[0] > 10, f"only {whole[0]} requests were served")
+    raises((OSError,), lambda: Wire(proxy.forward), "connecting after the end")

@@ -1,0 +1,85 @@
+#!/bin/sh
+# Installs Debian 12 packages that Retort is built from and tested with. What is there already is left
+# alone. Services that a package brings are not started.
+#
+#     tests/install.sh build     the compiler side and the libraries
+#     tests/install.sh run       what a running Retort uses: c-icap, netpbm
+#     tests/install.sh try       build, run and what examples/quickstart.sh shows it with
+#     tests/install.sh test      all of the above and the peers and tools of the tests (the default)
+#
+# Names with a "?" are wanted but not needed: tests that use them say so when they are missing.
+set -eu
+
+build="build-essential autoconf automake libtool pkg-config
+    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libmicrohttpd-dev libxxhash-dev
+    libjpeg-dev zlib1g-dev libssl-dev libicapapi-dev check"
+run="c-icap netpbm"
+try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
+test="squid-openssl haproxy wrk valgrind time iproute2 util-linux git chromium?"
+
+packages_of() {
+    case $1 in
+    build) echo "$build" ;;
+    run) echo "$run" ;;
+    try) echo "$build $run $try" ;;
+    test) echo "$build $run $try $test" ;;
+    *) echo "usage: $0 [build|run|try|test]" >&2; exit 2 ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+installed() {
+    dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^ii'
+}
+
+# npm comes from Debian, or from another source together with its own nodejs.
+npm_package() {
+    command -v npm >/dev/null 2>&1 || echo npm
+}
+
+missing() {
+    for package in "$@"; do
+        installed "${package%\?}" || echo "$package"
+    done
+}
+
+# While this file is there and says 101, package scripts start no service.
+policy=/usr/sbin/policy-rc.d
+policy_ours=no
+hold_services() {
+    [ -e "$policy" ] && return
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+    policy_ours=yes
+}
+release_services() {
+    if [ "$policy_ours" = yes ]; then as_root rm -f "$policy"; fi
+}
+
+group=${1:-test}
+names=$(packages_of "$group")
+case $group in try | test) names="$names $(npm_package)" ;; esac
+# shellcheck disable=SC2086
+wanted=$(missing $names)
+needed=$(for package in $wanted; do case $package in *\?) ;; *) echo "$package" ;; esac; done)
+optional=$(for package in $wanted; do case $package in *\?) echo "${package%\?}" ;; esac; done)
+if [ -z "$needed$optional" ]; then
+    echo "packages: all there"
+    exit 0
+fi
+
+trap release_services EXIT
+hold_services
+export DEBIAN_FRONTEND=noninteractive
+as_root apt-get update -q || true
+if [ -n "$needed" ]; then
+    # shellcheck disable=SC2086
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $needed
+fi
+for package in $optional; do
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$package" ||
+        echo "packages: $package could not be installed; tests that use it will say so" >&2
+done
