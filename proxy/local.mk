@@ -11,8 +11,41 @@ noinst_LIBRARIES += proxy/libproxy.a
 proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags)
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
+	proxy/adapt/chain.c proxy/adapt/chain.h \
+	proxy/adapt/set.c proxy/adapt/set.h \
+	proxy/cache/body.c proxy/cache/body.h \
+	proxy/cache/conditional.c proxy/cache/conditional.h \
+	proxy/cache/control.c proxy/cache/control.h \
+	proxy/cache/freshness.c proxy/cache/freshness.h \
+	proxy/cache/object.c proxy/cache/object.h \
+	proxy/cache/store.c proxy/cache/store.h \
+	proxy/client/client.c proxy/client/client.h \
+	proxy/client/request_body.c proxy/client/response.c \
+	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
+	proxy/icap/options.c proxy/icap/options.h \
+	proxy/icap/probe.c proxy/icap/probe.h \
+	proxy/icap/service.c proxy/icap/service.h \
+	proxy/icap/virgin.c proxy/icap/virgin.h \
+	proxy/icap/wire.c proxy/icap/wire.h \
 	proxy/net/address.c proxy/net/address.h \
+	proxy/net/connection.c proxy/net/connection.h \
+	proxy/net/context.c proxy/net/context.h \
 	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
+	proxy/net/dial.c proxy/net/dial.h \
+	proxy/net/feed.c proxy/net/feed.h \
+	proxy/net/listener.c proxy/net/listener.h \
+	proxy/net/pool.c proxy/net/pool.h \
+	proxy/net/resolver.c proxy/net/resolver.h \
+	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
+	proxy/transaction/access_log.c proxy/transaction/access_log.h \
+	proxy/transaction/pump.c proxy/transaction/pump.h \
+	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
+	proxy/transaction/transaction.c proxy/transaction/transaction.h \
+	proxy/transaction/receive.c proxy/transaction/admit.c proxy/transaction/reqmod.c \
+	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/internal.c \
+	proxy/transaction/respmod.c proxy/transaction/store.c proxy/transaction/connect.c \
+	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
+	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
 	proxy/settings/json.c \
 	proxy/settings/manual.c \

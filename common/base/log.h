@@ -4,10 +4,10 @@
  *     log_open(STDERR_FILENO, "retort", LOG_LEVEL_INFO);
  *     log_warn("icap service %s is down: %s; trying again in %d s", name, reason, delay);
  *
- * A line is "TIME PROGRAM LEVEL MESSAGE\n", written with one write(2), cut at 4 KB; control bytes in
- * a message are shown as \xNN so that input can not forge lines. A message says what happened and,
- * at WARN and ERROR, what to do.
- * Threads: log_open before threads start; log_reopen and the writers from any thread.
+ * A line is "TIME PROGRAM LEVEL MESSAGE\n", written with one write(2), cut at 4 KB; control bytes
+ * in a message are shown as \xNN so that input can not forge lines. A message says what happened
+ * and, at WARN and ERROR, what to do. Threads: log_open before threads start; log_reopen and the
+ * writers from any thread.
  */
 #ifndef RETORT_BASE_LOG_H
 #define RETORT_BASE_LOG_H

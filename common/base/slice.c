@@ -18,7 +18,8 @@ bool slice_starts_with(struct slice text, struct slice prefix) {
 }
 
 bool slice_starts_with_nocase(struct slice text, struct slice prefix) {
-    return text.length >= prefix.length && bytes_equal_nocase(text.base, prefix.base, prefix.length);
+    return text.length >= prefix.length &&
+           bytes_equal_nocase(text.base, prefix.base, prefix.length);
 }
 
 bool slice_ends_with_nocase(struct slice text, struct slice suffix) {

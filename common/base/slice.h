@@ -22,9 +22,9 @@ struct slice {
 };
 
 /* From a string literal. */
-#define SLICE(literal)      ((struct slice){"" literal, sizeof(literal) - 1})
+#define SLICE(literal) ((struct slice){"" literal, sizeof(literal) - 1})
 /* The two arguments of "%.*s". */
-#define SLICE_PRINT(slice)  (int)(slice).length, (slice).base
+#define SLICE_PRINT(slice) (int)(slice).length, (slice).base
 
 static inline struct slice slice_make(const char *base, size_t length) {
     return (struct slice){base, length};

@@ -12,8 +12,8 @@
  * event may be removed, and its struct freed, at any time, inside any callback.
  *
  * A `task` is a wake-up: loop_defer puts it into the queue that runs after the current batch of
- * events; deferring it again before it ran does nothing. Callbacks of input/output store a result and
- * defer the task of whoever waits for it, so that no two state machines ever call each other.
+ * events; deferring it again before it ran does nothing. Callbacks of input/output store a result
+ * and defer the task of whoever waits for it, so that no two state machines ever call each other.
  *
  * Threads: all calls from the loop's own thread; other threads send messages (mailbox.h).
  */
@@ -42,8 +42,8 @@ enum { LOOP_BATCH = 256 };
 
 struct loop {
     int epoll_fd;
-    uint64_t now;  /* milliseconds of the monotonic clock, at the start of this round */
-    time_t wall;   /* seconds since 1970, likewise */
+    uint64_t now; /* milliseconds of the monotonic clock, at the start of this round */
+    time_t wall;  /* seconds since 1970, likewise */
     struct timers timers;
     struct list_link tasks;
     int batch_count, batch_at;

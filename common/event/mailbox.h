@@ -1,14 +1,15 @@
 /*
- * A mailbox: how other threads reach the thread of a loop. Threads exchange messages, not structures.
+ * A mailbox: how other threads reach the thread of a loop. Threads exchange messages, not
+ * structures.
  *
  *     struct greeting { struct message message; int number; };
- *     static void on_greeting(struct message *m) { ... free(CONTAINER_OF(m, struct greeting, message)); }
- *     greeting->message.deliver = on_greeting;
- *     mailbox_post(&worker->mailbox, &greeting->message);       from any thread
+ *     static void on_greeting(struct message *m) { ... free(CONTAINER_OF(m, struct greeting,
+ * message)); } greeting->message.deliver = on_greeting; mailbox_post(&worker->mailbox,
+ * &greeting->message);       from any thread
  *
- * deliver runs in the receiving thread, in the order of posting per sender, and owns the message from
- * then on. Posting takes one atomic exchange, and one write(2) when the box was empty.
- * A mailbox must outlive its senders' last post. Messages still inside at release are delivered.
+ * deliver runs in the receiving thread, in the order of posting per sender, and owns the message
+ * from then on. Posting takes one atomic exchange, and one write(2) when the box was empty. A
+ * mailbox must outlive its senders' last post. Messages still inside at release are delivered.
  */
 #ifndef RETORT_EVENT_MAILBOX_H
 #define RETORT_EVENT_MAILBOX_H

@@ -1,7 +1,7 @@
 /*
- * A source: body bytes that can be pulled. Every body on its way through Retort is one, whoever makes
- * it: a client's request, an origin's response, what an ICAP server returns. Whoever owns a sink (a
- * socket, a cache object) pulls when it has room, which is all there is to back-pressure.
+ * A source: body bytes that can be pulled. Every body on its way through Retort is one, whoever
+ * makes it: a client's request, an origin's response, what an ICAP server returns. Whoever owns a
+ * sink (a socket, a cache object) pulls when it has room, which is all there is to back-pressure.
  *
  *     char buffer[16384];
  *     size_t got;
@@ -13,9 +13,9 @@
  *     }
  *     source_close(&source);       at any time; abandons what is left, leaves NULL
  *
- * END and FAILED are final: reading again gives the same. The waker is a task of the reader, deferred
- * on the loop; it may come without cause. The reader cancels it before its own memory goes, by
- * source_close or by setting another.
+ * END and FAILED are final: reading again gives the same. The waker is a task of the reader,
+ * deferred on the loop; it may come without cause. The reader cancels it before its own memory
+ * goes, by source_close or by setting another.
  *
  * Threads: a source, its reader and the loop share one thread.
  */

@@ -6,9 +6,9 @@
  *     timer_set(&loop->timers, &connection->timer, loop->now + 60000);   later: a store, no more
  *     timer_cancel(&loop->timers, &connection->timer);                   before the struct is freed
  *
- * A binary heap. Postponing, the common case (each request moves its connection's deadline on), only
- * stores the new deadline; the heap learns of it when the old one comes up. TIMER_NEVER switches a
- * timer off in the same cheap way.
+ * A binary heap. Postponing, the common case (each request moves its connection's deadline on),
+ * only stores the new deadline; the heap learns of it when the old one comes up. TIMER_NEVER
+ * switches a timer off in the same cheap way.
  *
  * Threads: belongs to the loop's thread. Callbacks may set and cancel any timer.
  */

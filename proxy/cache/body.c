@@ -2,15 +2,16 @@
 
 #include "base/assert.h"
 
-/* A reader that waits. It lives on while its message is under way, even when the reader has gone. */
+/* A reader that waits. It lives on while its message is under way, even when the reader has gone.
+ */
 struct body_waiter {
     unsigned magic;
 #define BODY_WAITER_MAGIC 0xb0d70a17u
-    struct list_link link;      /* in body->waiting, under its lock */
+    struct list_link link; /* in body->waiting, under its lock */
     struct message message;
     struct body_reader *reader; /* NULL: gone; touched by the reader's thread only */
     struct mailbox *mailbox;
-    struct body *body;          /* no reference: only compared while linked */
+    struct body *body; /* no reference: only compared while linked */
 };
 
 struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected) {

@@ -14,13 +14,13 @@
  *     body_reader_advance(&reader, bytes_taken);
  *     body_reader_close(&reader);
  *
- * BODY_SHARED keeps all bytes: what the cache stores, and collapsed requests read. BODY_PASSING is for
- * what is not stored: it has one reader, frees what that has read, and body_room gives nothing while
- * BODY_WINDOW bytes wait (the writer's waker then runs when there is room again).
+ * BODY_SHARED keeps all bytes: what the cache stores, and collapsed requests read. BODY_PASSING is
+ * for what is not stored: it has one reader, frees what that has read, and body_room gives nothing
+ * while BODY_WINDOW bytes wait (the writer's waker then runs when there is room again).
  *
- * Threads: the writer belongs to one thread; readers of a shared body may be in others and are woken
- * by message. Reading takes no lock: a block's address is published before the length that covers it.
- * Ownership: references; the last one frees.
+ * Threads: the writer belongs to one thread; readers of a shared body may be in others and are
+ * woken by message. Reading takes no lock: a block's address is published before the length that
+ * covers it. Ownership: references; the last one frees.
  */
 #ifndef RETORT_CACHE_BODY_H
 #define RETORT_CACHE_BODY_H
@@ -47,7 +47,7 @@ struct body {
 #define BODY_MAGIC 0xb0d7b0d7u
     _Atomic unsigned references;
     enum body_kind kind;
-    int64_t expected; /* the whole length where it was known beforehand, else -1 */
+    int64_t expected;        /* the whole length where it was known beforehand, else -1 */
     _Atomic uint64_t length; /* bytes that have arrived */
     _Atomic int state;
     _Atomic(struct body_block *) first;
@@ -68,7 +68,7 @@ struct body_waiter;
 struct body_reader {
     struct body *body; /* referenced */
     struct body_block *block;
-    size_t offset;   /* in the block */
+    size_t offset; /* in the block */
     uint64_t position;
     struct task *task;
     struct mailbox *mailbox;

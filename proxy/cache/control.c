@@ -9,7 +9,6 @@ struct directive {
     size_t seconds; /* offset of an int64_t, 0: takes no number */
 };
 
-
 static const struct directive directives[] = {
     {{"no-store", 8}, offsetof(struct cache_control, no_store), 0},
     {{"no-cache", 8}, offsetof(struct cache_control, no_cache), 0},

@@ -5,9 +5,9 @@
  *     cache_control_parse(&control, &head);
  *     if (control.no_store) ...
  *
- * Unknown directives are ignored; a number that is not one counts as 0 (stale: the safe reading); of
- * duplicates the first counts. `no-cache="field"` and `private="field"` are taken as if unqualified. A
- * request without Cache-Control but with "Pragma: no-cache" has no_cache set (§5.4).
+ * Unknown directives are ignored; a number that is not one counts as 0 (stale: the safe reading);
+ * of duplicates the first counts. `no-cache="field"` and `private="field"` are taken as if
+ * unqualified. A request without Cache-Control but with "Pragma: no-cache" has no_cache set (§5.4).
  */
 #ifndef RETORT_CACHE_CONTROL_H
 #define RETORT_CACHE_CONTROL_H

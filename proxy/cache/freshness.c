@@ -6,11 +6,18 @@
  * combining is not done. */
 static bool heuristically_cacheable(unsigned status) {
     switch (status) {
-    case 200: case 203: case 204: case 300: case 301: case 308: case 404: case 405: case 410:
-    case 414: case 501:
-        return true;
-    default:
-        return false;
+    case 200:
+    case 203:
+    case 204:
+    case 300:
+    case 301:
+    case 308:
+    case 404:
+    case 405:
+    case 410:
+    case 414:
+    case 501: return true;
+    default: return false;
     }
 }
 
@@ -32,7 +39,8 @@ static int64_t initial_age(const struct http_head *response, time_t request_time
     struct slice age = http_head_value(response, HTTP_AGE), first;
     if (age.base != NULL && slice_next_element(&age, &first) &&
         (!slice_to_uint64(first, &age_value) || age_value > INT32_MAX))
-        age_value = first.length > 0 && first.base[0] >= '0' && first.base[0] <= '9' ? INT32_MAX : 0;
+        age_value =
+            first.length > 0 && first.base[0] >= '0' && first.base[0] <= '9' ? INT32_MAX : 0;
     if (field_date(response, HTTP_DATE, &date) && response_time > date)
         apparent = response_time - date;
     int64_t corrected = (int64_t)age_value + (response_time - request_time);

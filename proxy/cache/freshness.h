@@ -1,6 +1,6 @@
 /*
- * Freshness: may a response be stored, for how long may it be used, and does it satisfy this request
- * (RFC 9111 §3, §4.2, §5.2)? Pure functions over heads and times.
+ * Freshness: may a response be stored, for how long may it be used, and does it satisfy this
+ * request (RFC 9111 §3, §4.2, §5.2)? Pure functions over heads and times.
  *
  *     struct freshness freshness;
  *     freshness_of_response(&freshness, &rules, &request, &response, request_time, response_time);
@@ -23,13 +23,13 @@ struct freshness_rules {
 
 struct freshness {
     bool storable;
-    bool always_revalidate;   /* no-cache */
-    bool never_stale;         /* must-revalidate, proxy-revalidate, s-maxage: max-stale has no say */
+    bool always_revalidate; /* no-cache */
+    bool never_stale;       /* must-revalidate, proxy-revalidate, s-maxage: max-stale has no say */
     bool heuristic;
     int64_t lifetime;
-    int64_t initial_age;      /* corrected_initial_age (§4.2.3) */
+    int64_t initial_age; /* corrected_initial_age (§4.2.3) */
     time_t response_time;
-    const char *reason;       /* why it is not storable */
+    const char *reason; /* why it is not storable */
 };
 
 enum freshness_verdict { FRESHNESS_FRESH, FRESHNESS_STALE_ALLOWED, FRESHNESS_REVALIDATE };

@@ -124,7 +124,8 @@ void object_release(struct object **objectp) {
 }
 
 void object_parse_head(const struct object *object, struct http_head *head) {
-    /* The stored head lacks the empty line: parse the status line by hand, the fields one by one. */
+    /* The stored head lacks the empty line: parse the status line by hand, the fields one by one.
+     */
     http_head_init(head);
     struct slice rest = object->head;
     head->version = 11;
@@ -163,8 +164,8 @@ static bool value_matches(const struct http_head *request, struct slice name,
         first = false;
         if (!slice_starts_with(expected, field->value))
             return false;
-        expected = slice_make(expected.base + field->value.length,
-                              expected.length - field->value.length);
+        expected =
+            slice_make(expected.base + field->value.length, expected.length - field->value.length);
     }
     return first ? slice_equal(expected, SLICE("\r")) : expected.length == 0;
 }

@@ -5,9 +5,9 @@
  *     cache_insert(cache, object);
  *     object_release(&object);
  *
- * `head` is ready to be sent: status line and field lines, each with its CRLF, without the fields that
- * each delivery makes anew (Age, Connection, Content-Length, Transfer-Encoding) and without the empty
- * line. A 304 makes a new object with a new head on the same body (object_refreshed).
+ * `head` is ready to be sent: status line and field lines, each with its CRLF, without the fields
+ * that each delivery makes anew (Age, Connection, Content-Length, Transfer-Encoding) and without
+ * the empty line. A 304 makes a new object with a new head on the same body (object_refreshed).
  *
  * Threads: shared by all workers; read-only after object_new. Ownership: references.
  */
@@ -29,9 +29,9 @@ struct object {
     unsigned status;
     struct freshness freshness;
     struct slice head;
-    struct slice etag;      /* in head; base NULL: none */
-    time_t last_modified;   /* 0: none */
-    struct slice vary;      /* what the stored variant was selected by; see object_matches */
+    struct slice etag;    /* in head; base NULL: none */
+    time_t last_modified; /* 0: none */
+    struct slice vary;    /* what the stored variant was selected by; see object_matches */
     struct body *body;
     /* the store's, under its shard's lock */
     struct object *next;
@@ -49,8 +49,8 @@ struct cache_key cache_key_of(struct slice url);
 struct object *object_new(struct cache_key key, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body);
-/* RFC 9111 §3.2: the stored head with the fields of a 304 put over it. `merged` is scratch space and
- * afterwards holds the new head, for the caller to compute `freshness` from. */
+/* RFC 9111 §3.2: the stored head with the fields of a 304 put over it. `merged` is scratch space
+ * and afterwards holds the new head, for the caller to compute `freshness` from. */
 void object_merge_head(const struct object *object, const struct http_head *not_modified,
                        struct http_head *merged);
 struct object *object_reference(struct object *object);

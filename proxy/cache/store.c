@@ -116,7 +116,8 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
     return found;
 }
 
-/* SIEVE's hand: the next object without a visit since the hand last passed; NULL: shard is empty. */
+/* SIEVE's hand: the next object without a visit since the hand last passed; NULL: shard is empty.
+ */
 static struct object *choose_victim(struct shard *shard) {
     if (list_empty(&shard->sieve))
         return NULL;

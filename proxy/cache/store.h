@@ -6,14 +6,14 @@
  *     cache_insert(cache, object);                                    replaces the same variant
  *     cache_remove(cache, object);
  *
- * Eviction is SIEVE (Zhang et al., NSDI '24): objects stand in the order of their arrival, a hit sets
- * one bit and moves nothing, and a hand walks from old to new, clears bits and evicts what has none.
- * Chosen over LRU because a hit writes no list and takes no lock for promotion, and over S3-FIFO
- * because it needs one queue and no ghosts for the same miss ratios on web traces; one scan of
- * unvisited objects passes through without displacing visited ones.
+ * Eviction is SIEVE (Zhang et al., NSDI '24): objects stand in the order of their arrival, a hit
+ * sets one bit and moves nothing, and a hand walks from old to new, clears bits and evicts what has
+ * none. Chosen over LRU because a hit writes no list and takes no lock for promotion, and over
+ * S3-FIFO because it needs one queue and no ghosts for the same miss ratios on web traces; one scan
+ * of unvisited objects passes through without displacing visited ones.
  *
- * Threads: any. Sixty-four shards, each with its own lock, held for the walk of one hash chain; never
- * two at once, never across a system call.
+ * Threads: any. Sixty-four shards, each with its own lock, held for the walk of one hash chain;
+ * never two at once, never across a system call.
  */
 #ifndef RETORT_CACHE_STORE_H
 #define RETORT_CACHE_STORE_H

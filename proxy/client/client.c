@@ -117,9 +117,7 @@ static void on_timeout(struct timer *timer) {
         client->net->counters.client_timeouts++;
         /* fall through */
     case CLIENT_IDLE:
-    case CLIENT_LINGERING:
-        client_free(client);
-        return;
+    case CLIENT_LINGERING: client_free(client); return;
     case CLIENT_BUSY:
         client->net->counters.client_timeouts++;
         if (client->exchange->state == EXCHANGE_REQUEST) {
@@ -187,7 +185,8 @@ static void begin_exchange(struct client *client, struct exchange *exchange) {
     client->hooks->on_request(exchange, client->hooks->arg);
 }
 
-/* A request that can't be parsed takes the same way as any other, so that it is answered and logged. */
+/* A request that can't be parsed takes the same way as any other, so that it is answered and
+ * logged. */
 static void begin_bad_exchange(struct client *client, unsigned status, const char *text) {
     struct exchange *exchange = exchange_new(client);
     http_head_init(&exchange->request);
@@ -216,8 +215,8 @@ static bool parse_head(struct client *client) {
     if (bytes.length == 0)
         return false;
     struct exchange *exchange = exchange_new(client);
-    ssize_t used = http_head_parse_request(&exchange->request, bytes.base, bytes.length,
-                                           client->head_checked);
+    ssize_t used =
+        http_head_parse_request(&exchange->request, bytes.base, bytes.length, client->head_checked);
     if (used == 0) {
         exchange_free(exchange);
         client->head_checked = bytes.length;
@@ -229,8 +228,8 @@ static bool parse_head(struct client *client) {
     client->head_checked = 0;
     if (used < 0) {
         exchange_free(exchange);
-        begin_bad_exchange(client, http_error_status((enum http_error)-used),
-                           http_error_text((enum http_error)-used));
+        begin_bad_exchange(client, http_error_status((enum http_error) - used),
+                           http_error_text((enum http_error) - used));
         return true;
     }
     client->buffer->begin += (size_t)used;
@@ -248,9 +247,8 @@ static void fill(struct client *client) {
         begin_bad_exchange(client, 431, "the request head is larger than client.max_head");
         return;
     }
-    enum io_status status =
-        connection_read(client->connection, (*buffer)->data + (*buffer)->end,
-                        (*buffer)->capacity - (*buffer)->end, &got);
+    enum io_status status = connection_read(client->connection, (*buffer)->data + (*buffer)->end,
+                                            (*buffer)->capacity - (*buffer)->end, &got);
     switch (status) {
     case IO_DONE:
         (*buffer)->end += got;
@@ -303,17 +301,14 @@ void client_on_ready(struct connection *connection) {
     struct client *client;
     CAST_OBJ(client, connection->owner, CLIENT_MAGIC);
     switch (client->state) {
-    case CLIENT_LINGERING:
-        linger_read(client);
-        return;
+    case CLIENT_LINGERING: linger_read(client); return;
     case CLIENT_BUSY:
         if (connection->readable)
             source_wake(&client->exchange->body);
         if (connection->writable && client->exchange->state == EXCHANGE_SENDING)
             exchange_send(client->exchange);
         return;
-    default:
-        client_read(client);
+    default: client_read(client);
     }
 }
 
@@ -375,9 +370,9 @@ struct connection *exchange_take_connection(struct exchange *exchange,
 
 void client_drain(struct client_hooks *hooks) {
     hooks->draining = true;
-    LIST_FOR_EACH_SAFE(link, next, &hooks->clients) {
+    LIST_FOR_EACH_SAFE (link, next, &hooks->clients) {
         struct client *client = CONTAINER_OF(link, struct client, link);
-        if (client->state == CLIENT_IDLE && client->requests > 0)
+        if (client->state == CLIENT_IDLE && !client->connection->readable)
             client_free(client);
         else if (client->exchange != NULL)
             client->exchange->keep_alive = false;
@@ -385,7 +380,7 @@ void client_drain(struct client_hooks *hooks) {
 }
 
 void client_abort_all(struct client_hooks *hooks) {
-    LIST_FOR_EACH_SAFE(link, next, &hooks->clients) {
+    LIST_FOR_EACH_SAFE (link, next, &hooks->clients) {
         struct client *client = CONTAINER_OF(link, struct client, link);
         connection_abort(&client->connection);
         client_lost(client);

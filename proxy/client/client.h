@@ -40,7 +40,7 @@ struct client_hooks {
     struct mailbox *mailbox;
     struct list_link clients; /* all open ones */
     unsigned client_count;
-    bool draining;            /* no connection is kept open after its response */
+    bool draining; /* no connection is kept open after its response */
     struct exchange *free_exchanges;
     unsigned free_exchange_count;
 };
@@ -58,20 +58,20 @@ void client_accept(struct net_context *net, int fd, const struct address *addres
 
 /* What the transaction wants sent. Slices must live until the exchange is finished. */
 struct reply {
-    struct slice head;        /* "HTTP/1.1 200 OK\r\n" and field lines, without those of framing */
-    struct slice extra;       /* more field lines */
-    struct body *body;        /* NULL: none */
-    int64_t length;           /* for Content-Length; -1: not known */
-    bool no_content;          /* 1xx, 204, 304: not even a Content-Length of 0 */
-    bool close;               /* do not keep the connection */
+    struct slice head;  /* "HTTP/1.1 200 OK\r\n" and field lines, without those of framing */
+    struct slice extra; /* more field lines */
+    struct body *body;  /* NULL: none */
+    int64_t length;     /* for Content-Length; -1: not known */
+    bool no_content;    /* 1xx, 204, 304: not even a Content-Length of 0 */
+    bool close;         /* do not keep the connection */
 };
 
 enum exchange_state {
-    EXCHANGE_REQUEST,   /* no reply yet */
+    EXCHANGE_REQUEST, /* no reply yet */
     EXCHANGE_SENDING,
-    EXCHANGE_SENT,      /* all of the reply has been handed to the kernel */
-    EXCHANGE_ABORTED,   /* the client is gone, or the body failed and the client was told so by a
-                           broken connection */
+    EXCHANGE_SENT,    /* all of the reply has been handed to the kernel */
+    EXCHANGE_ABORTED, /* the client is gone, or the body failed and the client was told so by a
+                         broken connection */
 };
 
 struct exchange {
@@ -81,25 +81,25 @@ struct exchange {
     struct client *client;
     struct http_head request;
     struct framing framing;
-    unsigned error_status;     /* not 0: the request can't be served; the reason is error_text */
+    unsigned error_status; /* not 0: the request can't be served; the reason is error_text */
     const char *error_text;
     const struct listen_settings *listen; /* of net->settings at the request's time */
     struct task *waker;
     enum exchange_state state;
-    bool owned;                /* the request's bytes have been copied */
-    bool head_request;         /* the reply has no body whatever it says */
+    bool owned;        /* the request's bytes have been copied */
+    bool head_request; /* the reply has no body whatever it says */
     bool keep_alive;
-    uint64_t started;          /* nanoseconds, monotonic: when the head was complete */
+    uint64_t started; /* nanoseconds, monotonic: when the head was complete */
     uint64_t bytes_sent;
     /* the request's body */
     struct source body;
     struct task body_task;
     bool body_taken, body_in_use, body_ended, body_failed, expects_continue;
-    uint64_t body_left;        /* FRAMING_LENGTH */
+    uint64_t body_left; /* FRAMING_LENGTH */
     struct chunked_decoder chunked;
     /* the reply */
-    struct slice parts[2];     /* head and extra still to be sent */
-    char frame[320];           /* made here: framing fields and the empty line, chunk heads */
+    struct slice parts[2]; /* head and extra still to be sent */
+    char frame[320];       /* made here: framing fields and the empty line, chunk heads */
     unsigned frame_begin, frame_end;
     bool has_reader, use_chunked, first_chunk, end_framed;
     uint64_t chunk_left;
@@ -134,8 +134,9 @@ void exchange_own_request(struct exchange *exchange, struct arena *arena);
 struct source *exchange_body(struct exchange *exchange);
 /* Starts sending. True: everything has been sent already. */
 bool exchange_reply(struct exchange *exchange, const struct reply *reply);
-/* An interim response, "HTTP/1.1 103 Early Hints\r\n...\r\n\r\n": best effort. */
-void exchange_interim(struct exchange *exchange, struct slice bytes);
+/* A head that goes out before the reply: an interim response, or the 200 that opens a tunnel.
+ * False: it could not be sent whole, and the exchange is aborted. */
+bool exchange_interim(struct exchange *exchange, struct slice bytes);
 /* Ends the exchange: reads the next request, or closes. */
 void exchange_finish(struct exchange **exchangep);
 /* Breaks the connection so that the client can't take what it got for whole. */

@@ -141,8 +141,8 @@ void exchange_body_init(struct exchange *exchange) {
     int64_t length = framing->kind == FRAMING_LENGTH ? (int64_t)framing->length : -1;
     source_init(&exchange->body, &body_class, exchange->client->net->loop, length);
     exchange->body_left = framing->length;
-    exchange->body_ended = framing->kind == FRAMING_NONE ||
-                           (framing->kind == FRAMING_LENGTH && framing->length == 0);
+    exchange->body_ended =
+        framing->kind == FRAMING_NONE || (framing->kind == FRAMING_LENGTH && framing->length == 0);
     if (framing->kind == FRAMING_CHUNKED)
         chunked_init(&exchange->chunked);
     exchange->expects_continue =

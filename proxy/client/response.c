@@ -33,7 +33,8 @@ static void frame_head(struct exchange *exchange, const struct reply *reply) {
         exchange->use_chunked = true;
         append(exchange, SLICE("Transfer-Encoding: chunked\r\n"));
     } else if (!reply->no_content && exchange->has_reader) {
-        exchange->keep_alive = false; /* HTTP/1.0: the end of the connection is the end of the body */
+        exchange->keep_alive =
+            false; /* HTTP/1.0: the end of the connection is the end of the body */
     }
     if (!exchange->keep_alive)
         append(exchange, SLICE("Connection: close\r\n"));
@@ -60,8 +61,7 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     exchange->parts[1] = reply->extra;
     exchange->first_chunk = true;
     if (reply->close || client->hooks->draining ||
-        (exchange->body_in_use && !exchange->body_ended) ||
-        !exchange_body_skip_rest(exchange))
+        (exchange->body_in_use && !exchange->body_ended) || !exchange_body_skip_rest(exchange))
         exchange->keep_alive = false;
     task_init(&exchange->reader_task, on_body);
     if (reply->body != NULL && !exchange->head_request && !reply->no_content) {
@@ -204,12 +204,16 @@ void exchange_send(struct exchange *exchange) {
     }
 }
 
-void exchange_interim(struct exchange *exchange, struct slice bytes) {
+bool exchange_interim(struct exchange *exchange, struct slice bytes) {
     struct iovec piece = {(void *)bytes.base, bytes.length};
     size_t sent;
     if (exchange->state != EXCHANGE_REQUEST || exchange->client->connection == NULL)
-        return;
+        return false;
     if (connection_write(exchange->client->connection, &piece, 1, &sent) == IO_DONE &&
-        sent < bytes.length)
-        exchange_abort(exchange); /* half an interim response would corrupt the stream */
+        sent == bytes.length) {
+        exchange->bytes_sent += sent;
+        return true;
+    }
+    exchange_abort(exchange); /* half a head would corrupt the stream */
+    return false;
 }

@@ -25,8 +25,8 @@ void icap_call_leave_connection(struct icap_call *call, bool reusable) {
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
         if (reusable)
-            pool_give(call->service->pool, icap_service_pool_key(call->service),
-                      &call->connection, call->service->settings->idle_timeout,
+            pool_give(call->service->pool, icap_service_pool_key(call->service), &call->connection,
+                      call->service->settings->idle_timeout,
                       call->service->settings->max_connections);
         else
             connection_close(&call->connection);
@@ -84,7 +84,8 @@ static void on_timeout(struct timer *timer) {
     bool queued = call->step == ICAP_STEP_SERVICE;
     call->repeated = true; /* time is up: no second try */
     icap_call_fail(call, false,
-                   queued ? "no connection to it became free in time" : "it did not answer in time");
+                   queued ? "no connection to it became free in time"
+                          : "it did not answer in time");
 }
 
 static bool connected(struct icap_call *call) {
@@ -103,8 +104,8 @@ static void seek_connection(struct icap_call *call) {
     const struct icap_service_settings *settings = call->service->settings;
     call->reused = false;
     if (!call->repeated)
-        call->connection = pool_take(call->service->pool, icap_service_pool_key(call->service),
-                                     on_ready, call);
+        call->connection =
+            pool_take(call->service->pool, icap_service_pool_key(call->service), on_ready, call);
     if (call->connection == NULL) {
         call->step = ICAP_STEP_CONNECT;
         icap_call_watch(call, false);
@@ -120,9 +121,7 @@ static void seek_connection(struct icap_call *call) {
 static void seek_service(struct icap_call *call) {
     struct icap_service *service = call->service;
     switch (icap_service_ready(service, &call->waiter)) {
-    case ICAP_SERVICE_UP:
-        call->has_place = true;
-        break;
+    case ICAP_SERVICE_UP: call->has_place = true; break;
     case ICAP_SERVICE_WAIT: return;
     case ICAP_SERVICE_DOWN:
         call->step = ICAP_STEP_OVER;

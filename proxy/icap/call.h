@@ -11,13 +11,13 @@
  *                      still there
  *     icap_call_close(&call);
  *
- * The virgin body is sent as the source gives it, read and written at the same time; a preview is sent
- * where the service asked for one, with ieof where the body ends within it. A pooled connection that
- * dies before the first byte of an answer is replaced by a fresh one, once, as long as the virgin body
- * is whole. A virgin body that breaks off is never completed with a last chunk.
+ * The virgin body is sent as the source gives it, read and written at the same time; a preview is
+ * sent where the service asked for one, with ieof where the body ends within it. A pooled
+ * connection that dies before the first byte of an answer is replaced by a fresh one, once, as long
+ * as the virgin body is whole. A virgin body that breaks off is never completed with a last chunk.
  *
- * Threads: the worker's. The virgin source is taken over. adapted_head's slices point into the call's
- * own memory and live until icap_call_close.
+ * Threads: the worker's. The virgin source is taken over. adapted_head's slices point into the
+ * call's own memory and live until icap_call_close.
  */
 #ifndef RETORT_ICAP_CALL_H
 #define RETORT_ICAP_CALL_H
@@ -42,8 +42,8 @@ struct icap_request {
 enum icap_step {
     ICAP_STEP_SERVICE, /* for OPTIONS or a place */
     ICAP_STEP_CONNECT,
-    ICAP_STEP_ANSWER,  /* sending, and waiting for the head of the answer */
-    ICAP_STEP_BODY,    /* the adapted body */
+    ICAP_STEP_ANSWER, /* sending, and waiting for the head of the answer */
+    ICAP_STEP_BODY,   /* the adapted body */
     ICAP_STEP_OVER,
 };
 

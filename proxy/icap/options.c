@@ -7,8 +7,7 @@ static void copy(char *to, size_t capacity, struct slice text) {
     to[length] = '\0';
 }
 
-static void copy_field(char *to, size_t capacity, const struct http_head *head,
-                       enum http_name id) {
+static void copy_field(char *to, size_t capacity, const struct http_head *head, enum http_name id) {
     copy(to, capacity, http_head_value(head, id));
 }
 

@@ -74,8 +74,7 @@ static void on_ready(struct connection *connection) {
     CAST_OBJ(probe, connection->owner, ICAP_PROBE_MAGIC);
     struct iovec piece = {(void *)probe->left.base, probe->left.length};
     size_t sent;
-    if (probe->left.length > 0 &&
-        connection_write(connection, &piece, 1, &sent) == IO_DONE) {
+    if (probe->left.length > 0 && connection_write(connection, &piece, 1, &sent) == IO_DONE) {
         probe->left.base += sent;
         probe->left.length -= sent;
     }
@@ -103,14 +102,14 @@ struct icap_probe *icap_probe_start(struct icap_service *service, icap_probe_fn 
     timer_init(&probe->timer, on_timeout);
     task_init(&probe->dial_task, on_dialled);
     struct slice host = settings->uri.host;
-    int length = snprintf(probe->request, sizeof probe->request,
-                          "OPTIONS %s ICAP/1.0\r\n"
-                          "Host: %s%.*s%s:%u\r\n"
-                          "User-Agent: Retort\r\n"
-                          "Encapsulated: null-body=0\r\n\r\n",
-                          settings->uri_text, settings->uri.host_is_ipv6 ? "[" : "",
-                          SLICE_PRINT(host), settings->uri.host_is_ipv6 ? "]" : "",
-                          settings->uri.port);
+    int length =
+        snprintf(probe->request, sizeof probe->request,
+                 "OPTIONS %s ICAP/1.0\r\n"
+                 "Host: %s%.*s%s:%u\r\n"
+                 "User-Agent: Retort\r\n"
+                 "Encapsulated: null-body=0\r\n\r\n",
+                 settings->uri_text, settings->uri.host_is_ipv6 ? "[" : "", SLICE_PRINT(host),
+                 settings->uri.host_is_ipv6 ? "]" : "", settings->uri.port);
     probe->left = slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
     service->net->counters.icap_options++;
     service->net->counters.icap_connections++;

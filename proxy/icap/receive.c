@@ -224,7 +224,8 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
     for (;;) {
         struct slice input = net_buffer_bytes(call->in);
         if (input.length > 0) {
-            enum chunked_status status = chunked_decode(&call->chunked, &input, buffer, capacity, got);
+            enum chunked_status status =
+                chunked_decode(&call->chunked, &input, buffer, capacity, got);
             call->in->begin = call->in->end - input.length;
             if (status == CHUNKED_BAD)
                 return broke_off(call, "its chunked coding is broken");

@@ -59,9 +59,9 @@ static int write_icap_head(struct icap_call *call, char *out) {
                           "%s%s"
                           "X-Client-IP: %.*s\r\n"
                           "X-Transaction-ID: %.*s\r\n",
-                          is_reqmod(call) ? "REQMOD" : "RESPMOD", settings->uri_text,
-                          v6 ? "[" : "", SLICE_PRINT(settings->uri.host), v6 ? "]" : "",
-                          settings->uri.port, call->may_204 ? "Allow: 204\r\n" : "", preview,
+                          is_reqmod(call) ? "REQMOD" : "RESPMOD", settings->uri_text, v6 ? "[" : "",
+                          SLICE_PRINT(settings->uri.host), v6 ? "]" : "", settings->uri.port,
+                          call->may_204 ? "Allow: 204\r\n" : "", preview,
                           SLICE_PRINT(call->client_ip), SLICE_PRINT(call->transaction_id));
     if (length < ICAP_HEAD_MAX)
         length += write_encapsulated(call, out + length, ICAP_HEAD_MAX - (size_t)length);

@@ -95,9 +95,8 @@ static void on_probed(struct icap_service *service, const struct icap_options *o
     service->have_options = true;
     service->failures = 0;
     service->back_off = service->settings->down_min;
-    service->options_expire = options->ttl < 0
-                                  ? TIMER_NEVER
-                                  : service->net->loop->now + (uint64_t)options->ttl * 1000;
+    service->options_expire =
+        options->ttl < 0 ? TIMER_NEVER : service->net->loop->now + (uint64_t)options->ttl * 1000;
     wake_all(service);
 }
 

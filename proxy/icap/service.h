@@ -5,15 +5,15 @@
  *     struct icap_service *service = icap_service_new(net, settings, workers);
  *     switch (icap_service_ready(service, &call->waiter)) {
  *     case ICAP_SERVICE_UP:      go on: icap_service_connect
- *     case ICAP_SERVICE_WAIT:    OPTIONS are being asked, or every connection is taken: the waiter's
- *                                task will run; ask again
- *     case ICAP_SERVICE_DOWN:    fail now: icap_service_error() says why
+ *     case ICAP_SERVICE_WAIT:    OPTIONS are being asked, or every connection is taken: the
+ * waiter's task will run; ask again case ICAP_SERVICE_DOWN:    fail now: icap_service_error() says
+ * why
  *     }
  *
- * OPTIONS are asked before the first use, and again when their TTL has passed by our clock, while the
- * old answer goes on serving. A service goes down when it can't be reached, does not answer OPTIONS, or
- * fails FAILURES_DOWN transactions in a row; it is then tried again by itself after down_min, twice
- * that, and so on up to down_max. While it is down nobody waits for it.
+ * OPTIONS are asked before the first use, and again when their TTL has passed by our clock, while
+ * the old answer goes on serving. A service goes down when it can't be reached, does not answer
+ * OPTIONS, or fails FAILURES_DOWN transactions in a row; it is then tried again by itself after
+ * down_min, twice that, and so on up to down_max. While it is down nobody waits for it.
  *
  * Connections: max_connections of the settings and Max-Connections of the service bound all workers
  * together; each worker has its share, at least one.
@@ -54,7 +54,7 @@ struct icap_service {
     struct icap_probe *probe;
     struct timer retry;
     struct pool *pool;
-    unsigned connections;  /* in use by transactions */
+    unsigned connections; /* in use by transactions */
     struct list_link waiting;
     unsigned waiting_count;
 };

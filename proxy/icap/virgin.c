@@ -3,8 +3,7 @@
 static void keep(struct virgin *virgin, const char *bytes, size_t count) {
     if (!virgin->keeping)
         return;
-    if (virgin->kept.length + count > virgin->limit ||
-        !spool_append(&virgin->kept, bytes, count)) {
+    if (virgin->kept.length + count > virgin->limit || !spool_append(&virgin->kept, bytes, count)) {
         virgin_stop_keeping(virgin);
         return;
     }

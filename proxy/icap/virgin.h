@@ -1,6 +1,6 @@
 /*
- * A virgin body on its way to an ICAP service, and a copy of it for as long as it may be wanted again:
- * until the verdict, for a 204, a bypass or a repetition on a fresh connection.
+ * A virgin body on its way to an ICAP service, and a copy of it for as long as it may be wanted
+ * again: until the verdict, for a 204, a bypass or a repetition on a fresh connection.
  *
  *     virgin_init(&virgin, loop, &source, keep_limit);   takes the source
  *     feed_init(&feed, net, &virgin.first, true);        the way to the service

@@ -19,8 +19,8 @@ struct icap_encapsulated {
     size_t body_at;                 /* where the heads end */
 };
 
-/* Strict: known names, each once, req-hdr before res-hdr before one body, offsets that begin at 0 and
- * never fall, no more than `most` bytes of heads. */
+/* Strict: known names, each once, req-hdr before res-hdr before one body, offsets that begin at 0
+ * and never fall, no more than `most` bytes of heads. */
 bool icap_encapsulated_parse(struct icap_encapsulated *parts, struct slice value, size_t most);
 
 #endif

@@ -117,8 +117,7 @@ bool address_equal(const struct address *a, const struct address *b) {
     case AF_INET6:
         return a->v6.sin6_port == b->v6.sin6_port &&
                memcmp(&a->v6.sin6_addr, &b->v6.sin6_addr, sizeof a->v6.sin6_addr) == 0;
-    default:
-        return strcmp(a->local.sun_path, b->local.sun_path) == 0;
+    default: return strcmp(a->local.sun_path, b->local.sun_path) == 0;
     }
 }
 
@@ -134,7 +133,8 @@ bool network_parse(struct network *network, struct slice text) {
     unsigned most = network->v6 ? 128 : 32;
     bits = most;
     if (slash != NULL &&
-        (!slice_to_uint64(slice_make(slash + 1, text.length - ip_length - 1), &bits) || bits > most))
+        (!slice_to_uint64(slice_make(slash + 1, text.length - ip_length - 1), &bits) ||
+         bits > most))
         return false;
     network->bits = (unsigned)bits;
     if (network->v6)

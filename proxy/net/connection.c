@@ -96,9 +96,9 @@ enum io_status connection_write(struct connection *connection, const struct iove
     *put = 0;
     ssize_t sent;
     do
-        sent = count == 1 ? send(connection->event.fd, pieces->iov_base, pieces->iov_len,
-                                 MSG_NOSIGNAL)
-                          : sendmsg(connection->event.fd, &message, MSG_NOSIGNAL);
+        sent = count == 1
+                   ? send(connection->event.fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+                   : sendmsg(connection->event.fd, &message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     if (sent >= 0) {
         *put = (size_t)sent;

@@ -1,6 +1,6 @@
 /*
- * A connection: a stream socket on a loop, non-blocking, edge-triggered. Everything above net/ reads
- * and writes through here, and does not know what lies below.
+ * A connection: a stream socket on a loop, non-blocking, edge-triggered. Everything above net/
+ * reads and writes through here, and does not know what lies below.
  *
  *     struct connection *connection = connection_new(net, &fd, on_ready, client);
  *     static void on_ready(struct connection *connection) {       readable or writable has changed

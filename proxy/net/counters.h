@@ -1,6 +1,7 @@
 /*
- * Counters: what a worker has done since it started. One struct per worker, plain integers that only
- * its own thread touches; the admin plane asks the worker for a copy by message and adds them up.
+ * Counters: what a worker has done since it started. One struct per worker, plain integers that
+ * only its own thread touches; the admin plane asks the worker for a copy by message and adds them
+ * up.
  *
  *     worker->counters.client_requests++;
  *

@@ -77,16 +77,30 @@ static int open_socket(const struct address *address) {
     return -1;
 }
 
-struct listener *listener_open(struct net_context *net, const struct address *address,
-                               listener_accept_fn *on_accept, void *arg,
-                               char error[LISTENER_ERROR]) {
+/* An open socket, or -1 and a sentence. */
+static int try_socket(const struct address *address, char error[LISTENER_ERROR]) {
     char text[ADDRESS_TEXT];
     int fd = open_socket(address);
     if (fd < 0) {
         address_format(address, text);
         snprintf(error, LISTENER_ERROR, "cannot listen on %.100s: %s", text, strerror(errno));
-        return NULL;
     }
+    return fd;
+}
+
+bool listener_probe(const struct address *address, char error[LISTENER_ERROR]) {
+    int fd = try_socket(address, error);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+struct listener *listener_open(struct net_context *net, const struct address *address,
+                               listener_accept_fn *on_accept, void *arg,
+                               char error[LISTENER_ERROR]) {
+    int fd = try_socket(address, error);
+    if (fd < 0)
+        return NULL;
     struct listener *listener;
     ALLOC_OBJ(listener, LISTENER_MAGIC);
     listener->net = net;

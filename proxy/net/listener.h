@@ -1,6 +1,6 @@
 /*
- * A listener: one worker's own socket on a listen address (SO_REUSEPORT), so that the kernel spreads
- * connections over the workers and no two of them share an accept queue.
+ * A listener: one worker's own socket on a listen address (SO_REUSEPORT), so that the kernel
+ * spreads connections over the workers and no two of them share an accept queue.
  *
  *     struct listener *listener = listener_open(net, &listen_settings, on_accept, worker, error);
  *     ...
@@ -25,6 +25,8 @@ struct listener *listener_open(struct net_context *net, const struct address *ad
                                listener_accept_fn *on_accept, void *arg,
                                char error[LISTENER_ERROR]);
 void listener_close(struct listener **listenerp);
+/* Could one listen there? Opens a socket and closes it again. */
+bool listener_probe(const struct address *address, char error[LISTENER_ERROR]);
 const struct address *listener_address(const struct listener *listener);
 
 #endif

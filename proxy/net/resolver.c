@@ -69,7 +69,7 @@ static void on_socket(struct event *event, uint32_t events) {
 }
 
 static struct name_socket *find_socket(struct resolver *resolver, int fd) {
-    LIST_FOR_EACH(link, &resolver->sockets) {
+    LIST_FOR_EACH (link, &resolver->sockets) {
         struct name_socket *watched = CONTAINER_OF(link, struct name_socket, link);
         if (watched->event.fd == fd)
             return watched;
@@ -131,7 +131,7 @@ void resolver_free(struct resolver **resolverp) {
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
     ares_destroy(resolver->channel);
     timer_cancel(&resolver->net->loop->timers, &resolver->timer);
-    LIST_FOR_EACH_SAFE(link, next, &resolver->sockets) {
+    LIST_FOR_EACH_SAFE (link, next, &resolver->sockets) {
         struct name_socket *watched = CONTAINER_OF(link, struct name_socket, link);
         loop_remove(resolver->net->loop, &watched->event);
         free(watched);

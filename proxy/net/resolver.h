@@ -2,10 +2,10 @@
  * Names to addresses, through c-ares on the worker's loop, remembered for their time to live.
  *
  *     resolver_query_init(&dial->query);
- *     if (resolver_lookup(resolver, host, &dial->query, on_resolved)) ...   known: query.result is set
- *     static void on_resolved(struct resolver_query *query) {
- *         if (query->result.count == 0) -> query->result.error tells why
- *     resolver_cancel(&dial->query);                  any time; the callback then never comes
+ *     if (resolver_lookup(resolver, host, &dial->query, on_resolved)) ...   known: query.result is
+ * set static void on_resolved(struct resolver_query *query) { if (query->result.count == 0) ->
+ * query->result.error tells why resolver_cancel(&dial->query);                  any time; the
+ * callback then never comes
  *
  * IP literals are answered at once. /etc/hosts and /etc/resolv.conf are honoured. Queries for one
  * name share one lookup. Failures are remembered for a second.

@@ -127,13 +127,24 @@ static void on_ready(struct connection *connection) {
         source_wake(&call->body);
 }
 
+void origin_call_forget_request(struct origin_call *call) {
+    if (call->magic != ORIGIN_CALL_MAGIC || call->request.body == NULL)
+        return;
+    if (call->request.body->waker == &call->send_task)
+        source_set_waker(call->request.body, NULL);
+    task_cancel(&call->send_task);
+    call->request.body = NULL;
+    if (!feed_is_done(&call->feed))
+        call->deaf = true;
+    feed_release(&call->feed);
+}
+
 void origin_call_close(struct origin_call *call) {
     if (call->magic != ORIGIN_CALL_MAGIC)
         return;
     call->waker = NULL;
     call->body.waker = NULL;
-    if (call->request.body != NULL && call->request.body->waker == &call->send_task)
-        source_set_waker(call->request.body, NULL);
+    origin_call_forget_request(call);
     task_cancel(&call->send_task);
     task_cancel(&call->dial_task);
     dial_cancel(&call->dial);

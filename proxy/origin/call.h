@@ -43,7 +43,7 @@ struct origin_request {
     struct slice host;
     uint16_t port;
     struct slice pool_key;
-    struct slice head;   /* complete, with the empty line */
+    struct slice head; /* complete, with the empty line */
     enum http_method method;
     struct source *body; /* NULL: none */
     bool chunked;        /* how to send the body; else as it is */
@@ -90,6 +90,8 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
                        struct task *waker);
 /* The response's body, once; NULL when there is none. */
 struct source *origin_call_body(struct origin_call *call);
+/* The request's body is about to go away: whatever of it was not sent never will be. */
+void origin_call_forget_request(struct origin_call *call);
 void origin_call_close(struct origin_call *call);
 
 /* Inside origin/. */

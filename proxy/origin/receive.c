@@ -17,15 +17,15 @@ static void answered(struct origin_call *call) {
 /* False: more bytes are needed. */
 static bool parse(struct origin_call *call) {
     struct slice bytes = net_buffer_bytes(call->in);
-    ssize_t used = http_head_parse_response(call->response, bytes.base, bytes.length,
-                                            call->head_checked);
+    ssize_t used =
+        http_head_parse_response(call->response, bytes.base, bytes.length, call->head_checked);
     if (used == 0) {
         call->head_checked = bytes.length;
         return false;
     }
     call->head_checked = 0;
     if (used < 0) {
-        origin_call_fail(call, ORIGIN_BAD, http_error_text((enum http_error)-used));
+        origin_call_fail(call, ORIGIN_BAD, http_error_text((enum http_error) - used));
         return true;
     }
     call->in->begin += (size_t)used;
@@ -65,9 +65,7 @@ void origin_call_receive(struct origin_call *call) {
         case IO_END:
             origin_call_fail(call, ORIGIN_BROKE_OFF, "it closed the connection without answering");
             return;
-        case IO_FAILED:
-            origin_call_fail(call, ORIGIN_BROKE_OFF, strerrordesc_np(errno));
-            return;
+        case IO_FAILED: origin_call_fail(call, ORIGIN_BROKE_OFF, strerrordesc_np(errno)); return;
         }
     }
 }
@@ -75,13 +73,14 @@ void origin_call_receive(struct origin_call *call) {
 /* The exchange is complete: may the connection be used again? */
 static void leave_connection(struct origin_call *call) {
     bool spare = net_buffer_bytes(call->in).length > 0;
-    bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) && call->head_left.length == 0 &&
-                    call->framing.kind != FRAMING_CLOSE && framing_keeps_alive(call->response);
+    bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) &&
+                    call->head_left.length == 0 && call->framing.kind != FRAMING_CLOSE &&
+                    framing_keeps_alive(call->response);
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     net_buffer_give(call->net, &call->in);
     if (reusable)
-        pool_give(call->pool, call->request.pool_key, &call->connection,
-                  call->request.idle_timeout, call->request.max_idle);
+        pool_give(call->pool, call->request.pool_key, &call->connection, call->request.idle_timeout,
+                  call->request.max_idle);
     else
         connection_close(&call->connection);
 }

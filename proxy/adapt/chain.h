@@ -1,0 +1,63 @@
+/*
+ * A chain of services at one vectoring point: each adapts what the one before it returned.
+ *
+ *     adapt_chain_start(&chain, services, count, &message, arena, net, &transaction->task);
+ *     ... the task runs until chain.state is no longer ADAPT_RUNNING ...
+ *     ADAPT_DONE       message->request or ->response and message->body are the adapted ones
+ *     ADAPT_SATISFIED  REQMOD: message->response and ->body are the answer to the client
+ *     ADAPT_FAILED     chain.error, chain.failed_service; nothing of the message may be used
+ *     adapt_chain_close(&chain);      ends what is still under way, the body's source included
+ *
+ * Bodies stream through all the services at once: the second starts on the first one's output. The
+ * chain speaks to its services through icap/ only; another kind of adapter would stand beside it.
+ *
+ * Threads: the worker's.
+ */
+#ifndef RETORT_ADAPT_CHAIN_H
+#define RETORT_ADAPT_CHAIN_H
+
+#include "adapt/set.h"
+#include "base/arena.h"
+#include "icap/call.h"
+
+enum adapt_state { ADAPT_IDLE, ADAPT_RUNNING, ADAPT_DONE, ADAPT_SATISFIED, ADAPT_FAILED };
+
+/* What became of the message at one service; for the access log. */
+struct adapt_record {
+    const char *service, *verdict;
+    unsigned milliseconds;
+};
+
+struct adapt_message {
+    struct http_head *request;  /* its target is the absolute URL */
+    struct http_head *response; /* NULL at a REQMOD point, until a service answers */
+    struct source *body;        /* of the response if there is one, else of the request; owned */
+    struct slice path, client_ip, transaction_id;
+};
+
+struct adapt_chain {
+    unsigned magic;
+#define ADAPT_CHAIN_MAGIC 0xada9c4a1u
+    enum adapt_state state;
+    const char *error, *failed_service;
+    bool modified; /* some service has changed the message */
+    bool reqmod;
+    struct icap_service *services[ADAPT_CHAIN_MAX];
+    struct icap_call *calls[ADAPT_CHAIN_MAX];
+    struct adapt_record records[ADAPT_CHAIN_MAX];
+    unsigned count, at;
+    uint64_t stage_started; /* nanoseconds */
+    struct adapt_message *message;
+    struct http_head *adapted;
+    struct arena *arena;
+    struct net_context *net;
+    struct task task;
+    struct task *waker;
+};
+
+void adapt_chain_start(struct adapt_chain *chain, struct icap_service *const *services,
+                       unsigned count, struct adapt_message *message, struct arena *arena,
+                       struct net_context *net, struct task *waker);
+void adapt_chain_close(struct adapt_chain *chain);
+
+#endif

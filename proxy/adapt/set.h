@@ -1,0 +1,40 @@
+/*
+ * The services of one worker under one snapshot of the settings, and which of them a message is
+ * for.
+ *
+ *     struct adapt_set *set = adapt_set_new(net, settings);
+ *     unsigned count = adapt_set_choose(set, ICAP_RESPMOD_PRECACHE, &subject, chosen);
+ *     adapt_set_release(&set);
+ *
+ * A transaction references the set that it began with, so that a reload takes nothing from under
+ * it. The rules apply in the order of the file; a service that several of them name is used once,
+ * at its first place.
+ *
+ * Threads: the worker's; the count of references is a plain integer.
+ */
+#ifndef RETORT_ADAPT_SET_H
+#define RETORT_ADAPT_SET_H
+
+#include "icap/service.h"
+
+enum { ADAPT_CHAIN_MAX = 16 };
+
+struct adapt_set {
+    unsigned magic;
+#define ADAPT_SET_MAGIC 0xada97500u
+    unsigned references;
+    struct settings *settings; /* referenced */
+    size_t service_count;
+    struct icap_service **services; /* as in settings->icap_services */
+    bool any_reqmod, any_respmod;   /* some rule names a service of that point */
+};
+
+struct adapt_set *adapt_set_new(struct net_context *net, struct settings *settings);
+struct adapt_set *adapt_set_reference(struct adapt_set *set);
+void adapt_set_release(struct adapt_set **setp);
+
+unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point,
+                          const struct class_subject *subject,
+                          struct icap_service *chosen[ADAPT_CHAIN_MAX]);
+
+#endif

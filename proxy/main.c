@@ -1,0 +1,333 @@
+#include "config.h"
+
+#include "admin/admin.h"
+#include "base/assert.h"
+#include "base/log.h"
+#include "net/listener.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* retort: start-up, signals, and what concerns all workers together. */
+
+enum { REPORT_PATIENCE = 1000 };
+
+struct retort {
+    const char *path;     /* of the configuration */
+    pthread_mutex_t lock; /* settings: reloads come from signals and from the admin plane */
+    struct settings *settings;
+    struct cache *cache;
+    struct worker **workers;
+    unsigned worker_count;
+    struct admin *admin;
+    struct timespec started;
+    _Atomic bool draining;
+};
+
+static void usage(FILE *out) {
+    fputs(
+        "usage: retort [-t] -f FILE\n"
+        "       retort --print-options markdown|man\n"
+        "\n"
+        "  -f FILE  the configuration; see retort.conf(5)\n"
+        "  -t       check the configuration and exit\n"
+        "  -V       print the version\n"
+        "  -h       print this\n"
+        "\n"
+        "Runs in the foreground. SIGHUP reads the configuration again, SIGTERM drains and exits.\n",
+        out);
+}
+
+static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
+    unsigned count = retort->settings->workers;
+    retort->workers = xcalloc(count, sizeof *retort->workers);
+    for (; retort->worker_count < count; retort->worker_count++) {
+        struct worker *worker =
+            worker_new(retort->settings, retort->cache, retort->worker_count, error);
+        if (worker == NULL)
+            return false;
+        retort->workers[retort->worker_count] = worker;
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (!worker_start(retort->workers[i])) {
+            snprintf(error, SETTINGS_ERROR, "cannot start a thread");
+            return false;
+        }
+    return true;
+}
+
+/* Settings that only a start can apply. */
+static void warn_of_fixed(const struct settings *old, const struct settings *new) {
+    if (old->workers != new->workers)
+        log_warn("workers has changed from %u to %u: restart retort to apply it", old->workers,
+                 new->workers);
+    const char *before = old->admin.listen == NULL ? "" : old->admin.listen;
+    const char *after = new->admin.listen == NULL ? "" : new->admin.listen;
+    if (strcmp(before, after) != 0)
+        log_warn("admin.listen has changed: restart retort to apply it");
+}
+
+static void apply_log(const struct settings *settings) {
+    log_set_level(settings->log_level);
+    if (settings->error_log != NULL && !log_open_file(settings->error_log))
+        log_error("cannot open the log %s: %s; going on with the old one", settings->error_log,
+                  strerror(errno));
+}
+
+/* New addresses are tried before anything changes, so that a reload that can't listen is refused.
+ */
+static bool can_listen(const struct settings *old, const struct settings *new,
+                       char error[SETTINGS_ERROR]) {
+    for (size_t i = 0; i < new->listen_count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < old->listen_count; j++)
+            known = known || address_equal(&new->listens[i].address, &old->listens[j].address);
+        if (!known && !listener_probe(&new->listens[i].address, error))
+            return false;
+    }
+    return true;
+}
+
+static bool reload(void *context, char error[SETTINGS_ERROR]) {
+    struct retort *retort = context;
+    bool good = false;
+    pthread_mutex_lock(&retort->lock);
+    struct settings *settings = settings_load(retort->path, error);
+    if (settings != NULL && can_listen(retort->settings, settings, error)) {
+        warn_of_fixed(retort->settings, settings);
+        settings->workers = retort->settings->workers;
+        apply_log(settings);
+        cache_set_limit(retort->cache, settings->cache.memory);
+        for (unsigned i = 0; i < retort->worker_count; i++)
+            worker_reload(retort->workers[i], settings);
+        settings_release(&retort->settings);
+        retort->settings = settings;
+        settings = NULL;
+        good = true;
+    }
+    settings_release(&settings);
+    pthread_mutex_unlock(&retort->lock);
+    if (good)
+        log_info("configuration read again from %s", retort->path);
+    else
+        log_error("reload refused, the running configuration stays: %s", error);
+    return good;
+}
+
+static void drain(void *context) {
+    struct retort *retort = context;
+    if (!atomic_load(&retort->draining))
+        kill(getpid(), SIGTERM); /* the main thread does it */
+}
+
+static unsigned service_rank(const char *state) {
+    return strcmp(state, "up") == 0 ? 2 : strcmp(state, "down") == 0 ? 1 : 0;
+}
+
+static void add_services(struct admin_report *report, const struct worker_report *worker) {
+    if (worker->settings != report->settings)
+        return; /* it is about to reload */
+    for (size_t i = 0; i < worker->service_count && i < report->icap_service_count; i++) {
+        struct admin_icap_service *service = &report->icap_services[i];
+        if (service_rank(worker->services[i].state) > service_rank(service->state))
+            service->state = worker->services[i].state;
+        service->connections += worker->services[i].connections;
+        service->pending += worker->services[i].pending;
+    }
+}
+
+static uint64_t uptime(const struct retort *retort) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)(now.tv_sec - retort->started.tv_sec) * 1000 +
+           (uint64_t)((now.tv_nsec - retort->started.tv_nsec) / 1000000);
+}
+
+static void start_report(struct retort *retort, struct admin_report *report) {
+    memset(report, 0, sizeof *report);
+    pthread_mutex_lock(&retort->lock);
+    report->settings = settings_reference(retort->settings);
+    pthread_mutex_unlock(&retort->lock);
+    report->state = atomic_load(&retort->draining) ? "draining" : "running";
+    report->uptime = uptime(retort);
+    const struct settings *settings = report->settings;
+    report->icap_service_count = settings->icap_service_count;
+    report->icap_services =
+        xcalloc(settings->icap_service_count + 1, sizeof *report->icap_services);
+    for (size_t i = 0; i < settings->icap_service_count; i++) {
+        report->icap_services[i].name = settings->icap_services[i].name;
+        report->icap_services[i].state = "unknown";
+    }
+}
+
+static void report(void *context, struct admin_report *report) {
+    struct retort *retort = context;
+    struct cache_statistics cache;
+    start_report(retort, report);
+    for (unsigned i = 0; i < retort->worker_count; i++) {
+        struct worker_report worker;
+        if (!worker_report(retort->workers[i], &worker, REPORT_PATIENCE)) {
+            report->workers_silent++;
+            continue;
+        }
+        counters_add(&report->counters, &worker.counters);
+        add_services(report, &worker);
+        worker_report_release(&worker);
+    }
+    cache_statistics(retort->cache, &cache);
+    report->cache_bytes = cache.bytes;
+    report->cache_objects = cache.objects;
+    report->cache_limit = cache.limit;
+}
+
+/* Every connection takes a descriptor, some take two. */
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void block_signals(sigset_t *signals) {
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(signals);
+    sigaddset(signals, SIGHUP);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, signals, NULL);
+}
+
+static void start_drain(struct retort *retort) {
+    log_info("draining: no new connections; exit when the open ones are done");
+    atomic_store(&retort->draining, true);
+    for (unsigned i = 0; i < retort->worker_count; i++)
+        worker_drain(retort->workers[i]);
+}
+
+/* While the workers finish, a second signal ends them at once. */
+static void *hurry_on_signal(void *arg) {
+    struct retort *retort = arg;
+    sigset_t signals;
+    int number;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    if (sigwait(&signals, &number) == 0)
+        for (unsigned i = 0; i < retort->worker_count; i++)
+            worker_stop(retort->workers[i]);
+    return NULL;
+}
+
+static void serve(struct retort *retort, const sigset_t *signals) {
+    char error[SETTINGS_ERROR];
+    int number;
+    for (;;) {
+        if (sigwait(signals, &number) != 0)
+            continue;
+        if (number != SIGHUP)
+            return;
+        reload(retort, error);
+    }
+}
+
+static void finish(struct retort *retort) {
+    pthread_t hurry;
+    bool hurrying = pthread_create(&hurry, NULL, hurry_on_signal, retort) == 0;
+    start_drain(retort);
+    for (unsigned i = 0; i < retort->worker_count; i++)
+        worker_wait(retort->workers[i]);
+    if (hurrying) {
+        pthread_cancel(hurry);
+        pthread_join(hurry, NULL);
+    }
+    admin_stop(&retort->admin);
+}
+
+static void release(struct retort *retort) {
+    for (unsigned i = 0; i < retort->worker_count; i++)
+        worker_join(&retort->workers[i]);
+    free(retort->workers);
+    if (retort->cache != NULL)
+        cache_free(&retort->cache);
+    settings_release(&retort->settings);
+}
+
+static int run(struct retort *retort) {
+    char error[SETTINGS_ERROR];
+    sigset_t signals;
+    struct admin_calls calls = {retort, report, reload, drain};
+    clock_gettime(CLOCK_MONOTONIC, &retort->started);
+    apply_log(retort->settings);
+    raise_file_limit();
+    block_signals(&signals);
+    retort->cache = cache_new(retort->settings->cache.memory);
+    if (start_workers(retort, error))
+        retort->admin = admin_start(retort->settings, &calls, error);
+    if (retort->admin == NULL) {
+        fprintf(stderr, "retort: %s\n", error);
+        for (unsigned i = 0; i < retort->worker_count; i++)
+            worker_stop(retort->workers[i]);
+        return 1;
+    }
+    log_info("serving with %u workers, pid %d", retort->worker_count, (int)getpid());
+    serve(retort, &signals);
+    finish(retort);
+    log_info("done");
+    return 0;
+}
+
+static int print_options(const char *format) {
+    if (strcmp(format, "markdown") == 0)
+        settings_print_markdown(stdout);
+    else if (strcmp(format, "man") == 0)
+        settings_print_man(stdout);
+    else
+        return 2;
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static const struct option options[] = {
+        {"print-options", required_argument, NULL, 'p'},
+        {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct retort retort = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    char error[SETTINGS_ERROR];
+    bool check = false;
+    int option;
+    while ((option = getopt_long(argc, argv, "f:thV", options, NULL)) != -1) {
+        switch (option) {
+        case 'f': retort.path = optarg; break;
+        case 't': check = true; break;
+        case 'p': return print_options(optarg);
+        case 'V': puts(PACKAGE_STRING); return 0;
+        case 'h': usage(stdout); return 0;
+        default: usage(stderr); return 2;
+        }
+    }
+    if (retort.path == NULL || optind < argc) {
+        usage(stderr);
+        return 2;
+    }
+    log_open(STDERR_FILENO, "retort", LOG_LEVEL_INFO);
+    retort.settings = settings_load(retort.path, error);
+    if (retort.settings == NULL) {
+        fprintf(stderr, "retort: %s\n", error);
+        return 1;
+    }
+    int status = 0;
+    if (check)
+        printf("%s: the configuration is good\n", retort.path);
+    else
+        status = run(&retort);
+    release(&retort);
+    return status;
+}

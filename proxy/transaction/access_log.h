@@ -1,0 +1,42 @@
+/*
+ * Access logs: one line a transaction, in the formats of Squid, of Apache ("combined"), or as JSON.
+ *
+ *     struct access_logs *logs = access_logs_open(loop, settings);
+ *     access_logs_write(logs, &entry);
+ *     access_logs_close(&logs);
+ *
+ * Lines gather in memory and leave with one write(2) when 32 KB have gathered or 200 ms have
+ * passed. Each worker appends to the file for itself; a write carries whole lines only.
+ *
+ * Threads: one per worker.
+ */
+#ifndef RETORT_TRANSACTION_ACCESS_LOG_H
+#define RETORT_TRANSACTION_ACCESS_LOG_H
+
+#include "adapt/chain.h"
+#include "event/loop.h"
+#include "settings/settings.h"
+
+struct access_logs;
+
+struct access_entry {
+    struct timespec time; /* wall clock, at the end */
+    uint64_t duration;    /* microseconds */
+    const char *id;
+    struct slice client, method, url, user_agent, referer, content_type, origin;
+    unsigned version; /* of the client's HTTP: 10 or 11 */
+    unsigned status;
+    uint64_t bytes;     /* sent to the client, heads included */
+    const char *result; /* "HIT", "MISS", ... */
+    const char *step;
+    const char *error;                   /* NULL: none */
+    bool aborted;                        /* the client did not get all of it */
+    const struct adapt_chain *chains[2]; /* NULL where there was none */
+};
+
+struct access_logs *access_logs_open(struct loop *loop, const struct settings *settings);
+void access_logs_write(struct access_logs *logs, const struct access_entry *entry);
+void access_logs_flush(struct access_logs *logs);
+void access_logs_close(struct access_logs **logsp);
+
+#endif

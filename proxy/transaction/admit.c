@@ -1,0 +1,67 @@
+#include "transaction/transaction.h"
+
+/* ADMIT: may this client do that here? */
+
+static bool client_allowed(const struct transaction *transaction) {
+    const struct listen_settings *listen = transaction->exchange->listen;
+    const struct address *client = &transaction->exchange->client->address;
+    for (size_t i = 0; i < listen->allow_count; i++)
+        if (network_contains(&listen->allow[i], client))
+            return true;
+    return listen->allow_count == 0;
+}
+
+static enum step deny(struct transaction *transaction, const char *reason) {
+    transaction->net->counters.client_denied++;
+    enum step next = transaction_fail(transaction, 403, reason);
+    transaction->result = RESULT_DENIED;
+    return next;
+}
+
+/* Our own name in Via: the request has been here before (RFC 9110 §7.6.3). */
+static bool is_loop(const struct transaction *transaction) {
+    struct slice name = slice_from(transaction->settings->name);
+    const struct http_head *request = transaction->request;
+    for (const struct http_field *via = http_head_find(request, HTTP_VIA); via != NULL;
+         via = http_head_find_next(request, HTTP_VIA, via)) {
+        struct slice rest = via->value, element;
+        while (slice_next_element(&rest, &element)) {
+            const char *blank = memchr(element.base, ' ', element.length);
+            if (blank == NULL)
+                continue;
+            struct slice by =
+                slice_make(blank + 1, element.length - (size_t)(blank + 1 - element.base));
+            const char *end = by.length > 0 ? memchr(by.base, ' ', by.length) : NULL;
+            if (end != NULL)
+                by.length = (size_t)(end - by.base);
+            if (slice_equal_nocase(by, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* "Expect: 100-continue" is the only expectation there is (RFC 9110 §10.1.1). */
+static bool expects_the_unknown(const struct http_head *request) {
+    struct slice expect = http_head_value(request, HTTP_EXPECT);
+    return expect.base != NULL && request->version >= 11 &&
+           !slice_equal_nocase(expect, SLICE("100-continue"));
+}
+
+enum step step_admit(struct transaction *transaction) {
+    const struct http_head *request = transaction->request;
+    if (!client_allowed(transaction))
+        return deny(transaction, "this client may not use this listener");
+    if (transaction->is_connect &&
+        !settings_connect_port_allowed(transaction->settings, transaction->url.port))
+        return deny(transaction, "CONNECT to this port is not allowed");
+    if (http_head_has(request, HTTP_VIA) && is_loop(transaction))
+        return transaction_fail(transaction, 508,
+                                "the request has come back to where it was: a "
+                                "forwarding loop");
+    if (http_head_has(request, HTTP_EXPECT) && expects_the_unknown(request))
+        return transaction_fail(transaction, 417, "only 100-continue can be expected");
+    if (request->method_id == HTTP_METHOD_TRACE)
+        return transaction_fail(transaction, 405, "TRACE is not served");
+    return transaction->adapt->any_reqmod ? STEP_REQMOD : STEP_LOOKUP;
+}

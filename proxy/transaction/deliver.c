@@ -1,0 +1,122 @@
+#include "transaction/transaction.h"
+
+#include "base/assert.h"
+#include "cache/conditional.h"
+#include "http/date.h"
+
+#include <stdio.h>
+
+/* DELIVER: the answer goes to the client, from a stored object, from a body that is still arriving,
+ * or as an error page. */
+
+/* Age is the only thing that two deliveries of one object differ in (RFC 9111 §5.1). */
+static struct slice age_field(struct transaction *transaction) {
+    int64_t age = freshness_age(&transaction->object->freshness, transaction->net->loop->wall);
+    char *text = arena_alloc(&transaction->arena, 32);
+    char digits[20];
+    size_t at = sizeof digits, length = sizeof "Age: " - 1;
+    do
+        digits[--at] = (char)('0' + age % 10);
+    while ((age /= 10) != 0);
+    memcpy(text, "Age: ", length);
+    memcpy(text + length, digits + at, sizeof digits - at);
+    length += sizeof digits - at;
+    memcpy(text + length, "\r\n", 2);
+    return slice_make(text, length + 2);
+}
+
+static struct slice write_head(struct transaction *transaction, const struct http_head *head) {
+    size_t length = http_head_write_response(head, NULL, 0);
+    char *bytes = arena_alloc(&transaction->arena, length);
+    http_head_write_response(head, bytes, length);
+    return slice_make(bytes, length);
+}
+
+/* The client's copy is as good as ours: a head without a body (RFC 9110 §15.4.5). */
+static void reply_not_modified(struct transaction *transaction, const struct http_head *stored) {
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    http_head_init(head);
+    head->version = 11;
+    head->status = 304;
+    head->reason = SLICE("Not Modified");
+    for (unsigned i = 0; i < stored->field_count; i++)
+        if (conditional_kept_in_304(stored->fields[i].id))
+            http_head_add(head, stored->fields[i].name, stored->fields[i].value);
+    transaction->status = 304;
+    transaction->reply.head = write_head(transaction, head);
+    transaction->reply.no_content = true;
+    transaction->reply.body = NULL;
+}
+
+static bool client_has(const struct transaction *transaction, unsigned status, struct slice etag,
+                       time_t last_modified) {
+    return status == 200 && transaction->cache_allowed &&
+           conditional_present(transaction->request) &&
+           conditional_not_modified(transaction->request, etag, last_modified);
+}
+
+/* What is known of a body's length by now. */
+static int64_t known_length(const struct body *body, int64_t announced) {
+    if (announced < 0 && body_state(body) == BODY_COMPLETE)
+        return (int64_t)body_length(body);
+    return announced;
+}
+
+static void reply_object(struct transaction *transaction) {
+    struct object *object = transaction->object;
+    struct reply *reply = &transaction->reply;
+    transaction->status = object->status;
+    if (!transaction->storing || object->freshness.initial_age > 0)
+        reply->extra = age_field(transaction);
+    if (client_has(transaction, object->status, object->etag, object->last_modified)) {
+        struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
+        object_parse_head(object, stored);
+        reply_not_modified(transaction, stored);
+        return;
+    }
+    reply->head = object->head;
+    reply->body = object->body;
+    reply->length = known_length(object->body, object->body->expected);
+    reply->no_content = object->status == 204;
+}
+
+/* A response that is not stored goes out as it came. */
+static void reply_response(struct transaction *transaction) {
+    struct http_head *response = transaction->response;
+    struct reply *reply = &transaction->reply;
+    time_t modified = 0;
+    struct slice field = http_head_value(response, HTTP_LAST_MODIFIED);
+    if (field.base != NULL)
+        http_date_parse(field, &modified);
+    transaction->status = response->status;
+    if (client_has(transaction, response->status, http_head_value(response, HTTP_ETAG), modified)) {
+        reply_not_modified(transaction, response);
+        return;
+    }
+    http_head_remove(response, HTTP_CONTENT_LENGTH);
+    reply->head = write_head(transaction, response);
+    reply->body = transaction->body;
+    if (transaction->request->method_id != HTTP_METHOD_HEAD)
+        reply->length = known_length(transaction->body, reply->length);
+    reply->no_content = response->status == 204 || response->status == 304;
+}
+
+static void prepare(struct transaction *transaction) {
+    if (transaction->reply.head.base != NULL)
+        return; /* an error page */
+    if (transaction->object != NULL)
+        reply_object(transaction);
+    else
+        reply_response(transaction);
+}
+
+enum step step_deliver(struct transaction *transaction) {
+    struct exchange *exchange = transaction->exchange;
+    if (!transaction->replied) {
+        transaction->replied = true;
+        prepare(transaction);
+        if (exchange_reply(exchange, &transaction->reply))
+            return STEP_LOG;
+    }
+    return exchange->state == EXCHANGE_SENDING ? STEP_WAIT : STEP_LOG;
+}

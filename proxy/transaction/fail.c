@@ -1,0 +1,67 @@
+#include "transaction/transaction.h"
+
+#include "base/assert.h"
+
+/* Error pages: a short one that names the reason, and says who said it. */
+
+static const char page[] = "<!DOCTYPE html>\n"
+                           "<html><head><title>%u %s</title></head>\n"
+                           "<body><h1>%u %s</h1>\n"
+                           "<p>%s%.*s%s%s.</p>\n"
+                           "<p><small>%s, transaction %s</small></p>\n"
+                           "</body></html>\n";
+
+/* Where the trouble is, when it is not with the request. */
+static const char *place(const struct transaction *transaction) {
+    if (transaction->respmod != NULL && transaction->respmod->state == ADAPT_FAILED)
+        return transaction->respmod->failed_service;
+    if (transaction->reqmod != NULL && transaction->reqmod->state == ADAPT_FAILED)
+        return transaction->reqmod->failed_service;
+    return NULL;
+}
+
+static struct slice write_page(struct transaction *transaction, unsigned status,
+                               const char *reason) {
+    const char *service = place(transaction);
+    struct slice where = slice_make("", 0);
+    const char *before = "";
+    if (service != NULL) {
+        before = "The adaptation service ";
+        where = slice_from(service);
+    } else if (status >= 502 && transaction->origin_name.length > 0) {
+        before = "The origin ";
+        where = transaction->origin_name;
+    }
+    return arena_printf(&transaction->arena, page, status, http_reason(status), status,
+                        http_reason(status), before, SLICE_PRINT(where),
+                        where.length > 0 ? " failed: " : "", reason, transaction->settings->name,
+                        transaction->id);
+}
+
+enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason) {
+    struct reply *reply = &transaction->reply;
+    struct slice text = write_page(transaction, status, reason);
+    transaction_own_request(transaction);
+    object_release(&transaction->object);
+    body_release(&transaction->body);
+    transaction->body = body_of_bytes(text);
+    transaction->status = status;
+    transaction->error = reason;
+    transaction->result = RESULT_ERROR;
+    transaction->last_step = step_name(transaction->step);
+    reply->head = arena_printf(
+        &transaction->arena,
+        "HTTP/1.1 %u %s\r\n"
+        "Content-Type: text/html; charset=utf-8\r\n"
+        "Cache-Control: no-store\r\n"
+        "Via: 1.1 %s\r\n"
+        "%s",
+        status, http_reason(status), transaction->settings->name,
+        status == 405 ? "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n" : "");
+    reply->extra = slice_make("", 0);
+    reply->body = transaction->body;
+    reply->length = (int64_t)text.length;
+    reply->no_content = false;
+    reply->close = status == 400 || status == 413 || status == 431 || status == 501;
+    return STEP_DELIVER;
+}

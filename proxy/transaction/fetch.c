@@ -1,0 +1,279 @@
+#include "transaction/transaction.h"
+
+#include "base/assert.h"
+#include "http/date.h"
+
+#include <stdio.h>
+
+/* FETCH: ask the origin. The request goes out as RFC 9110 §7.6 wants it of an intermediary; retries
+ * over a fresh connection happen inside the call. */
+
+static bool has_respmod(struct transaction *transaction) {
+    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct class_subject subject;
+    if (!transaction->adapt->any_respmod)
+        return false;
+    transaction_subject(transaction, &subject);
+    return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE, &subject, chosen) > 0;
+}
+
+/* Where the request goes: the URL's host, or what a map rule says. */
+struct destination {
+    struct slice host;
+    uint16_t port;
+    struct slice target;
+    struct slice host_header;
+};
+
+static struct slice authority_of(struct transaction *transaction, const struct url *url) {
+    const char *open = url->host_is_ipv6 ? "[" : "", *close = url->host_is_ipv6 ? "]" : "";
+    if (url->port == 80)
+        return arena_printf(&transaction->arena, "%s%.*s%s", open, SLICE_PRINT(url->host), close);
+    return arena_printf(&transaction->arena, "%s%.*s%s:%u", open, SLICE_PRINT(url->host), close,
+                        url->port);
+}
+
+static void direct(struct transaction *transaction, struct destination *to) {
+    to->host = transaction->url.host;
+    to->port = transaction->url.port;
+    to->target = transaction->url.path_query;
+    to->host_header = transaction->authority;
+}
+
+/* The origin's path takes the place of the rule's prefix. */
+static bool mapped(struct transaction *transaction, struct destination *to) {
+    const struct map_settings *map = settings_find_map(
+        transaction->settings, transaction->authority, transaction->url.path_query);
+    if (map == NULL)
+        return false;
+    struct slice base = map->origin.path_query, rest = transaction->url.path_query;
+    size_t prefix = strlen(map->path);
+    rest = slice_make(rest.base + prefix, rest.length - prefix);
+    if (base.length == 0)
+        base = SLICE("/");
+    if (base.base[base.length - 1] == '/' && rest.length > 0 && rest.base[0] == '/')
+        rest = slice_make(rest.base + 1, rest.length - 1);
+    to->host = map->origin.host;
+    to->port = map->origin.port;
+    to->target = arena_printf(&transaction->arena, "%.*s%s%.*s", SLICE_PRINT(base),
+                              base.base[base.length - 1] != '/' && rest.length > 0 &&
+                                      rest.base[0] != '/' && rest.base[0] != '?'
+                                  ? "/"
+                                  : "",
+                              SLICE_PRINT(rest));
+    to->host_header =
+        map->preserve_host ? transaction->authority : authority_of(transaction, &map->origin);
+    return true;
+}
+
+static void remove_conditions(struct http_head *head) {
+    http_head_remove(head, HTTP_IF_NONE_MATCH);
+    http_head_remove(head, HTTP_IF_MODIFIED_SINCE);
+}
+
+/* What is stored asks for itself; else a cacheable request asks for the whole thing, and the
+ * client's own conditions are answered from what comes back. */
+static void set_conditions(struct transaction *transaction, struct http_head *head) {
+    if (!transaction->cache_allowed || http_head_has(head, HTTP_RANGE))
+        return;
+    if (head->method_id == HTTP_METHOD_GET)
+        remove_conditions(head);
+    if (!transaction->revalidating)
+        return;
+    remove_conditions(head);
+    const struct object *object = transaction->object;
+    if (object->etag.base != NULL)
+        http_head_set(head, HTTP_IF_NONE_MATCH, object->etag);
+    if (object->last_modified != 0) {
+        char date[HTTP_DATE_LENGTH + 1];
+        http_date_format(date, object->last_modified);
+        http_head_set(head, HTTP_IF_MODIFIED_SINCE,
+                      arena_slice(&transaction->arena, slice_make(date, HTTP_DATE_LENGTH)));
+    }
+}
+
+/* Services adapt whole messages: a part of an image can't be made gray. */
+static void remove_ranges(struct transaction *transaction, struct http_head *head) {
+    if (!http_head_has(head, HTTP_RANGE) || !has_respmod(transaction))
+        return;
+    http_head_remove(head, HTTP_RANGE);
+    http_head_remove(head, HTTP_IF_RANGE);
+    transaction->ranges_removed = true;
+}
+
+static void add_forwarding_fields(struct transaction *transaction, struct http_head *head) {
+    struct arena *arena = &transaction->arena;
+    unsigned version = transaction->exchange->request.version;
+    struct slice via = http_head_value(head, HTTP_VIA);
+    http_head_set(head, HTTP_VIA,
+                  arena_printf(arena, "%.*s%s%u.%u %s", SLICE_PRINT(via),
+                               via.length > 0 ? ", " : "", version / 10, version % 10,
+                               transaction->settings->name));
+    struct slice chain = http_head_value(head, HTTP_X_FORWARDED_FOR);
+    http_head_set(head, HTTP_X_FORWARDED_FOR,
+                  arena_printf(arena, "%.*s%s%.*s", SLICE_PRINT(chain),
+                               chain.length > 0 ? ", " : "", SLICE_PRINT(transaction->client_ip)));
+}
+
+/* How the body will be framed; chunked where its length is not known. */
+static bool frame_body(struct transaction *transaction, struct http_head *head) {
+    struct source *body = transaction->request_body;
+    http_head_remove(head, HTTP_TRANSFER_ENCODING);
+    if (body == NULL) {
+        bool expects_length = head->method_id == HTTP_METHOD_POST ||
+                              head->method_id == HTTP_METHOD_PUT ||
+                              head->method_id == HTTP_METHOD_PATCH;
+        http_head_remove(head, HTTP_CONTENT_LENGTH);
+        if (expects_length)
+            http_head_set(head, HTTP_CONTENT_LENGTH, SLICE("0"));
+        return false;
+    }
+    if (body->length >= 0) {
+        http_head_set(head, HTTP_CONTENT_LENGTH,
+                      arena_printf(&transaction->arena, "%ld", (long)body->length));
+        return false;
+    }
+    http_head_remove(head, HTTP_CONTENT_LENGTH);
+    http_head_set(head, HTTP_TRANSFER_ENCODING, SLICE("chunked"));
+    return true;
+}
+
+static struct slice write_head(struct transaction *transaction, const struct http_head *head) {
+    size_t length = http_head_write_request(head, NULL, 0);
+    char *bytes = arena_alloc(&transaction->arena, length + 2);
+    http_head_write_request(head, bytes, length);
+    memcpy(bytes + length, "\r\n", 2);
+    return slice_make(bytes, length + 2);
+}
+
+static void start_call(struct transaction *transaction, const struct destination *to) {
+    struct arena *arena = &transaction->arena;
+    struct http_head *head = arena_alloc(arena, sizeof *head);
+    memcpy(head, transaction->request, sizeof *head);
+    http_head_remove_hop_by_hop(head);
+    http_head_remove(head, HTTP_EXPECT);
+    if (transaction->exchange->listen->mode == LISTEN_FORWARD)
+        http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
+    head->target = to->target;
+    http_head_set(head, HTTP_HOST, to->host_header);
+    remove_ranges(transaction, head);
+    set_conditions(transaction, head);
+    add_forwarding_fields(transaction, head);
+    bool chunked = frame_body(transaction, head);
+    struct slice key = arena_printf(arena, "%.*s:%u", SLICE_PRINT(to->host), to->port);
+    const struct settings *settings = transaction->settings;
+    struct origin_request request = {
+        .host = to->host,
+        .port = to->port,
+        .pool_key = key,
+        .head = write_head(transaction, head),
+        .method = head->method_id,
+        .body = transaction->request_body,
+        .chunked = chunked,
+        .repeatable =
+            transaction->request_body == NULL && http_method_is_idempotent(head->method_id),
+        .connect_timeout = settings->origin.connect_timeout,
+        .first_byte_timeout = settings->origin.first_byte_timeout,
+        .read_timeout = settings->origin.read_timeout,
+        .idle_timeout = settings->origin.idle_timeout,
+        .max_head = settings->origin.max_head,
+        .max_idle = settings->origin.max_idle,
+    };
+    transaction->origin_name = key;
+    transaction->request_time = transaction->net->loop->wall;
+    transaction->response = arena_alloc(arena, sizeof *transaction->response);
+    transaction->call = arena_alloc(arena, sizeof *transaction->call);
+    origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
+                      transaction->response, &transaction->task);
+}
+
+/* Prepares and starts the call; another step when there is nothing to call. */
+static enum step start(struct transaction *transaction) {
+    struct destination to;
+    transaction_own_request(transaction);
+    transaction_take_body(transaction);
+    if (transaction_is_internal(transaction)) {
+        transaction_answer_internally(transaction);
+        return STEP_RESPMOD;
+    }
+    if (transaction->is_connect)
+        return STEP_TUNNEL;
+    if (transaction->exchange->listen->mode == LISTEN_REVERSE) {
+        if (!mapped(transaction, &to))
+            return transaction_fail(transaction, 404, "no map rule is for this URL");
+    } else {
+        direct(transaction, &to);
+    }
+    start_call(transaction, &to);
+    return STEP_WAIT;
+}
+
+static enum step failed(struct transaction *transaction) {
+    struct origin_call *call = transaction->call;
+    transaction->response = NULL;
+    if (call->failure == ORIGIN_NO_REQUEST) {
+        transaction->net->counters.client_aborts++;
+        return transaction_fail(transaction, 400, call->error);
+    }
+    transaction->net->counters.origin_failures++;
+    unsigned status = call->failure == ORIGIN_TIMED_OUT ? 504 : 502;
+    return transaction_fail(transaction, status, call->error);
+}
+
+/* 304 to our own question: the stored response lives on, with the new head (RFC 9111 §4.3.4). */
+static enum step revalidated(struct transaction *transaction) {
+    struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
+    struct freshness freshness;
+    const struct settings *settings = transaction->settings;
+    struct freshness_rules rules = {settings->cache.heuristic_fraction,
+                                    (int64_t)(settings->cache.heuristic_max / 1000)};
+    object_merge_head(transaction->object, transaction->response, merged);
+    freshness_of_response(&freshness, &rules, transaction->request, merged,
+                          transaction->request_time, transaction->response_time);
+    struct object *fresh = object_new(transaction->key, transaction->request, merged, &freshness,
+                                      transaction->object->body);
+    if (freshness.storable)
+        cache_insert(transaction->host->cache, fresh);
+    else
+        cache_remove(transaction->host->cache, transaction->object);
+    object_release(&transaction->object);
+    transaction->object = fresh;
+    transaction->net->counters.cache_revalidated++;
+    transaction->result = RESULT_REVALIDATED;
+    return STEP_DELIVER;
+}
+
+/* RFC 9111 §4.4: what an unsafe method has changed may not be served any more. */
+static void invalidate(struct transaction *transaction) {
+    const struct http_head *request = transaction->request;
+    unsigned status = transaction->response->status;
+    if (http_method_is_safe(request->method_id) || status < 200 || status >= 400)
+        return;
+    cache_remove_key(transaction->host->cache, cache_key_of(transaction->url_text));
+}
+
+enum step step_fetch(struct transaction *transaction) {
+    struct origin_call *call = transaction->call;
+    if (call == NULL)
+        return start(transaction);
+    if (call->state == ORIGIN_FAILED)
+        return failed(transaction);
+    if (call->state != ORIGIN_ANSWERED)
+        return STEP_WAIT;
+    struct http_head *response = transaction->response;
+    char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
+    http_head_copy(response, response, bytes);
+    http_head_remove_hop_by_hop(response);
+    http_head_remove(response, HTTP_TRANSFER_ENCODING);
+    transaction->response_time = transaction->net->loop->wall;
+    transaction->response_body = origin_call_body(call);
+    invalidate(transaction);
+    if (response->status == 304 && transaction->revalidating)
+        return revalidated(transaction);
+    if (transaction->revalidating) {
+        transaction->result = RESULT_REFRESHED;
+        object_release(&transaction->object);
+        transaction->revalidating = false;
+    }
+    return STEP_RESPMOD;
+}

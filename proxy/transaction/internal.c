@@ -1,0 +1,68 @@
+#include "transaction/transaction.h"
+
+#include "base/assert.h"
+
+/* The host "retort.internal": a few things that Retort serves itself, through the cache like
+ * anything else. The blank image is what replaced advertisements turn into. */
+
+static const unsigned char blank_gif[] = {
+    'G',  'I',  'F',  '8',  '9',  'a',  0x01, 0x00, 0x01, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0xff, 0xff, 0xff, 0x21, 0xf9, 0x04, 0x01, 0x00, 0x00, 0x00, 0x00, 0x2c, 0x00, 0x00,
+    0x00, 0x00, 0x01, 0x00, 0x01, 0x00, 0x00, 0x02, 0x02, 0x44, 0x01, 0x00, 0x3b,
+};
+
+struct bytes_source {
+    struct source source;
+    struct slice left;
+};
+
+static enum source_status bytes_read(struct source *source, char *buffer, size_t capacity,
+                                     size_t *got) {
+    struct bytes_source *bytes = CONTAINER_OF(source, struct bytes_source, source);
+    *got = bytes->left.length < capacity ? bytes->left.length : capacity;
+    memcpy(buffer, bytes->left.base, *got);
+    bytes->left.base += *got;
+    bytes->left.length -= *got;
+    return *got > 0 ? SOURCE_DATA : SOURCE_END;
+}
+
+static void bytes_close(struct source *source) {
+    (void)source; /* in the transaction's arena */
+}
+
+static const struct source_class bytes_class = {"internal body", bytes_read, bytes_close};
+
+bool transaction_is_internal(const struct transaction *transaction) {
+    return slice_equal_nocase(transaction->url.host, SLICE("retort.internal"));
+}
+
+static void answer(struct transaction *transaction, unsigned status, struct slice type,
+                   struct slice cache_control, struct slice body) {
+    struct arena *arena = &transaction->arena;
+    struct http_head *head = arena_alloc(arena, sizeof *head);
+    http_head_init(head);
+    head->version = 11;
+    head->status = status;
+    head->reason = slice_from(http_reason(status));
+    http_head_add(head, SLICE("Content-Type"), type);
+    http_head_add(head, SLICE("Cache-Control"), cache_control);
+    transaction->response = head;
+    transaction->request_time = transaction->response_time = transaction->net->loop->wall;
+    transaction->origin_name = SLICE("retort.internal");
+    if (transaction->request->method_id == HTTP_METHOD_HEAD)
+        return;
+    struct bytes_source *source = arena_alloc(arena, sizeof *source);
+    source_init(&source->source, &bytes_class, transaction->net->loop, (int64_t)body.length);
+    source->left = body;
+    transaction->response_body = &source->source;
+}
+
+void transaction_answer_internally(struct transaction *transaction) {
+    struct slice path = url_path(&transaction->url);
+    if (slice_equal(path, SLICE("/blank.gif")))
+        answer(transaction, 200, SLICE("image/gif"), SLICE("public, max-age=86400"),
+               slice_make((const char *)blank_gif, sizeof blank_gif));
+    else
+        answer(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
+               SLICE("retort.internal has no such thing\n"));
+}

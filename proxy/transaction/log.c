@@ -1,0 +1,108 @@
+#include "transaction/transaction.h"
+
+#include "base/assert.h"
+
+/* LOG: the line in the access log; then the client is let go, and an object that is still arriving
+ * is seen home. */
+
+static struct slice request_value(const struct transaction *transaction, enum http_name id) {
+    return transaction->exchange->error_status != 0 ? slice_make("", 0)
+                                                    : http_head_value(transaction->request, id);
+}
+
+static struct slice content_type(const struct transaction *transaction) {
+    if (transaction->response != NULL && transaction->error == NULL)
+        return http_head_value(transaction->response, HTTP_CONTENT_TYPE);
+    if (transaction->object == NULL)
+        return transaction->error != NULL ? SLICE("text/html") : slice_make("", 0);
+    /* The stored head is text: look for the one line that is wanted. */
+    struct slice head = transaction->object->head;
+    static const char name[] = "\r\nContent-Type: ";
+    const char *at = memmem(head.base, head.length, name, sizeof name - 1);
+    if (at == NULL)
+        return slice_make("", 0);
+    at += sizeof name - 1;
+    const char *end = memchr(at, '\r', head.length - (size_t)(at - head.base));
+    return slice_make(at, end == NULL ? 0 : (size_t)(end - at));
+}
+
+static void write_entry(struct transaction *transaction) {
+    struct exchange *exchange = transaction->exchange;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    struct access_entry entry = {
+        .duration = (end - exchange->started) / 1000,
+        .id = transaction->id,
+        .client = transaction->client_ip,
+        .method = transaction->method_text,
+        .url = transaction->original_url,
+        .user_agent = request_value(transaction, HTTP_USER_AGENT),
+        .referer = request_value(transaction, HTTP_REFERER),
+        .content_type = content_type(transaction),
+        .origin = transaction->origin_name,
+        .version = exchange->error_status != 0 ? 11 : exchange->request.version,
+        .status = transaction->status,
+        .bytes = exchange->bytes_sent,
+        .result = cache_result_name(transaction->result),
+        .step = transaction->last_step != NULL ? transaction->last_step : "DELIVER",
+        .error = transaction->error,
+        .aborted = exchange->state == EXCHANGE_ABORTED,
+        .chains = {transaction->reqmod, transaction->respmod},
+    };
+    clock_gettime(CLOCK_REALTIME, &entry.time);
+    if (transaction->tunnel != NULL)
+        entry.bytes = transaction->tunnel->bytes[1];
+    if (entry.aborted)
+        transaction->net->counters.client_aborts++;
+    access_logs_write(transaction->host->logs, &entry);
+}
+
+/* Others may be reading what arrives, or will ask for it: worth going on without the client. */
+static bool worth_finishing(const struct transaction *transaction) {
+    return transaction->storing && transaction->error == NULL && !transaction->pump.overflowed;
+}
+
+/* Whatever reads from the exchange ends before the exchange does. */
+static void let_client_go(struct transaction *transaction) {
+    if (transaction->pump.state == PUMP_RUNNING && !worth_finishing(transaction))
+        pump_stop(&transaction->pump);
+    if (transaction->call != NULL)
+        origin_call_forget_request(transaction->call);
+    source_close(&transaction->request_body);
+    if (transaction->reqmod != NULL) {
+        source_close(&transaction->response_body);
+        adapt_chain_close(transaction->reqmod);
+    }
+    transaction->exchange->waker = NULL;
+    exchange_finish(&transaction->exchange);
+}
+
+/* An object of unknown length enters the index when it is whole; one that broke off leaves it. */
+static void settle_object(struct transaction *transaction) {
+    struct object *object = transaction->object;
+    if (!transaction->storing || object == NULL)
+        return;
+    enum body_state state = body_state(object->body);
+    if (state != BODY_COMPLETE)
+        cache_remove(transaction->host->cache, object);
+    else if (object->body->expected < 0 && !transaction->pump.overflowed)
+        cache_insert(transaction->host->cache, object);
+}
+
+enum step step_log(struct transaction *transaction) {
+    if (!transaction->logged) {
+        transaction->logged = true;
+        write_entry(transaction);
+        if (transaction->pump.state != PUMP_RUNNING)
+            settle_object(transaction); /* before the client can ask again */
+        else
+            transaction->settle_later = true;
+        let_client_go(transaction);
+    }
+    if (transaction->pump.state == PUMP_RUNNING)
+        return STEP_WAIT;
+    if (transaction->settle_later)
+        settle_object(transaction);
+    return STEP_DONE;
+}

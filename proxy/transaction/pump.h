@@ -1,0 +1,38 @@
+/*
+ * A pump: moves a body from its source into memory as fast as both allow.
+ *
+ *     pump_start(&pump, loop, &source, body, max_object, &transaction->task);
+ *     ... the task runs when pump.state is no longer PUMP_RUNNING ...
+ *     pump_stop(&pump);
+ *
+ * A body whose source announced its length must have that length; a source that fails, or ends
+ * elsewhere, makes the body BODY_FAILED, never complete. A shared body that grows past `limit` is
+ * turned into a passing one, if it has not been announced to others (its length was unknown).
+ *
+ * Threads: the worker's.
+ */
+#ifndef RETORT_TRANSACTION_PUMP_H
+#define RETORT_TRANSACTION_PUMP_H
+
+#include "cache/body.h"
+#include "event/source.h"
+
+enum pump_state { PUMP_IDLE, PUMP_RUNNING, PUMP_COMPLETE, PUMP_FAILED };
+
+struct pump {
+    enum pump_state state;
+    struct loop *loop;
+    struct source *source; /* owned */
+    struct body *body;     /* referenced */
+    uint64_t limit;
+    bool overflowed; /* the body is not kept whole */
+    struct task task;
+    struct task *waker;
+};
+
+void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, struct body *body,
+                uint64_t limit, struct task *waker);
+/* Abandons what is left; the body fails if it was not complete. */
+void pump_stop(struct pump *pump);
+
+#endif

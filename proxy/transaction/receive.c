@@ -1,0 +1,90 @@
+#include "transaction/transaction.h"
+
+/* RECEIVE: what does the client want, and of whom? From the request head to one absolute URL (RFC
+ * 9110 §7.1, RFC 9112 §3.2). */
+
+static bool has_one_host(const struct http_head *request, struct slice *host) {
+    const struct http_field *field = http_head_find(request, HTTP_HOST);
+    *host = slice_make("", 0);
+    if (field == NULL)
+        return request->version < 11; /* RFC 9112 §3.2: required from HTTP/1.1 on */
+    *host = field->value;
+    return http_head_find_next(request, HTTP_HOST, field) == NULL;
+}
+
+/* host[:port] that is nothing else: no user, path, or blank. */
+static bool is_authority(struct slice text, uint16_t default_port, struct url *url) {
+    return url_parse_authority(url, text, default_port);
+}
+
+static enum step receive_connect(struct transaction *transaction) {
+    struct http_head *request = transaction->request;
+    struct url url;
+    transaction->is_connect = true;
+    if (transaction->exchange->listen->mode != LISTEN_FORWARD)
+        return transaction_fail(transaction, 405, "CONNECT is for forward proxies");
+    if (!is_authority(request->target, 0, &url) || url.port == 0)
+        return transaction_fail(transaction, 400, "the CONNECT target is not host:port");
+    transaction->url = url;
+    transaction->url_text = arena_slice(&transaction->arena, request->target);
+    transaction->authority = transaction->url_text;
+    return STEP_ADMIT;
+}
+
+static enum step receive_absolute(struct transaction *transaction) {
+    struct http_head *request = transaction->request;
+    if (!transaction_set_url(transaction, request->target))
+        return transaction_fail(transaction, 400, "the request target is not a valid URL");
+    if (!slice_equal(transaction->url.scheme, SLICE("http")))
+        return transaction_fail(transaction, 501,
+                                "only http:// URLs can be fetched; for https:// "
+                                "clients use CONNECT");
+    return STEP_ADMIT;
+}
+
+static enum step receive_origin_form(struct transaction *transaction, struct slice host) {
+    struct http_head *request = transaction->request;
+    struct url url;
+    if (host.length == 0)
+        return transaction_fail(transaction, 400, "the request names no host");
+    if (!is_authority(host, 80, &url))
+        return transaction_fail(transaction, 400, "the Host header is not host[:port]");
+    struct slice text = arena_printf(&transaction->arena, "http://%.*s%.*s", SLICE_PRINT(host),
+                                     SLICE_PRINT(request->target));
+    if (!transaction_set_url(transaction, text))
+        return transaction_fail(transaction, 400, "the request target is not a valid path");
+    return STEP_ADMIT;
+}
+
+static void remember_for_log(struct transaction *transaction) {
+    struct address *address = &transaction->exchange->client->address;
+    char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
+    transaction->client_ip = slice_make(text, address_format_ip(address, text));
+    transaction->original_url = transaction->request->target;
+    transaction->method_text = transaction->request->method;
+}
+
+enum step step_receive(struct transaction *transaction) {
+    struct exchange *exchange = transaction->exchange;
+    struct http_head *request = transaction->request;
+    struct slice host;
+    remember_for_log(transaction);
+    if (exchange->error_status != 0)
+        return transaction_fail(transaction, exchange->error_status, exchange->error_text);
+    if (exchange->listen == NULL)
+        return transaction_fail(transaction, 503, "this listener has been removed by a reload");
+    if (!has_one_host(request, &host))
+        return transaction_fail(transaction, 400, "the request needs exactly one Host header");
+    if (request->method_id == HTTP_METHOD_CONNECT)
+        return receive_connect(transaction);
+    if (request->target.length > 0 && request->target.base[0] == '/') {
+        if (exchange->listen->mode == LISTEN_FORWARD)
+            return transaction_fail(transaction, 400,
+                                    "this is a forward proxy: the request target "
+                                    "must be an absolute URL");
+        return receive_origin_form(transaction, host);
+    }
+    if (slice_equal(request->target, SLICE("*")))
+        return transaction_fail(transaction, 501, "OPTIONS * is not served here");
+    return receive_absolute(transaction);
+}

@@ -1,0 +1,82 @@
+#include "transaction/transaction.h"
+
+#include "base/assert.h"
+
+/* REQMOD: services that change requests, or answer them, before the cache is asked. */
+
+/* A service must see the whole URL, whatever form the client used. */
+static void prepare_head(struct transaction *transaction) {
+    http_head_remove_hop_by_hop(transaction->request);
+    if (!transaction->is_connect)
+        transaction->request->target = transaction->url_text;
+}
+
+static bool start(struct transaction *transaction) {
+    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct class_subject subject;
+    transaction_subject(transaction, &subject);
+    unsigned count = adapt_set_choose(transaction->adapt, ICAP_REQMOD_PRECACHE, &subject, chosen);
+    if (count == 0)
+        return false;
+    transaction_own_request(transaction);
+    transaction_take_body(transaction);
+    prepare_head(transaction);
+    transaction->message = (struct adapt_message){
+        .request = transaction->request,
+        .body = transaction->request_body,
+        .path = url_path(&transaction->url),
+        .client_ip = transaction->client_ip,
+        .transaction_id = slice_from(transaction->id),
+    };
+    transaction->request_body = NULL;
+    transaction->reqmod = arena_alloc(&transaction->arena, sizeof *transaction->reqmod);
+    adapt_chain_start(transaction->reqmod, chosen, count, &transaction->message,
+                      &transaction->arena, transaction->net, &transaction->task);
+    return true;
+}
+
+/* The adapted request may be for another place. */
+static enum step adopt_request(struct transaction *transaction) {
+    struct http_head *request = transaction->request;
+    transaction->request_body = transaction->message.body;
+    transaction->message.body = NULL;
+    if (!transaction->reqmod->modified)
+        return STEP_LOOKUP;
+    request->method_id = http_method_lookup(request->method);
+    if (transaction->is_connect)
+        return STEP_LOOKUP;
+    struct slice target = request->target;
+    if (target.length > 0 && target.base[0] == '/') {
+        struct slice host = http_head_value(request, HTTP_HOST);
+        target = arena_printf(&transaction->arena, "http://%.*s%.*s", SLICE_PRINT(host),
+                              SLICE_PRINT(target));
+    }
+    if (!transaction_set_url(transaction, target) ||
+        !slice_equal(transaction->url.scheme, SLICE("http")))
+        return transaction_fail(transaction, 502,
+                                "an adaptation service made the URL into one that can't be used");
+    return STEP_LOOKUP;
+}
+
+static enum step adopt_response(struct transaction *transaction) {
+    transaction->response = transaction->message.response;
+    transaction->response_body = transaction->message.body;
+    transaction->message.body = NULL;
+    transaction->result = RESULT_SERVICE;
+    transaction->response_time = transaction->net->loop->wall;
+    if (transaction->response == NULL || transaction->response->status < 200)
+        return transaction_fail(transaction, 502,
+                                "an adaptation service answered with something unusable");
+    return STEP_STORE;
+}
+
+enum step step_reqmod(struct transaction *transaction) {
+    if (transaction->reqmod == NULL && !start(transaction))
+        return STEP_LOOKUP;
+    switch (transaction->reqmod->state) {
+    case ADAPT_RUNNING: return STEP_WAIT;
+    case ADAPT_DONE: return adopt_request(transaction);
+    case ADAPT_SATISFIED: return adopt_response(transaction);
+    default: return transaction_fail(transaction, 502, transaction->reqmod->error);
+    }
+}

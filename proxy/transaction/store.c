@@ -1,0 +1,91 @@
+#include "transaction/transaction.h"
+
+#include "cache/conditional.h"
+#include "http/date.h"
+
+#include <stdio.h>
+
+/* STORE: the response's body begins to flow into memory, kept if it may be stored, passing through
+ * if not; DELIVER reads from there while it arrives. */
+
+static void complete_head(struct transaction *transaction) {
+    struct http_head *response = transaction->response;
+    struct arena *arena = &transaction->arena;
+    if (!http_head_has(response, HTTP_DATE)) {
+        char date[HTTP_DATE_LENGTH + 1];
+        http_date_format(date, transaction->response_time);
+        http_head_set(response, HTTP_DATE, arena_slice(arena, slice_make(date, HTTP_DATE_LENGTH)));
+    }
+    struct slice via = http_head_value(response, HTTP_VIA);
+    http_head_set(response, HTTP_VIA,
+                  arena_printf(arena, "%.*s%s1.1 %s", SLICE_PRINT(via), via.length > 0 ? ", " : "",
+                               transaction->settings->name));
+}
+
+static bool has_body(const struct transaction *transaction) {
+    unsigned status = transaction->response->status;
+    return transaction->response_body != NULL && status != 204 && status != 304;
+}
+
+/* The length that the client is told: the source's, or for a HEAD what the origin said. */
+static int64_t announced_length(const struct transaction *transaction) {
+    uint64_t length;
+    unsigned status = transaction->response->status;
+    if (has_body(transaction))
+        return transaction->response_body->length;
+    if (transaction->request->method_id != HTTP_METHOD_HEAD && status != 304)
+        return 0;
+    struct slice field = http_head_value(transaction->response, HTTP_CONTENT_LENGTH);
+    return slice_to_uint64(field, &length) && length <= INT64_MAX ? (int64_t)length : -1;
+}
+
+static bool may_store(struct transaction *transaction, struct freshness *freshness) {
+    const struct settings *settings = transaction->settings;
+    struct freshness_rules rules = {settings->cache.heuristic_fraction,
+                                    (int64_t)(settings->cache.heuristic_max / 1000)};
+    if (!transaction->cache_allowed || transaction->result == RESULT_SERVICE)
+        return false;
+    freshness_of_response(freshness, &rules, transaction->request, transaction->response,
+                          transaction->request_time, transaction->response_time);
+    if (!freshness->storable)
+        return false;
+    return !has_body(transaction) || transaction->response_body->length < 0 ||
+           (uint64_t)transaction->response_body->length <= settings->cache.max_object;
+}
+
+static void begin_body(struct transaction *transaction, bool keep) {
+    if (!has_body(transaction)) {
+        source_close(&transaction->response_body);
+        transaction->body = body_of_bytes(slice_make("", 0));
+        return;
+    }
+    transaction->body = body_new(transaction->net->loop, keep ? BODY_SHARED : BODY_PASSING,
+                                 transaction->response_body->length);
+}
+
+/* The body's length is known to all who may find the object only if the origin announced it: others
+ * must not join a body that may yet turn out too large to keep. */
+static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
+    transaction->object = object_new(transaction->key, transaction->request, transaction->response,
+                                     freshness, transaction->body);
+    transaction->storing = true;
+    transaction->net->counters.cache_stores++;
+    if (transaction->body->expected >= 0 || body_state(transaction->body) == BODY_COMPLETE)
+        cache_insert(transaction->host->cache, transaction->object);
+}
+
+enum step step_store(struct transaction *transaction) {
+    struct freshness freshness;
+    complete_head(transaction);
+    bool keep = may_store(transaction, &freshness);
+    transaction->reply.length = announced_length(transaction);
+    begin_body(transaction, keep);
+    if (keep)
+        begin_object(transaction, &freshness);
+    else if (transaction->cache_allowed)
+        transaction->net->counters.cache_uncacheable++;
+    if (transaction->response_body != NULL)
+        pump_start(&transaction->pump, transaction->net->loop, &transaction->response_body,
+                   transaction->body, transaction->settings->cache.max_object, &transaction->task);
+    return STEP_DELIVER;
+}

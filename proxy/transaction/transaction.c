@@ -1,0 +1,210 @@
+#include "transaction/transaction.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+
+enum { TRANSACTIONS_KEPT = 256 };
+
+static const struct {
+    const char *name;
+    enum step (*run)(struct transaction *transaction);
+} steps[] = {
+    [STEP_RECEIVE] = {"RECEIVE", step_receive}, [STEP_ADMIT] = {"ADMIT", step_admit},
+    [STEP_REQMOD] = {"REQMOD", step_reqmod},    [STEP_LOOKUP] = {"LOOKUP", step_lookup},
+    [STEP_FETCH] = {"FETCH", step_fetch},       [STEP_RESPMOD] = {"RESPMOD", step_respmod},
+    [STEP_STORE] = {"STORE", step_store},       [STEP_TUNNEL] = {"TUNNEL", step_tunnel},
+    [STEP_DELIVER] = {"DELIVER", step_deliver}, [STEP_LOG] = {"LOG", step_log},
+};
+
+const char *step_name(enum step step) {
+    return step < STEP_DONE ? steps[step].name : "DONE";
+}
+
+const char *cache_result_name(enum cache_result result) {
+    static const char *const names[] = {
+        [RESULT_NONE] = "NONE",
+        [RESULT_HIT] = "HIT",
+        [RESULT_STALE] = "STALE",
+        [RESULT_MISS] = "MISS",
+        [RESULT_REVALIDATED] = "REVALIDATED",
+        [RESULT_REFRESHED] = "REFRESHED",
+        [RESULT_PASS] = "PASS",
+        [RESULT_TUNNEL] = "TUNNEL",
+        [RESULT_SERVICE] = "SERVICE",
+        [RESULT_DENIED] = "DENIED",
+        [RESULT_ERROR] = "ERROR",
+    };
+    return names[result];
+}
+
+/* Lets go of everything, in the order in which one thing reads from another. */
+static void transaction_end(struct transaction *transaction) {
+    struct transaction_host *host = transaction->host;
+    pump_stop(&transaction->pump);
+    tunnel_free(&transaction->tunnel);
+    if (transaction->reach != NULL)
+        dial_cancel(transaction->reach);
+    source_close(&transaction->response_body);
+    if (transaction->respmod != NULL)
+        adapt_chain_close(transaction->respmod);
+    if (transaction->call != NULL)
+        origin_call_close(transaction->call);
+    source_close(&transaction->request_body);
+    if (transaction->reqmod != NULL)
+        adapt_chain_close(transaction->reqmod);
+    task_cancel(&transaction->task);
+    if (transaction->exchange != NULL)
+        exchange_finish(&transaction->exchange);
+    object_release(&transaction->object);
+    body_release(&transaction->body);
+    adapt_set_release(&transaction->adapt);
+    list_remove(&transaction->link);
+    host->net->counters.transactions_active--;
+    arena_reset(&transaction->arena);
+    transaction->magic = 0;
+    if (host->free_count < TRANSACTIONS_KEPT) {
+        transaction->next_free = host->free_list;
+        host->free_list = transaction;
+        host->free_count++;
+    } else {
+        arena_release(&transaction->arena);
+        free(transaction);
+    }
+    if (host->on_end != NULL)
+        host->on_end(host->on_end_arg);
+}
+
+static bool client_is_gone(const struct transaction *transaction) {
+    return transaction->exchange != NULL && transaction->exchange->state == EXCHANGE_ABORTED;
+}
+
+static void transaction_run(struct transaction *transaction) {
+    while (transaction->step != STEP_DONE) {
+        enum step next = client_is_gone(transaction) && transaction->step < STEP_TUNNEL
+                             ? STEP_LOG
+                             : steps[transaction->step].run(transaction);
+        if (next == STEP_WAIT)
+            return;
+        ASSERT(next > transaction->step);
+        transaction->step = next;
+    }
+    transaction_end(transaction);
+}
+
+static void on_task(struct task *task) {
+    struct transaction *transaction = CONTAINER_OF(task, struct transaction, task);
+    CHECK_OBJ(transaction, TRANSACTION_MAGIC);
+    transaction_run(transaction);
+}
+
+static void write_id(struct transaction *transaction) {
+    static const char digits[] = "0123456789abcdef";
+    struct transaction_host *host = transaction->host;
+    uint64_t number = host->id_prefix + host->id_next++;
+    for (int i = 15; i >= 0; i--, number >>= 4)
+        transaction->id[i] = digits[number & 15];
+    transaction->id[16] = '\0';
+}
+
+static struct transaction *transaction_new(struct transaction_host *host) {
+    struct transaction *transaction = host->free_list;
+    struct arena arena;
+    arena_init(&arena);
+    if (transaction != NULL) {
+        host->free_list = transaction->next_free;
+        host->free_count--;
+        arena = transaction->arena;
+    } else {
+        transaction = xmalloc(sizeof *transaction);
+    }
+    INIT_OBJ(transaction, TRANSACTION_MAGIC);
+    transaction->arena = arena;
+    transaction->host = host;
+    transaction->net = host->net;
+    task_init(&transaction->task, on_task);
+    list_append(&host->active, &transaction->link);
+    host->net->counters.transactions_active++;
+    return transaction;
+}
+
+void transaction_start(struct transaction_host *host, struct exchange *exchange) {
+    struct transaction *transaction = transaction_new(host);
+    transaction->adapt = adapt_set_reference(host->adapt);
+    transaction->settings = host->adapt->settings;
+    transaction->exchange = exchange;
+    transaction->request = &exchange->request;
+    exchange->waker = &transaction->task;
+    write_id(transaction);
+    transaction_run(transaction);
+}
+
+void transaction_host_release(struct transaction_host *host) {
+    while (host->free_list != NULL) {
+        struct transaction *next = host->free_list->next_free;
+        arena_release(&host->free_list->arena);
+        free(host->free_list);
+        host->free_list = next;
+    }
+    host->free_count = 0;
+}
+
+void transaction_abort_all(struct transaction_host *host) {
+    LIST_FOR_EACH_SAFE (link, next, &host->active) {
+        struct transaction *transaction = CONTAINER_OF(link, struct transaction, link);
+        if (transaction->exchange != NULL && transaction->exchange->client->connection != NULL)
+            exchange_abort(transaction->exchange);
+        transaction_end(transaction);
+    }
+}
+
+void transaction_own_request(struct transaction *transaction) {
+    const struct http_head *request = transaction->request;
+    bool target_is_original = transaction->original_url.base == request->target.base;
+    if (transaction->exchange->owned)
+        return;
+    exchange_own_request(transaction->exchange, &transaction->arena);
+    if (target_is_original)
+        transaction->original_url = request->target;
+    transaction->method_text = request->method;
+}
+
+void transaction_take_body(struct transaction *transaction) {
+    if (transaction->body_taken)
+        return;
+    transaction->body_taken = true;
+    transaction->request_body = exchange_body(transaction->exchange);
+}
+
+bool transaction_set_url(struct transaction *transaction, struct slice absolute) {
+    struct url url;
+    size_t capacity = absolute.length + 16;
+    if (!url_parse(&url, absolute))
+        return false;
+    char *text = arena_alloc(&transaction->arena, capacity);
+    size_t length = url_normalise(&url, text, capacity);
+    if (length == 0)
+        return false;
+    transaction->url_text = slice_make(text, length);
+    if (!url_parse(&transaction->url, transaction->url_text))
+        return false;
+    const char *begin = text + transaction->url.scheme.length + 3;
+    transaction->authority = slice_make(begin, (size_t)(transaction->url.path_query.base - begin));
+    return true;
+}
+
+void transaction_subject(struct transaction *transaction, struct class_subject *subject) {
+    *subject = (struct class_subject){
+        .method = transaction->request->method,
+        .host = transaction->url.host,
+        .url = transaction->url_text,
+        .path = url_path(&transaction->url),
+        .content_type = slice_make(NULL, 0),
+        .client = &transaction->exchange->client->address,
+    };
+    if (transaction->response != NULL) {
+        subject->content_type = http_head_value(transaction->response, HTTP_CONTENT_TYPE);
+        if (subject->content_type.base == NULL)
+            subject->content_type = slice_make("", 0);
+    }
+}

@@ -1,0 +1,166 @@
+/*
+ * A transaction: one request from its head to its line in the access log.
+ *
+ *     RECEIVE -> ADMIT -> REQMOD -> LOOKUP -> FETCH -> RESPMOD -> STORE -> TUNNEL -> DELIVER -> LOG
+ *
+ * The steps stand in one table (transaction.c), each in a file of its own. A step does what it can
+ * and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs it again
+ * when something has happened. Nothing re-enters: callbacks of input and output store a result and
+ * defer the task. A hit jumps from LOOKUP to DELIVER, an error page from anywhere, an answer that a
+ * service made from REQMOD to STORE.
+ *
+ *     transaction_start(host, exchange);          from the client's on_request
+ *
+ * Memory: one arena a transaction, recycled with it. Threads: the worker's.
+ */
+#ifndef RETORT_TRANSACTION_TRANSACTION_H
+#define RETORT_TRANSACTION_TRANSACTION_H
+
+#include "adapt/chain.h"
+#include "cache/store.h"
+#include "client/client.h"
+#include "origin/call.h"
+#include "transaction/access_log.h"
+#include "transaction/pump.h"
+#include "transaction/tunnel.h"
+
+enum step {
+    STEP_RECEIVE,
+    STEP_ADMIT,
+    STEP_REQMOD,
+    STEP_LOOKUP,
+    STEP_FETCH,
+    STEP_RESPMOD,
+    STEP_STORE,
+    STEP_TUNNEL,
+    STEP_DELIVER,
+    STEP_LOG,
+    STEP_DONE,
+    STEP_WAIT, /* not a step: the same one again, later */
+};
+
+/* How the cache took part (the access log's result). */
+enum cache_result {
+    RESULT_NONE,
+    RESULT_HIT,
+    RESULT_STALE, /* a hit on a stale object that the request allows */
+    RESULT_MISS,
+    RESULT_REVALIDATED, /* the origin confirmed what is stored */
+    RESULT_REFRESHED,   /* stale, and the origin sent something new */
+    RESULT_PASS,        /* not a matter for the cache */
+    RESULT_TUNNEL,
+    RESULT_SERVICE, /* an adaptation service answered */
+    RESULT_DENIED,
+    RESULT_ERROR,
+};
+
+/* What all transactions of a worker share; the worker's. */
+struct transaction_host {
+    struct net_context *net;
+    struct mailbox *mailbox;
+    struct cache *cache;
+    struct adapt_set *adapt; /* the current one */
+    struct pool *origins;
+    struct access_logs *logs;
+    struct list_link active;
+    struct transaction *free_list;
+    unsigned free_count;
+    uint64_t id_prefix, id_next;
+    void (*on_end)(void *arg); /* a transaction has ended: a draining worker counts */
+    void *on_end_arg;
+};
+
+struct transaction {
+    unsigned magic;
+#define TRANSACTION_MAGIC 0x74a450c7u
+    enum step step;
+    struct transaction_host *host;
+    struct net_context *net;
+    struct arena arena;
+    struct list_link link;
+    struct transaction *next_free;
+    struct task task;
+    struct adapt_set *adapt;         /* referenced */
+    const struct settings *settings; /* adapt's */
+    struct exchange *exchange;       /* NULL after LOG has let the client go */
+    char id[17];
+    enum cache_result result;
+    const char *error;     /* for the log and the error page */
+    const char *last_step; /* the step that decided the outcome */
+
+    /* the request */
+    struct http_head *request; /* the exchange's, adapted by REQMOD */
+    struct slice original_url; /* as the client asked, for the log */
+    struct slice method_text;  /* likewise */
+    struct slice url_text;     /* absolute, normalised */
+    struct url url;            /* its parts */
+    struct slice authority;    /* "host" or "host:port" of url_text */
+    struct slice client_ip;
+    bool is_connect;
+    struct source *request_body; /* owned once taken */
+    bool body_taken;
+    struct adapt_message message; /* what the chains work on */
+    struct adapt_chain *reqmod, *respmod;
+
+    /* the cache */
+    bool cache_allowed;
+    struct cache_control asked;
+    struct cache_key key;
+    struct object *object; /* hit, or stale and to be revalidated; referenced */
+
+    /* the origin */
+    bool revalidating, ranges_removed;
+    struct origin_call *call;
+    struct http_head *response;
+    struct source *response_body; /* owned */
+    time_t request_time, response_time;
+    struct slice origin_name; /* "host:port", for the log */
+
+    /* the answer */
+    struct pump pump;
+    struct dial *reach; /* of a CONNECT */
+    struct tunnel *tunnel;
+    struct reply reply;
+    struct body *body; /* referenced */
+    unsigned status;
+    bool replied, logged;
+    bool storing; /* object is what this transaction brings into the cache */
+    bool settle_later;
+};
+
+void transaction_start(struct transaction_host *host, struct exchange *exchange);
+void transaction_host_release(struct transaction_host *host);
+/* Ends all that is under way, when a drain has taken too long. */
+void transaction_abort_all(struct transaction_host *host);
+
+const char *step_name(enum step step);
+const char *cache_result_name(enum cache_result result);
+
+/* The steps. */
+enum step step_receive(struct transaction *transaction);
+enum step step_admit(struct transaction *transaction);
+enum step step_reqmod(struct transaction *transaction);
+enum step step_lookup(struct transaction *transaction);
+enum step step_fetch(struct transaction *transaction);
+enum step step_respmod(struct transaction *transaction);
+enum step step_store(struct transaction *transaction);
+enum step step_tunnel(struct transaction *transaction);
+enum step step_deliver(struct transaction *transaction);
+enum step step_log(struct transaction *transaction);
+
+/* Shared by steps. */
+
+/* Prepares an error page and returns STEP_DELIVER. The reason is static text for people. */
+enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason);
+/* Copies what the request's head points to, before the client's read buffer is used again. */
+void transaction_own_request(struct transaction *transaction);
+/* The request's body becomes the transaction's; once. */
+void transaction_take_body(struct transaction *transaction);
+/* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */
+bool transaction_set_url(struct transaction *transaction, struct slice absolute);
+void transaction_subject(struct transaction *transaction, struct class_subject *subject);
+/* An answer that Retort makes itself, as if an origin had sent it. */
+bool transaction_is_internal(const struct transaction *transaction);
+void transaction_answer_internally(struct transaction *transaction);
+
+#endif

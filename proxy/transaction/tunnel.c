@@ -1,0 +1,120 @@
+#include "transaction/tunnel.h"
+
+#include "base/assert.h"
+
+static void finish(struct tunnel *tunnel) {
+    tunnel->over = true;
+    loop_defer(tunnel->net->loop, tunnel->waker);
+}
+
+static void break_off(struct tunnel *tunnel) {
+    connection_abort(&tunnel->sides[0]);
+    connection_abort(&tunnel->sides[1]);
+    finish(tunnel);
+}
+
+static bool holds_bytes(const struct tunnel_way *way) {
+    return way->buffer != NULL && way->buffer->begin < way->buffer->end;
+}
+
+/* Writes what the way holds. False: it has to wait, or the tunnel is broken. */
+static bool push(struct tunnel *tunnel, int from) {
+    struct tunnel_way *way = &tunnel->ways[from];
+    struct connection *to = tunnel->sides[!from];
+    size_t sent;
+    while (holds_bytes(way)) {
+        struct slice bytes = net_buffer_bytes(way->buffer);
+        struct iovec piece = {(void *)bytes.base, bytes.length};
+        switch (connection_write(to, &piece, 1, &sent)) {
+        case IO_DONE:
+            way->buffer->begin += sent;
+            tunnel->bytes[from] += sent;
+            tunnel->net->counters.tunnel_bytes += sent;
+            break;
+        case IO_WAIT: return false;
+        default: break_off(tunnel); return false;
+        }
+    }
+    net_buffer_give(tunnel->net, &way->buffer);
+    return true;
+}
+
+/* Reads into the empty buffer. False: nothing now, or the way has ended. */
+static bool pull(struct tunnel *tunnel, int from) {
+    struct tunnel_way *way = &tunnel->ways[from];
+    size_t got;
+    if (!tunnel->sides[from]->readable)
+        return false;
+    way->buffer = net_buffer_take(tunnel->net);
+    switch (connection_read(tunnel->sides[from], way->buffer->data, way->buffer->capacity, &got)) {
+    case IO_DONE: way->buffer->end = got; return true;
+    case IO_WAIT: break;
+    case IO_END:
+        way->ended = true;
+        connection_shutdown(tunnel->sides[!from]);
+        break;
+    case IO_FAILED: break_off(tunnel); break;
+    }
+    net_buffer_give(tunnel->net, &way->buffer);
+    return false;
+}
+
+static void relay(struct tunnel *tunnel, int from) {
+    while (!tunnel->over && !tunnel->ways[from].ended)
+        if (!push(tunnel, from) || !pull(tunnel, from))
+            return;
+}
+
+static void on_ready(struct connection *connection) {
+    struct tunnel *tunnel;
+    CAST_OBJ(tunnel, connection->owner, TUNNEL_MAGIC);
+    if (tunnel->over)
+        return;
+    loop_timer_after(tunnel->net->loop, &tunnel->timer, tunnel->idle_timeout);
+    relay(tunnel, 0);
+    relay(tunnel, 1);
+    if (!tunnel->over && tunnel->ways[0].ended && tunnel->ways[1].ended)
+        finish(tunnel);
+}
+
+static void on_timeout(struct timer *timer) {
+    struct tunnel *tunnel = CONTAINER_OF(timer, struct tunnel, timer);
+    CHECK_OBJ(tunnel, TUNNEL_MAGIC);
+    break_off(tunnel);
+}
+
+struct tunnel *tunnel_new(struct net_context *net, struct connection **client,
+                          struct net_buffer **leftover, struct connection **origin,
+                          uint64_t idle_timeout, struct task *waker) {
+    struct tunnel *tunnel;
+    ALLOC_OBJ(tunnel, TUNNEL_MAGIC);
+    tunnel->net = net;
+    tunnel->sides[0] = *client;
+    tunnel->sides[1] = *origin;
+    *client = *origin = NULL;
+    tunnel->ways[0].buffer = *leftover;
+    *leftover = NULL;
+    tunnel->idle_timeout = idle_timeout;
+    tunnel->waker = waker;
+    timer_init(&tunnel->timer, on_timeout);
+    loop_timer_after(net->loop, &tunnel->timer, idle_timeout);
+    connection_set_owner(tunnel->sides[0], on_ready, tunnel);
+    connection_set_owner(tunnel->sides[1], on_ready, tunnel);
+    net->counters.tunnels++;
+    on_ready(tunnel->sides[0]);
+    return tunnel;
+}
+
+void tunnel_free(struct tunnel **tunnelp) {
+    struct tunnel *tunnel = *tunnelp;
+    *tunnelp = NULL;
+    if (tunnel == NULL)
+        return;
+    CHECK_OBJ(tunnel, TUNNEL_MAGIC);
+    timer_cancel(&tunnel->net->loop->timers, &tunnel->timer);
+    for (int i = 0; i < 2; i++) {
+        connection_close(&tunnel->sides[i]);
+        net_buffer_give(tunnel->net, &tunnel->ways[i].buffer);
+    }
+    FREE_OBJ(tunnel);
+}

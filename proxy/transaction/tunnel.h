@@ -1,0 +1,41 @@
+/*
+ * A tunnel: bytes both ways between a client and an origin, until both have finished (RFC 9110
+ * §9.3.6).
+ *
+ *     struct tunnel *tunnel = tunnel_new(net, &client_side, &leftover, &origin_side, idle, &task);
+ *     ... the task runs when tunnel->over ...
+ *     tunnel_free(&tunnel);
+ *
+ * Each direction has one buffer; it is read when it is empty and written when it is not. The end of
+ * one direction is passed on as the end of that direction. Threads: the worker's.
+ */
+#ifndef RETORT_TRANSACTION_TUNNEL_H
+#define RETORT_TRANSACTION_TUNNEL_H
+
+#include "net/connection.h"
+
+struct tunnel_way {
+    struct net_buffer *buffer;
+    bool ended; /* the reading side has finished, and the writing side has been told */
+};
+
+struct tunnel {
+    unsigned magic;
+#define TUNNEL_MAGIC 0x70be1000u
+    struct net_context *net;
+    struct connection *sides[2]; /* client, origin */
+    struct tunnel_way ways[2];   /* from client, from origin */
+    struct timer timer;
+    uint64_t idle_timeout;
+    uint64_t bytes[2];
+    bool over;
+    struct task *waker;
+};
+
+/* Takes both connections and what the client had sent ahead. */
+struct tunnel *tunnel_new(struct net_context *net, struct connection **client,
+                          struct net_buffer **leftover, struct connection **origin,
+                          uint64_t idle_timeout, struct task *waker);
+void tunnel_free(struct tunnel **tunnelp);
+
+#endif

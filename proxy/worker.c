@@ -1,0 +1,345 @@
+#include "worker.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "net/listener.h"
+#include "net/resolver.h"
+#include "transaction/transaction.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct worker {
+    unsigned magic;
+#define WORKER_MAGIC 0x304ce400u
+    pthread_t thread;
+    bool started;
+    unsigned index;
+    struct loop loop;
+    struct mailbox mailbox;
+    struct net_context net;
+    struct settings *settings;
+    struct client_hooks clients;
+    struct transaction_host host;
+    struct listener **listeners;
+    size_t listener_count;
+    struct timer drain_timer;
+    bool draining, stopped;
+};
+
+static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
+    struct worker *worker;
+    CAST_OBJ(worker, arg, WORKER_MAGIC);
+    unsigned most = worker->settings->client.max_connections / worker->settings->workers;
+    if (worker->clients.client_count >= (most > 0 ? most : 1)) {
+        worker->net.counters.client_connections_rejected++;
+        close(fd);
+        return;
+    }
+    client_accept(&worker->net, fd, client, listener_address(listener), &worker->clients);
+}
+
+static void on_request(struct exchange *exchange, void *arg) {
+    struct worker *worker;
+    CAST_OBJ(worker, arg, WORKER_MAGIC);
+    transaction_start(&worker->host, exchange);
+}
+
+static void stop_if_drained(struct worker *worker) {
+    if (worker->draining && worker->clients.client_count == 0 && list_empty(&worker->host.active))
+        worker->stopped = true;
+}
+
+static void on_drain_timeout(struct timer *timer) {
+    struct worker *worker = CONTAINER_OF(timer, struct worker, drain_timer);
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    log_warn("worker %u: %u clients are still busy after drain_timeout; their connections are cut",
+             worker->index, worker->clients.client_count);
+    worker->stopped = true;
+}
+
+static struct listener *find_listener(struct worker *worker, const struct address *address) {
+    for (size_t i = 0; i < worker->listener_count; i++)
+        if (worker->listeners[i] != NULL &&
+            address_equal(listener_address(worker->listeners[i]), address))
+            return worker->listeners[i];
+    return NULL;
+}
+
+static void close_listeners(struct worker *worker) {
+    for (size_t i = 0; i < worker->listener_count; i++)
+        listener_close(&worker->listeners[i]);
+    free(worker->listeners);
+    worker->listeners = NULL;
+    worker->listener_count = 0;
+}
+
+/* Listeners that the settings still name stay as they are; the others come and go. */
+static bool open_listeners(struct worker *worker, const struct settings *settings,
+                           char error[SETTINGS_ERROR]) {
+    struct listener **listeners = xcalloc(settings->listen_count + 1, sizeof *listeners);
+    char reason[LISTENER_ERROR];
+    bool good = true;
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        const struct address *address = &settings->listens[i].address;
+        struct listener *kept = find_listener(worker, address);
+        for (size_t j = 0; kept != NULL && j < worker->listener_count; j++)
+            if (worker->listeners[j] == kept)
+                worker->listeners[j] = NULL;
+        listeners[i] =
+            kept != NULL ? kept : listener_open(&worker->net, address, on_accept, worker, reason);
+        if (listeners[i] != NULL)
+            continue;
+        snprintf(error, SETTINGS_ERROR, "%s", reason);
+        good = false;
+    }
+    close_listeners(worker);
+    worker->listeners = listeners;
+    worker->listener_count = settings->listen_count;
+    return good;
+}
+
+static void start_transactions(struct worker *worker, struct cache *cache) {
+    struct transaction_host *host = &worker->host;
+    host->net = &worker->net;
+    host->mailbox = &worker->mailbox;
+    host->cache = cache;
+    host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
+    host->adapt = adapt_set_new(&worker->net, worker->settings);
+    host->logs = access_logs_open(&worker->loop, worker->settings);
+    list_init(&host->active);
+    if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
+        host->id_prefix = (uint64_t)getpid() << 32;
+}
+
+static bool prepare(struct worker *worker, struct cache *cache, char error[SETTINGS_ERROR]) {
+    if (!loop_init(&worker->loop) || !mailbox_init(&worker->mailbox, &worker->loop)) {
+        snprintf(error, SETTINGS_ERROR, "cannot create an event loop: %s", strerror(errno));
+        return false;
+    }
+    net_context_init(&worker->net, &worker->loop);
+    worker->net.settings = worker->settings;
+    worker->net.resolver = resolver_new(&worker->net);
+    client_hooks_init(&worker->clients, &worker->mailbox, on_request, worker);
+    timer_init(&worker->drain_timer, on_drain_timeout);
+    start_transactions(worker, cache);
+    if (worker->net.resolver == NULL) {
+        snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
+        return false;
+    }
+    return open_listeners(worker, worker->settings, error);
+}
+
+struct worker *worker_new(struct settings *settings, struct cache *cache, unsigned index,
+                          char error[SETTINGS_ERROR]) {
+    struct worker *worker;
+    ALLOC_OBJ(worker, WORKER_MAGIC);
+    worker->index = index;
+    worker->settings = settings_reference(settings);
+    if (prepare(worker, cache, error))
+        return worker;
+    worker_join(&worker);
+    return NULL;
+}
+
+/* In the worker's own thread, when its loop has ended. */
+static void cut_everything(struct worker *worker) {
+    transaction_abort_all(&worker->host);
+    client_abort_all(&worker->clients);
+}
+
+static void *worker_main(void *arg) {
+    struct worker *worker;
+    CAST_OBJ(worker, arg, WORKER_MAGIC);
+    while (!worker->stopped) {
+        loop_run_once(&worker->loop);
+        stop_if_drained(worker);
+    }
+    cut_everything(worker);
+    return NULL;
+}
+
+bool worker_start(struct worker *worker) {
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    worker->started = pthread_create(&worker->thread, NULL, worker_main, worker) == 0;
+    return worker->started;
+}
+
+void worker_wait(struct worker *worker) {
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    if (worker->started)
+        pthread_join(worker->thread, NULL);
+    worker->started = false;
+}
+
+void worker_join(struct worker **workerp) {
+    struct worker *worker = *workerp;
+    *workerp = NULL;
+    if (worker == NULL)
+        return;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    worker_wait(worker);
+    close_listeners(worker);
+    mailbox_release(&worker->mailbox);
+    access_logs_close(&worker->host.logs);
+    pool_free(&worker->host.origins);
+    adapt_set_release(&worker->host.adapt);
+    transaction_host_release(&worker->host);
+    client_hooks_release(&worker->clients);
+    resolver_free(&worker->net.resolver);
+    timer_cancel(&worker->loop.timers, &worker->drain_timer);
+    net_context_release(&worker->net);
+    loop_release(&worker->loop);
+    settings_release(&worker->settings);
+    FREE_OBJ(worker);
+}
+
+/* Messages. */
+
+struct reload_message {
+    struct message message;
+    struct worker *worker;
+    struct settings *settings;
+};
+
+static void on_reload(struct message *message) {
+    struct reload_message *reload = CONTAINER_OF(message, struct reload_message, message);
+    struct worker *worker = reload->worker;
+    char error[SETTINGS_ERROR];
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    struct settings *old = worker->settings;
+    worker->settings = reload->settings;
+    worker->net.settings = reload->settings;
+    free(reload);
+    if (!worker->draining && !open_listeners(worker, worker->settings, error))
+        log_error("worker %u: %s", worker->index, error);
+    adapt_set_release(&worker->host.adapt);
+    worker->host.adapt = adapt_set_new(&worker->net, worker->settings);
+    access_logs_close(&worker->host.logs);
+    worker->host.logs = access_logs_open(&worker->loop, worker->settings);
+    /* Open exchanges point into the old listens only until ADMIT, which has run. */
+    settings_release(&old);
+}
+
+void worker_reload(struct worker *worker, struct settings *settings) {
+    struct reload_message *reload = xcalloc(1, sizeof *reload);
+    reload->message.deliver = on_reload;
+    reload->worker = worker;
+    reload->settings = settings_reference(settings);
+    mailbox_post(&worker->mailbox, &reload->message);
+}
+
+/* The asker may have given up before the worker answers: whoever is last frees. */
+struct report_message {
+    struct message message;
+    struct worker *worker;
+    struct worker_report report;
+    sem_t answered;
+    _Atomic unsigned holders;
+};
+
+static void report_leave(struct report_message *ask) {
+    if (atomic_fetch_sub(&ask->holders, 1) != 1)
+        return;
+    worker_report_release(&ask->report);
+    sem_destroy(&ask->answered);
+    free(ask);
+}
+
+static void on_report(struct message *message) {
+    struct report_message *ask = CONTAINER_OF(message, struct report_message, message);
+    struct worker *worker = ask->worker;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    const struct adapt_set *set = worker->host.adapt;
+    ask->report.counters = worker->net.counters;
+    ask->report.settings = settings_reference(set->settings);
+    ask->report.service_count = set->service_count;
+    ask->report.services = xcalloc(set->service_count + 1, sizeof *ask->report.services);
+    for (size_t i = 0; i < set->service_count; i++)
+        ask->report.services[i] = (struct worker_service){
+            .state = icap_service_state_name(set->services[i]),
+            .connections = set->services[i]->connections,
+            .pending = set->services[i]->waiting_count,
+        };
+    sem_post(&ask->answered);
+    report_leave(ask);
+}
+
+bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience) {
+    struct report_message *ask = xcalloc(1, sizeof *ask);
+    struct timespec deadline;
+    ask->message.deliver = on_report;
+    ask->worker = worker;
+    sem_init(&ask->answered, 0, 0);
+    atomic_init(&ask->holders, 2);
+    mailbox_post(&worker->mailbox, &ask->message);
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += patience / 1000;
+    deadline.tv_nsec += (long)(patience % 1000) * 1000000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000;
+    }
+    int result;
+    do
+        result = sem_timedwait(&ask->answered, &deadline);
+    while (result != 0 && errno == EINTR);
+    if (result == 0) {
+        *report = ask->report;
+        memset(&ask->report, 0, sizeof ask->report);
+    }
+    report_leave(ask);
+    return result == 0;
+}
+
+void worker_report_release(struct worker_report *report) {
+    free(report->services);
+    report->services = NULL;
+    settings_release(&report->settings);
+}
+
+struct order_message {
+    struct message message;
+    struct worker *worker;
+};
+
+static void post_order(struct worker *worker, void (*deliver)(struct message *message)) {
+    struct order_message *order = xcalloc(1, sizeof *order);
+    order->message.deliver = deliver;
+    order->worker = worker;
+    mailbox_post(&worker->mailbox, &order->message);
+}
+
+static struct worker *take_order(struct message *message) {
+    struct order_message *order = CONTAINER_OF(message, struct order_message, message);
+    struct worker *worker = order->worker;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    free(order);
+    return worker;
+}
+
+static void on_drain(struct message *message) {
+    struct worker *worker = take_order(message);
+    if (worker->draining)
+        return;
+    worker->draining = true;
+    close_listeners(worker);
+    client_drain(&worker->clients);
+    pool_close_idle(worker->host.origins);
+    loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);
+}
+
+void worker_drain(struct worker *worker) {
+    post_order(worker, on_drain);
+}
+
+static void on_stop(struct message *message) {
+    take_order(message)->stopped = true;
+}
+
+void worker_stop(struct worker *worker) {
+    post_order(worker, on_stop);
+}

@@ -1,0 +1,51 @@
+/*
+ * A worker: one thread with its loop, its listeners and its transactions. Workers share the cache
+ * and nothing else; everybody reaches them by messages.
+ *
+ *     struct worker *worker = worker_new(settings, cache, index, error);
+ *     worker_start(worker);
+ *     worker_reload(worker, settings);             from any thread
+ *     worker_report(worker, &report, 1000);
+ *     worker_drain(worker);
+ *     worker_join(&worker);
+ *
+ * Threads: as above; worker_new and worker_join from the main thread.
+ */
+#ifndef RETORT_WORKER_H
+#define RETORT_WORKER_H
+
+#include "cache/store.h"
+#include "net/counters.h"
+#include "settings/settings.h"
+
+struct worker;
+
+/* One ICAP service as a worker sees it, in the order of settings->icap_services. */
+struct worker_service {
+    const char *state;
+    unsigned connections, pending;
+};
+
+struct worker_report {
+    struct counters counters;
+    struct settings *settings; /* the snapshot that `services` belongs to; referenced */
+    struct worker_service *services;
+    size_t service_count;
+};
+
+struct worker *worker_new(struct settings *settings, struct cache *cache, unsigned index,
+                          char error[SETTINGS_ERROR]);
+bool worker_start(struct worker *worker);
+void worker_reload(struct worker *worker, struct settings *settings);
+/* False when the worker did not answer within so many milliseconds. */
+bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience);
+void worker_report_release(struct worker_report *report);
+/* Stops accepting and ends when nothing is left to do, or after settings->drain_timeout. */
+void worker_drain(struct worker *worker);
+/* Ends at once. */
+void worker_stop(struct worker *worker);
+/* Waits for the thread's end; messages are still taken in, and dropped. */
+void worker_wait(struct worker *worker);
+void worker_join(struct worker **workerp);
+
+#endif
