@@ -45,3 +45,5 @@ tests_fuzz_fuzz_response_LDADD = common/libcommon.la
 tests_fuzz_fuzz_url_SOURCES = tests/fuzz/fuzz_url.c
 tests_fuzz_fuzz_url_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_url_LDADD = common/libcommon.la
+
+include tests/e2e/local.mk
