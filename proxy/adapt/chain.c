@@ -63,12 +63,24 @@ static void unmodified(struct adapt_chain *chain, struct icap_call *call) {
     chain->message->body = icap_call_body(call);
 }
 
+/* Origins exist that want a length: an adapted request goes out with the one that the service stated.
+ * Whoever sends the body checks it. */
+static void trust_length(struct adapt_message *message) {
+    uint64_t length;
+    if (message->body != NULL &&
+        slice_to_uint64(http_head_value(message->request, HTTP_CONTENT_LENGTH), &length) &&
+        length <= INT64_MAX)
+        message->body->length = (int64_t)length;
+}
+
 static void modified(struct adapt_chain *chain, struct icap_call *call) {
     chain->net->counters.icap_modified++;
     record(chain, "MODIFIED");
     chain->modified = true;
     take_head(chain, call, chain->reqmod ? &chain->message->request : &chain->message->response);
     chain->message->body = icap_call_body(call);
+    if (chain->reqmod)
+        trust_length(chain->message);
 }
 
 static enum adapt_state satisfied(struct adapt_chain *chain, struct icap_call *call) {

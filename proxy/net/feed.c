@@ -74,6 +74,11 @@ static enum feed_status at_limit(struct feed *feed) {
     return finish(feed, &feed->at_limit, feed->limit_mark);
 }
 
+static enum feed_status failed(struct feed *feed) {
+    net_buffer_give(feed->net, &feed->out);
+    return FEED_FAILED;
+}
+
 enum feed_status feed_fill(struct feed *feed) {
     if (feed_bytes(feed).length > 0)
         return FEED_READY;
@@ -88,14 +93,21 @@ enum feed_status feed_fill(struct feed *feed) {
     size_t capacity = out->capacity - OVERHEAD - CHUNKED_HEAD_MAX, got;
     if (capacity > feed->limit)
         capacity = (size_t)feed->limit;
+    /* Framed by the length that the head announced: any other would be taken for another message. */
+    uint64_t announced = feed->source->length < 0 ? UINT64_MAX : (uint64_t)feed->source->length;
     switch (source_read(feed->source, out->data + out->begin, capacity, &got)) {
     case SOURCE_DATA: break;
-    case SOURCE_END: return finish(feed, &feed->ended, feed->end_mark);
+    case SOURCE_END:
+        if (announced != UINT64_MAX && feed->taken != announced)
+            return failed(feed);
+        return finish(feed, &feed->ended, feed->end_mark);
     case SOURCE_WAIT: net_buffer_give(feed->net, &feed->out); return FEED_WAIT;
-    default: net_buffer_give(feed->net, &feed->out); return FEED_FAILED;
+    default: return failed(feed);
     }
     feed->started = true;
     feed->taken += got;
+    if (feed->taken > announced)
+        return failed(feed);
     out->end += got;
     if (feed->limit != UINT64_MAX)
         feed->limit -= got;

@@ -232,7 +232,7 @@ static void parse_text(char *text, size_t length) {
     if (cfg_parse_fp(parser, file) == CFG_SUCCESS)
         refuse_empty_lists_below(parser);
     else
-        complain(parser->line, "it can not be read here");
+        complain(parser->line, "the name of an option is missing");
     cfg_free(parser);
     fclose(file);
 }

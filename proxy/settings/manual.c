@@ -54,7 +54,8 @@ static const struct manual_part introduction[] = {
      NULL},
     {NULL,
      "A value of letters, digits and most signs needs no quotes. In \"double quotes\" a backslash "
-     "is written twice and ${NAME} stands for an environment variable; in 'single quotes' "
+     "is written twice and ${NAME} or ${NAME:-OTHERWISE} stands for an environment variable; in "
+     "'single quotes' "
      "everything stands for itself, but \\' for a quote and \\\\ for one backslash, so regular "
      "expressions are best written there. A list is written { a, b }; one value needs no braces. "
      "Nothing may be stated twice.",

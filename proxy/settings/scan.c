@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct scan {
@@ -72,6 +73,28 @@ static bool scan_escape(struct scan *scan) {
     return true;
 }
 
+/* "${NAME}" or "${NAME:-otherwise}". libconfuse looks for the '}' past quotes and lines, and puts
+ * nothing for a variable that is not set. */
+static bool scan_variable(struct scan *scan) {
+    char name[100];
+    const char *begin = scan->at + 2, *end = begin;
+    while (end < scan->end && strchr("}\"'\\\n", *end) == NULL)
+        end++;
+    size_t length = (size_t)(end - begin), name_length = 0;
+    if (end == scan->end || *end != '}')
+        return scan_fail(scan, scan->line, "a ${ without its }; write \\$ for a dollar sign");
+    while (name_length < length && begin[name_length] != ':')
+        name_length++;
+    snprintf(name, sizeof name, "%.*s", (int)name_length, begin);
+    if (name_length == length && getenv(name) == NULL)
+        return scan_fail(scan, scan->line,
+                         "the environment variable %s is not set; ${%s:-VALUE} gives a value for "
+                         "that case",
+                         name, name);
+    scan->at = end + 1;
+    return true;
+}
+
 static bool scan_string(struct scan *scan) {
     char quote = *scan->at++;
     while (scan->at < scan->end && *scan->at != quote) {
@@ -79,6 +102,10 @@ static bool scan_string(struct scan *scan) {
             break;
         if (*scan->at == '\\' && quote == '"') {
             if (!scan_escape(scan))
+                return false;
+        } else if (quote == '"' && scan->at + 1 < scan->end && scan->at[0] == '$' &&
+                   scan->at[1] == '{') {
+            if (!scan_variable(scan))
                 return false;
         } else if (*scan->at == '\\' && scan->at + 1 < scan->end &&
                    (scan->at[1] == quote || scan->at[1] == '\\')) {
@@ -127,7 +154,7 @@ static bool scan_brace(struct scan *scan) {
 /* A run of bytes that libconfuse takes for one word. It leaves out the bytes it has no use for. */
 static bool scan_word(struct scan *scan) {
     while (scan->at < scan->end && strchr(" #\"'\t\n\r={}()+,", *scan->at) == NULL) {
-        if (*scan->at == '*' || *scan->at == '|' || *scan->at == '\\')
+        if (strchr("*|\\$", *scan->at) != NULL)
             return scan_fail(scan, scan->line, "a value with '%c' must stand in quotes", *scan->at);
         if (!scan_character(scan))
             return false;

@@ -53,6 +53,7 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
                                      SLICE_PRINT(request->target));
     if (!transaction_set_url(transaction, text))
         return transaction_fail(transaction, 400, "the request target is not a valid path");
+    transaction->original_url = transaction->url_text;
     return STEP_ADMIT;
 }
 
