@@ -86,7 +86,7 @@ static bool scan_variable(struct scan *scan) {
     while (name_length < length && begin[name_length] != ':')
         name_length++;
     snprintf(name, sizeof name, "%.*s", (int)name_length, begin);
-    if (name_length == length && getenv(name) == NULL)
+    if (strncmp(begin + name_length, ":-", 2) != 0 && getenv(name) == NULL)
         return scan_fail(scan, scan->line,
                          "the environment variable %s is not set; ${%s:-VALUE} gives a value for "
                          "that case",

@@ -149,6 +149,19 @@ START_TEST(connect_may_be_forbidden) {
 }
 END_TEST
 
+START_TEST(the_environment_may_be_used) {
+    setenv("RETORT_TEST_NAME", "from-outside", 1);
+    struct settings *s = settings_from(
+        "listen \"127.0.0.1:${RETORT_TEST_PORT:-8123}\" { mode = forward }\n"
+        "name = \"${RETORT_TEST_NAME}\" url_class a { path_regex = { '${x}$', \"\\${y}\" } }");
+    ck_assert_str_eq(s->name, "from-outside");
+    ck_assert_uint_eq(address_port(&s->listens[0].address), 8123);
+    ck_assert_str_eq(url_class_conditions(s->url_classes[1])->path_regexes[0], "${x}$");
+    ck_assert_str_eq(url_class_conditions(s->url_classes[1])->path_regexes[1], "${y}");
+    settings_release(&s);
+}
+END_TEST
+
 START_TEST(references_keep_a_snapshot) {
     struct settings *s = settings_from(everything);
     struct settings *mine = settings_reference(s);
@@ -254,6 +267,7 @@ Suite *settings_suite(void) {
         sections_may_refer_to_later_ones,
         a_small_cache_lowers_max_object,
         connect_may_be_forbidden,
+        the_environment_may_be_used,
         references_keep_a_snapshot,
         a_refused_file_leaves_the_parser_sound,
         what_can_have_no_effect_is_warned_about,

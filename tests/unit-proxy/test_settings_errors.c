@@ -26,6 +26,10 @@ static const struct refused {
     {"url_class x { path_regex = \"\\.jpg\" }", ":2: a lone backslash in \"double quotes\""},
     {"map / { origin = \"http://h/\" }", ":2: a lone '/' must stand in quotes"},
     {"a { a { a { a { a { a { a { a { a {", ":2: a '{' too many"},
+    {"name = \"${RETORT_NOT_SET}\"", ":2: the environment variable RETORT_NOT_SET is not set"},
+    {"name = \"${HOME\"\nlog_level = \"}\"", ":2: a ${ without its }"},
+    {"name = ${HOME}", ":2: a value with '$' must stand in quotes"},
+    {"\n\"\" = 1", ":3: the name of an option is missing"},
     /* Names. */
     {"\ncache {\n memroy = 1MB }",
      ":4: unknown option \"memroy\" in section cache; did you mean \"memory\"?"},
