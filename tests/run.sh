@@ -1,0 +1,158 @@
+#!/bin/bash
+# Everything, from nothing, on a fresh Debian 12 (as root or with sudo):
+#
+#   - installs the packages that are missing, fetches the test data
+#   - builds in ./build; unit tests and the check of includes (make check)
+#   - end-to-end tests with real c-icap, nginx, Squid
+#   - a part of them again under valgrind: no error, no definite leak
+#   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
+#   - examples/quickstart.sh --check
+#
+#     tests/run.sh [STEP...]     only these: build unit e2e memcheck asan quickstart
+#
+# The last line counts; exit status 0 when nothing failed.
+set -uo pipefail
+
+source_dir=$(cd "$(dirname "$0")/.." && pwd)
+build=$source_dir/build
+cd "$source_dir" || exit 1
+passed=0
+failed=0
+failed_steps=
+jobs=$(nproc)
+
+heading() { printf '\n==== %s (%s s)\n' "$1" "$SECONDS"; }
+
+fail() {
+    failed=$((failed + 1))
+    failed_steps="$failed_steps $1"
+    echo "FAILED: $1"
+}
+
+need() {
+    "$@" && return
+    fail "$*"
+    finish
+}
+
+finish() {
+    printf '\n%s s\n' "$SECONDS"
+    [ -z "$failed_steps" ] || echo "failed steps:$failed_steps"
+    echo "$passed passed, $failed failed"
+    [ $failed -eq 0 ] && [ $passed -gt 0 ]
+    exit
+}
+
+# counted NAME LOG STATUS: adds the log's closing "N passed, N failed"; a failure without one counts too.
+counted() {
+    local line
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$2" | tail -1)
+    if [ -n "$line" ]; then
+        passed=$((passed + $(echo "$line" | sed -E 's/^([0-9]+) passed.*/\1/')))
+        failed=$((failed + $(echo "$line" | sed -E 's/^.* ([0-9]+) failed.*/\1/')))
+    fi
+    if [ "$3" -ne 0 ]; then
+        failed_steps="$failed_steps $1"
+        case $line in *" 0 failed"* | "") failed=$((failed + 1)) ;; esac
+    fi
+}
+
+# The same for make check: cases of the Check library where a log tells them, else programs.
+counted_check() {
+    local log cases bad
+    while IFS= read -r log; do
+        cases=$(sed -nE 's/^[0-9]+%: Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2 \3/p' "$log" |
+            awk '{ all += $1; bad += $2 + $3 } END { if (NR) print all - bad, bad }')
+        if [ -n "$cases" ]; then
+            passed=$((passed + ${cases% *})) bad=${cases#* }
+            failed=$((failed + bad))
+        elif grep -q '^:test-result: PASS' "${log%.log}.trs"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+        fi
+    done < <(find "$1/tests" -name '*.log' -exec sh -c 'test -e "${1%.log}.trs"' _ {} \; -print)
+    if [ "$2" -ne 0 ]; then
+        failed_steps="$failed_steps make-check"
+        find "$1/tests" -name '*.trs' -exec grep -L '^:test-result: PASS' {} + | while IFS= read -r trs; do
+            tail -30 "${trs%.trs}.log"
+        done
+        [ $failed -gt 0 ] || failed=1
+    fi
+}
+
+# configured DIR OPTIONS...: a build tree; quiet unless it fails.
+build_in() {
+    local where=$1
+    shift
+    mkdir -p "$where"
+    (cd "$where" && { [ -e Makefile ] || "$source_dir/configure" "$@"; } && make -j"$jobs" &&
+        make -j"$jobs" tests/e2e/origin/origin) >"$where/build.log" 2>&1 && return
+    tail -40 "$where/build.log"
+    return 1
+}
+
+install() {
+    tests/install.sh test >install.log 2>&1 && { tail -1 install.log; return; }
+    tail -20 install.log
+    return 1
+}
+
+autogen() {
+    [ -x configure ] && [ configure -nt configure.ac ] && return
+    ./autogen.sh >autogen.log 2>&1 || { tail -20 autogen.log; return 1; }
+}
+
+make_check() {
+    local status=0
+    make -C "$1" -j"$jobs" check >"$1/check.log" 2>&1 || status=$?
+    grep -E '^(PASS|FAIL|ERROR|XPASS|SKIP):' "$1/check.log"
+    grep -E 'error:|\*\*\*' "$1/check.log" | head -20
+    counted_check "$1" $status
+}
+
+e2e() {
+    local name=$1 where=$2 status=0
+    shift 2
+    tests/e2e/run.py --builddir "$where" --jobs 3 "$@" 2>&1 | tee "$where/$name.log"
+    status=${PIPESTATUS[0]}
+    counted "$name" "$where/$name.log" "$status"
+}
+
+quickstart() {
+    local status=0 log=$build/quickstart-check.log good bad
+    examples/quickstart.sh --check --no-install --builddir "$build" >"$log" 2>&1 || status=$?
+    cat "$log"
+    good=$(grep -cE ' ok$' "$log") bad=$(grep -cE ' FAILED$' "$log")
+    echo "$good passed, $bad failed" >>"$log"
+    counted quickstart "$log" $status
+}
+
+steps=${*:-build unit e2e memcheck asan quickstart}
+heading packages
+need install
+heading "test data"
+need tests/data/fetch.sh
+heading build
+need autogen
+need build_in "$build"
+for step in $steps; do
+    heading "$step"
+    case $step in
+    build) ;;
+    unit) make_check "$build" ;;
+    e2e) e2e e2e "$build" ;;
+    memcheck) e2e memcheck "$build" --valgrind ;;
+    asan)
+        if build_in "$build/asan" --enable-asan CFLAGS="-O1 -g"; then
+            make_check "$build/asan"
+            e2e e2e-asan "$build/asan"
+        else
+            fail asan-build
+        fi
+        ;;
+    quickstart) quickstart ;;
+    *) fail "no such step: $step" ;;
+    esac
+done
+finish
