@@ -107,7 +107,7 @@ const struct option_section option_sections[] = {
         .documentation =
             "The services that requests of a URL class and their responses pass, in this order. "
             "When several classes match, their chains follow one another in the order of the "
-            "file.",
+            "file; a service that stands in more than one of them is asked once.",
         .example = "adapt images { services = { gray } }\n"
                    "adapt all { services = { adremover, gzip } }",
     },

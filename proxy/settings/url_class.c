@@ -306,8 +306,9 @@ bool url_class_matches(const struct url_class *url_class, const struct class_sub
     if (stated->methods != NULL && !method_matches(stated->methods, subject->method))
         return false;
     if (stated->content_types != NULL &&
-        (subject->content_type.base == NULL ||
-         !content_type_matches(stated->content_types, subject->content_type)))
+        (subject->content_type.base == NULL
+             ? !subject->response_pending
+             : !content_type_matches(stated->content_types, subject->content_type)))
         return false;
     if (stated->hosts != NULL && !host_condition_match(&url_class->hosts, subject->host))
         return false;

@@ -14,6 +14,7 @@ static bool has_respmod(struct transaction *transaction) {
     if (!transaction->adapt->any_respmod)
         return false;
     transaction_subject(transaction, &subject);
+    subject.response_pending = true;
     return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE, &subject, chosen) > 0;
 }
 
