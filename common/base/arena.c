@@ -21,22 +21,25 @@ static void arena_use(struct arena *arena, struct arena_block *block) {
     arena->end = block->data + block->size;
 }
 
+/* Of the blocks, one of the usual size is kept, wherever it stands: a large piece may stand behind
+ * the block that was current when it was taken. */
 void arena_reset(struct arena *arena) {
-    struct arena_block *block = arena->blocks;
-    if (block == NULL)
-        return;
-    while (block->next != NULL) {
-        struct arena_block *next = block->next;
-        free(block);
-        block = next;
+    struct arena_block *kept = NULL, *next;
+    for (struct arena_block *block = arena->blocks; block != NULL; block = next) {
+        next = block->next;
+        if (block->size != ARENA_BLOCK) {
+            free(block);
+        } else {
+            free(kept);
+            kept = block;
+        }
     }
-    if (block->size != ARENA_BLOCK) {
-        free(block);
-        arena_init(arena);
+    arena_init(arena);
+    if (kept == NULL)
         return;
-    }
-    arena->blocks = block;
-    arena_use(arena, block);
+    kept->next = NULL;
+    arena->blocks = kept;
+    arena_use(arena, kept);
 }
 
 void arena_release(struct arena *arena) {

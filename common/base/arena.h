@@ -38,6 +38,6 @@ char *arena_copy(struct arena *arena, struct slice bytes);
 struct slice arena_slice(struct arena *arena, struct slice bytes);
 /* As asprintf. */
 struct slice arena_printf(struct arena *arena, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(printf, 2, 3), nonnull(2)));
 
 #endif

@@ -14,7 +14,8 @@ bool slice_equal_nocase(struct slice a, struct slice b) {
 }
 
 bool slice_starts_with(struct slice text, struct slice prefix) {
-    return text.length >= prefix.length && memcmp(text.base, prefix.base, prefix.length) == 0;
+    return prefix.length == 0 || (text.length >= prefix.length &&
+                                  memcmp(text.base, prefix.base, prefix.length) == 0);
 }
 
 bool slice_starts_with_nocase(struct slice text, struct slice prefix) {

@@ -40,7 +40,7 @@ static inline bool slice_equal(struct slice a, struct slice b) {
 
 /* ASCII case-insensitive, whatever the locale says. */
 bool slice_equal_nocase(struct slice a, struct slice b);
-bool slice_starts_with(struct slice text, struct slice prefix);
+bool slice_starts_with(struct slice text, struct slice prefix); /* an empty prefix: true */
 bool slice_starts_with_nocase(struct slice text, struct slice prefix);
 bool slice_ends_with_nocase(struct slice text, struct slice suffix);
 

@@ -58,6 +58,18 @@ START_TEST(reset_keeps_the_first_block) {
 }
 END_TEST
 
+START_TEST(reset_keeps_the_first_block_behind_a_large_piece) {
+    struct arena arena;
+    arena_init(&arena);
+    void *first = arena_alloc(&arena, 16);
+    arena_alloc(&arena, 2 * ARENA_BLOCK);
+    arena_reset(&arena);
+    ck_assert_msg(arena.at != NULL, "no block was kept");
+    ck_assert_ptr_eq(arena_alloc(&arena, 16), first);
+    arena_release(&arena);
+}
+END_TEST
+
 START_TEST(reset_and_release_of_an_unused_arena) {
     struct arena arena;
     arena_init(&arena);
@@ -104,6 +116,7 @@ Suite *arena_suite(void) {
         large_pieces,
         a_large_piece_leaves_the_current_block_in_use,
         reset_keeps_the_first_block,
+        reset_keeps_the_first_block_behind_a_large_piece,
         reset_and_release_of_an_unused_arena,
         zalloc_clears_recycled_memory,
         copies_end_with_nul,
