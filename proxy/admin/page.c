@@ -157,15 +157,14 @@ static void page_settings(struct page *page, const struct admin_calls *calls) {
     release_report(&report);
 }
 
+/* What comes of it is logged by the proxy, as after a signal. */
 static void page_reload(struct page *page, const struct admin_calls *calls) {
     char error[SETTINGS_ERROR] = "";
-    if (calls->reload(calls->context, error)) {
-        log_info("settings reloaded by the admin plane");
+    log_info("reload asked for by the admin plane");
+    if (calls->reload(calls->context, error))
         page_json(page, 200, json_pack("{s:b}", "reloaded", 1));
-    } else {
-        log_warn("reload by the admin plane refused: %s", error);
+    else
         page_error(page, 409, error);
-    }
 }
 
 static void page_drain(struct page *page, const struct admin_calls *calls) {
