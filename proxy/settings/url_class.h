@@ -25,8 +25,8 @@ struct class_subject {
     struct slice host; /* lower case, without port */
     struct slice url;  /* absolute, normalised */
     struct slice path; /* path without the query */
-    struct slice
-        content_type; /* of the response, parameters included; base NULL: no response yet */
+    struct slice content_type; /* of the response, with parameters; base NULL: no response yet */
+    bool response_pending;     /* no response yet: could the one that is to come match? */
     const struct address *client;
 };
 
