@@ -156,6 +156,18 @@ START_TEST(content_types_match_without_parameters) {
 }
 END_TEST
 
+START_TEST(a_response_to_come_may_match_a_type) {
+    const struct url_class_conditions type = {.content_types = one("text/html")};
+    struct class_subject subject = {.host = SLICE("a"), .response_pending = true};
+    ck_assert(matches(&type, &subject));
+    subject.response_pending = false; /* there is none, or it has no type */
+    ck_assert(!matches(&type, &subject));
+    subject.response_pending = true;
+    subject.content_type = SLICE("image/png"); /* the type of what is there counts */
+    ck_assert(!matches(&type, &subject));
+}
+END_TEST
+
 static bool client_matches(const char *condition, const char *ip) {
     struct address address;
     const struct url_class_conditions conditions = {.clients = one(condition)};
@@ -252,6 +264,7 @@ Suite *url_class_suite(void) {
         the_whole_url_is_searched,
         a_hostile_path_costs_little,
         content_types_match_without_parameters,
+        a_response_to_come_may_match_a_type,
         clients_match_by_network,
         all_conditions_must_hold,
         no_condition_matches_everything,
