@@ -109,3 +109,5 @@ icap_services_text_helper_CPPFLAGS = $(services_cppflags)
 icap_services_text_helper_SOURCES = $(helper_sources) icap-services/helpers/text_helper.c
 icap_services_text_helper_LDADD = icap-services/libalgorithms.la
 icap_services_text_helper_CFLAGS = $(AM_CFLAGS)
+
+include tests/unit-services/local.mk

@@ -25,8 +25,9 @@
  * than to block or not (csp, redirect, removeparam, popup alone, elemhide, ...).
  *
  * What a proxy knows of a request is less than what a browser knows. Where it does not know the
- * type or the page a rule asks for, a blocking rule does not apply and an exception does: when in
- * doubt the request passes; it is counted as undecided.
+ * type or the page a rule asks for, a blocking rule does not apply and an exception does (but not
+ * one for certain pages where the page is not known): when in doubt the request passes; it is counted
+ * as undecided.
  *
  * How it is fast: rules that are a whole host stand in a hash table by host, asked once for each
  * label of the request's host. Every other rule is filed under one of the words that any URL it

@@ -356,9 +356,12 @@ enum rule_fit rule_fits(const struct rule *rule, const struct filter_request *re
             return RULE_MISSES;
     }
     if (rule->domains != NULL) {
-        if (request->page[0] == 0)
+        if (request->page[0] == 0) {
+            /* Without a page, an exception for some pages would be one for all. */
+            if (rule->exception)
+                return RULE_MISSES;
             unknown = true;
-        else if (!page_fits(rule, slice_from(request->page)))
+        } else if (!page_fits(rule, slice_from(request->page)))
             return RULE_MISSES;
     }
     return unknown ? RULE_UNKNOWN : RULE_FITS;

@@ -119,8 +119,8 @@ static void keep_luminance(struct jpeg_work *work) {
     int table = work->out.comp_info[0].quant_tbl_no;
     jpeg_set_colorspace(&work->out, JCS_GRAYSCALE);
     work->out.comp_info[0].quant_tbl_no = table;
-    work->out.optimize_coding = TRUE;
     work->out.arith_code = work->in.arith_code;
+    work->out.optimize_coding = !work->in.arith_code;
     if (work->in.progressive_mode)
         jpeg_simple_progression(&work->out);
     jpeg_write_coefficients(&work->out, coefficients);

@@ -161,7 +161,7 @@ static void read_options(int argc, char **argv) {
                                             {"cpu", required_argument, NULL, 'c'},
                                             {"pixels", required_argument, NULL, 'p'},
                                             {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "m:f:c:p:", options, NULL)) != -1;) {
         uint64_t *place = c == 'm'   ? &limits.memory
                           : c == 'f' ? &limits.file
                           : c == 'c' ? &limits.cpu

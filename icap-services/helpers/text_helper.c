@@ -66,7 +66,7 @@ static void read_options(int argc, char **argv) {
     static const struct option options[] = {{"file", required_argument, NULL, 'f'},
                                             {"delay", required_argument, NULL, 'd'},
                                             {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "f:d:", options, NULL)) != -1;) {
         if (c == 'f')
             texts.path = optarg;
         else if (c != 'd' || !service_option_duration(slice_from(optarg), &texts.delay))

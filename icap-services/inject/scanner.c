@@ -6,8 +6,9 @@ enum scanner_state {
     END_TAG_OPEN, /* behind "</" */
     TAG_NAME,     /* in the name of a start tag */
     END_TAG_NAME,
-    IN_TAG,       /* behind the name, outside of quotes */
-    VALUE_START,  /* behind "=" */
+    IN_TAG,       /* behind the name, where attributes stand */
+    VALUE_START,  /* behind an attribute's "=" */
+    IN_VALUE,     /* without quotes: to the next blank */
     IN_DOUBLE,    /* in "..." */
     IN_SINGLE,    /* in '...' */
     MARKUP,       /* behind "<!" */
@@ -28,6 +29,10 @@ void scanner_init(struct scanner *scanner) {
 
 static bool is_letter(unsigned char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static bool is_blank(unsigned char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
 
 static bool ends_name(unsigned char c) {
@@ -57,6 +62,7 @@ static unsigned text(struct scanner *scanner, unsigned char c) {
 
 static unsigned tag_open(struct scanner *scanner, unsigned char c) {
     scanner->name_length = 0;
+    scanner->in_attribute = false;
     if (c == '/')
         return END_TAG_OPEN;
     if (c == '!')
@@ -112,7 +118,15 @@ static unsigned end_tag_name(struct scanner *scanner, unsigned char c) {
 static unsigned in_tag(struct scanner *scanner, unsigned char c) {
     if (c == '>')
         return after_start_tag(scanner);
-    return c == '=' ? VALUE_START : IN_TAG;
+    if (c == '=' && scanner->in_attribute) {
+        scanner->in_attribute = false;
+        return VALUE_START;
+    }
+    if (c == '/')
+        scanner->in_attribute = false;
+    else if (!is_blank(c)) /* "=" too, where a name may begin */
+        scanner->in_attribute = true;
+    return IN_TAG;
 }
 
 static unsigned value_start(struct scanner *scanner, unsigned char c) {
@@ -122,7 +136,13 @@ static unsigned value_start(struct scanner *scanner, unsigned char c) {
         return IN_SINGLE;
     if (c == '>')
         return after_start_tag(scanner);
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' ? VALUE_START : IN_TAG;
+    return is_blank(c) ? VALUE_START : IN_VALUE;
+}
+
+static unsigned in_value(struct scanner *scanner, unsigned char c) {
+    if (c == '>')
+        return after_start_tag(scanner);
+    return is_blank(c) ? IN_TAG : IN_VALUE;
 }
 
 static unsigned comment(struct scanner *scanner, unsigned char c) {
@@ -167,6 +187,7 @@ static unsigned raw_end(struct scanner *scanner, unsigned char c) {
     size_t length = 2 + strlen(scanner->raw);
     if (scanner->matched == length && ends_name(c)) {
         scanner->name_length = 0;
+        scanner->in_attribute = false;
         return c == '>' ? TEXT : IN_TAG;
     }
     bool goes_on = scanner->matched < length &&
@@ -189,6 +210,7 @@ static unsigned step(struct scanner *scanner, unsigned char c) {
     case END_TAG_NAME:  return end_tag_name(scanner, c);
     case IN_TAG:        return in_tag(scanner, c);
     case VALUE_START:   return value_start(scanner, c);
+    case IN_VALUE:      return in_value(scanner, c);
     case IN_DOUBLE:     return c == '"' ? IN_TAG : IN_DOUBLE;
     case IN_SINGLE:     return c == '\'' ? IN_TAG : IN_SINGLE;
     case MARKUP:        return c == '-' ? MARKUP_DASH : c == '>' ? TEXT : DECLARATION;

@@ -30,6 +30,7 @@ struct scanner {
     unsigned pending;              /* bytes since '<' of a tag that may be the one */
     char name[SCANNER_NAME_MAX];   /* of the tag being read, in lower case; cut */
     unsigned name_length;
+    bool in_attribute;             /* inside a tag: the name of one has begun */
     const char *raw;               /* element whose raw text is being skipped */
     unsigned matched;              /* of "--" or of "</raw" */
 };

@@ -1,0 +1,29 @@
+# Unit tests of the services' algorithms.
+check_PROGRAMS += tests/unit-services/unit
+tests_unit_services_unit_CPPFLAGS = $(services_cppflags)
+tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JPEG_CFLAGS) $(ZLIB_CFLAGS)
+tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(JPEG_LIBS) $(ZLIB_LIBS)
+tests_unit_services_unit_SOURCES = \
+	tests/unit-services/suites.h \
+	tests/unit-services/test_accept_encoding.c \
+	tests/unit-services/test_adapted_head.c \
+	tests/unit-services/test_deflater.c \
+	tests/unit-services/test_filter.c \
+	tests/unit-services/test_gif_gray.c \
+	tests/unit-services/test_helper_protocol.c \
+	tests/unit-services/test_image_type.c \
+	tests/unit-services/test_jpeg_gray.c \
+	tests/unit-services/test_option.c \
+	tests/unit-services/test_png_info.c \
+	tests/unit-services/test_request_kind.c \
+	tests/unit-services/test_scanner.c \
+	tests/unit-services/test_text_table.c \
+	tests/unit-services/unit.c
+TESTS += tests/unit-services/unit
+
+# For comparisons of the filter with others, by hand: compare_filters.py.
+check_PROGRAMS += tests/unit-services/filter-tool
+tests_unit_services_filter_tool_CPPFLAGS = $(services_cppflags)
+tests_unit_services_filter_tool_CFLAGS = $(AM_CFLAGS)
+tests_unit_services_filter_tool_SOURCES = tests/unit-services/filter_tool.c
+tests_unit_services_filter_tool_LDADD = icap-services/libalgorithms.la

@@ -1,0 +1,739 @@
+#!/usr/bin/env python3
+"""The services as they run: c-icap with our modules, retort-helperd, its helpers, and an ICAP client.
+
+    services_test.py [--builddir DIR] [--valgrind] [--keep] [NAME...]
+
+Runs the functions test_* below (those whose name contains a NAME) against processes started in a
+scratch directory, not as root if it need not be. With --valgrind all of them run under memcheck, and
+an error or a definite leak in our code fails the run. Exit status 0 when all is well.
+"""
+import argparse
+import glob
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+from icap import Broken, Connection, reqmod, respmod  # noqa: E402
+
+REQUEST = "GET http://origin.example/a HTTP/1.1\nHost: origin.example\nAccept-Encoding: gzip\n"
+PREVIEWS = (None, 0, 1, 100, 1024, 4096, 10**9)
+VALGRIND = ["valgrind", "-q", "--trace-children=yes", "--leak-check=full", "--show-leak-kinds=definite",
+            "--errors-for-leak-kinds=definite", "--trace-children-skip=*pnm*,*ppm*,*/bmp*",
+            "--num-callers=25"]
+
+
+def head(kind, length=None, extra="", status="200 OK"):
+    lines = ["HTTP/1.1 " + status, "Content-Type: " + kind, 'ETag: "tag"']
+    if length is not None:
+        lines.append("Content-Length: %d" % length)
+    return "\n".join(lines) + "\n" + extra
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError("waited %s s for %s" % (seconds, what))
+
+
+class Lab:
+    def __init__(self, options):
+        self.options, self.build = options, os.path.abspath(options.builddir)
+        self.dir = tempfile.mkdtemp(prefix="retort-services-")
+        self.port, self.patience = free_port(), 10 if options.valgrind else 1
+        self.socket = os.path.join(self.dir, "helperd.sock")
+        self.processes = []
+        self.write("rules.txt", "||ads.example^\n/banner/*\n@@||good.example^\n0.0.0.0 exact.example\n")
+        self.write("texts.tsv", "10.0.0.0/8\t<b>ten %{ip}</b>\ndefault\t<b>%{ip}</b>\n")
+        self.start_helperd()
+        self.start_cicap()
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def spawn(self, name, command):
+        log = open(self.path(name + ".log"), "ab")
+        wrap = VALGRIND + ["--log-file=" + self.path("valgrind.%s.%%p" % name)] if self.options.valgrind else []
+        process = subprocess.Popen(wrap + command, stdout=log, stderr=log, start_new_session=True)
+        log.close()
+        self.processes.append(process)
+        return process
+
+    def start_helperd(self):
+        self.write("helperd.conf", """
+            socket = "%s"
+            pool gray { command = {"%s/icap-services/gray-helper"} processes = 2 nice = 10 queue = 4 deadline = "%ds" }
+            pool text { command = {"%s/icap-services/text-helper", "--file", "%s"} nice = 1 deadline = "%ds" }
+            pool slow { command = {"%s/icap-services/text-helper", "--delay", "500ms"} nice = 1 queue = 1 deadline = "%ds" }
+            """ % (self.socket, self.build, 3 * self.patience, self.build, self.path("texts.tsv"), 3 * self.patience,
+                   self.build, 3 * self.patience))
+        self.helperd = self.spawn("helperd", [self.build + "/icap-services/retort-helperd", "-f",
+                                              self.path("helperd.conf")])
+        until(lambda: os.path.exists(self.socket) and len(self.workers("gray", "idle")) == 2,
+              10 * self.patience, "retort-helperd")
+
+    def start_cicap(self):
+        with open(os.path.join(SOURCE, "conf", "c-icap-build.conf.in"), encoding="utf-8") as file:
+            text = file.read()
+        for name, value in (("DIR", self.dir), ("BUILD", self.build), ("PORT", str(self.port))):
+            text = text.replace("@%s@" % name, value)
+        text += "\ngray.Deadline %ds\ngray.MaxSize 2M\ninject.Deadline %ds\n" % (4 * self.patience, 2 * self.patience)
+        self.write("c-icap.conf", text)
+        self.cicap = self.spawn("c-icap", ["c-icap", "-N", "-f", self.path("c-icap.conf")])
+        until(self.answers, 20 * self.patience, "c-icap")
+
+    def answers(self):
+        try:
+            return self.options_of("gzip").status == 200
+        except (OSError, Broken):
+            return False
+
+    def options_of(self, service):
+        connection = Connection(self.port)
+        connection.socket.sendall(b"OPTIONS icap://127.0.0.1/%s ICAP/1.0\r\nHost: x\r\n\r\n" % service.encode())
+        try:
+            return connection.read_response()
+        finally:
+            connection.close()
+
+    def command(self, **command):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
+            control.settimeout(5 * self.patience)
+            control.connect(self.socket)
+            control.send(json.dumps(command).encode())
+            text = b""
+            while not text.endswith(b"\n"):
+                text += control.recv(1 << 16)
+            return json.loads(text)
+
+    def pool(self, name):
+        return [pool for pool in self.command(call="helpers")["pools"] if pool["name"] == name][0]
+
+    def workers(self, name, state=None):
+        try:
+            return [w["pid"] for w in self.pool(name)["workers"] if state in (None, w["state"])]
+        except OSError:
+            return []
+
+    def stop(self, process, seconds=30):
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(seconds * self.patience)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return False
+        return True
+
+    def close(self):
+        stopped = [self.stop(process) for process in self.processes]
+        findings = []
+        for path in glob.glob(self.path("valgrind.*")):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                text = file.read()
+            # c-icap's own: blocks in which no frame is ours.
+            for block in re.split(r"\n==\d+== \n", text):
+                if re.search(r"srv_\w+\.so|retort-helperd|gray-helper|text-helper|/icap-services/|/common/", block):
+                    findings.append(block)
+        if not all(stopped):
+            findings.append("a process did not stop when told to")
+        if self.helperd.returncode != 0:
+            findings.append("retort-helperd ended with %s" % self.helperd.returncode)
+        if self.options.keep or findings:
+            print("left behind:", self.dir)
+        else:
+            shutil.rmtree(self.dir)
+        return findings
+
+
+def picture(name):
+    return open(os.path.join(PICTURES, name), "rb").read()
+
+
+def netpbm(command, data):
+    return subprocess.run(command, shell=True, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=True).stdout
+
+
+def every_way(lab, service, kind, body, check, length=True, request=REQUEST, **more):
+    """Sends the body with every preview, with and without Allow: 204, with and without its length."""
+    for preview in PREVIEWS:
+        for allow in (False, True):
+            for known in ((True, False) if length else (False,)):
+                answer = respmod(lab.port, service, request=request,
+                                 response=head(kind, len(body) if known else None), body=body, preview=preview,
+                                 allow204=allow, **more)
+                got = body if answer.status == 204 else answer.body
+                try:
+                    check(answer, got)
+                except AssertionError as error:
+                    raise AssertionError("preview %s, allow 204 %s, length known %s: %s"
+                                         % (preview, allow, known, error)) from error
+
+
+# ---- gzip ------------------------------------------------------------------------------------
+
+
+def test_gzip_every_way(lab):
+    def check(answer, got):
+        assert answer.status == 200, answer.status
+        assert gzip.decompress(got) == body, "not the original"
+        assert answer.header("content-encoding") == "gzip" and answer.header("content-length") is None
+        assert answer.header("vary") == "Accept-Encoding" and answer.header("etag") == 'W/"tag"'
+
+    for size in (256, 1024, 5000, 300000):
+        body = (b"some text, again and again; " * (size // 28 + 1))[:size]
+        every_way(lab, "gzip", "text/plain; charset=utf-8", body, check)
+    body = random.Random(1).randbytes(500000)
+    every_way(lab, "gzip", "text/plain", body, check)
+
+
+def test_gzip_leaves_alone(lab):
+    body = b"x" * 2000
+    cases = [
+        (REQUEST.replace("gzip", "gzip;q=0"), head("text/html", 2000)),
+        (REQUEST.replace("Accept-Encoding: gzip\n", ""), head("text/html", 2000)),
+        (REQUEST.replace("GET", "POST"), head("text/html", 2000)),
+        (REQUEST, head("text/html", 2000, status="404 Not Found")),
+        (REQUEST, head("text/html", 2000, "Content-Encoding: br\n")),
+        (REQUEST, head("text/html", 2000, "Vary: Cookie, accept-encoding\n")),
+        (REQUEST, head("text/html", 2000, "Vary: *\n")),
+        (REQUEST, head("text/html", 2000, "Cache-Control: max-age=1, no-transform\n")),
+        (REQUEST, head("text/event-stream", 2000)),
+        (REQUEST, head("image/jpeg", 2000)),
+        (REQUEST, head("text/html", 100)),
+        (REQUEST, "HTTP/1.1 200 OK\n"),
+    ]
+    for request, response in cases:
+        for preview in (None, 1024):
+            for allow in (False, True):
+                answer = respmod(lab.port, "gzip", request=request, response=response, body=body, preview=preview,
+                                 allow204=allow)
+                assert answer.status == 204 or answer.body == body, (request, response)
+                if answer.status == 200:
+                    assert answer.header("content-encoding") in (None, "br"), response
+    answer = respmod(lab.port, "gzip", request=REQUEST, response=head("text/html"), body=b"short", preview=1024)
+    assert answer.status == 204
+
+
+def test_gzip_streams(lab):
+    """Output has to come while input is still to come, and little is kept inside."""
+    arrived, noise = threading.Event(), random.Random(2)
+
+    def pieces():
+        for _ in range(60):
+            yield noise.randbytes(16384)
+        assert arrived.wait(20 * lab.patience), "nothing came out of a megabyte"
+        for _ in range(60):
+            yield noise.randbytes(16384)
+
+    answer = respmod(lab.port, "gzip", request=REQUEST, response=head("text/plain"), pieces=pieces(),
+                     on_data=lambda data: arrived.set())
+    noise = random.Random(2)
+    assert gzip.decompress(answer.body) == b"".join(noise.randbytes(16384) for _ in range(120))
+
+
+# ---- adremover -------------------------------------------------------------------------------
+
+
+def test_adremover(lab):
+    def ask(line, fields="", **more):
+        return reqmod(lab.port, "adremover", request=line + " HTTP/1.1\n" + fields, **more)
+
+    for more in ({"preview": 0}, {"allow204": True}, {}):
+        answer = ask("GET http://x.ads.example/a.gif?q=1", "Host: x.ads.example\nCookie: a=b\nIf-None-Match: x\n"
+                     "Range: bytes=0-1\nAuthorization: Basic x\nAccept: */*\n", **more)
+        assert answer.status == 200
+        assert answer.http == "GET http://retort.internal/blank.gif HTTP/1.1", answer.http
+        assert answer.header("host") == "retort.internal" and answer.header("accept") == "*/*"
+        for name in ("cookie", "if-none-match", "range", "authorization"):
+            assert answer.header(name) is None, name
+        # Reverse and intercepted: the host stands in its field.
+        answer = ask("GET /banner/x.gif", "Host: any.example:8080\n", **more)
+        assert answer.http == "GET /blank.gif HTTP/1.1" and answer.header("host") == "retort.internal"
+    for line, fields in (("GET http://good.example/banner/x", ""), ("GET http://other.example/", ""),
+                         ("POST http://ads.example/", ""), ("GET http://sub.exact.example/", ""),
+                         ("OPTIONS *", "Host: ads.example\n"), ("CONNECT ads.example:443", "Host: ads.example:443\n")):
+        answer = ask(line, fields, preview=0)
+        assert answer.status == 204, (line, answer.status, answer.http)
+    answer = ask("GET http://other.example/x", "Host: other.example\n")
+    assert answer.status == 200 and answer.http == "GET http://other.example/x HTTP/1.1"
+    answer = ask("POST http://other.example/x", "Content-Length: 100000\n", body=b"p" * 100000)
+    assert answer.status == 200 and answer.body == b"p" * 100000
+    assert ask("GET http://exact.example/", preview=0).status == 200
+
+
+# ---- gray ------------------------------------------------------------------------------------
+
+
+def check_gray(kind, original, luma, shape=None):
+    """A check for every_way: decoded, the result has to be gray and of the same luminance."""
+    def check(answer, got):
+        assert answer.status == 200, answer.status
+        assert got != original and answer.header("content-length") == str(len(got))
+        assert answer.header("etag") == 'W/"tag"'
+        pixels = netpbm(luma, got)
+        assert pixels[:2] == b"P5", pixels[:20]
+        assert pixels == expected, "other pixels"
+    expected = netpbm(shape or luma + " | ppmtopgm", original)
+    return check
+
+
+def test_gray_jpeg(lab):
+    for name in ("photo.jpg", "progressive.jpg", "small.jpg"):
+        body = picture(name)
+        every_way(lab, "gray", "image/jpeg", body, check_gray("jpeg", body, "djpeg", "djpeg -grayscale"))
+
+
+def test_gray_gif(lab):
+    body = picture("animated.gif")
+
+    def check(answer, got):
+        assert answer.status == 200 and len(got) == len(body) and got != body
+        assert answer.header("content-length") == str(len(body))
+        different = [i for i in range(len(body)) if got[i] != body[i]]
+        assert len(different) <= 768 * 4 and min(different) >= 13
+        assert netpbm("giftopnm -image=2", got)[:2] == b"P5"
+
+    every_way(lab, "gray", "image/gif", body, check)
+
+
+def test_gray_png(lab):
+    body = picture("photo.png")
+    every_way(lab, "gray", "image/png", body, check_gray("png", body, "pngtopnm"))
+    body = picture("alpha.png")
+
+    def check(answer, got):
+        assert answer.status == 200 and got != body
+        assert netpbm("pngtopnm -alpha", got) == netpbm("pngtopnm -alpha", body), "other transparency"
+        assert netpbm("pngtopnm", got) == netpbm("pngtopnm | ppmtopgm", body)
+
+    every_way(lab, "gray", "image/png", body, check)
+    body = picture("photo.bmp")
+    every_way(lab, "gray", "image/bmp", body, check_gray("bmp", body, "bmptopnm | ppmtopgm"))
+
+
+def test_gray_leaves_alone(lab):
+    def check(answer, got):
+        assert got == body, "changed"
+        assert answer.status == 204 or answer.header("etag") == '"tag"'
+
+    gray = netpbm("djpeg -grayscale | cjpeg", picture("photo.jpg"))
+    cut = picture("photo.jpg")[:50000]
+    for kind, body in (("image/jpeg", gray), ("image/jpeg", cut), ("image/gif", picture("animated.gif")[:3000]),
+                       ("image/png", picture("photo.png")[:3000]), ("image/jpeg", b"<html>" * 500),
+                       ("image/jpeg", b"\xff"), ("image/gif", b"GIF8"), ("image/svg+xml", b"<svg/>"),
+                       ("text/html", picture("small.jpg"))):
+        every_way(lab, "gray", kind, body, check)
+
+
+def test_gray_too_large(lab):
+    def check(answer, got):
+        assert got == body, "changed or cut: %d of %d bytes" % (len(got), len(body))
+
+    body = picture("small.jpg") + random.Random(3).randbytes(3 << 20)
+    every_way(lab, "gray", "image/jpeg", body, check)
+    body = body[:(2 << 20) + 1]
+    every_way(lab, "gray", "image/jpeg", body, check)
+
+
+# ---- inject ----------------------------------------------------------------------------------
+
+PAGE = (b"<!doctype html><html><head><!-- </head> --><title></head></title><script>'</head>'</script>"
+        b"<meta content='</head>'>@</HEAD><body>" + b"text " * 20000 + b"</body></html>")
+
+
+def test_inject_every_way(lab):
+    def check(answer, got):
+        assert answer.status == 200 and got == PAGE.replace(b"@", text), got[:300]
+        assert answer.header("cache-control") == "private" and answer.header("content-length") is None
+
+    for address, text in (("10.1.2.3", b"<b>ten 10.1.2.3</b>"), ("2001:db8::1", b"<b>2001:db8::1</b>"),
+                          (None, b"<b>unknown</b>")):
+        every_way(lab, "inject", "text/html; charset=utf-8", PAGE.replace(b"@", b""), check, client_ip=address)
+
+
+def test_inject_any_split(lab):
+    page = b"<html><head><title>t</title></head><body>b</body></html>"
+    connection = Connection(lab.port)
+    for cut in range(1, len(page)):
+        answer = connection.call("RESPMOD", "inject", request=REQUEST, response=head("text/html"),
+                                 pieces=[page[:cut], page[cut:]], client_ip="192.0.2.1")
+        assert answer.body == page.replace(b"</head>", b"<b>192.0.2.1</b></head>"), (cut, answer.body)
+    connection.close()
+
+
+def test_inject_passes_on_while_it_scans(lab):
+    arrived = threading.Event()
+
+    def pieces():
+        yield b"<html><head>" + b"<!-- early -->" * 1000
+        assert arrived.wait(20 * lab.patience), "nothing passed on before the end of the head"
+        yield b"</head><body>" + b"x" * 100000
+
+    answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), pieces=pieces(),
+                     client_ip="192.0.2.1", on_data=lambda data: arrived.set())
+    assert b"--><b>192.0.2.1</b></head>" in answer.body and len(answer.body) == 114025 + len("<b>192.0.2.1</b>")
+
+
+def test_inject_leaves_alone(lab):
+    page = PAGE.replace(b"@", b"")
+    for kind, extra in (("text/plain", ""), ("text/html; charset=UTF-16", ""), ("text/html", "Content-Encoding: gzip\n"),
+                        ("text/html", "Cache-Control: no-transform\n")):
+        answer = respmod(lab.port, "inject", request=REQUEST, response=head(kind, len(page), extra), body=page,
+                         preview=1024)
+        assert answer.status == 204, (kind, extra)
+    page = b"<p>no head at all" * 10000
+    answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page)
+    assert answer.body == page
+
+
+# ---- helpers ---------------------------------------------------------------------------------
+
+
+def in_background(function):
+    result = []
+
+    def run():
+        try:
+            result.append(function())
+        except Exception as error:  # pylint: disable=broad-except
+            result.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return lambda: (thread.join(), result[0])[1]
+
+
+def send_photo(lab):
+    body = picture("photo.jpg")
+    return respmod(lab.port, "gray", request=REQUEST, response=head("image/jpeg", len(body)), body=body, preview=1024)
+
+
+def stopped(lab, pool):
+    """Stops the pool's helpers in their tracks."""
+    pids = lab.workers(pool, "idle")
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    return pids
+
+
+def test_helper_killed_at_work(lab):
+    body, before = picture("photo.jpg"), lab.pool("gray")
+    pids = stopped(lab, "gray")
+    answer = in_background(lambda: send_photo(lab))
+    busy = until(lambda: lab.workers("gray", "busy"), 5 * lab.patience, "a busy helper")
+    os.kill(busy[0], signal.SIGKILL)
+    got = answer()
+    assert got.status == 200 and got.body == body and got.header("content-length") == str(len(body)), got
+    for pid in set(pids) - set(busy):
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: len(lab.workers("gray", "idle")) == 2, 10 * lab.patience, "a new helper")
+    after = lab.pool("gray")
+    assert after["failed"] == before["failed"] + 1 and after["restarts"] == before["restarts"] + 1
+    assert send_photo(lab).body != body
+
+
+def test_helper_hangs(lab):
+    body, before = picture("photo.jpg"), lab.pool("gray")
+    stopped(lab, "gray")
+    begun = time.monotonic()
+    got = send_photo(lab)
+    assert got.body == body and time.monotonic() - begun < 5 * lab.patience
+    assert lab.pool("gray")["timeouts"] == before["timeouts"] + 1
+    for pid in lab.workers("gray"):
+        if pid:
+            os.kill(pid, signal.SIGCONT)
+    until(lambda: len(lab.workers("gray", "idle")) == 2, 10 * lab.patience, "new helpers")
+    assert send_photo(lab).body != body
+
+
+def test_queue_full(lab):
+    body, before = picture("photo.jpg"), lab.pool("gray")
+    pids = stopped(lab, "gray")
+    answers = [in_background(lambda: send_photo(lab)) for _ in range(9)]
+    until(lambda: lab.pool("gray")["refused"] == before["refused"] + 3, 5 * lab.patience, "refusals")
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    bodies = [answer().body for answer in answers]
+    assert sorted(b == body for b in bodies) == [False] * 6 + [True] * 3, [b == body for b in bodies]
+
+
+def test_client_gone(lab):
+    """Waiting jobs of clients that hang up are cancelled."""
+    before, pids = lab.pool("gray"), stopped(lab, "gray")
+    connections = []
+    for _ in range(5):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.connect(lab.socket)
+        connection.send(struct.pack("=IHHQQIIII24s", 0x52744a31, 1, 1, 7, 0, 0, 1000, 0, 0, b"gray"))
+        connections.append(connection)
+    until(lambda: lab.pool("gray")["queued"] == 3, 5 * lab.patience, "a queue")
+    for connection in connections:
+        connection.close()
+    until(lambda: lab.pool("gray")["queued"] == 0, 5 * lab.patience, "an empty queue")
+    assert lab.pool("gray")["cancelled"] == before["cancelled"] + 5
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: len(lab.workers("gray", "idle")) == 2, 10 * lab.patience, "idle helpers")
+    assert send_photo(lab).body != picture("photo.jpg")
+
+
+def test_late_text(lab):
+    """The page goes on without its text when the helper is late."""
+    page = PAGE.replace(b"@", b"")
+    pids = stopped(lab, "text")
+    begun = time.monotonic()
+    answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, client_ip="10.1.2.3")
+    assert answer.body == page and time.monotonic() - begun < 4 * lab.patience
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+    until(lambda: lab.workers("text", "idle"), 10 * lab.patience, "a text helper")
+
+
+def test_texts_are_read_again(lab):
+    page = b"<html><head></head>"
+    old = open(lab.path("texts.tsv"), encoding="utf-8").read()
+    for text, expected in (("default\tnew text\n", b"new text"), ("broken\n", b"new text"), (old, b"<b>192.0.2.1</b>")):
+        lab.write("texts.tsv", text)
+        answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page,
+                         client_ip="192.0.2.1")
+        assert answer.body == b"<html><head>" + expected + b"</head>", answer.body
+
+
+def test_nonsense_to_helperd(lab):
+    for packet in (b"x", b"\0" * 64, b"\xff" * 5000, struct.pack("=IHHQQIIII24s", 0x52744a31, 9, 1, 7, 0, 0, 1, 0, 0, b"gray")):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.settimeout(5 * lab.patience)
+            connection.connect(lab.socket)
+            connection.send(packet)
+            assert connection.recv(100) == b"", packet[:10]
+    for command in ({}, {"call": 3}, {"call": "fly"}, {"call": "renice"}, {"call": "renice", "pool": "none", "nice": 3},
+                    {"call": "renice", "pool": "gray", "nice": 99}, {"call": "resize", "pool": "gray", "processes": 0}):
+        answer = lab.command(**command)
+        assert not answer["ok"] and len(answer["error"]) > 10, command
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.connect(lab.socket)
+        connection.send(b"{nonsense")
+        assert b"no JSON" in connection.recv(1000)
+
+
+def test_renice_and_resize(lab):
+    assert lab.command(call="renice", pool="gray", nice=15)["ok"]
+    for pid in lab.workers("gray", "idle"):
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 15
+    assert lab.command(call="renice", pool="gray", nice=10)["ok"]
+    until(lambda: [os.getpriority(os.PRIO_PROCESS, p) for p in lab.workers("gray", "idle")] == [10, 10],
+          10 * lab.patience, "helpers at nice 10")
+    assert lab.command(call="resize", pool="gray", processes=4)["ok"]
+    until(lambda: len(lab.workers("gray", "idle")) == 4, 10 * lab.patience, "four helpers")
+    assert lab.command(call="resize", pool="gray", processes=2)["ok"]
+    until(lambda: len(lab.workers("gray")) == 2, 10 * lab.patience, "two helpers")
+    assert send_photo(lab).body != picture("photo.jpg")
+
+
+def test_reload_of_helperd(lab):
+    good = open(lab.path("helperd.conf"), encoding="utf-8").read()
+    lab.write("helperd.conf", "pool gray { nice = 77 }")
+    answer = lab.command(call="reload")
+    assert not answer["ok"], answer
+    lab.write("helperd.conf", good.replace("nice = 10", "nice = 12").replace("processes = 2", "processes = 3"))
+    lab.helperd.send_signal(signal.SIGHUP)
+    until(lambda: len(lab.workers("gray", "idle")) == 3 and lab.pool("gray")["nice"] == 12, 10 * lab.patience, "reload")
+    lab.write("helperd.conf", good)
+    assert lab.command(call="reload")["ok"]
+    until(lambda: len(lab.workers("gray", "idle")) == 2, 10 * lab.patience, "reload")
+
+
+def test_helperd_gone(lab):
+    body, page = picture("photo.jpg"), PAGE.replace(b"@", b"")
+    assert lab.stop(lab.helperd)
+    assert not os.path.exists(lab.socket)
+    got = send_photo(lab)
+    assert got.body == body
+    answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, preview=1024)
+    assert answer.status == 204
+    lab.start_helperd()
+    assert send_photo(lab).body != body
+
+
+# ---- many at once, and clients that misbehave ------------------------------------------------
+
+
+def test_many_at_once(lab):
+    photo, page = picture("small.jpg"), PAGE.replace(b"@", b"")
+    failures = []
+
+    def worker(number):
+        try:
+            connection = Connection(lab.port, timeout=60 * lab.patience)
+            for i in range(10):
+                kind = (number + i) % 3
+                if kind == 0:
+                    answer = connection.call("RESPMOD", "gzip", request=REQUEST, response=head("text/html"), body=page)
+                    assert gzip.decompress(answer.body) == page
+                elif kind == 1:
+                    answer = connection.call("RESPMOD", "inject", request=REQUEST, response=head("text/html"), body=page,
+                                             preview=1024, client_ip="192.0.2.%d" % number)
+                    assert b"<b>192.0.2.%d</b>" % number in answer.body
+                else:
+                    answer = connection.call("RESPMOD", "gray", request=REQUEST, response=head("image/jpeg", len(photo)),
+                                             body=photo, preview=1024)
+                    assert answer.status == 200 and len(answer.body) > 100
+            connection.close()
+        except Exception:  # pylint: disable=broad-except
+            failures.append(traceback.format_exc())
+
+    threads = [threading.Thread(target=worker, args=(n,)) for n in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
+
+
+def test_clients_that_leave(lab):
+    page = PAGE.replace(b"@", b"")
+    for service, kind, body in (("gzip", "text/html", page), ("inject", "text/html", page),
+                                ("gray", "image/jpeg", picture("photo.jpg"))):
+        block = (REQUEST.replace("\n", "\r\n") + "\r\n").encode()
+        response = (head(kind, len(body)).replace("\n", "\r\n") + "\r\n").encode()
+        text = ("RESPMOD icap://x/%s ICAP/1.0\r\nHost: x\r\nEncapsulated: req-hdr=0, res-hdr=%d, res-body=%d\r\n\r\n"
+                % (service, len(block), len(block) + len(response))).encode()
+        whole = text + block + response + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        for cut in list(range(10, len(text) + len(block) + len(response), 37)) + [len(whole) - 50000, len(whole) - 3]:
+            connection = socket.create_connection(("127.0.0.1", lab.port))
+            connection.sendall(whole[:cut])
+            connection.close()
+    test_gzip_every_way(lab)
+    assert send_photo(lab).body != picture("photo.jpg")
+
+
+def test_istag(lab):
+    """The same in every child, and another after a change of configuration."""
+    tags = {service: {lab.options_of(service).headers["istag"][0] for _ in range(20)}
+            for service in ("gzip", "gray", "inject", "adremover")}
+    assert all(len(tag) == 1 for tag in tags.values()), tags
+    lab.write("rules.txt", "||ads.example^\n/banner/*\n@@||good.example^\n0.0.0.0 exact.example\n||new.example^\n")
+    with open(lab.path("c-icap.ctl"), "w", encoding="utf-8") as control:
+        control.write("reconfigure")
+    until(lambda: {lab.options_of("adremover").headers["istag"][0]} != tags["adremover"], 30 * lab.patience, "another ISTag")
+    until(lambda: reqmod(lab.port, "adremover", request="GET http://new.example/ HTTP/1.1\n", preview=0).status == 200,
+          10 * lab.patience, "the new rule")
+    assert {lab.options_of("gzip").headers["istag"][0]} == tags["gzip"]
+
+
+# ---- the run ---------------------------------------------------------------------------------
+
+
+def make_pictures(directory):
+    """Real pictures if there are any about, else made ones; always the same kinds."""
+    photo = os.path.join(directory, "photo.ppm")
+    found = glob.glob(os.path.join(SOURCE, "tests/data/cache/**/china.jpg"), recursive=True) or \
+        glob.glob("/usr/lib/python3*/**/china.jpg", recursive=True)
+    command = "djpeg %s" % found[0] if found else \
+        "ppmmake rgb:80/40/c0 400 300 | ppmspread 60 && true" if False else "ppmpat -plasma -randomseed=1 400 300"
+    with open(photo, "wb") as file:
+        file.write(netpbm(command, b""))
+    data = open(photo, "rb").read()
+    small = netpbm("pnmscale -xysize 60 40", data)
+    made = {
+        "photo.jpg": netpbm("cjpeg -quality 85", data),
+        "progressive.jpg": netpbm("cjpeg -progressive -sample 2x2", data),
+        "small.jpg": netpbm("cjpeg", small),
+        "photo.png": netpbm("pnmtopng -interlace", data),
+        "photo.bmp": netpbm("ppmtobmp -bpp=24", small),
+    }
+    with open(os.path.join(directory, "mask.pgm"), "wb") as file:
+        file.write(netpbm("ppmtopgm", small))
+    made["alpha.png"] = netpbm("pnmtopng -alpha=%s/mask.pgm" % directory, small)
+    first = netpbm("pnmquant 32 2>/dev/null | ppmtogif", small)
+    second = netpbm("pnmflip -lr | pnmquant 16 2>/dev/null | ppmtogif", small)
+    made["animated.gif"] = animate(first, second)
+    for name, contents in made.items():
+        with open(os.path.join(directory, name), "wb") as file:
+            file.write(contents)
+
+
+def animate(first, second):
+    """Two GIFs become one of two frames, the second with a local colour table."""
+    def parts(data):
+        size = 3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0
+        return data[:13 + size], data[13:13 + size], data[13 + size:-1], data[10] & 7
+
+    start, _, frame, _ = parts(first)
+    _, table, other, bits = parts(second)
+    at = other.index(b",")
+    descriptor = bytearray(other[at:at + 10])
+    descriptor[9] = 0x80 | bits
+    return (start + b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0" + frame + b"!\xf9\x04\x04\x0a\0\0\0"
+            + bytes(descriptor) + table + other[at + 10:] + b";")
+
+
+def main():
+    global PICTURES
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--builddir", default=os.environ.get("RETORT_BUILDDIR", os.path.join(SOURCE, "build")))
+    parser.add_argument("--valgrind", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    PICTURES = tempfile.mkdtemp(prefix="retort-pictures-")
+    make_pictures(PICTURES)
+    tests = [(name, function) for name, function in globals().items() if name.startswith("test_")
+             and (not options.names or any(part in name for part in options.names))]
+    lab, failed = Lab(options), 0
+    for name, function in tests:
+        begun = time.monotonic()
+        try:
+            function(lab)
+            verdict = "ok"
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            verdict = "FAILED\n" + traceback.format_exc()
+        print("%-44s %6.2f s  %s" % (name, time.monotonic() - begun, verdict), flush=True)
+    findings = lab.close()
+    shutil.rmtree(PICTURES)
+    for finding in findings:
+        print("FINDING:", finding)
+    print("%d tests, %d failed, %d findings" % (len(tests), failed, len(findings)))
+    return 1 if failed or findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
