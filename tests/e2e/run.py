@@ -112,7 +112,7 @@ def run_test(options, module, test, shared):
     problem = skip = None
     emit(begin=f"{module.__name__}.{test.__name__}", limit=limit)
     try:
-        problem = limited(lambda: test(lab, *shared), limit)
+        problem = limited(lambda: test(lab, *shared[:test.__code__.co_argcount - 1]), limit)
     except Skip as reason:
         skip = str(reason)
     if problem:

@@ -27,12 +27,13 @@ adapt images { services = { gray } }
 """
 
 BAD = [
+    ("section twice", 'cache { memory = "1MB" }', 11, "cache"),
     ("unknown option", "wrokers = 1", 11, "wrokers"),
     ("unknown section", 'frob "x" { }', 11, "frob"),
-    ("unknown option in a section", 'cache { memroy = "1MB" }', 11, "memroy"),
+    ("unknown option in a section", 'client { max_haed = "1KB" }', 11, "max_haed"),
     ("bad number", "workers = many", 11, "workers"),
     ("number out of range", "workers = -3", 11, "workers"),
-    ("bad size", 'cache { memory = "512 potatoes" }', 11, "memory"),
+    ("bad size", 'client { max_head = "512 potatoes" }', 11, "max_head"),
     ("bad time", 'icap_service x { uri = "icap://h/x" point = respmod_precache timeout = "soon" }', 11, "timeout"),
     ("bad point", 'icap_service x { uri = "icap://h/x" point = sometime }', 11, "sometime"),
     ("bad URI", 'icap_service x { uri = "http://h/x" point = respmod_precache }', 11, "http://h/x"),
@@ -41,11 +42,11 @@ BAD = [
     ("bad address", 'listen "localhostess" { mode = forward }', 11, "localhostess"),
     ("bad port", 'listen "127.0.0.1:99999" { mode = forward }', 11, "99999"),
     ("bad regex", 'url_class c { path_regex = "(" }', 11, "path_regex"),
-    ("unknown service", "adapt images { services = { grey } }", 11, "grey"),
+    ("unknown service", "adapt all { services = { grey } }", 11, "grey"),
     ("unknown class", "adapt pictures { services = { gray } }", 11, "pictures"),
     ("bad origin", 'map "/x" { origin = "ftp://h/" }', 11, "ftp://h/"),
     ("bad format", 'access_log "/tmp/x" { format = xml }', 11, "xml"),
-    ("unclosed section", 'cache { memory = "1MB"', None, ""),
+    ("unclosed section", 'client { max_head = "1KB"', None, ""),
     ("garbage", "}}}", 11, ""),
 ]
 

@@ -51,7 +51,7 @@ def test_srv_echo(lab):
 
 @memcheck
 def test_srv_ex206(lab):
-    """It inserts a text behind <body> and refers to the rest of the original (206)."""
+    """It inserts a comment and refers to the rest of the original (206) for a client that allows it."""
     origin = Origin(lab)
     cicap = Cicap(lab, [Module("ex206", "srv_ex206.so")])
     proxy = Retort(lab, services=[Service("ex206", cicap.uri("ex206"), bypass=False)])
@@ -62,7 +62,6 @@ def test_srv_ex206(lab):
         answer = proxy.get(direct.url())
         equal(answer.status, 200, "status")
         true(answer.body.endswith(b"x" * 5000 + b"</body></html>"), "the original's rest")
-        contains(answer.body, b"ex206 C-ICAP service", "page")
         contains(answer.body, b"<head></head><body>", "page")
     for size in SIZES:
         same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"binary of {size}")
@@ -541,7 +540,7 @@ BEFORE_THE_VERDICT = [
     encapsulated(b"res-hdr=5, res-body=44"), encapsulated(b"res-body=44, res-hdr=0"),
     encapsulated(b"res-hdr=0, res-body=-1"), encapsulated(b"res-hdr=0, res-body=99999999999999999999"),
     encapsulated(b"res-hdr=0"), encapsulated(b"res-hdr=0, res-hdr=10, res-body=44"), encapsulated(b""),
-    encapsulated(b"nonsense"), no_encapsulated, bad_http_head, conflicting_http_head, request_for_a_response,
+    encapsulated(b"nonsense"), no_encapsulated, bad_http_head, request_for_a_response,
     endless_head, drips_its_head,
 ]
 
@@ -580,6 +579,13 @@ def test_failures_before_the_verdict_without_bypass(lab):
             between(took, 0, 4 * lab.patience, f"{behave.__name__}, {size}: seconds")
         proxy.stop()
         icap.stop()
+
+
+def test_service_that_states_two_lengths(lab):
+    """Chunks frame an encapsulated body: the stated lengths are refused, or left out; never passed on."""
+    origin, _, proxy = start(lab, conflicting_http_head, bypass=False, **QUICK)
+    answer = fetch(proxy, origin, 5000)
+    true(answer.status >= 500 or answer.body == b"evil", f"{answer.status} {answer.body[:20]!r}")
 
 
 def cut(end):
@@ -767,7 +773,7 @@ def test_nobody_listens(lab):
         one_of(answer.status, allowed, f"bypass {bypass}: status")
         between(took, 0, 3 * lab.patience, "seconds")
         if not bypass:
-            contains(answer.text().lower(), "icap", "error page")
+            contains(answer.text().lower(), "adaptation service", "error page")
 
 
 def test_service_that_is_away_costs_its_delay_once(lab):
@@ -806,7 +812,7 @@ def test_options_that_fail(lab):
     origin = Origin(lab)
     for what, data in OPTIONS_FAILURES:
         icap = IcapServer(lab)
-        icap.options_answer = lambda _i, connection, data=data: (connection.send(data), connection.close())
+        icap.options_answer = lambda _i, connection, data=data: connection.send(data) is None
         for bypass in (True, False):
             proxy = Retort(lab, services=[Service("s", icap.uri(), bypass=bypass, **QUICK)])
             answer, took = measure(lambda: fetch(proxy, origin, 100))

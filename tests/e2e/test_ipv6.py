@@ -1,5 +1,7 @@
 """IPv6 on both sides."""
 
+import socket
+
 from harness import ports
 from harness.checks import Skip, equal, same_bytes
 from harness.origin import Origin
@@ -25,6 +27,8 @@ def test_listener_and_origin(lab):
 def test_name_with_both_families(lab):
     """localhost may be ::1 and 127.0.0.1; the origin has only one of them."""
     need_ipv6()
+    if len({entry[4][0] for entry in socket.getaddrinfo("localhost", 80)}) < 2:
+        raise Skip("localhost has only one address in /etc/hosts")
     for address in ("::1", "127.0.0.1"):
         origin = Origin(lab, address)
         proxy = Retort(lab)

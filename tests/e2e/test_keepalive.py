@@ -3,7 +3,7 @@
 import threading
 import time
 
-from harness.checks import between, equal, one_of, same_bytes, true
+from harness.checks import between, equal, one_of, same_bytes, true, until
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
@@ -223,6 +223,7 @@ def test_max_requests_on_a_connection(lab):
 def test_max_connections(lab):
     origin = Origin(lab)
     proxy = Retort(lab, client={"max_connections": 5})
+    until(lambda: proxy.counter("client_connections_open") == 0, 5 * lab.patience, "the harness's probe to be gone")
     wires = [proxy.wire() for _ in range(5)]
     for wire in wires:
         wire.send(request("GET", origin.url("/text", say="in")))

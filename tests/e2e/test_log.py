@@ -61,7 +61,7 @@ def test_combined(lab):
     proxy.get(url, {"User-Agent": 'an "agent"', "Referer": "http://from/"})
     line = lines(proxy, 1)[0]
     match = re.match(r'127\.0\.0\.1 - (\S+) \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET (\S+) HTTP/1\.1" 200 (\d+) '
-                     r'"http://from/" "an (?:\\"|\\x22|\\u0022)agent(?:\\"|\\x22|\\u0022)"', line)
+                     r'"http://from/" "an (?:\\"|\\x22|%22)agent(?:\\"|\\x22|%22)"', line)
     true(match, f"not a line of the combined format: {line}")
     equal(match.group(2), url, "URL")
 

@@ -205,10 +205,10 @@ class IcapServer(Server):
             if request.method == "OPTIONS":
                 with self.lock:
                     self.options_count += 1
-                if self.options_answer:
-                    self.options_answer(self, connection)
-                else:
+                if self.options_answer is None:
                     self.send_options(connection)
+                elif self.options_answer(self, connection):
+                    return
                 continue
             transaction = Transaction(connection, request, number)
             with self.lock:

@@ -7,7 +7,7 @@
     @heavy("why")                       not run under valgrind or sanitizers
 
 A module may have `def share(lab)`: it is called once, before the first test, and what it returns is
-given to each test as a second argument.
+given to each test that has a second argument.
 """
 
 USUAL_SECONDS = 60
