@@ -108,9 +108,7 @@ void helper_job_run(struct helper_job *job) {
             finish(job, HELPER_TIMEOUT, "no result before the deadline");
         break;
     case HELPER_IO_CLOSED: finish(job, HELPER_FAILED, "retort-helperd hung up"); break;
-    case HELPER_IO_BAD:
-        finish(job, HELPER_FAILED, "retort-helperd is of another version");
-        break;
+    case HELPER_IO_BAD: finish(job, HELPER_FAILED, "retort-helperd is of another version"); break;
     }
 }
 

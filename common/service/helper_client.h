@@ -44,7 +44,8 @@ bool helper_job_finished(const struct helper_job *job);
 int helper_job_fd(const struct helper_job *job);
 int64_t helper_job_deadline(const struct helper_job *job); /* CLOCK_MONOTONIC milliseconds */
 enum helper_status helper_job_status(const struct helper_job *job);
-const char *helper_job_error(const struct helper_job *job); /* a sentence unless DONE or UNCHANGED */
+const char *
+helper_job_error(const struct helper_job *job); /* a sentence unless DONE or UNCHANGED */
 struct slice helper_job_parameters(const struct helper_job *job);
 /* The result's memfd, -1 when it came without; at its beginning. */
 int helper_job_body(const struct helper_job *job, uint64_t *length);

@@ -131,12 +131,12 @@ void helper_packet_close_body(struct helper_packet *packet) {
 
 const char *helper_status_text(enum helper_status status) {
     switch (status) {
-    case HELPER_DONE:      return "done";
+    case HELPER_DONE: return "done";
     case HELPER_UNCHANGED: return "unchanged";
-    case HELPER_REFUSED:   return "refused";
-    case HELPER_FAILED:    return "failed";
-    case HELPER_TIMEOUT:   return "timeout";
-    default:               return "unknown";
+    case HELPER_REFUSED: return "refused";
+    case HELPER_FAILED: return "failed";
+    case HELPER_TIMEOUT: return "timeout";
+    default: return "unknown";
     }
 }
 

@@ -66,8 +66,8 @@
  *     };
  *
  * Rules
- *   Time      No call blocks. A service that waits for something sets exchange->wait to a descriptor
- *             and a deadline in milliseconds of CLOCK_MONOTONIC; the host calls `ready` when the
+ *   Time      No call blocks. A service that waits for something sets exchange->wait to a
+ * descriptor and a deadline in milliseconds of CLOCK_MONOTONIC; the host calls `ready` when the
  *             descriptor is ready or the deadline has passed. Without a wait the host calls again
  *             when there is input or room; a service that takes no input, gives no output and waits
  *             for nothing has a bug, and the host aborts the exchange.
@@ -81,8 +81,8 @@
  *             thread at a time. A host may start once and fork afterwards: no threads and no
  *             connections in start.
  *   Errors    A length never says "end" or "error": flow and verdict do. What a service can't do it
- *             passes on unchanged, with exchange->failed set so that it is counted. SERVICE_ABORT is
- *             for a body of which a part has already gone out: the host must not complete it.
+ *             passes on unchanged, with exchange->failed set so that it is counted. SERVICE_ABORT
+ * is for a body of which a part has already gone out: the host must not complete it.
  */
 #ifndef RETORT_SERVICE_SERVICE_H
 #define RETORT_SERVICE_SERVICE_H
@@ -121,8 +121,9 @@ struct service_host {
     void (*log)(enum log_level level, const char *text);
     /* Adds one to the counter of that index in service_ops.counters. */
     void (*count)(unsigned counter);
-    /* The services's version for caches (ICAP: the ISTag, RFC 3507 §4.7) is made of the settings and
-     * of this; start mixes into it what else the results depend on, such as contents of lists. */
+    /* The services's version for caches (ICAP: the ISTag, RFC 3507 §4.7) is made of the settings
+     * and of this; start mixes into it what else the results depend on, such as contents of lists.
+     */
     uint64_t fingerprint;
 };
 
@@ -130,8 +131,9 @@ struct service_exchange {
     unsigned magic;
 #define SERVICE_EXCHANGE_MAGIC 0x53764578u
     enum service_point point;
-    const struct http_head *request; /* always there; fields may be missing with some ICAP clients */
-    struct http_head *head;          /* the one to change: of the request, or of the response */
+    const struct http_head
+        *request;           /* always there; fields may be missing with some ICAP clients */
+    struct http_head *head; /* the one to change: of the request, or of the response */
     bool has_body;
     struct slice client_ip; /* as text; empty when the host does not know it */
     struct arena *arena;
@@ -148,12 +150,12 @@ struct service_ops {
     unsigned version; /* SERVICE_VERSION */
     const char *name; /* in URLs, logs and settings: lower-case letters */
     const char *description;
-    unsigned points;        /* enum service_point, or-ed */
-    bool wants_client_ip;   /* ICAP: X-Include: X-Client-IP */
-    unsigned preview_size;  /* bytes of body it likes to see before its verdict */
-    size_t settings_size;   /* of the struct that `options` fill (option.h) */
-    const struct service_option *options;  /* ends with a NULL name; NULL: none */
-    const char *const *counters;           /* ends with NULL; NULL: none */
+    unsigned points;                      /* enum service_point, or-ed */
+    bool wants_client_ip;                 /* ICAP: X-Include: X-Client-IP */
+    unsigned preview_size;                /* bytes of body it likes to see before its verdict */
+    size_t settings_size;                 /* of the struct that `options` fill (option.h) */
+    const struct service_option *options; /* ends with a NULL name; NULL: none */
+    const char *const *counters;          /* ends with NULL; NULL: none */
 
     /* NULL and a sentence in `error` when the settings are unusable. An ops without start has NULL
      * as its service. */
@@ -161,8 +163,8 @@ struct service_ops {
     void (*stop)(void *service);
 
     void *(*begin)(void *service, struct service_exchange *exchange);
-    /* `complete`: that is the whole body. An empty, incomplete preview means that the host was given
-     * none: then the head has to do, or HOLD. */
+    /* `complete`: that is the whole body. An empty, incomplete preview means that the host was
+     * given none: then the head has to do, or HOLD. */
     enum service_verdict (*preview)(void *state, struct slice body, bool complete);
     size_t (*push)(void *state, struct slice body);
     void (*finish)(void *state);

@@ -103,8 +103,8 @@ static void add_line(struct filter *filter, char *line, size_t length, const cha
                      unsigned number) {
     struct rule rule;
     switch (rule_parse(&rule, line, length)) {
-    case RULE_GOOD:        store_rule(filter, &rule); break;
-    case RULE_NONE:        break;
+    case RULE_GOOD: store_rule(filter, &rule); break;
+    case RULE_NONE: break;
     case RULE_UNSUPPORTED: filter->counts.unsupported++; break;
     case RULE_BAD:
         if (filter->counts.bad++ == 0)
@@ -200,8 +200,8 @@ static void chain(struct rule *rules, uint32_t rule, uint32_t *first) {
     *first = rule + 1;
 }
 
-/* The next word of a pattern that every URL it matches must contain as a whole word: neither end may
- * lie at a "*" or at an open end of the pattern. */
+/* The next word of a pattern that every URL it matches must contain as a whole word: neither end
+ * may lie at a "*" or at an open end of the pattern. */
 static bool next_word(const struct rule *rule, size_t *at, struct slice *word) {
     while (*at < rule->length) {
         size_t begin = *at;

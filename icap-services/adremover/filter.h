@@ -26,8 +26,8 @@
  *
  * What a proxy knows of a request is less than what a browser knows. Where it does not know the
  * type or the page a rule asks for, a blocking rule does not apply and an exception does (but not
- * one for certain pages where the page is not known): when in doubt the request passes; it is counted
- * as undecided.
+ * one for certain pages where the page is not known): when in doubt the request passes; it is
+ * counted as undecided.
  *
  * How it is fast: rules that are a whole host stand in a hash table by host, asked once for each
  * label of the request's host. Every other rule is filed under one of the words that any URL it
@@ -64,12 +64,12 @@ enum filter_verdict { FILTER_PASS, FILTER_BLOCK, FILTER_EXCEPTION, FILTER_UNDECI
 
 /* A request as rules see it. */
 struct filter_request {
-    struct slice url;       /* as it came */
+    struct slice url; /* as it came */
     char lower[FILTER_URL_MAX + 1];
     size_t length;
-    struct slice host;      /* in `lower` */
-    char page[256];         /* host of the page it belongs to; empty: not known */
-    unsigned types;         /* what it may be: several bits where that is not known */
+    struct slice host; /* in `lower` */
+    char page[256];    /* host of the page it belongs to; empty: not known */
+    unsigned types;    /* what it may be: several bits where that is not known */
     enum filter_party party;
 };
 

@@ -10,29 +10,34 @@ struct kind {
 
 /* Fetch standard, "destination". */
 static const struct kind destinations[] = {
-    {"image", FILTER_TYPE_IMAGE},         {"script", FILTER_TYPE_SCRIPT},
-    {"style", FILTER_TYPE_STYLESHEET},    {"iframe", FILTER_TYPE_SUBDOCUMENT},
-    {"frame", FILTER_TYPE_SUBDOCUMENT},   {"document", FILTER_TYPE_DOCUMENT},
-    {"font", FILTER_TYPE_FONT},           {"audio", FILTER_TYPE_MEDIA},
-    {"video", FILTER_TYPE_MEDIA},         {"track", FILTER_TYPE_MEDIA},
-    {"object", FILTER_TYPE_OBJECT},       {"embed", FILTER_TYPE_OBJECT},
-    {"worker", FILTER_TYPE_SCRIPT},       {"sharedworker", FILTER_TYPE_SCRIPT},
-    {"serviceworker", FILTER_TYPE_SCRIPT}, {"xslt", FILTER_TYPE_STYLESHEET},
+    {"image", FILTER_TYPE_IMAGE},
+    {"script", FILTER_TYPE_SCRIPT},
+    {"style", FILTER_TYPE_STYLESHEET},
+    {"iframe", FILTER_TYPE_SUBDOCUMENT},
+    {"frame", FILTER_TYPE_SUBDOCUMENT},
+    {"document", FILTER_TYPE_DOCUMENT},
+    {"font", FILTER_TYPE_FONT},
+    {"audio", FILTER_TYPE_MEDIA},
+    {"video", FILTER_TYPE_MEDIA},
+    {"track", FILTER_TYPE_MEDIA},
+    {"object", FILTER_TYPE_OBJECT},
+    {"embed", FILTER_TYPE_OBJECT},
+    {"worker", FILTER_TYPE_SCRIPT},
+    {"sharedworker", FILTER_TYPE_SCRIPT},
+    {"serviceworker", FILTER_TYPE_SCRIPT},
+    {"xslt", FILTER_TYPE_STYLESHEET},
     {"empty", FILTER_TYPE_XMLHTTPREQUEST | FILTER_TYPE_PING | FILTER_TYPE_OTHER},
 };
 
 static const struct kind endings[] = {
-    {"js", FILTER_TYPE_SCRIPT},       {"mjs", FILTER_TYPE_SCRIPT},
-    {"css", FILTER_TYPE_STYLESHEET},  {"gif", FILTER_TYPE_IMAGE},
-    {"jpg", FILTER_TYPE_IMAGE},       {"jpeg", FILTER_TYPE_IMAGE},
-    {"png", FILTER_TYPE_IMAGE},       {"webp", FILTER_TYPE_IMAGE},
-    {"avif", FILTER_TYPE_IMAGE},      {"bmp", FILTER_TYPE_IMAGE},
-    {"ico", FILTER_TYPE_IMAGE},       {"svg", FILTER_TYPE_IMAGE},
-    {"swf", FILTER_TYPE_OBJECT},      {"woff", FILTER_TYPE_FONT},
-    {"woff2", FILTER_TYPE_FONT},      {"ttf", FILTER_TYPE_FONT},
-    {"otf", FILTER_TYPE_FONT},        {"mp4", FILTER_TYPE_MEDIA},
-    {"webm", FILTER_TYPE_MEDIA},      {"mp3", FILTER_TYPE_MEDIA},
-    {"flv", FILTER_TYPE_MEDIA},       {"ogg", FILTER_TYPE_MEDIA},
+    {"js", FILTER_TYPE_SCRIPT},  {"mjs", FILTER_TYPE_SCRIPT}, {"css", FILTER_TYPE_STYLESHEET},
+    {"gif", FILTER_TYPE_IMAGE},  {"jpg", FILTER_TYPE_IMAGE},  {"jpeg", FILTER_TYPE_IMAGE},
+    {"png", FILTER_TYPE_IMAGE},  {"webp", FILTER_TYPE_IMAGE}, {"avif", FILTER_TYPE_IMAGE},
+    {"bmp", FILTER_TYPE_IMAGE},  {"ico", FILTER_TYPE_IMAGE},  {"svg", FILTER_TYPE_IMAGE},
+    {"swf", FILTER_TYPE_OBJECT}, {"woff", FILTER_TYPE_FONT},  {"woff2", FILTER_TYPE_FONT},
+    {"ttf", FILTER_TYPE_FONT},   {"otf", FILTER_TYPE_FONT},   {"mp4", FILTER_TYPE_MEDIA},
+    {"webm", FILTER_TYPE_MEDIA}, {"mp3", FILTER_TYPE_MEDIA},  {"flv", FILTER_TYPE_MEDIA},
+    {"ogg", FILTER_TYPE_MEDIA},
 };
 
 static unsigned look_up(const struct kind *kinds, size_t count, struct slice text) {

@@ -36,17 +36,13 @@ static const struct {
     {"webrtc", 0},
 };
 
-static const char *const unsupported_options[] = {"csp",         "redirect",  "redirect-rule",
-                                                  "removeparam", "rewrite",   "badfilter",
-                                                  "header",      "sitekey",   "denyallow",
-                                                  "permissions", "replace",   "cname",
-                                                  "empty",       "mp4",       "inline-script",
-                                                  "inline-font", "from",      "to",
-                                                  "method",      "collapse",  "donottrack",
-                                                  "app",         "network",   "jsonprune",
-                                                  "hls",         "cookie",    "stealth",
-                                                  "urlblock",    "extension", "content",
-                                                  "jsinject",    "strict3p",  "strict1p"};
+static const char *const unsupported_options[] = {
+    "csp",      "redirect", "redirect-rule", "removeparam", "rewrite",   "badfilter",
+    "header",   "sitekey",  "denyallow",     "permissions", "replace",   "cname",
+    "empty",    "mp4",      "inline-script", "inline-font", "from",      "to",
+    "method",   "collapse", "donottrack",    "app",         "network",   "jsonprune",
+    "hls",      "cookie",   "stealth",       "urlblock",    "extension", "content",
+    "jsinject", "strict3p", "strict1p"};
 
 /* ---- parsing ------------------------------------------------------------------------------ */
 
@@ -264,8 +260,8 @@ static bool is_separator(unsigned char c) {
              c == '_' || c == '-' || c == '.' || c == '%' || c >= 0x80);
 }
 
-/* Is `text`, from `at` on, what the pattern says? With `floating` the match may begin anywhere. On a
- * mismatch the last "*" takes one byte more; that is enough, since an earlier one could only have
+/* Is `text`, from `at` on, what the pattern says? With `floating` the match may begin anywhere. On
+ * a mismatch the last "*" takes one byte more; that is enough, since an earlier one could only have
  * matched less of the same. */
 static bool match_from(const struct rule *rule, const char *text, size_t length, size_t at,
                        bool floating) {

@@ -19,7 +19,7 @@ enum rule_fit { RULE_MISSES, RULE_FITS, RULE_UNKNOWN };
 struct rule {
     const char *pattern;
     uint32_t length;
-    uint32_t next; /* in its chain of the index */
+    uint32_t next;       /* in its chain of the index */
     const char *domains; /* of domain=, with "|" between; NULL: any */
     uint16_t domains_length;
     uint16_t types;

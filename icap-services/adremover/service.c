@@ -2,14 +2,14 @@
  * adremover: requests for advertisements are rewritten to ask for one blank image, which the proxy
  * itself serves. The page stays as it is, and all replaced advertisements are one cached object.
  *
- * The URL is made of the request line and the Host field, so that it works for explicit proxies, for
- * reverse proxies and for intercepted traffic. Only GET and HEAD are rewritten.
+ * The URL is made of the request line and the Host field, so that it works for explicit proxies,
+ * for reverse proxies and for intercepted traffic. Only GET and HEAD are rewritten.
  */
+#include "service/service.h"
 #include "adremover/filter.h"
 #include "adremover/request_kind.h"
 #include "base/assert.h"
 #include "http/url.h"
-#include "service/service.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,9 +44,8 @@ static const char *const adremover_counters[] = {"REPLACED", "EXCEPTIONS", "UNDE
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static void report(const struct service_host *host,
-                                                         enum log_level level, const char *format,
-                                                         ...) {
+__attribute__((format(printf, 3, 4))) static void
+report(const struct service_host *host, enum log_level level, const char *format, ...) {
     char line[512];
     va_list arguments;
     va_start(arguments, format);
@@ -60,8 +59,10 @@ static bool set_blank(struct adremover *adremover, const char *text, char *error
     struct url url;
     struct slice blank = slice_from(text);
     if (!url_parse(&url, blank)) {
-        snprintf(error, error_size, "Blank wants a URL such as http://retort.internal/blank.gif, "
-                                    "not \"%s\"", text);
+        snprintf(error, error_size,
+                 "Blank wants a URL such as http://retort.internal/blank.gif, "
+                 "not \"%s\"",
+                 text);
         return false;
     }
     const char *authority = strstr(text, "://") + 3;
@@ -161,7 +162,7 @@ static void *adremover_begin(void *service, struct service_exchange *exchange) {
     case FILTER_BLOCK: rewrite(adremover, exchange); return &replaced_exchange;
     case FILTER_EXCEPTION: exchange->host->count(ADREMOVER_EXCEPTIONS); break;
     case FILTER_UNDECIDED: exchange->host->count(ADREMOVER_UNDECIDED); break;
-    case FILTER_PASS:      break;
+    case FILTER_PASS: break;
     }
     return NULL;
 }

@@ -72,7 +72,7 @@ static bool walk_blocks(struct gif_walk *walk) {
                 return false;
             break;
         case BLOCK_TRAILER: return true;
-        default:            return false;
+        default: return false;
         }
     }
     return false;

@@ -1,9 +1,9 @@
 /*
- * A JPEG made gray, by libjpeg. Where the picture is YCbCr, as nearly all are, the chroma components
- * are dropped from the coefficients and the luminance is not encoded again, so nothing is lost. RGB,
- * CMYK and YCCK pictures are decoded and encoded anew at JPEG_GRAY_QUALITY. A progressive picture
- * stays progressive; EXIF, XMP and comments stay (the orientation is there); a colour profile that is
- * not for gray goes.
+ * A JPEG made gray, by libjpeg. Where the picture is YCbCr, as nearly all are, the chroma
+ * components are dropped from the coefficients and the luminance is not encoded again, so nothing
+ * is lost. RGB, CMYK and YCCK pictures are decoded and encoded anew at JPEG_GRAY_QUALITY. A
+ * progressive picture stays progressive; EXIF, XMP and comments stay (the orientation is there); a
+ * colour profile that is not for gray goes.
  *
  *     struct jpeg_gray_output output;
  *     switch (jpeg_gray(bytes, length, max_pixels, &output)) {

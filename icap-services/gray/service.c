@@ -54,8 +54,8 @@ static const struct service_option gray_options[] = {
     {"MinSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, min_size), "0", 0,
      UINT64_C(1) << 32, NULL, "images known to be smaller are passed on as they are"},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct gray_settings, types),
-     "image/jpeg image/jpg image/pjpeg image/gif image/png image/x-png image/bmp image/x-ms-bmp",
-     0, 0, NULL, "content types to make gray"},
+     "image/jpeg image/jpg image/pjpeg image/gif image/png image/x-png image/bmp image/x-ms-bmp", 0,
+     0, NULL, "content types to make gray"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static const char *const gray_counters[] = {"UNCHANGED",      "HELPER REFUSED", "HELPER FAILED",
@@ -74,8 +74,8 @@ static void *gray_begin(void *service, struct service_exchange *exchange) {
     struct slice type = media_type_of(exchange->head);
     uint64_t length = adapted_head_length(exchange->head);
     if (!adapted_head_allowed(exchange) || !adapted_head_is_identity(exchange->head) ||
-        !media_type_listed(type, &settings->types) ||
-        image_type_of_media(type) == IMAGE_UNKNOWN || length < settings->min_size)
+        !media_type_listed(type, &settings->types) || image_type_of_media(type) == IMAGE_UNKNOWN ||
+        length < settings->min_size)
         return NULL;
     if (length != SERVICE_LENGTH_UNKNOWN && length > settings->max_size) {
         exchange->host->count(GRAY_TOO_LARGE);
@@ -180,9 +180,10 @@ static void take_result(struct gray_exchange *gray) {
     } else if (status == HELPER_UNCHANGED)
         give_up(gray, GRAY_UNCHANGED);
     else
-        fail(gray, status == HELPER_REFUSED   ? GRAY_REFUSED
-                   : status == HELPER_TIMEOUT ? GRAY_TIMEOUT
-                                              : GRAY_HELPER_FAILED,
+        fail(gray,
+             status == HELPER_REFUSED   ? GRAY_REFUSED
+             : status == HELPER_TIMEOUT ? GRAY_TIMEOUT
+                                        : GRAY_HELPER_FAILED,
              helper_job_error(gray->job));
 }
 

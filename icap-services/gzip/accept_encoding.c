@@ -23,10 +23,10 @@ static struct slice split_element(struct slice element, int *quality) {
     if (semicolon == NULL)
         return element;
     struct slice name = slice_trim(slice_make(element.base, (size_t)(semicolon - element.base)));
-    struct slice rest = slice_trim(slice_make(
-        semicolon + 1, element.length - (size_t)(semicolon + 1 - element.base)));
-    bool is_quality = rest.length >= 2 && (rest.base[0] == 'q' || rest.base[0] == 'Q') &&
-                      rest.base[1] == '=';
+    struct slice rest = slice_trim(
+        slice_make(semicolon + 1, element.length - (size_t)(semicolon + 1 - element.base)));
+    bool is_quality =
+        rest.length >= 2 && (rest.base[0] == 'q' || rest.base[0] == 'Q') && rest.base[1] == '=';
     *quality = is_quality ? parse_quality(slice_make(rest.base + 2, rest.length - 2)) : 0;
     return name;
 }

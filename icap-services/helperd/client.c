@@ -154,6 +154,6 @@ void client_create(struct supervisor *supervisor, int fd) {
 }
 
 void client_close_all(struct supervisor *supervisor) {
-    LIST_FOR_EACH_SAFE(link, next, &supervisor->clients)
+    LIST_FOR_EACH_SAFE (link, next, &supervisor->clients)
         client_close(CONTAINER_OF(link, struct client, link));
 }

@@ -23,16 +23,16 @@ static json_t *ok(void) {
 }
 
 static json_t *describe_worker(const struct supervisor *supervisor, const struct worker *worker) {
-    json_t *object = json_pack("{s:i, s:s, s:I}", "pid", (int)worker->pid, "state",
-                               worker_state_text(worker->state), "served",
-                               (json_int_t)worker->served);
+    json_t *object =
+        json_pack("{s:i, s:s, s:I}", "pid", (int)worker->pid, "state",
+                  worker_state_text(worker->state), "served", (json_int_t)worker->served);
     errno = 0;
     int nice = worker->pid > 0 ? getpriority(PRIO_PROCESS, (id_t)worker->pid) : 0;
     if (worker->pid > 0 && errno == 0) {
         json_object_set_new(object, "nice", json_integer(nice));
-        json_object_set_new(object, "seconds",
-                            json_integer((json_int_t)(supervisor->loop.now - worker->started) /
-                                         1000));
+        json_object_set_new(
+            object, "seconds",
+            json_integer((json_int_t)(supervisor->loop.now - worker->started) / 1000));
     }
     return object;
 }
@@ -40,9 +40,9 @@ static json_t *describe_worker(const struct supervisor *supervisor, const struct
 static json_t *describe_pool(const struct supervisor *supervisor, struct pool *pool) {
     const struct pool_counts *counts = &pool->counts;
     json_t *workers = json_array();
-    LIST_FOR_EACH(link, &pool->workers)
-        json_array_append_new(workers, describe_worker(supervisor, CONTAINER_OF(link, struct worker,
-                                                                               link)));
+    LIST_FOR_EACH (link, &pool->workers)
+        json_array_append_new(workers,
+                              describe_worker(supervisor, CONTAINER_OF(link, struct worker, link)));
     uint64_t answered = counts->served + counts->unchanged;
     return json_pack(
         "{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
@@ -59,7 +59,7 @@ static json_t *describe_pool(const struct supervisor *supervisor, struct pool *p
 
 static json_t *call_helpers(struct supervisor *supervisor) {
     json_t *pools = json_array();
-    LIST_FOR_EACH(link, &supervisor->pools)
+    LIST_FOR_EACH (link, &supervisor->pools)
         json_array_append_new(pools,
                               describe_pool(supervisor, CONTAINER_OF(link, struct pool, link)));
     return json_pack("{s:b, s:i, s:I, s:i, s:o}", "ok", 1, "pid", (int)getpid(), "seconds",
@@ -69,7 +69,7 @@ static json_t *call_helpers(struct supervisor *supervisor) {
 
 static json_t *no_pool(const struct supervisor *supervisor, const char *name) {
     char names[256] = "";
-    LIST_FOR_EACH(link, &supervisor->pools) {
+    LIST_FOR_EACH (link, &supervisor->pools) {
         const struct pool *pool = CONTAINER_OF(link, struct pool, link);
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ",
@@ -118,16 +118,15 @@ static json_t *run(struct supervisor *supervisor, json_t *command, bool may_chan
         return error("a command is an object with \"call\": helpers, renice, resize or reload");
     if (strcmp(call, "helpers") == 0)
         return call_helpers(supervisor);
-    bool known = strcmp(call, "renice") == 0 || strcmp(call, "resize") == 0 ||
-                 strcmp(call, "reload") == 0;
+    bool known =
+        strcmp(call, "renice") == 0 || strcmp(call, "resize") == 0 || strcmp(call, "reload") == 0;
     if (!known)
         return error("unknown call \"%s\"; there are helpers, renice, resize and reload", call);
     if (!may_change)
         return error("only root and the user that retort-helperd runs as may do that: use sudo");
     if (strcmp(call, "renice") == 0)
         return call_renice(supervisor, command);
-    return strcmp(call, "resize") == 0 ? call_resize(supervisor, command)
-                                       : call_reload(supervisor);
+    return strcmp(call, "resize") == 0 ? call_resize(supervisor, command) : call_reload(supervisor);
 }
 
 char *control_answer(struct supervisor *supervisor, struct slice text, bool may_change) {

@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
         case 't': only_check = true; break;
         case 'd': level = LOG_LEVEL_DEBUG; break;
         case 'h': usage(stdout, 0);
-        default:  usage(stderr, 2);
+        default: usage(stderr, 2);
         }
     }
     log_open(STDERR_FILENO, "retort-helperd", level);

@@ -21,11 +21,11 @@ static void finish_job(struct job *job, enum helper_status status,
     CHECK_OBJ(job, JOB_MAGIC);
     struct pool *pool = job->pool;
     switch (status) {
-    case HELPER_DONE:      pool->counts.served++; break;
+    case HELPER_DONE: pool->counts.served++; break;
     case HELPER_UNCHANGED: pool->counts.unchanged++; break;
-    case HELPER_REFUSED:   pool->counts.refused++; break;
-    case HELPER_TIMEOUT:   pool->counts.timeouts++; break;
-    default:               pool->counts.failed++; break;
+    case HELPER_REFUSED: pool->counts.refused++; break;
+    case HELPER_TIMEOUT: pool->counts.timeouts++; break;
+    default: pool->counts.failed++; break;
     }
     pool->counts.milliseconds += pool->loop->now - job->submitted;
     timer_cancel(&pool->loop->timers, &job->timer);
@@ -174,7 +174,7 @@ static void add_worker(struct pool *pool) {
 }
 
 struct worker *pool_find(struct pool *pool, pid_t pid) {
-    LIST_FOR_EACH(link, &pool->workers) {
+    LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         if (worker->pid == pid)
             return worker;
@@ -185,7 +185,7 @@ struct worker *pool_find(struct pool *pool, pid_t pid) {
 /* ---- jobs --------------------------------------------------------------------------------- */
 
 static struct worker *idle_worker(struct pool *pool) {
-    LIST_FOR_EACH(link, &pool->workers) {
+    LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         if (worker->state == WORKER_IDLE && !worker->surplus)
             return worker;
@@ -303,7 +303,7 @@ void pool_free(struct pool **poolp) {
     *poolp = NULL;
     CHECK_OBJ(pool, POOL_MAGIC);
     ASSERT(list_empty(&pool->queue));
-    LIST_FOR_EACH_SAFE(link, next, &pool->workers)
+    LIST_FOR_EACH_SAFE (link, next, &pool->workers)
         remove_worker(pool, CONTAINER_OF(link, struct worker, link));
     list_remove(&pool->link);
     release_settings(&pool->settings);
@@ -313,7 +313,7 @@ void pool_free(struct pool **poolp) {
 /* One at a time, so that the pool keeps working: the next one goes when this one is back. */
 static void replace_one(struct pool *pool) {
     struct worker *candidate = NULL;
-    LIST_FOR_EACH(link, &pool->workers) {
+    LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         if (worker->state == WORKER_LEAVING)
             return;
@@ -340,7 +340,7 @@ void pool_reconfigure(struct pool *pool, const struct pool_settings *settings) {
     pool->settings.nice = nice;
     if (!pool_renice(pool, settings->nice, error, sizeof error))
         log_error("pool %s: %s", settings->name, error);
-    LIST_FOR_EACH(link, &pool->workers) {
+    LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         worker->replace |= other_command;
     }
@@ -362,7 +362,7 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size) {
         return false;
     }
     pool->settings.nice = nice;
-    LIST_FOR_EACH(link, &pool->workers) {
+    LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         /* Raising always works. Lowering is for root; anyone else starts new processes. */
         if (worker->pid > 0 && setpriority(PRIO_PGRP, (id_t)worker->pid, nice) != 0)
@@ -375,7 +375,7 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size) {
 void pool_resize(struct pool *pool, unsigned processes) {
     unsigned kept = 0;
     pool->settings.processes = processes;
-    LIST_FOR_EACH_SAFE(link, next, &pool->workers) {
+    LIST_FOR_EACH_SAFE (link, next, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         worker->surplus = kept >= processes;
         kept += !worker->surplus;
@@ -391,12 +391,12 @@ void pool_resize(struct pool *pool, unsigned processes) {
 
 void pool_retire(struct pool *pool) {
     pool->retiring = true;
-    LIST_FOR_EACH_SAFE(link, next, &pool->queue) {
+    LIST_FOR_EACH_SAFE (link, next, &pool->queue) {
         pool->queued--;
         finish_job(CONTAINER_OF(link, struct job, link), HELPER_REFUSED, NULL,
                    "retort-helperd is stopping");
     }
-    LIST_FOR_EACH_SAFE(link, next, &pool->workers) {
+    LIST_FOR_EACH_SAFE (link, next, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         if (worker->state == WORKER_IDLE)
             worker_retire(worker, POOL_LEAVE_TIME);

@@ -37,7 +37,8 @@ struct job {
     uint64_t submitted, deadline;
     struct helper_packet packet;
     void *client;
-    /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed after. */
+    /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed after.
+     */
     void (*on_result)(struct job *job, enum helper_status status,
                       const struct helper_packet *result, const char *why);
 };

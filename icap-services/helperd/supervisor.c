@@ -18,7 +18,7 @@
 enum { BACKLOG = 256 };
 
 struct pool *supervisor_pool(struct supervisor *supervisor, const char *name) {
-    LIST_FOR_EACH(link, &supervisor->pools) {
+    LIST_FOR_EACH (link, &supervisor->pools) {
         struct pool *pool = CONTAINER_OF(link, struct pool, link);
         if (strcmp(pool->settings.name, name) == 0)
             return pool;
@@ -102,7 +102,7 @@ static void on_connection(struct event *event, uint32_t events) {
 static void wait_for_children(struct supervisor *supervisor) {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        LIST_FOR_EACH(link, &supervisor->pools) {
+        LIST_FOR_EACH (link, &supervisor->pools) {
             struct worker *worker = pool_find(CONTAINER_OF(link, struct pool, link), pid);
             if (worker == NULL)
                 continue;
@@ -118,7 +118,7 @@ static void stop(struct supervisor *supervisor) {
     supervisor->stopping = true;
     loop_remove(&supervisor->loop, &supervisor->listen_event);
     unlink(supervisor->settings->socket);
-    LIST_FOR_EACH(link, &supervisor->pools)
+    LIST_FOR_EACH (link, &supervisor->pools)
         pool_retire(CONTAINER_OF(link, struct pool, link));
 }
 
@@ -169,9 +169,8 @@ static bool open_signals(struct supervisor *supervisor) {
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     supervisor->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    return supervisor->signal_fd >= 0 &&
-           loop_add(&supervisor->loop, &supervisor->signal_event, supervisor->signal_fd, EPOLLIN,
-                    on_signal);
+    return supervisor->signal_fd >= 0 && loop_add(&supervisor->loop, &supervisor->signal_event,
+                                                  supervisor->signal_fd, EPOLLIN, on_signal);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
@@ -192,9 +191,8 @@ bool supervisor_start(struct supervisor *supervisor, const char *path,
         return false;
     }
     supervisor->started = supervisor->loop.now;
-    if (!open_socket(supervisor) ||
-        !loop_add(&supervisor->loop, &supervisor->listen_event, supervisor->listen_fd, EPOLLIN,
-                  on_connection))
+    if (!open_socket(supervisor) || !loop_add(&supervisor->loop, &supervisor->listen_event,
+                                              supervisor->listen_fd, EPOLLIN, on_connection))
         return false;
     for (unsigned i = 0; i < supervisor->settings->pool_count; i++) {
         struct pool *pool = pool_create(&supervisor->loop, &supervisor->settings->pools[i]);
@@ -205,7 +203,7 @@ bool supervisor_start(struct supervisor *supervisor, const char *path,
 }
 
 static bool all_quiet(const struct supervisor *supervisor) {
-    LIST_FOR_EACH(link, &supervisor->pools)
+    LIST_FOR_EACH (link, &supervisor->pools)
         if (!pool_is_quiet(CONTAINER_OF(link, struct pool, link)))
             return false;
     return true;
@@ -219,7 +217,7 @@ void supervisor_run(struct supervisor *supervisor) {
 
 void supervisor_release(struct supervisor *supervisor) {
     client_close_all(supervisor);
-    LIST_FOR_EACH_SAFE(link, next, &supervisor->pools) {
+    LIST_FOR_EACH_SAFE (link, next, &supervisor->pools) {
         struct pool *pool = CONTAINER_OF(link, struct pool, link);
         pool_free(&pool);
     }

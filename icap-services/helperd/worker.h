@@ -26,7 +26,7 @@ struct job;
 
 struct worker_callbacks {
     void (*on_result)(struct worker *worker, struct helper_packet *result);
-    void (*on_lost)(struct worker *worker);               /* its socket closed or spoke nonsense */
+    void (*on_lost)(struct worker *worker); /* its socket closed or spoke nonsense */
     void (*on_exit)(struct worker *worker, int wait_status);
 };
 
@@ -41,7 +41,7 @@ struct worker {
     pid_t pid;
     int fd;
     struct event event;
-    struct job *job;        /* while BUSY, unless its client has gone */
+    struct job *job; /* while BUSY, unless its client has gone */
     uint64_t job_id;
     struct timer job_timer; /* the deadline, while BUSY */
     struct timer timer;     /* DOWN: when to start again; LEAVING: when to kill */

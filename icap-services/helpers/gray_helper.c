@@ -12,16 +12,16 @@
 #include "service/option.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <signal.h>
 #include <unistd.h>
 
 static struct {
     uint64_t memory, file, cpu, pixels;
-} limits = {.memory = UINT64_C(512) << 20, .file = UINT64_C(256) << 20, .cpu = 20,
-            .pixels = 100000000};
+} limits = {
+    .memory = UINT64_C(512) << 20, .file = UINT64_C(256) << 20, .cpu = 20, .pixels = 100000000};
 
 static enum helper_status failed(struct helper_work *work, const char *why) {
     helper_work_reply(work, slice_from(why));
@@ -40,8 +40,8 @@ static enum helper_status jpeg(struct helper_work *work) {
     switch (jpeg_gray((const unsigned char *)work->input.base, work->input.length, limits.pixels,
                       &output)) {
     case JPEG_GRAY_UNCHANGED: return HELPER_UNCHANGED;
-    case JPEG_GRAY_BAD:       return failed(work, output.error);
-    default:                  break;
+    case JPEG_GRAY_BAD: return failed(work, output.error);
+    default: break;
     }
     enum helper_status status = give_bytes(work, output.bytes, output.length);
     free(output.bytes);
@@ -55,9 +55,9 @@ static enum helper_status gif(struct helper_work *work) {
     memcpy(bytes, work->input.base, work->input.length);
     enum helper_status status = HELPER_UNCHANGED;
     switch (gif_gray(bytes, work->input.length)) {
-    case GIF_GRAY_DONE:      status = give_bytes(work, bytes, work->input.length); break;
+    case GIF_GRAY_DONE: status = give_bytes(work, bytes, work->input.length); break;
     case GIF_GRAY_UNCHANGED: break;
-    case GIF_GRAY_BAD:       status = failed(work, "not a whole GIF"); break;
+    case GIF_GRAY_BAD: status = failed(work, "not a whole GIF"); break;
     }
     free(bytes);
     return status;
@@ -80,8 +80,8 @@ static enum helper_status netpbm(struct helper_work *work, char *const *decode,
     return HELPER_DONE;
 }
 
-/* The transparency, as a picture of its own for pnmtopng. Its descriptor is inherited, hence without
- * close-on-exec; -1 on failure. */
+/* The transparency, as a picture of its own for pnmtopng. Its descriptor is inherited, hence
+ * without close-on-exec; -1 on failure. */
 static int png_alpha(struct helper_work *work) {
     static char *const decode[] = {"pngtopnm", "-alpha", NULL};
     char *const *const programs[] = {decode, NULL};
@@ -139,11 +139,11 @@ static enum helper_status work_on(struct helper_work *work) {
     helper_limit_cpu((unsigned)limits.cpu);
     switch (image_type_of_bytes(work->input)) {
     case IMAGE_JPEG: return jpeg(work);
-    case IMAGE_GIF:  return gif(work);
-    case IMAGE_PNG:  return png(work);
-    case IMAGE_BMP:  return bmp(work);
-    case IMAGE_PPM:  return ppm(work);
-    default:         return failed(work, "not an image of a known kind");
+    case IMAGE_GIF: return gif(work);
+    case IMAGE_PNG: return png(work);
+    case IMAGE_BMP: return bmp(work);
+    case IMAGE_PPM: return ppm(work);
+    default: return failed(work, "not an image of a known kind");
     }
 }
 

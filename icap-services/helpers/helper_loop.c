@@ -62,7 +62,7 @@ int helper_loop_run(enum helper_status (*function)(struct helper_work *work)) {
     static struct helper_packet job, result;
     for (;;) {
         switch (helper_packet_receive(JOBS_FD, &job)) {
-        case HELPER_IO_DONE:   break;
+        case HELPER_IO_DONE: break;
         case HELPER_IO_CLOSED: return 0;
         default:
             log_error("descriptor 0 is no job socket: this program is started by retort-helperd");

@@ -1,14 +1,14 @@
 /*
  * The life of a helper process: take a job from descriptor 0, do it, send the result, again, until
- * retort-helperd hangs up. A helper may do its work as slowly and as blocking as it likes; it is one
- * process, does one job at a time, and may crash: only that job fails.
+ * retort-helperd hangs up. A helper may do its work as slowly and as blocking as it likes; it is
+ * one process, does one job at a time, and may crash: only that job fails.
  *
  *     static enum helper_status work(struct helper_work *work) {
  *         work->input              the body, mapped, read-only
  *         work->parameters
- *         helper_work_reply(work, slice);                  a small result, or the reason of a failure
- *         work->output = memfd;                            a large one: the loop seals and closes it
- *         return HELPER_DONE;
+ *         helper_work_reply(work, slice);                  a small result, or the reason of a
+ * failure work->output = memfd;                            a large one: the loop seals and closes
+ * it return HELPER_DONE;
  *     }
  *     return helper_loop_run(work);
  */

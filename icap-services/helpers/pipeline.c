@@ -46,7 +46,7 @@ bool pipeline_run(char *const *const *programs, int input, int output, char *err
     int count = 0, from = input;
     bool good = true;
     error[0] = 0;
-    for (; good && programs[count] != NULL && count < PIPELINE_MAX; ) {
+    for (; good && programs[count] != NULL && count < PIPELINE_MAX;) {
         int ends[2] = {-1, output};
         if (programs[count + 1] != NULL && pipe2(ends, O_CLOEXEC) != 0) {
             snprintf(error, error_size, "pipe: %s", strerror(errno));

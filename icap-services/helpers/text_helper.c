@@ -1,7 +1,7 @@
 /*
- * text-helper: says which text to insert into a client's pages; started by retort-helperd. The job's
- * parameters are the client's address, the answer is the text. The file is read again when it has
- * changed; one that can't be read leaves the old table in place.
+ * text-helper: says which text to insert into a client's pages; started by retort-helperd. The
+ * job's parameters are the client's address, the answer is the text. The file is read again when it
+ * has changed; one that can't be read leaves the old table in place.
  */
 #include "base/log.h"
 #include "helpers/helper_loop.h"

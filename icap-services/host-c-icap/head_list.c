@@ -7,7 +7,8 @@
 /* The longest head c-icap is worth being bothered with. */
 enum { HEAD_MAX = 256 * 1024 };
 
-/* The list's lines lie one behind another, each with a NUL where CR was; headers[] points at them. */
+/* The list's lines lie one behind another, each with a NUL where CR was; headers[] points at them.
+ */
 static size_t list_size(const struct ci_headers_list *list) {
     size_t size = 2;
     for (int i = 0; i < list->used; i++)
@@ -39,11 +40,10 @@ static bool add_first_line(struct ci_headers_list *list, const struct http_head 
                            bool is_request) {
     char *line;
     int version = head->version == 10 ? 0 : 1;
-    int length = is_request
-                     ? asprintf(&line, "%.*s %.*s HTTP/1.%d", SLICE_PRINT(head->method),
-                                SLICE_PRINT(head->target), version)
-                     : asprintf(&line, "HTTP/1.%d %u %.*s", version, head->status,
-                                SLICE_PRINT(head->reason));
+    int length = is_request ? asprintf(&line, "%.*s %.*s HTTP/1.%d", SLICE_PRINT(head->method),
+                                       SLICE_PRINT(head->target), version)
+                            : asprintf(&line, "HTTP/1.%d %u %.*s", version, head->status,
+                                       SLICE_PRINT(head->reason));
     if (length < 0)
         return false;
     bool added = ci_headers_add(list, line) != NULL;

@@ -127,11 +127,11 @@ static int on_post_init(ci_service_xdata_t *data, struct ci_server_conf *server)
     if (module.misconfigured)
         return CI_ERROR;
     if (service_implementation.start != NULL) {
-        module.owner.service = service_implementation.start(module.settings, &module.owner.host,
-                                                            error, sizeof error);
+        module.owner.service =
+            service_implementation.start(module.settings, &module.owner.host, error, sizeof error);
         if (module.owner.service == NULL) {
-            ci_debug_printf(1, "%s: %s. The service is not started.\n",
-                            service_implementation.name, error);
+            ci_debug_printf(1, "%s: %s. The service is not started.\n", service_implementation.name,
+                            error);
             return CI_ERROR;
         }
     }
@@ -187,9 +187,9 @@ static ci_service_module_t own_service = {
     .mod_conf_table = module.directives,
 };
 
-/* The name c-icap looks up with dlsym. It loads modules with RTLD_GLOBAL, so a reference to `service`
- * from within a module ends at the first module that was loaded: hence an alias that nothing here
- * refers to. */
+/* The name c-icap looks up with dlsym. It loads modules with RTLD_GLOBAL, so a reference to
+ * `service` from within a module ends at the first module that was loaded: hence an alias that
+ * nothing here refers to. */
 extern ci_service_module_t service __attribute__((alias("own_service"), visibility("default")));
 
 /* Name, description and points come from the ops; c-icap looks at the struct only after dlopen has

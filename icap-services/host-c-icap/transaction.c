@@ -100,8 +100,8 @@ static bool write_head(struct transaction *transaction, struct ci_request *reque
                           arena_printf(&transaction->arena, "%llu",
                                        (unsigned long long)exchange->body_length));
     }
-    struct ci_headers_list *list = on_request ? ci_http_request_headers(request)
-                                              : ci_http_response_headers(request);
+    struct ci_headers_list *list =
+        on_request ? ci_http_request_headers(request) : ci_http_response_headers(request);
     return head_list_write(list, exchange->head, on_request);
 }
 
@@ -138,7 +138,7 @@ static bool ask_verdict(struct transaction *transaction, struct ci_request *requ
     if (transaction->mode != BODY_HELD)
         return true;
     switch (transaction->owner->ops->verdict(transaction->state)) {
-    case SERVICE_HOLD:  return true;
+    case SERVICE_HOLD: return true;
     case SERVICE_ADAPT: return adapt(transaction, request);
     default:
         /* The bytes it holds come back through pull; at the end of data a 204 may save that. */
@@ -203,8 +203,8 @@ static bool wait_for_service(struct transaction *transaction) {
         return false;
     transaction->owner->ops->ready(transaction->state);
     const struct service_wait *next = &transaction->exchange.wait;
-    transaction->overdue = next->fd == wait.fd && next->deadline == wait.deadline &&
-                           service_now() >= wait.deadline;
+    transaction->overdue =
+        next->fd == wait.fd && next->deadline == wait.deadline && service_now() >= wait.deadline;
     return true;
 }
 
@@ -238,9 +238,9 @@ static void pull(struct transaction *transaction, struct round *round) {
     ASSERT(got <= room);
     round->put += got;
     switch (flow) {
-    case SERVICE_FLOW:  break;
-    case SERVICE_DONE:  transaction->complete = true; break;
-    case SERVICE_PASS:  transaction->mode = BODY_PASSED; break;
+    case SERVICE_FLOW: break;
+    case SERVICE_DONE: transaction->complete = true; break;
+    case SERVICE_PASS: transaction->mode = BODY_PASSED; break;
     case SERVICE_ABORT: round->failed = true; break;
     }
 }
@@ -293,8 +293,8 @@ int transaction_io(struct transaction *transaction, char *out, int *out_length, 
         .out = out,
         .capacity = out != NULL && out_length != NULL && *out_length > 0 ? (size_t)*out_length : 0,
     };
-    /* While the body is still coming in, bytes formatted earlier wait in c-icap's buffer: as long as
-     * there are any it will call again, so nothing needs to block. */
+    /* While the body is still coming in, bytes formatted earlier wait in c-icap's buffer: as long
+     * as there are any it will call again, so nothing needs to block. */
     bool bytes_pending = in_length != NULL && request->remain_send_block_bytes > 0;
     for (;;) {
         size_t before = round.in.length;

@@ -6,21 +6,21 @@ enum scanner_state {
     END_TAG_OPEN, /* behind "</" */
     TAG_NAME,     /* in the name of a start tag */
     END_TAG_NAME,
-    IN_TAG,       /* behind the name, where attributes stand */
-    VALUE_START,  /* behind an attribute's "=" */
-    IN_VALUE,     /* without quotes: to the next blank */
-    IN_DOUBLE,    /* in "..." */
-    IN_SINGLE,    /* in '...' */
-    MARKUP,       /* behind "<!" */
-    MARKUP_DASH,  /* behind "<!-" */
+    IN_TAG,        /* behind the name, where attributes stand */
+    VALUE_START,   /* behind an attribute's "=" */
+    IN_VALUE,      /* without quotes: to the next blank */
+    IN_DOUBLE,     /* in "..." */
+    IN_SINGLE,     /* in '...' */
+    MARKUP,        /* behind "<!" */
+    MARKUP_DASH,   /* behind "<!-" */
     COMMENT_START, /* directly behind "<!--": ">" or "->" end it */
     COMMENT,
-    DECLARATION,  /* "<!...", "<?...", "</3...": to the next ">" */
-    RAW,          /* text of a raw element */
-    RAW_END,      /* "</na..." in it, `matched` bytes long */
+    DECLARATION, /* "<!...", "<?...", "</3...": to the next ">" */
+    RAW,         /* text of a raw element */
+    RAW_END,     /* "</na..." in it, `matched` bytes long */
 };
 
-static const char *const raw_elements[] = {"script", "style",   "title",   "textarea",
+static const char *const raw_elements[] = {"script", "style",  "title",   "textarea",
                                            "xmp",    "iframe", "noembed", "noframes"};
 
 void scanner_init(struct scanner *scanner) {
@@ -203,23 +203,23 @@ static unsigned raw_end(struct scanner *scanner, unsigned char c) {
 
 static unsigned step(struct scanner *scanner, unsigned char c) {
     switch (scanner->state) {
-    case TEXT:          return text(scanner, c);
-    case TAG_OPEN:      return tag_open(scanner, c);
-    case END_TAG_OPEN:  return end_tag_open(scanner, c);
-    case TAG_NAME:      return tag_name(scanner, c);
-    case END_TAG_NAME:  return end_tag_name(scanner, c);
-    case IN_TAG:        return in_tag(scanner, c);
-    case VALUE_START:   return value_start(scanner, c);
-    case IN_VALUE:      return in_value(scanner, c);
-    case IN_DOUBLE:     return c == '"' ? IN_TAG : IN_DOUBLE;
-    case IN_SINGLE:     return c == '\'' ? IN_TAG : IN_SINGLE;
-    case MARKUP:        return c == '-' ? MARKUP_DASH : c == '>' ? TEXT : DECLARATION;
-    case MARKUP_DASH:   return markup_dash(scanner, c);
+    case TEXT: return text(scanner, c);
+    case TAG_OPEN: return tag_open(scanner, c);
+    case END_TAG_OPEN: return end_tag_open(scanner, c);
+    case TAG_NAME: return tag_name(scanner, c);
+    case END_TAG_NAME: return end_tag_name(scanner, c);
+    case IN_TAG: return in_tag(scanner, c);
+    case VALUE_START: return value_start(scanner, c);
+    case IN_VALUE: return in_value(scanner, c);
+    case IN_DOUBLE: return c == '"' ? IN_TAG : IN_DOUBLE;
+    case IN_SINGLE: return c == '\'' ? IN_TAG : IN_SINGLE;
+    case MARKUP: return c == '-' ? MARKUP_DASH : c == '>' ? TEXT : DECLARATION;
+    case MARKUP_DASH: return markup_dash(scanner, c);
     case COMMENT_START: return comment_start(scanner, c);
-    case COMMENT:       return comment(scanner, c);
-    case DECLARATION:   return c == '>' ? TEXT : DECLARATION;
-    case RAW:           return raw(scanner, c);
-    default:            return raw_end(scanner, c);
+    case COMMENT: return comment(scanner, c);
+    case DECLARATION: return c == '>' ? TEXT : DECLARATION;
+    case RAW: return raw(scanner, c);
+    default: return raw_end(scanner, c);
     }
 }
 
@@ -227,11 +227,11 @@ static unsigned step(struct scanner *scanner, unsigned char c) {
 static int waiting_for(unsigned state) {
     switch (state) {
     case TEXT:
-    case RAW:         return '<';
-    case IN_DOUBLE:   return '"';
-    case IN_SINGLE:   return '\'';
+    case RAW: return '<';
+    case IN_DOUBLE: return '"';
+    case IN_SINGLE: return '\'';
     case DECLARATION: return '>';
-    default:          return -1;
+    default: return -1;
     }
 }
 
@@ -240,9 +240,9 @@ static bool is_candidate(const struct scanner *scanner) {
     switch (scanner->state) {
     case TAG_OPEN:
     case END_TAG_OPEN: return true;
-    case TAG_NAME:     return name_begins(scanner, "body");
+    case TAG_NAME: return name_begins(scanner, "body");
     case END_TAG_NAME: return name_begins(scanner, "head");
-    default:           return false;
+    default: return false;
     }
 }
 

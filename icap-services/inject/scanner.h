@@ -11,9 +11,10 @@
  *         the last scanner.pending bytes (at most SCANNER_PENDING_MAX) may be the beginning of the
  *         tag: everything before them can be passed on
  *
- * Follows the tokenizer of the HTML standard (§13.2.5) as far as it matters: comments, declarations,
- * quoted attribute values, and the raw text of script, style, title, textarea and their like are
- * skipped. Case does not matter. Bytes are never changed and nothing is ever an error.
+ * Follows the tokenizer of the HTML standard (§13.2.5) as far as it matters: comments,
+ * declarations, quoted attribute values, and the raw text of script, style, title, textarea and
+ * their like are skipped. Case does not matter. Bytes are never changed and nothing is ever an
+ * error.
  *
  * Threads: values; no shared state.
  */
@@ -27,12 +28,12 @@ enum { SCANNER_PENDING_MAX = 8, SCANNER_NAME_MAX = 10 };
 struct scanner {
     unsigned state;
     bool found;
-    unsigned pending;              /* bytes since '<' of a tag that may be the one */
-    char name[SCANNER_NAME_MAX];   /* of the tag being read, in lower case; cut */
+    unsigned pending;            /* bytes since '<' of a tag that may be the one */
+    char name[SCANNER_NAME_MAX]; /* of the tag being read, in lower case; cut */
     unsigned name_length;
-    bool in_attribute;             /* inside a tag: the name of one has begun */
-    const char *raw;               /* element whose raw text is being skipped */
-    unsigned matched;              /* of "--" or of "</raw" */
+    bool in_attribute; /* inside a tag: the name of one has begun */
+    const char *raw;   /* element whose raw text is being skipped */
+    unsigned matched;  /* of "--" or of "</raw" */
 };
 
 void scanner_init(struct scanner *scanner);

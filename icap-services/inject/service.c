@@ -1,8 +1,8 @@
 /*
  * inject: inserts a text into each HTML page, at the end of its head. What text, a helper process
  * says, by the client's address; it is asked as soon as the response's head is known, and the page
- * is passed on while its answer is under way. If the place is reached first, the page waits there up
- * to a deadline, and then goes on without the text.
+ * is passed on while its answer is under way. If the place is reached first, the page waits there
+ * up to a deadline, and then goes on without the text.
  *
  * Since the text is for one client, the response says so to caches (Cache-Control: private), unless
  * the operator has set Scope to shared.
@@ -41,9 +41,9 @@ struct inject_exchange {
     struct helper_job *job;
     struct scanner scanner;
     enum inject_stage stage;
-    struct spool body;     /* bytes of the page not given out yet */
+    struct spool body; /* bytes of the page not given out yet */
     uint64_t scanned;
-    size_t until_place;    /* of the bytes in `body`, once the place is known */
+    size_t until_place; /* of the bytes in `body`, once the place is known */
     struct spool text;
     bool finished;
 };
@@ -90,9 +90,10 @@ static bool is_ascii_based(struct slice content_type) {
 static void watch_job(struct inject_exchange *inject) {
     service_wait_none(inject->exchange);
     if (inject->job != NULL && !helper_job_finished(inject->job))
-        inject->exchange->wait = (struct service_wait){.fd = helper_job_fd(inject->job),
-                                                       .events = POLLIN,
-                                                       .deadline = helper_job_deadline(inject->job)};
+        inject->exchange->wait =
+            (struct service_wait){.fd = helper_job_fd(inject->job),
+                                  .events = POLLIN,
+                                  .deadline = helper_job_deadline(inject->job)};
 }
 
 static void *inject_begin(void *service, struct service_exchange *exchange) {
@@ -142,8 +143,7 @@ static void report_helper(struct inject_exchange *inject) {
         return;
     count(inject, status == HELPER_TIMEOUT ? INJECT_LATE : INJECT_HELPER_FAILED);
     inject->exchange->failed = true;
-    snprintf(line, sizeof line, "a page goes without its text: %s",
-             helper_job_error(inject->job));
+    snprintf(line, sizeof line, "a page goes without its text: %s", helper_job_error(inject->job));
     inject->exchange->host->log(LOG_LEVEL_WARN, line);
 }
 

@@ -8,8 +8,8 @@
  *     2001:db8::/32<TAB><!-- six %{ip} -->
  *     default<TAB><!-- %{ip} -->
  *
- *     struct text_table *table = text_table_read(path, error, sizeof error);    NULL: error says why
- *     size_t n = text_table_answer(table, SLICE("10.1.2.3"), out, sizeof out);  0: no text
+ *     struct text_table *table = text_table_read(path, error, sizeof error);    NULL: error says
+ * why size_t n = text_table_answer(table, SLICE("10.1.2.3"), out, sizeof out);  0: no text
  *     text_table_free(&table);
  *
  * A table without a file (text_table_builtin) answers with an HTML comment that holds the address.

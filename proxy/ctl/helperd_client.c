@@ -155,7 +155,6 @@ int helperd_client_command(const char *socket_path, int argc, char **argv) {
         fprintf(stderr, "%s is no number\n", argv[3]);
         return 2;
     }
-    return simple_call(socket_path,
-                       json_pack("{s:s, s:s, s:i}", "call", argv[1], "pool", argv[2],
-                                 renice ? "nice" : "processes", (int)value));
+    return simple_call(socket_path, json_pack("{s:s, s:s, s:i}", "call", argv[1], "pool", argv[2],
+                                              renice ? "nice" : "processes", (int)value));
 }

@@ -9,8 +9,8 @@
  *
  *     return helperd_client_command("/run/retort/helperd.sock", argc, argv);   argv[0] is "helpers"
  *
- * Returns the exit status: 0, 1 when retort-helperd refused or can't be reached (stderr says why and
- * what to do), 2 on wrong usage. Blocks, at most HELPERD_CLIENT_TIMEOUT seconds for an answer.
+ * Returns the exit status: 0, 1 when retort-helperd refused or can't be reached (stderr says why
+ * and what to do), 2 on wrong usage. Blocks, at most HELPERD_CLIENT_TIMEOUT seconds for an answer.
  */
 #ifndef RETORT_CTL_HELPERD_CLIENT_H
 #define RETORT_CTL_HELPERD_CLIENT_H

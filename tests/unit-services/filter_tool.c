@@ -1,6 +1,7 @@
 /* Answers URLs by lists of rules, for comparisons with other filters and for timing:
  *
- *     filter-tool LIST... < requests          lines "URL<TAB>PAGE-HOST<TAB>TYPE", the last two optional
+ *     filter-tool LIST... < requests          lines "URL<TAB>PAGE-HOST<TAB>TYPE", the last two
+ * optional
  *
  * Prints "block", "pass", "exception" or "undecided" for each line, and counts on descriptor 2. */
 #include "adremover/filter.h"

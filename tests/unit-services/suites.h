@@ -30,7 +30,8 @@ Suite *text_table_suite(void);
 
 enum { GUARD_MAX = 128 * 1024 };
 
-/* A copy of the bytes that ends where a page begins that may not be read. Valid until the next call. */
+/* A copy of the bytes that ends where a page begins that may not be read. Valid until the next
+ * call. */
 struct slice guard_put(struct slice bytes);
 
 Suite *suite_of(const char *noun, const TTest *const *tests, size_t count);

@@ -16,10 +16,11 @@ static void set_up(struct lab *lab, const char *request_fields, const char *resp
              request_fields);
     snprintf(lab->response_text, sizeof lab->response_text, "HTTP/1.1 200 OK\r\n%s\r\n",
              response_fields);
-    ck_assert_int_gt(http_head_parse_request(&lab->request, lab->request_text,
-                                             strlen(lab->request_text), 0), 0);
-    ck_assert_int_gt(http_head_parse_response(&lab->response, lab->response_text,
-                                              strlen(lab->response_text), 0), 0);
+    ck_assert_int_gt(
+        http_head_parse_request(&lab->request, lab->request_text, strlen(lab->request_text), 0), 0);
+    ck_assert_int_gt(
+        http_head_parse_response(&lab->response, lab->response_text, strlen(lab->response_text), 0),
+        0);
     INIT_OBJ(&lab->exchange, SERVICE_EXCHANGE_MAGIC);
     lab->exchange.point = SERVICE_RESPONSE;
     lab->exchange.request = &lab->request;
@@ -57,8 +58,9 @@ END_TEST
 
 START_TEST(what_stops_being_true) {
     struct lab lab;
-    set_up(&lab, "", "ETag: \"a\"\r\nContent-MD5: x\r\nDigest: y\r\nAccept-Ranges: bytes\r\n"
-                     "Repr-Digest: z\r\n");
+    set_up(&lab, "",
+           "ETag: \"a\"\r\nContent-MD5: x\r\nDigest: y\r\nAccept-Ranges: bytes\r\n"
+           "Repr-Digest: z\r\n");
     adapted_head_body_changed(&lab.exchange);
     expect_field(&lab, HTTP_ETAG, "W/\"a\"");
     adapted_head_body_changed(&lab.exchange);
@@ -103,7 +105,7 @@ START_TEST(media_types) {
 END_TEST
 
 Suite *adapted_head_suite(void) {
-    const TTest *const tests[] = {who_may_be_adapted, what_stops_being_true,
-                                         vary_is_merged, media_types};
+    const TTest *const tests[] = {who_may_be_adapted, what_stops_being_true, vary_is_merged,
+                                  media_types};
     return suite_of("adapted_head", tests, COUNT_OF(tests));
 }

@@ -44,8 +44,10 @@ static size_t compress_by(const unsigned char *bytes, size_t length, char *out, 
 static void expect_original(const char *packed, size_t packed_length, const unsigned char *bytes,
                             size_t length) {
     unsigned char *back = malloc(length + 1);
-    z_stream stream = {.next_in = (unsigned char *)packed, .avail_in = (unsigned)packed_length,
-                       .next_out = back, .avail_out = (unsigned)length + 1};
+    z_stream stream = {.next_in = (unsigned char *)packed,
+                       .avail_in = (unsigned)packed_length,
+                       .next_out = back,
+                       .avail_out = (unsigned)length + 1};
     ck_assert_int_eq(inflateInit2(&stream, 15 + 16), Z_OK);
     ck_assert_int_eq(inflate(&stream, Z_FINISH), Z_STREAM_END);
     ck_assert_uint_eq(stream.total_out, length);
@@ -96,6 +98,6 @@ END_TEST
 
 Suite *deflater_suite(void) {
     const TTest *const tests[] = {any_steps_give_the_original, an_empty_body_is_a_stream,
-                                         memory_is_bounded};
+                                  memory_is_bounded};
     return suite_of("deflater", tests, COUNT_OF(tests));
 }

@@ -44,8 +44,7 @@ static void ask(const char *rules, const struct question *questions, size_t coun
     } while (0)
 
 START_TEST(hosts) {
-    ASK("||ads.example^\n||Track.Example^\n",
-        {"http://ads.example/x", NULL, 0, FILTER_BLOCK},
+    ASK("||ads.example^\n||Track.Example^\n", {"http://ads.example/x", NULL, 0, FILTER_BLOCK},
         {"http://ads.example", NULL, 0, FILTER_BLOCK},
         {"http://ads.example:8080/", NULL, 0, FILTER_BLOCK},
         {"https://a.b.ADS.example/x", NULL, 0, FILTER_BLOCK},
@@ -72,8 +71,7 @@ START_TEST(patterns) {
         {"http://x/y-AD-300x250.png", NULL, 0, FILTER_BLOCK},
         {"http://start.example/abc", NULL, 0, FILTER_BLOCK},
         {"https://start.example/abc", NULL, 0, FILTER_PASS},
-        {"http://x/y.swf", NULL, 0, FILTER_BLOCK},
-        {"http://x/y.swf?", NULL, 0, FILTER_PASS},
+        {"http://x/y.swf", NULL, 0, FILTER_BLOCK}, {"http://x/y.swf?", NULL, 0, FILTER_PASS},
         {"http://a.cdn.example/ads/x", NULL, 0, FILTER_BLOCK},
         {"http://acdn.example/ads/x", NULL, 0, FILTER_PASS},
         {"http://x/?y&ad_id=1&z", NULL, 0, FILTER_BLOCK},
@@ -88,15 +86,14 @@ START_TEST(separators) {
         {"http://example.com:8000/", NULL, 0, FILTER_PASS},
         {"http://example.com/ad/x", NULL, 0, FILTER_BLOCK},
         {"http://example.com/adx", NULL, 0, FILTER_PASS},
-        {"http://x/foo.bar?a", NULL, 0, FILTER_BLOCK},
-        {"http://x/foo.bar", NULL, 0, FILTER_BLOCK},
-        {"http://x/foo.bar-", NULL, 0, FILTER_PASS},
-        {"http://x/foo.bar%20", NULL, 0, FILTER_PASS});
+        {"http://x/foo.bar?a", NULL, 0, FILTER_BLOCK}, {"http://x/foo.bar", NULL, 0, FILTER_BLOCK},
+        {"http://x/foo.bar-", NULL, 0, FILTER_PASS}, {"http://x/foo.bar%20", NULL, 0, FILTER_PASS});
 }
 END_TEST
 
 START_TEST(exceptions) {
-    ASK("||ads.example^\n@@||ads.example/good/\n@@||fine.ads.example^\n||bad.ads.example^$important\n"
+    ASK("||ads.example^\n@@||ads.example/good/"
+        "\n@@||fine.ads.example^\n||bad.ads.example^$important\n"
         "@@||bad.ads.example^\n",
         {"http://ads.example/x", NULL, 0, FILTER_BLOCK},
         {"http://ads.example/good/x", NULL, 0, FILTER_EXCEPTION},
@@ -106,7 +103,8 @@ START_TEST(exceptions) {
 END_TEST
 
 START_TEST(types) {
-    ASK("||a.example^$image\n||b.example^$~script\n||c.example^$image,script\n||d.example^$document\n"
+    ASK("||a.example^$image\n||b.example^$~script\n||c.example^$image,script\n||d.example^$"
+        "document\n"
         "||e.example^\n@@||e.example/s$script\n||f.example^$popup\n",
         {"http://a.example/x", NULL, FILTER_TYPE_IMAGE, FILTER_BLOCK},
         {"http://a.example/x", NULL, FILTER_TYPE_SCRIPT, FILTER_PASS},
@@ -196,8 +194,8 @@ START_TEST(the_index_loses_nothing) {
         /* match-case rules are not indexed by words: the same pattern, looked at directly. */
         snprintf(with_filler, sizeof with_filler, "%s$match-case", rule);
         struct filter *indexed = filter_of(rule), *plain = filter_of(with_filler);
-        EXPECT(filter_match(indexed, &request) == filter_match(plain, &request),
-               "rule %s, url %s", rule, url);
+        EXPECT(filter_match(indexed, &request) == filter_match(plain, &request), "rule %s, url %s",
+               rule, url);
         filter_free(&indexed);
         filter_free(&plain);
     }
@@ -243,9 +241,16 @@ START_TEST(files) {
 END_TEST
 
 Suite *filter_suite(void) {
-    const TTest *const tests[] = {
-        hosts, patterns, separators, exceptions, types, parties_and_pages,
-        case_matters_where_asked, what_is_no_rule_is_counted, the_index_loses_nothing,
-        bad_requests_are_refused, files};
+    const TTest *const tests[] = {hosts,
+                                  patterns,
+                                  separators,
+                                  exceptions,
+                                  types,
+                                  parties_and_pages,
+                                  case_matters_where_asked,
+                                  what_is_no_rule_is_counted,
+                                  the_index_loses_nothing,
+                                  bad_requests_are_refused,
+                                  files};
     return suite_of("filter", tests, COUNT_OF(tests));
 }

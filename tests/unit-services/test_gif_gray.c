@@ -4,15 +4,13 @@
 
 /* Two frames, a global table of four colours, a local one of two, a comment, an animation block. */
 static const unsigned char animated[] = {
-    'G', 'I', 'F', '8', '9', 'a', 2, 0, 2, 0, 0x81, 0, 0,
-    255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10,            /* global table at 13 */
-    0x21, 0xff, 11, 'N', 'E', 'T', 'S', 'C', 'A', 'P', 'E', '2', '.', '0', 3, 1, 0, 0, 0,
-    0x21, 0xf9, 4, 1, 10, 0, 3, 0,
-    0x2c, 0, 0, 0, 0, 2, 0, 2, 0, 0x40, 2, 3, 0x44, 0x02, 0x05, 0,
-    0x21, 0xfe, 2, 'h', 'i', 0,
-    0x2c, 0, 0, 0, 0, 2, 0, 2, 0, 0x80, 1, 2, 3, 4, 5, 6,   /* local table */
-    2, 3, 0x44, 0x02, 0x05, 0,
-    0x3b, 't', 'a', 'i', 'l'};
+    'G',  'I',  'F',  '8',  '9',  'a',  2,    0,    2,   0,    0x81, 0,   0,   255, 0, 0,    0,
+    255,  0,    0,    0,    255,  10,   10,   10, /* global table at 13 */
+    0x21, 0xff, 11,   'N',  'E',  'T',  'S',  'C',  'A', 'P',  'E',  '2', '.', '0', 3, 1,    0,
+    0,    0,    0x21, 0xf9, 4,    1,    10,   0,    3,   0,    0x2c, 0,   0,   0,   0, 2,    0,
+    2,    0,    0x40, 2,    3,    0x44, 0x02, 0x05, 0,   0x21, 0xfe, 2,   'h', 'i', 0, 0x2c, 0,
+    0,    0,    0,    2,    0,    2,    0,    0x80, 1,   2,    3,    4,   5,   6, /* local table */
+    2,    3,    0x44, 0x02, 0x05, 0,    0x3b, 't',  'a', 'i',  'l'};
 enum { GLOBAL_AT = 13, GLOBAL_SIZE = 12, LOCAL_AT = 84, LOCAL_SIZE = 6 };
 
 START_TEST(tables_become_gray_and_nothing_else) {
@@ -48,8 +46,7 @@ END_TEST
 START_TEST(any_byte_may_be_wrong) {
     for (size_t at = 0; at < sizeof animated; at++)
         for (unsigned value = 0; value < 256; value += 5) {
-            struct slice input =
-                guard_put(slice_make((const char *)animated, sizeof animated));
+            struct slice input = guard_put(slice_make((const char *)animated, sizeof animated));
             ((unsigned char *)input.base)[at] = (unsigned char)value;
             gif_gray((unsigned char *)input.base, input.length);
         }
@@ -58,6 +55,6 @@ END_TEST
 
 Suite *gif_gray_suite(void) {
     const TTest *const tests[] = {tables_become_gray_and_nothing_else, cut_anywhere_is_bad,
-                                         any_byte_may_be_wrong};
+                                  any_byte_may_be_wrong};
     return suite_of("gif_gray", tests, COUNT_OF(tests));
 }

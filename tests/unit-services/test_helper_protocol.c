@@ -130,8 +130,8 @@ START_TEST(a_body_that_can_change_is_refused) {
 END_TEST
 
 START_TEST(nobody_there_is_refused_at_once) {
-    struct helper_request request = {.socket = "/nonexistent/sock", .pool = SLICE("gray"),
-                                     .body = -1, .milliseconds = 1000};
+    struct helper_request request = {
+        .socket = "/nonexistent/sock", .pool = SLICE("gray"), .body = -1, .milliseconds = 1000};
     struct helper_job *job = helper_job_start(&request);
     ck_assert(helper_job_finished(job));
     ck_assert_int_eq(helper_job_status(job), HELPER_REFUSED);
@@ -156,8 +156,11 @@ START_TEST(deadline_and_hang_up) {
     static struct helper_packet packet;
     snprintf(path, sizeof path, "/tmp/helper_protocol_%d", (int)getpid());
     int listener = listen_at(path);
-    struct helper_request request = {.socket = path, .pool = SLICE("gray"),
-                                     .parameters = SLICE("x"), .body = -1, .milliseconds = 50};
+    struct helper_request request = {.socket = path,
+                                     .pool = SLICE("gray"),
+                                     .parameters = SLICE("x"),
+                                     .body = -1,
+                                     .milliseconds = 50};
     struct helper_job *job = helper_job_start(&request);
     ck_assert(!helper_job_finished(job));
     helper_job_run(job);
@@ -193,8 +196,8 @@ START_TEST(deadline_and_hang_up) {
 END_TEST
 
 Suite *helper_protocol_suite(void) {
-    const TTest *const tests[] = {
-        a_packet_arrives_as_it_was, nothing_the_peer_says_is_trusted,
-        a_body_that_can_change_is_refused, nobody_there_is_refused_at_once, deadline_and_hang_up};
+    const TTest *const tests[] = {a_packet_arrives_as_it_was, nothing_the_peer_says_is_trusted,
+                                  a_body_that_can_change_is_refused,
+                                  nobody_there_is_refused_at_once, deadline_and_hang_up};
     return suite_of("helper_protocol", tests, COUNT_OF(tests));
 }

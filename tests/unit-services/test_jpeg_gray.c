@@ -112,8 +112,7 @@ static void expect_gray(const struct recipe *recipe, bool exact) {
         ck_assert_int_eq(memcmp(before, gray, (size_t)width * height), 0);
         free(before);
     }
-    ck_assert_int_eq(jpeg_gray(output.bytes, output.length, 1 << 20, &output),
-                     JPEG_GRAY_UNCHANGED);
+    ck_assert_int_eq(jpeg_gray(output.bytes, output.length, 1 << 20, &output), JPEG_GRAY_UNCHANGED);
     free(gray);
     free(bytes);
 }
@@ -122,10 +121,15 @@ START_TEST(luminance_survives_bit_by_bit) {
     static const int sampling[][2] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}};
     for (size_t i = 0; i < COUNT_OF(sampling); i++)
         for (int kind = 0; kind < 4; kind++) {
-            struct recipe recipe = {.space = JCS_YCbCr, .horizontal = sampling[i][0],
-                                    .vertical = sampling[i][1], .progressive = kind & 1,
-                                    .arithmetic = kind & 2, .with_exif = true,
-                                    .with_profile = true, .width = 83, .height = 61};
+            struct recipe recipe = {.space = JCS_YCbCr,
+                                    .horizontal = sampling[i][0],
+                                    .vertical = sampling[i][1],
+                                    .progressive = kind & 1,
+                                    .arithmetic = kind & 2,
+                                    .with_exif = true,
+                                    .with_profile = true,
+                                    .width = 83,
+                                    .height = 61};
             expect_gray(&recipe, true);
         }
 }
@@ -134,16 +138,20 @@ END_TEST
 START_TEST(other_colour_spaces_are_encoded_anew) {
     static const J_COLOR_SPACE spaces[] = {JCS_RGB, JCS_CMYK, JCS_YCCK};
     for (size_t i = 0; i < COUNT_OF(spaces); i++) {
-        struct recipe recipe = {.space = spaces[i], .horizontal = 1, .vertical = 1,
-                                .with_exif = true, .width = 40, .height = 30};
+        struct recipe recipe = {.space = spaces[i],
+                                .horizontal = 1,
+                                .vertical = 1,
+                                .with_exif = true,
+                                .width = 40,
+                                .height = 30};
         expect_gray(&recipe, false);
     }
 }
 END_TEST
 
 START_TEST(gray_stays) {
-    struct recipe recipe = {.space = JCS_GRAYSCALE, .horizontal = 1, .vertical = 1, .width = 40,
-                            .height = 30};
+    struct recipe recipe = {
+        .space = JCS_GRAYSCALE, .horizontal = 1, .vertical = 1, .width = 40, .height = 30};
     unsigned long length;
     struct jpeg_gray_output output;
     unsigned char *bytes = encode(&recipe, &length);
@@ -154,15 +162,18 @@ START_TEST(gray_stays) {
 END_TEST
 
 START_TEST(damage_is_reported) {
-    struct recipe recipe = {.space = JCS_YCbCr, .horizontal = 2, .vertical = 2,
-                            .progressive = true, .width = 90, .height = 70};
+    struct recipe recipe = {.space = JCS_YCbCr,
+                            .horizontal = 2,
+                            .vertical = 2,
+                            .progressive = true,
+                            .width = 90,
+                            .height = 70};
     unsigned long length;
     struct jpeg_gray_output output;
     unsigned char *bytes = encode(&recipe, &length);
     for (unsigned long cut = 0; cut < length - 2; cut += 1 + cut / 40) {
         struct slice input = guard_put(slice_make((const char *)bytes, cut));
-        EXPECT(jpeg_gray((const unsigned char *)input.base, cut, 1 << 20, &output) ==
-                   JPEG_GRAY_BAD,
+        EXPECT(jpeg_gray((const unsigned char *)input.base, cut, 1 << 20, &output) == JPEG_GRAY_BAD,
                "cut at %lu of %lu", cut, length);
         EXPECT(output.error[0] != 0, "no reason given");
     }
@@ -185,7 +196,7 @@ END_TEST
 
 Suite *jpeg_gray_suite(void) {
     const TTest *const tests[] = {luminance_survives_bit_by_bit,
-                                         other_colour_spaces_are_encoded_anew, gray_stays,
-                                         damage_is_reported};
+                                  other_colour_spaces_are_encoded_anew, gray_stays,
+                                  damage_is_reported};
     return suite_of("jpeg_gray", tests, COUNT_OF(tests));
 }

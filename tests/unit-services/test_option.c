@@ -16,8 +16,8 @@ static const struct service_option options[] = {
     {"Size", SERVICE_OPTION_SIZE, offsetof(struct example, size), "16M", 1, UINT64_MAX, NULL, ""},
     {"Duration", SERVICE_OPTION_DURATION, offsetof(struct example, duration), "2s", 1, 60000, NULL,
      ""},
-    {"Choice", SERVICE_OPTION_CHOICE, offsetof(struct example, choice), "one", 0, 0, "one|two|three",
-     ""},
+    {"Choice", SERVICE_OPTION_CHOICE, offsetof(struct example, choice), "one", 0, 0,
+     "one|two|three", ""},
     {"On", SERVICE_OPTION_SWITCH, offsetof(struct example, on), "off", 0, 0, NULL, ""},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 

@@ -56,8 +56,20 @@ static const char *const pages[] = {
 
 /* Without a place. */
 static const char *const placeless[] = {
-    "", "<", "</", "</hea", "</head", "<bod", "<body", "plain text", "<script></head><body>",
-    "<!-- </head>", "<title></head><body>", "<a b='</head>", "<!doctype </head", "</heads>",
+    "",
+    "<",
+    "</",
+    "</hea",
+    "</head",
+    "<bod",
+    "<body",
+    "plain text",
+    "<script></head><body>",
+    "<!-- </head>",
+    "<title></head><body>",
+    "<a b='</head>",
+    "<!doctype </head",
+    "</heads>",
 };
 
 /* Scans in pieces that end at `first` and `second`; returns where the place is, -1 for nowhere. */
@@ -120,14 +132,14 @@ START_TEST(any_bytes_pass) {
         }
         long whole = scan_split(slice_make(text, sizeof text), 0, 0);
         for (size_t a = 1; a < sizeof text; a++)
-            EXPECT(scan_split(slice_make(text, sizeof text), a, a) == whole,
-                   "%.64s split at %zu", text, a);
+            EXPECT(scan_split(slice_make(text, sizeof text), a, a) == whole, "%.64s split at %zu",
+                   text, a);
     }
 }
 END_TEST
 
 Suite *scanner_suite(void) {
-    const TTest *const tests[] = {place_is_found_at_every_split,
-                                         no_place_where_there_is_none, any_bytes_pass};
+    const TTest *const tests[] = {place_is_found_at_every_split, no_place_where_there_is_none,
+                                  any_bytes_pass};
     return suite_of("scanner", tests, COUNT_OF(tests));
 }

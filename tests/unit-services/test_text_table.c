@@ -24,10 +24,11 @@ static void expect(const struct text_table *table, const char *address, const ch
 
 START_TEST(first_line_that_fits) {
     char error[200];
-    struct text_table *table = table_of("# comment\n\n10.1.0.0/16\tbranch %{ip}\r\n"
-                                        "10.0.0.0/9\tten\n192.0.2.7\tone\n"
-                                        "2001:db8::/33\tsix %{ip}!%{ip}\ndefault\tother %{ip} %{x}\n",
-                                        error, sizeof error);
+    struct text_table *table =
+        table_of("# comment\n\n10.1.0.0/16\tbranch %{ip}\r\n"
+                 "10.0.0.0/9\tten\n192.0.2.7\tone\n"
+                 "2001:db8::/33\tsix %{ip}!%{ip}\ndefault\tother %{ip} %{x}\n",
+                 error, sizeof error);
     ck_assert_ptr_nonnull(table);
     expect(table, "10.1.2.3", "branch 10.1.2.3");
     expect(table, "10.2.2.3", "ten");
@@ -57,8 +58,8 @@ START_TEST(no_default_no_text) {
 END_TEST
 
 START_TEST(bad_lines_are_named) {
-    static const char *const bad[] = {"10.0.0.0/8 x\n",  "10.0.0.0/33\tx\n", "nonsense\tx\n",
-                                      "::/129\tx\n",     "10.0.0.0/\tx\n",   "10.0.0.0/-1\tx\n"};
+    static const char *const bad[] = {"10.0.0.0/8 x\n", "10.0.0.0/33\tx\n", "nonsense\tx\n",
+                                      "::/129\tx\n",    "10.0.0.0/\tx\n",   "10.0.0.0/-1\tx\n"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         char error[200] = "", contents[100];
         snprintf(contents, sizeof contents, "default\ty\n%s", bad[i]);
@@ -71,7 +72,6 @@ START_TEST(bad_lines_are_named) {
 END_TEST
 
 Suite *text_table_suite(void) {
-    const TTest *const tests[] = {first_line_that_fits, no_default_no_text,
-                                         bad_lines_are_named};
+    const TTest *const tests[] = {first_line_that_fits, no_default_no_text, bad_lines_are_named};
     return suite_of("text_table", tests, COUNT_OF(tests));
 }
