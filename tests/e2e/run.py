@@ -149,10 +149,8 @@ def run_file(options):
                 emit(test=f"{module.__name__}.{test.__name__}", seconds=0, problem=None, skip=str(reason))
             tests, problem = [], None
         if problem:
-            problem += "\n" + shared_lab.tails()
-            for test in tests:
-                emit(test=f"{module.__name__}.{test.__name__}", seconds=0, skip=None,
-                     problem="what its tests share did not start: " + problem)
+            emit(test=f"{module.__name__}.share", seconds=0, skip=None,
+                 problem=f"what {len(tests)} tests share did not start: {problem}\n{shared_lab.tails()}")
             tests = []
         shared = tuple(holder)
     for test in tests:
