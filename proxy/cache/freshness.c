@@ -138,7 +138,7 @@ enum freshness_verdict freshness_judge(const struct freshness *freshness,
     int64_t left = freshness->lifetime - age;
     if (freshness->always_revalidate || request->no_cache)
         return FRESHNESS_REVALIDATE;
-    if (request->max_age >= 0 && age > request->max_age &&
+    if (request->max_age >= 0 && (age > request->max_age || request->max_age == 0) &&
         !(request->max_stale_any || request->max_stale >= 0))
         return FRESHNESS_REVALIDATE;
     if (request->min_fresh >= 0 && left < request->min_fresh)

@@ -8,30 +8,38 @@ struct shard {
     pthread_mutex_t lock;
     struct object **buckets;
     size_t bucket_count, count;
-    struct list_link sieve; /* newest first */
-    struct list_link *hand; /* next to be looked at; &sieve: start at the oldest */
 } __attribute__((aligned(64)));
+
+/* The order of arrival, of all shards together: touched when an object comes or goes, not by hits. */
+struct sieve {
+    pthread_mutex_t lock;
+    struct list_link objects; /* newest first */
+    struct list_link *hand;   /* next to be looked at; &objects: start at the oldest */
+};
 
 struct cache {
     unsigned magic;
 #define CACHE_MAGIC 0xcac4e000u
     _Atomic size_t limit, bytes;
     _Atomic uint64_t objects, evictions;
-    _Atomic unsigned next_victim; /* the shard where eviction goes on */
+    struct sieve sieve;
     struct shard shards[SHARDS];
 };
 
 struct cache *cache_new(size_t limit) {
     struct cache *cache;
-    ALLOC_OBJ(cache, CACHE_MAGIC);
+    cache = aligned_alloc(64, sizeof *cache);
+    ASSERT(cache != NULL);
+    INIT_OBJ(cache, CACHE_MAGIC);
     atomic_init(&cache->limit, limit);
+    pthread_mutex_init(&cache->sieve.lock, NULL);
+    list_init(&cache->sieve.objects);
+    cache->sieve.hand = &cache->sieve.objects;
     for (unsigned i = 0; i < SHARDS; i++) {
         struct shard *shard = &cache->shards[i];
         pthread_mutex_init(&shard->lock, NULL);
         shard->bucket_count = FIRST_BUCKETS;
         shard->buckets = xcalloc(FIRST_BUCKETS, sizeof *shard->buckets);
-        list_init(&shard->sieve);
-        shard->hand = &shard->sieve;
     }
     return cache;
 }
@@ -55,9 +63,11 @@ static void unlink_object(struct cache *cache, struct shard *shard, struct objec
         at = &(*at)->next;
     *at = object->next;
     object->next = NULL;
-    if (shard->hand == &object->sieve)
-        shard->hand = object->sieve.prev;
+    pthread_mutex_lock(&cache->sieve.lock);
+    if (cache->sieve.hand == &object->sieve)
+        cache->sieve.hand = object->sieve.prev;
     list_remove(&object->sieve);
+    pthread_mutex_unlock(&cache->sieve.lock);
     object->indexed = false;
     shard->count--;
     atomic_fetch_sub_explicit(&cache->bytes, object->cost, memory_order_relaxed);
@@ -68,17 +78,17 @@ void cache_free(struct cache **cachep) {
     struct cache *cache = *cachep;
     *cachep = NULL;
     CHECK_OBJ(cache, CACHE_MAGIC);
-    for (unsigned i = 0; i < SHARDS; i++) {
-        struct shard *shard = &cache->shards[i];
-        struct list_link *link;
-        while ((link = list_first(&shard->sieve)) != NULL) {
-            struct object *object = CONTAINER_OF(link, struct object, sieve);
-            unlink_object(cache, shard, object);
-            object_release(&object);
-        }
-        free(shard->buckets);
-        pthread_mutex_destroy(&shard->lock);
+    struct list_link *link;
+    while ((link = list_first(&cache->sieve.objects)) != NULL) {
+        struct object *object = CONTAINER_OF(link, struct object, sieve);
+        unlink_object(cache, shard_of(cache, object->key), object);
+        object_release(&object);
     }
+    for (unsigned i = 0; i < SHARDS; i++) {
+        free(cache->shards[i].buckets);
+        pthread_mutex_destroy(&cache->shards[i].lock);
+    }
+    pthread_mutex_destroy(&cache->sieve.lock);
     FREE_OBJ(cache);
 }
 
@@ -116,39 +126,33 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
     return found;
 }
 
-/* SIEVE's hand: the next object without a visit since the hand last passed; NULL: shard is empty.
- */
-static struct object *choose_victim(struct shard *shard) {
-    if (list_empty(&shard->sieve))
-        return NULL;
-    for (;;) {
-        if (shard->hand == &shard->sieve)
-            shard->hand = shard->sieve.prev;
-        struct object *object = CONTAINER_OF(shard->hand, struct object, sieve);
-        if (!atomic_load_explicit(&object->visited, memory_order_relaxed))
-            return object;
-        atomic_store_explicit(&object->visited, false, memory_order_relaxed);
-        shard->hand = shard->hand->prev;
+/* SIEVE's hand: the next object without a visit since the hand last passed, referenced; NULL: there is
+ * none. It stays in the list: only whoever holds its shard's lock takes it out. */
+static struct object *choose_victim(struct sieve *sieve) {
+    struct object *victim = NULL;
+    pthread_mutex_lock(&sieve->lock);
+    while (victim == NULL && !list_empty(&sieve->objects)) {
+        if (sieve->hand == &sieve->objects)
+            sieve->hand = sieve->objects.prev;
+        struct object *object = CONTAINER_OF(sieve->hand, struct object, sieve);
+        sieve->hand = sieve->hand->prev;
+        if (atomic_load_explicit(&object->visited, memory_order_relaxed))
+            atomic_store_explicit(&object->visited, false, memory_order_relaxed);
+        else
+            victim = object_reference(object);
     }
+    pthread_mutex_unlock(&sieve->lock);
+    return victim;
 }
 
-/* Evicts one object of one shard; the shards take turns, so that each loses its share. */
 static bool evict_one(struct cache *cache) {
-    for (unsigned tries = 0; tries < SHARDS; tries++) {
-        unsigned turn = atomic_fetch_add_explicit(&cache->next_victim, 1, memory_order_relaxed);
-        struct shard *shard = &cache->shards[turn % SHARDS];
-        pthread_mutex_lock(&shard->lock);
-        struct object *victim = choose_victim(shard);
-        if (victim != NULL)
-            unlink_object(cache, shard, victim);
-        pthread_mutex_unlock(&shard->lock);
-        if (victim == NULL)
-            continue;
-        atomic_fetch_add_explicit(&cache->evictions, 1, memory_order_relaxed);
-        object_release(&victim);
-        return true;
-    }
-    return false;
+    struct object *victim = choose_victim(&cache->sieve);
+    if (victim == NULL)
+        return false;
+    cache_remove(cache, victim);
+    object_release(&victim);
+    atomic_fetch_add_explicit(&cache->evictions, 1, memory_order_relaxed);
+    return true;
 }
 
 static void keep_limit(struct cache *cache) {
@@ -186,7 +190,9 @@ void cache_insert(struct cache *cache, struct object *object) {
     struct object **bucket = bucket_of(shard, object->key);
     object->next = *bucket;
     *bucket = object;
-    list_prepend(&shard->sieve, &object->sieve);
+    pthread_mutex_lock(&cache->sieve.lock);
+    list_prepend(&cache->sieve.objects, &object->sieve);
+    pthread_mutex_unlock(&cache->sieve.lock);
     object->indexed = true;
     shard->count++;
     atomic_fetch_add_explicit(&cache->bytes, object->cost, memory_order_relaxed);

@@ -7,6 +7,8 @@
 
 enum { EXCHANGES_KEPT = 256, LINGER_TIME = 2000, LINGER_BYTES = 1 << 20 };
 
+static const char head_too_large[] = "the request head is larger than client.max_head";
+
 static void on_timeout(struct timer *timer);
 static void client_read(struct client *client);
 
@@ -66,7 +68,7 @@ void client_accept(struct net_context *net, int fd, const struct address *addres
     hooks->client_count++;
     net->counters.client_connections++;
     net->counters.client_connections_open++;
-    arm(client, net->settings->client.header_timeout);
+    arm(client, net->settings->client.idle_timeout);
 }
 
 /* Reads away what the client still sends, so that closing does not reset the connection before the
@@ -121,7 +123,7 @@ static void on_timeout(struct timer *timer) {
     case CLIENT_BUSY:
         client->net->counters.client_timeouts++;
         if (client->exchange->state == EXCHANGE_REQUEST) {
-            client->exchange->body_failed = true;
+            client->exchange->body_failed = client->exchange->body_timed_out = true;
             source_wake(&client->exchange->body);
         } else {
             exchange_abort(client->exchange);
@@ -146,6 +148,7 @@ static struct exchange *exchange_new(struct client *client) {
     exchange->client = client;
     exchange->next_free = NULL;
     exchange->state = EXCHANGE_REQUEST;
+    task_init(&exchange->reader_task, exchange_on_body);
     exchange->started = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     return exchange;
 }
@@ -222,10 +225,15 @@ static bool parse_head(struct client *client) {
         client->head_checked = bytes.length;
         if (bytes.length < client->net->settings->client.max_head)
             return false;
-        begin_bad_exchange(client, 431, "the request head is larger than client.max_head");
+        begin_bad_exchange(client, 431, head_too_large);
         return true;
     }
     client->head_checked = 0;
+    if (used > 0 && (size_t)used > client->net->settings->client.max_head) {
+        exchange_free(exchange);
+        begin_bad_exchange(client, 431, head_too_large);
+        return true;
+    }
     if (used < 0) {
         exchange_free(exchange);
         begin_bad_exchange(client, http_error_status((enum http_error) - used),
@@ -244,7 +252,7 @@ static void fill(struct client *client) {
         client->buffer = net_buffer_take(client->net);
     struct net_buffer **buffer = &client->buffer;
     if (!net_buffer_make_room(client->net, buffer, client->net->settings->client.max_head)) {
-        begin_bad_exchange(client, 431, "the request head is larger than client.max_head");
+        begin_bad_exchange(client, 431, head_too_large);
         return;
     }
     enum io_status status = connection_read(client->connection, (*buffer)->data + (*buffer)->end,

@@ -94,7 +94,7 @@ struct exchange {
     /* the request's body */
     struct source body;
     struct task body_task;
-    bool body_taken, body_in_use, body_ended, body_failed, expects_continue;
+    bool body_taken, body_in_use, body_ended, body_failed, body_timed_out, expects_continue;
     uint64_t body_left; /* FRAMING_LENGTH */
     struct chunked_decoder chunked;
     /* the reply */
@@ -148,6 +148,7 @@ struct connection *exchange_take_connection(struct exchange *exchange,
 /* Inside client/. */
 void client_on_ready(struct connection *connection);
 void exchange_send(struct exchange *exchange);
+void exchange_on_body(struct task *task);
 void exchange_body_init(struct exchange *exchange);
 bool exchange_body_skip_rest(struct exchange *exchange);
 void client_lost(struct client *client);

@@ -43,7 +43,7 @@ static void frame_head(struct exchange *exchange, const struct reply *reply) {
     append(exchange, SLICE("\r\n"));
 }
 
-static void on_body(struct task *task) {
+void exchange_on_body(struct task *task) {
     struct exchange *exchange = CONTAINER_OF(task, struct exchange, reader_task);
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     if (exchange->state == EXCHANGE_SENDING)
@@ -63,7 +63,6 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     if (reply->close || client->hooks->draining ||
         (exchange->body_in_use && !exchange->body_ended) || !exchange_body_skip_rest(exchange))
         exchange->keep_alive = false;
-    task_init(&exchange->reader_task, on_body);
     if (reply->body != NULL && !exchange->head_request && !reply->no_content) {
         exchange->has_reader = true;
         body_reader_open(&exchange->reader, reply->body, &exchange->reader_task,

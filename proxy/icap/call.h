@@ -16,6 +16,9 @@
  * connection that dies before the first byte of an answer is replaced by a fresh one, once, as long
  * as the virgin body is whole. A virgin body that breaks off is never completed with a last chunk.
  *
+ * Within a preview 206 is offered to services that know it: an adapted beginning, then the virgin body
+ * from any place on (draft-icap-ext-partial-content).
+ *
  * Threads: the worker's. The virgin source is taken over. adapted_head's slices point into the
  * call's own memory and live until icap_call_close.
  */
@@ -63,7 +66,7 @@ struct icap_call {
     struct dial dial;
     struct connection *connection;
     struct timer timer;
-    bool reused, heard, repeated, may_204, previewing, has_body;
+    bool reused, heard, repeated, may_204, may_206, previewing, has_body;
     /* sending */
     char *head; /* ICAP head and HTTP heads */
     size_t head_length;
@@ -80,6 +83,9 @@ struct icap_call {
     struct chunked_decoder chunked;
     struct source body;
     bool body_failed, body_ended, keep_connection;
+    bool partial;       /* 206: the adapted body may go on with the virgin one */
+    bool original;      /* it does, from here on */
+    uint64_t skip_left; /* virgin bytes before that place */
     char *adapted_bytes;
 };
 

@@ -27,6 +27,7 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
     options->preview_given = preview.base != NULL && slice_to_uint64(preview, &number);
     options->preview = options->preview_given ? (size_t)number : 0;
     options->allow_204 = http_head_has_token(head, HTTP_ALLOW, SLICE("204"));
+    options->allow_206 = http_head_has_token(head, HTTP_ALLOW, SLICE("206"));
     struct slice most = http_head_value(head, HTTP_MAX_CONNECTIONS);
     if (most.base != NULL && slice_to_uint64(most, &number) && number < UINT32_MAX)
         options->max_connections = number == 0 ? 1 : (unsigned)number;

@@ -20,7 +20,7 @@ struct icap_options {
     bool reqmod, respmod;
     bool preview_given;
     size_t preview;
-    bool allow_204;
+    bool allow_204, allow_206;
     unsigned max_connections; /* 0: not stated */
     int64_t ttl;              /* seconds; -1: for ever */
     char istag[ICAP_TAG];

@@ -1,4 +1,5 @@
 #include "base/assert.h"
+#include "http/framing.h"
 #include "icap/call.h"
 
 #include <errno.h>
@@ -44,6 +45,13 @@ static void unmodified(struct icap_call *call) {
     icap_call_settle(call, ICAP_UNMODIFIED);
 }
 
+/* What the head says of its length is not used, but a head that contradicts itself is not trusted. */
+static bool sound_framing(const struct icap_call *call, bool response) {
+    struct framing framing;
+    return response ? framing_of_response(&framing, call->adapted, HTTP_METHOD_GET)
+                    : framing_of_request(&framing, call->adapted);
+}
+
 /* The HTTP head that came back, parsed from a copy that stays. */
 static bool take_head(struct icap_call *call, struct slice bytes) {
     bool response = call->parts.has_response;
@@ -59,7 +67,7 @@ static bool take_head(struct icap_call *call, struct slice bytes) {
                        ? http_head_parse_response(call->adapted, call->adapted_bytes, length, 0)
                        : http_head_parse_request(call->adapted, call->adapted_bytes, length, 0);
     call->head_given = true;
-    return used > 0 && (size_t)used == length;
+    return used > 0 && (size_t)used == length && sound_framing(call, response);
 }
 
 static bool fits_method(const struct icap_call *call) {
@@ -80,7 +88,8 @@ static void modified(struct icap_call *call) {
     }
     bool satisfied = call->response_head.length == 0 && call->parts.has_response;
     call->in->begin += call->parts.body_at;
-    virgin_stop_keeping(&call->virgin);
+    if (!call->partial)
+        virgin_stop_keeping(&call->virgin);
     icap_service_succeeded(call->service);
     if (call->parts.has_body) {
         icap_call_body_init(call);
@@ -98,7 +107,7 @@ static void modified(struct icap_call *call) {
 
 static const char *refusal(unsigned status) {
     switch (status) {
-    case 206: return "it said 206, which was not offered";
+    case 206: return "it said 206 where that was not offered";
     case 404: return "it said 404: there is no such service";
     case 405: return "it said 405: it does not do this method";
     case 408: return "it said 408: it ran out of patience";
@@ -115,6 +124,11 @@ static void judge(struct icap_call *call, const struct http_head *head) {
     case 100: go_on(call); return;
     case 204: unmodified(call); return;
     case 200: break;
+    case 206:
+        call->partial = call->may_206 && call->previewing && virgin_is_whole(&call->virgin);
+        if (call->partial)
+            break;
+        /* fall through */
     default: icap_call_fail(call, false, refusal(head->status)); return;
     }
     if (encapsulated.base == NULL ||
@@ -212,6 +226,41 @@ static enum source_status refill(struct icap_call *call) {
     return SOURCE_WAIT;
 }
 
+/* The last chunk of a 206 says where the virgin body takes over. */
+static bool finish_body(struct icap_call *call) {
+    if (call->chunked.has_original && !call->partial) {
+        broke_off(call, "its last chunk refers to the original body outside a 206");
+        return false;
+    }
+    call->original = call->chunked.has_original;
+    call->skip_left = call->chunked.original;
+    ended(call);
+    if (call->original) {
+        call->body_ended = false;
+        virgin_replay(&call->virgin);
+    }
+    return true;
+}
+
+static enum source_status read_original(struct icap_call *call, char *buffer, size_t capacity,
+                                        size_t *got) {
+    source_set_waker(&call->virgin.replay, call->body.waker);
+    for (;;) {
+        size_t most = capacity;
+        if (call->skip_left > 0 && most > call->skip_left)
+            most = (size_t)call->skip_left;
+        enum source_status status = source_read(&call->virgin.replay, buffer, most, got);
+        if (status == SOURCE_END && call->skip_left > 0) {
+            icap_service_failed(call->service, false, "it wanted more of the body than there is");
+            return SOURCE_FAILED;
+        }
+        if (status != SOURCE_DATA || call->skip_left == 0)
+            return status;
+        call->skip_left -= *got;
+        *got = 0;
+    }
+}
+
 static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
                                     size_t *got) {
     struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
@@ -221,6 +270,8 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
         return SOURCE_END;
     if (call->body_failed)
         return SOURCE_FAILED;
+    if (call->original)
+        return read_original(call, buffer, capacity, got);
     for (;;) {
         struct slice input = net_buffer_bytes(call->in);
         if (input.length > 0) {
@@ -229,12 +280,12 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
             call->in->begin = call->in->end - input.length;
             if (status == CHUNKED_BAD)
                 return broke_off(call, "its chunked coding is broken");
-            if (status == CHUNKED_END)
-                ended(call);
+            if (status == CHUNKED_END && !finish_body(call))
+                return SOURCE_FAILED;
             if (*got > 0)
                 return SOURCE_DATA;
             if (status == CHUNKED_END)
-                return SOURCE_END;
+                return call->original ? read_original(call, buffer, capacity, got) : SOURCE_END;
         }
         enum source_status status = refill(call);
         if (status != SOURCE_DATA)

@@ -51,6 +51,10 @@ static int write_icap_head(struct icap_call *call, char *out) {
         snprintf(preview, sizeof preview, "Preview: %zu\r\n", size);
         feed_set_limit(&call->feed, size, SLICE("0\r\n\r\n"), SLICE("0; ieof\r\n\r\n"));
     }
+    call->may_206 = call->previewing && call->service->options.allow_206;
+    const char *allow = call->may_206   ? call->may_204 ? "Allow: 204, 206\r\n" : "Allow: 206\r\n"
+                        : call->may_204 ? "Allow: 204\r\n"
+                                        : "";
     bool v6 = settings->uri.host_is_ipv6;
     int length = snprintf(out, ICAP_HEAD_MAX,
                           "%s %s ICAP/1.0\r\n"
@@ -61,7 +65,7 @@ static int write_icap_head(struct icap_call *call, char *out) {
                           "X-Transaction-ID: %.*s\r\n",
                           is_reqmod(call) ? "REQMOD" : "RESPMOD", settings->uri_text, v6 ? "[" : "",
                           SLICE_PRINT(settings->uri.host), v6 ? "]" : "", settings->uri.port,
-                          call->may_204 ? "Allow: 204\r\n" : "", preview,
+                          allow, preview,
                           SLICE_PRINT(call->client_ip), SLICE_PRINT(call->transaction_id));
     if (length < ICAP_HEAD_MAX)
         length += write_encapsulated(call, out + length, ICAP_HEAD_MAX - (size_t)length);

@@ -248,6 +248,20 @@ static bool answer_error(struct resolver_query *query, const char *error) {
     return true;
 }
 
+/* RFC 6761 §6.3: these names are the loopback's, whatever a server or a file says. */
+static bool is_localhost(const char *name) {
+    size_t length = strlen(name);
+    return strcmp(name, "localhost") == 0 ||
+           (length > 10 && strcmp(name + length - 10, ".localhost") == 0);
+}
+
+static bool answer_loopback(const struct resolver *resolver, struct resolver_query *query) {
+    address_parse_ip(&query->result.addresses[0], SLICE("127.0.0.1"), 0);
+    address_parse_ip(&query->result.addresses[1], SLICE("::1"), 0);
+    query->result.count = resolver->net->settings->origin.dns_ipv6 ? 2 : 1;
+    return true;
+}
+
 bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolver_query *query,
                      void (*on_resolved)(struct resolver_query *query)) {
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
@@ -262,6 +276,8 @@ bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolv
     for (size_t i = 0; i < host.length; i++)
         name[i] = (char)ascii_lower((unsigned char)host.base[i]);
     name[host.length] = '\0';
+    if (is_localhost(name))
+        return answer_loopback(resolver, query);
     struct name_entry *entry = find_entry(resolver, name);
     if (entry == NULL)
         return answer_error(query, "too many names are being looked up");

@@ -6,6 +6,8 @@
 
 /* Receiving a response: its head into the buffer, its body straight to whoever pulls. */
 
+static const char head_too_large[] = "its response head is larger than origin.max_head";
+
 static void answered(struct origin_call *call) {
     call->state = ORIGIN_ANSWERED;
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
@@ -24,8 +26,9 @@ static bool parse(struct origin_call *call) {
         return false;
     }
     call->head_checked = 0;
-    if (used < 0) {
-        origin_call_fail(call, ORIGIN_BAD, http_error_text((enum http_error) - used));
+    if (used < 0 || (size_t)used > call->request.max_head) {
+        origin_call_fail(call, ORIGIN_BAD,
+                         used < 0 ? http_error_text((enum http_error)-used) : head_too_large);
         return true;
     }
     call->in->begin += (size_t)used;
@@ -49,7 +52,7 @@ void origin_call_receive(struct origin_call *call) {
         call->in = net_buffer_take(call->net);
     while (call->state == ORIGIN_WAITING) {
         if (!net_buffer_make_room(call->net, &call->in, call->request.max_head)) {
-            origin_call_fail(call, ORIGIN_BAD, "its response head is larger than origin.max_head");
+            origin_call_fail(call, ORIGIN_BAD, head_too_large);
             return;
         }
         switch (connection_read(call->connection, call->in->data + call->in->end,

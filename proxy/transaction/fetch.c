@@ -153,15 +153,16 @@ static void start_call(struct transaction *transaction, const struct destination
     memcpy(head, transaction->request, sizeof *head);
     http_head_remove_hop_by_hop(head);
     http_head_remove(head, HTTP_EXPECT);
-    if (transaction->exchange->listen->mode == LISTEN_FORWARD)
-        http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
+    http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
     head->target = to->target;
     http_head_set(head, HTTP_HOST, to->host_header);
     remove_ranges(transaction, head);
     set_conditions(transaction, head);
     add_forwarding_fields(transaction, head);
     bool chunked = frame_body(transaction, head);
-    struct slice key = arena_printf(arena, "%.*s:%u", SLICE_PRINT(to->host), to->port);
+    bool v6 = memchr(to->host.base, ':', to->host.length) != NULL;
+    struct slice key = arena_printf(arena, "%s%.*s%s:%u", v6 ? "[" : "", SLICE_PRINT(to->host),
+                                    v6 ? "]" : "", to->port);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
         .host = to->host,
@@ -214,6 +215,8 @@ static enum step failed(struct transaction *transaction) {
     transaction->response = NULL;
     if (call->failure == ORIGIN_NO_REQUEST) {
         transaction->net->counters.client_aborts++;
+        if (transaction->exchange->body_timed_out)
+            return transaction_fail(transaction, 408, "the request's body did not come in time");
         return transaction_fail(transaction, 400, call->error);
     }
     transaction->net->counters.origin_failures++;

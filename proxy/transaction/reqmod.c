@@ -7,6 +7,8 @@
 /* A service must see the whole URL, whatever form the client used. */
 static void prepare_head(struct transaction *transaction) {
     http_head_remove_hop_by_hop(transaction->request);
+    /* Credentials for this proxy are no service's business (RFC 3507 §4.4.2). */
+    http_head_remove(transaction->request, HTTP_PROXY_AUTHORIZATION);
     if (!transaction->is_connect)
         transaction->request->target = transaction->url_text;
 }
@@ -70,6 +72,15 @@ static enum step adopt_response(struct transaction *transaction) {
     return STEP_STORE;
 }
 
+static enum step failed(struct transaction *transaction) {
+    const struct exchange *exchange = transaction->exchange;
+    if (exchange->body_timed_out)
+        return transaction_fail(transaction, 408, "the request's body did not come in time");
+    if (exchange->body_failed)
+        return transaction_fail(transaction, 400, "the request's body broke off");
+    return transaction_fail(transaction, 502, transaction->reqmod->error);
+}
+
 enum step step_reqmod(struct transaction *transaction) {
     if (transaction->reqmod == NULL && !start(transaction))
         return STEP_LOOKUP;
@@ -77,6 +88,6 @@ enum step step_reqmod(struct transaction *transaction) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return adopt_request(transaction);
     case ADAPT_SATISFIED: return adopt_response(transaction);
-    default: return transaction_fail(transaction, 502, transaction->reqmod->error);
+    default: return failed(transaction);
     }
 }

@@ -19,6 +19,7 @@ static bool start(struct transaction *transaction) {
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
     memcpy(request, transaction->request, sizeof *request);
     http_head_remove_hop_by_hop(request);
+    http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
     request->target = transaction->url_text;
     transaction->message = (struct adapt_message){
         .request = request,
