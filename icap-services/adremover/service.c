@@ -82,7 +82,7 @@ static void load(struct adremover *adremover, const struct adremover_settings *s
         filter_add(adremover->filter, slice_from(settings->rules.items[i]), "Rule");
     filter_seal(adremover->filter);
     const struct filter_counts *counts = filter_counts(adremover->filter);
-    report(host, LOG_LEVEL_WARN,
+    report(host, LOG_LEVEL_INFO,
            "%u rules (%u hosts, %u exceptions); %u of kinds that are not supported and %u bad ones "
            "passed over%s%s",
            counts->rules, counts->hosts, counts->exceptions, counts->unsupported, counts->bad,

@@ -47,18 +47,15 @@ static bool answer_without_result(struct client *client, enum helper_status stat
     return answer(client, &packet);
 }
 
-static void on_result(struct job *job, enum helper_status status,
-                      const struct helper_packet *result, const char *why) {
+static void on_result(struct job *job, enum helper_status status, struct helper_packet *result,
+                      const char *why) {
     struct client *client;
     CAST_OBJ(client, job->client, CLIENT_MAGIC);
     client->job = NULL;
     bool sent = false;
-    if (result != NULL) {
-        uint64_t id = result->message.id;
-        struct helper_packet *packet = (struct helper_packet *)result;
-        sent = answer(client, packet);
-        packet->message.id = id;
-    } else
+    if (result != NULL)
+        sent = answer(client, result);
+    else
         sent = answer_without_result(client, status, why);
     if (!sent)
         shutdown(client->fd, SHUT_RDWR); /* closed when its event comes */

@@ -16,8 +16,8 @@ enum { SETTLED_AFTER = 5000 };
 static void dispatch(struct pool *pool);
 static void replace_one(struct pool *pool);
 
-static void finish_job(struct job *job, enum helper_status status,
-                       const struct helper_packet *result, const char *why) {
+static void finish_job(struct job *job, enum helper_status status, struct helper_packet *result,
+                       const char *why) {
     CHECK_OBJ(job, JOB_MAGIC);
     struct pool *pool = job->pool;
     switch (status) {

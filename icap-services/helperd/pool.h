@@ -39,8 +39,8 @@ struct job {
     void *client;
     /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed after.
      */
-    void (*on_result)(struct job *job, enum helper_status status,
-                      const struct helper_packet *result, const char *why);
+    void (*on_result)(struct job *job, enum helper_status status, struct helper_packet *result,
+                      const char *why);
 };
 
 struct pool_counts {

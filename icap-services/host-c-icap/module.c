@@ -11,6 +11,7 @@
 #include "host-c-icap/transaction.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 enum { OPTIONS_MAX = 32, COUNTERS_MAX = 16, OUTCOMES = 3 };
@@ -25,9 +26,22 @@ static struct {
 
 static const char *const outcome_names[OUTCOMES] = {"ADAPTED", "SKIPPED", "FAILED"};
 
+/* When a helper is down every page and image has something to say: so many lines a second and no
+ * more. The counters tell the rest. */
+static bool may_log(void) {
+    enum { LINES_A_SECOND = 20 };
+    static _Atomic int64_t second;
+    static _Atomic int lines;
+    int64_t now = service_now() / 1000;
+    if (atomic_exchange(&second, now) != now)
+        atomic_store(&lines, 0);
+    return atomic_fetch_add(&lines, 1) < LINES_A_SECOND;
+}
+
 static void host_log(enum log_level level, const char *text) {
-    static const int levels[] = {1, 1, 2, 5}; /* c-icap: 1 is always shown */
-    ci_debug_printf(levels[level], "%s: %s\n", service_implementation.name, text);
+    static const int levels[] = {1, 1, 1, 5}; /* c-icap: 1 is always shown */
+    if (may_log())
+        ci_debug_printf(levels[level], "%s: %s\n", service_implementation.name, text);
 }
 
 static void count(int id) {

@@ -28,7 +28,7 @@ def parse_head(text):
 
 
 class Connection:
-    def __init__(self, port, timeout=30):
+    def __init__(self, port, timeout=60):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port, self.buffer = port, b""

@@ -67,6 +67,7 @@ class Lab:
         self.options, self.build = options, os.path.abspath(options.builddir)
         self.dir = tempfile.mkdtemp(prefix="retort-services-")
         self.port, self.patience = free_port(), 10 if options.valgrind else 1
+        self.stretch = 3 if options.valgrind else 1  # of deadlines
         self.socket = os.path.join(self.dir, "helperd.sock")
         self.processes = []
         self.write("rules.txt", "||ads.example^\n/banner/*\n@@||good.example^\n0.0.0.0 exact.example\n")
@@ -96,8 +97,8 @@ class Lab:
             pool gray { command = {"%s/icap-services/gray-helper"} processes = 2 nice = 10 queue = 4 deadline = "%ds" }
             pool text { command = {"%s/icap-services/text-helper", "--file", "%s"} nice = 1 deadline = "%ds" }
             pool slow { command = {"%s/icap-services/text-helper", "--delay", "500ms"} nice = 1 queue = 1 deadline = "%ds" }
-            """ % (self.socket, self.build, 3 * self.patience, self.build, self.path("texts.tsv"), 3 * self.patience,
-                   self.build, 3 * self.patience))
+            """ % (self.socket, self.build, 3 * self.stretch, self.build, self.path("texts.tsv"), 3 * self.stretch,
+                   self.build, 3 * self.stretch))
         self.helperd = self.spawn("helperd", [self.build + "/icap-services/retort-helperd", "-f",
                                               self.path("helperd.conf")])
         until(lambda: os.path.exists(self.socket) and len(self.workers("gray", "idle")) == 2,
@@ -108,7 +109,7 @@ class Lab:
             text = file.read()
         for name, value in (("DIR", self.dir), ("BUILD", self.build), ("PORT", str(self.port))):
             text = text.replace("@%s@" % name, value)
-        text += "\ngray.Deadline %ds\ngray.MaxSize 2M\ninject.Deadline %ds\n" % (4 * self.patience, 2 * self.patience)
+        text += "\ngray.Deadline %ds\ngray.MaxSize 2M\ninject.Deadline %ds\n" % (4 * self.stretch, 2 * self.stretch)
         self.write("c-icap.conf", text)
         self.cicap = self.spawn("c-icap", ["c-icap", "-N", "-f", self.path("c-icap.conf")])
         until(self.answers, 20 * self.patience, "c-icap")
@@ -474,7 +475,7 @@ def test_helper_hangs(lab):
     stopped(lab, "gray")
     begun = time.monotonic()
     got = send_photo(lab)
-    assert got.body == body and time.monotonic() - begun < 5 * lab.patience
+    assert got.body == body and time.monotonic() - begun < 5 * lab.stretch
     assert lab.pool("gray")["timeouts"] == before["timeouts"] + 1
     for pid in lab.workers("gray"):
         if pid:
@@ -520,7 +521,7 @@ def test_late_text(lab):
     pids = stopped(lab, "text")
     begun = time.monotonic()
     answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, client_ip="10.1.2.3")
-    assert answer.body == page and time.monotonic() - begun < 4 * lab.patience
+    assert answer.body == page and time.monotonic() - begun < 4 * lab.stretch
     for pid in pids:
         try:
             os.kill(pid, signal.SIGCONT)
