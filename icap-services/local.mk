@@ -110,4 +110,7 @@ icap_services_text_helper_SOURCES = $(helper_sources) icap-services/helpers/text
 icap_services_text_helper_LDADD = icap-services/libalgorithms.la
 icap_services_text_helper_CFLAGS = $(AM_CFLAGS)
 
+dist_man_MANS += docs/retort-helperd.8
+EXTRA_DIST += docs/SERVICES.md
+
 include tests/unit-services/local.mk

@@ -27,3 +27,9 @@ tests_unit_services_filter_tool_CPPFLAGS = $(services_cppflags)
 tests_unit_services_filter_tool_CFLAGS = $(AM_CFLAGS)
 tests_unit_services_filter_tool_SOURCES = tests/unit-services/filter_tool.c
 tests_unit_services_filter_tool_LDADD = icap-services/libalgorithms.la
+
+# The services as they run; takes half a minute, wants c-icap and netpbm.
+EXTRA_DIST += \
+	tests/unit-services/compare_filters.py \
+	tests/unit-services/icap.py \
+	tests/unit-services/services_test.py
