@@ -80,6 +80,8 @@ icap_services_srv_inject_la_LIBADD = $(module_libs)
 # libtool's .la files are of no use to c-icap.
 install-data-hook:
 	cd "$(DESTDIR)$(cicapmoduledir)" && rm -f srv_adremover.la srv_gray.la srv_gzip.la srv_inject.la
+uninstall-hook:
+	cd "$(DESTDIR)$(cicapmoduledir)" && rm -f srv_adremover.so srv_gray.so srv_gzip.so srv_inject.so
 
 # The supervisor.
 sbin_PROGRAMS += icap-services/retort-helperd
