@@ -2,6 +2,7 @@
 
 from harness.checks import contains, equal, lacks, one_of, same_bytes, true
 from harness.origin import Origin, echoed
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import memcheck
 from harness.wire import Wire, request
@@ -33,9 +34,11 @@ def test_methods_and_bodies(lab):
 
 def test_head(lab):
     origin, proxy = start(lab)
+    heads = {"/length": b"Content-Length: 5000", "/chunked": b"Transfer-Encoding: chunked", "/neither": b"X-Nothing: 1"}
+    raw = RawOrigin(lab, lambda c, r: c.send(b"HTTP/1.1 200 OK\r\n" + heads[r.target] + b"\r\n\r\n"))
     with proxy.wire() as wire:
-        for path in ("/bytes", "/chunked"):
-            wire.send(request("HEAD", origin.url(path, n=5000)))
+        for path in heads:
+            wire.send(request("HEAD", raw.url(path)))
             response = wire.response("HEAD")
             equal((response.status, response.body), (200, b""), f"HEAD {path}")
         wire.send(request("GET", origin.url("/bytes", n=5000)))

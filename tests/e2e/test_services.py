@@ -350,7 +350,7 @@ def test_easylist_and_real_urls(lab):
     """EasyList as it is: what it blocks on other sites' pages is replaced without a look at the network."""
     services = Services(lab, ads=lab.data("lists/easylist.txt"), names=("adremover",))
     proxy = Retort(lab, services=services.for_proxy(), origin={"dns_timeout": "100ms", "connect_timeout": "100ms"})
-    for url in ("http://apopgo.com/x", "http://ad.doubleclick.net/adj/site;sz=1x1", "http://www.007-gateway.com/a"):
+    for url in ("http://apopgo.com/x", "http://ad.doubleclick.net/ad/site;sz=1x1", "http://www.007-gateway.com/a"):
         answer = proxy.get(url, {"Referer": "http://news.example/"})
         equal((answer.status, answer.header("Content-Type")), (200, "image/gif"), url)
 

@@ -42,7 +42,7 @@ ServicesDir {modules}
 LoadMagicFile /etc/c-icap/c-icap.magic
 ServerLog {directory}/server.log
 LogFormat harness "%ts %im %iu %is %{{X-Transaction-ID}}>ih %{{X-Client-IP}}>ih %{{Preview}}>ih"
-AccessLog {directory}/access.log harness
+{access_log}
 {services}
 {extra}
 """
@@ -55,7 +55,7 @@ class Cicap:
     """`threads` is how many connections each of `children` processes can serve at a time."""
 
     def __init__(self, lab, modules, modules_dir=DEBIAN_MODULES, extra="", children=1, threads=20,
-                 memcheck=False, name="c-icap", timeout=300):
+                 memcheck=False, name="c-icap", timeout=300, access_log=True):
         self.lab = lab
         self.port = ports.take()
         self.authority = f"127.0.0.1:{self.port}"
@@ -64,12 +64,12 @@ class Cicap:
         os.makedirs(self.directory)
         self.modules = modules
         self.memcheck = memcheck
-        self.config = lab.write(f"{self.name}/c-icap.conf", self._config(modules_dir, extra, children, threads, timeout))
+        self.config = lab.write(f"{self.name}/c-icap.conf", self._config(modules_dir, extra, children, threads, timeout, access_log))
         self.process = None
         lab.opens(self)
         self.start()
 
-    def _config(self, modules_dir, extra, children, threads, timeout):
+    def _config(self, modules_dir, extra, children, threads, timeout, access_log):
         lines = []
         for module in self.modules:
             path = module.file if module.file.startswith("/") else os.path.join(modules_dir, module.file)
@@ -77,7 +77,9 @@ class Cicap:
             if module.options:
                 lines.append(module.options)
         return CONFIG.format(directory=self.directory, port=self.port, modules=modules_dir, children=children,
-                             threads=threads, timeout=timeout, services="\n".join(lines), extra=extra)
+                             threads=threads, timeout=timeout,
+                             access_log=f"AccessLog {self.directory}/access.log harness" if access_log else "",
+                             services="\n".join(lines), extra=extra)
 
     def start(self):
         """Also for starting it again, at the same port, after it was killed."""
