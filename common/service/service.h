@@ -1,8 +1,8 @@
 /*
  * The service interface: how an adaptation service (ad remover, gzip, gray, inject, your own) is
  * written, once, for whatever hosts it. Today's host is c-icap (icap-services/host-c-icap/); the
- * proxy itself can be another. A service knows neither: it does not block, opens no network
- * connection of its own kind, and sees heads, body bytes and a client address, nothing else.
+ * proxy itself can be another. A service knows neither: it sees heads, body bytes and a client's
+ * address, and never blocks.
  *
  * A service is a `const struct service_ops service_implementation`. An exchange is one HTTP request
  * or response on its way through it. The host calls, in this order:
@@ -121,7 +121,7 @@ struct service_host {
     void (*log)(enum log_level level, const char *text);
     /* Adds one to the counter of that index in service_ops.counters. */
     void (*count)(unsigned counter);
-    /* The services's version for caches (ICAP: the ISTag, RFC 3507 §4.7) is made of the settings
+    /* The service's version for caches (ICAP: the ISTag, RFC 3507 §4.7) is made of the settings
      * and of this; start mixes into it what else the results depend on, such as contents of lists.
      */
     uint64_t fingerprint;

@@ -11,7 +11,6 @@ static const struct {
     {"stylesheet", FILTER_TYPE_STYLESHEET},
     {"css", FILTER_TYPE_STYLESHEET},
     {"object", FILTER_TYPE_OBJECT},
-    {"object-subrequest", FILTER_TYPE_OBJECT},
     {"xmlhttprequest", FILTER_TYPE_XMLHTTPREQUEST},
     {"xhr", FILTER_TYPE_XMLHTTPREQUEST},
     {"subdocument", FILTER_TYPE_SUBDOCUMENT},
@@ -27,6 +26,7 @@ static const struct {
     {"all", FILTER_TYPE_PARTS | FILTER_TYPE_DOCUMENT},
     /* Known, but nothing a proxy sees: a rule of these alone is not supported. */
     {"popup", 0},
+    {"object-subrequest", 0}, /* Flash */
     {"elemhide", 0},
     {"generichide", 0},
     {"genericblock", 0},

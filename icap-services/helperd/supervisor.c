@@ -122,13 +122,33 @@ static void stop(struct supervisor *supervisor) {
         pool_retire(CONTAINER_OF(link, struct pool, link));
 }
 
+static bool has_pool(const struct helperd_settings *settings, const char *name) {
+    for (unsigned i = 0; i < settings->pool_count; i++)
+        if (strcmp(settings->pools[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What a reload does not change. */
+static void report_leftovers(const struct supervisor *supervisor,
+                             const struct helperd_settings *settings) {
+    if (strcmp(settings->socket, supervisor->settings->socket) != 0)
+        log_warn("another socket needs a restart of retort-helperd; it stays at %s",
+                 supervisor->settings->socket);
+    LIST_FOR_EACH (link, &supervisor->pools) {
+        const struct pool *pool = CONTAINER_OF(link, struct pool, link);
+        if (!has_pool(settings, pool->settings.name))
+            log_warn("pool %s is no longer in the configuration; it stays until a restart of "
+                     "retort-helperd",
+                     pool->settings.name);
+    }
+}
+
 bool supervisor_reload(struct supervisor *supervisor) {
     struct helperd_settings *settings = helperd_settings_read(supervisor->path);
     if (settings == NULL)
         return false;
-    if (strcmp(settings->socket, supervisor->settings->socket) != 0)
-        log_warn("another socket needs a restart of retort-helperd; it stays at %s",
-                 supervisor->settings->socket);
+    report_leftovers(supervisor, settings);
     for (unsigned i = 0; i < settings->pool_count; i++) {
         struct pool *pool = supervisor_pool(supervisor, settings->pools[i].name);
         if (pool != NULL)

@@ -105,7 +105,9 @@ END_TEST
 START_TEST(types) {
     ASK("||a.example^$image\n||b.example^$~script\n||c.example^$image,script\n||d.example^$"
         "document\n"
-        "||e.example^\n@@||e.example/s$script\n||f.example^$popup\n",
+        "||e.example^\n@@||e.example/s$script\n||f.example^$popup\n"
+        "||g.example^$~object-subrequest\n",
+        {"http://g.example/x", NULL, FILTER_TYPE_PARTS, FILTER_BLOCK},
         {"http://a.example/x", NULL, FILTER_TYPE_IMAGE, FILTER_BLOCK},
         {"http://a.example/x", NULL, FILTER_TYPE_SCRIPT, FILTER_PASS},
         {"http://a.example/x", NULL, FILTER_TYPE_PARTS, FILTER_UNDECIDED},
