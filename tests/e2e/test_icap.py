@@ -51,7 +51,7 @@ def test_srv_echo(lab):
 
 @memcheck
 def test_srv_ex206(lab):
-    """It inserts a comment and refers to the rest of the original (206) for a client that allows it."""
+    """It inserts a comment and refers to the rest of the original (206)."""
     origin = Origin(lab)
     cicap = Cicap(lab, [Module("ex206", "srv_ex206.so")])
     proxy = Retort(lab, services=[Service("ex206", cicap.uri("ex206"), bypass=False)])
@@ -62,6 +62,7 @@ def test_srv_ex206(lab):
         answer = proxy.get(direct.url())
         equal(answer.status, 200, "status")
         true(answer.body.endswith(b"x" * 5000 + b"</body></html>"), "the original's rest")
+        contains(answer.body, b"ex206 C-ICAP service", "page")
         contains(answer.body, b"<head></head><body>", "page")
     for size in SIZES:
         same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"binary of {size}")
@@ -337,6 +338,49 @@ def test_max_connections_of_the_server(lab):
     for thread in threads:
         thread.join()
     true(icap.accepted <= 3, f"{icap.accepted} connections, the server wants 2 (and one may carry OPTIONS)")
+
+
+# 206: a part of its own, then the original from an offset on (draft-icap-ext-partial-content-07).
+
+def partial(own, original, add=b""):
+    def behave(_icap, transaction):
+        head = transaction.response_head()
+        transaction.send_head(head, status=b"206 Partial Content")
+        transaction.send(chunked(own, last=b"") + b"0; use-original-body=%d%s\r\n\r\n" % (original, add))
+    return behave
+
+
+@memcheck
+def test_206_within_the_preview(lab):
+    for own, original in ((b"new beginning ", 0), (b"new beginning ", 100), (b"new ", 1023), (b"new ", 1024), (b"x" * 5000, 500)):
+        icap = IcapServer(lab, partial(own, original), Allow="204, 206")
+        origin, _, proxy = start(lab, server=icap, bypass=False)
+        for size in (1024, 1025, 5000, 300000):
+            for framing in ("/bytes", "/chunked"):
+                same_bytes(proxy.get(origin.url(framing, n=size, cc="no-store")).body, own + origin.body(size)[original:],
+                           f"{framing} of {size}, original from {original}")
+        true(all(t.allows(206) for t in icap.transactions), "Allow: 206")
+        proxy.stop()
+
+
+def test_206_is_allowed_only_to_those_who_know_it(lab):
+    for allow, expected in (("204", False), ("204, 206", True)):
+        icap = IcapServer(lab, Allow=allow)
+        origin, _, proxy = start(lab, server=icap)
+        fetch(proxy, origin, 5000)
+        equal(icap.transactions[0].allows(206), expected, f"Allow: 206 for a service that says {allow}")
+
+
+def test_206_from_behind_the_end(lab):
+    """An offset that the original does not reach: an error or a cut, never a wrong whole."""
+    icap = IcapServer(lab, partial(b"own", 100000), Allow="204, 206")
+    origin, _, proxy = start(lab, server=icap, bypass=False, **QUICK)
+    for size in (100, 5000):
+        try:
+            answer = fetch(proxy, origin, size)
+        except Truncated:
+            continue
+        true(answer.status >= 500 or size == 100000, f"{size}: a complete {answer.status} of {len(answer.body)} bytes")
 
 
 # REQMOD.
