@@ -33,3 +33,23 @@ EXTRA_DIST += \
 	tests/unit-services/compare_filters.py \
 	tests/unit-services/icap.py \
 	tests/unit-services/services_test.py
+
+# As those of tests/fuzz: ./configure CC=clang --enable-fuzz && make
+if FUZZ
+noinst_PROGRAMS += \
+	tests/unit-services/fuzz_filter \
+	tests/unit-services/fuzz_image \
+	tests/unit-services/fuzz_page
+endif
+tests_unit_services_fuzz_filter_SOURCES = tests/unit-services/fuzz_filter.c
+tests_unit_services_fuzz_filter_CPPFLAGS = $(services_cppflags)
+tests_unit_services_fuzz_filter_LDFLAGS = $(fuzz_ldflags)
+tests_unit_services_fuzz_filter_LDADD = icap-services/libalgorithms.la
+tests_unit_services_fuzz_image_SOURCES = tests/unit-services/fuzz_image.c
+tests_unit_services_fuzz_image_CPPFLAGS = $(services_cppflags)
+tests_unit_services_fuzz_image_LDFLAGS = $(fuzz_ldflags)
+tests_unit_services_fuzz_image_LDADD = icap-services/libalgorithms.la $(JPEG_LIBS)
+tests_unit_services_fuzz_page_SOURCES = tests/unit-services/fuzz_page.c
+tests_unit_services_fuzz_page_CPPFLAGS = $(services_cppflags)
+tests_unit_services_fuzz_page_LDFLAGS = $(fuzz_ldflags)
+tests_unit_services_fuzz_page_LDADD = icap-services/libalgorithms.la

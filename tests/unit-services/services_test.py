@@ -631,6 +631,30 @@ def test_many_at_once(lab):
     assert not failures, failures[0]
 
 
+def test_any_pieces(lab):
+    """Bodies of any length in pieces of any length, on one connection, with any preview."""
+    chance = random.Random(5)
+    connection = Connection(lab.port)
+    for turn in range(400):
+        noise = chance.random() < 0.5
+        size = chance.choice((0, 1, 300, 1023, 1024, 1025, 4064, 4096, 8128, chance.randrange(200000)))
+        body = chance.randbytes(size) if noise else b"<p>text</p>" * (size // 11) + b"x" * (size % 11)
+        service, kind = chance.choice((("gzip", "text/css"), ("inject", "text/html"), ("gray", "image/jpeg")))
+        if service == "gray":
+            body = b"\xff\xd8\xff" + body  # no picture: held to its end, then given back
+        elif service == "inject":
+            body = body.replace(b"<", b"[")
+        answer = connection.call(
+            "RESPMOD", service, request=REQUEST, response=head(kind, len(body) if chance.random() < 0.5 else None),
+            body=body, preview=chance.choice((None, 0, 1, 1024, 4096)), allow204=chance.random() < 0.5,
+            piece=chance.choice((1 + chance.randrange(5000), 4064, 4096, 65536)))
+        got = body if answer.status == 204 else answer.body
+        if answer.header("content-encoding") == "gzip":
+            got = gzip.decompress(got)
+        assert answer.status in (200, 204) and got == body, (turn, service, len(body), len(got))
+    connection.close()
+
+
 def test_clients_that_leave(lab):
     page = PAGE.replace(b"@", b"")
     for service, kind, body in (("gzip", "text/html", page), ("inject", "text/html", page),
