@@ -18,7 +18,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/control.c proxy/cache/control.h \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
 	proxy/cache/object.c proxy/cache/object.h \
+	proxy/cache/range.c proxy/cache/range.h \
 	proxy/cache/store.c proxy/cache/store.h \
+	proxy/cache/vary.c proxy/cache/vary.h \
 	proxy/client/client.c proxy/client/client.h \
 	proxy/client/request_body.c proxy/client/response.c \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
@@ -42,7 +44,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/receive.c proxy/transaction/admit.c proxy/transaction/reqmod.c \
-	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/internal.c \
+	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
 	proxy/transaction/respmod.c proxy/transaction/store.c proxy/transaction/connect.c \
 	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
 	proxy/worker.c proxy/worker.h \

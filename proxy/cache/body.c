@@ -190,6 +190,12 @@ void body_reader_open(struct body_reader *reader, struct body *body, struct task
     reader->body = body_reference(body);
     reader->task = task;
     reader->mailbox = mailbox;
+    reader->end = UINT64_MAX;
+}
+
+void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t count) {
+    reader->skip = first;
+    reader->end = first + count;
 }
 
 static void stop_waiting(struct body_reader *reader) {
@@ -230,10 +236,28 @@ static bool reach_block(struct body_reader *reader) {
     return true;
 }
 
+/* Bytes that have arrived, are wanted, and have not been read. */
+static uint64_t available(const struct body_reader *reader) {
+    uint64_t length = body_length(reader->body);
+    if (length > reader->end)
+        length = reader->end;
+    return length - reader->position;
+}
+
+static void skip(struct body_reader *reader) {
+    uint64_t arrived = body_length(reader->body) - reader->position;
+    if (reader->skip == 0)
+        return;
+    uint64_t count = reader->skip < arrived ? reader->skip : arrived;
+    reader->skip -= count;
+    body_reader_advance(reader, (size_t)count);
+}
+
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes) {
-    uint64_t left = body_length(reader->body) - reader->position;
     int count = 0;
     *bytes = 0;
+    skip(reader);
+    uint64_t left = available(reader);
     if (left == 0 || !reach_block(reader))
         return 0;
     struct body_block *block = reader->block;

@@ -68,8 +68,9 @@ struct body_waiter;
 struct body_reader {
     struct body *body; /* referenced */
     struct body_block *block;
-    size_t offset; /* in the block */
-    uint64_t position;
+    size_t offset;          /* in the block */
+    uint64_t position, end; /* of the bytes still wanted; end UINT64_MAX: all there are */
+    uint64_t skip;          /* bytes before the first one wanted */
     struct task *task;
     struct mailbox *mailbox;
     struct body_waiter *waiter; /* while it waits */
@@ -102,6 +103,8 @@ static inline enum body_state body_state(const struct body *body) {
 
 void body_reader_open(struct body_reader *reader, struct body *body, struct task *task,
                       struct mailbox *mailbox);
+/* Only `count` bytes from `first` on; before anything is read. */
+void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t count);
 void body_reader_close(struct body_reader *reader);
 /* Fills up to `most` pieces with what waits to be read; *bytes is their sum. */
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes);
@@ -109,8 +112,15 @@ void body_reader_advance(struct body_reader *reader, size_t bytes);
 /* True: nothing new yet, the task will run. False: look again, something has changed. */
 bool body_reader_wait(struct body_reader *reader);
 
+/* Everything that has arrived, or that is wanted, has been read. */
 static inline bool body_reader_at_end(const struct body_reader *reader) {
-    return reader->position == body_length(reader->body);
+    return reader->position == reader->end || reader->position == body_length(reader->body);
+}
+
+/* Nothing more will come, or be wanted. */
+static inline bool body_reader_done(const struct body_reader *reader) {
+    return reader->position == reader->end || (body_state(reader->body) == BODY_COMPLETE &&
+                                               reader->position == body_length(reader->body));
 }
 
 #endif

@@ -74,10 +74,14 @@ static void parse_field(struct cache_control *control, struct slice value) {
     }
 }
 
-void cache_control_parse(struct cache_control *control, const struct http_head *head) {
+static void control_init(struct cache_control *control) {
     memset(control, 0, sizeof *control);
     control->max_age = control->s_maxage = control->min_fresh = control->max_stale =
         control->stale_while_revalidate = control->stale_if_error = -1;
+}
+
+void cache_control_parse(struct cache_control *control, const struct http_head *head) {
+    control_init(control);
     if (!http_head_has(head, HTTP_CACHE_CONTROL)) {
         if (head->status == 0 && http_head_has_token(head, HTTP_PRAGMA, SLICE("no-cache")))
             control->no_cache = true;
@@ -86,4 +90,33 @@ void cache_control_parse(struct cache_control *control, const struct http_head *
     for (const struct http_field *field = http_head_find(head, HTTP_CACHE_CONTROL); field != NULL;
          field = http_head_find_next(head, HTTP_CACHE_CONTROL, field))
         parse_field(control, field->value);
+}
+
+/* A dictionary of RFC 8941 §3.2, as far as directives need it: keys, "=" without blanks, a value
+ * that ends before its parameters. */
+static bool parse_dictionary(struct cache_control *control, struct slice value) {
+    struct slice element;
+    bool any = false;
+    while (slice_next_element(&value, &element)) {
+        const char *semicolon = memchr(element.base, ';', element.length);
+        if (semicolon != NULL)
+            element.length = (size_t)(semicolon - element.base);
+        if (element.length == 0 || memchr(element.base, ' ', element.length) != NULL ||
+            memchr(element.base, '\t', element.length) != NULL)
+            return false;
+        parse_field(control, element);
+        any = true;
+    }
+    return any;
+}
+
+bool cache_control_parse_targeted(struct cache_control *control, const struct http_head *head,
+                                  char *const *names) {
+    for (; names != NULL && *names != NULL; names++) {
+        const struct http_field *field = http_head_find_text(head, slice_from(*names));
+        control_init(control);
+        if (field != NULL && parse_dictionary(control, field->value))
+            return true;
+    }
+    return false;
 }

@@ -21,9 +21,37 @@ static bool heuristically_cacheable(unsigned status) {
     }
 }
 
-/* Final statuses whose caching Retort understands: all of RFC 9110 but the partial ones. */
+/* Final statuses whose meaning for caches Retort knows: those of RFC 9110 §15, but for 206, which
+ * is not a whole response, and 304, which is none of its own. */
 static bool understood(unsigned status) {
-    return status >= 200 && status < 600 && status != 206 && status != 304;
+    switch (status) {
+    case 200:
+    case 201:
+    case 202:
+    case 203:
+    case 204:
+    case 205:
+    case 300:
+    case 301:
+    case 302:
+    case 303:
+    case 305:
+    case 307:
+    case 308:
+    case 426:
+    case 451:
+    case 501:
+    case 502:
+    case 503:
+    case 504:
+    case 505: return true;
+    default: return status >= 400 && status <= 417;
+    }
+}
+
+/* Statuses that may be stored when the response says so, understood or not. */
+static bool whole_and_final(unsigned status) {
+    return status >= 200 && status != 206 && status != 304;
 }
 
 static bool field_date(const struct http_head *head, enum http_name id, time_t *date) {
@@ -31,19 +59,25 @@ static bool field_date(const struct http_head *head, enum http_name id, time_t *
     return value.base != NULL && http_date_parse(value, date);
 }
 
+/* A response that states its age twice, or not as a number, is of no known age: old, to be safe. */
+static int64_t age_value(const struct http_head *response) {
+    uint64_t seconds;
+    const struct http_field *age = http_head_find(response, HTTP_AGE);
+    if (age == NULL)
+        return 0;
+    if (http_head_find_next(response, HTTP_AGE, age) != NULL ||
+        !slice_to_uint64(age->value, &seconds) || seconds > INT32_MAX)
+        return INT32_MAX;
+    return (int64_t)seconds;
+}
+
 static int64_t initial_age(const struct http_head *response, time_t request_time,
                            time_t response_time) {
-    uint64_t age_value = 0;
     time_t date;
     int64_t apparent = 0;
-    struct slice age = http_head_value(response, HTTP_AGE), first;
-    if (age.base != NULL && slice_next_element(&age, &first) &&
-        (!slice_to_uint64(first, &age_value) || age_value > INT32_MAX))
-        age_value =
-            first.length > 0 && first.base[0] >= '0' && first.base[0] <= '9' ? INT32_MAX : 0;
     if (field_date(response, HTTP_DATE, &date) && response_time > date)
         apparent = response_time - date;
-    int64_t corrected = (int64_t)age_value + (response_time - request_time);
+    int64_t corrected = age_value(response) + (response_time - request_time);
     return apparent > corrected ? apparent : corrected;
 }
 
@@ -59,13 +93,14 @@ static int64_t heuristic_lifetime(const struct freshness_rules *rules,
 
 /* §4.2.1: the first that is there counts. */
 static void find_lifetime(struct freshness *freshness, const struct freshness_rules *rules,
-                          const struct cache_control *control, const struct http_head *response) {
+                          const struct cache_control *control, bool targeted,
+                          const struct http_head *response) {
     time_t date = freshness->response_time, expires;
     if (control->s_maxage >= 0) {
         freshness->lifetime = control->s_maxage;
     } else if (control->max_age >= 0) {
         freshness->lifetime = control->max_age;
-    } else if (http_head_has(response, HTTP_EXPIRES)) {
+    } else if (!targeted && http_head_has(response, HTTP_EXPIRES)) {
         field_date(response, HTTP_DATE, &date);
         bool valid = field_date(response, HTTP_EXPIRES, &expires);
         freshness->lifetime = valid && expires > date ? expires - date : 0;
@@ -88,10 +123,10 @@ static const char *obstacle(const struct freshness *freshness, const struct cach
     cache_control_parse(&asked, request);
     if (request->method_id != HTTP_METHOD_GET)
         return "method";
-    if (!understood(response->status))
+    if (!whole_and_final(response->status))
         return "status";
-    if (control->no_store && !control->must_understand)
-        return "no-store";
+    if (control->must_understand ? !understood(response->status) : control->no_store)
+        return control->must_understand ? "status not understood" : "no-store";
     if (asked.no_store)
         return "request no-store";
     if (control->private)
@@ -115,14 +150,16 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
                            const struct http_head *request, const struct http_head *response,
                            time_t request_time, time_t response_time) {
     struct cache_control control;
-    cache_control_parse(&control, response);
+    bool targeted = cache_control_parse_targeted(&control, response, rules->targeted);
+    if (!targeted)
+        cache_control_parse(&control, response);
     memset(freshness, 0, sizeof *freshness);
     freshness->response_time = response_time;
     freshness->initial_age = initial_age(response, request_time, response_time);
     freshness->always_revalidate = control.no_cache;
     freshness->never_stale =
         control.must_revalidate || control.proxy_revalidate || control.s_maxage >= 0;
-    find_lifetime(freshness, rules, &control, response);
+    find_lifetime(freshness, rules, &control, targeted, response);
     freshness->reason = obstacle(freshness, &control, request, response);
     freshness->storable = freshness->reason == NULL;
 }

@@ -19,6 +19,7 @@
 struct freshness_rules {
     double heuristic_fraction;
     int64_t heuristic_max;
+    char *const *targeted; /* names of fields that replace Cache-Control; ends with NULL */
 };
 
 struct freshness {

@@ -1,6 +1,7 @@
 #include "cache/object.h"
 
 #include "base/assert.h"
+#include "cache/vary.h"
 #include "http/date.h"
 
 #include <stdio.h>
@@ -45,40 +46,11 @@ static size_t write_head(const struct http_head *response, char *out) {
     return length;
 }
 
-/* One line per field that Vary names: "name:value, value\n". `out` NULL: measures. */
-static size_t write_vary(const struct http_head *request, const struct http_head *response,
-                         char *out) {
-    size_t length = 0;
-#define PUT(text) length += put(out == NULL ? NULL : out + length, (text))
-    for (const struct http_field *vary = http_head_find(response, HTTP_VARY); vary != NULL;
-         vary = http_head_find_next(response, HTTP_VARY, vary)) {
-        struct slice rest = vary->value, name;
-        while (slice_next_element(&rest, &name)) {
-            PUT(name);
-            PUT(SLICE(":"));
-            bool first = true;
-            for (unsigned i = 0; i < request->field_count; i++) {
-                if (!slice_equal_nocase(request->fields[i].name, name))
-                    continue;
-                if (!first)
-                    PUT(SLICE(", "));
-                first = false;
-                PUT(request->fields[i].value);
-            }
-            if (first)
-                PUT(SLICE("\r")); /* absent is not the same as empty */
-            PUT(SLICE("\n"));
-        }
-    }
-#undef PUT
-    return length;
-}
-
 struct object *object_new(struct cache_key key, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body) {
     size_t head_length = write_head(response, NULL);
-    size_t vary_length = write_vary(request, response, NULL);
+    size_t vary_length = vary_write(request, response, NULL, 0);
     struct object *object = xmalloc(sizeof *object + head_length + vary_length);
     memset(object, 0, sizeof *object);
     object->magic = OBJECT_MAGIC;
@@ -89,11 +61,16 @@ struct object *object_new(struct cache_key key, const struct http_head *request,
     object->body = body_reference(body);
     list_init(&object->sieve);
     object->head = slice_make(object->bytes, write_head(response, object->bytes));
-    object->vary = slice_make(object->bytes + head_length,
-                              write_vary(request, response, object->bytes + head_length));
+    object->vary =
+        slice_make(object->bytes + head_length,
+                   vary_write(request, response, object->bytes + head_length, vary_length));
     struct slice modified = http_head_value(response, HTTP_LAST_MODIFIED);
     if (modified.base == NULL || !http_date_parse(modified, &object->last_modified))
         object->last_modified = 0;
+    struct slice date = http_head_value(response, HTTP_DATE);
+    object->changed_by = object->last_modified;
+    if (object->changed_by == 0 && !http_date_parse(date, &object->changed_by))
+        object->changed_by = freshness->response_time;
     struct slice etag = http_head_value(response, HTTP_ETAG);
     if (etag.length > 0) {
         struct http_head stored;
@@ -147,49 +124,14 @@ void object_parse_head(const struct object *object, struct http_head *head) {
     }
 }
 
-/* The value the request has for a name, joined, compared with `expected` without building it. */
-static bool value_matches(const struct http_head *request, struct slice name,
-                          struct slice expected) {
-    bool first = true;
-    for (unsigned i = 0; i < request->field_count; i++) {
-        const struct http_field *field = &request->fields[i];
-        if (!slice_equal_nocase(field->name, name))
-            continue;
-        struct slice between = SLICE(", ");
-        if (!first) {
-            if (!slice_starts_with(expected, between))
-                return false;
-            expected = slice_make(expected.base + 2, expected.length - 2);
-        }
-        first = false;
-        if (!slice_starts_with(expected, field->value))
-            return false;
-        expected =
-            slice_make(expected.base + field->value.length, expected.length - field->value.length);
-    }
-    return first ? slice_equal(expected, SLICE("\r")) : expected.length == 0;
-}
-
 bool object_matches(const struct object *object, const struct http_head *request) {
-    struct slice rest = object->vary;
-    while (rest.length > 0) {
-        const char *end = memchr(rest.base, '\n', rest.length);
-        const char *colon = memchr(rest.base, ':', rest.length);
-        ASSERT(end != NULL && colon != NULL);
-        struct slice name = slice_make(rest.base, (size_t)(colon - rest.base));
-        struct slice value = slice_make(colon + 1, (size_t)(end - colon - 1));
-        if (!value_matches(request, name, value))
-            return false;
-        rest.length -= (size_t)(end + 1 - rest.base);
-        rest.base = end + 1;
-    }
-    return true;
+    return vary_matches(object->vary, request);
 }
 
 /* A 304 does not speak for these: they describe the stored bytes. */
 static bool kept_from_stored(enum http_name id) {
     return id == HTTP_CONTENT_LENGTH || id == HTTP_CONTENT_ENCODING || id == HTTP_CONTENT_RANGE ||
-           id == HTTP_CONTENT_TYPE || id == HTTP_ETAG || made_at_delivery(id);
+           id == HTTP_CONTENT_MD5 || id == HTTP_ETAG || made_at_delivery(id);
 }
 
 void object_merge_head(const struct object *object, const struct http_head *not_modified,

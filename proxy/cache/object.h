@@ -31,6 +31,7 @@ struct object {
     struct slice head;
     struct slice etag;    /* in head; base NULL: none */
     time_t last_modified; /* 0: none */
+    time_t changed_by;    /* Last-Modified, else Date, else when it came (RFC 9111 §4.3.2) */
     struct slice vary;    /* what the stored variant was selected by; see object_matches */
     struct body *body;
     /* the store's, under its shard's lock */

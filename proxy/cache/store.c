@@ -10,7 +10,8 @@ struct shard {
     size_t bucket_count, count;
 } __attribute__((aligned(64)));
 
-/* The order of arrival, of all shards together: touched when an object comes or goes, not by hits. */
+/* The order of arrival, of all shards together: touched when an object comes or goes, not by hits.
+ */
 struct sieve {
     pthread_mutex_t lock;
     struct list_link objects; /* newest first */
@@ -126,8 +127,8 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
     return found;
 }
 
-/* SIEVE's hand: the next object without a visit since the hand last passed, referenced; NULL: there is
- * none. It stays in the list: only whoever holds its shard's lock takes it out. */
+/* SIEVE's hand: the next object without a visit since the hand last passed, referenced; NULL: there
+ * is none. It stays in the list: only whoever holds its shard's lock takes it out. */
 static struct object *choose_victim(struct sieve *sieve) {
     struct object *victim = NULL;
     pthread_mutex_lock(&sieve->lock);

@@ -62,8 +62,10 @@ struct reply {
     struct slice extra; /* more field lines */
     struct body *body;  /* NULL: none */
     int64_t length;     /* for Content-Length; -1: not known */
-    bool no_content;    /* 1xx, 204, 304: not even a Content-Length of 0 */
-    bool close;         /* do not keep the connection */
+    bool part;          /* only `length` bytes of the body, from `first` on */
+    uint64_t first;
+    bool no_content; /* 1xx, 204, 304: not even a Content-Length of 0 */
+    bool close;      /* do not keep the connection */
 };
 
 enum exchange_state {

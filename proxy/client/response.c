@@ -67,6 +67,8 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
         exchange->has_reader = true;
         body_reader_open(&exchange->reader, reply->body, &exchange->reader_task,
                          client->hooks->mailbox);
+        if (reply->part)
+            body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
     }
     frame_head(exchange, reply);
     exchange_send(exchange);
@@ -118,7 +120,7 @@ static void frame_chunk(struct exchange *exchange) {
         append(exchange, slice_make(head, chunked_write_head(head, bytes)));
         exchange->first_chunk = false;
         exchange->chunk_left = bytes;
-    } else if (state == BODY_COMPLETE) {
+    } else if (state == BODY_COMPLETE && body_reader_at_end(&exchange->reader)) {
         append(exchange, exchange->first_chunk ? SLICE("0\r\n\r\n") : SLICE("\r\n0\r\n\r\n"));
         exchange->end_framed = true;
     }
@@ -159,19 +161,18 @@ static bool at_pause(struct exchange *exchange) {
         sent_all(exchange);
         return false;
     }
-    enum body_state state = body_state(exchange->reader.body);
-    if (state == BODY_ARRIVING || !body_reader_at_end(&exchange->reader)) {
-        timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
-        return !body_reader_wait(&exchange->reader);
+    if (body_reader_done(&exchange->reader)) {
+        if (exchange->use_chunked)
+            return true; /* to frame the end */
+        sent_all(exchange);
+        return false;
     }
-    if (state == BODY_FAILED) {
+    if (body_state(exchange->reader.body) == BODY_FAILED && body_reader_at_end(&exchange->reader)) {
         exchange_abort(exchange);
         return false;
     }
-    if (exchange->use_chunked)
-        return true;
-    sent_all(exchange);
-    return false;
+    timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
+    return !body_reader_wait(&exchange->reader);
 }
 
 void exchange_send(struct exchange *exchange) {

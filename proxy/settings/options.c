@@ -209,6 +209,11 @@ const struct option options[] = {
      .example = "0.2"},
     {ONCE("cache", cache.heuristic_max), .name = "heuristic_max", TIME_OF(0, 365 * DAY),
      DEFAULT("1d"), DOC "The longest freshness that is guessed.", .example = "\"12h\""},
+    {ONCE("cache", cache.targeted), .name = "targeted", STRINGS,
+     DEFAULT("CDN-Cache-Control, Surrogate-Control"),
+     DOC "Response fields that speak to this cache alone, the most important first (RFC 9213): the "
+         "first one that is there and well formed counts instead of Cache-Control and Expires.",
+     .example = "{ \"Retort-Cache-Control\", \"CDN-Cache-Control\" }"},
 
     {ONCE("client", client.header_timeout), .name = "header_timeout", TIMEOUT, DEFAULT("30s"),
      DOC "How long a request's head may take, from its first byte to its last. The whole head has "

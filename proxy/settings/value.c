@@ -243,8 +243,18 @@ bool value_set(const struct option *option, void *destination, const char *text,
 
 void value_set_fallback(const struct option *option, void *destination) {
     char error[200];
-    if (option->fallback != NULL)
+    if (option->fallback == NULL)
+        return;
+    if (option->type != OPTION_STRINGS) {
         ASSERT(value_set(option, destination, option->fallback, error, sizeof error));
+        return;
+    }
+    struct slice rest = slice_from(option->fallback), element;
+    while (slice_next_element(&rest, &element)) {
+        char *text = slice_dup(element);
+        ASSERT(value_set(option, destination, text, error, sizeof error));
+        free(text);
+    }
 }
 
 void value_release(const struct option *option, void *destination) {

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cache/conditional.h"
+#include "cache/range.h"
 #include "http/date.h"
 
 #include <stdio.h>
@@ -62,13 +63,62 @@ static int64_t known_length(const struct body *body, int64_t announced) {
     return announced;
 }
 
+static struct slice stored_last_modified(const struct object *object, struct http_head *scratch) {
+    object_parse_head(object, scratch);
+    return http_head_value(scratch, HTTP_LAST_MODIFIED);
+}
+
+/* The stored head under another status line, with a field that only this answer has. */
+static void set_head(struct transaction *transaction, const char *line, struct slice field) {
+    struct reply *reply = &transaction->reply;
+    struct slice stored = transaction->object->head;
+    const char *end = memchr(stored.base, '\n', stored.length);
+    size_t first_line = (size_t)(end + 1 - stored.base);
+    reply->head = arena_printf(&transaction->arena, "HTTP/1.1 %s\r\n%.*s%.*s", line,
+                               SLICE_PRINT(field), SLICE_PRINT(reply->extra));
+    reply->extra = slice_make(stored.base + first_line, stored.length - first_line);
+}
+
+/* RFC 9110 §14.2: the part that was asked for, of a response that is stored whole. */
+static void choose_range(struct transaction *transaction) {
+    struct object *object = transaction->object;
+    struct reply *reply = &transaction->reply;
+    struct range range;
+    if (!http_head_has(transaction->request, HTTP_RANGE) || object->status != 200 ||
+        reply->length < 0 || transaction->ranges_removed)
+        return;
+    struct http_head *scratch = arena_alloc(&transaction->arena, sizeof *scratch);
+    uint64_t length = (uint64_t)reply->length;
+    switch (range_of_request(&range, transaction->request, object->etag,
+                             stored_last_modified(object, scratch), length)) {
+    case RANGE_WHOLE: return;
+    case RANGE_UNSATISFIABLE:
+        set_head(transaction, "416 Range Not Satisfiable",
+                 arena_printf(&transaction->arena, "Content-Range: bytes */%lu\r\n",
+                              (unsigned long)length));
+        transaction->status = 416;
+        reply->body = NULL;
+        reply->length = 0;
+        return;
+    case RANGE_PART: break;
+    }
+    set_head(transaction, "206 Partial Content",
+             arena_printf(&transaction->arena, "Content-Range: bytes %lu-%lu/%lu\r\n",
+                          (unsigned long)range.first,
+                          (unsigned long)(range.first + range.count - 1), (unsigned long)length));
+    transaction->status = 206;
+    reply->part = true;
+    reply->first = range.first;
+    reply->length = (int64_t)range.count;
+}
+
 static void reply_object(struct transaction *transaction) {
     struct object *object = transaction->object;
     struct reply *reply = &transaction->reply;
     transaction->status = object->status;
     if (!transaction->storing || object->freshness.initial_age > 0)
         reply->extra = age_field(transaction);
-    if (client_has(transaction, object->status, object->etag, object->last_modified)) {
+    if (client_has(transaction, object->status, object->etag, object->changed_by)) {
         struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
         object_parse_head(object, stored);
         reply_not_modified(transaction, stored);
@@ -78,6 +128,7 @@ static void reply_object(struct transaction *transaction) {
     reply->body = object->body;
     reply->length = known_length(object->body, object->body->expected);
     reply->no_content = object->status == 204;
+    choose_range(transaction);
 }
 
 /* A response that is not stored goes out as it came. */

@@ -228,9 +228,7 @@ static enum step failed(struct transaction *transaction) {
 static enum step revalidated(struct transaction *transaction) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
     struct freshness freshness;
-    const struct settings *settings = transaction->settings;
-    struct freshness_rules rules = {settings->cache.heuristic_fraction,
-                                    (int64_t)(settings->cache.heuristic_max / 1000)};
+    struct freshness_rules rules = transaction_freshness_rules(transaction);
     object_merge_head(transaction->object, transaction->response, merged);
     freshness_of_response(&freshness, &rules, transaction->request, merged,
                           transaction->request_time, transaction->response_time);
@@ -245,15 +243,6 @@ static enum step revalidated(struct transaction *transaction) {
     transaction->net->counters.cache_revalidated++;
     transaction->result = RESULT_REVALIDATED;
     return STEP_DELIVER;
-}
-
-/* RFC 9111 §4.4: what an unsafe method has changed may not be served any more. */
-static void invalidate(struct transaction *transaction) {
-    const struct http_head *request = transaction->request;
-    unsigned status = transaction->response->status;
-    if (http_method_is_safe(request->method_id) || status < 200 || status >= 400)
-        return;
-    cache_remove_key(transaction->host->cache, cache_key_of(transaction->url_text));
 }
 
 enum step step_fetch(struct transaction *transaction) {
@@ -271,7 +260,7 @@ enum step step_fetch(struct transaction *transaction) {
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
     transaction->response_time = transaction->net->loop->wall;
     transaction->response_body = origin_call_body(call);
-    invalidate(transaction);
+    transaction_invalidate(transaction);
     if (response->status == 304 && transaction->revalidating)
         return revalidated(transaction);
     if (transaction->revalidating) {

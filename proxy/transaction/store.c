@@ -41,8 +41,7 @@ static int64_t announced_length(const struct transaction *transaction) {
 
 static bool may_store(struct transaction *transaction, struct freshness *freshness) {
     const struct settings *settings = transaction->settings;
-    struct freshness_rules rules = {settings->cache.heuristic_fraction,
-                                    (int64_t)(settings->cache.heuristic_max / 1000)};
+    struct freshness_rules rules = transaction_freshness_rules(transaction);
     if (!transaction->cache_allowed || transaction->result == RESULT_SERVICE)
         return false;
     freshness_of_response(freshness, &rules, transaction->request, transaction->response,

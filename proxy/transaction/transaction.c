@@ -176,6 +176,15 @@ void transaction_take_body(struct transaction *transaction) {
     transaction->request_body = exchange_body(transaction->exchange);
 }
 
+struct freshness_rules transaction_freshness_rules(const struct transaction *transaction) {
+    const struct settings *settings = transaction->settings;
+    return (struct freshness_rules){
+        .heuristic_fraction = settings->cache.heuristic_fraction,
+        .heuristic_max = (int64_t)(settings->cache.heuristic_max / 1000),
+        .targeted = settings->cache.targeted,
+    };
+}
+
 bool transaction_set_url(struct transaction *transaction, struct slice absolute) {
     struct url url;
     size_t capacity = absolute.length + 16;

@@ -156,9 +156,12 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
 void transaction_own_request(struct transaction *transaction);
 /* The request's body becomes the transaction's; once. */
 void transaction_take_body(struct transaction *transaction);
+struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
 /* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */
 bool transaction_set_url(struct transaction *transaction, struct slice absolute);
 void transaction_subject(struct transaction *transaction, struct class_subject *subject);
+/* Drops what the request's success has made stale (RFC 9111 §4.4). */
+void transaction_invalidate(struct transaction *transaction);
 /* An answer that Retort makes itself, as if an origin had sent it. */
 bool transaction_is_internal(const struct transaction *transaction);
 void transaction_answer_internally(struct transaction *transaction);

@@ -1,0 +1,116 @@
+#include "cache/vary.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+
+enum { ELEMENTS_MAX = 64, VALUE_MAX = 4096 };
+
+/* Where text goes; counts on when it is full. */
+struct sink {
+    char *out;
+    size_t capacity, length;
+};
+
+static void put(struct sink *sink, struct slice text, bool lower) {
+    for (size_t i = 0; i < text.length; i++, sink->length++)
+        if (sink->length < sink->capacity)
+            sink->out[sink->length] =
+                lower ? (char)ascii_lower((unsigned char)text.base[i]) : text.base[i];
+}
+
+static bool is_unordered(struct slice name) {
+    return slice_equal_nocase(name, SLICE("accept-language")) ||
+           slice_equal_nocase(name, SLICE("accept-encoding"));
+}
+
+/* Every element of every field of that name. False: too many to sort. */
+static bool gather(const struct http_head *request, struct slice name, struct slice *elements,
+                   unsigned *count, bool *present) {
+    *count = 0;
+    *present = false;
+    for (unsigned i = 0; i < request->field_count; i++) {
+        if (!slice_equal_nocase(request->fields[i].name, name))
+            continue;
+        struct slice rest = request->fields[i].value, element;
+        *present = true;
+        while (slice_next_element(&rest, &element)) {
+            if (*count == ELEMENTS_MAX)
+                return false;
+            elements[(*count)++] = element;
+        }
+    }
+    return true;
+}
+
+static int compare_nocase(const void *a, const void *b) {
+    const struct slice *left = a, *right = b;
+    size_t least = left->length < right->length ? left->length : right->length;
+    for (size_t i = 0; i < least; i++) {
+        int difference =
+            ascii_lower((unsigned char)left->base[i]) - ascii_lower((unsigned char)right->base[i]);
+        if (difference != 0)
+            return difference;
+    }
+    return (left->length > right->length) - (left->length < right->length);
+}
+
+/* A value with more elements than can be held is taken as it stands. */
+static void put_raw(struct sink *sink, const struct http_head *request, struct slice name) {
+    for (unsigned i = 0; i < request->field_count; i++)
+        if (slice_equal_nocase(request->fields[i].name, name)) {
+            put(sink, request->fields[i].value, false);
+            put(sink, SLICE(","), false);
+        }
+}
+
+static void put_value(struct sink *sink, const struct http_head *request, struct slice name) {
+    struct slice elements[ELEMENTS_MAX];
+    unsigned count;
+    bool present, unordered = is_unordered(name);
+    if (!gather(request, name, elements, &count, &present)) {
+        put_raw(sink, request, name);
+        return;
+    }
+    if (!present)
+        put(sink, SLICE("\r"), false); /* absent is not the same as empty */
+    if (unordered)
+        qsort(elements, count, sizeof elements[0], compare_nocase);
+    for (unsigned i = 0; i < count; i++) {
+        put(sink, i > 0 ? SLICE(",") : slice_make("", 0), false);
+        put(sink, elements[i], unordered);
+    }
+}
+
+size_t vary_write(const struct http_head *request, const struct http_head *response, char *out,
+                  size_t capacity) {
+    struct sink sink = {out, capacity, 0};
+    for (const struct http_field *vary = http_head_find(response, HTTP_VARY); vary != NULL;
+         vary = http_head_find_next(response, HTTP_VARY, vary)) {
+        struct slice rest = vary->value, name;
+        while (slice_next_element(&rest, &name)) {
+            put(&sink, name, true);
+            put(&sink, SLICE(":"), false);
+            put_value(&sink, request, name);
+            put(&sink, SLICE("\n"), false);
+        }
+    }
+    return sink.length;
+}
+
+bool vary_matches(struct slice stored, const struct http_head *request) {
+    char value[VALUE_MAX];
+    while (stored.length > 0) {
+        const char *end = memchr(stored.base, '\n', stored.length);
+        const char *colon = memchr(stored.base, ':', stored.length);
+        ASSERT(end != NULL && colon != NULL);
+        struct slice expected = slice_make(colon + 1, (size_t)(end - colon - 1));
+        struct sink sink = {value, sizeof value, 0};
+        put_value(&sink, request, slice_make(stored.base, (size_t)(colon - stored.base)));
+        if (sink.length > sizeof value || !slice_equal(slice_make(value, sink.length), expected))
+            return false;
+        stored.length -= (size_t)(end + 1 - stored.base);
+        stored.base = end + 1;
+    }
+    return true;
+}
