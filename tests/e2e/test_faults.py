@@ -236,7 +236,7 @@ def test_origin_is_killed_in_mid_transfer(lab):
 @heavy("many processes")
 @seconds(120)
 def test_everything_is_killed_in_turn_under_load(lab):
-    """With bypass no client sees an error because of the adaptation side."""
+    """With bypass no client sees an error, but for bodies of which an adapted part was on its way."""
     services, nginx, proxy = house(lab, names=("gray", "inject", "gzip"))
     stop, bad, served = threading.Event(), [], [0]
     photo, page = lab.read_data("photos/flower.jpg"), lab.read_data("html/management.html")
@@ -247,8 +247,10 @@ def test_everything_is_killed_in_turn_under_load(lab):
             number += 1
             try:
                 got = proxy.get(nginx.url(f"{path}?{threading.get_ident()}.{number}"))
+                if got.status == 502 and b"broke off" in got.body:
+                    continue
                 if got.status != 200 or len(got.body) < len(original) // 4:
-                    bad.append((got.status, len(got.body)))
+                    bad.append((got.status, path, got.body[-200:]))
                 served[0] += 1
             except Truncated:
                 served[0] += 1  # an adapted part was out when c-icap was killed
