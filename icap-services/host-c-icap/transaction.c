@@ -164,7 +164,7 @@ static enum service_verdict first_verdict(struct transaction *transaction,
 int transaction_preview(struct transaction *transaction, const char *bytes, int length,
                         struct ci_request *request) {
     CHECK_OBJ(transaction, TRANSACTION_MAGIC);
-    transaction->preview = slice_make(bytes, length > 0 ? (size_t)length : 0);
+    transaction->preview = length > 0 ? slice_make(bytes, (size_t)length) : SLICE("");
     enum service_verdict verdict = SERVICE_SKIP;
     if (read_heads(transaction, request))
         verdict = first_verdict(transaction, request);

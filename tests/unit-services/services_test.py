@@ -96,7 +96,8 @@ class Lab:
             socket = "%s"
             pool gray { command = {"%s/icap-services/gray-helper"} processes = 2 nice = 10 queue = 4 deadline = "%ds" }
             pool text { command = {"%s/icap-services/text-helper", "--file", "%s"} nice = 1 deadline = "%ds" }
-            pool slow { command = {"%s/icap-services/text-helper", "--delay", "500ms"} nice = 1 queue = 1 deadline = "%ds" }
+            pool slow { command = {"%s/icap-services/text-helper", "--delay", "200ms"} nice = 1 queue = 1 max_jobs = 1 deadline = "%ds" }
+            pool broken { command = {"/nonexistent/helper"} deadline = "1s" }
             """ % (self.socket, self.build, 3 * self.stretch, self.build, self.path("texts.tsv"), 3 * self.stretch,
                    self.build, 3 * self.stretch))
         self.helperd = self.spawn("helperd", [self.build + "/icap-services/retort-helperd", "-f",
@@ -594,6 +595,74 @@ def test_helperd_gone(lab):
     assert answer.status == 204
     lab.start_helperd()
     assert send_photo(lab).body != body
+
+
+def test_helperd_killed(lab):
+    """Its helpers go with it, and its successor takes the socket over."""
+    helpers = lab.workers("gray") + lab.workers("text")
+    lab.helperd.kill()
+    lab.helperd.wait()
+    until(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in helpers), 10 * lab.patience, "the helpers' end")
+    body = picture("photo.jpg")
+    assert send_photo(lab).body == body
+    lab.start_helperd()
+    assert send_photo(lab).body != body
+
+
+def submit(lab, pool, milliseconds=60000, parameters=b""):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(20 * lab.patience)
+    connection.connect(lab.socket)
+    connection.send(struct.pack("=IHHQQIIII24s", 0x52744a31, 1, 1, 7, 0, 0, milliseconds, len(parameters), 0,
+                                pool.encode()) + parameters)
+    return connection
+
+
+def result_of(connection):
+    """Status and parameters."""
+    packet = connection.recv(1 << 16)
+    connection.close()
+    _, _, kind, number, _, status, _, length, _, _ = struct.unpack("=IHHQQIIII24s", packet[:64])
+    assert kind == 2 and number == 7 and length == len(packet) - 64
+    return status, packet[64:]
+
+
+DONE, UNCHANGED, REFUSED, FAILED, TIMEOUT = range(5)
+
+
+def test_jobs_by_hand(lab):
+    assert result_of(submit(lab, "text", parameters=b"10.0.0.1")) == (DONE, b"<b>ten 10.0.0.1</b>")
+    status, why = result_of(submit(lab, "nothing"))
+    assert status == REFUSED and b'no pool "nothing"' in why
+    status, why = result_of(submit(lab, "gray"))
+    assert status == FAILED and b"not an image" in why
+    status, why = result_of(submit(lab, "slow", milliseconds=20))
+    assert status == TIMEOUT and b"killed" in why
+    until(lambda: lab.workers("slow", "idle"), 10 * lab.patience, "a slow helper")
+    first, second = submit(lab, "slow"), None
+    until(lambda: lab.workers("slow", "busy"), 10 * lab.patience, "a busy helper")
+    second = submit(lab, "slow")
+    until(lambda: lab.pool("slow")["queued"] == 1, 10 * lab.patience, "a queue")
+    assert result_of(submit(lab, "slow"))[0] == REFUSED
+    assert result_of(first)[0] == result_of(second)[0] == DONE
+
+
+def test_helpers_are_replaced(lab):
+    """After max_jobs, here one."""
+    before = lab.pool("slow")["restarts"]
+    pids = set()
+    for _ in range(3):
+        pids.update(until(lambda: lab.workers("slow", "idle"), 10 * lab.patience, "an idle helper"))
+        assert result_of(submit(lab, "slow"))[0] == DONE
+    until(lambda: lab.pool("slow")["restarts"] >= before + 3, 10 * lab.patience, "restarts")
+    assert len(pids) == 3
+
+
+def test_helper_that_does_not_start(lab):
+    """It is tried again at growing intervals, and its jobs end at their deadline."""
+    status, _ = result_of(submit(lab, "broken"))
+    assert status in (FAILED, TIMEOUT), status
+    assert lab.pool("broken")["restarts"] < 20
 
 
 # ---- many at once, and clients that misbehave ------------------------------------------------
