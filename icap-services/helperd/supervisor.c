@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BACKLOG = 256 };
+enum { BACKLOG = 256, LISTEN_PAUSE = 200 };
 
 struct pool *supervisor_pool(struct supervisor *supervisor, const char *name) {
     LIST_FOR_EACH (link, &supervisor->pools) {
@@ -85,16 +86,45 @@ static bool open_socket(struct supervisor *supervisor) {
     return bound && set_access(settings);
 }
 
+static bool listen_again(struct supervisor *supervisor);
+
+static void on_listen_timer(struct timer *timer) {
+    struct supervisor *supervisor = CONTAINER_OF(timer, struct supervisor, listen_timer);
+    if (!supervisor->stopping)
+        listen_again(supervisor);
+}
+
 static void on_connection(struct event *event, uint32_t events) {
     struct supervisor *supervisor = CONTAINER_OF(event, struct supervisor, listen_event);
     (void)events;
     int fd = accept4(supervisor->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+        /* The connection stays in the backlog: asking again at once would only burn time. */
+        log_warn("can not take a connection: %s; trying again in %d ms", strerror(errno),
+                 LISTEN_PAUSE);
+        loop_remove(&supervisor->loop, &supervisor->listen_event);
+        loop_timer_after(&supervisor->loop, &supervisor->listen_timer, LISTEN_PAUSE);
+    }
     if (fd < 0)
         return;
     if (supervisor->client_count >= supervisor->settings->clients)
         close(fd);
     else
         client_create(supervisor, fd);
+}
+
+static bool listen_again(struct supervisor *supervisor) {
+    return loop_add(&supervisor->loop, &supervisor->listen_event, supervisor->listen_fd, EPOLLIN,
+                    on_connection);
+}
+
+/* Each client may bring a body; what the system allows is more than its soft limit. */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 /* ---- signals ------------------------------------------------------------------------------ */
@@ -117,6 +147,7 @@ static void stop(struct supervisor *supervisor) {
     log_info("stopping");
     supervisor->stopping = true;
     loop_remove(&supervisor->loop, &supervisor->listen_event);
+    timer_cancel(&supervisor->loop.timers, &supervisor->listen_timer);
     unlink(supervisor->settings->socket);
     LIST_FOR_EACH (link, &supervisor->pools)
         pool_retire(CONTAINER_OF(link, struct pool, link));
@@ -205,14 +236,15 @@ bool supervisor_start(struct supervisor *supervisor, const char *path,
     list_init(&supervisor->pools);
     list_init(&supervisor->clients);
     event_init(&supervisor->listen_event);
+    timer_init(&supervisor->listen_timer, on_listen_timer);
     event_init(&supervisor->signal_event);
     if (!loop_init(&supervisor->loop) || !open_signals(supervisor)) {
         log_error("can not start: %s", strerror(errno));
         return false;
     }
     supervisor->started = supervisor->loop.now;
-    if (!open_socket(supervisor) || !loop_add(&supervisor->loop, &supervisor->listen_event,
-                                              supervisor->listen_fd, EPOLLIN, on_connection))
+    raise_descriptor_limit();
+    if (!open_socket(supervisor) || !listen_again(supervisor))
         return false;
     for (unsigned i = 0; i < supervisor->settings->pool_count; i++) {
         struct pool *pool = pool_create(&supervisor->loop, &supervisor->settings->pools[i]);

@@ -21,6 +21,7 @@ struct supervisor {
     struct helperd_settings *settings;
     int listen_fd, signal_fd;
     struct event listen_event, signal_event;
+    struct timer listen_timer; /* until connections are taken again */
     struct list_link pools, clients;
     unsigned client_count;
     bool stopping;
