@@ -59,14 +59,19 @@ static bool field_date(const struct http_head *head, enum http_name id, time_t *
     return value.base != NULL && http_date_parse(value, date);
 }
 
-/* A response that states its age twice, or not as a number, is of no known age: old, to be safe. */
+/* The first member of a list counts (RFC 9111 §5.1). A field that stands twice, in two lines or as
+ * the same member repeated, which is what merging lines makes of them, is of no known age, and so
+ * is one that is not a number: old, to be safe. */
 static int64_t age_value(const struct http_head *response) {
     uint64_t seconds;
+    struct slice rest, first, second;
     const struct http_field *age = http_head_find(response, HTTP_AGE);
     if (age == NULL)
         return 0;
+    rest = age->value;
     if (http_head_find_next(response, HTTP_AGE, age) != NULL ||
-        !slice_to_uint64(age->value, &seconds) || seconds > INT32_MAX)
+        !slice_next_element(&rest, &first) || !slice_to_uint64(first, &seconds) ||
+        seconds > INT32_MAX || (slice_next_element(&rest, &second) && slice_equal(first, second)))
         return INT32_MAX;
     return (int64_t)seconds;
 }
@@ -159,6 +164,7 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
     freshness->always_revalidate = control.no_cache;
     freshness->never_stale =
         control.must_revalidate || control.proxy_revalidate || control.s_maxage >= 0;
+    freshness->stale_if_error = control.stale_if_error;
     find_lifetime(freshness, rules, &control, targeted, response);
     freshness->reason = obstacle(freshness, &control, request, response);
     freshness->storable = freshness->reason == NULL;
@@ -187,4 +193,18 @@ enum freshness_verdict freshness_judge(const struct freshness *freshness,
     if (request->max_stale_any || (request->max_stale >= 0 && -left <= request->max_stale))
         return FRESHNESS_STALE_ALLOWED;
     return FRESHNESS_REVALIDATE;
+}
+
+bool freshness_may_replace_error(const struct freshness *freshness,
+                                 const struct cache_control *request, bool disconnected,
+                                 int64_t most, time_t now) {
+    int64_t stale = freshness_age(freshness, now) - freshness->lifetime;
+    if (freshness->never_stale || freshness->always_revalidate || request->no_cache)
+        return false;
+    if (request->stale_if_error > most || freshness->stale_if_error >= 0)
+        most = request->stale_if_error > freshness->stale_if_error ? request->stale_if_error
+                                                                   : freshness->stale_if_error;
+    else if (!disconnected)
+        return false;
+    return stale <= most;
 }

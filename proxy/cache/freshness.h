@@ -28,7 +28,8 @@ struct freshness {
     bool never_stale;       /* must-revalidate, proxy-revalidate, s-maxage: max-stale has no say */
     bool heuristic;
     int64_t lifetime;
-    int64_t initial_age; /* corrected_initial_age (§4.2.3) */
+    int64_t stale_if_error; /* seconds; -1: not stated */
+    int64_t initial_age;    /* corrected_initial_age (§4.2.3) */
     time_t response_time;
     const char *reason; /* why it is not storable */
 };
@@ -39,6 +40,12 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
                            const struct http_head *request, const struct http_head *response,
                            time_t request_time, time_t response_time);
 int64_t freshness_age(const struct freshness *freshness, time_t now);
+/* May a stale response stand in for an answer that did not come (RFC 9111 §4.2.4), for `most`
+ * seconds past its freshness, or for an error that the origin sent, as long as stale-if-error says
+ * (RFC 5861 §4)? */
+bool freshness_may_replace_error(const struct freshness *freshness,
+                                 const struct cache_control *request, bool disconnected,
+                                 int64_t most, time_t now);
 enum freshness_verdict freshness_judge(const struct freshness *freshness,
                                        const struct cache_control *request, time_t now);
 

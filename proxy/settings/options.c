@@ -209,6 +209,13 @@ const struct option options[] = {
      .example = "0.2"},
     {ONCE("cache", cache.heuristic_max), .name = "heuristic_max", TIME_OF(0, 365 * DAY),
      DEFAULT("1d"), DOC "The longest freshness that is guessed.", .example = "\"12h\""},
+    {ONCE("cache", cache.stale_if_error), .name = "stale_if_error", TIME_OF(0, 365 * DAY),
+     DEFAULT("1h"),
+     DOC "How long past its freshness a stored response stands in when its origin can't be reached "
+         "or does not answer, unless its Cache-Control forbids that (must-revalidate, "
+         "proxy-revalidate, s-maxage, no-cache) or names another time (stale-if-error). Errors that "
+         "an origin sends are replaced only where stale-if-error allows it.",
+     .example = "\"1d\""},
     {ONCE("cache", cache.targeted), .name = "targeted", STRINGS,
      DEFAULT("CDN-Cache-Control, Surrogate-Control"),
      DOC "Response fields that speak to this cache alone, the most important first (RFC 9213): the "

@@ -210,9 +210,29 @@ static enum step start(struct transaction *transaction) {
     return STEP_WAIT;
 }
 
+static bool stale_will_do(const struct transaction *transaction, bool disconnected) {
+    return transaction->object != NULL &&
+           freshness_may_replace_error(
+               &transaction->object->freshness, &transaction->asked, disconnected,
+               (int64_t)(transaction->settings->cache.stale_if_error / 1000),
+               transaction->net->loop->wall);
+}
+
+/* The stored response stands in for the answer that did not come. */
+static enum step use_stale(struct transaction *transaction) {
+    source_close(&transaction->response_body);
+    transaction->response = NULL;
+    transaction->result = RESULT_STALE;
+    return STEP_DELIVER;
+}
+
 static enum step failed(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     transaction->response = NULL;
+    if (call->failure != ORIGIN_NO_REQUEST && stale_will_do(transaction, true)) {
+        transaction->net->counters.origin_failures++;
+        return use_stale(transaction);
+    }
     if (call->failure == ORIGIN_NO_REQUEST) {
         transaction->net->counters.client_aborts++;
         if (transaction->exchange->body_timed_out)
@@ -263,7 +283,10 @@ enum step step_fetch(struct transaction *transaction) {
     transaction_invalidate(transaction);
     if (response->status == 304 && transaction->revalidating)
         return revalidated(transaction);
-    if (transaction->revalidating) {
+    if (response->status >= 500 && response->status <= 504 && response->status != 501 &&
+        stale_will_do(transaction, false))
+        return use_stale(transaction);
+    if (transaction->object != NULL) {
         transaction->result = RESULT_REFRESHED;
         object_release(&transaction->object);
         transaction->revalidating = false;

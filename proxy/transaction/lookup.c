@@ -61,7 +61,5 @@ enum step step_lookup(struct transaction *transaction) {
         return only_if_cached(transaction);
     transaction->revalidating =
         transaction->object->etag.base != NULL || transaction->object->last_modified != 0;
-    if (!transaction->revalidating)
-        object_release(&transaction->object);
     return miss(transaction);
 }
