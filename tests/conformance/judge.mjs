@@ -1,0 +1,109 @@
+// Runs the tests of http-cache-tests through a proxy and judges the results.
+//
+//   node judge.mjs SUITE PROXY-URL EXCEPTIONS [MARKDOWN]
+//
+// SUITE is the folder of the npm package, EXCEPTIONS the list of tests that need not pass, with
+// reasons; MARKDOWN, when given, is written with every test that did not pass. The last line counts.
+
+import fs from 'fs'
+import path from 'path'
+
+const [suite, base, exceptionsFile, markdown] = process.argv.slice(2)
+const load = async name => import(path.resolve(suite, name))
+
+const { runTests, getResults } = await load('client/runner.mjs')
+const fetch = (await load('node_modules/node-fetch/lib/index.mjs')).default
+const suites = [...(await load('tests/index.mjs')).default]
+suites.push((await load('tests/surrogate-control.mjs')).default)
+
+const exceptions = new Map()
+for (const line of fs.readFileSync(exceptionsFile, 'utf8').split('\n')) {
+  if (line === '' || line.startsWith('#')) continue
+  const colon = line.indexOf(': ')
+  exceptions.set(line.slice(0, colon), line.slice(colon + 2))
+}
+
+await runTests(suites, fetch, false, base)
+const results = getResults()
+
+// A test whose precondition failed says nothing.
+const verdictOf = test => {
+  const result = results[test.id]
+  if (result === undefined) return { word: 'not run', why: '' }
+  const unmet = (test.depends_on || []).filter(id => results[id] !== true)
+  if (unmet.length > 0) return { word: 'not applicable', why: `depends on ${unmet.join(', ')}` }
+  if (result === true) return { word: 'pass', why: '' }
+  return { word: result[0] === 'Setup' ? 'setup failed' : 'fail', why: result[1] }
+}
+
+const rows = []
+for (const group of suites) {
+  for (const test of group.tests) {
+    if (test.browser_only) continue
+    rows.push({ ...verdictOf(test), kind: test.kind || 'required', id: test.id, name: test.name, group: group.name })
+  }
+}
+
+let passed = 0
+let failed = 0
+const complain = text => { failed++; console.log(`FAIL ${text}`) }
+const counts = {}
+for (const row of rows) {
+  const count = counts[row.kind] = counts[row.kind] || { pass: 0, applicable: 0 }
+  if (row.word !== 'not applicable') count.applicable++
+  if (row.word === 'pass') { count.pass++; passed++ }
+  const excused = exceptions.has(row.id)
+  if (row.kind !== 'check' && row.word !== 'pass' && row.word !== 'not applicable' && !excused) {
+    complain(`${row.kind} ${row.id}: ${row.why}`)
+  }
+  if (row.word === 'pass' && excused) complain(`${row.id} passes now: take it off ${exceptionsFile}`)
+}
+for (const id of exceptions.keys()) {
+  if (!rows.some(row => row.id === id)) complain(`${id} is no test of the suite: take it off ${exceptionsFile}`)
+}
+
+for (const kind of Object.keys(counts).sort()) {
+  console.log(`${kind}: ${counts[kind].pass} of ${counts[kind].applicable} that apply`)
+}
+
+if (markdown) {
+  const cell = text => text.replace(/\|/g, '\\|').replace(/</g, '&lt;')
+  const table = (kind, reason) => rows
+    .filter(row => row.kind === kind && row.word !== 'pass')
+    .map(row => `| ${row.id} | ${cell(row.name)} | ${cell(reason(row))} |`).join('\n')
+  const reason = row => exceptions.get(row.id) || row.why
+  const version = JSON.parse(fs.readFileSync(path.join(suite, 'package.json'))).version
+  const summary = Object.keys(counts).sort()
+    .map(kind => `| ${kind} | ${counts[kind].pass} | ${counts[kind].applicable} |`).join('\n')
+  fs.writeFileSync(markdown, `# Conformance
+
+The public suite http-cache-tests ${version} (npm), run through Retort in reverse mode by \`tests/conformance/run.sh\`.
+This page is written by that script.
+
+| kind | passed | of those that apply |
+|---|---|---|
+${summary}
+
+## Required tests that do not pass
+
+| test | what it asks | why not |
+|---|---|---|
+${table('required', reason)}
+
+## Optimal tests that do not pass
+
+| test | what it asks | why not |
+|---|---|---|
+${table('optimal', reason)}
+
+## Checks that answer "no"
+
+These tests only ask what a cache does; there is no right answer. The others answer "yes".
+
+| test | what it asks | what was seen |
+|---|---|---|
+${table('check', row => row.why)}
+`)
+}
+console.log(`${passed} passed, ${failed} failed`)
+process.exit(failed === 0 ? 0 : 1)
