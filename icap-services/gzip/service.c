@@ -4,7 +4,9 @@
  *
  * Left alone: anything but a whole 200 to a GET; types that are not listed; bodies that are encoded
  * already or known to be short; Cache-Control: no-transform; and responses whose Vary names
- * Accept-Encoding or is "*", since then the origin chooses the encoding itself.
+ * Accept-Encoding or is "*", since then the origin chooses the encoding itself. A response that
+ * would be compressed for another client gets its Vary all the same, or a cache would take it for
+ * the answer to everybody (RFC 9110 §12.5.5).
  */
 #include "base/assert.h"
 #include "gzip/accept_encoding.h"
@@ -23,6 +25,8 @@ struct gzip_exchange {
 #define GZIP_EXCHANGE_MAGIC 0x677a6970u
     const struct gzip_settings *settings;
     struct service_exchange *exchange;
+    bool accepted; /* the client takes gzip; else only Vary is added */
+    bool accepted; /* by the client */
     struct deflater *deflater;
 };
 
@@ -67,9 +71,8 @@ static bool is_wanted(const struct gzip_settings *settings,
     struct slice type = media_type_of(exchange->head);
     uint64_t length = adapted_head_length(exchange->head);
     /* An event stream must not wait for zlib's window to fill. */
-    return adapted_head_allowed(exchange) && client_accepts(exchange->request) &&
-           adapted_head_is_identity(exchange->head) && !vary_conflicts(exchange->head) &&
-           media_type_listed(type, &settings->types) &&
+    return adapted_head_allowed(exchange) && adapted_head_is_identity(exchange->head) &&
+           !vary_conflicts(exchange->head) && media_type_listed(type, &settings->types) &&
            !slice_equal_nocase(type, SLICE("text/event-stream")) && length >= settings->min_size;
 }
 
@@ -81,6 +84,7 @@ static void *gzip_begin(void *service, struct service_exchange *exchange) {
     ALLOC_OBJ(gzip, GZIP_EXCHANGE_MAGIC);
     gzip->settings = settings;
     gzip->exchange = exchange;
+    gzip->accepted = client_accepts(exchange->request);
     return gzip;
 }
 
@@ -89,6 +93,15 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
     if (complete && body.length < gzip->settings->min_size)
         return SERVICE_SKIP;
+    if (!gzip->accepted) {
+        adapted_head_add_vary(gzip->exchange, SLICE("Accept-Encoding"));
+        return SERVICE_ADAPT;
+    }
+    adapted_head_add_vary(gzip->exchange, SLICE("Accept-Encoding"));
+    if (!gzip->accepted) {
+        gzip->exchange->keeps_body = true;
+        return SERVICE_ADAPT;
+    }
     gzip->deflater = deflater_create((int)gzip->settings->level);
     if (gzip->deflater == NULL) {
         gzip->exchange->failed = true;
@@ -96,7 +109,6 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
     }
     http_head_remove(gzip->exchange->head, HTTP_CONTENT_ENCODING);
     http_head_add(gzip->exchange->head, SLICE("Content-Encoding"), SLICE("gzip"));
-    adapted_head_add_vary(gzip->exchange, SLICE("Accept-Encoding"));
     adapted_head_body_changed(gzip->exchange);
     return SERVICE_ADAPT;
 }
@@ -104,18 +116,22 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
 static size_t gzip_push(void *state, struct slice body) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    return deflater_push(gzip->deflater, body);
+    return gzip->accepted ? deflater_push(gzip->deflater, body) : 0;
 }
 
 static void gzip_finish(void *state) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    deflater_finish(gzip->deflater);
+    if (gzip->accepted)
+        deflater_finish(gzip->deflater);
 }
 
 static enum service_flow gzip_pull(void *state, char *out, size_t capacity, size_t *got) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
+    *got = 0;
+    if (!gzip->accepted)
+        return SERVICE_PASS;
     *got = deflater_pull(gzip->deflater, out, capacity);
     if (deflater_failed(gzip->deflater)) {
         gzip->exchange->failed = true;
