@@ -4,11 +4,12 @@
 #   - installs the packages that are missing, fetches the test data
 #   - builds in ./build; unit tests and the check of includes (make check)
 #   - end-to-end tests with real c-icap, nginx, Squid
+#   - the public suite http-cache-tests, through Retort
 #   - a part of them again under valgrind: no error, no definite leak
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - examples/quickstart.sh --check
 #
-#     tests/run.sh [STEP...]     only these: build unit e2e memcheck asan quickstart
+#     tests/run.sh [STEP...]     only these: build unit e2e conformance memcheck asan quickstart
 #
 # The last line counts; exit status 0 when nothing failed.
 set -uo pipefail
@@ -119,6 +120,13 @@ e2e() {
     counted "$name" "$where/$name.log" "$status"
 }
 
+conformance() {
+    local status=0 log=$build/conformance.log
+    tests/conformance/run.sh "$build" >"$log" 2>&1 || status=$?
+    cat "$log"
+    counted conformance "$log" $status
+}
+
 quickstart() {
     local status=0 log=$build/quickstart-check.log good bad
     examples/quickstart.sh --check --no-install --builddir "$build" >"$log" 2>&1 || status=$?
@@ -128,7 +136,7 @@ quickstart() {
     counted quickstart "$log" $status
 }
 
-steps=${*:-build unit e2e memcheck asan quickstart}
+steps=${*:-build unit e2e conformance memcheck asan quickstart}
 heading packages
 need install
 heading "test data"
@@ -142,6 +150,7 @@ for step in $steps; do
     build) ;;
     unit) make_check "$build" ;;
     e2e) e2e e2e "$build" ;;
+    conformance) conformance ;;
     memcheck) e2e memcheck "$build" --valgrind ;;
     asan)
         if build_in "$build/asan" --enable-asan CFLAGS="-O1 -g"; then
