@@ -26,7 +26,6 @@ struct gzip_exchange {
     const struct gzip_settings *settings;
     struct service_exchange *exchange;
     bool accepted; /* the client takes gzip; else only Vary is added */
-    bool accepted; /* by the client */
     struct deflater *deflater;
 };
 
@@ -93,10 +92,6 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
     if (complete && body.length < gzip->settings->min_size)
         return SERVICE_SKIP;
-    if (!gzip->accepted) {
-        adapted_head_add_vary(gzip->exchange, SLICE("Accept-Encoding"));
-        return SERVICE_ADAPT;
-    }
     adapted_head_add_vary(gzip->exchange, SLICE("Accept-Encoding"));
     if (!gzip->accepted) {
         gzip->exchange->keeps_body = true;
@@ -116,22 +111,18 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
 static size_t gzip_push(void *state, struct slice body) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    return gzip->accepted ? deflater_push(gzip->deflater, body) : 0;
+    return deflater_push(gzip->deflater, body);
 }
 
 static void gzip_finish(void *state) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    if (gzip->accepted)
-        deflater_finish(gzip->deflater);
+    deflater_finish(gzip->deflater);
 }
 
 static enum service_flow gzip_pull(void *state, char *out, size_t capacity, size_t *got) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    *got = 0;
-    if (!gzip->accepted)
-        return SERVICE_PASS;
     *got = deflater_pull(gzip->deflater, out, capacity);
     if (deflater_failed(gzip->deflater)) {
         gzip->exchange->failed = true;

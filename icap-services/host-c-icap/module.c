@@ -131,6 +131,7 @@ static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
     ci_service_set_preview(data, (int)ops->preview_size);
     ci_service_set_transfer_preview(data, "*");
     ci_service_enable_204(data);
+    ci_service_enable_206(data);
     if (ops->wants_client_ip)
         ci_service_set_xopts(data, CI_XCLIENTIP);
     return CI_OK;

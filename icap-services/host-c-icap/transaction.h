@@ -8,7 +8,8 @@
  *   - an `io` that takes nothing and gives nothing while there was room for both is an error to
  *     c-icap, so there it blocks as well;
  *   - in any other case it returns, and c-icap waits for the network;
- *   - 204 behind the preview only when the client said Allow: 204, else the original is given back.
+ *   - 204 behind the preview only when the client said Allow: 204, else the original is given back;
+ *   - 206 inside the preview only, where a service changed the head alone.
  *
  *     init_request_data     transaction_create
  *     check_preview         transaction_preview     returns CI_MOD_*

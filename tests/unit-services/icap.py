@@ -11,7 +11,7 @@ class Response:
     def __init__(self):
         self.status, self.headers = 0, {}
         self.http, self.http_headers, self.body = "", {}, None
-        self.continued = False
+        self.continued, self.original = False, None
 
     def header(self, name):
         return self.http_headers.get(name.lower(), [None])[0]
@@ -57,7 +57,8 @@ class Connection:
     def read_chunks(self, on_data=None):
         parts = []
         while True:
-            size = int(self.read_until(b"\r\n").split(b";")[0], 16)
+            self.chunk_line = self.read_until(b"\r\n")
+            size = int(self.chunk_line.split(b";")[0], 16)
             data = self.read_exactly(size)
             self.read_exactly(2) if size else self.read_until(b"\r\n")
             if size == 0:
@@ -82,6 +83,8 @@ class Connection:
                 response.http, response.http_headers = parse_head(block)
         if "req-body" in offsets or "res-body" in offsets:
             response.body = self.read_chunks(on_data)
+            if b"use-original-body=" in self.chunk_line:
+                response.original = int(self.chunk_line.split(b"=")[1])
         return response
 
     def send_pieces(self, pieces):
@@ -91,7 +94,7 @@ class Connection:
         self.socket.sendall(b"0\r\n\r\n")
 
     def call(self, method, service, request, response=None, body=None, preview=None,
-             allow204=False, client_ip=None, piece=4096, on_data=None, pieces=None, extra=()):
+             allow204=False, allow206=False, client_ip=None, piece=4096, on_data=None, pieces=None, extra=()):
         """`body` None: no body. `pieces`: the body as it shall be cut (may be a generator)."""
         heads = [("req-hdr", request)] if request else []
         if response is not None:
@@ -105,8 +108,8 @@ class Connection:
         encapsulated.append("%s=%d" % (kind, len(block)))
         lines = ["%s icap://127.0.0.1:%d/%s ICAP/1.0" % (method, self.port, service),
                  "Host: 127.0.0.1", "Encapsulated: " + ", ".join(encapsulated)]
-        if allow204:
-            lines.append("Allow: 204")
+        if allow204 or allow206:
+            lines.append("Allow: " + ", ".join(["204"] * allow204 + ["206"] * allow206))
         if client_ip:
             lines.append("X-Client-IP: " + client_ip)
         if preview is not None:

@@ -225,8 +225,6 @@ def test_gzip_every_way(lab):
 def test_gzip_leaves_alone(lab):
     body = b"x" * 2000
     cases = [
-        (REQUEST.replace("gzip", "gzip;q=0"), head("text/html", 2000)),
-        (REQUEST.replace("Accept-Encoding: gzip\n", ""), head("text/html", 2000)),
         (REQUEST.replace("GET", "POST"), head("text/html", 2000)),
         (REQUEST, head("text/html", 2000, status="404 Not Found")),
         (REQUEST, head("text/html", 2000, "Content-Encoding: br\n")),
@@ -248,6 +246,28 @@ def test_gzip_leaves_alone(lab):
                     assert answer.header("content-encoding") in (None, "br"), response
     answer = respmod(lab.port, "gzip", request=REQUEST, response=head("text/html"), body=b"short", preview=1024)
     assert answer.status == 204
+
+
+def test_gzip_not_accepted(lab):
+    """The body stays, but caches must know that others may get another."""
+    def check(answer, got):
+        assert answer.status == 200 and got == body
+        assert answer.header("vary") == "Accept-Encoding" and answer.header("content-encoding") is None
+        assert answer.header("etag") == '"tag"' and answer.header("content-length") in (None, str(len(body)))
+
+    for request in (REQUEST.replace("gzip", "gzip;q=0"), REQUEST.replace("Accept-Encoding: gzip\n", "")):
+        for size in (300, 1024, 100000):
+            body = random.Random(size).randbytes(size)
+            every_way(lab, "gzip", "text/html", body, check, request=request)
+            for preview in (0, 1024, 200000):
+                connection = Connection(lab.port)
+                for _ in range(3):
+                    answer = connection.call("RESPMOD", "gzip", request=request, response=head("text/html", size),
+                                             body=body, preview=preview, allow206=True)
+                    assert answer.status == 206 and answer.body == b"" and answer.original == 0, answer.status
+                    assert answer.header("vary") == "Accept-Encoding"
+                    assert answer.header("content-length") == str(size)
+                connection.close()
 
 
 def test_gzip_streams(lab):
