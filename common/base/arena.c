@@ -96,6 +96,20 @@ struct slice arena_slice(struct arena *arena, struct slice bytes) {
     return slice_make(arena_copy(arena, bytes), bytes.length);
 }
 
+struct slice arena_join(struct arena *arena, const struct slice *pieces, unsigned count) {
+    size_t length = 0;
+    for (unsigned i = 0; i < count; i++)
+        length += pieces[i].length;
+    char *text = arena_alloc(arena, length + 1), *at = text;
+    for (unsigned i = 0; i < count; i++) {
+        if (pieces[i].length > 0)
+            memcpy(at, pieces[i].base, pieces[i].length);
+        at += pieces[i].length;
+    }
+    *at = '\0';
+    return slice_make(text, length);
+}
+
 struct slice arena_printf(struct arena *arena, const char *format, ...) {
     va_list arguments, again;
     va_start(arguments, format);

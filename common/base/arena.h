@@ -36,6 +36,8 @@ void *arena_zalloc(struct arena *arena, size_t size);
 /* A copy of the bytes, with a NUL behind them. */
 char *arena_copy(struct arena *arena, struct slice bytes);
 struct slice arena_slice(struct arena *arena, struct slice bytes);
+/* The pieces one after the other, with a NUL behind them. */
+struct slice arena_join(struct arena *arena, const struct slice *pieces, unsigned count);
 /* As asprintf. */
 struct slice arena_printf(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));

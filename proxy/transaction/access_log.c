@@ -300,6 +300,10 @@ static void write_line(struct access_log *log, const struct access_entry *entry)
         flush(log);
 }
 
+bool access_logs_wanted(const struct access_logs *logs) {
+    return logs->count > 0;
+}
+
 void access_logs_write(struct access_logs *logs, const struct access_entry *entry) {
     CHECK_OBJ(logs, ACCESS_LOGS_MAGIC);
     for (size_t i = 0; i < logs->count; i++)

@@ -36,6 +36,8 @@ struct access_entry {
 
 struct access_logs *access_logs_open(struct loop *loop, const struct settings *settings);
 void access_logs_write(struct access_logs *logs, const struct access_entry *entry);
+/* Is there any log to write to? */
+bool access_logs_wanted(const struct access_logs *logs);
 void access_logs_flush(struct access_logs *logs);
 void access_logs_close(struct access_logs **logsp);
 

@@ -53,8 +53,6 @@ static void write_entry(struct transaction *transaction) {
     clock_gettime(CLOCK_REALTIME, &entry.time);
     if (transaction->tunnel != NULL)
         entry.bytes = transaction->tunnel->bytes[1];
-    if (entry.aborted)
-        transaction->net->counters.client_aborts++;
     access_logs_write(transaction->host->logs, &entry);
 }
 
@@ -93,7 +91,10 @@ static void settle_object(struct transaction *transaction) {
 enum step step_log(struct transaction *transaction) {
     if (!transaction->logged) {
         transaction->logged = true;
-        write_entry(transaction);
+        if (transaction->exchange->state == EXCHANGE_ABORTED)
+            transaction->net->counters.client_aborts++;
+        if (access_logs_wanted(transaction->host->logs))
+            write_entry(transaction);
         if (transaction->pump.state != PUMP_RUNNING)
             settle_object(transaction); /* before the client can ask again */
         else

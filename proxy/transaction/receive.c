@@ -49,8 +49,8 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
         return transaction_fail(transaction, 400, "the request names no host");
     if (!is_authority(host, 80, &url))
         return transaction_fail(transaction, 400, "the Host header is not host[:port]");
-    struct slice text = arena_printf(&transaction->arena, "http://%.*s%.*s", SLICE_PRINT(host),
-                                     SLICE_PRINT(request->target));
+    struct slice pieces[] = {SLICE("http://"), host, request->target};
+    struct slice text = arena_join(&transaction->arena, pieces, 3);
     if (!transaction_set_url(transaction, text))
         return transaction_fail(transaction, 400, "the request target is not a valid path");
     transaction->original_url = transaction->url_text;
