@@ -520,8 +520,9 @@ void settings_release(struct settings **settingsp) {
     if (atomic_fetch_sub_explicit(&settings->references, 1, memory_order_acq_rel) != 1)
         return;
     release_elements(settings);
-    release_values("", settings);
-    release_values("admin", settings);
+    static const char *const sections[] = {"", "admin", "cache", "client", "origin"};
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        release_values(sections[i], settings);
     free(settings->listens);
     free(settings->maps);
     free(settings->access_logs);
