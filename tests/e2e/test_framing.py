@@ -141,7 +141,7 @@ def exchange(proxy, data, answers=1):
             return statuses, False
 
 
-def check_one_request(origin, proxy, what, head, body):
+def check_one_request(origin, proxy, what, head, body, tolerable=TOLERABLE):
     """Either the origin saw one request, the outer one, or the client got an error and a close."""
     origin.received.clear()
     statuses, closed = exchange(proxy, head + body)
@@ -153,7 +153,7 @@ def check_one_request(origin, proxy, what, head, body):
         true(closed, f"{what}: refused with {statuses[0]}, but the connection stayed open")
         one_of(statuses[0], (400, 408, 411, 413, 501, 502, 505), f"{what}: status")
     elif statuses:
-        contains(TOLERABLE, what.split(": ")[1], f"{what}: {statuses[0]}, what may be accepted")
+        contains(tolerable, what.split(": ")[1], f"{what}: {statuses[0]}, what may be accepted")
     else:
         true(closed or not lines, f"{what}: no answer, connection open, origin saw {lines}")
     for raw in origin.received.values():
@@ -195,10 +195,12 @@ def test_coding_matrix(lab):
 
 
 def test_coding_matrix_in_http_1_0(lab):
+    """RFC 9112 §6.1: Transfer-Encoding in a message of HTTP/1.0 is faulty framing."""
     origin, proxy = start(lab)
-    for what, fields in CODING:
+    for what, fields in CODING + [("as it would be right in 1.1", b"Transfer-Encoding: chunked\r\n")]:
         head = f"POST {origin.url('/outer')} HTTP/1.0\r\nHost: {origin.authority}\r\n".encode() + fields + b"\r\n"
-        check_one_request(origin, proxy, f"1.0 coding: {what}", head, b"0\r\n\r\n" + HIDDEN + b"\r\n\r\n")
+        check_one_request(origin, proxy, f"1.0 coding: {what}", head, b"0\r\n\r\n" + HIDDEN + b"\r\n\r\n",
+                          {"underscore in the name"})
 
 
 @memcheck
