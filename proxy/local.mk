@@ -16,6 +16,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/body.c proxy/cache/body.h \
 	proxy/cache/conditional.c proxy/cache/conditional.h \
 	proxy/cache/control.c proxy/cache/control.h \
+	proxy/cache/flight.c proxy/cache/flight.h \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
 	proxy/cache/object.c proxy/cache/object.h \
 	proxy/cache/range.c proxy/cache/range.h \

@@ -22,6 +22,7 @@ struct retort {
     pthread_mutex_t lock; /* settings: reloads come from signals and from the admin plane */
     struct settings *settings;
     struct cache *cache;
+    struct flights *flights;
     struct worker **workers;
     unsigned worker_count;
     struct admin *admin;
@@ -47,8 +48,8 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
     unsigned count = retort->settings->workers;
     retort->workers = xcalloc(count, sizeof *retort->workers);
     for (; retort->worker_count < count; retort->worker_count++) {
-        struct worker *worker =
-            worker_new(retort->settings, retort->cache, retort->worker_count, error);
+        struct worker *worker = worker_new(retort->settings, retort->cache, retort->flights,
+                                           retort->worker_count, error);
         if (worker == NULL)
             return false;
         retort->workers[retort->worker_count] = worker;
@@ -255,6 +256,8 @@ static void release(struct retort *retort) {
     free(retort->workers);
     if (retort->cache != NULL)
         cache_free(&retort->cache);
+    if (retort->flights != NULL)
+        flights_free(&retort->flights);
     settings_release(&retort->settings);
 }
 
@@ -267,6 +270,7 @@ static int run(struct retort *retort) {
     raise_file_limit();
     block_signals(&signals);
     retort->cache = cache_new(retort->settings->cache.memory);
+    retort->flights = flights_new();
     if (start_workers(retort, error))
         retort->admin = admin_start(retort->settings, &calls, error);
     if (retort->admin == NULL) {

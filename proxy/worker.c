@@ -102,11 +102,13 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
     return good;
 }
 
-static void start_transactions(struct worker *worker, struct cache *cache) {
+static void start_transactions(struct worker *worker, struct cache *cache,
+                               struct flights *flights) {
     struct transaction_host *host = &worker->host;
     host->net = &worker->net;
     host->mailbox = &worker->mailbox;
     host->cache = cache;
+    host->flights = flights;
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     host->adapt = adapt_set_new(&worker->net, worker->settings);
     host->logs = access_logs_open(&worker->loop, worker->settings);
@@ -115,7 +117,8 @@ static void start_transactions(struct worker *worker, struct cache *cache) {
         host->id_prefix = (uint64_t)getpid() << 32;
 }
 
-static bool prepare(struct worker *worker, struct cache *cache, char error[SETTINGS_ERROR]) {
+static bool prepare(struct worker *worker, struct cache *cache, struct flights *flights,
+                    char error[SETTINGS_ERROR]) {
     if (!loop_init(&worker->loop) || !mailbox_init(&worker->mailbox, &worker->loop)) {
         snprintf(error, SETTINGS_ERROR, "cannot create an event loop: %s", strerror(errno));
         return false;
@@ -125,7 +128,7 @@ static bool prepare(struct worker *worker, struct cache *cache, char error[SETTI
     worker->net.resolver = resolver_new(&worker->net);
     client_hooks_init(&worker->clients, &worker->mailbox, on_request, worker);
     timer_init(&worker->drain_timer, on_drain_timeout);
-    start_transactions(worker, cache);
+    start_transactions(worker, cache, flights);
     if (worker->net.resolver == NULL) {
         snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
         return false;
@@ -133,13 +136,13 @@ static bool prepare(struct worker *worker, struct cache *cache, char error[SETTI
     return open_listeners(worker, worker->settings, error);
 }
 
-struct worker *worker_new(struct settings *settings, struct cache *cache, unsigned index,
-                          char error[SETTINGS_ERROR]) {
+struct worker *worker_new(struct settings *settings, struct cache *cache, struct flights *flights,
+                          unsigned index, char error[SETTINGS_ERROR]) {
     struct worker *worker;
     ALLOC_OBJ(worker, WORKER_MAGIC);
     worker->index = index;
     worker->settings = settings_reference(settings);
-    if (prepare(worker, cache, error))
+    if (prepare(worker, cache, flights, error))
         return worker;
     worker_join(&worker);
     return NULL;

@@ -14,6 +14,7 @@
 #ifndef RETORT_WORKER_H
 #define RETORT_WORKER_H
 
+#include "cache/flight.h"
 #include "cache/store.h"
 #include "net/counters.h"
 #include "settings/settings.h"
@@ -33,8 +34,8 @@ struct worker_report {
     size_t service_count;
 };
 
-struct worker *worker_new(struct settings *settings, struct cache *cache, unsigned index,
-                          char error[SETTINGS_ERROR]);
+struct worker *worker_new(struct settings *settings, struct cache *cache, struct flights *flights,
+                          unsigned index, char error[SETTINGS_ERROR]);
 bool worker_start(struct worker *worker);
 void worker_reload(struct worker *worker, struct settings *settings);
 /* False when the worker did not answer within so many milliseconds. */

@@ -2,18 +2,6 @@
 
 #include "base/assert.h"
 
-/* A reader that waits. It lives on while its message is under way, even when the reader has gone.
- */
-struct body_waiter {
-    unsigned magic;
-#define BODY_WAITER_MAGIC 0xb0d70a17u
-    struct list_link link; /* in body->waiting, under its lock */
-    struct message message;
-    struct body_reader *reader; /* NULL: gone; touched by the reader's thread only */
-    struct mailbox *mailbox;
-    struct body *body; /* no reference: only compared while linked */
-};
-
 struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected) {
     struct body *body;
     ALLOC_OBJ(body, BODY_MAGIC);
@@ -99,32 +87,9 @@ char *body_room(struct body *body, size_t *room) {
     return body->last->data + body->used;
 }
 
-static void on_more(struct message *message) {
-    struct body_waiter *waiter = CONTAINER_OF(message, struct body_waiter, message);
-    CHECK_OBJ(waiter, BODY_WAITER_MAGIC);
-    if (waiter->reader != NULL) {
-        waiter->reader->waiter = NULL;
-        loop_defer(waiter->mailbox->loop, waiter->reader->task);
-    }
-    FREE_OBJ(waiter);
-}
-
 static void wake_readers(struct body *body) {
-    struct list_link woken;
-    list_init(&woken);
     pthread_mutex_lock(&body->lock);
-    list_splice(&woken, &body->waiting);
-    struct list_link *link;
-    while ((link = list_first(&woken)) != NULL) {
-        struct body_waiter *waiter = CONTAINER_OF(link, struct body_waiter, link);
-        list_remove(link);
-        waiter->body = NULL;
-        /* Posted under the lock: close must see either the link or the message, never neither. */
-        if (waiter->mailbox->loop == body->loop)
-            on_more(&waiter->message);
-        else
-            mailbox_post(waiter->mailbox, &waiter->message);
-    }
+    waiters_wake(&body->waiting, body->loop);
     pthread_mutex_unlock(&body->lock);
 }
 
@@ -198,25 +163,10 @@ void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t cou
     reader->end = first + count;
 }
 
-static void stop_waiting(struct body_reader *reader) {
-    struct body_waiter *waiter = reader->waiter;
-    if (waiter == NULL)
-        return;
-    reader->waiter = NULL;
-    pthread_mutex_lock(&reader->body->lock);
-    bool linked = waiter->body != NULL;
-    list_remove(&waiter->link);
-    pthread_mutex_unlock(&reader->body->lock);
-    if (linked)
-        FREE_OBJ(waiter);
-    else
-        waiter->reader = NULL; /* its message is on its way to this thread, and frees it */
-}
-
 void body_reader_close(struct body_reader *reader) {
     if (reader->body == NULL)
         return;
-    stop_waiting(reader);
+    waiter_cancel(&reader->waiter, &reader->body->lock);
     body_release(&reader->body);
 }
 
@@ -302,16 +252,8 @@ bool body_reader_wait(struct body_reader *reader) {
     pthread_mutex_lock(&body->lock);
     bool news = atomic_load_explicit(&body->length, memory_order_seq_cst) > reader->position ||
                 atomic_load_explicit(&body->state, memory_order_seq_cst) != BODY_ARRIVING;
-    if (!news) {
-        struct body_waiter *waiter;
-        ALLOC_OBJ(waiter, BODY_WAITER_MAGIC);
-        waiter->message.deliver = on_more;
-        waiter->reader = reader;
-        waiter->mailbox = reader->mailbox;
-        waiter->body = body;
-        list_append(&body->waiting, &waiter->link);
-        reader->waiter = waiter;
-    }
+    if (!news)
+        waiter_add(&body->waiting, &reader->waiter, reader->mailbox, reader->task);
     pthread_mutex_unlock(&body->lock);
     return !news;
 }

@@ -26,7 +26,7 @@
 #define RETORT_CACHE_BODY_H
 
 #include "base/slice.h"
-#include "event/mailbox.h"
+#include "event/waiter.h"
 
 #include <pthread.h>
 #include <sys/uio.h>
@@ -63,8 +63,6 @@ struct body {
     struct list_link waiting;
 };
 
-struct body_waiter;
-
 struct body_reader {
     struct body *body; /* referenced */
     struct body_block *block;
@@ -73,7 +71,7 @@ struct body_reader {
     uint64_t skip;          /* bytes before the first one wanted */
     struct task *task;
     struct mailbox *mailbox;
-    struct body_waiter *waiter; /* while it waits */
+    struct waiter *waiter; /* while it waits */
 };
 
 struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected);

@@ -209,6 +209,11 @@ const struct option options[] = {
      .example = "0.2"},
     {ONCE("cache", cache.heuristic_max), .name = "heuristic_max", TIME_OF(0, 365 * DAY),
      DEFAULT("1d"), DOC "The longest freshness that is guessed.", .example = "\"12h\""},
+    {ONCE("cache", cache.collapse_timeout), .name = "collapse_timeout", TIME_OF(0, 10 * 60 * 1000),
+     DEFAULT("5s"),
+     DOC "While one request fetches something, others for the same wait at the most so long for what "
+         "it brings, then they ask the origin themselves; 0 lets every request go for itself.",
+     .example = "\"2s\""},
     {ONCE("cache", cache.stale_if_error), .name = "stale_if_error", TIME_OF(0, 365 * DAY),
      DEFAULT("1h"),
      DOC "How long past its freshness a stored response stands in when its origin can't be reached "

@@ -108,6 +108,7 @@ struct settings {
         size_t memory;     /* bytes of bodies, heads and bookkeeping */
         size_t max_object; /* larger bodies are passed on, not stored */
         double heuristic_fraction;   /* of the time since Last-Modified */
+        uint64_t collapse_timeout;   /* milliseconds; 0: no collapsing */
         uint64_t stale_if_error;     /* milliseconds */
         char **targeted;             /* names of fields (RFC 9213), ends with NULL */
         uint64_t heuristic_max;      /* milliseconds */

@@ -169,5 +169,6 @@ enum step step_deliver(struct transaction *transaction) {
         if (exchange_reply(exchange, &transaction->reply))
             return STEP_LOG;
     }
+    transaction_settle(transaction);
     return exchange->state == EXCHANGE_SENDING ? STEP_WAIT : STEP_LOG;
 }

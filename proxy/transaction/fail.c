@@ -42,6 +42,7 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
     struct reply *reply = &transaction->reply;
     struct slice text = write_page(transaction, status, reason);
     transaction_own_request(transaction);
+    transaction_land(transaction, FLIGHT_FAILED);
     object_release(&transaction->object);
     body_release(&transaction->body);
     transaction->body = body_of_bytes(text);

@@ -223,6 +223,7 @@ static enum step use_stale(struct transaction *transaction) {
     source_close(&transaction->response_body);
     transaction->response = NULL;
     transaction->result = RESULT_STALE;
+    transaction_land(transaction, FLIGHT_FAILED);
     return STEP_DELIVER;
 }
 
@@ -262,6 +263,7 @@ static enum step revalidated(struct transaction *transaction) {
     transaction->object = fresh;
     transaction->net->counters.cache_revalidated++;
     transaction->result = RESULT_REVALIDATED;
+    transaction_land(transaction, freshness.storable ? FLIGHT_STORED : FLIGHT_UNSTORED);
     return STEP_DELIVER;
 }
 

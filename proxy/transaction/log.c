@@ -65,6 +65,7 @@ static bool worth_finishing(const struct transaction *transaction) {
 static void let_client_go(struct transaction *transaction) {
     if (transaction->pump.state == PUMP_RUNNING && !worth_finishing(transaction))
         pump_stop(&transaction->pump);
+    pump_set_unread(&transaction->pump);
     if (transaction->call != NULL)
         origin_call_forget_request(transaction->call);
     source_close(&transaction->request_body);
@@ -76,18 +77,6 @@ static void let_client_go(struct transaction *transaction) {
     exchange_finish(&transaction->exchange);
 }
 
-/* An object of unknown length enters the index when it is whole; one that broke off leaves it. */
-static void settle_object(struct transaction *transaction) {
-    struct object *object = transaction->object;
-    if (!transaction->storing || object == NULL)
-        return;
-    enum body_state state = body_state(object->body);
-    if (state != BODY_COMPLETE)
-        cache_remove(transaction->host->cache, object);
-    else if (object->body->expected < 0 && !transaction->pump.overflowed)
-        cache_insert(transaction->host->cache, object);
-}
-
 enum step step_log(struct transaction *transaction) {
     if (!transaction->logged) {
         transaction->logged = true;
@@ -95,15 +84,9 @@ enum step step_log(struct transaction *transaction) {
             transaction->net->counters.client_aborts++;
         if (access_logs_wanted(transaction->host->logs))
             write_entry(transaction);
-        if (transaction->pump.state != PUMP_RUNNING)
-            settle_object(transaction); /* before the client can ask again */
-        else
-            transaction->settle_later = true;
+        transaction_settle(transaction); /* before the client can ask again */
         let_client_go(transaction);
     }
-    if (transaction->pump.state == PUMP_RUNNING)
-        return STEP_WAIT;
-    if (transaction->settle_later)
-        settle_object(transaction);
-    return STEP_DONE;
+    transaction_settle(transaction);
+    return transaction->pump.state == PUMP_RUNNING ? STEP_WAIT : STEP_DONE;
 }

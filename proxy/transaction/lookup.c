@@ -26,10 +26,59 @@ static enum step pass(struct transaction *transaction) {
     return STEP_FETCH;
 }
 
+static void on_collapse_timeout(struct timer *timer) {
+    struct transaction *transaction = CONTAINER_OF(timer, struct transaction, collapse_timer);
+    transaction->collapse_expired = true;
+    loop_defer(transaction->net->loop, &transaction->task);
+}
+
+static bool may_collapse(const struct transaction *transaction) {
+    return !transaction->alone && transaction->settings->cache.collapse_timeout > 0 &&
+           transaction->request->method_id == HTTP_METHOD_GET &&
+           !http_head_has(transaction->request, HTTP_RANGE) &&
+           !http_head_has(transaction->request, HTTP_AUTHORIZATION) &&
+           !transaction->asked.no_store && !transaction->asked.no_cache;
+}
+
+/* Somebody is fetching this already: wait for that, but not for ever. */
+static enum step follow(struct transaction *transaction) {
+    transaction->net->counters.cache_collapsed++;
+    transaction_own_request(transaction);
+    timer_init(&transaction->collapse_timer, on_collapse_timeout);
+    loop_timer_after(transaction->net->loop, &transaction->collapse_timer,
+                     transaction->settings->cache.collapse_timeout);
+    if (flight_wait(transaction->flight, &transaction->waiter, transaction->host->mailbox,
+                    &transaction->task))
+        return STEP_WAIT;
+    loop_defer(transaction->net->loop, &transaction->task);
+    return STEP_WAIT;
+}
+
 static enum step miss(struct transaction *transaction) {
+    if (may_collapse(transaction)) {
+        switch (flight_join(transaction->host->flights, transaction->key,
+                            transaction->net->loop->wall, &transaction->flight)) {
+        case FLIGHT_LEADS: transaction->leads = true; break;
+        case FLIGHT_FOLLOWS: return follow(transaction);
+        case FLIGHT_ALONE: break;
+        }
+    }
     transaction->result = RESULT_MISS;
     transaction->net->counters.cache_misses++;
     return STEP_FETCH;
+}
+
+/* The flight that was followed: False: it is still aloft. Whoever came to nothing with it fetches
+ * for itself; only a leader that just left is worth another try together. */
+static bool has_landed(struct transaction *transaction) {
+    enum flight_outcome outcome = flight_outcome(transaction->flight);
+    if (outcome == FLIGHT_ALOFT && !transaction->collapse_expired)
+        return false;
+    transaction->alone = outcome != FLIGHT_LEFT;
+    flight_leave(&transaction->flight, &transaction->waiter);
+    timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
+    object_release(&transaction->object);
+    return true;
 }
 
 static enum step only_if_cached(struct transaction *transaction) {
@@ -40,6 +89,8 @@ static enum step only_if_cached(struct transaction *transaction) {
 enum step step_lookup(struct transaction *transaction) {
     if (transaction->is_connect || !matter_for_cache(transaction))
         return pass(transaction);
+    if (transaction->flight != NULL && !has_landed(transaction))
+        return STEP_WAIT;
     transaction->cache_allowed = true;
     transaction->key = cache_key_of(transaction->url_text);
     cache_control_parse(&transaction->asked, transaction->request);

@@ -54,7 +54,10 @@ static bool turn(struct pump *pump) {
         }
         body_grow(pump->body, got);
         keep_limit(pump);
-        return true;
+        if (!pump->overflowed || !pump->unread)
+            return true;
+        finish(pump, PUMP_FAILED); /* its window would never be read */
+        return false;
     case SOURCE_WAIT: return false;
     case SOURCE_END:
         finish(pump, has_announced_length(pump) ? PUMP_COMPLETE : PUMP_FAILED);
@@ -79,12 +82,16 @@ void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, s
     *sourcep = NULL;
     pump->body = body_reference(body);
     pump->limit = limit;
-    pump->overflowed = false;
+    pump->overflowed = pump->unread = false;
     pump->waker = waker;
     task_init(&pump->task, on_task);
     body_set_writer(body, &pump->task);
     source_set_waker(pump->source, &pump->task);
     on_task(&pump->task);
+}
+
+void pump_set_unread(struct pump *pump) {
+    pump->unread = true;
 }
 
 void pump_stop(struct pump *pump) {

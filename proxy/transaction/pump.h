@@ -26,12 +26,15 @@ struct pump {
     struct body *body;     /* referenced */
     uint64_t limit;
     bool overflowed; /* the body is not kept whole */
+    bool unread;     /* nobody reads: it is fetched to be kept, or not at all */
     struct task task;
     struct task *waker;
 };
 
 void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, struct body *body,
                 uint64_t limit, struct task *waker);
+/* The reader has left: past the limit there is nothing to go on for. */
+void pump_set_unread(struct pump *pump);
 /* Abandons what is left; the body fails if it was not complete. */
 void pump_stop(struct pump *pump);
 

@@ -62,6 +62,11 @@ static void begin_body(struct transaction *transaction, bool keep) {
                                  transaction->response_body->length);
 }
 
+static void keep_object_now(struct transaction *transaction) {
+    cache_insert(transaction->host->cache, transaction->object);
+    transaction_land(transaction, FLIGHT_STORED);
+}
+
 /* The body's length is known to all who may find the object only if the origin announced it: others
  * must not join a body that may yet turn out too large to keep. */
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
@@ -70,7 +75,7 @@ static void begin_object(struct transaction *transaction, const struct freshness
     transaction->storing = true;
     transaction->net->counters.cache_stores++;
     if (transaction->body->expected >= 0 || body_state(transaction->body) == BODY_COMPLETE)
-        cache_insert(transaction->host->cache, transaction->object);
+        keep_object_now(transaction);
 }
 
 enum step step_store(struct transaction *transaction) {
@@ -79,12 +84,32 @@ enum step step_store(struct transaction *transaction) {
     bool keep = may_store(transaction, &freshness);
     transaction->reply.length = announced_length(transaction);
     begin_body(transaction, keep);
-    if (keep)
+    if (keep) {
         begin_object(transaction, &freshness);
-    else if (transaction->cache_allowed)
-        transaction->net->counters.cache_uncacheable++;
+    } else {
+        transaction_land(transaction, FLIGHT_UNSTORED);
+        if (transaction->cache_allowed)
+            transaction->net->counters.cache_uncacheable++;
+    }
     if (transaction->response_body != NULL)
         pump_start(&transaction->pump, transaction->net->loop, &transaction->response_body,
                    transaction->body, transaction->settings->cache.max_object, &transaction->task);
     return STEP_DELIVER;
+}
+
+void transaction_settle(struct transaction *transaction) {
+    struct object *object = transaction->object;
+    if (!transaction->storing || transaction->settled || object == NULL)
+        return;
+    if (transaction->pump.overflowed)
+        transaction_land(transaction, FLIGHT_UNSTORED);
+    if (transaction->pump.state == PUMP_RUNNING)
+        return;
+    transaction->settled = true;
+    if (body_state(object->body) != BODY_COMPLETE) {
+        cache_remove(transaction->host->cache, object);
+        transaction_land(transaction, FLIGHT_FAILED);
+    } else if (object->body->expected < 0 && !transaction->pump.overflowed) {
+        keep_object_now(transaction);
+    }
 }

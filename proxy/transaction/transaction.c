@@ -41,6 +41,9 @@ const char *cache_result_name(enum cache_result result) {
 /* Lets go of everything, in the order in which one thing reads from another. */
 static void transaction_end(struct transaction *transaction) {
     struct transaction_host *host = transaction->host;
+    transaction_land(transaction, FLIGHT_LEFT);
+    flight_leave(&transaction->flight, &transaction->waiter);
+    timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
     pump_stop(&transaction->pump);
     tunnel_free(&transaction->tunnel);
     if (transaction->reach != NULL)
@@ -126,6 +129,14 @@ static struct transaction *transaction_new(struct transaction_host *host) {
     list_append(&host->active, &transaction->link);
     host->net->counters.transactions_active++;
     return transaction;
+}
+
+void transaction_land(struct transaction *transaction, enum flight_outcome outcome) {
+    if (!transaction->leads)
+        return;
+    transaction->leads = false;
+    flight_land(&transaction->flight, outcome, transaction->net->loop->wall,
+                transaction->net->loop);
 }
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange) {

@@ -17,6 +17,7 @@
 #define RETORT_TRANSACTION_TRANSACTION_H
 
 #include "adapt/chain.h"
+#include "cache/flight.h"
 #include "cache/store.h"
 #include "client/client.h"
 #include "origin/call.h"
@@ -59,6 +60,7 @@ struct transaction_host {
     struct net_context *net;
     struct mailbox *mailbox;
     struct cache *cache;
+    struct flights *flights;
     struct adapt_set *adapt; /* the current one */
     struct pool *origins;
     struct access_logs *logs;
@@ -108,6 +110,12 @@ struct transaction {
     struct cache_key key;
     struct object *object; /* hit, or stale and to be revalidated; referenced */
 
+    struct flight *flight; /* the fetch under way for this key: led, or followed */
+    bool leads, alone;     /* alone: has followed, and now fetches for itself */
+    bool collapse_expired;
+    struct waiter *waiter; /* while it follows */
+    struct timer collapse_timer;
+
     /* the origin */
     bool revalidating, ranges_removed;
     struct origin_call *call;
@@ -125,7 +133,7 @@ struct transaction {
     unsigned status;
     bool replied, logged;
     bool storing; /* object is what this transaction brings into the cache */
-    bool settle_later;
+    bool settled;                      /* it is in the index, or will never be */
 };
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange);
@@ -160,6 +168,11 @@ struct freshness_rules transaction_freshness_rules(const struct transaction *tra
 /* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */
 bool transaction_set_url(struct transaction *transaction, struct slice absolute);
 void transaction_subject(struct transaction *transaction, struct class_subject *subject);
+/* The leader tells those who follow how its fetch came out. */
+void transaction_land(struct transaction *transaction, enum flight_outcome outcome);
+/* What was to be stored has arrived, or will not: an object of unknown length enters the index now that
+ * it is whole, one that broke off leaves it. Harmless before and after. */
+void transaction_settle(struct transaction *transaction);
 /* Drops what the request's success has made stale (RFC 9111 §4.4). */
 void transaction_invalidate(struct transaction *transaction);
 /* An answer that Retort makes itself, as if an origin had sent it. */
