@@ -124,6 +124,8 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
         return SOURCE_FAILED;
     ASSERT(exchange->owned);
     send_continue(exchange);
+    if (exchange->client->connection == NULL)
+        return failed(exchange); /* it went instead of taking the 100 */
     return exchange->framing.kind == FRAMING_CHUNKED ? read_chunked(exchange, buffer, capacity, got)
                                                      : read_length(exchange, buffer, capacity, got);
 }
