@@ -53,6 +53,7 @@ static void begin(struct origin_call *call) {
     call->state = ORIGIN_WAITING;
     call->head_left = call->request.head;
     call->head_checked = 0;
+    call->interim = 0;
     feed_init(&call->feed, call->net, call->request.body, call->request.chunked);
     call->net->counters.origin_requests++;
     loop_timer_after(call->net->loop, &call->timer, call->request.first_byte_timeout);
@@ -72,6 +73,9 @@ static void on_dialled(struct task *task) {
     call->connection = dial_take(&call->dial, on_ready, call);
     call->net->counters.origin_connections++;
     begin(call);
+    /* The news of what it has said already went to the dial. */
+    if (call->state == ORIGIN_WAITING && call->connection != NULL && call->connection->readable)
+        origin_call_receive(call);
 }
 
 static void connect_fresh(struct origin_call *call) {

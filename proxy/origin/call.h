@@ -76,8 +76,10 @@ struct origin_call {
     /* receiving */
     struct net_buffer *in;
     size_t head_checked;
+    unsigned interim; /* 1xx responses so far */
     struct http_head *response;
     struct framing framing;
+    bool keeps_alive; /* the origin does, by its head as it came */
     struct source body;
     bool body_open, body_ended, body_failed;
     uint64_t body_left;

@@ -6,10 +6,13 @@
 
 /* Receiving a response: its head into the buffer, its body straight to whoever pulls. */
 
+enum { INTERIM_MAX = 100 };
+
 static const char head_too_large[] = "its response head is larger than origin.max_head";
 
 static void answered(struct origin_call *call) {
     call->state = ORIGIN_ANSWERED;
+    call->keeps_alive = framing_keeps_alive(call->response);
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     origin_call_body_init(call);
     if (call->waker != NULL)
@@ -34,6 +37,10 @@ static bool parse(struct origin_call *call) {
     call->in->begin += (size_t)used;
     if (call->response->status == 101) {
         origin_call_fail(call, ORIGIN_BAD, "it switched protocols without being asked");
+        return true;
+    }
+    if (call->response->status < 200 && ++call->interim > INTERIM_MAX) {
+        origin_call_fail(call, ORIGIN_BAD, "its interim responses do not end");
         return true;
     }
     if (call->response->status < 200)
@@ -78,7 +85,7 @@ static void leave_connection(struct origin_call *call) {
     bool spare = net_buffer_bytes(call->in).length > 0;
     bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) &&
                     call->head_left.length == 0 && call->framing.kind != FRAMING_CLOSE &&
-                    framing_keeps_alive(call->response);
+                    call->keeps_alive;
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     net_buffer_give(call->net, &call->in);
     if (reusable)
