@@ -4,6 +4,7 @@ static void keep(struct virgin *virgin, const char *bytes, size_t count) {
     if (!virgin->keeping)
         return;
     if (virgin->kept.length + count > virgin->limit || !spool_append(&virgin->kept, bytes, count)) {
+        virgin->passed = virgin->kept.length;
         virgin_stop_keeping(virgin);
         return;
     }
@@ -31,6 +32,10 @@ static enum source_status first_read(struct source *source, char *buffer, size_t
     if (virgin->keeping && virgin->passed < virgin->kept.length) {
         *got = spool_peek(&virgin->kept, &virgin->cursor, buffer, capacity);
         virgin->passed += *got;
+        return SOURCE_DATA;
+    }
+    if (!virgin->keeping && virgin->kept.length > 0) {
+        *got = spool_read(&virgin->kept, buffer, capacity);
         return SOURCE_DATA;
     }
     enum source_status status = read_on(virgin, source, buffer, capacity, got);
@@ -77,9 +82,19 @@ void virgin_restart(struct virgin *virgin) {
     virgin->cursor = (struct spool_cursor){NULL, 0};
 }
 
+/* After a restart there may be kept bytes that `first` has yet to pass on: only those stay. */
 void virgin_stop_keeping(struct virgin *virgin) {
+    char scrap[4096];
+    if (!virgin->keeping)
+        return;
     virgin->keeping = false;
-    spool_release(&virgin->kept);
+    if (virgin->passed == virgin->kept.length)
+        spool_release(&virgin->kept);
+    else
+        while (virgin->passed > 0) {
+            size_t piece = virgin->passed < sizeof scrap ? virgin->passed : sizeof scrap;
+            virgin->passed -= spool_read(&virgin->kept, scrap, piece);
+        }
 }
 
 struct source *virgin_replay(struct virgin *virgin) {
