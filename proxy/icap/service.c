@@ -44,6 +44,7 @@ static void wake_one(struct icap_service *service) {
     struct icap_waiter *waiter = CONTAINER_OF(link, struct icap_waiter, link);
     list_remove(link);
     service->waiting_count--;
+    waiter->called = true;
     loop_defer(service->net->loop, waiter->task);
 }
 
@@ -129,6 +130,7 @@ static enum icap_readiness wait_for(struct icap_service *service, struct icap_wa
 
 enum icap_readiness icap_service_ready(struct icap_service *service, struct icap_waiter *waiter) {
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
+    waiter->called = false;
     if (service->state == ICAP_STATE_DOWN)
         return ICAP_SERVICE_DOWN;
     if (!service->have_options) {
@@ -144,6 +146,10 @@ enum icap_readiness icap_service_ready(struct icap_service *service, struct icap
 }
 
 void icap_service_stop_waiting(struct icap_service *service, struct icap_waiter *waiter) {
+    if (waiter->called) {
+        waiter->called = false;
+        wake_one(service); /* its turn is the next one's */
+    }
     if (list_empty(&waiter->link))
         return;
     list_remove(&waiter->link);

@@ -33,6 +33,7 @@ enum icap_service_state { ICAP_STATE_UNKNOWN, ICAP_STATE_UP, ICAP_STATE_DOWN };
 
 struct icap_waiter {
     struct list_link link;
+    bool called; /* taken off the list, and its task has not asked again yet */
     struct task *task;
 };
 
@@ -61,6 +62,7 @@ struct icap_service {
 
 static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *task) {
     list_init(&waiter->link);
+    waiter->called = false;
     waiter->task = task;
 }
 
