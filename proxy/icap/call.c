@@ -148,7 +148,7 @@ static void on_dialled(struct icap_call *call) {
     call->connection = dial_take(&call->dial, on_ready, call);
     call->net->counters.icap_connections++;
     if (connected(call))
-        icap_call_send(call);
+        on_ready(call->connection);
 }
 
 static void on_task(struct task *task) {

@@ -83,6 +83,7 @@ struct icap_call {
     struct chunked_decoder chunked;
     struct source body;
     bool body_failed, body_ended, keep_connection;
+    bool awaited;       /* whoever reads the body waits for more */
     bool partial;       /* 206: the adapted body may go on with the virgin one */
     bool original;      /* it does, from here on */
     uint64_t skip_left; /* virgin bytes before that place */

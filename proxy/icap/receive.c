@@ -67,6 +67,8 @@ static bool take_head(struct icap_call *call, struct slice bytes) {
                        ? http_head_parse_response(call->adapted, call->adapted_bytes, length, 0)
                        : http_head_parse_request(call->adapted, call->adapted_bytes, length, 0);
     call->head_given = true;
+    if (response && call->adapted->status < 200)
+        return false; /* a client would take what follows for another response */
     return used > 0 && (size_t)used == length && sound_framing(call, response);
 }
 
@@ -213,6 +215,7 @@ static enum source_status refill(struct icap_call *call) {
         switch (connection_read(call->connection, call->in->data, call->in->capacity, &got)) {
         case IO_DONE:
             call->in->end = got;
+            call->awaited = false;
             icap_call_watch(call, false);
             return SOURCE_DATA;
         case IO_END: return broke_off(call, "it closed the connection in the middle of a body");
@@ -222,6 +225,7 @@ static enum source_status refill(struct icap_call *call) {
     }
     /* It may be waiting for more of the virgin body, which the origin has not sent yet. */
     bool starved = !feed_is_done(&call->feed) && feed_bytes(&call->feed).length == 0;
+    call->awaited = true;
     icap_call_watch(call, !starved);
     return SOURCE_WAIT;
 }

@@ -110,7 +110,7 @@ static void consume(struct icap_call *call, size_t sent) {
 
 /* Whose turn is it when nothing can be sent? The timer follows that. */
 static void set_clock(struct icap_call *call, enum feed_status status) {
-    if (call->step == ICAP_STEP_ANSWER)
+    if (call->step == ICAP_STEP_ANSWER || (call->step == ICAP_STEP_BODY && call->awaited))
         icap_call_watch(call, status != FEED_WAIT);
 }
 
@@ -131,6 +131,7 @@ void icap_call_send(struct icap_call *call) {
         if (status == FEED_FAILED) {
             connection_abort(&call->connection);
             call->net->counters.icap_connections_open--;
+            call->repeated = true; /* another connection would not mend it */
             icap_call_fail(call, false, "the body that it was to adapt broke off");
             return;
         }
