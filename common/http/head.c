@@ -392,7 +392,7 @@ bool http_head_has_token(const struct http_head *head, enum http_name id, struct
 }
 
 bool http_head_add(struct http_head *head, struct slice name, struct slice value) {
-    if (head->field_count == HTTP_FIELDS_MAX)
+    if (head->field_count == HTTP_FIELDS_ROOM)
         return false;
     struct http_field *field = &head->fields[head->field_count++];
     field->name = name;
@@ -450,7 +450,7 @@ unsigned http_head_remove(struct http_head *head, enum http_name id) {
 }
 
 unsigned http_head_remove_text(struct http_head *head, struct slice name) {
-    bool marked[HTTP_FIELDS_MAX] = {false};
+    bool marked[HTTP_FIELDS_ROOM] = {false};
     mark_named(head, marked, http_name_lookup(name), name);
     return remove_marked(head, marked);
 }
@@ -515,7 +515,7 @@ static void mark_connection_options(const struct http_head *head, bool *marked) 
 }
 
 void http_head_remove_hop_by_hop(struct http_head *head) {
-    bool marked[HTTP_FIELDS_MAX] = {false};
+    bool marked[HTTP_FIELDS_ROOM] = {false};
     mark_connection_options(head, marked);
     for (unsigned i = 0; i < head->field_count; i++)
         if (hops[head->fields[i].id] == THIS_HOP)

@@ -28,7 +28,9 @@
 
 #include <sys/types.h>
 
-enum { HTTP_FIELDS_MAX = 128 };
+/* Parsers take so many fields; heads that are built upon have room for a few more, so that what an
+ * intermediary adds (Via, framing) never fails for want of it. */
+enum { HTTP_FIELDS_MAX = 128, HTTP_FIELDS_ROOM = HTTP_FIELDS_MAX + 16 };
 
 enum http_error {
     HTTP_ERROR_SYNTAX = 1,      /* 400 */
@@ -49,7 +51,7 @@ struct http_head {
     struct slice reason;
     unsigned field_count;
     uint64_t present[(HTTP_NAME_COUNT + 63) / 64]; /* which known names occur */
-    struct http_field fields[HTTP_FIELDS_MAX];
+    struct http_field fields[HTTP_FIELDS_ROOM];
 };
 
 /* >0: bytes of the head, the empty line included; 0: incomplete; <0: -enum http_error. The head is

@@ -28,12 +28,12 @@ START_TEST(add_until_full) {
     http_head_init(&head);
     ck_assert(http_head_add(&head, SLICE("host"), SLICE("a")));
     ck_assert(http_head_has(&head, HTTP_HOST));
-    for (unsigned i = 1; i < HTTP_FIELDS_MAX; i++)
+    for (unsigned i = 1; i < HTTP_FIELDS_ROOM; i++)
         ck_assert(http_head_add(&head, SLICE("X-Y"), SLICE("z")));
     ck_assert(!http_head_add(&head, SLICE("Via"), SLICE("a")));
     ck_assert(!http_head_set(&head, HTTP_VIA, SLICE("a")));
     ck_assert(!http_head_has(&head, HTTP_VIA));
-    ck_assert_uint_eq(head.field_count, HTTP_FIELDS_MAX);
+    ck_assert_uint_eq(head.field_count, HTTP_FIELDS_ROOM);
     ck_assert(http_head_set(&head, HTTP_HOST, SLICE("b")));
     ck_assert_slice_eq(http_head_value(&head, HTTP_HOST), SLICE("b"));
 }
