@@ -75,7 +75,11 @@ static void remove_conditions(struct http_head *head) {
 /* What is stored asks for itself; else a cacheable request asks for the whole thing, and the
  * client's own conditions are answered from what comes back. */
 static void set_conditions(struct transaction *transaction, struct http_head *head) {
-    if (!transaction->cache_allowed || http_head_has(head, HTTP_RANGE))
+    if (!transaction->cache_allowed)
+        return;
+    /* A part passes by with the client's conditions, but a 304 that shall vouch for what is stored
+     * has to be the answer to the stored validators. */
+    if (http_head_has(head, HTTP_RANGE) && !transaction->revalidating)
         return;
     if (head->method_id == HTTP_METHOD_GET)
         remove_conditions(head);
