@@ -94,6 +94,15 @@ static bool can_listen(const struct settings *old, const struct settings *new,
     return true;
 }
 
+/* Messages arrive in order: an answer means that what was posted before has been done. */
+static void await_workers(struct retort *retort) {
+    for (unsigned i = 0; i < retort->worker_count; i++) {
+        struct worker_report answer;
+        if (worker_report(retort->workers[i], &answer, REPORT_PATIENCE))
+            worker_report_release(&answer);
+    }
+}
+
 static bool reload(void *context, char error[SETTINGS_ERROR]) {
     struct retort *retort = context;
     bool good = false;
@@ -106,6 +115,7 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
         cache_set_limit(retort->cache, settings->cache.memory);
         for (unsigned i = 0; i < retort->worker_count; i++)
             worker_reload(retort->workers[i], settings);
+        await_workers(retort);
         settings_release(&retort->settings);
         retort->settings = settings;
         settings = NULL;

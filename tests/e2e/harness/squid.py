@@ -13,7 +13,7 @@ pid_filename {directory}/squid.pid
 cache_log {directory}/cache.log
 access_log stdio:{directory}/access.log
 coredump_dir {directory}
-cache_effective_user {user}
+{user}
 cache_mem 32 MB
 cache deny all
 acl all_clients src all
@@ -39,22 +39,23 @@ class Squid:
         self.address = ("127.0.0.1", self.port)
         self.directory = lab.path(lab.unique("squid"))
         os.makedirs(self.directory)
-        user = "proxy" if os.getuid() == 0 else os.environ.get("USER", "proxy")
         if os.getuid() == 0:
-            shutil.chown(self.directory, user)
+            shutil.chown(self.directory, "proxy")
             os.chmod(lab.directory, os.stat(lab.directory).st_mode | stat.S_IXOTH)
         config = lab.write(os.path.basename(self.directory) + "/squid.conf", CONFIG.format(
-            port=self.port, directory=self.directory, user=user, icap=icap_lines(services)))
+            port=self.port, directory=self.directory, 
+            user="cache_effective_user proxy" if os.getuid() == 0 else "", icap=icap_lines(services)))
         self.process = Process(lab, os.path.basename(self.directory), ["squid", "-N", "-f", config],
                                environment={"XDG_RUNTIME_DIR": self.directory}, stop_seconds=20)
         lab.opens(self)
         self.process.wait_ready(self._answers, 20)
 
     def _answers(self):
+        """It accepts connections before it serves them: only an answer counts, if only an error page."""
         try:
-            wire.Wire(self.address, timeout=1).close()
-            return True
-        except OSError:
+            return wire.fetch(self.address, "GET", f"http://127.0.0.1:{self.port}/squid-internal-mgr/info",
+                              timeout=2).status > 0
+        except (OSError, wire.Truncated):
             return False
 
     def get(self, url, headers=None, **options):
