@@ -78,6 +78,7 @@ static bool has_landed(struct transaction *transaction) {
     flight_leave(&transaction->flight, &transaction->waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
     object_release(&transaction->object);
+    transaction->revalidating = false;
     return true;
 }
 
