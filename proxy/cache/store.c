@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-enum { SHARDS = 64, FIRST_BUCKETS = 256 };
+enum { SHARDS = 64, FIRST_BUCKETS = 256, VARIANTS_MAX = 64 };
 
 struct shard {
     pthread_mutex_t lock;
@@ -168,12 +168,21 @@ void cache_set_limit(struct cache *cache, size_t limit) {
     keep_limit(cache);
 }
 
-/* The variant that the new object takes the place of. */
-static struct object *find_same_variant(struct shard *shard, const struct object *object) {
-    for (struct object *old = *bucket_of(shard, object->key); old != NULL; old = old->next)
-        if (same_key(old->key, object->key) && slice_equal(old->vary, object->vary))
+/* The variant that the new object takes the place of: the same one, or the oldest of too many, since
+ * every lookup walks through the variants of its key. */
+static struct object *find_replaced(struct shard *shard, const struct object *object) {
+    struct object *oldest = NULL;
+    unsigned count = 0;
+    for (struct object *old = *bucket_of(shard, object->key); old != NULL; old = old->next) {
+        if (!same_key(old->key, object->key))
+            continue;
+        if (slice_equal(old->vary, object->vary))
             return old;
-    return NULL;
+        if (oldest == NULL || old->freshness.response_time <= oldest->freshness.response_time)
+            oldest = old;
+        count++;
+    }
+    return count < VARIANTS_MAX ? NULL : oldest;
 }
 
 void cache_insert(struct cache *cache, struct object *object) {
@@ -183,7 +192,7 @@ void cache_insert(struct cache *cache, struct object *object) {
     object->cost += body->expected >= 0 ? sizeof *body + (size_t)body->expected : body_cost(body);
     object_reference(object);
     pthread_mutex_lock(&shard->lock);
-    struct object *old = find_same_variant(shard, object);
+    struct object *old = find_replaced(shard, object);
     if (old != NULL)
         unlink_object(cache, shard, old);
     if (shard->count >= shard->bucket_count)
