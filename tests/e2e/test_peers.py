@@ -4,7 +4,7 @@ import threading
 import time
 
 from harness import wire
-from harness.checks import equal, lacks, same_bytes, true, until
+from harness.checks import between, equal, lacks, same_bytes, true, until
 from harness.icap import IcapServer, unchanged
 from harness.raw_origin import ByteOrigin, RawOrigin, ok, pattern
 from harness.retort import Retort, Service
@@ -86,6 +86,20 @@ def test_request_with_as_many_fields_as_fit(lab):
         equal(answer.status, 431, "status")
 
 
+@seconds(60)
+def test_client_asks_for_variants_without_end(lab):
+    """One URL does not collect so many variants that looking for one takes long."""
+    def answer(connection, _):
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: max-age=60\r\nVary: X-Kind\r\n\r\nok")
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab)
+    for kind in range(300):
+        equal(proxy.get(origin.url("/v"), {"X-Kind": str(kind)}).status, 200, "status")
+    between(proxy.status()["cache"]["objects"], 10, 100, "objects")
+    proxy.get(origin.url("/v"), {"X-Kind": "299"})
+    equal(len(origin.requests), 300, "requests at the origin: the newest variant is still stored")
+
+
 # Origins.
 
 def test_origin_says_close_and_lingers(lab):
@@ -153,6 +167,27 @@ def test_range_does_not_vouch_for_what_is_stored(lab):
     time.sleep(2.1)
     proxy.get(origin.url("/v"), {"Range": "bytes=0-1", "If-None-Match": '"two"'})
     equal(proxy.get(origin.url("/v")).body, b"two", "the body afterwards")
+
+
+def test_what_followers_wait_for_vanishes(lab):
+    """Requests that wait for a revalidation after which nothing is stored any more fetch for themselves."""
+    def answer(connection, read):
+        if read.header("If-None-Match"):
+            time.sleep(0.5)
+            connection.send(b'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nCache-Control: no-store\r\n\r\n')
+            return
+        connection.send(b'HTTP/1.1 200 OK\r\nETag: "a"\r\nContent-Length: 3\r\nCache-Control: max-age=1\r\n\r\none')
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab)
+    url = origin.url("/v")
+    equal(proxy.get(url).body, b"one", "first")
+    time.sleep(2.1)
+    clients = [proxy.wire() for _ in range(3)]
+    for client in clients:
+        client.send(request("GET", url))
+        time.sleep(0.1)
+    for client in clients:
+        equal(client.response().body, b"one", "afterwards")
 
 
 # ICAP servers.
