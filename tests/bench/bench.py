@@ -34,7 +34,7 @@ SERVER_CORE, PEERS_CORE = "1", "0"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 ORIGIN = """
-daemon off; master_process off; user root; pid {dir}/origin.pid; error_log {dir}/origin.log;
+daemon off; master_process off;{user} pid {dir}/origin.pid; error_log {dir}/origin.log;
 worker_rlimit_nofile 8192;
 events {{ worker_connections 4096; }}
 http {{
@@ -51,7 +51,7 @@ http {{
 """
 
 NGINX = """
-daemon off; master_process on; worker_processes 1; user root; pid {dir}/nginx.pid; error_log {dir}/nginx.log;
+daemon off; master_process on; worker_processes 1;{user} pid {dir}/nginx.pid; error_log {dir}/nginx.log;
 worker_rlimit_nofile 8192;
 events {{ worker_connections 4096; }}
 http {{
@@ -77,7 +77,7 @@ pid_filename {dir}/squid.pid
 cache_log {dir}/squid.log
 access_log none
 coredump_dir {dir}
-cache_effective_user {user}
+{user}
 cache_mem 64 MB
 acl everybody src all
 http_access allow everybody
@@ -184,7 +184,7 @@ class Bench:
 
     def start_peers(self):
         lab = self.lab
-        config = lab.write("origin.conf", ORIGIN.format(dir=lab.directory, port=self.origin))
+        config = lab.write("origin.conf", ORIGIN.format(dir=lab.directory, port=self.origin, user=nginx_user()))
         process = Process(lab, "origin", ["taskset", "-c", PEERS_CORE, "nginx", "-e", lab.path("origin.log"), "-c", config])
         lab.opens(Stoppable(process))
         process.wait_ready(lambda: answers(self.origin))
@@ -220,13 +220,13 @@ class Bench:
         return Server(self.lab, name, [self.lab.built("proxy/retort"), "-f", path], port)
 
     def start_nginx(self, name, _icap):
-        path, port = self.config(name, NGINX)
+        path, port = self.config(name, NGINX, user=nginx_user())
         return Server(self.lab, name, ["nginx", "-e", self.lab.path("nginx.log"), "-c", path], port)
 
     def start_squid(self, name, icap):
         os.chmod(self.lab.directory, 0o777)
         path, port = self.config(name, SQUID.replace("{dir}/squid", "{dir}/" + name), icap=icap,
-                                 user="proxy" if os.getuid() == 0 else os.environ.get("USER", "proxy"))
+                                 user="cache_effective_user proxy" if os.getuid() == 0 else "")
         return Server(self.lab, name, ["squid", "-N", "-f", path], port)
 
     def start_haproxy(self, name, _icap):
@@ -276,6 +276,10 @@ class Bench:
                     seen.setdefault((case, name), []).append(self.measure(self.servers[name], case))
             print(f"round {number + 1} of {self.options.rounds} done", file=sys.stderr)
         return cases, seen
+
+
+def nginx_user():
+    return " user root;" if os.getuid() == 0 else ""
 
 
 class Stoppable:
