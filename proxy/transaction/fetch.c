@@ -187,10 +187,9 @@ static void start_call(struct transaction *transaction, const struct destination
     };
     transaction->origin_name = key;
     transaction->request_time = transaction->net->loop->wall;
-    transaction->response = arena_alloc(arena, sizeof *transaction->response);
     transaction->call = arena_alloc(arena, sizeof *transaction->call);
     origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
-                      transaction->response, &transaction->task);
+                      arena_alloc(arena, sizeof *transaction->response), &transaction->task);
 }
 
 /* Prepares and starts the call; another step when there is nothing to call. */
@@ -279,7 +278,7 @@ enum step step_fetch(struct transaction *transaction) {
         return failed(transaction);
     if (call->state != ORIGIN_ANSWERED)
         return STEP_WAIT;
-    struct http_head *response = transaction->response;
+    struct http_head *response = transaction->response = call->response;
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
     http_head_remove_hop_by_hop(response);
