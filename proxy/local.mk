@@ -13,8 +13,10 @@ proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
 	proxy/adapt/chain.c proxy/adapt/chain.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
+	proxy/cache/ban.c proxy/cache/ban.h \
 	proxy/cache/body.c proxy/cache/body.h \
 	proxy/cache/conditional.c proxy/cache/conditional.h \
+	proxy/cache/content.c proxy/cache/content.h \
 	proxy/cache/control.c proxy/cache/control.h \
 	proxy/cache/flight.c proxy/cache/flight.h \
 	proxy/cache/freshness.c proxy/cache/freshness.h \

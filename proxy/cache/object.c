@@ -46,12 +46,55 @@ static size_t write_head(const struct http_head *response, char *out) {
     return length;
 }
 
-struct object *object_new(struct cache_key key, const struct http_head *request,
+static const char *const tag_fields[] = {"surrogate-key", "cache-tag"};
+
+static bool is_tag_field(struct slice name) {
+    return slice_equal_nocase(name, slice_from(tag_fields[0])) ||
+           slice_equal_nocase(name, slice_from(tag_fields[1]));
+}
+
+static bool names_tags(const struct http_head *head) {
+    for (unsigned i = 0; i < head->field_count; i++)
+        if (is_tag_field(head->fields[i].name))
+            return true;
+    return false;
+}
+
+static bool separates_tags(char c) {
+    return c == ' ' || c == '\t' || c == ',';
+}
+
+static bool has_word(struct slice list, struct slice word) {
+    const char *at = list.base, *end = list.base + list.length;
+    while (at < end) {
+        const char *begin = at;
+        while (at < end && !separates_tags(*at))
+            at++;
+        if (at > begin && slice_equal(slice_make(begin, (size_t)(at - begin)), word))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+bool object_has_tag(const struct object *object, struct slice tag) {
+    struct http_head head;
+    if (!object->tagged)
+        return false;
+    object_parse_head(object, &head);
+    for (unsigned i = 0; i < head.field_count; i++)
+        if (is_tag_field(head.fields[i].name) && has_word(head.fields[i].value, tag))
+            return true;
+    return false;
+}
+
+struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body) {
     size_t head_length = write_head(response, NULL);
     size_t vary_length = vary_write(request, response, NULL, 0);
-    struct object *object = xmalloc(sizeof *object + head_length + vary_length);
+    size_t length = head_length + vary_length + url.length;
+    struct object *object = xmalloc(sizeof *object + length);
     memset(object, 0, sizeof *object);
     object->magic = OBJECT_MAGIC;
     atomic_init(&object->references, 1);
@@ -64,6 +107,9 @@ struct object *object_new(struct cache_key key, const struct http_head *request,
     object->vary =
         slice_make(object->bytes + head_length,
                    vary_write(request, response, object->bytes + head_length, vary_length));
+    object->url = slice_make(object->bytes + head_length + vary_length, url.length);
+    memcpy(object->bytes + head_length + vary_length, url.base, url.length);
+    object->tagged = names_tags(response);
     struct slice modified = http_head_value(response, HTTP_LAST_MODIFIED);
     if (modified.base == NULL || !http_date_parse(modified, &object->last_modified))
         object->last_modified = 0;
@@ -77,8 +123,35 @@ struct object *object_new(struct cache_key key, const struct http_head *request,
         object_parse_head(object, &stored);
         object->etag = http_head_value(&stored, HTTP_ETAG);
     }
-    object->cost = sizeof *object + head_length + vary_length;
+    object->cost = sizeof *object + length;
     return object;
+}
+
+struct object *object_with_freshness(const struct object *object,
+                                     const struct freshness *freshness) {
+    size_t length = object->head.length + object->vary.length + object->url.length;
+    struct object *copy = xmalloc(sizeof *copy + length);
+    memset(copy, 0, sizeof *copy);
+    memcpy(copy->bytes, object->bytes, length);
+    copy->magic = OBJECT_MAGIC;
+    atomic_init(&copy->references, 1);
+    atomic_init(&copy->hits, atomic_load_explicit(&object->hits, memory_order_relaxed));
+    copy->key = object->key;
+    copy->status = object->status;
+    copy->freshness = *freshness;
+    copy->body = body_reference(object->body);
+    copy->last_modified = object->last_modified;
+    copy->changed_by = object->changed_by;
+    copy->tagged = object->tagged;
+    list_init(&copy->sieve);
+    copy->head = slice_make(copy->bytes, object->head.length);
+    copy->vary = slice_make(copy->bytes + object->head.length, object->vary.length);
+    copy->url = slice_make(copy->vary.base + object->vary.length, object->url.length);
+    if (object->etag.base != NULL)
+        copy->etag =
+            slice_make(copy->bytes + (object->etag.base - object->bytes), object->etag.length);
+    copy->cost = sizeof *copy + length;
+    return copy;
 }
 
 struct object *object_reference(struct object *object) {

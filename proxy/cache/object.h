@@ -1,7 +1,7 @@
 /*
  * A cache object: one stored response, immutable but for its body, which may still be arriving.
  *
- *     struct object *object = object_new(key, &request, &response, &freshness, body);
+ *     struct object *object = object_new(key, url, &request, &response, &freshness, body);
  *     cache_insert(cache, object);
  *     object_release(&object);
  *
@@ -25,19 +25,26 @@ struct object {
     unsigned magic;
 #define OBJECT_MAGIC 0x0b1ec700u
     _Atomic unsigned references;
+    /* Counted under the shard's lock, in the cache line whose `references` a hit writes anyway. */
+    _Atomic uint32_t hits;
     struct cache_key key;
     unsigned status;
     struct freshness freshness;
     struct slice head;
     struct slice etag;    /* in head; base NULL: none */
     time_t last_modified; /* 0: none */
+    bool tagged;          /* the head names surrogate keys; see object_has_tag */
     time_t changed_by;    /* Last-Modified, else Date, else when it came (RFC 9111 §4.3.2) */
+    struct slice url;     /* normalised */
     struct slice vary;    /* what the stored variant was selected by; see object_matches */
     struct body *body;
     /* the store's, under its shard's lock */
     struct object *next;
     struct list_link sieve;
     bool indexed;
+    _Atomic bool pinned;
+    uint32_t born;            /* the newest ban when it came */
+    _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
     size_t cost;
     _Atomic bool visited;
     char bytes[];
@@ -47,9 +54,12 @@ struct object {
 struct cache_key cache_key_of(struct slice url);
 
 /* `response` has been cleaned of hop-by-hop fields. The body is referenced. */
-struct object *object_new(struct cache_key key, const struct http_head *request,
+struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body);
+/* The same response with another freshness, on the same body. */
+struct object *object_with_freshness(const struct object *object,
+                                     const struct freshness *freshness);
 /* RFC 9111 §3.2: the stored head with the fields of a 304 put over it. `merged` is scratch space
  * and afterwards holds the new head, for the caller to compute `freshness` from. */
 void object_merge_head(const struct object *object, const struct http_head *not_modified,
@@ -59,6 +69,9 @@ void object_release(struct object **objectp);
 
 /* Would this request have selected this variant (RFC 9111 §4.1)? */
 bool object_matches(const struct object *object, const struct http_head *request);
+/* Is it one of the keys in Surrogate-Key (separated by blanks) or Cache-Tag (by commas)? They are
+ * read from the stored head: objects keep no second copy. */
+bool object_has_tag(const struct object *object, struct slice tag);
 /* Parses the stored head again, for the paths that need single fields. */
 void object_parse_head(const struct object *object, struct http_head *head);
 

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-enum { SHARDS = 64, FIRST_BUCKETS = 256, VARIANTS_MAX = 64 };
+enum { SHARDS = 64, FIRST_BUCKETS = 256, VARIANTS_MAX = 64, BANS_MANY = 64, SHARD_SHIFT = 40 };
 
 struct shard {
     pthread_mutex_t lock;
@@ -15,6 +15,7 @@ struct shard {
 struct sieve {
     pthread_mutex_t lock;
     struct list_link objects; /* newest first */
+    struct list_link pinned;  /* out of the hand's way */
     struct list_link *hand;   /* next to be looked at; &objects: start at the oldest */
 };
 
@@ -22,7 +23,8 @@ struct cache {
     unsigned magic;
 #define CACHE_MAGIC 0xcac4e000u
     _Atomic size_t limit, bytes;
-    _Atomic uint64_t objects, evictions;
+    _Atomic uint64_t objects, pinned, evictions;
+    struct bans bans;
     struct sieve sieve;
     struct shard shards[SHARDS];
 };
@@ -35,6 +37,8 @@ struct cache *cache_new(size_t limit) {
     atomic_init(&cache->limit, limit);
     pthread_mutex_init(&cache->sieve.lock, NULL);
     list_init(&cache->sieve.objects);
+    list_init(&cache->sieve.pinned);
+    bans_init(&cache->bans);
     cache->sieve.hand = &cache->sieve.objects;
     for (unsigned i = 0; i < SHARDS; i++) {
         struct shard *shard = &cache->shards[i];
@@ -57,6 +61,11 @@ static bool same_key(struct cache_key a, struct cache_key b) {
     return a.high == b.high && a.low == b.low;
 }
 
+static void count_pinned(struct cache *cache, const struct object *object, uint64_t one) {
+    if (object->pinned)
+        atomic_fetch_add_explicit(&cache->pinned, one, memory_order_relaxed);
+}
+
 /* Out of the index, under the shard's lock. The index's reference passes to the caller. */
 static void unlink_object(struct cache *cache, struct shard *shard, struct object *object) {
     struct object **at = bucket_of(shard, object->key);
@@ -71,6 +80,7 @@ static void unlink_object(struct cache *cache, struct shard *shard, struct objec
     pthread_mutex_unlock(&cache->sieve.lock);
     object->indexed = false;
     shard->count--;
+    count_pinned(cache, object, (uint64_t)-1);
     atomic_fetch_sub_explicit(&cache->bytes, object->cost, memory_order_relaxed);
     atomic_fetch_sub_explicit(&cache->objects, 1, memory_order_relaxed);
 }
@@ -80,6 +90,7 @@ void cache_free(struct cache **cachep) {
     *cachep = NULL;
     CHECK_OBJ(cache, CACHE_MAGIC);
     struct list_link *link;
+    list_splice(&cache->sieve.objects, &cache->sieve.pinned);
     while ((link = list_first(&cache->sieve.objects)) != NULL) {
         struct object *object = CONTAINER_OF(link, struct object, sieve);
         unlink_object(cache, shard_of(cache, object->key), object);
@@ -90,6 +101,7 @@ void cache_free(struct cache **cachep) {
         pthread_mutex_destroy(&cache->shards[i].lock);
     }
     pthread_mutex_destroy(&cache->sieve.lock);
+    bans_release(&cache->bans);
     FREE_OBJ(cache);
 }
 
@@ -110,8 +122,8 @@ static void grow(struct shard *shard) {
     free(old);
 }
 
-struct object *cache_lookup(struct cache *cache, struct cache_key key,
-                            const struct http_head *request) {
+static struct object *find(struct cache *cache, struct cache_key key,
+                           const struct http_head *request) {
     struct shard *shard = shard_of(cache, key);
     struct object *found = NULL;
     pthread_mutex_lock(&shard->lock);
@@ -119,9 +131,33 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
         if (!same_key(object->key, key) || !object_matches(object, request))
             continue;
         found = object_reference(object);
+        atomic_store_explicit(&object->hits,
+                              atomic_load_explicit(&object->hits, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
         break;
     }
     pthread_mutex_unlock(&shard->lock);
+    return found;
+}
+
+bool cache_is_banned(struct cache *cache, struct object *object) {
+    uint32_t newest = bans_newest(&cache->bans);
+    uint32_t checked = atomic_load_explicit(&object->checked, memory_order_relaxed);
+    if (checked >= newest)
+        return false;
+    if (bans_match(&cache->bans, object->url, checked))
+        return true;
+    atomic_store_explicit(&object->checked, newest, memory_order_relaxed);
+    return false;
+}
+
+struct object *cache_lookup(struct cache *cache, struct cache_key key,
+                            const struct http_head *request) {
+    struct object *found;
+    while ((found = find(cache, key, request)) != NULL && cache_is_banned(cache, found)) {
+        cache_remove(cache, found);
+        object_release(&found);
+    }
     if (found != NULL && !atomic_load_explicit(&found->visited, memory_order_relaxed))
         atomic_store_explicit(&found->visited, true, memory_order_relaxed);
     return found;
@@ -168,8 +204,8 @@ void cache_set_limit(struct cache *cache, size_t limit) {
     keep_limit(cache);
 }
 
-/* The variant that the new object takes the place of: the same one, or the oldest of too many, since
- * every lookup walks through the variants of its key. */
+/* The variant that the new object takes the place of: the same one, or the oldest of too many,
+ * since every lookup walks through the variants of its key. */
 static struct object *find_replaced(struct shard *shard, const struct object *object) {
     struct object *oldest = NULL;
     unsigned count = 0;
@@ -185,14 +221,30 @@ static struct object *find_replaced(struct shard *shard, const struct object *ob
     return count < VARIANTS_MAX ? NULL : oldest;
 }
 
+/* What the whole of it takes. */
+static void count_body(struct object *object) {
+    const struct body *body = object->body;
+    object->cost += body->expected >= 0 ? sizeof *body + (size_t)body->expected : body_cost(body);
+}
+
+/* Into the order of arrival, which is also the order in which objects need fear bans. */
+static void enter_sieve(struct cache *cache, struct object *object) {
+    struct sieve *sieve = &cache->sieve;
+    pthread_mutex_lock(&sieve->lock);
+    object->born = bans_newest(&cache->bans);
+    atomic_store_explicit(&object->checked, object->born, memory_order_relaxed);
+    list_prepend(object->pinned ? &sieve->pinned : &sieve->objects, &object->sieve);
+    pthread_mutex_unlock(&sieve->lock);
+}
+
 void cache_insert(struct cache *cache, struct object *object) {
     CHECK_OBJ(object, OBJECT_MAGIC);
     struct shard *shard = shard_of(cache, object->key);
-    const struct body *body = object->body;
-    object->cost += body->expected >= 0 ? sizeof *body + (size_t)body->expected : body_cost(body);
+    count_body(object);
     object_reference(object);
     pthread_mutex_lock(&shard->lock);
     struct object *old = find_replaced(shard, object);
+    object->pinned = old != NULL && old->pinned && slice_equal(old->vary, object->vary);
     if (old != NULL)
         unlink_object(cache, shard, old);
     if (shard->count >= shard->bucket_count)
@@ -200,16 +252,82 @@ void cache_insert(struct cache *cache, struct object *object) {
     struct object **bucket = bucket_of(shard, object->key);
     object->next = *bucket;
     *bucket = object;
-    pthread_mutex_lock(&cache->sieve.lock);
-    list_prepend(&cache->sieve.objects, &object->sieve);
-    pthread_mutex_unlock(&cache->sieve.lock);
+    enter_sieve(cache, object);
     object->indexed = true;
     shard->count++;
+    count_pinned(cache, object, 1);
     atomic_fetch_add_explicit(&cache->bytes, object->cost, memory_order_relaxed);
     atomic_fetch_add_explicit(&cache->objects, 1, memory_order_relaxed);
     pthread_mutex_unlock(&shard->lock);
     object_release(&old);
     keep_limit(cache);
+}
+
+/* In the chain and in the order of arrival alike, with the same age before bans. */
+static void put_in_place(struct cache *cache, struct object *old, struct object *object) {
+    struct object **at = bucket_of(shard_of(cache, old->key), old->key);
+    while (*at != old)
+        at = &(*at)->next;
+    *at = object;
+    object->next = old->next;
+    old->next = NULL;
+    object->pinned = old->pinned;
+    object->born = old->born;
+    atomic_store(&object->checked, atomic_load(&old->checked));
+    atomic_store(&object->visited, atomic_load(&old->visited));
+    pthread_mutex_lock(&cache->sieve.lock);
+    list_insert_before(&old->sieve, &object->sieve);
+    if (cache->sieve.hand == &old->sieve)
+        cache->sieve.hand = &object->sieve;
+    list_remove(&old->sieve);
+    pthread_mutex_unlock(&cache->sieve.lock);
+    object->indexed = true;
+    old->indexed = false;
+    atomic_fetch_add_explicit(&cache->bytes, object->cost - old->cost, memory_order_relaxed);
+}
+
+bool cache_replace(struct cache *cache, struct object *old, struct object *object) {
+    struct shard *shard = shard_of(cache, old->key);
+    struct object *owned = NULL;
+    ASSERT(same_key(old->key, object->key) && slice_equal(old->vary, object->vary));
+    count_body(object);
+    pthread_mutex_lock(&shard->lock);
+    if (old->indexed) {
+        put_in_place(cache, old, object_reference(object));
+        owned = old;
+    }
+    pthread_mutex_unlock(&shard->lock);
+    bool replaced = owned != NULL;
+    object_release(&owned);
+    return replaced;
+}
+
+/* Under the shard's lock. It enters anew: it has been compared with the bans. */
+static void change_list(struct cache *cache, struct object *object, bool pinned) {
+    pthread_mutex_lock(&cache->sieve.lock);
+    if (cache->sieve.hand == &object->sieve)
+        cache->sieve.hand = object->sieve.prev;
+    list_remove(&object->sieve);
+    pthread_mutex_unlock(&cache->sieve.lock);
+    count_pinned(cache, object, (uint64_t)-1);
+    object->pinned = pinned;
+    count_pinned(cache, object, 1);
+    enter_sieve(cache, object);
+}
+
+bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
+    struct shard *shard = shard_of(cache, object->key);
+    if (cache_is_banned(cache, object)) {
+        cache_remove(cache, object);
+        return false;
+    }
+    pthread_mutex_lock(&shard->lock);
+    bool there = object->indexed;
+    if (there && object->pinned != pinned)
+        change_list(cache, object, pinned);
+    pthread_mutex_unlock(&shard->lock);
+    keep_limit(cache);
+    return there;
 }
 
 void cache_remove(struct cache *cache, struct object *object) {
@@ -249,9 +367,105 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
     return count;
 }
 
+static void take_chain(struct cache_walk *walk, struct object *object,
+                       const struct cache_key *only) {
+    for (; object != NULL; object = object->next) {
+        if (only != NULL && !same_key(object->key, *only))
+            continue;
+        if (walk->count == walk->capacity) {
+            walk->capacity = walk->capacity * 2 + 16;
+            walk->objects = xrealloc(walk->objects, walk->capacity * sizeof(struct object *));
+        }
+        walk->objects[walk->count++] = object_reference(object);
+    }
+}
+
+static void release_batch(struct cache_walk *walk) {
+    for (size_t i = 0; i < walk->count; i++)
+        object_release(&walk->objects[i]);
+    walk->count = 0;
+}
+
+/* Chains of one shard from `bucket` on; true when that was the last. */
+static bool take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t most) {
+    pthread_mutex_lock(&shard->lock);
+    while (bucket < shard->bucket_count && walk->count < most)
+        take_chain(walk, shard->buckets[bucket++], NULL);
+    bool done = bucket >= shard->bucket_count;
+    pthread_mutex_unlock(&shard->lock);
+    walk->position = (walk->position >> SHARD_SHIFT << SHARD_SHIFT) + bucket;
+    return done;
+}
+
+bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most) {
+    release_batch(walk);
+    while (walk->count < most) {
+        uint64_t shard = walk->position >> SHARD_SHIFT;
+        if (shard >= SHARDS)
+            break;
+        size_t bucket = walk->position & ((UINT64_C(1) << SHARD_SHIFT) - 1);
+        if (take_chains(walk, &cache->shards[shard], bucket, most))
+            walk->position = (shard + 1) << SHARD_SHIFT;
+    }
+    return walk->count > 0;
+}
+
+bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key) {
+    struct shard *shard = shard_of(cache, key);
+    release_batch(walk);
+    pthread_mutex_lock(&shard->lock);
+    take_chain(walk, *bucket_of(shard, key), &key);
+    pthread_mutex_unlock(&shard->lock);
+    return walk->count > 0;
+}
+
+void cache_walk_end(struct cache_walk *walk) {
+    release_batch(walk);
+    free(walk->objects);
+    *walk = (struct cache_walk){0};
+}
+
+/* Bans that are older than the oldest object have nothing left to do. */
+static void drop_spent_bans(struct cache *cache) {
+    struct sieve *sieve = &cache->sieve;
+    pthread_mutex_lock(&sieve->lock);
+    uint32_t spent = bans_newest(&cache->bans);
+    if (!list_empty(&sieve->pinned))
+        spent = 0;
+    else if (!list_empty(&sieve->objects))
+        spent = CONTAINER_OF(sieve->objects.prev, struct object, sieve)->born;
+    pthread_mutex_unlock(&sieve->lock);
+    bans_drop(&cache->bans, spent);
+}
+
+static void apply_bans(struct cache *cache) {
+    struct cache_walk walk = {0};
+    uint32_t newest = bans_newest(&cache->bans);
+    while (cache_walk(cache, &walk, CACHE_BATCH))
+        for (size_t i = 0; i < walk.count; i++)
+            if (cache_is_banned(cache, walk.objects[i]))
+                cache_remove(cache, walk.objects[i]);
+    cache_walk_end(&walk);
+    bans_drop(&cache->bans, newest);
+}
+
+uint32_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size) {
+    drop_spent_bans(cache);
+    uint32_t number = bans_add(&cache->bans, regex, error, error_size);
+    if (number > 0 && number % BANS_MANY == 0)
+        apply_bans(cache);
+    return number;
+}
+
+struct bans *cache_bans(struct cache *cache) {
+    drop_spent_bans(cache);
+    return &cache->bans;
+}
+
 void cache_statistics(struct cache *cache, struct cache_statistics *statistics) {
     statistics->bytes = atomic_load_explicit(&cache->bytes, memory_order_relaxed);
     statistics->objects = atomic_load_explicit(&cache->objects, memory_order_relaxed);
+    statistics->pinned = atomic_load_explicit(&cache->pinned, memory_order_relaxed);
     statistics->limit = atomic_load_explicit(&cache->limit, memory_order_relaxed);
     statistics->evictions = atomic_load_explicit(&cache->evictions, memory_order_relaxed);
 }

@@ -12,18 +12,21 @@
  * S3-FIFO because it needs one queue and no ghosts for the same miss ratios on web traces; one scan
  * of unvisited objects passes through without displacing visited ones.
  *
+ * Pinned objects stand apart from that order and are never evicted; they count like all others.
+ *
  * Threads: any. Sixty-four shards, each with its own lock, held for the walk of one hash chain;
  * never two at once, never across a system call.
  */
 #ifndef RETORT_CACHE_STORE_H
 #define RETORT_CACHE_STORE_H
 
+#include "cache/ban.h"
 #include "cache/object.h"
 
 struct cache;
 
 struct cache_statistics {
-    uint64_t bytes, objects, limit, evictions;
+    uint64_t bytes, objects, pinned, limit, evictions;
 };
 
 struct cache *cache_new(size_t limit);
@@ -35,8 +38,42 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
 /* The object's body counts with its expected length while it arrives. */
 void cache_insert(struct cache *cache, struct object *object);
 void cache_remove(struct cache *cache, struct object *object);
+/* Puts another object in the place of one that is still there; else nothing happens. */
+bool cache_replace(struct cache *cache, struct object *old, struct object *object);
+/* False: the object is not there any more. */
+bool cache_pin(struct cache *cache, struct object *object, bool pinned);
 /* Every variant of a key; returns how many there were. */
 unsigned cache_remove_key(struct cache *cache, struct cache_key key);
+
+/* A walk over everything, a batch of referenced objects at a time, for work that needs no lock:
+ *
+ *     struct cache_walk walk = {0};
+ *     while (cache_walk(cache, &walk, CACHE_BATCH))
+ *         ... walk.objects[0 .. walk.count - 1] ...
+ *     cache_walk_end(&walk);
+ *
+ * Whole hash chains, until `most` objects are there. What is in the cache all the time is seen,
+ * some of it twice when the index grows meanwhile. `position` goes on where an earlier walk was
+ * left. */
+enum { CACHE_BATCH = 500 };
+
+struct cache_walk {
+    uint64_t position;
+    struct object **objects;
+    size_t count, capacity;
+};
+
+bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most);
+/* The variants of a key instead. */
+bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key);
+void cache_walk_end(struct cache_walk *walk);
+
+/* See ban.h. Comparing everything with the bans lets them all go: done with every 64th. */
+uint32_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size);
+struct bans *cache_bans(struct cache *cache);
+/* Would the bans let this object be used? */
+bool cache_is_banned(struct cache *cache, struct object *object);
+
 void cache_statistics(struct cache *cache, struct cache_statistics *statistics);
 
 #endif

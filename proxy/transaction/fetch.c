@@ -256,8 +256,8 @@ static enum step revalidated(struct transaction *transaction) {
     object_merge_head(transaction->object, transaction->response, merged);
     freshness_of_response(&freshness, &rules, transaction->request, merged,
                           transaction->request_time, transaction->response_time);
-    struct object *fresh = object_new(transaction->key, transaction->request, merged, &freshness,
-                                      transaction->object->body);
+    struct object *fresh = object_new(transaction->key, transaction->url_text, transaction->request,
+                                      merged, &freshness, transaction->object->body);
     if (freshness.storable)
         cache_insert(transaction->host->cache, fresh);
     else

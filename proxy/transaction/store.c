@@ -70,8 +70,8 @@ static void keep_object_now(struct transaction *transaction) {
 /* The body's length is known to all who may find the object only if the origin announced it: others
  * must not join a body that may yet turn out too large to keep. */
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
-    transaction->object = object_new(transaction->key, transaction->request, transaction->response,
-                                     freshness, transaction->body);
+    transaction->object = object_new(transaction->key, transaction->url_text, transaction->request,
+                                     transaction->response, freshness, transaction->body);
     transaction->storing = true;
     transaction->net->counters.cache_stores++;
     if (transaction->body->expected >= 0 || body_state(transaction->body) == BODY_COMPLETE)
