@@ -20,6 +20,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/control.c proxy/cache/control.h \
 	proxy/cache/flight.c proxy/cache/flight.h \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
+	proxy/cache/key.c proxy/cache/key.h \
 	proxy/cache/object.c proxy/cache/object.h \
 	proxy/cache/range.c proxy/cache/range.h \
 	proxy/cache/store.c proxy/cache/store.h \
@@ -43,6 +44,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
+	proxy/transaction/policy.c \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
@@ -55,6 +57,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/json.c \
 	proxy/settings/manual.c \
 	proxy/settings/options.c proxy/settings/options.h \
+	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/settings/regex.c proxy/settings/regex.h \
 	proxy/settings/settings.c proxy/settings/settings.h \
 	proxy/settings/value.c proxy/settings/value.h \

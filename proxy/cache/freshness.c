@@ -1,6 +1,7 @@
 #include "cache/freshness.h"
 
 #include "http/date.h"
+#include "settings/policy.h"
 
 /* Statuses that may be stored without explicit freshness (RFC 9110 §15.1), but for 206, whose
  * combining is not done. */
@@ -121,11 +122,97 @@ static bool has_validator(const struct http_head *response) {
     return http_head_has(response, HTTP_ETAG) || http_head_has(response, HTTP_LAST_MODIFIED);
 }
 
+/* Policies count from when the response came, whatever its age was by then. */
+static void live(struct freshness *freshness, uint64_t milliseconds) {
+    freshness->lifetime = freshness->initial_age + (int64_t)((milliseconds + 999) / 1000);
+}
+
+static bool lives_shorter(const struct freshness *freshness, uint64_t milliseconds) {
+    return (freshness->lifetime - freshness->initial_age) * 1000 < (int64_t)milliseconds;
+}
+
+/* Errors that a negative_ttl is for. */
+static bool is_negative(unsigned status) {
+    return status == 404 || status == 405 || status == 410 || status == 414 || status >= 500;
+}
+
+static bool has_negative_ttl(const struct cache_policy *policy, const struct freshness *freshness,
+                             unsigned status) {
+    return policy != NULL && policy->negative_ttl != POLICY_UNSTATED && freshness->heuristic &&
+           is_negative(status);
+}
+
+/* An error that lives as long as a page would hide that it is over. */
+static void rule_lifetime(struct freshness *freshness, const struct cache_policy *policy,
+                          unsigned status) {
+    if (status >= 400) {
+        if (has_negative_ttl(policy, freshness, status))
+            live(freshness, policy->negative_ttl);
+    } else {
+        if (policy->ttl != POLICY_UNSTATED)
+            live(freshness, policy->ttl);
+        else if (freshness->heuristic && policy->ttl_default != POLICY_UNSTATED)
+            live(freshness, policy->ttl_default);
+        if (policy->ttl_min != POLICY_UNSTATED && lives_shorter(freshness, policy->ttl_min))
+            live(freshness, policy->ttl_min);
+    }
+    if (policy->ttl_max != POLICY_UNSTATED && !lives_shorter(freshness, policy->ttl_max))
+        live(freshness, policy->ttl_max);
+}
+
+static void disregard(struct cache_control *control) {
+    control->no_store = control->private = control->no_cache = control->must_revalidate =
+        control->proxy_revalidate = false;
+}
+
+static bool overrides(const struct cache_policy *policy) {
+    return policy != NULL && policy->cache == POLICY_CACHE_ALWAYS && policy->override;
+}
+
+/* What the policy has against it; NULL: nothing. `own_lifetime` is what the response itself says.
+ */
+static const char *objection(const struct freshness *freshness, const struct cache_policy *policy,
+                             const struct http_head *response, int64_t own_lifetime) {
+    if (policy->cache == POLICY_CACHE_NEVER)
+        return "policy never";
+    if (http_head_has(response, HTTP_SET_COOKIE) && !policy->strip_cookies &&
+        (policy->set_cookie == POLICY_SET_COOKIE_PASS ||
+         (policy->set_cookie == POLICY_SET_COOKIE_EXPLICIT && freshness->lifetime > own_lifetime)))
+        return "policy set_cookie";
+    if (policy->cache == POLICY_CACHE_ALWAYS || policy->required_headers == 0 ||
+        !freshness->heuristic || has_negative_ttl(policy, freshness, response->status))
+        return NULL;
+    return policy->required_headers == 1 && http_head_has(response, HTTP_LAST_MODIFIED)
+               ? NULL
+               : "policy required_headers";
+}
+
+/* Statuses and cookies of responses that do not say how long they are fresh. */
+static const char *heuristic_obstacle(const struct freshness *freshness,
+                                      const struct cache_policy *policy,
+                                      const struct cache_control *control,
+                                      const struct http_head *response) {
+    bool always = policy != NULL && policy->cache == POLICY_CACHE_ALWAYS;
+    if (!freshness->heuristic)
+        return NULL;
+    if (!heuristically_cacheable(response->status) && !control->public && !always &&
+        !has_negative_ttl(policy, freshness, response->status))
+        return "status without freshness";
+    if (http_head_has(response, HTTP_SET_COOKIE) &&
+        (policy == NULL ||
+         (policy->set_cookie == POLICY_SET_COOKIE_EXPLICIT && !policy->strip_cookies)))
+        return "set-cookie without freshness";
+    return NULL;
+}
+
 /* §3: why it may not be stored; NULL when it may. */
-static const char *obstacle(const struct freshness *freshness, const struct cache_control *control,
-                            const struct http_head *request, const struct http_head *response) {
+static const char *obstacle(const struct freshness *freshness, const struct cache_policy *policy,
+                            const struct cache_control *control, const struct http_head *request,
+                            const struct http_head *response) {
     struct cache_control asked;
     cache_control_parse(&asked, request);
+    if (overrides(policy))
+        disregard(&asked);
     if (request->method_id != HTTP_METHOD_GET)
         return "method";
     if (!whole_and_final(response->status))
@@ -141,14 +228,10 @@ static const char *obstacle(const struct freshness *freshness, const struct cach
         return "authorization";
     if (http_head_has_token(response, HTTP_VARY, SLICE("*")))
         return "vary *";
-    if (freshness->heuristic && !heuristically_cacheable(response->status) && !control->public)
-        return "status without freshness";
-    if (freshness->heuristic && http_head_has(response, HTTP_SET_COOKIE))
-        return "set-cookie without freshness";
     if ((freshness->lifetime <= freshness->initial_age || control->no_cache) &&
         !has_validator(response))
         return "stale at once";
-    return NULL;
+    return heuristic_obstacle(freshness, policy, control, response);
 }
 
 void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
@@ -158,6 +241,8 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
     bool targeted = cache_control_parse_targeted(&control, response, rules->targeted);
     if (!targeted)
         cache_control_parse(&control, response);
+    if (overrides(rules->policy))
+        disregard(&control);
     memset(freshness, 0, sizeof *freshness);
     freshness->response_time = response_time;
     freshness->initial_age = initial_age(response, request_time, response_time);
@@ -166,7 +251,15 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
         control.must_revalidate || control.proxy_revalidate || control.s_maxage >= 0;
     freshness->stale_if_error = control.stale_if_error;
     find_lifetime(freshness, rules, &control, targeted, response);
-    freshness->reason = obstacle(freshness, &control, request, response);
+    int64_t own_lifetime = freshness->lifetime;
+    if (rules->policy != NULL) {
+        rule_lifetime(freshness, rules->policy, response->status);
+        if (rules->policy->stale_if_error != POLICY_UNSTATED)
+            freshness->stale_if_error = (int64_t)(rules->policy->stale_if_error / 1000);
+    }
+    freshness->reason = obstacle(freshness, rules->policy, &control, request, response);
+    if (freshness->reason == NULL && rules->policy != NULL)
+        freshness->reason = objection(freshness, rules->policy, response, own_lifetime);
     freshness->storable = freshness->reason == NULL;
 }
 

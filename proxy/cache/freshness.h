@@ -16,17 +16,20 @@
 
 #include <time.h>
 
+struct cache_policy;
+
 struct freshness_rules {
     double heuristic_fraction;
     int64_t heuristic_max;
     char *const *targeted; /* names of fields that replace Cache-Control; ends with NULL */
+    const struct cache_policy *policy; /* NULL: none */
 };
 
 struct freshness {
     bool storable;
     bool always_revalidate; /* no-cache */
     bool never_stale;       /* must-revalidate, proxy-revalidate, s-maxage: max-stale has no say */
-    bool heuristic;
+    bool heuristic;         /* the response does not say how long it is fresh */
     int64_t lifetime;
     int64_t stale_if_error; /* seconds; -1: not stated */
     int64_t initial_age;    /* corrected_initial_age (§4.2.3) */

@@ -47,6 +47,7 @@ struct object {
     _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
     size_t cost;
     _Atomic bool visited;
+    unsigned max_variants; /* of its key; 0: any number. Set before it is inserted */
     char bytes[];
 };
 

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-enum { SHARDS = 64, FIRST_BUCKETS = 256, VARIANTS_MAX = 64, BANS_MANY = 64, SHARD_SHIFT = 40 };
+enum { SHARDS = 64, FIRST_BUCKETS = 256, BANS_MANY = 64, SHARD_SHIFT = 40 };
 
 struct shard {
     pthread_mutex_t lock;
@@ -218,7 +218,7 @@ static struct object *find_replaced(struct shard *shard, const struct object *ob
             oldest = old;
         count++;
     }
-    return count < VARIANTS_MAX ? NULL : oldest;
+    return object->max_variants == 0 || count < object->max_variants ? NULL : oldest;
 }
 
 /* What the whole of it takes. */

@@ -35,7 +35,8 @@ void cache_set_limit(struct cache *cache, size_t limit);
 
 struct object *cache_lookup(struct cache *cache, struct cache_key key,
                             const struct http_head *request);
-/* The object's body counts with its expected length while it arrives. */
+/* The object's body counts with its expected length while it arrives. The oldest other variants of
+ * its key go when there are more than its max_variants. */
 void cache_insert(struct cache *cache, struct object *object);
 void cache_remove(struct cache *cache, struct object *object);
 /* Puts another object in the place of one that is still there; else nothing happens. */

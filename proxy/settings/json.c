@@ -72,6 +72,19 @@ static void add_adapts(json_t *root, const struct settings *settings) {
     }
 }
 
+/* Only what is stated: of the rest, another policy's word may count. */
+static void add_policies(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->policy_count; i++) {
+        const struct policy_settings *policy = &settings->policies[i];
+        json_t *element =
+            add_element(root, "policy", "class", url_class_name(policy->url_class), NULL);
+        OPTIONS_FOR_EACH(option, "policy")
+        for (unsigned j = 0; j < policy->stated_count; j++)
+            if (policy->stated[j].at == option->at)
+                json_object_set_new(element, option->name, value_to_json(option, &policy->values));
+    }
+}
+
 char *settings_to_json(const struct settings *settings) {
     CHECK_OBJ(settings, SETTINGS_MAGIC);
     json_t *root = json_object();
@@ -87,6 +100,7 @@ char *settings_to_json(const struct settings *settings) {
     add_services_and_logs(root, settings);
     add_url_classes(root, settings);
     add_adapts(root, settings);
+    add_policies(root, settings);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
     json_decref(root);
     ASSERT(text != NULL);

@@ -22,6 +22,8 @@
 static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
 static const char *const access_log_words[] = {"squid", "combined", "json", NULL};
 static const char *const icap_point_words[] = {"reqmod_precache", "respmod_precache", NULL};
+static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
+static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 const struct option_section option_sections[] = {
@@ -112,6 +114,18 @@ const struct option_section option_sections[] = {
                    "adapt all { services = { adremover, gzip } }",
     },
     {
+        .name = "policy",
+        .title = "CLASS",
+        .documentation =
+            "What the cache does differently for the requests of a URL class. When several "
+            "policies match, the first one in the file that states an option counts for it. A "
+            "class with a content_type is known to match only when the response is there: its "
+            "policy can state nothing about requests and keys (ignore_client_no_cache, "
+            "strip_cookies, query_drop, query_keep, query_sort, query_ignore).",
+        .example = "policy images { ttl_default = \"1d\"  query_ignore = true }\n"
+                   "policy all { query_drop = { \"utm_*\", fbclid }  negative_ttl = \"30s\" }",
+    },
+    {
         .name = "admin",
         .documentation =
             "The admin plane: status, metrics, reload and drain, over HTTP and JSON. retortctl(1) "
@@ -132,7 +146,8 @@ const struct option_section option_sections[] = {
     .section = "icap_service", .at = offsetof(struct icap_service_settings, member)
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
-#define ADAPT(member) .section = "adapt", .at = offsetof(struct adapt_names, member)
+#define ADAPT(member)  .section = "adapt", .at = offsetof(struct adapt_names, member)
+#define POLICY(member) .section = "policy", .at = offsetof(struct cache_policy, member)
 
 /* What they are and what they may be. */
 #define BOOL               .type = OPTION_BOOL
@@ -202,6 +217,11 @@ const struct option options[] = {
      DOC "Responses with larger bodies are passed on without being stored. It can not be larger "
          "than memory.",
      .example = "\"4MB\""},
+    {ONCE("cache", cache.max_variants), .name = "max_variants", COUNT(1, 1e6), DEFAULT("32"),
+     DOC "Most responses that are stored for one URL whose responses vary (Vary). When there are "
+         "more, the one that came first goes, so that a field of many values, such as User-Agent, "
+         "does not fill the cache with copies of one page.",
+     .example = "8"},
     {ONCE("cache", cache.heuristic_fraction), .name = "heuristic_fraction", FLOAT_OF(0, 1),
      DEFAULT("0.1"),
      DOC "A response that does not say how long it is fresh counts as fresh for this fraction of "
@@ -361,6 +381,88 @@ const struct option options[] = {
     {ADAPT(services), .name = "services", STRINGS, .required = true,
      DOC "Names of icap_service sections, in the order in which they are asked.",
      .example = "{ adremover, gzip }"},
+
+    {POLICY(cache), .name = "cache", WORD(policy_cache_words), DEFAULT("normal"),
+     DOC "normal: responses are stored as RFC 9111 has it. never: the cache is neither asked nor "
+         "filled. always: responses of every status are stored that have a lifetime, be it from a "
+         "ttl of this policy; what is private, no-store, or an answer to an authorized request is "
+         "not, see override.",
+     .example = "always"},
+    {POLICY(override), .name = "override", BOOL, DEFAULT("false"),
+     DOC
+     "With cache = always: no-store, private, no-cache, must-revalidate and proxy-revalidate of "
+     "responses, and no-store of requests, count for nothing. One client then gets what was "
+     "meant for another, so use it only where you know that everybody gets the same. Answers to "
+     "requests with Authorization stay unstored unless the origin allows it.",
+     .example = "true"},
+    {POLICY(ttl), .name = "ttl", TIME_OF(0, 3650 * DAY), .fallback_note = "what the response says",
+     DOC "How long responses are fresh from when they came, whatever they say themselves. Errors "
+         "(status 400 and above) keep what they say; see negative_ttl. It makes nothing storable "
+         "that is not, and no-cache still means that the origin is asked each time.",
+     .example = "\"10m\""},
+    {POLICY(ttl_default), .name = "ttl_default", TIME_OF(0, 3650 * DAY),
+     .fallback_note = "guessed from Last-Modified",
+     DOC "How long responses are fresh that have neither max-age, s-maxage nor Expires, errors "
+         "excepted.",
+     .example = "\"5m\""},
+    {POLICY(ttl_min), .name = "ttl_min", TIME_OF(0, 3650 * DAY), .fallback_note = "none",
+     DOC "The shortest time for which responses are fresh, errors excepted. A longer time than the "
+         "origin's own is a promise that you make in its place.",
+     .example = "\"10s\""},
+    {POLICY(ttl_max), .name = "ttl_max", TIME_OF(0, 3650 * DAY), .fallback_note = "none",
+     DOC "The longest time for which responses are fresh.", .example = "\"1d\""},
+    {POLICY(negative_ttl), .name = "negative_ttl", TIME_OF(0, 3650 * DAY),
+     .fallback_note = "not stored, or guessed from Last-Modified",
+     DOC "How long the errors 404, 405, 410, 414 and those from 500 on are fresh that say nothing "
+         "about it themselves.",
+     .example = "\"30s\""},
+    {POLICY(required_headers), .name = "required_headers", COUNT(0, 2), DEFAULT("0"),
+     DOC
+     "What a response must say to be stored, as in Traffic Server. 0: nothing. 1: Last-Modified, "
+     "Expires, max-age or s-maxage. 2: how long it is fresh, with Expires, max-age or s-maxage. "
+     "cache = always demands nothing, and neither does negative_ttl of the errors it is for.",
+     .example = "2"},
+    {POLICY(ignore_client_no_cache), .name = "ignore_client_no_cache", BOOL, DEFAULT("false"),
+     DOC
+     "Whether no-cache, max-age=0 and Pragma of requests count for nothing, so that clients can "
+     "not make the proxy ask the origin.",
+     .example = "true"},
+    {POLICY(max_variants), .name = "max_variants", COUNT(1, 1e6),
+     .fallback_note = "cache.max_variants", DOC "As cache.max_variants.", .example = "4"},
+    {POLICY(query_drop), .name = "query_drop", STRINGS, .check = policy_check_parameter,
+     DOC "Names of parameters of the query that make no difference to what is stored; a '*' at the "
+         "end stands for the rest of the name. The origin still gets the whole URL, that of the "
+         "request that was first.",
+     .example = "{ \"utm_*\", fbclid }"},
+    {POLICY(query_keep), .name = "query_keep", STRINGS, .check = policy_check_parameter,
+     DOC "The only parameters that make a difference; query_drop takes from these.",
+     .example = "{ id, page }"},
+    {POLICY(query_sort), .name = "query_sort", BOOL, DEFAULT("false"),
+     DOC "Whether the order of the parameters makes no difference. Those of one name stay in "
+         "theirs.",
+     .example = "true"},
+    {POLICY(query_ignore), .name = "query_ignore", BOOL, DEFAULT("false"),
+     DOC "Whether the query as a whole makes no difference.", .example = "true"},
+    {POLICY(strip_cookies), .name = "strip_cookies", BOOL, DEFAULT("false"),
+     DOC
+     "Whether Cookie is taken from GET and HEAD requests before the cache is looked into, and "
+     "Set-Cookie from the responses that are stored: for what is the same for everybody, though "
+     "the site sets its cookies everywhere.",
+     .example = "true"},
+    {POLICY(set_cookie), .name = "set_cookie", WORD(set_cookie_words), DEFAULT("explicit"),
+     DOC
+     "What becomes of responses with Set-Cookie. explicit: stored where the response itself says "
+     "how long it is fresh, as RFC 9111 allows: its origin has thought of caches; not where the "
+     "lifetime is guessed, or longer by a policy, since that origin has not, and the cookie may "
+     "be somebody's session. store: stored, with the cookie. pass: not stored. strip: stored "
+     "without the cookie; what is not stored keeps it.",
+     .example = "strip"},
+    {POLICY(stale_if_error), .name = "stale_if_error", TIME_OF(0, 3650 * DAY),
+     .fallback_note = "what the response says, else cache.stale_if_error",
+     DOC "How long past its freshness a stored response stands in for an origin that does not "
+         "answer or answers with 500, 502, 503 or 504, as if the response had said stale-if-error. "
+         "0: not at all.",
+     .example = "\"1h\""},
 
     {ONCE("admin", admin.listen), .name = "listen", STRING, .fallback_note = "no admin plane",
      DOC

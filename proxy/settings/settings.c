@@ -458,6 +458,65 @@ static bool apply_adapts(struct load *load) {
     return true;
 }
 
+/* Options that matter before there is a response. */
+static bool is_about_requests(const struct option *option) {
+    static const char *const names[] = {"ignore_client_no_cache",
+                                        "strip_cookies",
+                                        "query_drop",
+                                        "query_keep",
+                                        "query_sort",
+                                        "query_ignore"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(option->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool check_policy(struct load *load, const struct document_section *section,
+                         const struct policy_settings *policy) {
+    bool by_type = url_class_conditions(policy->url_class)->content_types != NULL;
+    for (size_t i = 0; by_type && i < section->value_count; i++)
+        if (is_about_requests(section->values[i].option))
+            return load_fail(load, section->values[i].line,
+                             "%s can not be stated for class %s, whose content_type is not known "
+                             "before there is a response",
+                             section->values[i].option->name, section->title);
+    if (document_value(section, "ttl_min") != NULL && document_value(section, "ttl_max") != NULL &&
+        policy->values.ttl_min > policy->values.ttl_max)
+        return load_fail(load, line_of(section, "ttl_min"), "ttl_min is larger than ttl_max");
+    load->settings->policies_by_type = load->settings->policies_by_type || by_type;
+    return true;
+}
+
+static bool apply_policy(struct load *load, const struct document_section *section,
+                         struct policy_settings *policy) {
+    policy->url_class = find_class(load->settings, section->title);
+    if (policy->url_class == NULL)
+        return load_fail(load, section->line,
+                         "policy: there is no url_class \"%s\"; add one, correct the name, or use "
+                         "the class \"all\"",
+                         section->title);
+    if (section->value_count == 0)
+        return load_fail(load, section->line, "policy \"%s\" states nothing", section->title);
+    if (!apply_values(load, section, "policy", &policy->values))
+        return false;
+    OPTIONS_FOR_EACH(option, "policy")
+    if (document_value(section, option->name) != NULL)
+        policy_state(policy, option->at, value_size(option));
+    return check_policy(load, section, policy);
+}
+
+static bool apply_policies(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->policy_count = document_section_count(load->document, "policy");
+    settings->policies = xcalloc(settings->policy_count + 1, sizeof *settings->policies);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "policy")
+    if (!apply_policy(load, section, &settings->policies[i++]))
+        return false;
+    return true;
+}
+
 static bool apply_document(struct load *load) {
     return apply_top(load) && apply_listens(load) && apply_maps(load) && apply_cache(load) &&
            apply_values(load, document_section(load->document, "client", NULL), "client",
@@ -465,7 +524,7 @@ static bool apply_document(struct load *load) {
            apply_values(load, document_section(load->document, "origin", NULL), "origin",
                         load->settings) &&
            apply_admin(load) && apply_access_logs(load) && apply_icap_services(load) &&
-           apply_url_classes(load) && apply_adapts(load);
+           apply_url_classes(load) && apply_adapts(load) && apply_policies(load);
 }
 
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
@@ -509,6 +568,8 @@ static void release_elements(struct settings *settings) {
         url_class_free(&settings->url_classes[i]);
     for (size_t i = 0; i < settings->adapt_count; i++)
         free(settings->adapts[i].services);
+    for (size_t i = 0; i < settings->policy_count; i++)
+        release_values("policy", &settings->policies[i].values);
 }
 
 void settings_release(struct settings **settingsp) {
@@ -529,6 +590,7 @@ void settings_release(struct settings **settingsp) {
     free(settings->icap_services);
     free(settings->url_classes);
     free(settings->adapts);
+    free(settings->policies);
     free(settings->path);
     FREE_OBJ(settings);
 }

@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "http/url.h"
 #include "net/address.h"
-#include "settings/url_class.h"
+#include "settings/policy.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -103,10 +103,14 @@ struct settings {
     size_t url_class_count;
     struct adapt_settings *adapts; /* in the file's order */
     size_t adapt_count;
+    struct policy_settings *policies; /* likewise */
+    size_t policy_count;
+    bool policies_by_type; /* some are for what the response turns out to be */
 
     struct {
         size_t memory;     /* bytes of bodies, heads and bookkeeping */
         size_t max_object; /* larger bodies are passed on, not stored */
+        unsigned max_variants; /* of a URL */
         double heuristic_fraction;   /* of the time since Last-Modified */
         uint64_t collapse_timeout;   /* milliseconds; 0: no collapsing */
         uint64_t stale_if_error;     /* milliseconds */

@@ -257,6 +257,22 @@ void value_set_fallback(const struct option *option, void *destination) {
     }
 }
 
+size_t value_size(const struct option *option) {
+    switch (option->type) {
+    case OPTION_BOOL: return sizeof(bool);
+    case OPTION_COUNT: return sizeof(unsigned);
+    case OPTION_SIZE: return sizeof(size_t);
+    case OPTION_TIME: return sizeof(uint64_t);
+    case OPTION_FLOAT: return sizeof(double);
+    case OPTION_WORD: return sizeof(int);
+    case OPTION_STRING:
+    case OPTION_STRINGS:
+    case OPTION_NETWORKS:
+    case OPTION_PORTS: return sizeof(void *);
+    }
+    return 0;
+}
+
 void value_release(const struct option *option, void *destination) {
     void *at = member(destination, option->at);
     char **strings;

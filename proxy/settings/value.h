@@ -23,6 +23,8 @@ bool value_set(const struct option *option, void *destination, const char *text,
                size_t error_size);
 /* Sets the default, if the row has one; a wrong default is our own bug. */
 void value_set_fallback(const struct option *option, void *destination);
+/* How many bytes a value takes in its destination; of lists, the pointer. */
+size_t value_size(const struct option *option);
 /* Frees what the value owns and leaves nothing behind. */
 void value_release(const struct option *option, void *destination);
 /* Sizes and times are strings as they stand in the file ("512MB", "5s"). */

@@ -252,12 +252,16 @@ static enum step failed(struct transaction *transaction) {
 static enum step revalidated(struct transaction *transaction) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
     struct freshness freshness;
-    struct freshness_rules rules = transaction_freshness_rules(transaction);
     object_merge_head(transaction->object, transaction->response, merged);
+    transaction_review_policy(transaction, merged);
+    struct freshness_rules rules = transaction_freshness_rules(transaction);
     freshness_of_response(&freshness, &rules, transaction->request, merged,
                           transaction->request_time, transaction->response_time);
+    if (freshness.storable)
+        transaction_strip_cookies(transaction, merged);
     struct object *fresh = object_new(transaction->key, transaction->url_text, transaction->request,
                                       merged, &freshness, transaction->object->body);
+    fresh->max_variants = transaction_max_variants(transaction);
     if (freshness.storable)
         cache_insert(transaction->host->cache, fresh);
     else

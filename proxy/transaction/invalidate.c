@@ -37,14 +37,16 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
     if (length == 0 || !url_parse(&url, slice_make(text, length)) ||
         !slice_equal(url.host, transaction->url.host) || url.port != transaction->url.port)
         return;
-    cache_remove_key(transaction->host->cache, cache_key_of(slice_make(text, length)));
+    cache_remove_key(transaction->host->cache,
+                     transaction_stored_key(transaction, slice_make(text, length)));
 }
 
 void transaction_invalidate(struct transaction *transaction) {
     unsigned status = transaction->response->status;
     if (http_method_is_safe(transaction->request->method_id) || status < 200 || status >= 400)
         return;
-    cache_remove_key(transaction->host->cache, cache_key_of(transaction->url_text));
+    cache_remove_key(transaction->host->cache,
+                     transaction_stored_key(transaction, transaction->url_text));
     invalidate_reference(transaction, http_head_value(transaction->response, HTTP_LOCATION));
     invalidate_reference(transaction,
                          http_head_value(transaction->response, HTTP_CONTENT_LOCATION));

@@ -1,6 +1,7 @@
 #include "transaction/transaction.h"
 
 #include "cache/conditional.h"
+#include "cache/key.h"
 
 #include <stdio.h>
 
@@ -92,9 +93,11 @@ enum step step_lookup(struct transaction *transaction) {
         return pass(transaction);
     if (transaction->flight != NULL && !has_landed(transaction))
         return STEP_WAIT;
-    transaction->cache_allowed = true;
-    transaction->key = cache_key_of(transaction->url_text);
     cache_control_parse(&transaction->asked, transaction->request);
+    if (!transaction_begin_policy(transaction))
+        return transaction->asked.only_if_cached ? only_if_cached(transaction) : pass(transaction);
+    transaction->cache_allowed = true;
+    transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
     transaction->object =
         cache_lookup(transaction->host->cache, transaction->key, transaction->request);
     if (transaction->object == NULL)

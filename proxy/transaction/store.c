@@ -41,9 +41,10 @@ static int64_t announced_length(const struct transaction *transaction) {
 
 static bool may_store(struct transaction *transaction, struct freshness *freshness) {
     const struct settings *settings = transaction->settings;
-    struct freshness_rules rules = transaction_freshness_rules(transaction);
     if (!transaction->cache_allowed || transaction->result == RESULT_SERVICE)
         return false;
+    transaction_review_policy(transaction, transaction->response);
+    struct freshness_rules rules = transaction_freshness_rules(transaction);
     freshness_of_response(freshness, &rules, transaction->request, transaction->response,
                           transaction->request_time, transaction->response_time);
     if (!freshness->storable)
@@ -74,6 +75,7 @@ static void begin_object(struct transaction *transaction, const struct freshness
                                      transaction->response, freshness, transaction->body);
     transaction->storing = true;
     transaction->net->counters.cache_stores++;
+    transaction->object->max_variants = transaction_max_variants(transaction);
     if (transaction->body->expected >= 0 || body_state(transaction->body) == BODY_COMPLETE)
         keep_object_now(transaction);
 }
@@ -85,6 +87,7 @@ enum step step_store(struct transaction *transaction) {
     transaction->reply.length = announced_length(transaction);
     begin_body(transaction, keep);
     if (keep) {
+        transaction_strip_cookies(transaction, transaction->response);
         begin_object(transaction, &freshness);
     } else {
         transaction_land(transaction, FLIGHT_UNSTORED);

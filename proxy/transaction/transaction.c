@@ -193,6 +193,7 @@ struct freshness_rules transaction_freshness_rules(const struct transaction *tra
         .heuristic_fraction = settings->cache.heuristic_fraction,
         .heuristic_max = (int64_t)(settings->cache.heuristic_max / 1000),
         .targeted = settings->cache.targeted,
+        .policy = transaction->policy,
     };
 }
 

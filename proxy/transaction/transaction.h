@@ -106,6 +106,7 @@ struct transaction {
 
     /* the cache */
     bool cache_allowed;
+    const struct cache_policy *policy; /* NULL: none is for this */
     struct cache_control asked;
     struct cache_key key;
     struct object *object; /* hit, or stale and to be revalidated; referenced */
@@ -164,6 +165,15 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
 void transaction_own_request(struct transaction *transaction);
 /* The request's body becomes the transaction's; once. */
 void transaction_take_body(struct transaction *transaction);
+/* Settles by which policy the cache works, and applies what it says of the request. False: the cache
+ * has no part. */
+bool transaction_begin_policy(struct transaction *transaction);
+/* The response is there: policies for what it is join in. */
+void transaction_review_policy(struct transaction *transaction, const struct http_head *response);
+void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response);
+unsigned transaction_max_variants(const struct transaction *transaction);
+/* The key under which a GET of that URL (normalised) is stored. */
+struct cache_key transaction_stored_key(struct transaction *transaction, struct slice url_text);
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
 /* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */
 bool transaction_set_url(struct transaction *transaction, struct slice absolute);

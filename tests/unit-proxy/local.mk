@@ -12,6 +12,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_ctl.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \
+	tests/unit-proxy/test_policy.c \
 	tests/unit-proxy/test_settings.c \
 	tests/unit-proxy/test_settings_errors.c \
 	tests/unit-proxy/test_url_class.c \

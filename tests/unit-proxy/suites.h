@@ -18,6 +18,7 @@ Suite *address_suite(void);
 Suite *settings_suite(void);
 Suite *settings_errors_suite(void);
 Suite *url_class_suite(void);
+Suite *policy_suite(void);
 Suite *map_suite(void);
 Suite *manual_suite(void);
 Suite *admin_suite(void);

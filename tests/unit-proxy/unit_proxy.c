@@ -81,6 +81,7 @@ int main(void) {
     srunner_add_suite(runner, settings_suite());
     srunner_add_suite(runner, settings_errors_suite());
     srunner_add_suite(runner, url_class_suite());
+    srunner_add_suite(runner, policy_suite());
     srunner_add_suite(runner, map_suite());
     srunner_add_suite(runner, manual_suite());
     srunner_add_suite(runner, admin_suite());

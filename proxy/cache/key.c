@@ -1,0 +1,104 @@
+#include "cache/key.h"
+
+#define XXH_STATIC_LINKING_ONLY /* the state stands on the stack */
+#include <xxhash.h>
+
+/* A query with more parameters is taken as it stands. */
+enum { PARAMETERS_MAX = 128 };
+
+struct parameters {
+    struct slice each[PARAMETERS_MAX]; /* "name=value" */
+    unsigned count;
+};
+
+static struct slice name_of(struct slice parameter) {
+    const char *equals = memchr(parameter.base, '=', parameter.length);
+    return equals == NULL ? parameter
+                          : slice_make(parameter.base, (size_t)(equals - parameter.base));
+}
+
+static bool is_named(struct slice pattern, struct slice name) {
+    if (pattern.base[pattern.length - 1] != '*')
+        return slice_equal(pattern, name);
+    return slice_starts_with(name, slice_make(pattern.base, pattern.length - 1));
+}
+
+static bool is_listed(char *const *patterns, struct slice name) {
+    for (; *patterns != NULL; patterns++)
+        if (is_named(slice_from(*patterns), name))
+            return true;
+    return false;
+}
+
+static bool counts(const struct cache_policy *policy, struct slice parameter) {
+    struct slice name = name_of(parameter);
+    if (parameter.length == 0 ||
+        (policy->query_keep != NULL && !is_listed(policy->query_keep, name)))
+        return false;
+    return policy->query_drop == NULL || !is_listed(policy->query_drop, name);
+}
+
+static int compare(struct slice a, struct slice b) {
+    size_t least = a.length < b.length ? a.length : b.length;
+    int difference = least == 0 ? 0 : memcmp(a.base, b.base, least);
+    return difference != 0 ? difference : (a.length > b.length) - (a.length < b.length);
+}
+
+/* By name; in their order where names are the same, since that order may mean something. */
+static void sort(struct parameters *parameters) {
+    for (unsigned i = 1; i < parameters->count; i++) {
+        struct slice moving = parameters->each[i];
+        unsigned at = i;
+        for (; at > 0 && compare(name_of(moving), name_of(parameters->each[at - 1])) < 0; at--)
+            parameters->each[at] = parameters->each[at - 1];
+        parameters->each[at] = moving;
+    }
+}
+
+/* False: too many. */
+static bool choose(struct parameters *parameters, const struct cache_policy *policy,
+                   struct slice query) {
+    parameters->count = 0;
+    while (query.length > 0) {
+        const char *end = memchr(query.base, '&', query.length);
+        size_t length = end == NULL ? query.length : (size_t)(end - query.base);
+        struct slice parameter = slice_make(query.base, length);
+        if (counts(policy, parameter)) {
+            if (parameters->count == PARAMETERS_MAX)
+                return false;
+            parameters->each[parameters->count++] = parameter;
+        }
+        length += end != NULL;
+        query = slice_make(query.base + length, query.length - length);
+    }
+    return true;
+}
+
+/* The same as the hash of the URL with these parameters, written out. */
+static struct cache_key key_of(struct slice before, const struct parameters *parameters) {
+    XXH3_state_t state;
+    XXH3_128bits_reset(&state);
+    XXH3_128bits_update(&state, before.base, before.length);
+    for (unsigned i = 0; i < parameters->count; i++) {
+        XXH3_128bits_update(&state, i == 0 ? "?" : "&", 1);
+        XXH3_128bits_update(&state, parameters->each[i].base, parameters->each[i].length);
+    }
+    XXH128_hash_t hash = XXH3_128bits_digest(&state);
+    return (struct cache_key){hash.high64, hash.low64};
+}
+
+struct cache_key cache_key_by_policy(struct slice url, const struct cache_policy *policy) {
+    const char *mark = policy == NULL ? NULL : memchr(url.base, '?', url.length);
+    if (mark == NULL || (policy->query_drop == NULL && policy->query_keep == NULL &&
+                         !policy->query_sort && !policy->query_ignore))
+        return cache_key_of(url);
+    struct slice before = slice_make(url.base, (size_t)(mark - url.base));
+    if (policy->query_ignore)
+        return cache_key_of(before);
+    struct parameters parameters;
+    if (!choose(&parameters, policy, slice_make(mark + 1, url.length - before.length - 1)))
+        return cache_key_of(url);
+    if (policy->query_sort)
+        sort(&parameters);
+    return key_of(before, &parameters);
+}

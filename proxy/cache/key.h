@@ -1,0 +1,20 @@
+/*
+ * The key of a URL under a policy: what is stored is found by a URL whose query may have been
+ * reduced to what matters, while the origin is still asked for the whole one.
+ *
+ *     struct cache_key key = cache_key_by_policy(url_text, policy);     policy NULL: of the URL
+ *
+ * With query_drop = { "utm_*" } and query_sort, http://h/a?z=1&utm_source=x&b=2 has the key of
+ * http://h/a?b=2&z=1. Values stay as they are, and parameters of one name stay in their order.
+ *
+ * Threads: pure functions; nothing is allocated.
+ */
+#ifndef RETORT_CACHE_KEY_H
+#define RETORT_CACHE_KEY_H
+
+#include "cache/object.h"
+#include "settings/policy.h"
+
+struct cache_key cache_key_by_policy(struct slice url, const struct cache_policy *policy);
+
+#endif

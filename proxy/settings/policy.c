@@ -1,0 +1,54 @@
+#include "settings/policy.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+
+void policy_init(struct cache_policy *policy) {
+    *policy = (struct cache_policy){
+        .ttl = POLICY_UNSTATED,
+        .ttl_default = POLICY_UNSTATED,
+        .ttl_min = POLICY_UNSTATED,
+        .ttl_max = POLICY_UNSTATED,
+        .negative_ttl = POLICY_UNSTATED,
+        .stale_if_error = POLICY_UNSTATED,
+    };
+}
+
+void policy_state(struct policy_settings *policy, size_t at, size_t size) {
+    ASSERT(policy->stated_count < POLICY_OPTIONS_MAX);
+    ASSERT(at + size <= sizeof policy->values);
+    policy->stated[policy->stated_count].at = (uint16_t)at;
+    policy->stated[policy->stated_count++].size = (uint16_t)size;
+}
+
+static void lay_over(struct cache_policy *policy, const struct policy_settings *settings) {
+    for (unsigned i = 0; i < settings->stated_count; i++) {
+        size_t at = settings->stated[i].at;
+        memcpy((char *)policy + at, (const char *)&settings->values + at, settings->stated[i].size);
+    }
+}
+
+/* From the last to the first, so that what an earlier one states covers what later ones do. */
+bool policy_resolve(const struct policy_settings *policies, size_t count,
+                    const struct class_subject *subject, struct cache_policy *policy) {
+    bool any = false;
+    policy_init(policy);
+    for (size_t i = count; i-- > 0;) {
+        if (!url_class_matches(policies[i].url_class, subject))
+            continue;
+        lay_over(policy, &policies[i]);
+        any = true;
+    }
+    return any;
+}
+
+bool policy_check_parameter(const char *text, char *error, size_t error_size) {
+    const char *bad = strpbrk(text, "&=?#* ");
+    if (bad == NULL || (bad[0] == '*' && bad[1] == '\0'))
+        return true;
+    snprintf(
+        error, error_size,
+        "is not the name of a parameter: write \"fbclid\", or \"utm_*\" for all that begin so");
+    return false;
+}

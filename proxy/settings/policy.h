@@ -1,0 +1,64 @@
+/*
+ * Policies: what the cache does differently for the requests of a URL class.
+ *
+ *     policy images { ttl = "1d"  query_drop = { "utm_*" } }
+ *
+ *     struct cache_policy policy;
+ *     if (policy_resolve(settings->policies, settings->policy_count, &subject, &policy)) ...
+ *
+ * Several may match: for each option the first one in the file's order that states it counts. The
+ * result is a value whose lists belong to the settings, so resolving allocates nothing.
+ *
+ * Threads: read-only. Units: milliseconds.
+ */
+#ifndef RETORT_SETTINGS_POLICY_H
+#define RETORT_SETTINGS_POLICY_H
+
+#include "settings/url_class.h"
+
+/* A time that no policy states. */
+#define POLICY_UNSTATED UINT64_MAX
+
+enum policy_cache { POLICY_CACHE_NORMAL, POLICY_CACHE_NEVER, POLICY_CACHE_ALWAYS };
+enum policy_set_cookie {
+    POLICY_SET_COOKIE_EXPLICIT, /* stored where the response itself says that it stays fresh */
+    POLICY_SET_COOKIE_STORE,
+    POLICY_SET_COOKIE_PASS, /* not stored */
+    POLICY_SET_COOKIE_STRIP,
+};
+
+struct cache_policy {
+    enum policy_cache cache;
+    enum policy_set_cookie set_cookie;
+    bool override, ignore_client_no_cache, strip_cookies;
+    bool query_sort, query_ignore;
+    unsigned required_headers;
+    unsigned max_variants; /* 0: not stated */
+    uint64_t ttl, ttl_default, ttl_min, ttl_max, negative_ttl, stale_if_error;
+    char **query_drop, **query_keep; /* end with NULL; NULL: not stated */
+};
+
+enum { POLICY_OPTIONS_MAX = 32 };
+
+/* policy CLASS { ... } */
+struct policy_settings {
+    const struct url_class *url_class;
+    struct cache_policy values; /* only those that are stated count */
+    struct {
+        uint16_t at, size;
+    } stated[POLICY_OPTIONS_MAX]; /* where they stand in `values` */
+    unsigned stated_count;
+};
+
+/* Nothing stated. */
+void policy_init(struct cache_policy *policy);
+/* A value of that size, at that offset, is stated. */
+void policy_state(struct policy_settings *policy, size_t at, size_t size);
+/* False: none matches, and `policy` is as policy_init leaves it. */
+bool policy_resolve(const struct policy_settings *policies, size_t count,
+                    const struct class_subject *subject, struct cache_policy *policy);
+
+/* The name of a parameter of a query, a '*' at its end standing for the rest. */
+bool policy_check_parameter(const char *text, char *error, size_t error_size);
+
+#endif
