@@ -139,6 +139,8 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply);
 /* A head that goes out before the reply: an interim response, or the 200 that opens a tunnel.
  * False: it could not be sent whole, and the exchange is aborted. */
 bool exchange_interim(struct exchange *exchange, struct slice bytes);
+/* An interim response for the client's information: left out where it can't be sent at once. */
+void exchange_hint(struct exchange *exchange, struct slice bytes);
 /* Ends the exchange: reads the next request, or closes. */
 void exchange_finish(struct exchange **exchangep);
 /* Breaks the connection so that the client can't take what it got for whole. */

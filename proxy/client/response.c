@@ -204,16 +204,28 @@ void exchange_send(struct exchange *exchange) {
     }
 }
 
-bool exchange_interim(struct exchange *exchange, struct slice bytes) {
+/* False: not all of it went out. */
+static bool send_now(struct exchange *exchange, struct slice bytes, size_t *sent) {
     struct iovec piece = {(void *)bytes.base, bytes.length};
-    size_t sent;
+    *sent = 0;
     if (exchange->state != EXCHANGE_REQUEST || exchange->client->connection == NULL)
         return false;
-    if (connection_write(exchange->client->connection, &piece, 1, &sent) == IO_DONE &&
-        sent == bytes.length) {
-        exchange->bytes_sent += sent;
+    connection_write(exchange->client->connection, &piece, 1, sent);
+    exchange->bytes_sent += *sent;
+    return *sent == bytes.length;
+}
+
+bool exchange_interim(struct exchange *exchange, struct slice bytes) {
+    size_t sent;
+    if (send_now(exchange, bytes, &sent))
         return true;
-    }
-    exchange_abort(exchange); /* half a head would corrupt the stream */
+    if (exchange->state == EXCHANGE_REQUEST)
+        exchange_abort(exchange); /* half a head would corrupt the stream */
     return false;
+}
+
+void exchange_hint(struct exchange *exchange, struct slice bytes) {
+    size_t sent;
+    if (exchange->request.version >= 11 && !send_now(exchange, bytes, &sent) && sent > 0)
+        exchange_abort(exchange);
 }

@@ -131,6 +131,18 @@ static void on_ready(struct connection *connection) {
         source_wake(&call->body);
 }
 
+struct connection *origin_call_take_connection(struct origin_call *call,
+                                               struct net_buffer **leftover) {
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    ASSERT(call->state == ORIGIN_ANSWERED && call->response->status == 101);
+    struct connection *connection = call->connection;
+    call->connection = NULL;
+    *leftover = call->in;
+    call->in = NULL;
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    return connection;
+}
+
 void origin_call_forget_request(struct origin_call *call) {
     if (call->magic != ORIGIN_CALL_MAGIC || call->request.body == NULL)
         return;

@@ -11,10 +11,11 @@
  *     }
  *     origin_call_close(&call);
  *
- * Interim responses (1xx) are read and left. A pooled connection that dies before the first byte of
- * the response is replaced by a fresh one, once, if the request may be repeated and nothing of its
- * body has been read (RFC 9112 §9.3.1). The response's body may begin while the request's is still
- * being sent. After a complete response the connection returns to the pool.
+ * Interim responses (1xx) are read, and told to whoever asked for them. A pooled connection that
+ * dies before the first byte of the response is replaced by a fresh one, once, if the request may
+ * be repeated and nothing of its body has been read (RFC 9112 §9.3.1). The response's body may
+ * begin while the request's is still being sent. After a complete response the connection returns
+ * to the pool.
  *
  * The response head's slices point into the call's buffer: copy it before reading the body.
  * Threads: the worker's. The struct is the caller's; so is the request's body (it is only read).
@@ -48,6 +49,10 @@ struct origin_request {
     struct source *body; /* NULL: none */
     bool chunked;        /* how to send the body; else as it is */
     bool repeatable;     /* may go over a pooled connection and be sent again */
+    bool upgrade;        /* 101 is an answer: the connection then leaves HTTP */
+    /* An interim response other than 100 has come; NULL: they are left (RFC 9110 §15.2). */
+    void (*on_interim)(void *arg, const struct http_head *head);
+    void *interim_arg;
     uint64_t connect_timeout, first_byte_timeout, read_timeout, idle_timeout;
     size_t max_head;
     unsigned max_idle;
@@ -92,6 +97,9 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
                        struct task *waker);
 /* The response's body, once; NULL when there is none. */
 struct source *origin_call_body(struct origin_call *call);
+/* After a 101: the connection, and what came behind the head. */
+struct connection *origin_call_take_connection(struct origin_call *call,
+                                               struct net_buffer **leftover);
 /* The request's body is about to go away: whatever of it was not sent never will be. */
 void origin_call_forget_request(struct origin_call *call);
 void origin_call_close(struct origin_call *call);

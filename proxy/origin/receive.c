@@ -31,18 +31,26 @@ static bool parse(struct origin_call *call) {
     call->head_checked = 0;
     if (used < 0 || (size_t)used > call->request.max_head) {
         origin_call_fail(call, ORIGIN_BAD,
-                         used < 0 ? http_error_text((enum http_error)-used) : head_too_large);
+                         used < 0 ? http_error_text((enum http_error) - used) : head_too_large);
         return true;
     }
     call->in->begin += (size_t)used;
-    if (call->response->status == 101) {
+    if (call->response->status == 101 && !call->request.upgrade) {
         origin_call_fail(call, ORIGIN_BAD, "it switched protocols without being asked");
+        return true;
+    }
+    if (call->response->status == 101) {
+        call->framing.kind = FRAMING_NONE;
+        answered(call);
         return true;
     }
     if (call->response->status < 200 && ++call->interim > INTERIM_MAX) {
         origin_call_fail(call, ORIGIN_BAD, "its interim responses do not end");
         return true;
     }
+    if (call->response->status < 200 && call->response->status != 100 &&
+        call->request.on_interim != NULL)
+        call->request.on_interim(call->request.interim_arg, call->response);
     if (call->response->status < 200)
         return net_buffer_bytes(call->in).length == 0 ? false : parse(call);
     if (!framing_of_response(&call->framing, call->response, call->request.method)) {

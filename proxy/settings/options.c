@@ -282,6 +282,10 @@ const struct option options[] = {
     {ONCE("origin", origin.read_timeout), .name = "read_timeout", TIMEOUT, DEFAULT("60s"),
      DOC "How long an origin's body may pause. Then the response is cut off visibly.",
      .example = "\"20s\""},
+    {ONCE("origin", origin.tunnel_timeout), .name = "tunnel_timeout", TIMEOUT, DEFAULT("15m"),
+     DOC "How long a tunnel (CONNECT, or an upgrade such as WebSocket) may be silent in both "
+         "directions before it is cut.",
+     .example = "\"1h\""},
     {ONCE("origin", origin.idle_timeout), .name = "idle_timeout", TIME_OF(0, TIMEOUT_MAX),
      DEFAULT("30s"),
      DOC "How long an unused connection is kept for the next request. Choose it shorter than the "

@@ -129,6 +129,7 @@ struct settings {
     } client;
 
     struct {
+        uint64_t tunnel_timeout;     /* without a byte in a tunnel, either way */
         uint64_t connect_timeout;    /* an attempt at one address */
         uint64_t first_byte_timeout; /* from the request's end to the head's */
         uint64_t read_timeout;       /* without a byte of the body */

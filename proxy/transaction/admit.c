@@ -48,6 +48,20 @@ static bool expects_the_unknown(const struct http_head *request) {
            !slice_equal_nocase(expect, SLICE("100-continue"));
 }
 
+/* RFC 9110 §7.8: a request that would go on in another protocol. Only WebSocket is let through: an
+ * upgrade to HTTP/2 would carry requests past everything that Retort checks. */
+static void note_upgrade(struct transaction *transaction) {
+    const struct http_head *request = transaction->request;
+    if (!http_head_has(request, HTTP_UPGRADE) || request->version < 11 ||
+        request->method_id != HTTP_METHOD_GET ||
+        transaction->exchange->framing.kind != FRAMING_NONE ||
+        !http_head_has_token(request, HTTP_CONNECTION, SLICE("upgrade")) ||
+        !slice_equal_nocase(http_head_value(request, HTTP_UPGRADE), SLICE("websocket")))
+        return;
+    transaction->is_upgrade = true;
+    transaction->upgrade = arena_slice(&transaction->arena, http_head_value(request, HTTP_UPGRADE));
+}
+
 enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request;
     if (!client_allowed(transaction))
@@ -63,5 +77,6 @@ enum step step_admit(struct transaction *transaction) {
         return transaction_fail(transaction, 417, "only 100-continue can be expected");
     if (request->method_id == HTTP_METHOD_TRACE)
         return transaction_fail(transaction, 405, "TRACE is not served");
+    note_upgrade(transaction);
     return transaction->adapt->any_reqmod ? STEP_REQMOD : STEP_LOOKUP;
 }

@@ -2,21 +2,38 @@
 
 #include "base/assert.h"
 
-/* TUNNEL: CONNECT reaches out to the origin; when the client has its 200, bytes flow both ways. */
+/* TUNNEL: the client and the origin leave HTTP, and bytes flow both ways: after a CONNECT, which
+ * reaches out to the origin here, or after an Upgrade that the origin has answered with 101. */
 
-static enum step opened(struct transaction *transaction, struct dial *dial) {
+static enum step open_tunnel(struct transaction *transaction, struct slice head,
+                             struct connection *origin, struct net_buffer *ahead) {
     struct exchange *exchange = transaction->exchange;
-    transaction->status = 200;
     transaction->result = RESULT_TUNNEL;
-    if (!exchange_interim(exchange, SLICE("HTTP/1.1 200 Connection established\r\n\r\n")))
+    if (!exchange_interim(exchange, head)) {
+        connection_close(&origin);
+        net_buffer_give(transaction->net, &ahead);
         return STEP_LOG;
-    struct net_buffer *leftover;
-    struct connection *client = exchange_take_connection(exchange, &leftover);
-    struct connection *origin = dial_take(dial, NULL, NULL);
+    }
+    struct net_buffer *leftovers[2] = {NULL, ahead};
+    struct connection *sides[2] = {exchange_take_connection(exchange, &leftovers[0]), origin};
     transaction->tunnel =
-        tunnel_new(transaction->net, &client, &leftover, &origin,
-                   transaction->settings->origin.read_timeout, &transaction->task);
+        tunnel_new(transaction->net, sides, leftovers, transaction->settings->origin.tunnel_timeout,
+                   &transaction->task);
     return transaction->tunnel->over ? STEP_LOG : STEP_WAIT;
+}
+
+/* What the origin said to the upgrade goes to the client as it is, for both are now in that
+ * protocol. */
+static enum step switch_protocols(struct transaction *transaction) {
+    struct http_head *response = transaction->response;
+    size_t length = http_head_write_response(response, NULL, 0);
+    char *bytes = arena_alloc(&transaction->arena, length + 2);
+    struct net_buffer *ahead;
+    http_head_write_response(response, bytes, length);
+    memcpy(bytes + length, "\r\n", 2);
+    transaction->status = 101;
+    struct connection *origin = origin_call_take_connection(transaction->call, &ahead);
+    return open_tunnel(transaction, slice_make(bytes, length + 2), origin, ahead);
 }
 
 static void start(struct transaction *transaction) {
@@ -32,10 +49,15 @@ enum step step_tunnel(struct transaction *transaction) {
         return transaction->tunnel->over ? STEP_LOG : STEP_WAIT;
     if (transaction->exchange->state == EXCHANGE_ABORTED)
         return STEP_LOG;
+    if (!transaction->is_connect)
+        return switch_protocols(transaction);
     if (transaction->reach == NULL)
         start(transaction);
     switch (transaction->reach->state) {
-    case DIAL_DONE: return opened(transaction, transaction->reach);
+    case DIAL_DONE:
+        transaction->status = 200;
+        return open_tunnel(transaction, SLICE("HTTP/1.1 200 Connection established\r\n\r\n"),
+                           dial_take(transaction->reach, NULL, NULL), NULL);
     case DIAL_FAILED:
         transaction->net->counters.origin_failures++;
         return transaction_fail(transaction, transaction->reach->timed_out ? 504 : 502,

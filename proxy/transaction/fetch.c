@@ -151,11 +151,35 @@ static struct slice write_head(struct transaction *transaction, const struct htt
     return slice_make(bytes, length + 2);
 }
 
+/* 103 and its like are for the client as soon as they come (RFC 8297). */
+static void on_interim(void *arg, const struct http_head *head) {
+    struct transaction *transaction;
+    CAST_OBJ(transaction, arg, TRANSACTION_MAGIC);
+    struct http_head *interim = arena_alloc(&transaction->arena, sizeof *interim);
+    memcpy(interim, head, sizeof *interim);
+    http_head_remove_hop_by_hop(interim);
+    size_t length = http_head_write_response(interim, NULL, 0);
+    char *bytes = arena_alloc(&transaction->arena, length + 2);
+    http_head_write_response(interim, bytes, length);
+    memcpy(bytes + length, "\r\n", 2);
+    if (transaction->exchange != NULL)
+        exchange_hint(transaction->exchange, slice_make(bytes, length + 2));
+}
+
+/* The fields that end at this hop, but for an upgrade that we pass on. */
+static void remove_hop_by_hop(struct transaction *transaction, struct http_head *head) {
+    http_head_remove_hop_by_hop(head);
+    if (!transaction->is_upgrade)
+        return;
+    http_head_set(head, HTTP_UPGRADE, transaction->upgrade);
+    http_head_set(head, HTTP_CONNECTION, SLICE("Upgrade"));
+}
+
 static void start_call(struct transaction *transaction, const struct destination *to) {
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     memcpy(head, transaction->request, sizeof *head);
-    http_head_remove_hop_by_hop(head);
+    remove_hop_by_hop(transaction, head);
     http_head_remove(head, HTTP_EXPECT);
     http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
     head->target = to->target;
@@ -176,8 +200,11 @@ static void start_call(struct transaction *transaction, const struct destination
         .method = head->method_id,
         .body = transaction->request_body,
         .chunked = chunked,
-        .repeatable =
-            transaction->request_body == NULL && http_method_is_idempotent(head->method_id),
+        .upgrade = transaction->is_upgrade,
+        .on_interim = on_interim,
+        .interim_arg = transaction,
+        .repeatable = !transaction->is_upgrade && transaction->request_body == NULL &&
+                      http_method_is_idempotent(head->method_id),
         .connect_timeout = settings->origin.connect_timeout,
         .first_byte_timeout = settings->origin.first_byte_timeout,
         .read_timeout = settings->origin.read_timeout,
@@ -285,6 +312,8 @@ enum step step_fetch(struct transaction *transaction) {
     struct http_head *response = transaction->response = call->response;
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
+    if (response->status == 101)
+        return STEP_TUNNEL;
     http_head_remove_hop_by_hop(response);
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
     transaction->response_time = transaction->net->loop->wall;

@@ -89,7 +89,7 @@ static enum step only_if_cached(struct transaction *transaction) {
 }
 
 enum step step_lookup(struct transaction *transaction) {
-    if (transaction->is_connect || !matter_for_cache(transaction))
+    if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
         return pass(transaction);
     if (transaction->flight != NULL && !has_landed(transaction))
         return STEP_WAIT;

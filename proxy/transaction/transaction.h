@@ -98,7 +98,8 @@ struct transaction {
     struct url url;            /* its parts */
     struct slice authority;    /* "host" or "host:port" of url_text */
     struct slice client_ip;
-    bool is_connect;
+    struct slice upgrade; /* the protocols that the client would change to */
+    bool is_connect, is_upgrade;
     struct source *request_body; /* owned once taken */
     bool body_taken;
     struct adapt_message message; /* what the chains work on */
@@ -134,7 +135,7 @@ struct transaction {
     unsigned status;
     bool replied, logged;
     bool storing; /* object is what this transaction brings into the cache */
-    bool settled;                      /* it is in the index, or will never be */
+    bool settled; /* it is in the index, or will never be */
 };
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange);
@@ -180,8 +181,8 @@ bool transaction_set_url(struct transaction *transaction, struct slice absolute)
 void transaction_subject(struct transaction *transaction, struct class_subject *subject);
 /* The leader tells those who follow how its fetch came out. */
 void transaction_land(struct transaction *transaction, enum flight_outcome outcome);
-/* What was to be stored has arrived, or will not: an object of unknown length enters the index now that
- * it is whole, one that broke off leaves it. Harmless before and after. */
+/* What was to be stored has arrived, or will not: an object of unknown length enters the index now
+ * that it is whole, one that broke off leaves it. Harmless before and after. */
 void transaction_settle(struct transaction *transaction);
 /* Drops what the request's success has made stale (RFC 9111 §4.4). */
 void transaction_invalidate(struct transaction *transaction);

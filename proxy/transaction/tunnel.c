@@ -83,17 +83,16 @@ static void on_timeout(struct timer *timer) {
     break_off(tunnel);
 }
 
-struct tunnel *tunnel_new(struct net_context *net, struct connection **client,
-                          struct net_buffer **leftover, struct connection **origin,
-                          uint64_t idle_timeout, struct task *waker) {
+struct tunnel *tunnel_new(struct net_context *net, struct connection *sides[2],
+                          struct net_buffer *leftovers[2], uint64_t idle_timeout,
+                          struct task *waker) {
     struct tunnel *tunnel;
     ALLOC_OBJ(tunnel, TUNNEL_MAGIC);
     tunnel->net = net;
-    tunnel->sides[0] = *client;
-    tunnel->sides[1] = *origin;
-    *client = *origin = NULL;
-    tunnel->ways[0].buffer = *leftover;
-    *leftover = NULL;
+    for (int i = 0; i < 2; i++) {
+        tunnel->sides[i] = sides[i];
+        tunnel->ways[i].buffer = leftovers[i];
+    }
     tunnel->idle_timeout = idle_timeout;
     tunnel->waker = waker;
     timer_init(&tunnel->timer, on_timeout);

@@ -2,7 +2,8 @@
  * A tunnel: bytes both ways between a client and an origin, until both have finished (RFC 9110
  * §9.3.6).
  *
- *     struct tunnel *tunnel = tunnel_new(net, &client_side, &leftover, &origin_side, idle, &task);
+ *     struct tunnel *tunnel = tunnel_new(net, sides, leftovers, idle, &task);    client, then
+ * origin
  *     ... the task runs when tunnel->over ...
  *     tunnel_free(&tunnel);
  *
@@ -32,10 +33,10 @@ struct tunnel {
     struct task *waker;
 };
 
-/* Takes both connections and what the client had sent ahead. */
-struct tunnel *tunnel_new(struct net_context *net, struct connection **client,
-                          struct net_buffer **leftover, struct connection **origin,
-                          uint64_t idle_timeout, struct task *waker);
+/* Takes both connections, and what has been read from each of them already (NULL: nothing). */
+struct tunnel *tunnel_new(struct net_context *net, struct connection *sides[2],
+                          struct net_buffer *leftovers[2], uint64_t idle_timeout,
+                          struct task *waker);
 void tunnel_free(struct tunnel **tunnelp);
 
 #endif

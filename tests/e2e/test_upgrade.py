@@ -1,0 +1,112 @@
+"""Upgrades to another protocol, and interim responses: what comes before or instead of an ordinary answer."""
+
+import time
+
+from harness.checks import contains, equal, true
+from harness.raw_origin import RawOrigin
+from harness.retort import Retort
+from harness.suite import memcheck
+
+SWITCH = (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+          b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+
+
+def echo(connection, request):
+    """Accepts the upgrade, says hello at once, and then sends back what comes."""
+    if request.header("Upgrade") is None:
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain")
+        return False
+    connection.send(SWITCH + b"hello")
+    while True:
+        data = connection.read_some()
+        if not data:
+            return True
+        connection.send(data.upper())
+
+
+def ask(origin, path="/ws", protocol="websocket", more=b""):
+    return (f"GET {origin.url(path)} HTTP/1.1\r\nHost: {origin.authority}\r\nConnection: Upgrade\r\n"
+            f"Upgrade: {protocol}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            "Sec-WebSocket-Version: 13\r\n\r\n").encode() + more
+
+
+@memcheck
+def test_websocket(lab):
+    origin = RawOrigin(lab, echo)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(ask(origin, more=b"early "))
+        answer = wire.head()
+        equal((answer.status, answer.header("Upgrade")), (101, "websocket"), "answer")
+        contains(answer.header("Connection").lower(), "upgrade", "Connection")
+        equal(wire.read_bytes(11), b"helloEARLY ", "what was sent with the heads, both ways")
+        for word in (b"one", b"two", b"x" * 100000):
+            wire.send(word)
+            equal(wire.read_bytes(len(word)), word.upper(), "echo")
+    seen = origin.requests[0]
+    equal((seen.header("Upgrade"), seen.header("Connection")), ("websocket", "Upgrade"), "at the origin")
+    equal(proxy.results("/ws", 1), ["TUNNEL"], "result")
+
+
+def test_origin_that_does_not_want_to(lab):
+    def answer(connection, _request):
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nno")
+        return False
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(ask(origin))
+        equal(wire.response().body, b"no", "body")
+        wire.send(ask(origin))
+        equal(wire.response().body, b"no", "body on the same connection")
+    equal(len(origin.requests), 2, "requests: an upgrade is no matter for the cache")
+
+
+def test_http2_is_not_let_through(lab):
+    origin = RawOrigin(lab, echo)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(ask(origin, protocol="h2c"))
+        equal(wire.response().body, b"plain", "body")
+    equal(origin.requests[0].header("Upgrade"), None, "Upgrade at the origin")
+
+
+def test_switch_that_nobody_asked_for(lab):
+    def answer(connection, _request):
+        connection.send(SWITCH)
+        return True
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab)
+    equal(proxy.get(origin.url("/")).status, 502, "status")
+
+
+def hints(connection, _request):
+    connection.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x-hop\r\nx-hop: 1\r\n\r\n")
+    time.sleep(0.2)
+    connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok")
+    return False
+
+
+@memcheck
+def test_early_hints(lab):
+    """RFC 8297: passed on before the answer, not stored with it."""
+    origin = RawOrigin(lab, hints)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(f"GET {origin.url('/h')} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
+        hint = wire.head()
+        equal((hint.status, hint.header("Link")), (103, "</a.css>; rel=preload"), "hint")
+        equal((hint.header("x-hop"), hint.header("Connection")), (None, None), "hop-by-hop fields")
+        equal(wire.response().body, b"ok", "body")
+        wire.send(f"GET {origin.url('/h')} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
+        equal(wire.response().status, 200, "the hit's first status")
+    true(len(origin.requests) == 1, "stored")
+
+
+def test_early_hints_for_an_old_client(lab):
+    """RFC 9110 §15.2: HTTP/1.0 knows no interim responses."""
+    origin = RawOrigin(lab, hints)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(f"GET {origin.url('/h')} HTTP/1.0\r\n\r\n".encode())
+        equal(wire.response().status, 200, "the first status")
