@@ -132,8 +132,9 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
 
 static void drain(void *context) {
     struct retort *retort = context;
-    if (!atomic_load(&retort->draining))
-        kill(getpid(), SIGTERM); /* the main thread does it */
+    /* The main thread does it; a second signal would end it at once. */
+    if (!atomic_exchange(&retort->draining, true))
+        kill(getpid(), SIGTERM);
 }
 
 static unsigned service_rank(const char *state) {

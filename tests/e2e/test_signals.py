@@ -53,6 +53,19 @@ def test_terminate_drains_an_upload(lab):
     equal(proxy.wait_exit(5), 0, "exit status")
 
 
+def test_drain_is_asked_for_by_many(lab):
+    """Two orders that come at the same time are one order, not an order to hurry."""
+    origin, proxy = Origin(lab), Retort(lab, drain_timeout="20s")
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/drip", n=20000, piece=1000, delay=50, cc="no-store")))
+        wire.head()
+        asking = [Wire(proxy.admin_path) for _ in range(12)]
+        for admin in asking:
+            admin.send(request("POST", "/drain", host="localhost", body=b""))
+        same_bytes(wire.read_bytes(20000), origin.body(20000), "the download that ran")
+    equal(proxy.wait_exit(5), 0, "exit status")
+
+
 def test_drain_has_a_limit(lab):
     origin = Origin(lab)
     proxy = Retort(lab, drain_timeout="1s")
