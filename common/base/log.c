@@ -12,7 +12,7 @@
 enum { LINE_MAX_BYTES = 4096 };
 
 static struct {
-    int fd;
+    _Atomic int fd;
     const char *program;
     _Atomic int level;
 } the_log = {STDERR_FILENO, "retort", LOG_LEVEL_INFO};
