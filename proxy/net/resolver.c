@@ -166,13 +166,29 @@ static void prune(struct resolver *resolver, struct name_entry **bucket) {
     }
 }
 
+/* Names that were seen once must not lock others out: a full table forgets the one of the chain that
+ * has been known longest. */
+static bool forget_oldest(struct resolver *resolver, struct name_entry **bucket) {
+    struct name_entry **oldest = NULL;
+    for (; *bucket != NULL; bucket = &(*bucket)->next)
+        if (!(*bucket)->asking)
+            oldest = bucket;
+    if (oldest == NULL)
+        return false;
+    struct name_entry *entry = *oldest;
+    *oldest = entry->next;
+    resolver->name_count--;
+    FREE_OBJ(entry);
+    return true;
+}
+
 static struct name_entry *find_entry(struct resolver *resolver, const char *name) {
     struct name_entry **bucket = bucket_of(resolver, name);
     prune(resolver, bucket);
     for (struct name_entry *entry = *bucket; entry != NULL; entry = entry->next)
         if (strcmp(entry->name, name) == 0)
             return entry;
-    if (resolver->name_count >= NAMES_MAX)
+    if (resolver->name_count >= NAMES_MAX && !forget_oldest(resolver, bucket))
         return NULL;
     struct name_entry *entry;
     ALLOC_OBJ(entry, NAME_ENTRY_MAGIC);
