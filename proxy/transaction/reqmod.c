@@ -69,6 +69,9 @@ static enum step adopt_response(struct transaction *transaction) {
     if (transaction->response == NULL || transaction->response->status < 200)
         return transaction_fail(transaction, 502,
                                 "an adaptation service answered with something unusable");
+    /* To the client any 2xx means that the tunnel is open, whatever page comes with it. */
+    if (transaction->is_connect && transaction->response->status < 300)
+        return transaction_fail(transaction, 403, "an adaptation service answered for the origin");
     return STEP_STORE;
 }
 
