@@ -166,8 +166,8 @@ static void prune(struct resolver *resolver, struct name_entry **bucket) {
     }
 }
 
-/* Names that were seen once must not lock others out: a full table forgets the one of the chain that
- * has been known longest. */
+/* Names that were seen once must not lock others out: a full table forgets the one of the chain
+ * that has been known longest. */
 static bool forget_oldest(struct resolver *resolver, struct name_entry **bucket) {
     struct name_entry **oldest = NULL;
     for (; *bucket != NULL; bucket = &(*bucket)->next)
