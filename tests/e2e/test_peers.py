@@ -7,7 +7,8 @@ from harness import wire
 from harness.checks import between, equal, lacks, same_bytes, true, until
 from harness.icap import IcapServer, unchanged
 from harness.raw_origin import ByteOrigin, RawOrigin, ok, pattern
-from harness.retort import Retort, Service
+from harness.retort import Retort, Service, measure
+from harness.server import Server
 from harness.suite import seconds
 from harness.wire import Truncated, request
 
@@ -333,3 +334,29 @@ def test_service_answers_with_an_interim_response(lab):
         got = client.read_some()
     true(got.startswith(b"HTTP/1.1 502 "), f"{got[:200]!r}")
     lacks(got, b"evil", "the response")
+
+
+def test_service_answers_connect_with_a_page(lab):
+    """A 200 would open a tunnel in the client's eyes: what it sends then must not be read as requests."""
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_200(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", b"blocked")
+    icap = IcapServer(lab, behave, methods="REQMOD", preview=None)
+    proxy = Retort(lab, services=[Service("blocks", icap.uri(), point="reqmod_precache")])
+    with proxy.wire() as client:
+        client.send(b"CONNECT www.example.com:443 HTTP/1.1\r\nHost: www.example.com:443\r\n\r\n")
+        equal(client.response("CONNECT").status, 403, "status")
+
+
+@seconds(30)
+def test_origin_speaks_first(lab):
+    """An overloaded origin says so before it is asked; nobody waits for it to say it again."""
+    def speak(connection, _number):
+        connection.send(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+        time.sleep(1)
+    origin = Server(lab, speak)
+    proxy = Retort(lab)
+    for _ in range(5):
+        answer, took = measure(lambda: proxy.get(f"http://{origin.authority}/"))
+        equal(answer.status, 503, "status")
+        between(took, 0, 3 * lab.patience, "seconds")
