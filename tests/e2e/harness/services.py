@@ -30,9 +30,11 @@ ADS = """! What the tests take for ads
 class Services:
     """`scope` is inject's: "shared" lets its pages be cached for all, "client" does not."""
 
-    def __init__(self, lab, *, scope="shared", gray_processes=2, gray_more="", text_more="", deadline="8s",
+    def __init__(self, lab, *, scope="shared", gray_processes=2, gray_more="", text_more="", deadline=None,
                  children=1, threads=30, ads=ADS, gray="", names=("adremover", "gray", "inject", "gzip")):
         self.lab = lab
+        deadline = deadline or f"{8 * lab.patience}s"
+        gray = gray or f"gray.Deadline {10 * lab.patience}s"
         texts = lab.write("texts.txt", f"default\t{INJECTED}\n")
         self.helperd = Helperd(lab, HELPERD.format(
             gray=lab.built("icap-services/gray-helper"), text=lab.built("icap-services/text-helper"),
