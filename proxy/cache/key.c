@@ -102,3 +102,20 @@ struct cache_key cache_key_by_policy(struct slice url, const struct cache_policy
         sort(&parameters);
     return key_of(before, &parameters);
 }
+
+struct cache_key cache_key_by_settings(struct slice url_text, const struct settings *settings,
+                                       const struct address *client) {
+    struct cache_policy policy;
+    struct url url;
+    if (settings->policy_count == 0 || !url_parse(&url, url_text))
+        return cache_key_of(url_text);
+    const struct class_subject subject = {
+        .method = SLICE("GET"),
+        .host = url.host,
+        .url = url_text,
+        .path = url_path(&url),
+        .client = client,
+    };
+    policy_resolve(settings->policies, settings->policy_count, &subject, &policy);
+    return cache_key_by_policy(url_text, &policy);
+}

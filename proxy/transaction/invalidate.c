@@ -1,5 +1,7 @@
 #include "transaction/transaction.h"
 
+#include "cache/key.h"
+
 /* What an unsafe method may have changed is not served any more (RFC 9111 §4.4): the target, and
  * what Location and Content-Location name on the same origin. */
 
@@ -25,6 +27,13 @@ static struct slice resolve(struct transaction *transaction, struct slice refere
                         SLICE_PRINT(before), SLICE_PRINT(reference));
 }
 
+/* What is stored of a URL, by the key that a GET of it has. */
+static void remove_stored(struct transaction *transaction, struct slice url_text) {
+    struct cache_key key = cache_key_by_settings(url_text, transaction->settings,
+                                                 &transaction->exchange->client->address);
+    cache_remove_key(transaction->host->cache, key);
+}
+
 static void invalidate_reference(struct transaction *transaction, struct slice reference) {
     struct url url;
     if (reference.length == 0)
@@ -37,16 +46,14 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
     if (length == 0 || !url_parse(&url, slice_make(text, length)) ||
         !slice_equal(url.host, transaction->url.host) || url.port != transaction->url.port)
         return;
-    cache_remove_key(transaction->host->cache,
-                     transaction_stored_key(transaction, slice_make(text, length)));
+    remove_stored(transaction, slice_make(text, length));
 }
 
 void transaction_invalidate(struct transaction *transaction) {
     unsigned status = transaction->response->status;
     if (http_method_is_safe(transaction->request->method_id) || status < 200 || status >= 400)
         return;
-    cache_remove_key(transaction->host->cache,
-                     transaction_stored_key(transaction, transaction->url_text));
+    remove_stored(transaction, transaction->url_text);
     invalidate_reference(transaction, http_head_value(transaction->response, HTTP_LOCATION));
     invalidate_reference(transaction,
                          http_head_value(transaction->response, HTTP_CONTENT_LOCATION));

@@ -1,7 +1,5 @@
 #include "transaction/transaction.h"
 
-#include "cache/key.h"
-
 /* What the policies of the settings say about this transaction. */
 
 /* `content_type` with base NULL: there is no response yet. */
@@ -58,21 +56,4 @@ unsigned transaction_max_variants(const struct transaction *transaction) {
     const struct cache_policy *policy = transaction->policy;
     return policy != NULL && policy->max_variants > 0 ? policy->max_variants
                                                       : transaction->settings->cache.max_variants;
-}
-
-struct cache_key transaction_stored_key(struct transaction *transaction, struct slice url_text) {
-    const struct settings *settings = transaction->settings;
-    struct class_subject subject;
-    struct cache_policy policy;
-    struct url url;
-    if (settings->policy_count == 0 || !url_parse(&url, url_text))
-        return cache_key_of(url_text);
-    transaction_subject(transaction, &subject);
-    subject.method = SLICE("GET");
-    subject.host = url.host;
-    subject.url = url_text;
-    subject.path = url_path(&url);
-    subject.content_type = slice_make(NULL, 0);
-    policy_resolve(settings->policies, settings->policy_count, &subject, &policy);
-    return cache_key_by_policy(url_text, &policy);
 }

@@ -173,8 +173,6 @@ bool transaction_begin_policy(struct transaction *transaction);
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response);
 void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response);
 unsigned transaction_max_variants(const struct transaction *transaction);
-/* The key under which a GET of that URL (normalised) is stored. */
-struct cache_key transaction_stored_key(struct transaction *transaction, struct slice url_text);
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
 /* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */
 bool transaction_set_url(struct transaction *transaction, struct slice absolute);

@@ -43,15 +43,15 @@ def test_never_and_always(lab):
 
 @memcheck
 def test_lifetimes(lab):
-    origin, proxy = start(lab, 'policy a { ttl = "1s" }', 'policy b { ttl_default = "1m" }', 'policy c { ttl_min = "1m" }',
-                          'policy d { ttl_max = "1s" }')
+    origin, proxy = start(lab, 'policy a { ttl = "2s" }', 'policy b { ttl_default = "1m" }', 'policy c { ttl_min = "1m" }',
+                          'policy d { ttl_max = "2s" }')
     equal(asked(origin, proxy, "/a", cc="max-age=60"), 1, "requests while ttl lasts")
     equal(asked(origin, proxy, "/b"), 1, "requests with ttl_default")
     equal(asked(origin, proxy, "/bzero", cc="max-age=0"), 2, "requests with ttl_default that has no say")
     equal(asked(origin, proxy, "/c", cc="max-age=0"), 1, "requests with ttl_min")
     equal(asked(origin, proxy, "/cage", cc="max-age=10", h="Age: 90"), 1, "requests with ttl_min and an age")
     equal(asked(origin, proxy, "/d", cc="max-age=60"), 1, "requests while ttl_max lasts")
-    time.sleep(2.1)
+    time.sleep(3.1)
     equal(asked(origin, proxy, "/a", 1, cc="max-age=60"), 2, "requests after ttl")
     equal(asked(origin, proxy, "/d", 1, cc="max-age=60"), 2, "requests after ttl_max")
 
@@ -180,10 +180,10 @@ def test_variants_are_bounded(lab):
 @memcheck
 def test_stale_if_error(lab):
     origin, proxy = start(lab, 'policy a { stale_if_error = "1h" }', 'policy b { stale_if_error = 0 }')
-    urls = [origin.url(path, cc="max-age=1") for path in ("/a", "/b", "/c")]
+    urls = [origin.url(path, cc="max-age=2") for path in ("/a", "/b", "/c")]
     for url in urls:
         proxy.get(url)
-    time.sleep(2.1)
+    time.sleep(3.1)
     origin.stop()
     equal([proxy.get(url).status for url in urls], [200, 502, 200], "statuses without the origin")
 

@@ -163,6 +163,19 @@ START_TEST(long_queries_are_left_alone) {
 }
 END_TEST
 
+START_TEST(keys_of_settings_are_those_of_gets) {
+    struct settings *s =
+        settings_from(LISTEN "url_class a { host = h  path_regex = '^/a'  method = GET }\n"
+                             "policy a { query_drop = x }\n");
+    ck_assert(same(cache_key_by_settings(SLICE("http://h/a?x=1"), s, NULL),
+                   cache_key_of(SLICE("http://h/a"))));
+    ck_assert(same(cache_key_by_settings(SLICE("http://h/b?x=1"), s, NULL),
+                   cache_key_of(SLICE("http://h/b?x=1"))));
+    ck_assert(same(cache_key_by_settings(SLICE("no URL"), s, NULL), cache_key_of(SLICE("no URL"))));
+    settings_release(&s);
+}
+END_TEST
+
 /* Freshness. */
 
 static struct freshness judge(const struct cache_policy *policy, const char *response_text) {
@@ -272,6 +285,7 @@ Suite *policy_suite(void) {
         json_has_what_is_stated,
         keys_are_reduced,
         long_queries_are_left_alone,
+        keys_of_settings_are_those_of_gets,
         lifetimes_follow_the_policy,
         required_headers_are_required,
         always_and_override,
