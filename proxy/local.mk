@@ -63,6 +63,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/settings/url_class.c proxy/settings/url_class.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
+	proxy/admin/cache_page.c proxy/admin/cache_page.h \
 	proxy/admin/page.c proxy/admin/page.h
 
 proxy_retort_CPPFLAGS = $(proxy_cppflags)
@@ -76,6 +77,7 @@ proxy_retortctl_CPPFLAGS = $(proxy_cppflags)
 proxy_retortctl_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 proxy_retortctl_SOURCES = \
 	proxy/ctl/main.c \
+	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
 	proxy/ctl/http_call.c proxy/ctl/http_call.h \
 	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h \
 	proxy/ctl/show.c proxy/ctl/show.h

@@ -275,12 +275,12 @@ static void release(struct retort *retort) {
 static int run(struct retort *retort) {
     char error[SETTINGS_ERROR];
     sigset_t signals;
-    struct admin_calls calls = {retort, report, reload, drain};
+    struct admin_calls calls = {retort, report, reload, drain, NULL};
     clock_gettime(CLOCK_MONOTONIC, &retort->started);
     apply_log(retort->settings);
     raise_file_limit();
     block_signals(&signals);
-    retort->cache = cache_new(retort->settings->cache.memory);
+    retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
     retort->flights = flights_new();
     if (start_workers(retort, error))
         retort->admin = admin_start(retort->settings, &calls, error);

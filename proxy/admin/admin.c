@@ -15,8 +15,7 @@
 enum {
     ADMIN_CONNECTIONS = 32,
     ADMIN_TIMEOUT_SECONDS = 15,
-    ADMIN_MEMORY = 16 << 10,   /* of a connection: bounds the head of a request */
-    ADMIN_BODY_MAX = 64 << 10, /* no page wants a body; a short one is forgiven */
+    ADMIN_MEMORY = 16 << 10, /* of a connection: bounds the head of a request */
     ADMIN_BACKLOG = 16
 };
 
@@ -35,14 +34,15 @@ struct admin {
 struct admin_request {
     unsigned magic;
 #define ADMIN_REQUEST_MAGIC 0x41525153u
-    size_t body;
+    char *body;
+    size_t length, capacity;
 };
 
 /* Answering. */
 
 static enum MHD_Result send_page(struct MHD_Connection *connection, struct page *page) {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(page->text), page->text, MHD_RESPMEM_MUST_FREE);
+        MHD_create_response_from_buffer(page->length, page->text, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         free(page->text);
         return MHD_NO;
@@ -72,16 +72,32 @@ static bool from_browser_page(struct MHD_Connection *connection) {
     return !address_parse_ip(&address, url.host, 80) || !address_is_loopback(&address);
 }
 
-static bool announces_too_much(struct MHD_Connection *connection) {
+static bool announces_too_much(struct MHD_Connection *connection, size_t most) {
     uint64_t length;
     const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
-    return text != NULL && (!slice_to_uint64(slice_from(text), &length) || length > ADMIN_BODY_MAX);
+    return text != NULL && (!slice_to_uint64(slice_from(text), &length) || length > most);
 }
 
 static enum MHD_Result refuse_body(struct MHD_Connection *connection) {
     struct page page = {0};
-    page_error(&page, MHD_HTTP_CONTENT_TOO_LARGE, "no request here needs a body this long");
+    page_error(&page, MHD_HTTP_CONTENT_TOO_LARGE, "no such request needs a body this long");
     return send_page(connection, &page);
+}
+
+static bool keep_body(struct admin_request *request, const char *data, size_t size, size_t most) {
+    if (size > most - request->length)
+        return false;
+    if (size > request->capacity - request->length) {
+        request->capacity = (request->length + size) * 2;
+        request->body = xrealloc(request->body, request->capacity);
+    }
+    memcpy(request->body + request->length, data, size);
+    request->length += size;
+    return true;
+}
+
+static const char *find_argument(void *arg, const char *name) {
+    return MHD_lookup_connection_value(arg, MHD_GET_ARGUMENT_KIND, name);
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
@@ -91,24 +107,31 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     struct admin_request *request;
     struct page page = {0};
     (void)version;
-    (void)data;
     CAST_OBJ(admin, arg, ADMIN_MAGIC);
     if (*state == NULL) { /* the head is there, the body is not */
         ALLOC_OBJ(request, ADMIN_REQUEST_MAGIC);
         *state = request;
-        return announces_too_much(connection) ? refuse_body(connection) : MHD_YES;
+        return announces_too_much(connection, page_body_max(method, path)) ? refuse_body(connection)
+                                                                           : MHD_YES;
     }
     CAST_OBJ(request, *state, ADMIN_REQUEST_MAGIC);
     if (*data_size > 0) {
-        request->body += *data_size;
+        size_t size = *data_size;
         *data_size = 0;
-        return request->body <= ADMIN_BODY_MAX ? MHD_YES : MHD_NO;
+        return keep_body(request, data, size, page_body_max(method, path)) ? MHD_YES : MHD_NO;
     }
     if (!admin->local && from_browser_page(connection))
         page_error(&page, MHD_HTTP_FORBIDDEN,
                    "only requests to a loopback address, and none from web pages, are served");
     else
-        page_make(&page, &admin->calls, method, path);
+        page_make(&page, &admin->calls,
+                  &(struct page_request){
+                      .method = method,
+                      .path = path,
+                      .body = slice_make(request->body, request->length),
+                      .argument = find_argument,
+                      .arg = connection,
+                  });
     return send_page(connection, &page);
 }
 
@@ -121,6 +144,7 @@ static void on_request_end(void *arg, struct MHD_Connection *connection, void **
     if (request == NULL)
         return;
     CHECK_OBJ(request, ADMIN_REQUEST_MAGIC);
+    free(request->body);
     FREE_OBJ(request);
     *state = NULL;
 }

@@ -1,12 +1,27 @@
 /*
- * The admin plane: HTTP and JSON on a Unix socket (or a loopback address), served by libmicrohttpd in
- * a thread of its own. Nothing else speaks a private protocol to the proxy; retortctl uses this.
+ * The admin plane: HTTP and JSON on a Unix socket (or a loopback address), served by libmicrohttpd
+ * in a thread of its own. Nothing else speaks a private protocol to the proxy; retortctl uses this.
  *
  *     GET  /status      {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
  *     GET  /metrics     the counters as Prometheus text
  *     GET  /settings    the loaded settings
  *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
  *     POST /drain       stops accepting, finishes what is under way, exits
+ *
+ * The cache's content; arguments stand in the query. Those with url= answer 404 when nothing is
+ * stored for it, and mean all its variants.
+ *
+ *     GET    /cache/object?url=             {"variants": [{"state", "age", "fresh_for", ...}]}
+ *     GET    /cache/content?url=&variant=   head and body of one, as application/http
+ *     PUT    /cache/object?url=&lifetime=   stores the response that the body is
+ *     DELETE /cache/object?url=&soft=yes    {"purged": N}
+ *     GET    /cache/objects?prefix=&host=&tag=&regex=&limit=&after=
+ *                                           {"objects": [...], "next": AFTER or null}
+ *     POST   /cache/purge?...               the same filters, or all=yes; and soft=yes
+ *     GET    /cache/bans                    {"bans": [{"number", "regex", "made"}]}
+ *     POST   /cache/bans?regex=             {"number": N}; see cache/ban.h
+ *     POST   /cache/lifetime?url=&seconds=  {"changed": N}
+ *     POST   /cache/pin?url=, /cache/unpin?url=
  *
  *     struct admin *admin = admin_start(settings, &calls, error, sizeof error);
  *     ...
@@ -21,6 +36,7 @@
 #include "settings/settings.h"
 
 struct admin;
+struct cache;
 
 /* State of one ICAP service, as the workers see it. */
 struct admin_icap_service {
@@ -46,6 +62,7 @@ struct admin_calls {
     void (*report)(void *context, struct admin_report *report);
     bool (*reload)(void *context, char error[SETTINGS_ERROR]);
     void (*drain)(void *context);
+    struct cache *cache; /* NULL: there are no pages about it */
 };
 
 /* NULL with a message in error. Does nothing and returns an inert admin when settings->admin.listen

@@ -1,5 +1,6 @@
 #include "admin/page.h"
 
+#include "admin/cache_page.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "config.h"
@@ -10,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static void page_json(struct page *page, unsigned status, json_t *json) {
+void page_json(struct page *page, unsigned status, json_t *json) {
     page->status = status;
     page->content_type = "application/json";
     page->text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
     ASSERT(page->text != NULL);
+    page->length = strlen(page->text);
     json_decref(json);
 }
 
@@ -25,6 +27,8 @@ void page_error(struct page *page, unsigned status, const char *reason) {
         json_object_set_new(json, "error", json_string("see the error log"));
     page_json(page, status, json);
 }
+
+enum { PAGE_BODY_MAX = 64 << 10, PAGE_INJECT_MAX = 64 << 20 };
 
 static void take_report(const struct admin_calls *calls, struct admin_report *report) {
     *report = (struct admin_report){0};
@@ -132,9 +136,8 @@ static void print_services(FILE *out, const struct admin_report *report) {
 
 static void page_metrics(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
-    size_t length;
     take_report(calls, &report);
-    FILE *out = open_memstream(&page->text, &length);
+    FILE *out = open_memstream(&page->text, &page->length);
     ASSERT(out != NULL);
     for (size_t i = 0; i < COUNTER_COUNT; i++) {
         const struct counter_description *d = &counter_descriptions[i];
@@ -154,6 +157,7 @@ static void page_settings(struct page *page, const struct admin_calls *calls) {
     page->status = 200;
     page->content_type = "application/json";
     page->text = settings_to_json(report.settings);
+    page->length = strlen(page->text);
     release_report(&report);
 }
 
@@ -187,8 +191,21 @@ static bool method_fits(const struct route *route, const char *method) {
            (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
-void page_make(struct page *page, const struct admin_calls *calls, const char *method,
-               const char *path) {
+/* Only a response to be injected is long. */
+size_t page_body_max(const char *method, const char *path) {
+    return strcmp(method, "PUT") == 0 && strcmp(path, "/cache/object") == 0 ? PAGE_INJECT_MAX
+                                                                            : PAGE_BODY_MAX;
+}
+
+const char *page_argument(const struct page_request *request, const char *name) {
+    return request->argument == NULL ? NULL : request->argument(request->arg, name);
+}
+
+void page_make(struct page *page, const struct admin_calls *calls,
+               const struct page_request *request) {
+    const char *method = request->method, *path = request->path;
+    if (cache_page_make(page, calls, request))
+        return;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         const struct route *route = &routes[i];
         if (strcmp(path, route->path) != 0)
@@ -203,5 +220,7 @@ void page_make(struct page *page, const struct admin_calls *calls, const char *m
                                                       : "this only shows something: use GET");
         return;
     }
-    page_error(page, 404, "no such page; there are /status, /metrics, /settings, /reload, /drain");
+    page_error(page, 404,
+               "no such page; there are /status, /metrics, /settings, /reload, /drain, "
+               "/cache/...");
 }

@@ -106,17 +106,45 @@ static bool take_answer(struct http_answer *answer, const char *bytes, size_t le
     return true;
 }
 
-static bool exchange(struct http_answer *answer, int fd, const char *where, const char *request,
-                     char *error) {
+static bool take_status(struct http_answer *answer, const char *bytes, size_t length) {
+    struct http_head head;
+    if (http_head_parse_response(&head, bytes, length, 0) <= 0)
+        return false;
+    answer->status = head.status;
+    return true;
+}
+
+/* The caller frees it. */
+static char *write_head(const char *where, const struct http_request *request) {
+    char *head;
+    const char *host = request->host;
+    if (host == NULL)
+        host = where[0] == '/' ? "localhost" : where;
+    /* A listener takes a GET with a length for a request with a body: nothing for the cache. */
+    char length[48] = "";
+    if (!request->any_framing)
+        snprintf(length, sizeof length, "Content-Length: %zu\r\n", request->length);
+    ASSERT(asprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n%s\r\n",
+                    request->method, request->target, host,
+                    request->headers == NULL ? "" : request->headers, length) > 0);
+    return head;
+}
+
+static bool exchange(struct http_answer *answer, int fd, const char *where,
+                     const struct http_request *request, char *error) {
     size_t length;
-    if (!send_all(fd, request, strlen(request)))
+    char *head = write_head(where, request);
+    bool sent = send_all(fd, head, strlen(head)) && send_all(fd, request->body, request->length);
+    free(head);
+    if (!sent)
         return call_fail(error, "%s: can't send: %s", where, strerror(errno));
     char *bytes = receive_all(fd, &length);
     if (bytes == NULL && errno == EAGAIN)
         return call_fail(error, "%s: no answer within %d s", where, HTTP_CALL_SECONDS);
     if (bytes == NULL)
         return call_fail(error, "%s: can't receive: %s", where, strerror(errno));
-    bool good = take_answer(answer, bytes, length);
+    bool good = request->any_framing ? take_status(answer, bytes, length)
+                                     : take_answer(answer, bytes, length);
     free(bytes);
     return good || call_fail(error,
                              "%s: the answer is not HTTP, or cut off: is this retort's "
@@ -126,11 +154,13 @@ static bool exchange(struct http_answer *answer, int fd, const char *where, cons
 
 bool http_call(struct http_answer *answer, const char *where, const char *method, const char *path,
                char error[HTTP_CALL_ERROR]) {
-    char request[512];
+    const struct http_request request = {.method = method, .target = path};
+    return http_call_send(answer, where, &request, error);
+}
+
+bool http_call_send(struct http_answer *answer, const char *where,
+                    const struct http_request *request, char error[HTTP_CALL_ERROR]) {
     *answer = (struct http_answer){0};
-    snprintf(request, sizeof request,
-             "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", method,
-             path, where[0] == '/' ? "localhost" : where);
     int fd = connect_to(where, error);
     if (fd < 0)
         return false;

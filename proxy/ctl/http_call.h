@@ -26,6 +26,17 @@ struct http_answer {
 /* `where` is a path or "ADDRESS:PORT". False with a message when there is no whole answer. */
 bool http_call(struct http_answer *answer, const char *where, const char *method, const char *path,
                char error[HTTP_CALL_ERROR]);
+/* The same with all that a request may have. */
+struct http_request {
+    const char *method, *target;
+    const char *host;    /* NULL: the address */
+    const char *headers; /* further lines, each with its CRLF; NULL: none */
+    const char *body;
+    size_t length;
+    bool any_framing; /* a proxy may send chunks: the answer's body is not taken */
+};
+bool http_call_send(struct http_answer *answer, const char *where,
+                    const struct http_request *request, char error[HTTP_CALL_ERROR]);
 void http_answer_release(struct http_answer *answer);
 
 #endif

@@ -1,0 +1,16 @@
+/*
+ * The pages of the admin plane that look after the cache's content; admin.h lists them.
+ *
+ *     if (cache_page_make(&page, &calls, &request)) ...       it was one of these
+ *
+ * Threads: the admin thread, which does the work of a purge itself, in batches (cache/content.h).
+ */
+#ifndef RETORT_ADMIN_CACHE_PAGE_H
+#define RETORT_ADMIN_CACHE_PAGE_H
+
+#include "admin/page.h"
+
+bool cache_page_make(struct page *page, const struct admin_calls *calls,
+                     const struct page_request *request);
+
+#endif

@@ -1,0 +1,494 @@
+#include "ctl/cache_command.h"
+
+#include "base/assert.h"
+#include "ctl/http_call.h"
+#include "http/url.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADERS_MAX = 64, FILE_MAX = 64 << 20 };
+
+struct options {
+    const char *prefix, *host, *tag, *regex, *limit, *after, *variant, *lifetime, *status, *via;
+    const char *headers[HEADERS_MAX];
+    unsigned header_count;
+    bool soft, all;
+    char **words; /* what is not an option */
+    int word_count;
+};
+
+struct cache_context {
+    const char *admin;
+    bool json;
+    struct options options;
+};
+
+static int complain(const char *message) {
+    fprintf(stderr, "retortctl: %s\n", message);
+    return EXIT_FAILURE;
+}
+
+static int misused(const char *message) {
+    complain(message);
+    cache_command_help(stderr);
+    return 2;
+}
+
+/* Calls. */
+
+static void put_encoded(FILE *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     strchr("-._~/:", c) != NULL;
+        fprintf(out, plain ? "%c" : "%%%02X", c);
+    }
+}
+
+static void put_argument(FILE *out, const char *name, const char *value) {
+    if (value == NULL)
+        return;
+    fprintf(out, "%s=", name);
+    put_encoded(out, value);
+    fputc('&', out);
+}
+
+/* The path with whatever options were given; url may be NULL. The caller frees it. */
+static char *target(const struct options *options, const char *path, const char *url) {
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    ASSERT(out != NULL);
+    fprintf(out, "%s?", path);
+    put_argument(out, "url", url);
+    put_argument(out, "prefix", options->prefix);
+    put_argument(out, "host", options->host);
+    put_argument(out, "tag", options->tag);
+    put_argument(out, "regex", options->regex);
+    put_argument(out, "limit", options->limit);
+    put_argument(out, "after", options->after);
+    put_argument(out, "variant", options->variant);
+    put_argument(out, "soft", options->soft ? "yes" : NULL);
+    put_argument(out, "all", options->all ? "yes" : NULL);
+    ASSERT(fclose(out) == 0);
+    text[length - 1] = '\0'; /* the last & or the ? */
+    return text;
+}
+
+static int refused(const struct http_answer *answer) {
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    const char *reason = json_string_value(json_object_get(json, "error"));
+    if (reason != NULL)
+        complain(reason);
+    else
+        fprintf(stderr, "retortctl: retort answered with status %u\n", answer->status);
+    json_decref(json);
+    return EXIT_FAILURE;
+}
+
+static int send_call(const struct cache_context *context, const struct http_request *request,
+                     int (*show)(const struct cache_context *context,
+                                 const struct http_answer *answer)) {
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR];
+    if (!http_call_send(&answer, context->admin, request, error))
+        return complain(error);
+    int status = answer.status == 200 ? show(context, &answer) : refused(&answer);
+    http_answer_release(&answer);
+    return status;
+}
+
+static int
+call(const struct cache_context *context, const char *method, const char *path, const char *url,
+     int (*show)(const struct cache_context *context, const struct http_answer *answer)) {
+    char *whole = target(&context->options, path, url);
+    struct http_request request = {.method = method, .target = whole};
+    int status = send_call(context, &request, show);
+    free(whole);
+    return status;
+}
+
+/* Answers. */
+
+static int show_raw(const struct cache_context *context, const struct http_answer *answer) {
+    (void)context;
+    fwrite(answer->body, 1, answer->length, stdout);
+    return EXIT_SUCCESS;
+}
+
+static long long number(const json_t *object, const char *name) {
+    return (long long)json_integer_value(json_object_get(object, name));
+}
+
+static const char *text(const json_t *object, const char *name) {
+    const char *value = json_string_value(json_object_get(object, name));
+    return value == NULL ? "-" : value;
+}
+
+/* {"purged": 3} as "purged 3" */
+static int show_counts(const struct cache_context *context, const struct http_answer *answer) {
+    const char *name;
+    json_t *value, *json = json_loadb(answer->body, answer->length, 0, NULL);
+    if (context->json)
+        show_raw(context, answer);
+    else
+        json_object_foreach(json, name, value) if (json_is_integer(value))
+            printf("%s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
+    else printf("%s %s\n", name, text(value, "url"));
+    json_decref(json);
+    return EXIT_SUCCESS;
+}
+
+static void show_object_line(const json_t *object) {
+    printf("%-8s %3lld %10lld %8lld %9lld %7lld %s%s\n", text(object, "state"),
+           number(object, "status"), number(object, "size"), number(object, "age"),
+           number(object, "fresh_for"), number(object, "hits"),
+           json_is_true(json_object_get(object, "pinned")) ? "[pinned] " : "", text(object, "url"));
+}
+
+static void show_titles(void) {
+    printf("%-8s %3s %10s %8s %9s %7s %s\n", "STATE", "", "SIZE", "AGE", "FRESH FOR", "HITS",
+           "URL");
+}
+
+static int show_objects(const struct cache_context *context, const struct http_answer *answer) {
+    if (context->json)
+        return show_raw(context, answer);
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *objects = json_object_get(json, "objects"), *next = json_object_get(json, "next");
+    show_titles();
+    for (size_t i = 0; i < json_array_size(objects); i++)
+        show_object_line(json_array_get(objects, i));
+    if (json_is_integer(next))
+        printf("more: --after %" JSON_INTEGER_FORMAT "\n", json_integer_value(next));
+    json_decref(json);
+    return EXIT_SUCCESS;
+}
+
+/* The secondary key has a line for each field. */
+static void show_vary(const char *vary) {
+    const char *end;
+    for (; (end = strchr(vary, '\n')) != NULL; vary = end + 1)
+        printf("    varies by %.*s\n", (int)strcspn(vary, "\r\n"), vary);
+}
+
+static int show_variants(const struct cache_context *context, const struct http_answer *answer) {
+    if (context->json)
+        return show_raw(context, answer);
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *variants = json_object_get(json, "variants");
+    show_titles();
+    for (size_t i = 0; i < json_array_size(variants); i++) {
+        const json_t *variant = json_array_get(variants, i);
+        show_object_line(variant);
+        show_vary(text(variant, "vary"));
+    }
+    json_decref(json);
+    return EXIT_SUCCESS;
+}
+
+static int show_bans(const struct cache_context *context, const struct http_answer *answer) {
+    if (context->json)
+        return show_raw(context, answer);
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *bans = json_object_get(json, "bans");
+    for (size_t i = 0; i < json_array_size(bans); i++)
+        printf("%6lld %s\n", number(json_array_get(bans, i), "number"),
+               text(json_array_get(bans, i), "regex"));
+    json_decref(json);
+    return EXIT_SUCCESS;
+}
+
+/* Injection. */
+
+static char *read_file(const char *path, size_t *length) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    char *bytes = NULL;
+    size_t capacity = 0, got;
+    *length = 0;
+    if (file == NULL) {
+        fprintf(stderr, "retortctl: ");
+        perror(path);
+        return NULL;
+    }
+    do {
+        capacity = capacity * 2 + 65536;
+        bytes = xrealloc(bytes, capacity);
+        got = fread(bytes + *length, 1, capacity - *length, file);
+        *length += got;
+    } while (got > 0 && *length < FILE_MAX);
+    if (file != stdin)
+        fclose(file);
+    return bytes;
+}
+
+static void write_response(FILE *out, const struct options *options, const char *body,
+                           size_t length) {
+    fprintf(out, "HTTP/1.1 %s \r\n", options->status != NULL ? options->status : "200");
+    for (unsigned i = 0; i < options->header_count; i++)
+        fprintf(out, "%s\r\n", options->headers[i]);
+    fputs("\r\n", out);
+    fwrite(body, 1, length, out);
+}
+
+static char *inject_target(const struct options *options) {
+    char *whole;
+    size_t length;
+    FILE *out = open_memstream(&whole, &length);
+    ASSERT(out != NULL);
+    fputs("/cache/object?", out);
+    put_argument(out, "lifetime", options->lifetime);
+    put_argument(out, "url", options->words[1]);
+    ASSERT(fclose(out) == 0);
+    return whole;
+}
+
+static int inject(const struct cache_context *context) {
+    const struct options *options = &context->options;
+    char *message;
+    size_t length, body_length;
+    char *body = read_file(options->words[2], &body_length);
+    if (body == NULL)
+        return EXIT_FAILURE;
+    FILE *out = open_memstream(&message, &length);
+    ASSERT(out != NULL);
+    write_response(out, options, body, body_length);
+    ASSERT(fclose(out) == 0);
+    char *whole = inject_target(options);
+    struct http_request request = {
+        .method = "PUT", .target = whole, .body = message, .length = length};
+    int status = send_call(context, &request, show_counts);
+    free(whole);
+    free(message);
+    free(body);
+    return status;
+}
+
+/* Requests to a listener. */
+
+static char *join_headers(const struct options *options, bool again) {
+    char *joined;
+    size_t length;
+    FILE *out = open_memstream(&joined, &length);
+    ASSERT(out != NULL);
+    for (unsigned i = 0; i < options->header_count; i++)
+        fprintf(out, "%s\r\n", options->headers[i]);
+    if (again)
+        fputs("Cache-Control: no-cache\r\n", out);
+    ASSERT(fclose(out) == 0);
+    return joined;
+}
+
+static bool fetch_one(const struct cache_context *context, const char *url_text, bool again) {
+    struct url url;
+    struct http_answer answer;
+    char error[HTTP_CALL_ERROR], host[300];
+    if (!url_parse(&url, slice_from(url_text))) {
+        fprintf(stderr, "retortctl: \"%s\" is not an absolute URL\n", url_text);
+        return false;
+    }
+    size_t length = (size_t)(url.path_query.base - (url.scheme.base + url.scheme.length + 3));
+    snprintf(host, sizeof host, "%.*s", url.path_query.base == NULL ? 0 : (int)length,
+             url.scheme.base + url.scheme.length + 3);
+    char *headers = join_headers(&context->options, again);
+    struct http_request request = {.method = "GET",
+                                   .target = url_text,
+                                   .host = host[0] != '\0' ? host : NULL,
+                                   .headers = headers,
+                                   .any_framing = true};
+    bool good = http_call_send(&answer, context->options.via, &request, error);
+    free(headers);
+    if (!good) {
+        complain(error);
+        return false;
+    }
+    printf("%u %s\n", answer.status, url_text);
+    good = answer.status < 400;
+    http_answer_release(&answer);
+    return good;
+}
+
+/* "@FILE" has a URL on each line. */
+static int fetch_list(const struct cache_context *context, const char *path, bool again) {
+    char line[16384];
+    int status = EXIT_SUCCESS;
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fprintf(stderr, "retortctl: ");
+        perror(path);
+        return EXIT_FAILURE;
+    }
+    while (fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (line[0] != '\0' && line[0] != '#' && !fetch_one(context, line, again))
+            status = EXIT_FAILURE;
+    }
+    fclose(file);
+    return status;
+}
+
+static int fetch_all(const struct cache_context *context, bool again) {
+    int status = EXIT_SUCCESS;
+    const struct options *options = &context->options;
+    if (options->via == NULL)
+        return misused("say through which listener: --via ADDRESS:PORT");
+    for (int i = 1; i < options->word_count; i++) {
+        const char *word = options->words[i];
+        if (word[0] == '@' ? fetch_list(context, word + 1, again) != EXIT_SUCCESS
+                           : !fetch_one(context, word, again))
+            status = EXIT_FAILURE;
+    }
+    return status;
+}
+
+/* The commands. */
+
+static int run_fetch(const struct cache_context *context) {
+    return fetch_all(context, false);
+}
+
+static int run_revalidate(const struct cache_context *context) {
+    return fetch_all(context, true);
+}
+
+static int run_show(const struct cache_context *context) {
+    return call(context, "GET", "/cache/object", context->options.words[1], show_variants);
+}
+
+static int run_get(const struct cache_context *context) {
+    return call(context, "GET", "/cache/content", context->options.words[1], show_raw);
+}
+
+static int run_list(const struct cache_context *context) {
+    return call(context, "GET", "/cache/objects", NULL, show_objects);
+}
+
+static int run_delete(const struct cache_context *context) {
+    return call(context, "DELETE", "/cache/object", context->options.words[1], show_counts);
+}
+
+static int run_purge(const struct cache_context *context) {
+    return call(context, "POST", "/cache/purge", NULL, show_counts);
+}
+
+static int run_ban(const struct cache_context *context) {
+    struct cache_context with = *context;
+    with.options.regex = context->options.words[1];
+    return call(&with, "POST", "/cache/bans", NULL, show_counts);
+}
+
+static int run_bans(const struct cache_context *context) {
+    return call(context, "GET", "/cache/bans", NULL, show_bans);
+}
+
+static int run_expire(const struct cache_context *context) {
+    char path[80];
+    size_t length;
+    char *whole;
+    FILE *out = open_memstream(&whole, &length);
+    ASSERT(out != NULL);
+    snprintf(path, sizeof path, "/cache/lifetime?seconds=%.30s&", context->options.words[2]);
+    fputs(path, out);
+    put_argument(out, "url", context->options.words[1]);
+    ASSERT(fclose(out) == 0);
+    struct http_request request = {.method = "POST", .target = whole};
+    int status = send_call(context, &request, show_counts);
+    free(whole);
+    return status;
+}
+
+static int run_pin(const struct cache_context *context) {
+    return call(context, "POST", "/cache/pin", context->options.words[1], show_counts);
+}
+
+static int run_unpin(const struct cache_context *context) {
+    return call(context, "POST", "/cache/unpin", context->options.words[1], show_counts);
+}
+
+static const struct cache_verb {
+    const char *name;
+    int least, most; /* words behind it */
+    int (*run)(const struct cache_context *context);
+    const char *help;
+} verbs[] = {
+    {"show", 1, 1, run_show, "URL                         its variants and their state"},
+    {"get", 1, 1, run_get, "URL [--variant N]           head and body of one"},
+    {"list", 0, 0, run_list, "[FILTER] [--limit N] [--after N]"},
+    {"delete", 1, 1, run_delete, "URL [--soft]                all variants"},
+    {"purge", 0, 0, run_purge, "FILTER | --all [--soft]     at once"},
+    {"ban", 1, 1, run_ban, "REGEX                       as objects are next looked up"},
+    {"bans", 0, 0, run_bans, "                            what is banned"},
+    {"expire", 2, 2, run_expire, "URL SECONDS                 fresh for so long from now"},
+    {"pin", 1, 1, run_pin, "URL                         not to be evicted"},
+    {"unpin", 1, 1, run_unpin, "URL"},
+    {"inject", 2, 2, inject, "URL FILE [--header LINE] [--status N] [--lifetime SECONDS]"},
+    {"fetch", 1, 1000000, run_fetch, "--via ADDRESS:PORT URL|@FILE ... [--header LINE]"},
+    {"revalidate", 1, 1000000, run_revalidate, "--via ADDRESS:PORT URL|@FILE ..."},
+};
+
+void cache_command_help(FILE *out) {
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        fprintf(out, "  cache %-10s %s\n", verbs[i].name, verbs[i].help);
+    fputs("  FILTER: --prefix URL, --host NAME, --tag KEY, --regex REGEX; all must fit\n", out);
+}
+
+static const char **value_of(struct options *options, const char *name) {
+    const struct {
+        const char *name;
+        const char **value;
+    } known[] = {
+        {"--prefix", &options->prefix},     {"--host", &options->host},
+        {"--tag", &options->tag},           {"--regex", &options->regex},
+        {"--limit", &options->limit},       {"--after", &options->after},
+        {"--variant", &options->variant},   {"--status", &options->status},
+        {"--lifetime", &options->lifetime}, {"--via", &options->via},
+    };
+    if (strcmp(name, "--header") == 0 && options->header_count < HEADERS_MAX)
+        return &options->headers[options->header_count++];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0)
+            return known[i].value;
+    return NULL;
+}
+
+/* Options may stand anywhere; the words are moved to the front of argv. */
+static bool take_options(struct cache_context *context, int argc, char **argv) {
+    struct options *options = &context->options;
+    options->words = argv;
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--soft") == 0)
+            options->soft = true;
+        else if (strcmp(argv[i], "--all") == 0)
+            options->all = true;
+        else if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0)
+            context->json = true;
+        else if (strncmp(argv[i], "--", 2) != 0)
+            argv[options->word_count++] = argv[i];
+        else {
+            const char **value = value_of(options, argv[i]);
+            if (value == NULL || i + 1 == argc) {
+                fprintf(stderr, "retortctl: %s is no option, or has no value\n", argv[i]);
+                return false;
+            }
+            *value = argv[++i];
+        }
+    }
+    return true;
+}
+
+int cache_command(const char *admin, bool json, int argc, char **argv) {
+    struct cache_context context = {.admin = admin, .json = json};
+    if (!take_options(&context, argc - 1, argv + 1))
+        return misused("see:");
+    for (size_t i = 0; context.options.word_count > 0 && i < sizeof verbs / sizeof *verbs; i++) {
+        int words = context.options.word_count - 1;
+        if (strcmp(context.options.words[0], verbs[i].name) != 0)
+            continue;
+        if (words < verbs[i].least || words > verbs[i].most)
+            return misused("too few words, or too many:");
+        return verbs[i].run(&context);
+    }
+    return misused("there is no such command; these are:");
+}
