@@ -4,12 +4,15 @@
 #   - installs the packages that are missing, fetches the test data
 #   - builds in ./build; unit tests and the check of includes (make check)
 #   - end-to-end tests with real c-icap, nginx, Squid
+#   - the services in c-icap, spoken to by an ICAP client of the tests
 #   - the public suite http-cache-tests, through Retort
 #   - a part of them again under valgrind: no error, no definite leak
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
+#   - a third with ThreadSanitizer in ./build/tsan: what several workers share
 #   - examples/quickstart.sh --check
 #
-#     tests/run.sh [STEP...]     only these: build unit e2e conformance memcheck asan quickstart
+#     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
+#                               tsan quickstart
 #
 # The last line counts; exit status 0 when nothing failed.
 set -uo pipefail
@@ -120,6 +123,15 @@ e2e() {
     counted "$name" "$where/$name.log" "$status"
 }
 
+services() {
+    local status=0 log=$build/services.log
+    tests/unit-services/services_test.py --builddir "$build" >"$log" 2>&1 || status=$?
+    cat "$log"
+    sed -nE 's/^([0-9]+) tests, ([0-9]+) failed.*/\1 \2/p' "$log" |
+        { read -r all bad && echo "$((all - bad)) passed, $bad failed" >>"$log"; }
+    counted services "$log" $status
+}
+
 conformance() {
     local status=0 log=$build/conformance.log
     tests/conformance/run.sh "$build" >"$log" 2>&1 || status=$?
@@ -136,7 +148,7 @@ quickstart() {
     counted quickstart "$log" $status
 }
 
-steps=${*:-build unit e2e conformance memcheck asan quickstart}
+steps=${*:-build unit services e2e conformance memcheck asan tsan quickstart}
 heading packages
 need install
 heading "test data"
@@ -149,6 +161,7 @@ for step in $steps; do
     case $step in
     build) ;;
     unit) make_check "$build" ;;
+    services) services ;;
     e2e) e2e e2e "$build" ;;
     conformance) conformance ;;
     memcheck) e2e memcheck "$build" --valgrind ;;
@@ -158,6 +171,15 @@ for step in $steps; do
             e2e e2e-asan "$build/asan"
         else
             fail asan-build
+        fi
+        ;;
+    tsan)
+        if build_in "$build/tsan" --enable-tsan CFLAGS="-O1 -g"; then
+            make_check "$build/tsan"
+            e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
+                --filter test_content --filter test_policy --filter test_cache --filter test_keepalive
+        else
+            fail tsan-build
         fi
         ;;
     quickstart) quickstart ;;
