@@ -33,19 +33,33 @@ static void write_failed(struct origin_call *call) {
         origin_call_receive(call);
 }
 
+/* All that there is has been sent. The origin's time runs from the end of the request; it does not
+ * pay for a client that pauses. */
+static void set_clock(struct origin_call *call, enum feed_status status) {
+    if (call->state != ORIGIN_WAITING)
+        return;
+    if (status == FEED_WAIT)
+        timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    else if (call->timer.deadline == TIMER_NEVER)
+        loop_timer_after(call->net->loop, &call->timer, call->request.first_byte_timeout);
+}
+
 void origin_call_send(struct origin_call *call) {
     struct iovec pieces[2];
     size_t sent;
     while (call->connection != NULL) {
-        if (feed_fill(&call->feed) == FEED_FAILED) {
+        enum feed_status status = feed_fill(&call->feed);
+        if (status == FEED_FAILED) {
             /* A body that broke off is never completed: the connection goes instead. */
             connection_abort(&call->connection);
             origin_call_fail(call, ORIGIN_NO_REQUEST, "the request's body broke off");
             return;
         }
         int count = gather(call, pieces);
-        if (count == 0)
+        if (count == 0) {
+            set_clock(call, status);
             return;
+        }
         switch (connection_write(call->connection, pieces, count, &sent)) {
         case IO_DONE: consume(call, sent); break;
         case IO_WAIT: return;

@@ -93,6 +93,29 @@ def test_request_with_as_many_fields_as_fit(lab):
 
 
 @seconds(60)
+def test_client_that_pauses_does_not_cost_the_origin_its_time(lab):
+    """first_byte_timeout runs from the end of the request, and runs then."""
+    def answer(connection, read):
+        if read.body.endswith(b"?"):
+            time.sleep(4)
+        ok(connection, read)
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, origin={"first_byte_timeout": "1s"})
+    for framing, pieces in (({"Content-Length": "6"}, (b"abc", b"def")),
+                            ({"Transfer-Encoding": "chunked"}, (b"3\r\nabc\r\n", b"3\r\ndef\r\n0\r\n\r\n"))):
+        with proxy.wire() as client:
+            client.send(request("POST", origin.url("/upload"), framing) + pieces[0])
+            time.sleep(2.2)
+            client.send(pieces[1])
+            equal(client.response("POST").status, 200, "a client that pauses")
+    with proxy.wire() as client:
+        client.send(request("POST", origin.url("/upload"), {"Content-Length": "4"}) + b"abc")
+        time.sleep(0.2)
+        client.send(b"?")
+        equal(client.response("POST").status, 504, "an origin that does")
+
+
+@seconds(60)
 def test_client_asks_for_variants_without_end(lab):
     """One URL does not collect so many variants that looking for one takes long."""
     def answer(connection, _):
