@@ -160,11 +160,17 @@ static uint64_t uptime(const struct retort *retort) {
            (uint64_t)((now.tv_nsec - retort->started.tv_nsec) / 1000000);
 }
 
+static struct settings *current_settings(void *context) {
+    struct retort *retort = context;
+    pthread_mutex_lock(&retort->lock);
+    struct settings *settings = settings_reference(retort->settings);
+    pthread_mutex_unlock(&retort->lock);
+    return settings;
+}
+
 static void start_report(struct retort *retort, struct admin_report *report) {
     memset(report, 0, sizeof *report);
-    pthread_mutex_lock(&retort->lock);
-    report->settings = settings_reference(retort->settings);
-    pthread_mutex_unlock(&retort->lock);
+    report->settings = current_settings(retort);
     report->state = atomic_load(&retort->draining) ? "draining" : "running";
     report->uptime = uptime(retort);
     const struct settings *settings = report->settings;
@@ -275,7 +281,7 @@ static void release(struct retort *retort) {
 static int run(struct retort *retort) {
     char error[SETTINGS_ERROR];
     sigset_t signals;
-    struct admin_calls calls = {retort, report, reload, drain, NULL};
+    struct admin_calls calls = {retort, report, reload, drain, NULL, current_settings};
     clock_gettime(CLOCK_MONOTONIC, &retort->started);
     apply_log(retort->settings);
     raise_file_limit();

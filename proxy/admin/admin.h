@@ -63,6 +63,7 @@ struct admin_calls {
     bool (*reload)(void *context, char error[SETTINGS_ERROR]);
     void (*drain)(void *context);
     struct cache *cache; /* NULL: there are no pages about it */
+    struct settings *(*settings)(void *context); /* the current ones, referenced */
 };
 
 /* NULL with a message in error. Does nothing and returns an inert admin when settings->admin.listen

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "cache/content.h"
+#include "cache/key.h"
 #include "http/url.h"
 
 #include <stdio.h>
@@ -63,12 +64,20 @@ static bool take_url(const struct cache_call *call, char **url, size_t *length) 
     return *url != NULL;
 }
 
+/* As the policies have it now; a reload may have left objects under other keys. */
+static struct cache_key key_of(const struct cache_call *call, struct slice url) {
+    struct settings *settings = call->calls->settings(call->calls->context);
+    struct cache_key key = cache_key_by_settings(url, settings, NULL);
+    settings_release(&settings);
+    return key;
+}
+
 static bool take_key(const struct cache_call *call, struct cache_key *key) {
     char *url;
     size_t length;
     if (!take_url(call, &url, &length))
         return false;
-    *key = cache_key_of(slice_make(url, length));
+    *key = key_of(call, slice_make(url, length));
     free(url);
     return true;
 }
@@ -367,7 +376,7 @@ static void store(const struct cache_call *call, struct slice url, const struct 
         return;
     struct body *body = body_of_bytes(bytes);
     struct object *object =
-        object_new(cache_key_of(url), url, &request, response, &freshness, body);
+        object_new(key_of(call, url), url, &request, response, &freshness, body);
     body_release(&body);
     cache_insert(call->cache, object);
     page_json(call->page, 200, json_pack("{s:o}", "stored", object_to_json(call->cache, object)));

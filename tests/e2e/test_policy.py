@@ -1,6 +1,7 @@
 """Policies of URL classes: what the cache does differently for some URLs."""
 
 import time
+from urllib.parse import quote
 
 from harness.checks import contains, equal, lacks, true
 from harness.origin import Origin, echoed
@@ -119,6 +120,15 @@ def test_what_posts_change_is_found_by_its_key(lab):
     equal(asked(origin, proxy, "/a", cc="max-age=60", x=1), 1, "requests before")
     proxy.fetch("POST", origin.url("/a", cc="max-age=60", x=2), body=b"new")
     equal(asked(origin, proxy, "/a", 1, cc="max-age=60", x=3), 3, "requests after the POST")
+
+
+@memcheck
+def test_the_admin_plane_finds_what_is_stored(lab):
+    origin, proxy = start(lab, "policy a { query_drop = x }")
+    equal(asked(origin, proxy, "/a", cc="max-age=60", x=1), 1, "requests before")
+    url = quote(origin.url("/a", cc="max-age=60", x=2), safe="")
+    equal(proxy.admin("DELETE", "/cache/object?url=" + url).status, 200, "status of the purge")
+    equal(asked(origin, proxy, "/a", 1, cc="max-age=60", x=3), 2, "requests after")
 
 
 @memcheck
