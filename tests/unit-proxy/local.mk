@@ -15,6 +15,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_policy.c \
 	tests/unit-proxy/test_settings.c \
 	tests/unit-proxy/test_settings_errors.c \
+	tests/unit-proxy/test_store.c \
 	tests/unit-proxy/test_url_class.c \
 	tests/unit-proxy/unit_proxy.c
 tests_unit_proxy_unit_proxy_LDADD = $(proxy_libs) $(CHECK_LIBS)

@@ -23,6 +23,7 @@ Suite *map_suite(void);
 Suite *manual_suite(void);
 Suite *admin_suite(void);
 Suite *ctl_suite(void);
+Suite *store_suite(void);
 
 /* A suite of one test case. */
 Suite *suite_of(const char *noun, const TTest *const *tests, size_t count);

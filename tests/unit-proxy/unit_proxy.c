@@ -86,6 +86,7 @@ int main(void) {
     srunner_add_suite(runner, manual_suite());
     srunner_add_suite(runner, admin_suite());
     srunner_add_suite(runner, ctl_suite());
+    srunner_add_suite(runner, store_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -1,0 +1,233 @@
+"""The cache's content, looked after with retortctl cache."""
+
+import json
+
+from harness.checks import contains, equal, lacks, same_bytes, true
+from harness.origin import Origin
+from harness.retort import Retort
+from harness.suite import memcheck
+
+
+def start(lab, **options):
+    return Origin(lab), Retort(lab, **options)
+
+
+def cache(proxy, *arguments, expect=0):
+    """retortctl --json cache ...; what it answered, None when that is nothing."""
+    text = proxy.ctl("cache", "--json", *arguments, expect=expect)
+    return json.loads(text) if text.strip() else None
+
+
+def listed(proxy, *arguments):
+    return sorted(entry["url"] for entry in cache(proxy, "list", *arguments)["objects"])
+
+
+def fill(origin, proxy, *paths, **arguments):
+    urls = [origin.url(path, **{"cc": "max-age=60", **arguments}) for path in paths]
+    for url in urls:
+        proxy.get(url)
+    return urls
+
+
+@memcheck
+def test_show(lab):
+    origin, proxy = start(lab)
+    url, = fill(origin, proxy, "/one")
+    for _ in range(3):
+        proxy.get(url)
+    variants = cache(proxy, "show", url)["variants"]
+    equal(len(variants), 1, "variants")
+    seen = variants[0]
+    equal((seen["url"], seen["state"], seen["status"], seen["hits"], seen["pinned"]),
+          (url, "fresh", 200, 3, False), "url, state, status, hits, pinned")
+    true(50 <= seen["fresh_for"] <= 60 and 0 <= seen["age"] <= 10, f"age and freshness in {seen}")
+    contains(seen["head"], "HTTP/1.1 200", "head")
+    contains(proxy.ctl("cache", "show", url), "fresh", "for people")
+    proxy.ctl("cache", "show", origin.url("/none"), expect=1)
+    proxy.ctl("cache", "show", "nonsense", expect=1)
+    proxy.ctl("cache", "nonsense", expect=2)
+
+
+@memcheck
+def test_urls_are_normalised(lab):
+    origin, proxy = start(lab)
+    url, = fill(origin, proxy, "/a~b")
+    other = url.replace("http://", "HTTP://").replace("a~b", "a%7eb")
+    equal(len(cache(proxy, "show", other)["variants"]), 1, "variants")
+
+
+@memcheck
+def test_variants(lab):
+    origin, proxy = start(lab)
+    url = origin.url("/v", cc="max-age=60", vary="X-Kind")
+    for kind in ("red", "blue"):
+        proxy.get(url, [("X-Kind", kind)])
+    variants = cache(proxy, "show", url)["variants"]
+    equal(sorted(v["vary"] for v in variants), ["x-kind:blue\n", "x-kind:red\n"], "secondary keys")
+    equal(cache(proxy, "delete", url)["purged"], 2, "purged")
+    proxy.ctl("cache", "delete", url, expect=1)
+    proxy.get(url, [("X-Kind", "red")])
+    equal(origin.count("/v"), 3, "requests at the origin")
+
+
+@memcheck
+def test_list_filters_and_pages(lab):
+    origin, proxy = start(lab)
+    urls = fill(origin, proxy, *[f"/p{n}/{name}" for n in (1, 2) for name in ("a.css", "b.js")])
+    equal(listed(proxy), sorted(urls), "all")
+    equal(listed(proxy, "--prefix", origin.url("/p1/")), sorted(urls[:2]), "prefix")
+    equal(listed(proxy, "--regex", r"\.css\?"), sorted([urls[0], urls[2]]), "regex")
+    equal(listed(proxy, "--host", "127.0.0.1"), sorted(urls), "host")
+    equal(listed(proxy, "--host", "other"), [], "another host")
+    proxy.ctl("cache", "list", "--regex", "(", expect=1)
+    seen, after = [], "0"
+    for _ in range(10):
+        page = cache(proxy, "list", "--limit", "1", "--after", after)
+        seen += [entry["url"] for entry in page["objects"]]
+        if page["next"] is None:
+            break
+        after = str(page["next"])
+    equal(sorted(seen), sorted(urls), "page by page")
+
+
+@memcheck
+def test_purges(lab):
+    origin, proxy = start(lab)
+    urls = fill(origin, proxy, "/x/1", "/x/2", "/y/1", "/y/2", "/z")
+    equal(cache(proxy, "purge", "--prefix", origin.url("/x/"))["purged"], 2, "by prefix")
+    equal(cache(proxy, "purge", "--regex", "/y/1")["purged"], 1, "by regex")
+    equal(listed(proxy), sorted(urls[3:]), "left")
+    proxy.ctl("cache", "purge", expect=1)
+    equal(cache(proxy, "purge", "--all")["purged"], 2, "everything")
+    equal(proxy.status()["cache"]["objects"], 0, "objects")
+    proxy.get(urls[0])
+    equal(origin.count("/x/1"), 2, "requests at the origin")
+
+
+@memcheck
+def test_purge_by_tag(lab):
+    origin, proxy = start(lab)
+    one, = fill(origin, proxy, "/one", h=["Surrogate-Key: shop item-1"])
+    two, = fill(origin, proxy, "/two", h=["Cache-Tag: shop,item-2"])
+    three, = fill(origin, proxy, "/three")
+    equal(listed(proxy, "--tag", "shop"), sorted([one, two]), "by tag")
+    equal(cache(proxy, "purge", "--tag", "item")["purged"], 0, "part of a tag")
+    equal(cache(proxy, "purge", "--tag", "item-2")["purged"], 1, "one tag")
+    equal(listed(proxy), sorted([one, three]), "left")
+
+
+@memcheck
+def test_bans_hit_what_is_older(lab):
+    origin, proxy = start(lab)
+    old, other = fill(origin, proxy, "/old.css", "/other.js")
+    proxy.ctl("cache", "ban", r"\.css")
+    equal(cache(proxy, "show", old)["variants"][0]["state"], "banned", "state")
+    equal(len(cache(proxy, "bans")["bans"]), 1, "bans")
+    for url in (old, other, old, other):
+        proxy.get(url)
+    equal((origin.count("/old.css"), origin.count("/other.js")), (2, 1), "requests at the origin")
+    proxy.ctl("cache", "ban", "(", expect=1)
+    cache(proxy, "purge", "--all")
+    equal(cache(proxy, "bans")["bans"], [], "bans without older objects")
+
+
+@memcheck
+def test_soft_purge_revalidates(lab):
+    origin, proxy = start(lab)
+    url, = fill(origin, proxy, "/soft", etag="e1")
+    equal(cache(proxy, "delete", url, "--soft")["purged"], 1, "purged")
+    equal(cache(proxy, "show", url)["variants"][0]["state"], "stale", "state")
+    equal(proxy.get(url).status, 200, "status")
+    equal(proxy.results("/soft", 2)[-1], "REVALIDATED", "result")
+    equal(cache(proxy, "show", url)["variants"][0]["state"], "fresh", "state")
+
+
+@memcheck
+def test_soft_purge_keeps_what_errors_need(lab):
+    origin, proxy = start(lab)
+    url, = fill(origin, proxy, "/kept", cc="max-age=60, stale-if-error=600")
+    before = proxy.get(url).body
+    cache(proxy, "purge", "--all", "--soft")
+    origin.stop()
+    answer = proxy.get(url)
+    same_bytes(answer.body, before, "the stale one")
+
+
+@memcheck
+def test_expire(lab):
+    origin, proxy = start(lab)
+    url, = fill(origin, proxy, "/e")
+    cache(proxy, "expire", url, "3600")
+    true(3590 <= cache(proxy, "show", url)["variants"][0]["fresh_for"] <= 3600, "an hour")
+    cache(proxy, "expire", url, "0")
+    proxy.get(url)
+    equal(origin.count("/e"), 2, "requests at the origin")
+    proxy.ctl("cache", "expire", url, "soon", expect=1)
+
+
+@memcheck
+def test_inject_and_get(lab):
+    _, proxy = start(lab)
+    url = "http://nowhere.invalid/made?a=1&b=%20"
+    path = lab.write("made.txt", "made by hand\n")
+    proxy.ctl("cache", "inject", url, path, "--header", "Content-Type: text/plain",
+              "--header", "Surrogate-Key: made", "--lifetime", "600")
+    answer = proxy.get(url)
+    equal((answer.status, answer.text(), answer.header("Content-Type")), (200, "made by hand\n", "text/plain"), "answer")
+    equal(proxy.results("nowhere", 1), ["HIT"], "result")
+    message = proxy.ctl("cache", "get", url)
+    contains(message, "Content-Type: text/plain", "head")
+    true(message.endswith("\n\nmade by hand\n") or message.endswith("\r\n\r\nmade by hand\n"), "body")
+    equal(listed(proxy, "--tag", "made"), [url], "by tag")
+    proxy.ctl("cache", "inject", url + "2", path, expect=1)
+    equal(len(cache(proxy, "list")["objects"]), 1, "objects")
+
+
+@memcheck
+def test_inject_something_large(lab):
+    _, proxy = start(lab)
+    path = lab.write("large", "0123456789abcdef" * 200000)
+    proxy.ctl("cache", "inject", "http://nowhere.invalid/large", path, "--lifetime", "600")
+    same_bytes(proxy.get("http://nowhere.invalid/large").body, b"0123456789abcdef" * 200000, "body")
+
+
+@memcheck
+def test_fetch_and_revalidate_via_a_listener(lab):
+    origin, proxy = start(lab)
+    urls = [origin.url(f"/f{n}", cc="max-age=60", etag="e") for n in range(3)]
+    names = lab.write("urls", "# a list\n" + "\n".join(urls[1:]) + "\n")
+    via = "%s:%d" % proxy.forward
+    proxy.ctl("cache", "fetch", "--via", via, urls[0], "@" + names)
+    equal(listed(proxy), sorted(urls), "preloaded")
+    for url in urls:
+        proxy.get(url)
+    equal([origin.count(f"/f{n}") for n in range(3)], [1, 1, 1], "requests at the origin")
+    proxy.ctl("cache", "revalidate", "--via", via, urls[0])
+    equal(origin.count("/f0"), 2, "asked again")
+    proxy.ctl("cache", "fetch", urls[0], expect=2)
+
+
+def test_pinned_objects_stay(lab):
+    origin, proxy = start(lab, cache={"memory": "1MB"})
+    url, = fill(origin, proxy, "/pinned")
+    loose, = fill(origin, proxy, "/loose")
+    cache(proxy, "pin", url)
+    for number in range(30):
+        fill(origin, proxy, "/bytes", n=100000, many=number)
+    left = listed(proxy)
+    contains(left, url, "objects")
+    lacks(left, loose, "objects")
+    cache(proxy, "unpin", url)
+    equal(cache(proxy, "show", url)["variants"][0]["pinned"], False, "pinned")
+    for number in range(30):
+        fill(origin, proxy, "/bytes", n=100000, more=number)
+    lacks(listed(proxy), url, "objects")
+
+
+def test_pages_say_which_methods_they_have(lab):
+    proxy = Retort(lab)
+    equal(proxy.admin("POST", "/cache/object?url=http://a/").status, 405, "POST")
+    equal(proxy.admin("GET", "/cache/purge?all=yes").status, 405, "GET")
+    equal(proxy.admin("GET", "/cache/nothing").status, 404, "no such page")
+    equal(proxy.admin("GET", "/cache/object").status, 400, "no URL")
+    equal(proxy.admin("PUT", "/cache/object?url=http://a/", body=b"nonsense").status, 400, "no response")

@@ -1,0 +1,345 @@
+/* The cache's index: variants, eviction, purges, bans, pins, and all of it from several threads. */
+#include "suites.h"
+
+#include "cache/content.h"
+
+#include <time.h>
+
+enum { LIMIT = 1 << 20 };
+
+static struct cache *the_cache;
+
+static struct slice url_of(unsigned number, char *text, size_t capacity) {
+    return slice_make(text, (size_t)snprintf(text, capacity, "http://a.org/%u", number));
+}
+
+static void head_of(struct http_head *head, unsigned status) {
+    http_head_init(head);
+    head->version = 11;
+    head->status = status;
+    head->method_id = HTTP_METHOD_GET;
+    head->reason = SLICE("OK");
+}
+
+/* `name` and `value` may be NULL: a response without such a field. */
+static void put_with(struct slice url, const char *name, const char *value, const char *kind,
+                     size_t size) {
+    struct http_head request, response;
+    struct freshness freshness = {.lifetime = 60, .response_time = time(NULL)};
+    char *bytes = calloc(1, size + 1);
+    head_of(&request, 0);
+    head_of(&response, 200);
+    if (kind != NULL) {
+        http_head_add(&request, SLICE("Kind"), slice_from(kind));
+        http_head_add(&response, SLICE("Vary"), SLICE("Kind"));
+    }
+    if (name != NULL)
+        http_head_add(&response, slice_from(name), slice_from(value));
+    struct body *body = body_of_bytes(slice_make(bytes, size));
+    struct object *object =
+        object_new(cache_key_of(url), url, &request, &response, &freshness, body);
+    cache_insert(the_cache, object);
+    object_release(&object);
+    body_release(&body);
+    free(bytes);
+}
+
+static void put(struct slice url, size_t size) {
+    put_with(url, NULL, NULL, NULL, size);
+}
+
+static struct object *look(struct slice url, const char *kind) {
+    struct http_head request;
+    head_of(&request, 0);
+    if (kind != NULL)
+        http_head_add(&request, SLICE("Kind"), slice_from(kind));
+    return cache_lookup(the_cache, cache_key_of(url), &request);
+}
+
+static bool has(struct slice url) {
+    struct object *object = look(url, NULL);
+    bool found = object != NULL;
+    object_release(&object);
+    return found;
+}
+
+/* Without a visit. */
+static bool is_there(struct slice url) {
+    struct cache_walk walk = {0};
+    bool there = cache_walk_key(the_cache, &walk, cache_key_of(url));
+    cache_walk_end(&walk);
+    return there;
+}
+
+static void start(void) {
+    the_cache = cache_new(LIMIT);
+}
+
+static struct cache_statistics counted(void) {
+    struct cache_statistics statistics;
+    cache_statistics(the_cache, &statistics);
+    return statistics;
+}
+
+/* Everything that went in is accounted for when it goes. */
+static void stop(void) {
+    struct content_filter all = {0};
+    content_purge(the_cache, &all, CONTENT_REMOVE);
+    struct cache_statistics statistics = counted();
+    ck_assert_uint_eq(statistics.objects, 0);
+    ck_assert_uint_eq(statistics.bytes, 0);
+    ck_assert_uint_eq(statistics.pinned, 0);
+    cache_free(&the_cache);
+}
+
+START_TEST(variants_are_selected_and_replaced) {
+    struct slice url = SLICE("http://a.org/");
+    start();
+    put_with(url, NULL, NULL, "red", 10);
+    put_with(url, NULL, NULL, "blue", 20);
+    put_with(url, NULL, NULL, "red", 30);
+    ck_assert_uint_eq(counted().objects, 2);
+    struct object *red = look(url, "red"), *blue = look(url, "blue"), *green = look(url, "green");
+    ck_assert_uint_eq(body_length(red->body), 30);
+    ck_assert_uint_eq(body_length(blue->body), 20);
+    ck_assert_ptr_null(green);
+    ck_assert_uint_eq(red->hits, 1);
+    object_release(&red);
+    object_release(&blue);
+    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), CONTENT_REMOVE), 2);
+    stop();
+}
+END_TEST
+
+START_TEST(the_limit_holds) {
+    char text[40];
+    start();
+    for (unsigned i = 0; i < 1000; i++) {
+        put(url_of(i, text, sizeof text), 10000);
+        ck_assert_uint_le(counted().bytes, LIMIT);
+    }
+    ck_assert_uint_gt(counted().bytes, LIMIT - 20000);
+    cache_set_limit(the_cache, LIMIT / 2);
+    ck_assert_uint_le(counted().bytes, LIMIT / 2);
+    stop();
+}
+END_TEST
+
+START_TEST(a_scan_does_not_displace_what_is_used) {
+    char text[40];
+    unsigned left = 0;
+    start();
+    for (unsigned i = 0; i < 50; i++)
+        put(url_of(i, text, sizeof text), 10000);
+    for (unsigned i = 0; i < 1000; i++) {
+        if (i % 20 == 0)
+            for (unsigned j = 0; j < 50; j++)
+                has(url_of(j, text, sizeof text));
+        put(url_of(1000 + i, text, sizeof text), 10000);
+    }
+    for (unsigned i = 0; i < 50; i++)
+        left += has(url_of(i, text, sizeof text));
+    ck_assert_uint_eq(left, 50);
+    stop();
+}
+END_TEST
+
+START_TEST(pinned_objects_are_not_evicted) {
+    char text[40];
+    struct slice pinned = SLICE("http://a.org/pinned");
+    start();
+    put(pinned, 10000);
+    ck_assert_uint_eq(content_pin(the_cache, cache_key_of(pinned), true), 1);
+    ck_assert_uint_eq(counted().pinned, 1);
+    put(pinned, 20000); /* what takes its place is pinned, too */
+    for (unsigned i = 0; i < 300; i++)
+        put(url_of(i, text, sizeof text), 10000);
+    ck_assert(is_there(pinned));
+    ck_assert_uint_le(counted().bytes, LIMIT);
+    ck_assert_uint_eq(content_pin(the_cache, cache_key_of(pinned), false), 1);
+    ck_assert_uint_eq(counted().pinned, 0);
+    for (unsigned i = 0; i < 600; i++)
+        put(url_of(i, text, sizeof text), 10000);
+    ck_assert(!has(pinned));
+    stop();
+}
+END_TEST
+
+START_TEST(nothing_but_pinned_objects_is_no_endless_loop) {
+    struct slice big = SLICE("http://a.org/big");
+    start();
+    put(big, LIMIT / 2);
+    content_pin(the_cache, cache_key_of(big), true);
+    cache_set_limit(the_cache, 1000);
+    ck_assert(has(big));
+    put(SLICE("http://a.org/small"), 10);
+    ck_assert(!has(SLICE("http://a.org/small")));
+    stop();
+}
+END_TEST
+
+START_TEST(purges_choose) {
+    char text[40];
+    struct content_filter filter = {.prefix = SLICE("http://a.org/1")};
+    start();
+    for (unsigned i = 0; i < 20; i++)
+        put(url_of(i, text, sizeof text), 10);
+    put(SLICE("http://b.org/1"), 10);
+    put_with(SLICE("http://b.org/t"), "Surrogate-Key", "one  two", NULL, 10);
+    put_with(SLICE("http://b.org/u"), "Cache-Tag", "two, three", NULL, 10);
+    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 11);
+    filter = (struct content_filter){.tag = SLICE("tw")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 0);
+    filter = (struct content_filter){.tag = SLICE("two")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 2);
+    filter = (struct content_filter){.host = SLICE("B.org")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 1);
+    ck_assert_uint_eq(counted().objects, 9);
+    stop();
+}
+END_TEST
+
+START_TEST(lifetimes_change_and_bytes_do_not) {
+    struct slice url = SLICE("http://a.org/");
+    start();
+    put_with(url, "ETag", "\"e\"", NULL, 100);
+    uint64_t bytes = counted().bytes;
+    struct object *before = look(url, NULL);
+    ck_assert_uint_eq(content_set_lifetime(the_cache, cache_key_of(url), 3600), 1);
+    struct object *after = look(url, NULL);
+    ck_assert_ptr_ne(before, after);
+    ck_assert_ptr_eq(before->body, after->body);
+    ck_assert(slice_equal(after->etag, SLICE("\"e\"")));
+    ck_assert(slice_equal(after->head, before->head) && slice_equal(after->url, url));
+    ck_assert_int_ge(after->freshness.lifetime, 3600);
+    ck_assert(!cache_replace(the_cache, before, before)); /* it is not there any more */
+    ck_assert_uint_eq(counted().bytes, bytes);
+    ck_assert_uint_eq(counted().objects, 1);
+    object_release(&before);
+    object_release(&after);
+    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), CONTENT_STALE), 1);
+    after = look(url, NULL);
+    ck_assert_int_le(after->freshness.lifetime, freshness_age(&after->freshness, time(NULL)));
+    object_release(&after);
+    stop();
+}
+END_TEST
+
+START_TEST(bans_hit_older_objects_only) {
+    char error[200];
+    struct slice css = SLICE("http://a.org/a.css"), html = SLICE("http://a.org/a.html");
+    start();
+    put(css, 10);
+    put(html, 10);
+    ck_assert_uint_eq(cache_ban(the_cache, "(", error, sizeof error), 0);
+    ck_assert_uint_eq(cache_ban(the_cache, "\\.css$", error, sizeof error), 1);
+    ck_assert(!has(css));
+    ck_assert(has(html));
+    put(css, 10);
+    ck_assert(has(css));
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 1);
+    /* Another lifetime does not make an object newer. */
+    ck_assert_uint_eq(cache_ban(the_cache, "html", error, sizeof error), 2);
+    struct content_filter all = {0};
+    content_purge(the_cache, &all, CONTENT_STALE);
+    ck_assert(!has(html));
+    /* The oldest object is newer than the first ban now. */
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 1);
+    stop();
+}
+END_TEST
+
+START_TEST(many_bans_are_carried_out) {
+    char error[200], text[40];
+    start();
+    for (unsigned i = 0; i < 200; i++)
+        put(url_of(i, text, sizeof text), 10);
+    for (unsigned i = 0; i < 128; i++) {
+        snprintf(text, sizeof text, "/%u$", i);
+        ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);
+    }
+    ck_assert_uint_eq(counted().objects, 72);
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(a_walk_sees_everything) {
+    char text[40];
+    struct cache_walk walk = {0};
+    unsigned seen = 0;
+    start();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    for (unsigned i = 0; i < 20000; i++)
+        put(url_of(i, text, sizeof text), 10);
+    while (cache_walk(the_cache, &walk, 100)) {
+        ck_assert_uint_lt(walk.count, 200);
+        seen += (unsigned)walk.count;
+    }
+    cache_walk_end(&walk);
+    ck_assert_uint_eq(seen, 20000);
+    stop();
+}
+END_TEST
+
+/* Threads. */
+
+static void *use(void *arg) {
+    char text[40];
+    unsigned seed = (unsigned)(uintptr_t)arg;
+    for (unsigned i = 0; i < 20000; i++) {
+        seed = seed * 1103515245u + 12345u;
+        struct slice url = url_of(seed >> 16 & 255, text, sizeof text);
+        struct object *object = look(url, NULL);
+        if (object == NULL)
+            put(url, seed >> 8 & 16383);
+        else if (i % 50 == 0)
+            cache_remove(the_cache, object);
+        object_release(&object);
+    }
+    return NULL;
+}
+
+static void *look_after(void *arg) {
+    char text[40], error[200];
+    (void)arg;
+    for (unsigned i = 0; i < 300; i++) {
+        struct content_filter filter = {.prefix = SLICE("http://a.org/1")};
+        struct cache_key key = cache_key_of(url_of(i & 255, text, sizeof text));
+        content_pin(the_cache, key, i % 3 != 0);
+        content_set_lifetime(the_cache, key, i);
+        content_purge(the_cache, &filter, i % 2 == 0 ? CONTENT_STALE : CONTENT_REMOVE);
+        snprintf(text, sizeof text, "/2%u$", i % 10);
+        ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);
+    }
+    return NULL;
+}
+
+START_TEST(threads_get_along) {
+    pthread_t threads[4];
+    start();
+    for (uintptr_t i = 0; i < 4; i++)
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, i == 3 ? look_after : use, (void *)(i + 1)), 0);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    stop();
+}
+END_TEST
+
+Suite *store_suite(void) {
+    const TTest *tests[] = {
+        variants_are_selected_and_replaced,
+        the_limit_holds,
+        a_scan_does_not_displace_what_is_used,
+        pinned_objects_are_not_evicted,
+        nothing_but_pinned_objects_is_no_endless_loop,
+        purges_choose,
+        lifetimes_change_and_bytes_do_not,
+        bans_hit_older_objects_only,
+        many_bans_are_carried_out,
+        a_walk_sees_everything,
+        threads_get_along,
+    };
+    return suite_of("store", tests, COUNT_OF(tests));
+}
