@@ -383,12 +383,22 @@ static void store(const struct cache_call *call, struct slice url, const struct 
     object_release(&object);
 }
 
+/* It would displace everything and then itself. */
+static bool too_large(const struct cache_call *call) {
+    struct cache_statistics statistics;
+    cache_statistics(call->cache, &statistics);
+    if (call->request->body.length < statistics.limit)
+        return false;
+    page_error(call->page, 413, "the cache is not that large");
+    return true;
+}
+
 static void page_inject(const struct cache_call *call) {
     struct http_head response;
     struct slice message = call->request->body;
     char *url;
     size_t length;
-    if (!take_url(call, &url, &length))
+    if (too_large(call) || !take_url(call, &url, &length))
         return;
     ssize_t used = http_head_parse_response(&response, message.base, message.length, 0);
     if (used <= 0 || response.status < 200 || response.status == 206 || response.status == 304)
