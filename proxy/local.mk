@@ -49,7 +49,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/receive.c proxy/transaction/admit.c proxy/transaction/reqmod.c \
-	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
+	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/cache_status.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
 	proxy/transaction/respmod.c proxy/transaction/store.c proxy/transaction/connect.c \
 	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
 	proxy/worker.c proxy/worker.h \

@@ -229,6 +229,10 @@ const struct option options[] = {
      .example = "0.2"},
     {ONCE("cache", cache.heuristic_max), .name = "heuristic_max", TIME_OF(0, 365 * DAY),
      DEFAULT("1d"), DOC "The longest freshness that is guessed.", .example = "\"12h\""},
+    {ONCE("cache", cache.status_field), .name = "status_field", BOOL, DEFAULT("true"),
+     DOC "Tell in each response how the cache took part: \"Cache-Status: retort; hit; ttl=30\" (RFC "
+         "9211).",
+     .example = "false"},
     {ONCE("cache", cache.collapse_timeout), .name = "collapse_timeout", TIME_OF(0, 10 * 60 * 1000),
      DEFAULT("5s"),
      DOC "While one request fetches something, others for the same wait at the most so long for what "

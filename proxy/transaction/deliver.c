@@ -10,22 +10,6 @@
 /* DELIVER: the answer goes to the client, from a stored object, from a body that is still arriving,
  * or as an error page. */
 
-/* Age is the only thing that two deliveries of one object differ in (RFC 9111 §5.1). */
-static struct slice age_field(struct transaction *transaction) {
-    int64_t age = freshness_age(&transaction->object->freshness, transaction->net->loop->wall);
-    char *text = arena_alloc(&transaction->arena, 32);
-    char digits[20];
-    size_t at = sizeof digits, length = sizeof "Age: " - 1;
-    do
-        digits[--at] = (char)('0' + age % 10);
-    while ((age /= 10) != 0);
-    memcpy(text, "Age: ", length);
-    memcpy(text + length, digits + at, sizeof digits - at);
-    length += sizeof digits - at;
-    memcpy(text + length, "\r\n", 2);
-    return slice_make(text, length + 2);
-}
-
 static struct slice write_head(struct transaction *transaction, const struct http_head *head) {
     size_t length = http_head_write_response(head, NULL, 0);
     char *bytes = arena_alloc(&transaction->arena, length);
@@ -74,9 +58,11 @@ static void set_head(struct transaction *transaction, const char *line, struct s
     struct slice stored = transaction->object->head;
     const char *end = memchr(stored.base, '\n', stored.length);
     size_t first_line = (size_t)(end + 1 - stored.base);
-    reply->head = arena_printf(&transaction->arena, "HTTP/1.1 %s\r\n%.*s%.*s", line,
-                               SLICE_PRINT(field), SLICE_PRINT(reply->extra));
-    reply->extra = slice_make(stored.base + first_line, stored.length - first_line);
+    struct slice fields[] = {slice_make(stored.base + first_line, stored.length - first_line),
+                             reply->extra};
+    reply->head =
+        arena_printf(&transaction->arena, "HTTP/1.1 %s\r\n%.*s", line, SLICE_PRINT(field));
+    reply->extra = arena_join(&transaction->arena, fields, 2);
 }
 
 /* RFC 9110 §14.2: the part that was asked for, of a response that is stored whole. */
@@ -116,8 +102,6 @@ static void reply_object(struct transaction *transaction) {
     struct object *object = transaction->object;
     struct reply *reply = &transaction->reply;
     transaction->status = object->status;
-    if (!transaction->storing || object->freshness.initial_age > 0)
-        reply->extra = age_field(transaction);
     if (client_has(transaction, object->status, object->etag, object->changed_by)) {
         struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
         object_parse_head(object, stored);
@@ -155,6 +139,7 @@ static void reply_response(struct transaction *transaction) {
 static void prepare(struct transaction *transaction) {
     if (transaction->reply.head.base != NULL)
         return; /* an error page */
+    transaction->reply.extra = transaction_cache_fields(transaction);
     if (transaction->object != NULL)
         reply_object(transaction);
     else

@@ -182,6 +182,8 @@ void transaction_land(struct transaction *transaction, enum flight_outcome outco
 /* What was to be stored has arrived, or will not: an object of unknown length enters the index now
  * that it is whole, one that broke off leaves it. Harmless before and after. */
 void transaction_settle(struct transaction *transaction);
+/* Age and Cache-Status, as the answer to this request has them. */
+struct slice transaction_cache_fields(struct transaction *transaction);
 /* Drops what the request's success has made stale (RFC 9111 §4.4). */
 void transaction_invalidate(struct transaction *transaction);
 /* An answer that Retort makes itself, as if an origin had sent it. */

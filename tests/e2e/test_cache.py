@@ -384,3 +384,24 @@ def test_collapsing_or_not_every_reader_gets_the_whole(lab):
     for body in bodies:
         same_bytes(body, origin.body(20000))
     until(lambda: proxy.get(url).body == origin.body(20000), 5, "a whole body afterwards")
+
+
+def test_cache_status_tells_how_the_cache_took_part(lab):
+    """RFC 9211, beside Age; what a cache before us said stays in front."""
+    origin, proxy = start(lab)
+
+    def said(path, headers=None, **arguments):
+        return proxy.get(origin.url(path, **arguments), headers).headers("Cache-Status")
+    equal(said("/s", cc="max-age=60"), ["retort; fwd=miss; stored"], "the first time")
+    hit = said("/s", cc="max-age=60")
+    equal(len(hit), 1, "fields of a hit")
+    true(hit[0].startswith("retort; hit; ttl="), hit[0])
+    between(int(hit[0].rpartition("=")[2]), 55, 60, "ttl")
+    equal(said("/s", {"Cache-Control": "no-cache"}, cc="max-age=60"), ["retort; fwd=request; stored"], "asked for anew")
+    equal(said("/n", cc="no-store"), ["retort; fwd=miss"], "not stored")
+    upstream = {"cc": "max-age=60", "h": ["Cache-Status: far; hit"]}
+    said("/u", **upstream)
+    both = said("/u", {"Range": "bytes=0-1"}, **upstream)
+    equal((both[0], both[1].split(";")[0]), ("far; hit", "retort"), "two caches, the nearer one last")
+    quiet = Retort(lab, cache={"memory": "32MB", "status_field": False})
+    equal(quiet.get(origin.url("/q", cc="max-age=60")).headers("Cache-Status"), [], "switched off")

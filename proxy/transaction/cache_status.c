@@ -1,0 +1,83 @@
+#include "transaction/transaction.h"
+
+/* What each delivery adds to a stored head: how old it is (RFC 9111 §5.1), and how the cache took
+ * part (RFC 9211). The hit's fields are joined from pieces, for they are made for every hit. */
+
+enum { DIGITS = 24 };
+
+/* The number as text, in `digits`. */
+static struct slice number_text(char digits[DIGITS], int64_t number) {
+    bool negative = number < 0;
+    uint64_t rest = negative ? 0 - (uint64_t)number : (uint64_t)number;
+    size_t at = DIGITS;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    if (negative)
+        digits[--at] = '-';
+    return slice_make(digits + at, DIGITS - at);
+}
+
+static bool is_hit(const struct transaction *transaction) {
+    return transaction->result == RESULT_HIT || transaction->result == RESULT_STALE;
+}
+
+/* RFC 9211 §2.2: why the request went forward. */
+static struct slice forward_reason(const struct transaction *transaction) {
+    switch (transaction->result) {
+    case RESULT_MISS: return SLICE("; fwd=miss");
+    case RESULT_REVALIDATED:
+        return transaction->asked.no_cache ? SLICE("; fwd=request; fwd-status=304")
+                                           : SLICE("; fwd=stale; fwd-status=304");
+    case RESULT_REFRESHED:
+        return transaction->asked.no_cache ? SLICE("; fwd=request") : SLICE("; fwd=stale");
+    case RESULT_PASS:
+        return transaction->cache_allowed || http_method_is_safe(transaction->request->method_id)
+                   ? SLICE("; fwd=bypass")
+                   : SLICE("; fwd=method");
+    default: return slice_make("", 0);
+    }
+}
+
+static struct slice hit_fields(struct transaction *transaction, bool status) {
+    const struct freshness *freshness = &transaction->object->freshness;
+    char age_digits[DIGITS], ttl_digits[DIGITS];
+    int64_t age = freshness_age(freshness, transaction->net->loop->wall);
+    struct slice pieces[] = {
+        SLICE("Age: "),
+        number_text(age_digits, age),
+        SLICE("\r\n"),
+        SLICE("Cache-Status: "),
+        slice_from(transaction->settings->name),
+        SLICE("; hit; ttl="),
+        number_text(ttl_digits, freshness->lifetime - age),
+        SLICE("\r\n"),
+    };
+    return arena_join(&transaction->arena, pieces, status ? 8 : 3);
+}
+
+struct slice transaction_cache_fields(struct transaction *transaction) {
+    bool status = transaction->settings->cache.status_field;
+    if (transaction->object != NULL && is_hit(transaction))
+        return hit_fields(transaction, status);
+    struct slice age = slice_make("", 0);
+    char digits[DIGITS];
+    if (transaction->object != NULL &&
+        (!transaction->storing || transaction->object->freshness.initial_age > 0))
+        age = number_text(
+            digits, freshness_age(&transaction->object->freshness, transaction->net->loop->wall));
+    struct slice reason = forward_reason(transaction);
+    status = status && reason.length > 0;
+    struct slice none = slice_make("", 0);
+    struct slice pieces[] = {
+        age.length > 0 ? SLICE("Age: ") : none,
+        age,
+        age.length > 0 ? SLICE("\r\n") : none,
+        status ? SLICE("Cache-Status: ") : none,
+        status ? slice_from(transaction->settings->name) : none,
+        status ? reason : none,
+        status && transaction->storing ? SLICE("; stored") : none,
+        status ? SLICE("\r\n") : none,
+    };
+    return arena_join(&transaction->arena, pieces, 8);
+}
