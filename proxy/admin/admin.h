@@ -62,7 +62,7 @@ struct admin_calls {
     void (*report)(void *context, struct admin_report *report);
     bool (*reload)(void *context, char error[SETTINGS_ERROR]);
     void (*drain)(void *context);
-    struct cache *cache; /* NULL: there are no pages about it */
+    struct cache *cache;                         /* NULL: there are no pages about it */
     struct settings *(*settings)(void *context); /* the current ones, referenced */
 };
 

@@ -103,12 +103,12 @@ struct object *object_new(struct cache_key key, struct slice url, const struct h
     object->freshness = *freshness;
     object->body = body_reference(body);
     list_init(&object->sieve);
-    object->head = slice_make(object->bytes, write_head(response, object->bytes));
-    object->vary =
-        slice_make(object->bytes + head_length,
-                   vary_write(request, response, object->bytes + head_length, vary_length));
-    object->url = slice_make(object->bytes + head_length + vary_length, url.length);
-    memcpy(object->bytes + head_length + vary_length, url.base, url.length);
+    /* The URL first: searching it, PCRE2's machine code reads a few bytes past its end. */
+    memcpy(object->bytes, url.base, url.length);
+    object->url = slice_make(object->bytes, url.length);
+    char *head = object->bytes + url.length, *vary = head + head_length;
+    object->head = slice_make(head, write_head(response, head));
+    object->vary = slice_make(vary, vary_write(request, response, vary, vary_length));
     object->tagged = names_tags(response);
     struct slice modified = http_head_value(response, HTTP_LAST_MODIFIED);
     if (modified.base == NULL || !http_date_parse(modified, &object->last_modified))
@@ -144,9 +144,9 @@ struct object *object_with_freshness(const struct object *object,
     copy->changed_by = object->changed_by;
     copy->tagged = object->tagged;
     list_init(&copy->sieve);
-    copy->head = slice_make(copy->bytes, object->head.length);
-    copy->vary = slice_make(copy->bytes + object->head.length, object->vary.length);
-    copy->url = slice_make(copy->vary.base + object->vary.length, object->url.length);
+    copy->url = slice_make(copy->bytes, object->url.length);
+    copy->head = slice_make(copy->bytes + object->url.length, object->head.length);
+    copy->vary = slice_make(copy->head.base + object->head.length, object->vary.length);
     if (object->etag.base != NULL)
         copy->etag =
             slice_make(copy->bytes + (object->etag.base - object->bytes), object->etag.length);
