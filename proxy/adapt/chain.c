@@ -97,6 +97,7 @@ static enum adapt_state failed(struct adapt_chain *chain, struct icap_call *call
         icap_call_recover(call, &chain->message->body)) {
         chain->net->counters.icap_bypassed++;
         record(chain, "BYPASSED");
+        chain->bypassed = true;
         return ADAPT_RUNNING;
     }
     record(chain, "FAILED");

@@ -41,6 +41,7 @@ struct adapt_chain {
     enum adapt_state state;
     const char *error, *failed_service;
     bool modified; /* some service has changed the message */
+    bool bypassed; /* some service failed, and the message went on without it */
     bool reqmod;
     struct icap_service *services[ADAPT_CHAIN_MAX];
     struct icap_call *calls[ADAPT_CHAIN_MAX];

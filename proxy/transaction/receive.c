@@ -31,6 +31,18 @@ static enum step receive_connect(struct transaction *transaction) {
     return STEP_ADMIT;
 }
 
+/* A server resolves ".." before it looks, and so could end up outside of what a map rule shows.
+ * Percent encodings of dots have been decoded by now. */
+static const char climbing[] = "the path has a \"..\" segment";
+
+static bool climbs(struct slice path) {
+    for (size_t i = 0; i + 3 <= path.length; i++)
+        if (memcmp(path.base + i, "/..", 3) == 0 &&
+            (i + 3 == path.length || path.base[i + 3] == '/'))
+            return true;
+    return false;
+}
+
 static enum step receive_absolute(struct transaction *transaction) {
     struct http_head *request = transaction->request;
     if (!transaction_set_url(transaction, request->target))
@@ -39,6 +51,9 @@ static enum step receive_absolute(struct transaction *transaction) {
         return transaction_fail(transaction, 501,
                                 "only http:// URLs can be fetched; for https:// "
                                 "clients use CONNECT");
+    if (transaction->exchange->listen->mode == LISTEN_REVERSE &&
+        climbs(url_path(&transaction->url)))
+        return transaction_fail(transaction, 400, climbing);
     return STEP_ADMIT;
 }
 
@@ -54,6 +69,8 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
     if (!transaction_set_url(transaction, text))
         return transaction_fail(transaction, 400, "the request target is not a valid path");
     transaction->original_url = transaction->url_text;
+    if (climbs(url_path(&transaction->url)))
+        return transaction_fail(transaction, 400, climbing);
     return STEP_ADMIT;
 }
 

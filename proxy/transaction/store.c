@@ -43,6 +43,10 @@ static bool may_store(struct transaction *transaction, struct freshness *freshne
     const struct settings *settings = transaction->settings;
     if (!transaction->cache_allowed || transaction->result == RESULT_SERVICE)
         return false;
+    /* What a service had no chance to adapt is not kept: it would be served for its whole lifetime.
+     */
+    if (transaction->respmod != NULL && transaction->respmod->bypassed)
+        return false;
     transaction_review_policy(transaction, transaction->response);
     struct freshness_rules rules = transaction_freshness_rules(transaction);
     freshness_of_response(freshness, &rules, transaction->request, transaction->response,

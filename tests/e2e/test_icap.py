@@ -972,3 +972,13 @@ def test_write_head_helper_keeps_the_virgin_head(lab):
     same_bytes(adapted.body, direct.body)
     equal([adapted.header(n) for n in ("X-A", "X-B")], [direct.header(n) for n in ("X-A", "X-B")], "fields")
     true(write_head(icap.transactions[0].http_response), "a head")
+
+
+def test_what_was_bypassed_is_not_stored(lab):
+    """Else the unadapted body would be served as long as it is fresh, with the service long back."""
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service("gone", f"icap://127.0.0.1:{ports.take()}/s", bypass=True,
+                                          connect_timeout="500ms")])
+    for _ in range(2):
+        same_bytes(proxy.get(origin.url("/b", cc="max-age=60")).body, b"/b 1\n" if _ == 0 else b"/b 2\n", "body")
+    equal(proxy.results("/b", 2), ["MISS", "MISS"], "results")

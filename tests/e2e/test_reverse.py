@@ -86,3 +86,11 @@ def test_connect_is_refused(lab):
     with proxy.wire(reverse=True) as wire:
         wire.send(request("CONNECT", origin.authority, host=origin.authority))
         one_of(wire.response().status, (400, 403, 404, 405, 501), "status")
+
+
+def test_paths_can_not_climb_out_of_a_map(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/public": origin.url("/pub")})
+    for path in ("/public/../secret", "/public/%2e%2e/secret", "/public/.%2E/", "/public/.."):
+        equal(proxy.get(path, host="www.example.com").status, 400, path)
+    equal(proxy.get("/public/a..b", host="www.example.com").status, 200, "dots inside a name")
