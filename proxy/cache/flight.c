@@ -91,6 +91,14 @@ enum flight_role flight_join(struct flights *flights, struct cache_key key, time
     return role;
 }
 
+bool flight_is_aloft(struct flights *flights, struct cache_key key) {
+    struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
+    pthread_mutex_lock(&bucket->lock);
+    bool aloft = find(bucket, key) != NULL;
+    pthread_mutex_unlock(&bucket->lock);
+    return aloft;
+}
+
 /* Drops a reference; the bucket's lock is held, and released. */
 static void release_and_unlock(struct flight *flight) {
     struct bucket *bucket = flight->bucket;

@@ -39,6 +39,8 @@ void flights_free(struct flights **flightsp);
 
 enum flight_role flight_join(struct flights *flights, struct cache_key key, time_t now,
                              struct flight **flightp);
+/* Is somebody fetching this key? */
+bool flight_is_aloft(struct flights *flights, struct cache_key key);
 /* The leader's. */
 void flight_land(struct flight **flightp, enum flight_outcome outcome, time_t now,
                  const struct loop *loop);

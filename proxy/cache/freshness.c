@@ -250,6 +250,9 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
     freshness->never_stale =
         control.must_revalidate || control.proxy_revalidate || control.s_maxage >= 0;
     freshness->stale_if_error = control.stale_if_error;
+    freshness->stale_while_revalidate = control.stale_while_revalidate >= 0
+                                            ? control.stale_while_revalidate
+                                            : rules->stale_while_revalidate;
     find_lifetime(freshness, rules, &control, targeted, response);
     int64_t own_lifetime = freshness->lifetime;
     if (rules->policy != NULL) {
@@ -285,6 +288,9 @@ enum freshness_verdict freshness_judge(const struct freshness *freshness,
         return FRESHNESS_REVALIDATE;
     if (request->max_stale_any || (request->max_stale >= 0 && -left <= request->max_stale))
         return FRESHNESS_STALE_ALLOWED;
+    if (request->max_age < 0 && request->min_fresh < 0 &&
+        -left <= freshness->stale_while_revalidate && freshness->stale_while_revalidate > 0)
+        return FRESHNESS_STALE_MEANWHILE;
     return FRESHNESS_REVALIDATE;
 }
 

@@ -21,7 +21,8 @@ struct cache_policy;
 struct freshness_rules {
     double heuristic_fraction;
     int64_t heuristic_max;
-    char *const *targeted; /* names of fields that replace Cache-Control; ends with NULL */
+    int64_t stale_while_revalidate; /* where the response does not say */
+    char *const *targeted;          /* names of fields that replace Cache-Control; ends with NULL */
     const struct cache_policy *policy; /* NULL: none */
 };
 
@@ -31,13 +32,19 @@ struct freshness {
     bool never_stale;       /* must-revalidate, proxy-revalidate, s-maxage: max-stale has no say */
     bool heuristic;         /* the response does not say how long it is fresh */
     int64_t lifetime;
-    int64_t stale_if_error; /* seconds; -1: not stated */
-    int64_t initial_age;    /* corrected_initial_age (§4.2.3) */
+    int64_t stale_if_error;         /* seconds; -1: not stated */
+    int64_t stale_while_revalidate; /* seconds past the lifetime (RFC 5861 §3) */
+    int64_t initial_age;            /* corrected_initial_age (§4.2.3) */
     time_t response_time;
     const char *reason; /* why it is not storable */
 };
 
-enum freshness_verdict { FRESHNESS_FRESH, FRESHNESS_STALE_ALLOWED, FRESHNESS_REVALIDATE };
+enum freshness_verdict {
+    FRESHNESS_FRESH,
+    FRESHNESS_STALE_ALLOWED,
+    FRESHNESS_STALE_MEANWHILE, /* may be used while it is revalidated in the background */
+    FRESHNESS_REVALIDATE,
+};
 
 void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
                            const struct http_head *request, const struct http_head *response,

@@ -341,10 +341,52 @@ static bool input_waits(const struct client *client) {
            (client->buffer != NULL && client->buffer->begin < client->buffer->end);
 }
 
+/* A client without a connection, for one exchange. */
+static struct client *background_client(const struct client *like) {
+    struct client *client;
+    ALLOC_OBJ(client, CLIENT_MAGIC);
+    client->state = CLIENT_BUSY;
+    client->net = like->net;
+    client->hooks = like->hooks;
+    client->address = like->address;
+    client->listen_address = like->listen_address;
+    client->finished = true;
+    timer_init(&client->timer, on_timeout);
+    list_init(&client->link);
+    return client;
+}
+
+void exchange_repeat_in_background(const struct exchange *exchange) {
+    struct client *client = background_client(exchange->client);
+    struct exchange *repeated = exchange_new(client);
+    repeated->background = repeated->owned = true;
+    repeated->background_bytes = xmalloc(http_head_size(&exchange->request));
+    http_head_copy(&repeated->request, &exchange->request, repeated->background_bytes);
+    http_head_remove(&repeated->request, HTTP_RANGE); /* what is stored is whole */
+    http_head_remove(&repeated->request, HTTP_IF_RANGE);
+    repeated->framing.kind = FRAMING_NONE;
+    repeated->listen = exchange->listen;
+    exchange_body_init(repeated);
+    client->exchange = repeated;
+    client->hooks->on_request(repeated, client->hooks->arg);
+}
+
+static void finish_in_background(struct exchange *exchange) {
+    struct client *client = exchange->client;
+    timer_cancel(&client->net->loop->timers, &client->timer);
+    free(exchange->background_bytes);
+    exchange_free(exchange);
+    FREE_OBJ(client);
+}
+
 void exchange_finish(struct exchange **exchangep) {
     struct exchange *exchange = *exchangep;
     *exchangep = NULL;
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    if (exchange->background) {
+        finish_in_background(exchange);
+        return;
+    }
     struct client *client = exchange->client;
     bool reusable = exchange->state == EXCHANGE_SENT && exchange->keep_alive &&
                     exchange_body_skip_rest(exchange);

@@ -88,14 +88,15 @@ struct exchange {
     const struct listen_settings *listen; /* of net->settings at the request's time */
     struct task *waker;
     enum exchange_state state;
-    bool owned;        /* the request's bytes have been copied */
-    bool head_request; /* the reply has no body whatever it says */
+    bool background;        /* nobody waits for the reply: exchange_repeat_in_background */
+    char *background_bytes; /* its request head; owned */
+    bool owned;             /* the request's bytes have been copied */
+    bool head_request;      /* the reply has no body whatever it says */
     bool keep_alive;
     uint64_t started; /* nanoseconds, monotonic: when the head was complete */
     uint64_t bytes_sent;
     /* the request's body */
     struct source body;
-    struct task body_task;
     bool body_taken, body_in_use, body_ended, body_failed, body_timed_out, expects_continue;
     uint64_t body_left; /* FRAMING_LENGTH */
     struct chunked_decoder chunked;
@@ -141,6 +142,9 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply);
 bool exchange_interim(struct exchange *exchange, struct slice bytes);
 /* An interim response for the client's information: left out where it can't be sent at once. */
 void exchange_hint(struct exchange *exchange, struct slice bytes);
+/* Starts an exchange with the same request for which no client waits: it takes the same way through
+ * the steps, and its reply goes nowhere. For refreshing what has just been served stale. */
+void exchange_repeat_in_background(const struct exchange *exchange);
 /* Ends the exchange: reads the next request, or closes. */
 void exchange_finish(struct exchange **exchangep);
 /* Breaks the connection so that the client can't take what it got for whole. */

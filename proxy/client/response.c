@@ -55,6 +55,10 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     if (exchange->state == EXCHANGE_ABORTED)
         return false;
     ASSERT(exchange->state == EXCHANGE_REQUEST);
+    if (exchange->background) {
+        exchange->state = EXCHANGE_SENT;
+        return true;
+    }
     struct client *client = exchange->client;
     exchange->state = EXCHANGE_SENDING;
     exchange->parts[0] = reply->head;

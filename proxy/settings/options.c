@@ -238,6 +238,12 @@ const struct option options[] = {
      DOC "While one request fetches something, others for the same wait at the most so long for what "
          "it brings, then they ask the origin themselves; 0 lets every request go for itself.",
      .example = "\"2s\""},
+    {ONCE("cache", cache.stale_while_revalidate), .name = "stale_while_revalidate",
+     TIME_OF(0, 365 * DAY), DEFAULT("0"),
+     DOC "How long past its freshness a stored response is served at once while it is asked for anew "
+         "in the background, where the response does not say so itself (stale-while-revalidate, RFC "
+         "5861); not where its Cache-Control forbids stale responses.",
+     .example = "\"10s\""},
     {ONCE("cache", cache.stale_if_error), .name = "stale_if_error", TIME_OF(0, 365 * DAY),
      DEFAULT("1h"),
      DOC "How long past its freshness a stored response stands in when its origin can't be reached "

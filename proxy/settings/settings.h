@@ -115,6 +115,7 @@ struct settings {
         bool status_field;           /* send Cache-Status */
         uint64_t collapse_timeout;   /* milliseconds; 0: no collapsing */
         uint64_t stale_if_error;     /* milliseconds */
+        uint64_t stale_while_revalidate;
         char **targeted;             /* names of fields (RFC 9213), ends with NULL */
         uint64_t heuristic_max;      /* milliseconds */
     } cache;

@@ -78,5 +78,7 @@ enum step step_admit(struct transaction *transaction) {
     if (request->method_id == HTTP_METHOD_TRACE)
         return transaction_fail(transaction, 405, "TRACE is not served");
     note_upgrade(transaction);
-    return transaction->adapt->any_reqmod ? STEP_REQMOD : STEP_LOOKUP;
+    /* A request repeated in the background has been adapted before. */
+    return transaction->adapt->any_reqmod && !transaction->exchange->background ? STEP_REQMOD
+                                                                                : STEP_LOOKUP;
 }

@@ -82,7 +82,7 @@ enum step step_log(struct transaction *transaction) {
         transaction->logged = true;
         if (transaction->exchange->state == EXCHANGE_ABORTED)
             transaction->net->counters.client_aborts++;
-        if (access_logs_wanted(transaction->host->logs))
+        if (access_logs_wanted(transaction->host->logs) && !transaction->exchange->background)
             write_entry(transaction);
         transaction_settle(transaction); /* before the client can ask again */
         let_client_go(transaction);

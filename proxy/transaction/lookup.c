@@ -83,6 +83,15 @@ static bool has_landed(struct transaction *transaction) {
     return true;
 }
 
+/* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
+static enum step stale_meanwhile(struct transaction *transaction) {
+    if (!flight_is_aloft(transaction->host->flights, transaction->key)) {
+        transaction->net->counters.cache_background++;
+        exchange_repeat_in_background(transaction->exchange);
+    }
+    return hit(transaction, RESULT_STALE);
+}
+
 static enum step only_if_cached(struct transaction *transaction) {
     return transaction_fail(transaction, 504,
                             "the client asked for a stored response, and there is none");
@@ -110,6 +119,10 @@ enum step step_lookup(struct transaction *transaction) {
                             transaction->net->loop->wall)) {
     case FRESHNESS_FRESH: return hit(transaction, RESULT_HIT);
     case FRESHNESS_STALE_ALLOWED: return hit(transaction, RESULT_STALE);
+    case FRESHNESS_STALE_MEANWHILE:
+        if (!transaction->exchange->background)
+            return stale_meanwhile(transaction);
+        break;
     case FRESHNESS_REVALIDATE: break;
     }
     if (transaction->asked.only_if_cached)

@@ -405,3 +405,56 @@ def test_cache_status_tells_how_the_cache_took_part(lab):
     equal((both[0], both[1].split(";")[0]), ("far; hit", "retort"), "two caches, the nearer one last")
     quiet = Retort(lab, cache={"memory": "32MB", "status_field": False})
     equal(quiet.get(origin.url("/q", cc="max-age=60")).headers("Cache-Status"), [], "switched off")
+
+
+def stale_page(lab, control, second_body=b"two", **options):
+    """An origin whose page has gone stale in the cache, and that is slow the second time."""
+    def answer(connection, request_seen):
+        first = len(origin.requests) == 1
+        if not first:
+            time.sleep(0.5 * lab.patience)
+        body = b"one" if first else second_body
+        connection.send(b"HTTP/1.1 200 OK\r\nETag: \"%s\"\r\nCache-Control: %s\r\nContent-Length: %d\r\n\r\n%s"
+                        % (body, control, len(body), body))
+        return False
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, **options)
+    equal(proxy.get(origin.url("/w")).body, b"one", "the first body")
+    time.sleep(1.6)
+    return origin, proxy
+
+
+@memcheck
+def test_stale_while_revalidate(lab):
+    """RFC 5861 §3: what is stale goes out at once, and one asks for all in the background."""
+    origin, proxy = stale_page(lab, b"max-age=1, stale-while-revalidate=60")
+    start_time = time.monotonic()
+    for _ in range(3):
+        answer = proxy.get(origin.url("/w"))
+        equal(answer.body, b"one", "the body meanwhile")
+        true("hit" in answer.header("Cache-Status"), answer.header("Cache-Status"))
+    between(time.monotonic() - start_time, 0, 0.45 * lab.patience, "seconds: nobody waits for the origin")
+    until(lambda: proxy.get(origin.url("/w")).body == b"two", 5 * lab.patience, "the new body")
+    between(len(origin.requests), 2, 3, "requests at the origin")
+    equal(origin.requests[1].header("If-None-Match"), '"one"', "the validator it was asked with")
+    equal(proxy.results("/w", 4)[:4], ["MISS", "STALE", "STALE", "STALE"], "results")
+
+
+def test_stale_while_revalidate_by_setting(lab):
+    origin, proxy = stale_page(lab, b"max-age=1", cache={"memory": "32MB", "stale_while_revalidate": "1m"})
+    equal(proxy.get(origin.url("/w")).body, b"one", "the body meanwhile")
+    until(lambda: proxy.get(origin.url("/w")).body == b"two", 5 * lab.patience, "the new body")
+
+
+def test_stale_while_revalidate_has_its_limits(lab):
+    for control in (b"max-age=1, stale-while-revalidate=60, must-revalidate", b"max-age=1, stale-while-revalidate=0"):
+        origin, proxy = stale_page(lab, control)
+        equal(proxy.get(origin.url("/w")).body, b"two", control.decode())
+    origin, proxy = stale_page(lab, b"max-age=1, stale-while-revalidate=60")
+    equal(proxy.get(origin.url("/w"), {"Cache-Control": "max-age=0"}).body, b"two", "a client that insists")
+
+
+def test_a_drain_waits_for_a_refresh_in_the_background(lab):
+    origin, proxy = stale_page(lab, b"max-age=1, stale-while-revalidate=60", second_body=b"x" * 100000)
+    equal(proxy.get(origin.url("/w")).body, b"one", "the body meanwhile")
+    proxy.stop()
