@@ -143,6 +143,7 @@ struct object *object_with_freshness(const struct object *object,
     copy->last_modified = object->last_modified;
     copy->changed_by = object->changed_by;
     copy->tagged = object->tagged;
+    copy->scope = object->scope;
     list_init(&copy->sieve);
     copy->url = slice_make(copy->bytes, object->url.length);
     copy->head = slice_make(copy->bytes + object->url.length, object->head.length);
@@ -197,8 +198,14 @@ void object_parse_head(const struct object *object, struct http_head *head) {
     }
 }
 
-bool object_matches(const struct object *object, const struct http_head *request) {
-    return vary_matches(object->vary, request);
+bool object_matches(const struct object *object, const struct http_head *request,
+                    enum object_scope scope) {
+    return (object->scope == scope || object->scope == OBJECT_FOR_ALL) &&
+           vary_matches(object->vary, request);
+}
+
+bool object_same_variant(const struct object *a, const struct object *b) {
+    return a->scope == b->scope && slice_equal(a->vary, b->vary);
 }
 
 /* A 304 does not speak for these: they describe the stored bytes. */

@@ -21,6 +21,10 @@ struct cache_key {
     uint64_t high, low;
 };
 
+/* For whom a response is: in reverse mode a URL stands for what a map rule says, in forward mode
+ * for the server of that name. One must never be served as the other. */
+enum object_scope { OBJECT_FOR_ALL, OBJECT_FORWARD, OBJECT_REVERSE };
+
 struct object {
     unsigned magic;
 #define OBJECT_MAGIC 0x0b1ec700u
@@ -47,7 +51,8 @@ struct object {
     _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
     size_t cost;
     _Atomic bool visited;
-    unsigned max_variants; /* of its key; 0: any number. Set before it is inserted */
+    enum object_scope scope; /* set before it is inserted */
+    unsigned max_variants;   /* of its key; 0: any number. Set before it is inserted */
     char bytes[];
 };
 
@@ -68,8 +73,12 @@ void object_merge_head(const struct object *object, const struct http_head *not_
 struct object *object_reference(struct object *object);
 void object_release(struct object **objectp);
 
-/* Would this request have selected this variant (RFC 9111 §4.1)? */
-bool object_matches(const struct object *object, const struct http_head *request);
+/* Would this request, by way of that kind of listener, have selected this variant (RFC 9111 §4.1)?
+ */
+bool object_matches(const struct object *object, const struct http_head *request,
+                    enum object_scope scope);
+/* Do both stand for the same requests? */
+bool object_same_variant(const struct object *a, const struct object *b);
 /* Is it one of the keys in Surrogate-Key (separated by blanks) or Cache-Tag (by commas)? They are
  * read from the stored head: objects keep no second copy. */
 bool object_has_tag(const struct object *object, struct slice tag);

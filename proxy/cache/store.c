@@ -123,12 +123,12 @@ static void grow(struct shard *shard) {
 }
 
 static struct object *find(struct cache *cache, struct cache_key key,
-                           const struct http_head *request) {
+                           const struct http_head *request, enum object_scope scope) {
     struct shard *shard = shard_of(cache, key);
     struct object *found = NULL;
     pthread_mutex_lock(&shard->lock);
     for (struct object *object = *bucket_of(shard, key); object != NULL; object = object->next) {
-        if (!same_key(object->key, key) || !object_matches(object, request))
+        if (!same_key(object->key, key) || !object_matches(object, request, scope))
             continue;
         found = object_reference(object);
         atomic_store_explicit(&object->hits,
@@ -152,9 +152,9 @@ bool cache_is_banned(struct cache *cache, struct object *object) {
 }
 
 struct object *cache_lookup(struct cache *cache, struct cache_key key,
-                            const struct http_head *request) {
+                            const struct http_head *request, enum object_scope scope) {
     struct object *found;
-    while ((found = find(cache, key, request)) != NULL && cache_is_banned(cache, found)) {
+    while ((found = find(cache, key, request, scope)) != NULL && cache_is_banned(cache, found)) {
         cache_remove(cache, found);
         object_release(&found);
     }
@@ -212,7 +212,7 @@ static struct object *find_replaced(struct shard *shard, const struct object *ob
     for (struct object *old = *bucket_of(shard, object->key); old != NULL; old = old->next) {
         if (!same_key(old->key, object->key))
             continue;
-        if (slice_equal(old->vary, object->vary))
+        if (object_same_variant(old, object))
             return old;
         if (oldest == NULL || old->freshness.response_time <= oldest->freshness.response_time)
             oldest = old;
@@ -244,7 +244,7 @@ void cache_insert(struct cache *cache, struct object *object) {
     object_reference(object);
     pthread_mutex_lock(&shard->lock);
     struct object *old = find_replaced(shard, object);
-    object->pinned = old != NULL && old->pinned && slice_equal(old->vary, object->vary);
+    object->pinned = old != NULL && old->pinned && object_same_variant(old, object);
     if (old != NULL)
         unlink_object(cache, shard, old);
     if (shard->count >= shard->bucket_count)
@@ -289,7 +289,7 @@ static void put_in_place(struct cache *cache, struct object *old, struct object 
 bool cache_replace(struct cache *cache, struct object *old, struct object *object) {
     struct shard *shard = shard_of(cache, old->key);
     struct object *owned = NULL;
-    ASSERT(same_key(old->key, object->key) && slice_equal(old->vary, object->vary));
+    ASSERT(same_key(old->key, object->key) && object_same_variant(old, object));
     count_body(object);
     pthread_mutex_lock(&shard->lock);
     if (old->indexed) {

@@ -2,7 +2,7 @@
  * The memory cache: an index from keys to objects, shared by all workers, under a byte limit.
  *
  *     struct cache *cache = cache_new(512 << 20);
- *     struct object *object = cache_lookup(cache, key, &request);     referenced, or NULL
+ *     struct object *object = cache_lookup(cache, key, &request, OBJECT_FORWARD);
  *     cache_insert(cache, object);                                    replaces the same variant
  *     cache_remove(cache, object);
  *
@@ -34,7 +34,7 @@ void cache_free(struct cache **cachep);
 void cache_set_limit(struct cache *cache, size_t limit);
 
 struct object *cache_lookup(struct cache *cache, struct cache_key key,
-                            const struct http_head *request);
+                            const struct http_head *request, enum object_scope scope);
 /* The object's body counts with its expected length while it arrives. The oldest other variants of
  * its key go when there are more than its max_variants. */
 void cache_insert(struct cache *cache, struct object *object);

@@ -109,12 +109,12 @@ static void remove_ranges(struct transaction *transaction, struct http_head *hea
 static void add_forwarding_fields(struct transaction *transaction, struct http_head *head) {
     struct arena *arena = &transaction->arena;
     unsigned version = transaction->exchange->request.version;
-    struct slice via = http_head_value(head, HTTP_VIA);
+    struct slice via = transaction_joined_value(transaction, head, HTTP_VIA);
     http_head_set(head, HTTP_VIA,
                   arena_printf(arena, "%.*s%s%u.%u %s", SLICE_PRINT(via),
                                via.length > 0 ? ", " : "", version / 10, version % 10,
                                transaction->settings->name));
-    struct slice chain = http_head_value(head, HTTP_X_FORWARDED_FOR);
+    struct slice chain = transaction_joined_value(transaction, head, HTTP_X_FORWARDED_FOR);
     http_head_set(head, HTTP_X_FORWARDED_FOR,
                   arena_printf(arena, "%.*s%s%.*s", SLICE_PRINT(chain),
                                chain.length > 0 ? ", " : "", SLICE_PRINT(transaction->client_ip)));
@@ -288,6 +288,7 @@ static enum step revalidated(struct transaction *transaction) {
         transaction_strip_cookies(transaction, merged);
     struct object *fresh = object_new(transaction->key, transaction->url_text, transaction->request,
                                       merged, &freshness, transaction->object->body);
+    fresh->scope = transaction->object->scope;
     fresh->max_variants = transaction_max_variants(transaction);
     if (freshness.storable)
         cache_insert(transaction->host->cache, fresh);

@@ -107,8 +107,8 @@ enum step step_lookup(struct transaction *transaction) {
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : pass(transaction);
     transaction->cache_allowed = true;
     transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
-    transaction->object =
-        cache_lookup(transaction->host->cache, transaction->key, transaction->request);
+    transaction->object = cache_lookup(transaction->host->cache, transaction->key,
+                                       transaction->request, transaction_scope(transaction));
     if (transaction->object == NULL)
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
     if (body_state(transaction->object->body) == BODY_FAILED) {

@@ -16,7 +16,7 @@ static void complete_head(struct transaction *transaction) {
         http_date_format(date, transaction->response_time);
         http_head_set(response, HTTP_DATE, arena_slice(arena, slice_make(date, HTTP_DATE_LENGTH)));
     }
-    struct slice via = http_head_value(response, HTTP_VIA);
+    struct slice via = transaction_joined_value(transaction, response, HTTP_VIA);
     http_head_set(response, HTTP_VIA,
                   arena_printf(arena, "%.*s%s1.1 %s", SLICE_PRINT(via), via.length > 0 ? ", " : "",
                                transaction->settings->name));
@@ -77,6 +77,7 @@ static void keep_object_now(struct transaction *transaction) {
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
     transaction->object = object_new(transaction->key, transaction->url_text, transaction->request,
                                      transaction->response, freshness, transaction->body);
+    transaction->object->scope = transaction_scope(transaction);
     transaction->storing = true;
     transaction->net->counters.cache_stores++;
     transaction->object->max_variants = transaction_max_variants(transaction);

@@ -198,6 +198,23 @@ struct freshness_rules transaction_freshness_rules(const struct transaction *tra
     };
 }
 
+struct slice transaction_joined_value(struct transaction *transaction, const struct http_head *head,
+                                      enum http_name id) {
+    const struct http_field *field = http_head_find(head, id);
+    struct slice value = field == NULL ? slice_make("", 0) : field->value;
+    while (field != NULL && (field = http_head_find_next(head, id, field)) != NULL) {
+        struct slice pieces[] = {value, SLICE(", "), field->value};
+        value = arena_join(&transaction->arena, pieces, 3);
+    }
+    return value;
+}
+
+enum object_scope transaction_scope(const struct transaction *transaction) {
+    if (transaction_is_internal(transaction))
+        return OBJECT_FOR_ALL;
+    return transaction->exchange->listen->mode == LISTEN_REVERSE ? OBJECT_REVERSE : OBJECT_FORWARD;
+}
+
 bool transaction_set_url(struct transaction *transaction, struct slice absolute) {
     struct url url;
     size_t capacity = absolute.length + 16;

@@ -166,8 +166,8 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
 void transaction_own_request(struct transaction *transaction);
 /* The request's body becomes the transaction's; once. */
 void transaction_take_body(struct transaction *transaction);
-/* Settles by which policy the cache works, and applies what it says of the request. False: the cache
- * has no part. */
+/* Settles by which policy the cache works, and applies what it says of the request. False: the
+ * cache has no part. */
 bool transaction_begin_policy(struct transaction *transaction);
 /* The response is there: policies for what it is join in. */
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response);
@@ -182,6 +182,11 @@ void transaction_land(struct transaction *transaction, enum flight_outcome outco
 /* What was to be stored has arrived, or will not: an object of unknown length enters the index now
  * that it is whole, one that broke off leaves it. Harmless before and after. */
 void transaction_settle(struct transaction *transaction);
+/* A list field that may stand in several lines, as one value (RFC 9110 §5.3); empty when absent. */
+struct slice transaction_joined_value(struct transaction *transaction, const struct http_head *head,
+                                      enum http_name id);
+/* Whom a response to this request is for. */
+enum object_scope transaction_scope(const struct transaction *transaction);
 /* Age and Cache-Status, as the answer to this request has them. */
 struct slice transaction_cache_fields(struct transaction *transaction);
 /* Drops what the request's success has made stale (RFC 9111 §4.4). */

@@ -2,6 +2,7 @@
 
 from harness.checks import equal, one_of
 from harness.origin import Origin, echoed
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import memcheck
 from harness.wire import request
@@ -94,3 +95,31 @@ def test_paths_can_not_climb_out_of_a_map(lab):
     for path in ("/public/../secret", "/public/%2e%2e/secret", "/public/.%2E/", "/public/.."):
         equal(proxy.get(path, host="www.example.com").status, 400, path)
     equal(proxy.get("/public/a..b", host="www.example.com").status, 200, "dots inside a name")
+
+
+def says(body):
+    def answer(connection, _request):
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        return False
+    return answer
+
+
+def test_forward_and_reverse_do_not_share_what_is_stored(lab):
+    """The same URL: the map's origin in one mode, the named server in the other."""
+    mapped, named = RawOrigin(lab, says(b"mapped")), RawOrigin(lab, says(b"named"))
+    proxy = Retort(lab, reverse={"/": mapped.url("/")})
+    for _ in range(2):
+        equal(proxy.get("/page", host=named.authority).body, b"mapped", "by the map")
+        equal(proxy.get(named.url("/page")).body, b"named", "by its name")
+    equal((len(mapped.requests), len(named.requests)), (1, 1), "requests: each mode hits its own")
+
+
+def test_lists_in_several_lines_are_kept_whole(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(f"GET {origin.url('/echo')} HTTP/1.1\r\nHost: {origin.authority}\r\nVia: 1.1 one\r\nVia: 1.1 two\r\n"
+                  "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.2\r\n\r\n".encode())
+        seen = echoed(wire.response())
+    equal(seen["header"]("Via"), "1.1 one, 1.1 two, 1.1 retort", "Via at the origin")
+    equal(seen["header"]("X-Forwarded-For"), "192.0.2.1, 192.0.2.2, 127.0.0.1", "X-Forwarded-For at the origin")

@@ -53,7 +53,7 @@ static struct object *look(struct slice url, const char *kind) {
     head_of(&request, 0);
     if (kind != NULL)
         http_head_add(&request, SLICE("Kind"), slice_from(kind));
-    return cache_lookup(the_cache, cache_key_of(url), &request);
+    return cache_lookup(the_cache, cache_key_of(url), &request, OBJECT_FORWARD);
 }
 
 static bool has(struct slice url) {
