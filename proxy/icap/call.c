@@ -62,12 +62,15 @@ void icap_call_fail(struct icap_call *call, bool unreachable, const char *error)
         return;
     }
     bool virgins_fault = call->virgin.failed;
+    bool queued = call->step == ICAP_STEP_SERVICE;
     call->error = virgins_fault ? "the body that it was to adapt broke off" : error;
     call->step = ICAP_STEP_OVER;
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
     icap_call_watch(call, false);
-    if (!virgins_fault)
+    if (queued) /* that all its connections are busy is no fault of the service */
+        call->net->counters.icap_failures++;
+    else if (!virgins_fault)
         icap_service_failed(call->service, unreachable, error);
     if (call->verdict == ICAP_PENDING) {
         icap_call_settle(call, ICAP_FAILED);
