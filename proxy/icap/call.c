@@ -80,15 +80,23 @@ void icap_call_fail(struct icap_call *call, bool unreachable, const char *error)
     source_wake(&call->body);
 }
 
-static void on_timeout(struct timer *timer) {
-    struct icap_call *call = CONTAINER_OF(timer, struct icap_call, timer);
+/* Time is up: no second try. */
+static void give_up(struct icap_call *call, const char *error) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    icap_service_stop_waiting(call->service, &call->waiter);
     bool queued = call->step == ICAP_STEP_SERVICE;
-    call->repeated = true; /* time is up: no second try */
-    icap_call_fail(call, false,
-                   queued ? "no connection to it became free in time"
-                          : "it did not answer in time");
+    icap_service_stop_waiting(call->service, &call->waiter);
+    call->repeated = true;
+    icap_call_fail(call, false, queued ? "no connection to it became free in time" : error);
+}
+
+static void on_timeout(struct timer *timer) {
+    give_up(CONTAINER_OF(timer, struct icap_call, timer), "it did not answer in time");
+}
+
+static void on_total_timeout(struct timer *timer) {
+    struct icap_call *call = CONTAINER_OF(timer, struct icap_call, total);
+    if (call->step != ICAP_STEP_OVER)
+        give_up(call, "it took longer than its total_timeout");
 }
 
 static bool connected(struct icap_call *call) {
@@ -198,6 +206,9 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     call->transaction_id = request->transaction_id;
     call->has_body = *request->virgin != NULL;
     timer_init(&call->timer, on_timeout);
+    timer_init(&call->total, on_total_timeout);
+    if (service->settings->total_timeout > 0)
+        loop_timer_after(call->net->loop, &call->total, service->settings->total_timeout);
     task_init(&call->task, on_task);
     task_init(&call->send_task, on_virgin_news);
     icap_waiter_init(&call->waiter, &call->task);
@@ -234,6 +245,7 @@ void icap_call_close(struct icap_call *call) {
     task_cancel(&call->send_task);
     dial_cancel(&call->dial);
     timer_cancel(&call->net->loop->timers, &call->timer);
+    timer_cancel(&call->net->loop->timers, &call->total);
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
     feed_release(&call->feed);

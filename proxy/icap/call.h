@@ -16,8 +16,8 @@
  * connection that dies before the first byte of an answer is replaced by a fresh one, once, as long
  * as the virgin body is whole. A virgin body that breaks off is never completed with a last chunk.
  *
- * Within a preview 206 is offered to services that know it: an adapted beginning, then the virgin body
- * from any place on (draft-icap-ext-partial-content).
+ * Within a preview 206 is offered to services that know it: an adapted beginning, then the virgin
+ * body from any place on (draft-icap-ext-partial-content).
  *
  * Threads: the worker's. The virgin source is taken over. adapted_head's slices point into the
  * call's own memory and live until icap_call_close.
@@ -65,7 +65,8 @@ struct icap_call {
     struct task task;
     struct dial dial;
     struct connection *connection;
-    struct timer timer;
+    struct timer timer; /* of a pause */
+    struct timer total; /* of the whole */
     bool reused, heard, repeated, may_204, may_206, previewing, has_body;
     /* sending */
     char *head; /* ICAP head and HTTP heads */

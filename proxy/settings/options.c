@@ -340,6 +340,10 @@ const struct option options[] = {
     {SERVICE(timeout), .name = "timeout", TIMEOUT, DEFAULT("30s"),
      DOC "How long the service may take for its verdict, and then how long its answer may pause.",
      .example = "\"5s\""},
+    {SERVICE(total_timeout), .name = "total_timeout", TIME_OF(0, DAY), DEFAULT("1h"),
+     DOC "How long a whole transaction with the service may take, even if it never pauses; slow "
+         "origins and clients count in. 0 means no limit.",
+     .example = "\"5m\""},
     {SERVICE(connect_timeout), .name = "connect_timeout", TIMEOUT, DEFAULT("3s"),
      DOC "How long connecting to the ICAP server may take.", .example = "\"500ms\""},
     {SERVICE(idle_timeout), .name = "idle_timeout", TIME_OF(0, TIMEOUT_MAX), DEFAULT("60s"),

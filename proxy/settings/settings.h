@@ -61,7 +61,8 @@ struct icap_service_settings {
     struct url uri; /* slices of uri_text */
     enum icap_point point;
     bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
-    uint64_t timeout;            /* of a whole ICAP transaction without progress of its verdict */
+    uint64_t timeout;            /* for the verdict, and for each pause of the answer */
+    uint64_t total_timeout;      /* for a whole transaction, however busy; 0: none */
     uint64_t connect_timeout;
     uint64_t idle_timeout;       /* of a pooled connection */
     unsigned max_connections;    /* of all workers together; also bound by Max-Connections */

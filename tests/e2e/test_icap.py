@@ -678,6 +678,32 @@ def test_dripping_body_is_passed_on(lab):
     equal(fetch(proxy, origin, 5000).body, b"dripdrop", "body")
 
 
+def test_answer_that_never_ends_has_a_total_limit(lab):
+    """However steadily it comes: before the verdict the message passes, after it the body is cut."""
+    def head_without_end(_icap, transaction):
+        while True:
+            transaction.send(b"ICAP/1.0 200 OK\r\n" if not transaction.__dict__.setdefault("begun", False) else b"X: y\r\n")
+            transaction.begun = True
+            time.sleep(0.1)
+
+    def body_without_end(_icap, transaction):
+        transaction.send_head(HEAD)
+        while True:
+            transaction.send(chunked(b"more", last=b""))
+            time.sleep(0.1)
+    limit = {"timeout": "5s", "total_timeout": f"{800 * lab.patience}ms"}
+    origin, _, proxy = start(lab, head_without_end, **limit)
+    answer, took = measure(lambda: fetch(proxy, origin, 5000))
+    same_bytes(answer.body, origin.body(5000), "the virgin body")
+    between(took, 0.5 * lab.patience, 4 * lab.patience, "seconds")
+    origin, _, proxy = start(lab, body_without_end, **limit)
+    try:
+        fetch(proxy, origin, 5000)
+        raise AssertionError("a body that was cut looks complete")
+    except Truncated:
+        pass
+
+
 def test_slow_but_steady_answer_is_not_a_failure(lab):
     """The timeout is for a pause, not for the whole."""
     def behave(_icap, transaction):
