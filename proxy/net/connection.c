@@ -3,7 +3,6 @@
 #include "base/assert.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
@@ -112,15 +111,4 @@ enum io_status connection_write(struct connection *connection, const struct iove
 
 void connection_shutdown(struct connection *connection) {
     shutdown(connection->event.fd, SHUT_WR);
-}
-
-void connection_no_delay(struct connection *connection) {
-    int on = 1;
-    setsockopt(connection->event.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-void connection_local_address(const struct connection *connection, struct address *address) {
-    memset(address, 0, sizeof *address);
-    address->length = sizeof address->v6;
-    getsockname(connection->event.fd, &address->any, &address->length);
 }

@@ -58,8 +58,5 @@ enum io_status connection_write(struct connection *connection, const struct iove
                                 int count, size_t *put);
 /* Finishes our direction. */
 void connection_shutdown(struct connection *connection);
-/* Hands small writes to the network at once (TCP_NODELAY). */
-void connection_no_delay(struct connection *connection);
-void connection_local_address(const struct connection *connection, struct address *address);
 
 #endif

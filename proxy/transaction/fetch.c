@@ -327,7 +327,8 @@ enum step step_fetch(struct transaction *transaction) {
         return use_stale(transaction);
     if (transaction->object != NULL) {
         transaction->result = RESULT_REFRESHED;
-        object_release(&transaction->object);
+        transaction->replaced = transaction->object;
+        transaction->object = NULL;
         transaction->revalidating = false;
     }
     return STEP_RESPMOD;

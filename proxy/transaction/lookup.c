@@ -1,9 +1,6 @@
 #include "transaction/transaction.h"
 
-#include "cache/conditional.h"
 #include "cache/key.h"
-
-#include <stdio.h>
 
 /* LOOKUP: is there a stored response that this request may have (RFC 9111 §4)? */
 
@@ -21,7 +18,6 @@ static enum step hit(struct transaction *transaction, enum cache_result result) 
     return STEP_DELIVER;
 }
 
-/* An unsafe method may have changed what is stored (RFC 9111 §4.4): done when it has succeeded. */
 static enum step pass(struct transaction *transaction) {
     transaction->result = RESULT_PASS;
     return STEP_FETCH;
@@ -69,8 +65,8 @@ static enum step miss(struct transaction *transaction) {
     return STEP_FETCH;
 }
 
-/* The flight that was followed: False: it is still aloft. Whoever came to nothing with it fetches
- * for itself; only a leader that just left is worth another try together. */
+/* What became of the flight that was followed; false: it is still aloft. Whoever came to nothing
+ * with it fetches for itself; only a leader that just left is worth another try together. */
 static bool has_landed(struct transaction *transaction) {
     enum flight_outcome outcome = flight_outcome(transaction->flight);
     if (outcome == FLIGHT_ALOFT && !transaction->collapse_expired)

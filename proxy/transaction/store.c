@@ -85,6 +85,16 @@ static void begin_object(struct transaction *transaction, const struct freshness
         keep_object_now(transaction);
 }
 
+/* The page that was stored is no more what the origin would send, and the new one is not for
+ * keeping: the old one must not stand in for it while it may be served stale. An error, or a
+ * response that missed its service, says nothing about it. */
+static void drop_replaced(struct transaction *transaction) {
+    bool bypassed = transaction->respmod != NULL && transaction->respmod->bypassed;
+    if (transaction->replaced != NULL && transaction->response->status < 500 && !bypassed &&
+        transaction->request->method_id == HTTP_METHOD_GET)
+        cache_remove(transaction->host->cache, transaction->replaced);
+}
+
 enum step step_store(struct transaction *transaction) {
     struct freshness freshness;
     complete_head(transaction);
@@ -95,6 +105,7 @@ enum step step_store(struct transaction *transaction) {
         transaction_strip_cookies(transaction, transaction->response);
         begin_object(transaction, &freshness);
     } else {
+        drop_replaced(transaction);
         transaction_land(transaction, FLIGHT_UNSTORED);
         if (transaction->cache_allowed)
             transaction->net->counters.cache_uncacheable++;

@@ -60,6 +60,7 @@ static void transaction_end(struct transaction *transaction) {
     if (transaction->exchange != NULL)
         exchange_finish(&transaction->exchange);
     object_release(&transaction->object);
+    object_release(&transaction->replaced);
     body_release(&transaction->body);
     adapt_set_release(&transaction->adapt);
     list_remove(&transaction->link);

@@ -110,6 +110,7 @@ struct transaction {
     const struct cache_policy *policy; /* NULL: none is for this */
     struct cache_control asked;
     struct cache_key key;
+    struct object *replaced; /* stale, and the origin has sent something else; referenced */
     struct object *object; /* hit, or stale and to be revalidated; referenced */
 
     struct flight *flight; /* the fetch under way for this key: led, or followed */

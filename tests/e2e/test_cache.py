@@ -458,3 +458,21 @@ def test_a_drain_waits_for_a_refresh_in_the_background(lab):
     origin, proxy = stale_page(lab, b"max-age=1, stale-while-revalidate=60", second_body=b"x" * 100000)
     equal(proxy.get(origin.url("/w")).body, b"one", "the body meanwhile")
     proxy.stop()
+
+
+def test_what_the_origin_has_taken_back_is_not_served_stale(lab):
+    """A page that has become private replaces the stored one, though it is not stored itself."""
+    def answer(connection, _request):
+        first = len(origin.requests) == 1
+        control = b"max-age=1, stale-while-revalidate=60" if first else b"private"
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: %s\r\nETag: \"%d\"\r\nContent-Length: 3\r\n\r\n%s"
+                        % (control, len(origin.requests), b"old" if first else b"new"))
+        return False
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab)
+    equal(proxy.get(origin.url("/p")).body, b"old", "the first body")
+    time.sleep(2.1)
+    proxy.get(origin.url("/p"))
+    until(lambda: len(origin.requests) == 2, 5 * lab.patience, "the refresh")
+    time.sleep(0.3)
+    equal(proxy.get(origin.url("/p")).body, b"new", "the body after the refresh")
