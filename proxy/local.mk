@@ -44,7 +44,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
-	proxy/transaction/policy.c \
+	proxy/transaction/policy.c proxy/transaction/ranges.c \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \

@@ -1,19 +1,34 @@
 #include "cache/range.h"
 
+#include "http/date.h"
+
+/* About what the head of a part takes: a smaller gap costs less to send than to leave out. */
+enum { GAP = 80 };
+
+void range_subject_of(struct range_subject *subject, const struct http_head *response,
+                      uint64_t length) {
+    time_t modified, date;
+    *subject =
+        (struct range_subject){.etag = http_head_value(response, HTTP_ETAG), .length = length};
+    struct slice field = http_head_value(response, HTTP_LAST_MODIFIED);
+    if (field.base != NULL && http_date_parse(field, &modified) &&
+        http_date_parse(http_head_value(response, HTTP_DATE), &date) && modified < date)
+        subject->last_modified = field;
+}
+
 /* Does the client's part belong to the response that is stored? */
-static bool if_range_holds(const struct http_head *request, struct slice etag,
-                           struct slice last_modified) {
+static bool if_range_holds(const struct http_head *request, const struct range_subject *subject) {
     struct slice condition = http_head_value(request, HTTP_IF_RANGE);
     if (condition.base == NULL)
         return true;
     if (condition.length > 0 && condition.base[0] == '"')
-        return slice_equal(condition, etag);
+        return slice_equal(condition, subject->etag);
     /* A weak tag never holds; a date only to the letter. */
-    return last_modified.length > 0 && slice_equal(condition, last_modified);
+    return subject->last_modified.length > 0 && slice_equal(condition, subject->last_modified);
 }
 
-/* "first-last", "first-" or "-suffix". False: not of the grammar. */
-static bool parse_spec(struct slice spec, uint64_t length, struct range *range, bool *satisfiable) {
+/* "first-last", "first-" or "-suffix". False: not of the grammar. Count 0: not satisfiable. */
+static bool parse_spec(struct slice spec, uint64_t length, struct range *range) {
     const char *dash = memchr(spec.base, '-', spec.length);
     uint64_t first, last;
     if (dash == NULL)
@@ -23,7 +38,6 @@ static bool parse_spec(struct slice spec, uint64_t length, struct range *range, 
     if (before.length == 0) {
         if (!slice_to_uint64(after, &last))
             return false;
-        *satisfiable = last > 0 && length > 0;
         range->count = last < length ? last : length;
         range->first = length - range->count;
         return true;
@@ -33,24 +47,66 @@ static bool parse_spec(struct slice spec, uint64_t length, struct range *range, 
     last = UINT64_MAX;
     if (after.length > 0 && (!slice_to_uint64(after, &last) || last < first))
         return false;
-    *satisfiable = first < length;
     range->first = first;
-    if (*satisfiable)
-        range->count = (last < length - 1 ? last : length - 1) - first + 1;
+    range->count = first < length ? (last < length - 1 ? last : length - 1) - first + 1 : 0;
     return true;
 }
 
-enum range_kind range_of_request(struct range *range, const struct http_head *request,
-                                 struct slice etag, struct slice last_modified, uint64_t length) {
-    bool satisfiable = false;
-    struct slice value = http_head_value(request, HTTP_RANGE);
-    if (value.base == NULL || request->method_id != HTTP_METHOD_GET ||
-        !slice_starts_with_nocase(value, SLICE("bytes=")) ||
-        !if_range_holds(request, etag, last_modified))
+static bool touch(const struct range *a, const struct range *b) {
+    return a->first <= b->first + b->count + GAP && b->first <= a->first + a->count + GAP;
+}
+
+static void grow(struct range *range, const struct range *other) {
+    uint64_t end = range->first + range->count, other_end = other->first + other->count;
+    range->first = other->first < range->first ? other->first : range->first;
+    range->count = (other_end > end ? other_end : end) - range->first;
+}
+
+/* Adds a range, and makes one of all that thereby touch; returns how many there are. */
+static unsigned add(struct range *ranges, unsigned count, const struct range *range) {
+    unsigned at = 0;
+    while (at < count && !touch(&ranges[at], range))
+        at++;
+    if (at == count) {
+        ranges[count] = *range;
+        return count + 1;
+    }
+    grow(&ranges[at], range);
+    for (unsigned i = 0; i < count; i++) {
+        if (i == at || !touch(&ranges[at], &ranges[i]))
+            continue;
+        unsigned kept = i < at ? i : at, gone = i < at ? at : i;
+        grow(&ranges[kept], &ranges[gone]);
+        memmove(&ranges[gone], &ranges[gone + 1], (count - gone - 1) * sizeof *ranges);
+        count--;
+        at = kept;
+        i = UINT32_MAX; /* it is larger now: look at all again */
+    }
+    return count;
+}
+
+enum range_kind range_of_request(struct range *ranges, unsigned most, unsigned *count,
+                                 const struct http_head *request,
+                                 const struct range_subject *subject) {
+    const struct http_field *field = http_head_find(request, HTTP_RANGE);
+    *count = 0;
+    if (field == NULL || request->method_id != HTTP_METHOD_GET ||
+        !slice_starts_with_nocase(field->value, SLICE("bytes=")) ||
+        http_head_find_next(request, HTTP_RANGE, field) != NULL ||
+        !if_range_holds(request, subject))
         return RANGE_WHOLE;
-    struct slice rest = slice_make(value.base + 6, value.length - 6), spec, more;
-    if (!slice_next_element(&rest, &spec) || slice_next_element(&rest, &more) ||
-        !parse_spec(spec, length, range, &satisfiable))
+    struct slice rest = slice_make(field->value.base + 6, field->value.length - 6), spec;
+    struct range range;
+    unsigned specs = 0;
+    for (; slice_next_element(&rest, &spec); specs++) {
+        if (!parse_spec(spec, subject->length, &range))
+            return RANGE_WHOLE;
+        if (specs == most)
+            return RANGE_TOO_MANY;
+        if (range.count > 0)
+            *count = add(ranges, *count, &range);
+    }
+    if (specs == 0)
         return RANGE_WHOLE;
-    return satisfiable ? RANGE_PART : RANGE_UNSATISFIABLE;
+    return *count > 0 ? RANGE_PARTS : RANGE_UNSATISFIABLE;
 }

@@ -56,7 +56,14 @@ void client_abort_all(struct client_hooks *hooks);
 void client_accept(struct net_context *net, int fd, const struct address *address,
                    const struct address *listen_address, struct client_hooks *hooks);
 
-/* What the transaction wants sent. Slices must live until the exchange is finished. */
+/* A part of a multipart body: what stands before it, and its place in the stored body. */
+struct reply_part {
+    struct slice head;
+    uint64_t first, count;
+};
+
+/* What the transaction wants sent. Slices, parts and a body that is sent in parts must live until
+ * the exchange is finished. */
 struct reply {
     struct slice head;  /* "HTTP/1.1 200 OK\r\n" and field lines, without those of framing */
     struct slice extra; /* more field lines */
@@ -64,8 +71,11 @@ struct reply {
     int64_t length;     /* for Content-Length; -1: not known */
     bool part;          /* only `length` bytes of the body, from `first` on */
     uint64_t first;
-    bool no_content; /* 1xx, 204, 304: not even a Content-Length of 0 */
-    bool close;      /* do not keep the connection */
+    const struct reply_part *parts; /* of a multipart body, or NULL; `length` is that of all */
+    unsigned part_count;
+    struct slice tail; /* behind the last of them */
+    bool no_content;   /* 1xx, 204, 304: not even a Content-Length of 0 */
+    bool close;        /* do not keep the connection */
 };
 
 enum exchange_state {
@@ -108,6 +118,10 @@ struct exchange {
     uint64_t chunk_left;
     struct body_reader reader;
     struct task reader_task;
+    struct body *parts_body; /* sent in parts; NULL: it is not */
+    const struct reply_part *next_part;
+    unsigned parts_left;
+    struct slice tail;
 };
 
 enum client_state { CLIENT_IDLE, CLIENT_HEAD, CLIENT_BUSY, CLIENT_LINGERING };

@@ -50,6 +50,27 @@ void exchange_on_body(struct task *task) {
         exchange_send(exchange);
 }
 
+static void read_body(struct exchange *exchange, struct body *body) {
+    exchange->has_reader = true;
+    body_reader_open(&exchange->reader, body, &exchange->reader_task,
+                     exchange->client->hooks->mailbox);
+}
+
+static void begin_body(struct exchange *exchange, const struct reply *reply) {
+    if (reply->body == NULL || exchange->head_request || reply->no_content)
+        return;
+    if (reply->part_count > 0) {
+        exchange->parts_body = reply->body;
+        exchange->next_part = reply->parts;
+        exchange->parts_left = reply->part_count;
+        exchange->tail = reply->tail;
+        return;
+    }
+    read_body(exchange, reply->body);
+    if (reply->part)
+        body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
+}
+
 bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     if (exchange->state == EXCHANGE_ABORTED)
@@ -67,13 +88,7 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     if (reply->close || client->hooks->draining ||
         (exchange->body_in_use && !exchange->body_ended) || !exchange_body_skip_rest(exchange))
         exchange->keep_alive = false;
-    if (reply->body != NULL && !exchange->head_request && !reply->no_content) {
-        exchange->has_reader = true;
-        body_reader_open(&exchange->reader, reply->body, &exchange->reader_task,
-                         client->hooks->mailbox);
-        if (reply->part)
-            body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
-    }
+    begin_body(exchange, reply);
     frame_head(exchange, reply);
     exchange_send(exchange);
     return exchange->state == EXCHANGE_SENT;
@@ -158,9 +173,31 @@ static void sent_all(struct exchange *exchange) {
         loop_defer(client->net->loop, exchange->waker);
 }
 
+/* The next piece of a multipart body; false: there is none. */
+static bool next_part(struct exchange *exchange) {
+    if (exchange->parts_body == NULL)
+        return false;
+    if (exchange->has_reader)
+        body_reader_close(&exchange->reader);
+    exchange->has_reader = false;
+    if (exchange->parts_left == 0) {
+        exchange->parts_body = NULL;
+        exchange->parts[0] = exchange->tail;
+        return true;
+    }
+    const struct reply_part *part = exchange->next_part++;
+    exchange->parts_left--;
+    exchange->parts[0] = part->head;
+    read_body(exchange, exchange->parts_body);
+    body_reader_choose(&exchange->reader, part->first, part->count);
+    return true;
+}
+
 /* Nothing can be sent right now: is that the end, a failure, or a pause? True: look again. */
 static bool at_pause(struct exchange *exchange) {
     struct client *client = exchange->client;
+    if ((!exchange->has_reader || body_reader_done(&exchange->reader)) && next_part(exchange))
+        return true;
     if (!exchange->has_reader || exchange->end_framed) {
         sent_all(exchange);
         return false;

@@ -222,6 +222,11 @@ const struct option options[] = {
          "more, the one that came first goes, so that a field of many values, such as User-Agent, "
          "does not fill the cache with copies of one page.",
      .example = "8"},
+    {ONCE("cache", cache.max_ranges), .name = "max_ranges", COUNT(1, 256), DEFAULT("16"),
+     DOC "Most ranges of a stored response that one request may ask for (Range); ranges that overlap "
+         "or nearly touch are sent as one. A request for more gets the whole response, because "
+         "many small ranges are an attack (RFC 9110, 14.2) rather than a need.",
+     .example = "1"},
     {ONCE("cache", cache.heuristic_fraction), .name = "heuristic_fraction", FLOAT_OF(0, 1),
      DEFAULT("0.1"),
      DOC "A response that does not say how long it is fresh counts as fresh for this fraction of "

@@ -112,6 +112,7 @@ struct settings {
         size_t memory;     /* bytes of bodies, heads and bookkeeping */
         size_t max_object; /* larger bodies are passed on, not stored */
         unsigned max_variants; /* of a URL */
+        unsigned max_ranges;   /* of a request */
         double heuristic_fraction;   /* of the time since Last-Modified */
         bool status_field;           /* send Cache-Status */
         uint64_t collapse_timeout;   /* milliseconds; 0: no collapsing */

@@ -2,15 +2,12 @@
 
 #include "base/assert.h"
 #include "cache/conditional.h"
-#include "cache/range.h"
 #include "http/date.h"
-
-#include <stdio.h>
 
 /* DELIVER: the answer goes to the client, from a stored object, from a body that is still arriving,
  * or as an error page. */
 
-static struct slice write_head(struct transaction *transaction, const struct http_head *head) {
+struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head) {
     size_t length = http_head_write_response(head, NULL, 0);
     char *bytes = arena_alloc(&transaction->arena, length);
     http_head_write_response(head, bytes, length);
@@ -28,7 +25,7 @@ static void reply_not_modified(struct transaction *transaction, const struct htt
         if (conditional_kept_in_304(stored->fields[i].id))
             http_head_add(head, stored->fields[i].name, stored->fields[i].value);
     transaction->status = 304;
-    transaction->reply.head = write_head(transaction, head);
+    transaction->reply.head = transaction_write_head(transaction, head);
     transaction->reply.no_content = true;
     transaction->reply.body = NULL;
 }
@@ -47,57 +44,6 @@ static int64_t known_length(const struct body *body, int64_t announced) {
     return announced;
 }
 
-static struct slice stored_last_modified(const struct object *object, struct http_head *scratch) {
-    object_parse_head(object, scratch);
-    return http_head_value(scratch, HTTP_LAST_MODIFIED);
-}
-
-/* The stored head under another status line, with a field that only this answer has. */
-static void set_head(struct transaction *transaction, const char *line, struct slice field) {
-    struct reply *reply = &transaction->reply;
-    struct slice stored = transaction->object->head;
-    const char *end = memchr(stored.base, '\n', stored.length);
-    size_t first_line = (size_t)(end + 1 - stored.base);
-    struct slice fields[] = {slice_make(stored.base + first_line, stored.length - first_line),
-                             reply->extra};
-    reply->head =
-        arena_printf(&transaction->arena, "HTTP/1.1 %s\r\n%.*s", line, SLICE_PRINT(field));
-    reply->extra = arena_join(&transaction->arena, fields, 2);
-}
-
-/* RFC 9110 §14.2: the part that was asked for, of a response that is stored whole. */
-static void choose_range(struct transaction *transaction) {
-    struct object *object = transaction->object;
-    struct reply *reply = &transaction->reply;
-    struct range range;
-    if (!http_head_has(transaction->request, HTTP_RANGE) || object->status != 200 ||
-        reply->length < 0 || transaction->ranges_removed)
-        return;
-    struct http_head *scratch = arena_alloc(&transaction->arena, sizeof *scratch);
-    uint64_t length = (uint64_t)reply->length;
-    switch (range_of_request(&range, transaction->request, object->etag,
-                             stored_last_modified(object, scratch), length)) {
-    case RANGE_WHOLE: return;
-    case RANGE_UNSATISFIABLE:
-        set_head(transaction, "416 Range Not Satisfiable",
-                 arena_printf(&transaction->arena, "Content-Range: bytes */%lu\r\n",
-                              (unsigned long)length));
-        transaction->status = 416;
-        reply->body = NULL;
-        reply->length = 0;
-        return;
-    case RANGE_PART: break;
-    }
-    set_head(transaction, "206 Partial Content",
-             arena_printf(&transaction->arena, "Content-Range: bytes %lu-%lu/%lu\r\n",
-                          (unsigned long)range.first,
-                          (unsigned long)(range.first + range.count - 1), (unsigned long)length));
-    transaction->status = 206;
-    reply->part = true;
-    reply->first = range.first;
-    reply->length = (int64_t)range.count;
-}
-
 static void reply_object(struct transaction *transaction) {
     struct object *object = transaction->object;
     struct reply *reply = &transaction->reply;
@@ -112,7 +58,7 @@ static void reply_object(struct transaction *transaction) {
     reply->body = object->body;
     reply->length = known_length(object->body, object->body->expected);
     reply->no_content = object->status == 204;
-    choose_range(transaction);
+    transaction_choose_ranges(transaction);
 }
 
 /* A response that is not stored goes out as it came. */
@@ -129,7 +75,7 @@ static void reply_response(struct transaction *transaction) {
         return;
     }
     http_head_remove(response, HTTP_CONTENT_LENGTH);
-    reply->head = write_head(transaction, response);
+    reply->head = transaction_write_head(transaction, response);
     reply->body = transaction->body;
     if (transaction->request->method_id != HTTP_METHOD_HEAD)
         reply->length = known_length(transaction->body, reply->length);

@@ -188,6 +188,10 @@ struct slice transaction_joined_value(struct transaction *transaction, const str
                                       enum http_name id);
 /* Whom a response to this request is for. */
 enum object_scope transaction_scope(const struct transaction *transaction);
+/* The status line and the fields, in the arena. */
+struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head);
+/* Makes of the reply, a stored response, the parts of it that the request asks for. */
+void transaction_choose_ranges(struct transaction *transaction);
 /* Age and Cache-Status, as the answer to this request has them. */
 struct slice transaction_cache_fields(struct transaction *transaction);
 /* Drops what the request's success has made stale (RFC 9111 §4.4). */

@@ -1,0 +1,109 @@
+#include "transaction/transaction.h"
+
+#include "cache/range.h"
+
+#include <stdlib.h>
+
+/* The parts of a stored response that the client asked for (RFC 9110 §14.2, §15.3.7): one of them
+ * as the body, several as multipart/byteranges. The bytes go out from where they are stored. */
+
+/* What the client must not be able to find in the stored bytes. */
+static struct slice make_boundary(struct transaction *transaction) {
+    uint64_t random[2];
+    arc4random_buf(random, sizeof random);
+    return arena_printf(&transaction->arena, "%016lx%016lx", (unsigned long)random[0],
+                        (unsigned long)random[1]);
+}
+
+static void set_head(struct transaction *transaction, struct http_head *head, unsigned status) {
+    head->status = status;
+    head->reason = slice_from(http_reason(status));
+    transaction->status = status;
+    transaction->reply.head = transaction_write_head(transaction, head);
+}
+
+static void reply_unsatisfiable(struct transaction *transaction, struct http_head *head,
+                                uint64_t length) {
+    http_head_set(head, HTTP_CONTENT_RANGE,
+                  arena_printf(&transaction->arena, "bytes */%lu", (unsigned long)length));
+    set_head(transaction, head, 416);
+    transaction->reply.body = NULL;
+    transaction->reply.length = 0;
+}
+
+static struct slice content_range(struct transaction *transaction, const struct range *range,
+                                  uint64_t length) {
+    return arena_printf(&transaction->arena, "bytes %lu-%lu/%lu", (unsigned long)range->first,
+                        (unsigned long)(range->first + range->count - 1), (unsigned long)length);
+}
+
+static void reply_part(struct transaction *transaction, struct http_head *head,
+                       const struct range *range, uint64_t length) {
+    http_head_set(head, HTTP_CONTENT_RANGE, content_range(transaction, range, length));
+    set_head(transaction, head, 206);
+    transaction->reply.part = true;
+    transaction->reply.first = range->first;
+    transaction->reply.length = (int64_t)range->count;
+}
+
+/* RFC 9110 §15.3.7.2. Returns the length of the whole. */
+static uint64_t make_parts(struct transaction *transaction, struct slice boundary,
+                           struct slice type, const struct range *ranges, unsigned count,
+                           uint64_t length) {
+    struct reply *reply = &transaction->reply;
+    struct reply_part *parts = arena_alloc(&transaction->arena, count * sizeof *parts);
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct slice place = content_range(transaction, &ranges[i], length);
+        parts[i].first = ranges[i].first;
+        parts[i].count = ranges[i].count;
+        parts[i].head = arena_printf(
+            &transaction->arena, "%s--%.*s\r\n%s%.*s%sContent-Range: %.*s\r\n\r\n",
+            i > 0 ? "\r\n" : "", SLICE_PRINT(boundary), type.length > 0 ? "Content-Type: " : "",
+            SLICE_PRINT(type), type.length > 0 ? "\r\n" : "", SLICE_PRINT(place));
+        bytes += parts[i].head.length + parts[i].count;
+    }
+    reply->parts = parts;
+    reply->part_count = count;
+    reply->tail = arena_printf(&transaction->arena, "\r\n--%.*s--\r\n", SLICE_PRINT(boundary));
+    return bytes + reply->tail.length;
+}
+
+static void reply_parts(struct transaction *transaction, struct http_head *head,
+                        const struct range *ranges, unsigned count, uint64_t length) {
+    struct slice boundary = make_boundary(transaction);
+    struct slice type = http_head_value(head, HTTP_CONTENT_TYPE);
+    uint64_t bytes = make_parts(transaction, boundary, type, ranges, count, length);
+    http_head_set(head, HTTP_CONTENT_TYPE,
+                  arena_printf(&transaction->arena, "multipart/byteranges; boundary=%.*s",
+                               SLICE_PRINT(boundary)));
+    set_head(transaction, head, 206);
+    transaction->reply.length = (int64_t)bytes;
+    transaction->net->counters.cache_multipart++;
+}
+
+void transaction_choose_ranges(struct transaction *transaction) {
+    struct object *object = transaction->object;
+    struct reply *reply = &transaction->reply;
+    struct arena *arena = &transaction->arena;
+    struct range_subject subject;
+    unsigned count, most = transaction->settings->cache.max_ranges;
+    if (!http_head_has(transaction->request, HTTP_RANGE) || object->status != 200 ||
+        reply->length < 0 || transaction->ranges_removed)
+        return;
+    uint64_t length = (uint64_t)reply->length;
+    struct http_head *head = arena_alloc(arena, sizeof *head);
+    struct range *ranges = arena_alloc(arena, most * sizeof *ranges);
+    object_parse_head(object, head);
+    range_subject_of(&subject, head, length);
+    switch (range_of_request(ranges, most, &count, transaction->request, &subject)) {
+    case RANGE_WHOLE: return;
+    case RANGE_TOO_MANY: transaction->net->counters.cache_ranges_refused++; return;
+    case RANGE_UNSATISFIABLE: reply_unsatisfiable(transaction, head, length); return;
+    case RANGE_PARTS: break;
+    }
+    if (count == 1)
+        reply_part(transaction, head, &ranges[0], length);
+    else
+        reply_parts(transaction, head, ranges, count, length);
+}
