@@ -22,6 +22,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
 	proxy/cache/key.c proxy/cache/key.h \
 	proxy/cache/object.c proxy/cache/object.h \
+	proxy/cache/part.c proxy/cache/part.h \
 	proxy/cache/range.c proxy/cache/range.h \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
@@ -44,6 +45,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
+	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
 	proxy/transaction/policy.c proxy/transaction/ranges.c \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \

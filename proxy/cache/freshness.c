@@ -1,15 +1,16 @@
 #include "cache/freshness.h"
 
+#include "cache/part.h"
 #include "http/date.h"
 #include "settings/policy.h"
 
-/* Statuses that may be stored without explicit freshness (RFC 9110 §15.1), but for 206, whose
- * combining is not done. */
+/* Statuses that may be stored without explicit freshness (RFC 9110 §15.1). */
 static bool heuristically_cacheable(unsigned status) {
     switch (status) {
     case 200:
     case 203:
     case 204:
+    case 206:
     case 300:
     case 301:
     case 308:
@@ -22,8 +23,8 @@ static bool heuristically_cacheable(unsigned status) {
     }
 }
 
-/* Final statuses whose meaning for caches Retort knows: those of RFC 9110 §15, but for 206, which
- * is not a whole response, and 304, which is none of its own. */
+/* Final statuses whose meaning for caches Retort knows: those of RFC 9110 §15, but for 304, which
+ * is none of its own. */
 static bool understood(unsigned status) {
     switch (status) {
     case 200:
@@ -32,6 +33,7 @@ static bool understood(unsigned status) {
     case 203:
     case 204:
     case 205:
+    case 206:
     case 300:
     case 301:
     case 302:
@@ -50,9 +52,12 @@ static bool understood(unsigned status) {
     }
 }
 
-/* Statuses that may be stored when the response says so, understood or not. */
-static bool whole_and_final(unsigned status) {
-    return status >= 200 && status != 206 && status != 304;
+/* Responses that may be stored when they say so, understood or not; a part only where it is known
+ * of what. */
+static bool is_final(const struct http_head *response) {
+    struct part part;
+    return response->status >= 200 && response->status != 304 &&
+           (response->status != 206 || part_of_head(&part, response));
 }
 
 static bool field_date(const struct http_head *head, enum http_name id, time_t *date) {
@@ -215,7 +220,7 @@ static const char *obstacle(const struct freshness *freshness, const struct cach
         disregard(&asked);
     if (request->method_id != HTTP_METHOD_GET)
         return "method";
-    if (!whole_and_final(response->status))
+    if (!is_final(response))
         return "status";
     if (control->must_understand ? !understood(response->status) : control->no_store)
         return control->must_understand ? "status not understood" : "no-store";

@@ -25,7 +25,8 @@ static bool is_hit(const struct transaction *transaction) {
 /* RFC 9211 §2.2: why the request went forward. */
 static struct slice forward_reason(const struct transaction *transaction) {
     switch (transaction->result) {
-    case RESULT_MISS: return SLICE("; fwd=miss");
+    case RESULT_MISS:
+        return transaction->part != NULL ? SLICE("; fwd=partial") : SLICE("; fwd=miss");
     case RESULT_REVALIDATED:
         return transaction->asked.no_cache ? SLICE("; fwd=request; fwd-status=304")
                                            : SLICE("; fwd=stale; fwd-status=304");

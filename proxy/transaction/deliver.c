@@ -32,7 +32,7 @@ static void reply_not_modified(struct transaction *transaction, const struct htt
 
 static bool client_has(const struct transaction *transaction, unsigned status, struct slice etag,
                        time_t last_modified) {
-    return status == 200 && transaction->cache_allowed &&
+    return (status == 200 || status == 206) && transaction->cache_allowed &&
            conditional_present(transaction->request) &&
            conditional_not_modified(transaction->request, etag, last_modified);
 }

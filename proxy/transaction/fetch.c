@@ -83,6 +83,8 @@ static void set_conditions(struct transaction *transaction, struct http_head *he
         return;
     if (head->method_id == HTTP_METHOD_GET)
         remove_conditions(head);
+    if (!has_respmod(transaction) && transaction_complete_part(transaction, head))
+        return;
     if (!transaction->revalidating)
         return;
     remove_conditions(head);
@@ -302,6 +304,17 @@ static enum step revalidated(struct transaction *transaction) {
     return STEP_DELIVER;
 }
 
+/* The rest that was asked for is not to be had: then all of it. */
+static enum step fetch_whole(struct transaction *transaction) {
+    source_close(&transaction->response_body);
+    origin_call_close(transaction->call);
+    transaction->call = NULL;
+    transaction->response = NULL;
+    transaction->completing = false;
+    object_release(&transaction->part);
+    return start(transaction);
+}
+
 enum step step_fetch(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     if (call == NULL)
@@ -319,6 +332,11 @@ enum step step_fetch(struct transaction *transaction) {
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
     transaction->response_time = transaction->net->loop->wall;
     transaction->response_body = origin_call_body(call);
+    if (transaction->completing && !transaction_part_completes(transaction)) {
+        if (response->status == 206 || response->status == 416)
+            return fetch_whole(transaction);
+        transaction->completing = false;
+    }
     transaction_invalidate(transaction);
     if (response->status == 304 && transaction->revalidating)
         return revalidated(transaction);

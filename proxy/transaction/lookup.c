@@ -75,6 +75,7 @@ static bool has_landed(struct transaction *transaction) {
     flight_leave(&transaction->flight, &transaction->waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
     object_release(&transaction->object);
+    object_release(&transaction->part);
     transaction->revalidating = false;
     return true;
 }
@@ -111,12 +112,17 @@ enum step step_lookup(struct transaction *transaction) {
         object_release(&transaction->object);
         return miss(transaction);
     }
+    if (transaction->object->status == 206 && !transaction_part_will_do(transaction)) {
+        transaction->part = transaction->object;
+        transaction->object = NULL;
+        return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
+    }
     switch (freshness_judge(&transaction->object->freshness, &transaction->asked,
                             transaction->net->loop->wall)) {
     case FRESHNESS_FRESH: return hit(transaction, RESULT_HIT);
     case FRESHNESS_STALE_ALLOWED: return hit(transaction, RESULT_STALE);
     case FRESHNESS_STALE_MEANWHILE:
-        if (!transaction->exchange->background)
+        if (!transaction->exchange->background && transaction->object->status != 206)
             return stale_meanwhile(transaction);
         break;
     case FRESHNESS_REVALIDATE: break;

@@ -1,6 +1,6 @@
 #include "transaction/transaction.h"
 
-#include "cache/range.h"
+#include "cache/part.h"
 
 #include <stdlib.h>
 
@@ -38,24 +38,24 @@ static struct slice content_range(struct transaction *transaction, const struct 
 }
 
 static void reply_part(struct transaction *transaction, struct http_head *head,
-                       const struct range *range, uint64_t length) {
-    http_head_set(head, HTTP_CONTENT_RANGE, content_range(transaction, range, length));
+                       const struct range *range, const struct part *part) {
+    http_head_set(head, HTTP_CONTENT_RANGE, content_range(transaction, range, part->whole));
     set_head(transaction, head, 206);
     transaction->reply.part = true;
-    transaction->reply.first = range->first;
+    transaction->reply.first = range->first - part->first;
     transaction->reply.length = (int64_t)range->count;
 }
 
 /* RFC 9110 §15.3.7.2. Returns the length of the whole. */
 static uint64_t make_parts(struct transaction *transaction, struct slice boundary,
                            struct slice type, const struct range *ranges, unsigned count,
-                           uint64_t length) {
+                           const struct part *part) {
     struct reply *reply = &transaction->reply;
     struct reply_part *parts = arena_alloc(&transaction->arena, count * sizeof *parts);
     uint64_t bytes = 0;
     for (unsigned i = 0; i < count; i++) {
-        struct slice place = content_range(transaction, &ranges[i], length);
-        parts[i].first = ranges[i].first;
+        struct slice place = content_range(transaction, &ranges[i], part->whole);
+        parts[i].first = ranges[i].first - part->first;
         parts[i].count = ranges[i].count;
         parts[i].head = arena_printf(
             &transaction->arena, "%s--%.*s\r\n%s%.*s%sContent-Range: %.*s\r\n\r\n",
@@ -70,10 +70,10 @@ static uint64_t make_parts(struct transaction *transaction, struct slice boundar
 }
 
 static void reply_parts(struct transaction *transaction, struct http_head *head,
-                        const struct range *ranges, unsigned count, uint64_t length) {
+                        const struct range *ranges, unsigned count, const struct part *part) {
     struct slice boundary = make_boundary(transaction);
     struct slice type = http_head_value(head, HTTP_CONTENT_TYPE);
-    uint64_t bytes = make_parts(transaction, boundary, type, ranges, count, length);
+    uint64_t bytes = make_parts(transaction, boundary, type, ranges, count, part);
     http_head_set(head, HTTP_CONTENT_TYPE,
                   arena_printf(&transaction->arena, "multipart/byteranges; boundary=%.*s",
                                SLICE_PRINT(boundary)));
@@ -88,22 +88,28 @@ void transaction_choose_ranges(struct transaction *transaction) {
     struct arena *arena = &transaction->arena;
     struct range_subject subject;
     unsigned count, most = transaction->settings->cache.max_ranges;
-    if (!http_head_has(transaction->request, HTTP_RANGE) || object->status != 200 ||
-        reply->length < 0 || transaction->ranges_removed)
+    if (!http_head_has(transaction->request, HTTP_RANGE) ||
+        (object->status != 200 && object->status != 206) || reply->length < 0 ||
+        transaction->ranges_removed)
         return;
-    uint64_t length = (uint64_t)reply->length;
+    struct part part = {.count = (uint64_t)reply->length, .whole = (uint64_t)reply->length};
     struct http_head *head = arena_alloc(arena, sizeof *head);
     struct range *ranges = arena_alloc(arena, most * sizeof *ranges);
     object_parse_head(object, head);
-    range_subject_of(&subject, head, length);
+    if (object->status == 206 && !part_of_head(&part, head))
+        return;
+    range_subject_of(&subject, head, part.whole);
     switch (range_of_request(ranges, most, &count, transaction->request, &subject)) {
     case RANGE_WHOLE: return;
     case RANGE_TOO_MANY: transaction->net->counters.cache_ranges_refused++; return;
-    case RANGE_UNSATISFIABLE: reply_unsatisfiable(transaction, head, length); return;
+    case RANGE_UNSATISFIABLE: reply_unsatisfiable(transaction, head, part.whole); return;
     case RANGE_PARTS: break;
     }
+    if (!part_holds(&part, ranges, count))
+        return; /* the part as it is stored */
+    http_head_remove(head, HTTP_CONTENT_RANGE);
     if (count == 1)
-        reply_part(transaction, head, &ranges[0], length);
+        reply_part(transaction, head, &ranges[0], &part);
     else
-        reply_parts(transaction, head, ranges, count, length);
+        reply_parts(transaction, head, ranges, count, &part);
 }

@@ -99,6 +99,8 @@ enum step step_store(struct transaction *transaction) {
     struct freshness freshness;
     complete_head(transaction);
     bool keep = may_store(transaction, &freshness);
+    if (transaction->response->status == 206)
+        keep = transaction_take_part(transaction, keep);
     transaction->reply.length = announced_length(transaction);
     begin_body(transaction, keep);
     if (keep) {
@@ -106,6 +108,7 @@ enum step step_store(struct transaction *transaction) {
         begin_object(transaction, &freshness);
     } else {
         drop_replaced(transaction);
+        transaction_drop_part(transaction);
         transaction_land(transaction, FLIGHT_UNSTORED);
         if (transaction->cache_allowed)
             transaction->net->counters.cache_uncacheable++;

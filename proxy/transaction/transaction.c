@@ -61,6 +61,7 @@ static void transaction_end(struct transaction *transaction) {
         exchange_finish(&transaction->exchange);
     object_release(&transaction->object);
     object_release(&transaction->replaced);
+    object_release(&transaction->part);
     body_release(&transaction->body);
     adapt_set_release(&transaction->adapt);
     list_remove(&transaction->link);

@@ -111,6 +111,7 @@ struct transaction {
     struct cache_control asked;
     struct cache_key key;
     struct object *replaced; /* stale, and the origin has sent something else; referenced */
+    struct object *part;     /* stored, but not what the request needs of it; referenced */
     struct object *object; /* hit, or stale and to be revalidated; referenced */
 
     struct flight *flight; /* the fetch under way for this key: led, or followed */
@@ -121,6 +122,7 @@ struct transaction {
 
     /* the origin */
     bool revalidating, ranges_removed;
+    bool completing; /* asks for the rest of `part` on behalf of a client that wants the whole */
     struct origin_call *call;
     struct http_head *response;
     struct source *response_body; /* owned */
@@ -190,6 +192,17 @@ struct slice transaction_joined_value(struct transaction *transaction, const str
 enum object_scope transaction_scope(const struct transaction *transaction);
 /* The status line and the fields, in the arena. */
 struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head);
+/* Does the stored part, `object`, hold what the request asks for? */
+bool transaction_part_will_do(struct transaction *transaction);
+/* Has the request to the origin ask for what `part` lacks to be whole, where that can be. */
+bool transaction_complete_part(struct transaction *transaction, struct http_head *head);
+/* Is the response to that request what was asked for? */
+bool transaction_part_completes(const struct transaction *transaction);
+/* The response is a part: joins it with the stored one, and with `keep` makes it ready for being
+ * stored; false: it is not to be stored. */
+bool transaction_take_part(struct transaction *transaction, bool keep);
+/* The response is not stored: neither may `part` stay if it shows that there are other bytes now. */
+void transaction_drop_part(struct transaction *transaction);
 /* Makes of the reply, a stored response, the parts of it that the request asks for. */
 void transaction_choose_ranges(struct transaction *transaction);
 /* Age and Cache-Status, as the answer to this request has them. */
