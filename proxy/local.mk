@@ -46,7 +46,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
-	proxy/transaction/policy.c proxy/transaction/ranges.c \
+	proxy/transaction/policy.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \

@@ -277,30 +277,12 @@ static enum step failed(struct transaction *transaction) {
     return transaction_fail(transaction, status, call->error);
 }
 
-/* 304 to our own question: the stored response lives on, with the new head (RFC 9111 §4.3.4). */
+/* 304 to our own question. */
 static enum step revalidated(struct transaction *transaction) {
-    struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
-    struct freshness freshness;
-    object_merge_head(transaction->object, transaction->response, merged);
-    transaction_review_policy(transaction, merged);
-    struct freshness_rules rules = transaction_freshness_rules(transaction);
-    freshness_of_response(&freshness, &rules, transaction->request, merged,
-                          transaction->request_time, transaction->response_time);
-    if (freshness.storable)
-        transaction_strip_cookies(transaction, merged);
-    struct object *fresh = object_new(transaction->key, transaction->url_text, transaction->request,
-                                      merged, &freshness, transaction->object->body);
-    fresh->scope = transaction->object->scope;
-    fresh->max_variants = transaction_max_variants(transaction);
-    if (freshness.storable)
-        cache_insert(transaction->host->cache, fresh);
-    else
-        cache_remove(transaction->host->cache, transaction->object);
-    object_release(&transaction->object);
-    transaction->object = fresh;
+    bool stored = transaction_refresh(transaction, transaction->response);
     transaction->net->counters.cache_revalidated++;
     transaction->result = RESULT_REVALIDATED;
-    transaction_land(transaction, freshness.storable ? FLIGHT_STORED : FLIGHT_UNSTORED);
+    transaction_land(transaction, stored ? FLIGHT_STORED : FLIGHT_UNSTORED);
     return STEP_DELIVER;
 }
 
@@ -343,6 +325,8 @@ enum step step_fetch(struct transaction *transaction) {
     if (response->status >= 500 && response->status <= 504 && response->status != 501 &&
         stale_will_do(transaction, false))
         return use_stale(transaction);
+    if (!has_respmod(transaction)) /* else it is about other bytes than the adapted ones */
+        transaction_learn_from_head(transaction);
     if (transaction->object != NULL) {
         transaction->result = RESULT_REFRESHED;
         transaction->replaced = transaction->object;

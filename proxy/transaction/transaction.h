@@ -192,6 +192,11 @@ struct slice transaction_joined_value(struct transaction *transaction, const str
 enum object_scope transaction_scope(const struct transaction *transaction);
 /* The status line and the fields, in the arena. */
 struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head);
+/* Puts the fields of a response without a body, which is about the stored one, over those of
+ * `object`, which becomes the outcome; false: it may not be stored any more. */
+bool transaction_refresh(struct transaction *transaction, const struct http_head *news);
+/* The response to a HEAD tells something of what is stored. */
+void transaction_learn_from_head(struct transaction *transaction);
 /* Does the stored part, `object`, hold what the request asks for? */
 bool transaction_part_will_do(struct transaction *transaction);
 /* Has the request to the origin ask for what `part` lacks to be whole, where that can be. */

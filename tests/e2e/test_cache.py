@@ -476,3 +476,62 @@ def test_what_the_origin_has_taken_back_is_not_served_stale(lab):
     until(lambda: len(origin.requests) == 2, 5 * lab.patience, "the refresh")
     time.sleep(0.3)
     equal(proxy.get(origin.url("/p")).body, b"new", "the body after the refresh")
+
+
+def head_page(lab, get_fields, head_fields, head_status=b"200 OK"):
+    """Stores a page of ten bytes that is stale at once, asks for its head, then for the page again.
+    Returns how often it was asked for with GET, the last answer, and the proxy."""
+    def answer(connection, seen):
+        if seen.method == "HEAD":
+            connection.send(b"HTTP/1.1 " + head_status + b"\r\n" + head_fields + b"\r\n")
+        else:
+            connection.send(b"HTTP/1.1 200 OK\r\nX-Old: 1\r\nX-New: 0\r\nCache-Control: max-age=1\r\n" + get_fields
+                            + b"Content-Length: 10\r\n\r\n0123456789")
+        return False
+    origin, proxy = RawOrigin(lab, answer), Retort(lab)
+    url = origin.url("/h")
+    proxy.get(url)
+    time.sleep(2.1)
+    head = proxy.fetch("HEAD", url)
+    again = proxy.get(url)
+    equal((head.body, again.body), (b"", b"0123456789"), "bodies")
+    return [seen.method for seen in origin.requests].count("GET"), again, proxy
+
+
+FRESH = b"Cache-Control: max-age=60\r\nX-New: 1\r\n"
+
+
+@memcheck
+def test_head_renews_what_is_stored(lab):
+    """RFC 9111 §4.3.5."""
+    date = b"Last-Modified: Sat, 08 Sep 2001 01:46:40 GMT\r\n"
+    for get_fields, head_fields in ((b'ETag: "a"\r\n', b'ETag: "a"\r\nContent-Length: 10\r\n'), (date, date),
+                                    (b"", b"Content-Length: 10\r\n")):
+        gets, again, proxy = head_page(lab, get_fields, FRESH + head_fields)
+        equal(gets, 1, f"{head_fields}: GET requests at the origin")
+        equal((again.header("X-Old"), again.header("X-New"), again.header("Content-Length")), ("1", "1", "10"), "fields")
+        equal(proxy.counter("cache_head_updated"), 1, "counted")
+        proxy.stop()
+
+
+@memcheck
+def test_head_about_other_bytes_drops_what_is_stored(lab):
+    for get_fields, head_fields in ((b'ETag: "a"\r\n', b'ETag: "b"\r\n'), (b'ETag: "a"\r\n', b'ETag: "a"\r\nContent-Length: 11\r\n'),
+                                    (b"", b"Content-Length: 9\r\n"), (b"", b'ETag: "b"\r\n'),
+                                    (b"", b"Last-Modified: Sat, 08 Sep 2001 01:46:40 GMT\r\n")):
+        gets, _again, proxy = head_page(lab, get_fields, FRESH + head_fields)
+        equal(gets, 2, f"{head_fields}: GET requests at the origin")
+        equal(proxy.counter("cache_head_dropped"), 1, "counted")
+        proxy.stop()
+
+
+def test_head_that_tells_nothing_changes_nothing(lab):
+    gets, again, _proxy = head_page(lab, b"", FRESH)
+    equal((gets, again.header("X-New")), (2, "0"), "nothing to compare by")
+    gets, again, _proxy = head_page(lab, b'ETag: "a"\r\n', FRESH, b"404 Not Found")
+    equal((gets, again.header("X-New")), (2, "0"), "404")
+
+
+def test_304_to_a_head_renews_what_is_stored(lab):
+    gets, again, _proxy = head_page(lab, b'ETag: "a"\r\n', FRESH + b'ETag: "a"\r\n', b"304 Not Modified")
+    equal((gets, again.header("X-New")), (1, "1"), "the page afterwards")

@@ -1,0 +1,104 @@
+#include "transaction/transaction.h"
+
+#include "cache/part.h"
+#include "http/date.h"
+
+/* The stored response lives on under a new head: after a 304 (RFC 9111 §4.3.4), or after the
+ * response to a HEAD that is about the same bytes (§4.3.5). */
+
+/* What is stored is the answer to a GET, whoever brings news of it. */
+static const struct http_head *as_get(struct transaction *transaction) {
+    if (transaction->request->method_id == HTTP_METHOD_GET)
+        return transaction->request;
+    struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
+    memcpy(request, transaction->request, sizeof *request);
+    request->method_id = HTTP_METHOD_GET;
+    request->method = http_method_text(HTTP_METHOD_GET);
+    return request;
+}
+
+bool transaction_refresh(struct transaction *transaction, const struct http_head *news) {
+    struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
+    const struct http_head *request = as_get(transaction);
+    struct object *object = transaction->object;
+    struct freshness freshness;
+    object_merge_head(object, news, merged);
+    transaction_review_policy(transaction, merged);
+    struct freshness_rules rules = transaction_freshness_rules(transaction);
+    freshness_of_response(&freshness, &rules, request, merged, transaction->request_time,
+                          transaction->response_time);
+    if (freshness.storable)
+        transaction_strip_cookies(transaction, merged);
+    struct object *fresh = object_new(transaction->key, transaction->url_text, request, merged,
+                                      &freshness, object->body);
+    fresh->scope = object->scope;
+    fresh->max_variants = transaction_max_variants(transaction);
+    if (freshness.storable)
+        cache_insert(transaction->host->cache, fresh);
+    else
+        cache_remove(transaction->host->cache, object);
+    object_release(&transaction->object);
+    transaction->object = fresh;
+    return freshness.storable;
+}
+
+/* What a field of a HEAD's response says about the stored bytes. */
+enum evidence { SILENT, SAME, OTHER };
+
+static enum evidence compare(struct slice told, bool same) {
+    if (told.base == NULL)
+        return SILENT;
+    return same ? SAME : OTHER;
+}
+
+static bool same_length(struct slice told, const struct object *object) {
+    struct http_head head;
+    struct part part;
+    uint64_t length, stored = body_length(object->body);
+    if (object->status == 206) {
+        object_parse_head(object, &head);
+        stored = part_of_head(&part, &head) ? part.whole : stored;
+    } else if (body_state(object->body) != BODY_COMPLETE) {
+        stored = (uint64_t)object->body->expected;
+    }
+    return slice_to_uint64(told, &length) && length == stored;
+}
+
+static bool same_date(struct slice told, const struct object *object) {
+    time_t modified;
+    return object->last_modified != 0 && http_date_parse(told, &modified) &&
+           modified == object->last_modified;
+}
+
+static enum evidence judge(const struct http_head *response, const struct object *object) {
+    struct slice etag = http_head_value(response, HTTP_ETAG);
+    struct slice date = http_head_value(response, HTTP_LAST_MODIFIED);
+    struct slice length = http_head_value(response, HTTP_CONTENT_LENGTH);
+    enum evidence all[] = {
+        compare(etag, slice_equal(etag, object->etag)),
+        compare(date, date.base != NULL && same_date(date, object)),
+        compare(length, length.base != NULL && same_length(length, object)),
+    };
+    enum evidence evidence = SILENT;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        evidence = all[i] > evidence ? all[i] : evidence;
+    return evidence;
+}
+
+/* A response that says nothing by which it could be compared freshens nothing: the bytes may be of
+ * long ago. */
+void transaction_learn_from_head(struct transaction *transaction) {
+    struct object *object = transaction->object != NULL ? transaction->object : transaction->part;
+    if (transaction->request->method_id != HTTP_METHOD_HEAD ||
+        transaction->response->status != 200 || object == NULL ||
+        (object->status != 200 && object->status != 206))
+        return;
+    enum evidence evidence = judge(transaction->response, object);
+    if (evidence == OTHER) {
+        cache_remove(transaction->host->cache, object);
+        transaction->net->counters.cache_head_dropped++;
+    } else if (evidence == SAME && object == transaction->object) {
+        transaction_refresh(transaction, transaction->response);
+        transaction->net->counters.cache_head_updated++;
+    }
+}
