@@ -62,6 +62,20 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
     return true;
 }
 
+static bool same_disk(const struct disk_settings *a, const struct disk_settings *b) {
+    return strcmp(a->path, b->path) == 0 && a->size == b->size && a->admission == b->admission &&
+           a->max_object == b->max_object && a->threads == b->threads &&
+           a->write_queue == b->write_queue;
+}
+
+static void warn_of_fixed_disks(const struct settings *old, const struct settings *new) {
+    bool same = old->cache.disk_count == new->cache.disk_count;
+    for (size_t i = 0; same && i < new->cache.disk_count; i++)
+        same = same_disk(&old->cache.disks[i], &new->cache.disks[i]);
+    if (!same)
+        log_warn("cache.disk has changed: restart retort to apply it");
+}
+
 /* Settings that only a start can apply. */
 static void warn_of_fixed(const struct settings *old, const struct settings *new) {
     if (old->workers != new->workers)
@@ -71,6 +85,7 @@ static void warn_of_fixed(const struct settings *old, const struct settings *new
     const char *after = new->admin.listen == NULL ? "" : new->admin.listen;
     if (strcmp(before, after) != 0)
         log_warn("admin.listen has changed: restart retort to apply it");
+    warn_of_fixed_disks(old, new);
 }
 
 static void apply_log(const struct settings *settings) {

@@ -140,10 +140,37 @@ static void show_option(FILE *out, const char *indent, const char *name, const j
     fputc('\n', out);
 }
 
+static bool is_built_in(const char *section, const json_t *element) {
+    return strcmp(section, "url_class") == 0 && strcmp(text_of(element, "name"), "all") == 0;
+}
+
+static bool holds_sections(const json_t *value) {
+    return json_is_array(value) &&
+           (json_array_size(value) == 0 || json_is_object(json_array_get(value, 0)));
+}
+
+/* A section in another, on one line. */
+static void show_inner_section(FILE *out, const char *section, json_t *members) {
+    const char *name;
+    json_t *value;
+    bool title = true;
+    fprintf(out, "    %s ", section);
+    json_object_foreach(members, name, value) {
+        if (!title)
+            fprintf(out, " %s = ", name);
+        show_value(out, value);
+        if (title)
+            fputs(" {", out);
+        title = false;
+    }
+    fputs(" }\n", out);
+}
+
 /* The first member of an element is the section's title. */
 static void show_section(FILE *out, const char *section, json_t *members, bool titled) {
     const char *name;
-    json_t *value;
+    json_t *value, *element;
+    size_t i;
     bool title = titled;
     fprintf(out, "\n%s ", section);
     if (!titled)
@@ -152,21 +179,14 @@ static void show_section(FILE *out, const char *section, json_t *members, bool t
         if (title) {
             show_string(out, json_string_value(value));
             fputs(" {\n", out);
+        } else if (strcmp(name, "disk") == 0 && holds_sections(value)) {
+            json_array_foreach(value, i, element) show_inner_section(out, name, element);
         } else {
             show_option(out, "    ", name, value);
         }
         title = false;
     }
     fputs("}\n", out);
-}
-
-static bool is_built_in(const char *section, const json_t *element) {
-    return strcmp(section, "url_class") == 0 && strcmp(text_of(element, "name"), "all") == 0;
-}
-
-static bool holds_sections(const json_t *value) {
-    return json_is_array(value) &&
-           (json_array_size(value) == 0 || json_is_object(json_array_get(value, 0)));
 }
 
 void show_settings(FILE *out, json_t *settings) {

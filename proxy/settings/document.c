@@ -38,14 +38,15 @@ static void complain(int line, const char *format, ...) {
     va_end(arguments);
 }
 
-static struct document_section *last_section(void) {
-    return &parsing.document->sections[parsing.document->section_count - 1];
-}
-
-/* libconfuse calls its root "root"; values there belong to the first section, "". Sections do not
- * nest, so all others belong to the one opened last. */
+/* libconfuse calls its root "root"; values there belong to the first section, "". No section stands
+ * in one of its own kind, so all others belong to the last one of theirs. */
 static struct document_section *section_of(cfg_t *cfg) {
-    return strcmp(cfg->name, "root") == 0 ? &parsing.document->sections[0] : last_section();
+    size_t i = parsing.document->section_count - 1;
+    if (strcmp(cfg->name, "root") == 0)
+        return &parsing.document->sections[0];
+    while (strcmp(parsing.document->sections[i].kind->name, cfg->name) != 0)
+        i--;
+    return &parsing.document->sections[i];
 }
 
 static struct document_section *add_section(struct document *document,
@@ -117,10 +118,19 @@ static bool quoted_name(const char *message, const char *begin, char *name, size
 
 static void complain_unknown(int line, const char *section, const char *name) {
     const char *meant = options_suggest(section, name);
+    const struct option_section *elsewhere = options_find_section(name);
     char place[80] = "";
     if (section[0] != '\0')
         snprintf(place, sizeof place, " in section %s", section);
-    if (meant != NULL)
+    if (elsewhere != NULL && elsewhere->parent != NULL)
+        complain(line,
+                 "%s stands out of place: write it in section %s, as in: %s { %s %s { ... } }",
+                 name, elsewhere->parent, elsewhere->parent, name,
+                 elsewhere->title == NULL ? "" : elsewhere->title);
+    else if (elsewhere != NULL && name[0] != '\0')
+        complain(line, "%s stands out of place: it is a section of its own, outside of %s", name,
+                 section);
+    else if (meant != NULL)
         complain(line, "unknown option \"%s\"%s; did you mean \"%s\"?", name, place, meant);
     else
         complain(line, "unknown option \"%s\"%s; retort.conf(5) lists them all", name, place);
@@ -148,55 +158,54 @@ static void on_confuse_error(cfg_t *cfg, const char *format, va_list arguments) 
         complain(cfg->line, "%s", message);
 }
 
-/* The rows of one section as libconfuse wants them; at the top level the sections follow. */
-static cfg_opt_t *grammar_of(const char *section, size_t further) {
-    size_t count = 0, i = 0;
+/* Most rows of one section: its options, the sections in it, the opening mark, the end. */
+static size_t grammar_capacity(const char *section) {
+    size_t count = 2;
     OPTIONS_FOR_EACH(option, section)
     count++;
-    cfg_opt_t *grammar = xcalloc(count + further + 2, sizeof *grammar);
+    for (const struct option_section *s = option_sections; s->name != NULL; s++)
+        count += option_section_is_in(s, section);
+    return count;
+}
+
+/* The rows of one section as libconfuse wants them, and those of the sections in it. */
+static cfg_opt_t *grammar_of(const char *section) {
+    static char opening_default[] = "{x}";
+    cfg_opt_t *grammar = xcalloc(grammar_capacity(section), sizeof *grammar), *at = grammar;
     OPTIONS_FOR_EACH(option, section) {
         const cfg_opt_t row = CFG_PTR_CB(option->name, NULL, CFGF_NODEFAULT, on_value, NULL);
-        grammar[i] = row;
+        *at = row;
         if (option_is_list(option))
-            grammar[i].flags |= CFGF_LIST;
-        i++;
+            at->flags |= CFGF_LIST;
+        at++;
+    }
+    for (const struct option_section *s = option_sections; s->name != NULL; s++) {
+        if (!option_section_is_in(s, section))
+            continue;
+        /* MULTI even for what stands once: libconfuse would quietly let the last one win. */
+        cfg_flag_t flags = CFGF_MULTI | (s->title != NULL ? CFGF_TITLE : CFGF_NONE);
+        const cfg_opt_t row = CFG_SEC(s->name, grammar_of(s->name), flags);
+        *at++ = row;
+    }
+    if (section[0] != '\0') {
+        const cfg_opt_t mark = CFG_PTR_LIST_CB(opening_mark, NULL, CFGF_NONE, on_section, NULL);
+        *at = mark;
+        at->def.parsed = opening_default;
     }
     return grammar;
 }
 
-static size_t grammar_length(const cfg_opt_t *grammar) {
-    size_t length = 0;
-    while (grammar[length].name != NULL)
-        length++;
-    return length;
-}
-
-static cfg_opt_t *grammar_of_section(const struct option_section *section) {
-    static char opening_default[] = "{x}";
-    cfg_opt_t *grammar = grammar_of(section->name, 1);
-    const cfg_opt_t mark = CFG_PTR_LIST_CB(opening_mark, NULL, CFGF_NONE, on_section, NULL);
-    size_t at = grammar_length(grammar);
-    grammar[at] = mark;
-    grammar[at].def.parsed = opening_default;
-    return grammar;
+static void free_grammar(cfg_opt_t *grammar) {
+    for (cfg_opt_t *row = grammar; row->name != NULL; row++)
+        if (row->type == CFGT_SEC)
+            free_grammar(row->subopts);
+    free(grammar);
 }
 
 static cfg_t *make_parser(void) {
-    size_t sections = 0;
-    while (option_sections[sections].name != NULL)
-        sections++;
-    cfg_opt_t *grammar = grammar_of("", sections);
-    size_t first = grammar_length(grammar), at = first;
-    for (const struct option_section *s = option_sections + 1; s->name != NULL; s++) {
-        /* MULTI even for what stands once: libconfuse would quietly let the last one win. */
-        cfg_flag_t flags = CFGF_MULTI | (s->title != NULL ? CFGF_TITLE : CFGF_NONE);
-        const cfg_opt_t row = CFG_SEC(s->name, grammar_of_section(s), flags);
-        grammar[at++] = row;
-    }
+    cfg_opt_t *grammar = grammar_of("");
     cfg_t *parser = cfg_init(grammar, CFGF_NONE); /* copies the grammar */
-    for (size_t i = first; i < at; i++)
-        free(grammar[i].subopts);
-    free(grammar);
+    free_grammar(grammar);
     ASSERT(parser != NULL);
     cfg_set_error_function(parser, on_confuse_error);
     return parser;
@@ -211,16 +220,16 @@ static void refuse_empty_lists(cfg_t *cfg, int line) {
     }
 }
 
-static void refuse_empty_lists_below(cfg_t *root) {
-    size_t section = 0; /* libconfuse keeps sections by kind, in the file's order; so does ours */
-    refuse_empty_lists(root, 1);
-    for (size_t i = 0; root->opts[i].name != NULL; i++) {
-        const struct document_section *ours = NULL;
-        if (root->opts[i].type != CFGT_SEC)
-            continue;
-        for (section = 0; section < root->opts[i].nvalues; section++) {
-            ours = document_section(parsing.document, root->opts[i].name, ours);
-            refuse_empty_lists(root->opts[i].values[section]->section, ours->line);
+/* libconfuse keeps the sections in a section by kind, in the file's order; ours stand behind `own`,
+ * the section they are in, in that order too. */
+static void refuse_empty_lists_below(cfg_t *cfg, const struct document_section *own) {
+    refuse_empty_lists(cfg, own->line);
+    for (size_t i = 0; cfg->opts[i].name != NULL; i++) {
+        const cfg_opt_t *opt = &cfg->opts[i];
+        const struct document_section *ours = own;
+        for (size_t j = 0; opt->type == CFGT_SEC && j < opt->nvalues; j++) {
+            ours = document_section(parsing.document, opt->name, ours);
+            refuse_empty_lists_below(opt->values[j]->section, ours);
         }
     }
 }
@@ -230,7 +239,7 @@ static void parse_text(char *text, size_t length) {
     cfg_t *parser = make_parser();
     ASSERT(file != NULL);
     if (cfg_parse_fp(parser, file) == CFG_SUCCESS)
-        refuse_empty_lists_below(parser);
+        refuse_empty_lists_below(parser, &parsing.document->sections[0]);
     else
         complain(parser->line, "the name of an option is missing");
     cfg_free(parser);

@@ -40,7 +40,7 @@ struct document {
 #define DOCUMENT_MAGIC 0x444f4355u
     char *path;
     struct document_section
-        *sections; /* the first is the top level; the rest in the file's order */
+        *sections; /* the first is the top level; the rest in the order of their '{' */
     size_t section_count;
 };
 

@@ -11,14 +11,14 @@ static void add_values(json_t *object, const char *section, const void *source) 
     json_object_set_new(object, option->name, value_to_json(option, source));
 }
 
-/* Adds an object to the section's array, which is made at the first call. */
-static json_t *add_element(json_t *root, const char *section, const char *title_name,
+/* Adds an object to the array of its kind in `parent`. */
+static json_t *add_element(json_t *parent, const char *section, const char *title_name,
                            const char *title, const void *source) {
     json_t *element = json_object();
     json_object_set_new(element, title_name, json_string(title));
     if (source != NULL)
         add_values(element, section, source);
-    json_array_append_new(json_object_get(root, section), element);
+    json_array_append_new(json_object_get(parent, section), element);
     return element;
 }
 
@@ -28,6 +28,12 @@ static void add_listens(json_t *root, const struct settings *settings) {
         address_format(&settings->listens[i].address, text);
         add_element(root, "listen", "address", text, &settings->listens[i]);
     }
+}
+
+static void add_disks(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->cache.disk_count; i++)
+        add_element(json_object_get(root, "cache"), "disk", "path", settings->cache.disks[i].path,
+                    &settings->cache.disks[i]);
 }
 
 static void add_maps(json_t *root, const struct settings *settings) {
@@ -91,11 +97,13 @@ char *settings_to_json(const struct settings *settings) {
     json_object_set_new(root, "file", json_string(settings->path));
     add_values(root, "", settings);
     for (const struct option_section *s = option_sections + 1; s->name != NULL; s++) {
-        json_object_set_new(root, s->name, s->title != NULL ? json_array() : json_object());
+        json_t *parent = s->parent == NULL ? root : json_object_get(root, s->parent);
+        json_object_set_new(parent, s->name, s->title != NULL ? json_array() : json_object());
         if (s->title == NULL)
             add_values(json_object_get(root, s->name), s->name, settings);
     }
     add_listens(root, settings);
+    add_disks(root, settings);
     add_maps(root, settings);
     add_services_and_logs(root, settings);
     add_url_classes(root, settings);

@@ -48,7 +48,8 @@ static const struct manual_part introduction[] = {
      "url_class images { path_regex = '\\.(jpe?g|gif|png)$' }\n"
      "adapt images { services = { gray } }"},
     {"Form",
-     "An option is written NAME = VALUE, a section NAME { ... } or NAME TITLE { ... }. Line breaks "
+     "An option is written NAME = VALUE, a section NAME { ... } or NAME TITLE { ... }; one kind of "
+     "section, disk, stands within another, cache. Line breaks "
      "count as blanks. Comments begin with # or // and reach to the end of the line, or stand "
      "between /* and */.",
      NULL},
@@ -117,7 +118,9 @@ static void describe(const struct option *option, char *facts, size_t capacity) 
 static void print_option(FILE *out, const struct manual_form *form, const struct option *option) {
     char facts[600], example[200], name[100];
     describe(option, facts, sizeof facts);
-    snprintf(name, sizeof name, "%s%s%s", option->section, option->section[0] != '\0' ? "." : "",
+    const char *parent = options_find_section(option->section)->parent;
+    snprintf(name, sizeof name, "%s%s%s%s%s", parent != NULL ? parent : "",
+             parent != NULL ? "." : "", option->section, option->section[0] != '\0' ? "." : "",
              option->name);
     snprintf(example, sizeof example, "%s = %s", option->name, option->example);
     form->option(out, name, facts);
@@ -129,8 +132,11 @@ static void print_section(FILE *out, const struct manual_form *form,
                           const struct option_section *section) {
     char heading[100] = "Options of the whole proxy";
     if (section->name[0] != '\0')
-        snprintf(heading, sizeof heading, "%s%s%s { ... }", section->name,
-                 section->title != NULL ? " " : "", section->title != NULL ? section->title : "");
+        snprintf(heading, sizeof heading, "%s%s%s%s%s { ... }%s",
+                 section->parent != NULL ? section->parent : "",
+                 section->parent != NULL ? " { " : "", section->name,
+                 section->title != NULL ? " " : "", section->title != NULL ? section->title : "",
+                 section->parent != NULL ? " }" : "");
     form->heading(out, heading);
     form->paragraph(out, section->documentation);
     if (section->example != NULL)

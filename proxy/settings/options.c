@@ -21,6 +21,7 @@
 /* Words of enums, in the order of the enums' members. */
 static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
 static const char *const access_log_words[] = {"squid", "combined", "json", NULL};
+static const char *const disk_admission_words[] = {"all", "second", NULL};
 static const char *const icap_point_words[] = {"reqmod_precache", "respmod_precache", NULL};
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
@@ -55,8 +56,24 @@ const struct option_section option_sections[] = {
     },
     {
         .name = "cache",
-        .documentation = "The cache in memory, shared by all workers.",
+        .documentation = "The cache, shared by all workers: in memory, and on disk where it has disk sections.",
         .example = "cache { memory = \"512MB\" max_object = \"32MB\" }",
+    },
+    {
+        .name = "disk",
+        .parent = "cache",
+        .title = "PATH",
+        .documentation =
+            "A volume of the cache on disk, which outlives a restart. PATH is a directory, in "
+            "which retort keeps the file retort.cache, or itself a file or a block device, which "
+            "is overwritten. The section may stand several times in cache, with different paths, "
+            "one for each device. A reload does not change volumes. Each volume belongs to one "
+            "running retort.",
+        .example = "cache {\n"
+                   "    memory = \"1GB\"\n"
+                   "    disk \"/var/cache/retort\" { size = \"10GB\" }\n"
+                   "    disk \"/dev/nvme1n1\" { size = \"900GB\" admission = second }\n"
+                   "}",
     },
     {
         .name = "client",
@@ -138,6 +155,7 @@ const struct option_section option_sections[] = {
 /* Where a value goes. */
 #define TOP(member)        .section = "", .at = offsetof(struct settings, member)
 #define ONCE(name, member) .section = name, .at = offsetof(struct settings, member)
+#define DISK(member)       .section = "disk", .at = offsetof(struct disk_settings, member)
 #define LISTEN(member)     .section = "listen", .at = offsetof(struct listen_settings, member)
 #define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
 #define ACCESS_LOG(member)                                                                         \
@@ -223,9 +241,10 @@ const struct option options[] = {
          "does not fill the cache with copies of one page.",
      .example = "8"},
     {ONCE("cache", cache.max_ranges), .name = "max_ranges", COUNT(1, 256), DEFAULT("16"),
-     DOC "Most ranges of a stored response that one request may ask for (Range); ranges that overlap "
-         "or nearly touch are sent as one. A request for more gets the whole response, because "
-         "many small ranges are an attack (RFC 9110, 14.2) rather than a need.",
+     DOC
+     "Most ranges of a stored response that one request may ask for (Range); ranges that overlap "
+     "or nearly touch are sent as one. A request for more gets the whole response, because "
+     "many small ranges are an attack (RFC 9110, 14.2) rather than a need.",
      .example = "1"},
     {ONCE("cache", cache.heuristic_fraction), .name = "heuristic_fraction", FLOAT_OF(0, 1),
      DEFAULT("0.1"),
@@ -235,32 +254,56 @@ const struct option options[] = {
     {ONCE("cache", cache.heuristic_max), .name = "heuristic_max", TIME_OF(0, 365 * DAY),
      DEFAULT("1d"), DOC "The longest freshness that is guessed.", .example = "\"12h\""},
     {ONCE("cache", cache.status_field), .name = "status_field", BOOL, DEFAULT("true"),
-     DOC "Tell in each response how the cache took part: \"Cache-Status: retort; hit; ttl=30\" (RFC "
-         "9211).",
+     DOC
+     "Tell in each response how the cache took part: \"Cache-Status: retort; hit; ttl=30\" (RFC "
+     "9211).",
      .example = "false"},
     {ONCE("cache", cache.collapse_timeout), .name = "collapse_timeout", TIME_OF(0, 10 * 60 * 1000),
      DEFAULT("5s"),
-     DOC "While one request fetches something, others for the same wait at the most so long for what "
-         "it brings, then they ask the origin themselves; 0 lets every request go for itself.",
+     DOC
+     "While one request fetches something, others for the same wait at the most so long for what "
+     "it brings, then they ask the origin themselves; 0 lets every request go for itself.",
      .example = "\"2s\""},
     {ONCE("cache", cache.stale_while_revalidate), .name = "stale_while_revalidate",
      TIME_OF(0, 365 * DAY), DEFAULT("0"),
-     DOC "How long past its freshness a stored response is served at once while it is asked for anew "
-         "in the background, where the response does not say so itself (stale-while-revalidate, RFC "
-         "5861); not where its Cache-Control forbids stale responses.",
+     DOC
+     "How long past its freshness a stored response is served at once while it is asked for anew "
+     "in the background, where the response does not say so itself (stale-while-revalidate, RFC "
+     "5861); not where its Cache-Control forbids stale responses.",
      .example = "\"10s\""},
     {ONCE("cache", cache.stale_if_error), .name = "stale_if_error", TIME_OF(0, 365 * DAY),
      DEFAULT("1h"),
-     DOC "How long past its freshness a stored response stands in when its origin can't be reached "
-         "or does not answer, unless its Cache-Control forbids that (must-revalidate, "
-         "proxy-revalidate, s-maxage, no-cache) or names another time (stale-if-error). Errors that "
-         "an origin sends are replaced only where stale-if-error allows it.",
+     DOC
+     "How long past its freshness a stored response stands in when its origin can't be reached "
+     "or does not answer, unless its Cache-Control forbids that (must-revalidate, "
+     "proxy-revalidate, s-maxage, no-cache) or names another time (stale-if-error). Errors that "
+     "an origin sends are replaced only where stale-if-error allows it.",
      .example = "\"1d\""},
     {ONCE("cache", cache.targeted), .name = "targeted", STRINGS,
      DEFAULT("CDN-Cache-Control, Surrogate-Control"),
      DOC "Response fields that speak to this cache alone, the most important first (RFC 9213): the "
          "first one that is there and well formed counts instead of Cache-Control and Expires.",
      .example = "{ \"Retort-Cache-Control\", \"CDN-Cache-Control\" }"},
+
+    {DISK(size), .name = "size", SIZE_OF(16 * MB, 16384 * GB), DEFAULT("1GB"),
+     DOC "Size of the volume. The space is taken at the start. When it is full, what was written "
+         "first goes first, unless it was asked for lately.",
+     .example = "\"10GB\""},
+    {DISK(admission), .name = "admission", WORD(disk_admission_words), DEFAULT("all"),
+     DOC
+     "all: everything that is stored is written to the volume. second: only what is asked for a "
+     "second time, as far back as a filter remembers; it spares the device where most "
+     "responses are asked for once.",
+     .example = "second"},
+    {DISK(max_object), .name = "max_object", SIZE_OF(0, 4096 * GB), DEFAULT("1GB"),
+     DOC "Larger bodies are not written to the volume.", .example = "\"64MB\""},
+    {DISK(threads), .name = "threads", COUNT(1, 64), DEFAULT("4"),
+     DOC "Threads that read from the volume what the kernel does not have in its memory.",
+     .example = "16"},
+    {DISK(write_queue), .name = "write_queue", SIZE_OF(1 * MB, 64 * GB), DEFAULT("64MB"),
+     DOC "Most bytes that wait to be written. While they are too many, new objects are kept in "
+         "memory only.",
+     .example = "\"256MB\""},
 
     {ONCE("client", client.header_timeout), .name = "header_timeout", TIMEOUT, DEFAULT("30s"),
      DOC "How long a request's head may take, from its first byte to its last. The whole head has "
@@ -518,6 +561,12 @@ const struct option_section *options_find_section(const char *name) {
     return NULL;
 }
 
+bool option_section_is_in(const struct option_section *kind, const char *section) {
+    if (kind->name[0] == '\0')
+        return false;
+    return strcmp(kind->parent == NULL ? "" : kind->parent, section) == 0;
+}
+
 bool option_is_list(const struct option *option) {
     return option->type == OPTION_STRINGS || option->type == OPTION_NETWORKS ||
            option->type == OPTION_PORTS;
@@ -569,8 +618,8 @@ const char *options_suggest(const char *section, const char *name) {
     size_t distance = 2 + strlen(name) / 4; /* farther words only confuse */
     OPTIONS_FOR_EACH(option, section)
     consider(name, option->name, &best, &distance);
-    if (section[0] == '\0')
-        for (const struct option_section *s = option_sections + 1; s->name != NULL; s++)
+    for (const struct option_section *s = option_sections; s->name != NULL; s++)
+        if (option_section_is_in(s, section))
             consider(name, s->name, &best, &distance);
     return best;
 }

@@ -8,6 +8,10 @@
  *     const struct option *option = options_find("cache", "memory");
  *     const char *meant = options_suggest("cache", "memroy");           "memory"
  *
+ * Sections stand at the top level or, with a parent, in another section that stands once:
+ *
+ *     cache { disk "/var/cache/retort" { size = "10GB" } }
+ *
  * A row says where its value belongs with an offset into a destination: struct settings for the top
  * level and for sections that stand once (cache, client, ...), an element for the others (struct
  * listen_settings for "listen", struct url_class_conditions for "url_class", ...).
@@ -53,7 +57,8 @@ struct option {
 
 struct option_section {
     const char *name;
-    const char *title; /* what its title is: "ADDRESS"; NULL: it has none and stands once */
+    const char *parent; /* the section it stands in; NULL: it stands at the top level */
+    const char *title;  /* what its title is: "ADDRESS"; NULL: it has none and stands once */
     const char *documentation;
     const char *example; /* whole lines */
 };
@@ -75,6 +80,8 @@ struct adapt_names {
 const struct option *options_next(const struct option *from, const char *section);
 const struct option *options_find(const char *section, const char *name);
 const struct option_section *options_find_section(const char *name);
+/* Whether sections of that kind stand directly in `section`. */
+bool option_section_is_in(const struct option_section *kind, const char *section);
 /* The option or section that may stand in `section` and looks most like `name`; NULL: none does. */
 const char *options_suggest(const char *section, const char *name);
 /* Whether an option takes several values. */

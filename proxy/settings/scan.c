@@ -141,7 +141,7 @@ static bool scan_block_comment(struct scan *scan) {
 static bool scan_brace(struct scan *scan) {
     if (*scan->at++ == '{') {
         if (scan->depth == sizeof scan->open_lines / sizeof *scan->open_lines)
-            return scan_fail(scan, scan->line, "a '{' too many: sections do not stand in sections");
+            return scan_fail(scan, scan->line, "a '{' too many: no section goes so deep");
         scan->open_lines[scan->depth++] = scan->line;
         return true;
     }

@@ -87,9 +87,42 @@ static bool apply_top(struct load *load) {
     return true;
 }
 
+static char *without_trailing_slashes(const char *path) {
+    char *copy = xstrdup(path);
+    for (size_t length = strlen(copy); length > 1 && copy[length - 1] == '/'; length--)
+        copy[length - 1] = '\0';
+    return copy;
+}
+
+static bool apply_disk(struct load *load, const struct document_section *section,
+                       struct disk_settings *disk) {
+    disk->path = without_trailing_slashes(section->title);
+    if (disk->path[0] != '/')
+        return load_fail(load, section->line,
+                         "disk: \"%s\" is not an absolute path; write the path of a directory, a "
+                         "file or a block device, such as \"/var/cache/retort\"",
+                         section->title);
+    for (struct disk_settings *other = load->settings->cache.disks; other < disk; other++)
+        if (strcmp(other->path, disk->path) == 0)
+            return load_fail(load, section->line, "disk: \"%s\" is taken by another disk",
+                             section->title);
+    return apply_values(load, section, "disk", disk);
+}
+
+static bool apply_disks(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->cache.disk_count = document_section_count(load->document, "disk");
+    settings->cache.disks = xcalloc(settings->cache.disk_count + 1, sizeof *settings->cache.disks);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "disk")
+    if (!apply_disk(load, section, &settings->cache.disks[i++]))
+        return false;
+    return true;
+}
+
 static bool apply_cache(struct load *load) {
     const struct document_section *section = document_section(load->document, "cache", NULL);
-    if (!apply_values(load, section, "cache", load->settings))
+    if (!apply_values(load, section, "cache", load->settings) || !apply_disks(load))
         return false;
     if (load->settings->cache.max_object <= load->settings->cache.memory)
         return true;
@@ -558,6 +591,8 @@ static void release_elements(struct settings *settings) {
         free(settings->maps[i].host);
         free(settings->maps[i].path);
     }
+    for (size_t i = 0; i < settings->cache.disk_count; i++)
+        free(settings->cache.disks[i].path);
     for (size_t i = 0; i < settings->access_log_count; i++)
         free(settings->access_logs[i].path);
     for (size_t i = 0; i < settings->icap_service_count; i++) {
@@ -586,6 +621,7 @@ void settings_release(struct settings **settingsp) {
         release_values(sections[i], settings);
     free(settings->listens);
     free(settings->maps);
+    free(settings->cache.disks);
     free(settings->access_logs);
     free(settings->icap_services);
     free(settings->url_classes);

@@ -53,6 +53,18 @@ struct access_log_settings {
     enum access_log_format format;
 };
 
+/* cache { disk "PATH" { ... } }: a volume of the cache on disk. */
+enum disk_admission { DISK_ADMIT_ALL, DISK_ADMIT_SECOND };
+
+struct disk_settings {
+    char *path;                    /* a directory, a file, or a block device */
+    size_t size;                   /* of the volume */
+    enum disk_admission admission; /* DISK_ADMIT_SECOND: what is asked for a second time */
+    size_t max_object;             /* larger bodies are not kept on disk */
+    unsigned threads;              /* that read */
+    size_t write_queue;            /* bytes that may wait to be written */
+};
+
 enum icap_point { ICAP_REQMOD_PRECACHE, ICAP_RESPMOD_PRECACHE };
 
 struct icap_service_settings {
@@ -60,9 +72,9 @@ struct icap_service_settings {
     char *uri_text;
     struct url uri; /* slices of uri_text */
     enum icap_point point;
-    bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
-    uint64_t timeout;            /* for the verdict, and for each pause of the answer */
-    uint64_t total_timeout;      /* for a whole transaction, however busy; 0: none */
+    bool bypass;            /* on failure: the virgin message (true) or an error (false) */
+    uint64_t timeout;       /* for the verdict, and for each pause of the answer */
+    uint64_t total_timeout; /* for a whole transaction, however busy; 0: none */
     uint64_t connect_timeout;
     uint64_t idle_timeout;       /* of a pooled connection */
     unsigned max_connections;    /* of all workers together; also bound by Max-Connections */
@@ -109,24 +121,26 @@ struct settings {
     bool policies_by_type; /* some are for what the response turns out to be */
 
     struct {
-        size_t memory;     /* bytes of bodies, heads and bookkeeping */
-        size_t max_object; /* larger bodies are passed on, not stored */
-        unsigned max_variants; /* of a URL */
-        unsigned max_ranges;   /* of a request */
-        double heuristic_fraction;   /* of the time since Last-Modified */
-        bool status_field;           /* send Cache-Status */
-        uint64_t collapse_timeout;   /* milliseconds; 0: no collapsing */
-        uint64_t stale_if_error;     /* milliseconds */
+        size_t memory;             /* bytes of bodies, heads and bookkeeping */
+        size_t max_object;         /* larger bodies are passed on, not stored */
+        unsigned max_variants;     /* of a URL */
+        unsigned max_ranges;       /* of a request */
+        double heuristic_fraction; /* of the time since Last-Modified */
+        bool status_field;         /* send Cache-Status */
+        uint64_t collapse_timeout; /* milliseconds; 0: no collapsing */
+        uint64_t stale_if_error;   /* milliseconds */
         uint64_t stale_while_revalidate;
         char **targeted;             /* names of fields (RFC 9213), ends with NULL */
         uint64_t heuristic_max;      /* milliseconds */
+        struct disk_settings *disks; /* in the file's order */
+        size_t disk_count;
     } cache;
 
     struct {
-        uint64_t header_timeout;  /* for a whole head, from its first byte */
-        uint64_t idle_timeout;    /* between requests */
-        uint64_t body_timeout;    /* without a byte of a request body */
-        uint64_t send_timeout;    /* without the client taking a byte of the response */
+        uint64_t header_timeout; /* for a whole head, from its first byte */
+        uint64_t idle_timeout;   /* between requests */
+        uint64_t body_timeout;   /* without a byte of a request body */
+        uint64_t send_timeout;   /* without the client taking a byte of the response */
         size_t max_head;
         unsigned max_connections; /* of all workers together */
         unsigned max_requests;    /* on a connection; 0: no limit */
@@ -139,8 +153,8 @@ struct settings {
         uint64_t read_timeout;       /* without a byte of the body */
         uint64_t idle_timeout;       /* of a pooled connection */
         size_t max_head;
-        unsigned max_idle;           /* pooled connections per origin and worker */
-        bool dns_ipv6;               /* ask for AAAA */
+        unsigned max_idle; /* pooled connections per origin and worker */
+        bool dns_ipv6;     /* ask for AAAA */
         uint64_t dns_timeout;
         uint64_t dns_ttl_max;
     } origin;

@@ -21,6 +21,7 @@ START_TEST(shown_settings_can_be_loaded) {
         "listen \":2\" { mode = reverse }\n"
         "map \"http://a.org:8080/x/\" { origin = \"http://b/$1\" preserve_host = yes }\n"
         "connect_ports = none\n"
+        "cache { memory = 64MB disk \"/a b\" { size = 2GB admission = second } disk \"/c\" { } }\n"
         "icap_service a { uri = \"icap://h/a\" point = reqmod_precache }\n"
         "icap_service b { uri = \"icap://h/b\" point = respmod_precache }\n"
         "url_class c { path_regex = { '\\.jpg$', 'a\"b', '\\\\\\'' } }\n"

@@ -17,9 +17,12 @@ START_TEST(the_manual_has_every_option) {
     char heading[200];
     for (const struct option *option = options; option->name != NULL; option++) {
         const char *dot = option->section[0] != '\0' ? "." : "";
-        snprintf(heading, sizeof heading, "\n### %s%s%s\n", option->section, dot, option->name);
+        const char *parent = options_find_section(option->section)->parent;
+        snprintf(heading, sizeof heading, "\n### %s%s%s%s%s\n", parent != NULL ? parent : "",
+                 parent != NULL ? "." : "", option->section, dot, option->name);
         ck_assert_msg(strstr(markdown, heading) != NULL, "no%s", heading);
-        snprintf(heading, sizeof heading, "\n.SS %s%s%s\n", option->section, dot, option->name);
+        snprintf(heading, sizeof heading, "\n.SS %s%s%s%s%s\n", parent != NULL ? parent : "",
+                 parent != NULL ? "." : "", option->section, dot, option->name);
         ck_assert_msg(strstr(man, heading) != NULL, "no%s", heading);
     }
     free(markdown);

@@ -10,7 +10,7 @@ static const char everything[] =
     "listen \"127.0.0.1:8080\" { mode = reverse }\n"
     "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
     "map \"/\" { origin = \"http://127.0.0.1:9000/\" }     # any host\n"
-    "cache { memory = \"512MB\" }\n"
+    "cache { memory = \"512MB\"  disk \"/path/\" { size = \"10GB\"  admission = second } }\n"
     "access_log \"/path/access.log\" { format = squid }  # squid | combined | json\n"
     "icap_service gray { uri = \"icap://127.0.0.1:1344/gray\"  point = respmod_precache  "
     "bypass = true  timeout = \"5s\" }\n"
@@ -29,6 +29,10 @@ START_TEST(the_whole_language_is_read) {
     ck_assert_ptr_null(s->maps[1].host);
     ck_assert_uint_eq(s->maps[0].origin.port, 9000);
     ck_assert_uint_eq(s->cache.memory, 512u << 20);
+    ck_assert_uint_eq(s->cache.disk_count, 1);
+    ck_assert_str_eq(s->cache.disks[0].path, "/path");
+    ck_assert_uint_eq(s->cache.disks[0].size, (size_t)10 << 30);
+    ck_assert_int_eq(s->cache.disks[0].admission, DISK_ADMIT_SECOND);
     ck_assert_str_eq(s->access_logs[0].path, "/path/access.log");
     ck_assert_int_eq(s->access_logs[0].format, ACCESS_LOG_SQUID);
     ck_assert_str_eq(s->icap_services[0].name, "gray");
@@ -59,6 +63,7 @@ START_TEST(what_is_not_stated_has_its_default) {
     ck_assert_uint_eq(s->origin.dns_ttl_max, 300000);
     ck_assert(s->origin.dns_ipv6);
     ck_assert_ptr_null(s->admin.listen);
+    ck_assert_uint_eq(s->cache.disk_count, 0);
     ck_assert_uint_eq(s->listens[0].allow_count, 0);
     ck_assert(settings_connect_port_allowed(s, 443));
     ck_assert(!settings_connect_port_allowed(s, 25));
@@ -138,6 +143,37 @@ END_TEST
 START_TEST(a_small_cache_lowers_max_object) {
     struct settings *s = settings_from("listen \":1\" { mode = forward } cache { memory = 2MB }");
     ck_assert_uint_eq(s->cache.max_object, 2 << 20);
+    settings_release(&s);
+}
+END_TEST
+
+/* What follows an inner section belongs to the outer one again. */
+START_TEST(a_cache_may_have_several_disks) {
+    struct settings *s = settings_from("listen \":1\" { mode = forward }\n"
+                                       "cache { disk \"/a\" { size = 20MB threads = 64 }\n"
+                                       "  max_object = 3MB disk '/b' { }\n"
+                                       "  memory = 4MB disk \"/\" { max_object = 0\n"
+                                       "  admission = all write_queue = 1MB }\n"
+                                       "  max_ranges = 5 }\n"
+                                       "client { max_head = 2KB }\n");
+    const struct disk_settings *disks = s->cache.disks;
+    ck_assert_uint_eq(s->cache.disk_count, 3);
+    ck_assert_str_eq(disks[0].path, "/a");
+    ck_assert_uint_eq(disks[0].size, 20 << 20);
+    ck_assert_uint_eq(disks[0].threads, 64);
+    ck_assert_str_eq(disks[1].path, "/b");
+    ck_assert_uint_eq(disks[1].size, 1 << 30);
+    ck_assert_int_eq(disks[1].admission, DISK_ADMIT_ALL);
+    ck_assert_uint_eq(disks[1].max_object, 1 << 30);
+    ck_assert_uint_eq(disks[1].threads, 4);
+    ck_assert_uint_eq(disks[1].write_queue, 64 << 20);
+    ck_assert_str_eq(disks[2].path, "/");
+    ck_assert_uint_eq(disks[2].max_object, 0);
+    ck_assert_uint_eq(disks[2].write_queue, 1 << 20);
+    ck_assert_uint_eq(s->cache.max_object, 3 << 20);
+    ck_assert_uint_eq(s->cache.memory, 4 << 20);
+    ck_assert_uint_eq(s->cache.max_ranges, 5);
+    ck_assert_uint_eq(s->client.max_head, 2 << 10);
     settings_release(&s);
 }
 END_TEST
@@ -232,6 +268,15 @@ START_TEST(json_shows_every_value) {
     ck_assert_int_eq(workers, 1);
     ck_assert_int_eq(port, 443);
     ck_assert_str_eq(memory, "512MB");
+    json_t *disks = json_object_get(json_object_get(json, "cache"), "disk");
+    const char *path, *size, *admission;
+    ck_assert_int_eq(json_unpack(disks, "[{s:s, s:s, s:s}]", "path", &path, "size", &size,
+                                 "admission", &admission),
+                     0);
+    ck_assert_str_eq(path, "/path");
+    ck_assert_str_eq(size, "10GB");
+    ck_assert_str_eq(admission, "second");
+    ck_assert_ptr_null(json_object_get(json, "disk"));
     ck_assert_double_eq(fraction, 0.1);
     ck_assert_str_eq(mode, "forward");
     ck_assert_str_eq(prefix, "http://www.example.com/");
@@ -266,6 +311,7 @@ Suite *settings_suite(void) {
         values_may_be_written_in_many_ways,
         sections_may_refer_to_later_ones,
         a_small_cache_lowers_max_object,
+        a_cache_may_have_several_disks,
         connect_may_be_forbidden,
         the_environment_may_be_used,
         references_keep_a_snapshot,
