@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-enum { DIGITS_MAX = 16, LINE_MAX_BYTES = 4096, TRAILER_MAX_BYTES = 16384 };
+enum { DIGITS_MAX = 16, LINE_MAX_BYTES = 4096 };
 
 /* Where the decoder stands, named after what it read last or waits for. */
 enum {
@@ -124,6 +124,10 @@ void chunked_init(struct chunked_decoder *decoder) {
     decoder->state = SIZE_START;
 }
 
+void chunked_keep_trailers(struct chunked_decoder *decoder, char *space) {
+    decoder->trailers = space;
+}
+
 static unsigned hex_value(char c) {
     unsigned char lower = ascii_lower((unsigned char)c);
     return lower <= '9' ? lower - (unsigned)'0' : lower - (unsigned)'a' + 10;
@@ -179,11 +183,20 @@ static void end_line(struct chunked_decoder *decoder) {
     decoder->state = decoder->last ? TRAILER : DATA;
 }
 
-static bool within_limits(struct chunked_decoder *decoder, unsigned from) {
+static bool keep_trailer_byte(struct chunked_decoder *decoder, char c) {
+    if (decoder->trailer_bytes == CHUNKED_TRAILERS_MAX)
+        return false;
+    if (decoder->trailers != NULL)
+        decoder->trailers[decoder->trailer_bytes] = c;
+    decoder->trailer_bytes++;
+    return true;
+}
+
+static bool within_limits(struct chunked_decoder *decoder, unsigned from, char c) {
     if (from >= PADDING && from <= ESCAPED)
         return ++decoder->line_bytes <= LINE_MAX_BYTES;
     if (from >= TRAILER && from <= END_LF)
-        return ++decoder->trailer_bytes <= TRAILER_MAX_BYTES;
+        return keep_trailer_byte(decoder, c);
     return true;
 }
 
@@ -212,7 +225,7 @@ static bool act(struct chunked_decoder *decoder, unsigned from, unsigned to, cha
 static void take_byte(struct chunked_decoder *decoder, char c) {
     unsigned from = decoder->state, to = transitions[from][kinds[(unsigned char)c]];
     decoder->state = to;
-    if (!within_limits(decoder, from) || !act(decoder, from, to, c))
+    if (!within_limits(decoder, from, c) || !act(decoder, from, to, c))
         decoder->state = BAD;
 }
 

@@ -15,7 +15,8 @@ struct cache_key cache_key_of(struct slice url) {
 /* Fields that belong to a delivery rather than to what is stored. */
 static bool made_at_delivery(enum http_name id) {
     return id == HTTP_AGE || id == HTTP_CONTENT_LENGTH || id == HTTP_CONNECTION ||
-           id == HTTP_TRANSFER_ENCODING || id == HTTP_KEEP_ALIVE || id == HTTP_PROXY_CONNECTION;
+           id == HTTP_TRANSFER_ENCODING || id == HTTP_TRAILER || id == HTTP_KEEP_ALIVE ||
+           id == HTTP_PROXY_CONNECTION;
 }
 
 static size_t put(char *at, struct slice text) {

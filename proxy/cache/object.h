@@ -6,7 +6,7 @@
  *     object_release(&object);
  *
  * `head` is ready to be sent: status line and field lines, each with its CRLF, without the fields
- * that each delivery makes anew (Age, Connection, Content-Length, Transfer-Encoding) and without
+ * that each delivery makes anew (Age, Connection, Content-Length, Trailer, Transfer-Encoding) and without
  * the empty line. A 304 makes a new object with a new head on the same body (object_refreshed).
  *
  * Threads: shared by all workers; read-only after object_new. Ownership: references.

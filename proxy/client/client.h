@@ -73,9 +73,10 @@ struct reply {
     uint64_t first;
     const struct reply_part *parts; /* of a multipart body, or NULL; `length` is that of all */
     unsigned part_count;
-    struct slice tail; /* behind the last of them */
-    bool no_content;   /* 1xx, 204, 304: not even a Content-Length of 0 */
-    bool close;        /* do not keep the connection */
+    struct slice tail;            /* behind the last of them */
+    const struct slice *trailers; /* lines behind a chunked body, there when it ends; or NULL */
+    bool no_content;              /* 1xx, 204, 304: not even a Content-Length of 0 */
+    bool close;                   /* do not keep the connection */
 };
 
 enum exchange_state {
@@ -118,6 +119,7 @@ struct exchange {
     uint64_t chunk_left;
     struct body_reader reader;
     struct task reader_task;
+    const struct slice *trailers;
     struct body *parts_body; /* sent in parts; NULL: it is not */
     const struct reply_part *next_part;
     unsigned parts_left;

@@ -85,6 +85,7 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     exchange->parts[0] = reply->head;
     exchange->parts[1] = reply->extra;
     exchange->first_chunk = true;
+    exchange->trailers = reply->trailers;
     if (reply->close || client->hooks->draining ||
         (exchange->body_in_use && !exchange->body_ended) || !exchange_body_skip_rest(exchange))
         exchange->keep_alive = false;
@@ -119,6 +120,22 @@ static int gather(struct exchange *exchange, struct iovec *pieces) {
     return count;
 }
 
+/* True: the end stands ready. What goes before it must be out if lines are to stand in between. */
+static bool frame_end(struct exchange *exchange) {
+    struct slice last = exchange->first_chunk ? SLICE("0\r\n") : SLICE("\r\n0\r\n");
+    if (exchange->trailers == NULL || exchange->trailers->length == 0) {
+        append(exchange, last);
+    } else if (exchange->frame_end > 0 || exchange->parts[0].length > 0 ||
+               exchange->parts[1].length > 0) {
+        return false;
+    } else {
+        exchange->parts[0] = last;
+        exchange->parts[1] = *exchange->trailers;
+    }
+    append(exchange, SLICE("\r\n"));
+    return true;
+}
+
 /* A chunk is as large as what waits to be read at its beginning. */
 static void frame_chunk(struct exchange *exchange) {
     char head[CHUNKED_HEAD_MAX];
@@ -140,8 +157,7 @@ static void frame_chunk(struct exchange *exchange) {
         exchange->first_chunk = false;
         exchange->chunk_left = bytes;
     } else if (state == BODY_COMPLETE && body_reader_at_end(&exchange->reader)) {
-        append(exchange, exchange->first_chunk ? SLICE("0\r\n\r\n") : SLICE("\r\n0\r\n\r\n"));
-        exchange->end_framed = true;
+        exchange->end_framed = frame_end(exchange);
     }
 }
 

@@ -53,6 +53,7 @@ struct origin_request {
     /* An interim response other than 100 has come; NULL: they are left (RFC 9110 §15.2). */
     void (*on_interim)(void *arg, const struct http_head *head);
     void *interim_arg;
+    char *trailer_space; /* CHUNKED_TRAILERS_MAX bytes; NULL: trailers are skipped */
     uint64_t connect_timeout, first_byte_timeout, read_timeout, idle_timeout;
     size_t max_head;
     unsigned max_idle;
@@ -89,6 +90,7 @@ struct origin_call {
     bool body_open, body_ended, body_failed;
     uint64_t body_left;
     struct chunked_decoder chunked;
+    struct slice trailers; /* field lines behind the body, those that may pass; at its end */
     struct address address; /* of the origin */
 };
 

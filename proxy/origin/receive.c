@@ -1,6 +1,7 @@
 #include "origin/call.h"
 
 #include "base/assert.h"
+#include "http/trailer.h"
 
 #include <errno.h>
 
@@ -109,6 +110,12 @@ static enum source_status ended(struct origin_call *call) {
     return SOURCE_END;
 }
 
+static void take_trailers(struct origin_call *call) {
+    char *space = call->request.trailer_space;
+    if (space != NULL)
+        call->trailers = slice_make(space, trailer_filter(space, call->chunked.trailer_bytes));
+}
+
 static enum source_status broke_off(struct origin_call *call, const char *error) {
     origin_call_fail(call, ORIGIN_BROKE_OFF, error);
     return SOURCE_FAILED;
@@ -164,8 +171,10 @@ static enum source_status read_chunked(struct origin_call *call, char *to, size_
             call->in->begin = call->in->end - input.length;
             if (status == CHUNKED_BAD)
                 return broke_off(call, "its chunked coding is broken");
-            if (status == CHUNKED_END)
+            if (status == CHUNKED_END) {
+                take_trailers(call);
                 ended(call);
+            }
             if (*got > 0)
                 return SOURCE_DATA;
             if (status == CHUNKED_END)
@@ -215,6 +224,7 @@ void origin_call_body_init(struct origin_call *call) {
     call->body_left = framing->length;
     if (framing->kind == FRAMING_CHUNKED)
         chunked_init(&call->chunked);
+    chunked_keep_trailers(&call->chunked, call->request.trailer_space);
 }
 
 struct source *origin_call_body(struct origin_call *call) {

@@ -62,6 +62,14 @@ static void note_upgrade(struct transaction *transaction) {
     transaction->upgrade = arena_slice(&transaction->arena, http_head_value(request, HTTP_UPGRADE));
 }
 
+/* Only where Connection says that TE is the client's own, not left over from before it. */
+static void note_trailers(struct transaction *transaction) {
+    const struct http_head *request = transaction->request;
+    transaction->takes_trailers = request->version >= 11 &&
+                                  http_head_has_token(request, HTTP_TE, SLICE("trailers")) &&
+                                  http_head_has_token(request, HTTP_CONNECTION, SLICE("te"));
+}
+
 enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request;
     if (!client_allowed(transaction))
@@ -78,6 +86,8 @@ enum step step_admit(struct transaction *transaction) {
     if (request->method_id == HTTP_METHOD_TRACE)
         return transaction_fail(transaction, 405, "TRACE is not served");
     note_upgrade(transaction);
+    if (http_head_has(request, HTTP_TE))
+        note_trailers(transaction);
     /* A request repeated in the background has been adapted before. */
     return transaction->adapt->any_reqmod && !transaction->exchange->background ? STEP_REQMOD
                                                                                 : STEP_LOOKUP;

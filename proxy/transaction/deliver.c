@@ -82,6 +82,19 @@ static void reply_response(struct transaction *transaction) {
     reply->no_content = response->status == 204 || response->status == 304;
 }
 
+/* What comes behind the body of this very response goes on behind it, in chunks for that. A stored
+ * one has no trailers any more. */
+static void add_trailers(struct transaction *transaction) {
+    struct reply *reply = &transaction->reply;
+    const struct origin_call *call = transaction->call;
+    if (!transaction->takes_trailers || call == NULL || call->framing.kind != FRAMING_CHUNKED ||
+        reply->body == NULL || reply->body != transaction->body || reply->no_content ||
+        reply->part || reply->part_count > 0)
+        return;
+    reply->trailers = &call->trailers;
+    reply->length = -1;
+}
+
 static void prepare(struct transaction *transaction) {
     if (transaction->reply.head.base != NULL)
         return; /* an error page */
@@ -90,6 +103,8 @@ static void prepare(struct transaction *transaction) {
         reply_object(transaction);
     else
         reply_response(transaction);
+    if (transaction->takes_trailers)
+        add_trailers(transaction);
 }
 
 enum step step_deliver(struct transaction *transaction) {

@@ -177,6 +177,19 @@ static void remove_hop_by_hop(struct transaction *transaction, struct http_head 
     http_head_set(head, HTTP_CONNECTION, SLICE("Upgrade"));
 }
 
+/* Trailers are for the client that takes them, past services, which would not know of them; those
+ * of requests are dropped. */
+static char *ask_for_trailers(struct transaction *transaction, struct http_head *head) {
+    http_head_remove(head, HTTP_TRAILER);
+    if (transaction->is_upgrade || (transaction->takes_trailers && has_respmod(transaction)))
+        transaction->takes_trailers = false;
+    if (!transaction->takes_trailers)
+        return NULL;
+    http_head_set(head, HTTP_TE, SLICE("trailers"));
+    http_head_set(head, HTTP_CONNECTION, SLICE("TE"));
+    return arena_alloc(&transaction->arena, CHUNKED_TRAILERS_MAX);
+}
+
 static void start_call(struct transaction *transaction, const struct destination *to) {
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
@@ -188,6 +201,7 @@ static void start_call(struct transaction *transaction, const struct destination
     http_head_set(head, HTTP_HOST, to->host_header);
     remove_ranges(transaction, head);
     set_conditions(transaction, head);
+    char *trailer_space = ask_for_trailers(transaction, head);
     add_forwarding_fields(transaction, head);
     bool chunked = frame_body(transaction, head);
     bool v6 = memchr(to->host.base, ':', to->host.length) != NULL;
@@ -205,6 +219,7 @@ static void start_call(struct transaction *transaction, const struct destination
         .upgrade = transaction->is_upgrade,
         .on_interim = on_interim,
         .interim_arg = transaction,
+        .trailer_space = trailer_space,
         .repeatable = !transaction->is_upgrade && transaction->request_body == NULL &&
                       http_method_is_idempotent(head->method_id),
         .connect_timeout = settings->origin.connect_timeout,
@@ -312,6 +327,8 @@ enum step step_fetch(struct transaction *transaction) {
         return STEP_TUNNEL;
     http_head_remove_hop_by_hop(response);
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
+    if (!transaction->takes_trailers)
+        http_head_remove(response, HTTP_TRAILER);
     transaction->response_time = transaction->net->loop->wall;
     transaction->response_body = origin_call_body(call);
     if (transaction->completing && !transaction_part_completes(transaction)) {

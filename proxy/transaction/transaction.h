@@ -100,6 +100,7 @@ struct transaction {
     struct slice client_ip;
     struct slice upgrade; /* the protocols that the client would change to */
     bool is_connect, is_upgrade;
+    bool takes_trailers;         /* the client does (RFC 9110 §10.1.4) */
     struct source *request_body; /* owned once taken */
     bool body_taken;
     struct adapt_message message; /* what the chains work on */
@@ -112,7 +113,7 @@ struct transaction {
     struct cache_key key;
     struct object *replaced; /* stale, and the origin has sent something else; referenced */
     struct object *part;     /* stored, but not what the request needs of it; referenced */
-    struct object *object; /* hit, or stale and to be revalidated; referenced */
+    struct object *object;   /* hit, or stale and to be revalidated; referenced */
 
     struct flight *flight; /* the fetch under way for this key: led, or followed */
     bool leads, alone;     /* alone: has followed, and now fetches for itself */
@@ -206,7 +207,8 @@ bool transaction_part_completes(const struct transaction *transaction);
 /* The response is a part: joins it with the stored one, and with `keep` makes it ready for being
  * stored; false: it is not to be stored. */
 bool transaction_take_part(struct transaction *transaction, bool keep);
-/* The response is not stored: neither may `part` stay if it shows that there are other bytes now. */
+/* The response is not stored: neither may `part` stay if it shows that there are other bytes now.
+ */
 void transaction_drop_part(struct transaction *transaction);
 /* Makes of the reply, a stored response, the parts of it that the request asks for. */
 void transaction_choose_ranges(struct transaction *transaction);
