@@ -21,9 +21,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/flight.c proxy/cache/flight.h \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
 	proxy/cache/key.c proxy/cache/key.h \
+	proxy/cache/memory.c proxy/cache/memory.h \
 	proxy/cache/object.c proxy/cache/object.h \
+	proxy/cache/object_filter.c proxy/cache/object_filter.h \
 	proxy/cache/part.c proxy/cache/part.h \
+	proxy/cache/purge.c proxy/cache/purge.h \
 	proxy/cache/range.c proxy/cache/range.h \
+	proxy/cache/shard.c proxy/cache/shard.h \
+	proxy/cache/sieve.c proxy/cache/sieve.h \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
 	proxy/client/client.c proxy/client/client.h \

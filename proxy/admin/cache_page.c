@@ -106,27 +106,29 @@ static json_t *text_to_json(struct slice text) {
     return json == NULL ? json_string("?") : json;
 }
 
-static const char *state_of(struct cache *cache, struct object *object, int64_t left) {
+static const char *state_of(struct cache *cache, struct object *object,
+                            const struct freshness *freshness, int64_t left) {
     enum body_state body = body_state(object->body);
     if (cache_is_banned(cache, object))
         return "banned";
     if (body != BODY_COMPLETE)
         return body == BODY_FAILED ? "failed" : "arriving";
-    return object->freshness.always_revalidate || left <= 0 ? "stale" : "fresh";
+    return freshness->always_revalidate || left <= 0 ? "stale" : "fresh";
 }
 
 static json_t *object_to_json(struct cache *cache, struct object *object) {
     time_t now = time(NULL);
-    int64_t age = freshness_age(&object->freshness, now);
-    int64_t left = object->freshness.lifetime - age;
-    json_t *json =
-        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "url",
-                  text_to_json(object->url), "state", state_of(cache, object, left), "status",
-                  (json_int_t)object->status, "size", (json_int_t)body_length(object->body),
-                  "memory", (json_int_t)object->cost, "age", (json_int_t)age, "fresh_for",
-                  (json_int_t)left, "stored", (json_int_t)object->freshness.response_time, "hits",
-                  (json_int_t)atomic_load_explicit(&object->hits, memory_order_relaxed), "pinned",
-                  (int)object->pinned, "vary", text_to_json(object->vary));
+    struct freshness freshness = object_freshness(object);
+    int64_t age = freshness_age(&freshness, now);
+    int64_t left = freshness.lifetime - age;
+    json_t *json = json_pack(
+        "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "url",
+        text_to_json(object_url(object)), "state", state_of(cache, object, &freshness, left),
+        "status", (json_int_t)object->status, "size", (json_int_t)body_length(object->body),
+        "memory", (json_int_t)object_cost(object), "age", (json_int_t)age, "fresh_for",
+        (json_int_t)left, "stored", (json_int_t)object->response_time, "hits",
+        (json_int_t)atomic_load_explicit(&object->hits, memory_order_relaxed), "pinned",
+        (int)object->pinned, "vary", text_to_json(object_vary(object)));
     ASSERT(json != NULL);
     return json;
 }
@@ -140,7 +142,7 @@ static void page_object(const struct cache_call *call) {
     cache_walk_key(call->cache, &walk, key);
     for (size_t i = 0; i < walk.count; i++) {
         json_t *json = object_to_json(call->cache, walk.objects[i]);
-        json_object_set_new(json, "head", text_to_json(walk.objects[i]->head));
+        json_object_set_new(json, "head", text_to_json(object_head(walk.objects[i])));
         json_array_append_new(variants, json);
     }
     if (walk.count == 0) {
@@ -159,7 +161,8 @@ static void write_message(struct page *page, const struct object *object) {
     size_t bytes;
     FILE *out = open_memstream(&page->text, &page->length);
     ASSERT(out != NULL);
-    fwrite(object->head.base, 1, object->head.length, out);
+    struct slice head = object_head(object);
+    fwrite(head.base, 1, head.length, out);
     fprintf(out, "Content-Length: %llu\r\n\r\n", (unsigned long long)body_length(object->body));
     body_reader_open(&reader, object->body, NULL, NULL);
     while (body_reader_pieces(&reader, &piece, 1, &bytes) > 0) {
@@ -191,7 +194,7 @@ static void page_content(const struct cache_call *call) {
 /* Many objects. */
 
 struct chosen {
-    struct content_filter filter;
+    struct object_filter filter;
     struct regexes regex;
     char *prefix; /* of filter, when it could be normalised */
 };
@@ -214,6 +217,7 @@ static bool choose(const struct cache_call *call, struct chosen *chosen) {
     if (regex != NULL) {
         regexes_compile(&chosen->regex, (char *[]){(char *)regex, NULL});
         chosen->filter.regex = &chosen->regex;
+        chosen->filter.regex_text = regex;
     }
     chosen->filter.host = slice_from(argument(call, "host"));
     chosen->filter.tag = slice_from(argument(call, "tag"));
@@ -232,7 +236,7 @@ static void list(const struct cache_call *call, const struct chosen *chosen, uin
     while (json_array_size(objects) < limit &&
            cache_walk(call->cache, &walk, limit - json_array_size(objects)))
         for (size_t i = 0; i < walk.count; i++)
-            if (content_fits(&chosen->filter, walk.objects[i]))
+            if (object_filter_fits(&chosen->filter, walk.objects[i]))
                 json_array_append_new(objects, object_to_json(call->cache, walk.objects[i]));
     if (json_array_size(objects) >= limit)
         next = json_integer((json_int_t)walk.position);
@@ -252,8 +256,8 @@ static void page_objects(const struct cache_call *call) {
     release_chosen(&chosen);
 }
 
-static enum content_action action_of(const struct cache_call *call) {
-    return is_set(call, "soft") ? CONTENT_STALE : CONTENT_REMOVE;
+static enum purge_action action_of(const struct cache_call *call) {
+    return is_set(call, "soft") ? PURGE_STALE : PURGE_REMOVE;
 }
 
 static void page_purge(const struct cache_call *call) {
@@ -378,7 +382,8 @@ static void store(const struct cache_call *call, struct slice url, const struct 
     struct object *object =
         object_new(key_of(call, url), url, &request, response, &freshness, body);
     body_release(&body);
-    cache_insert(call->cache, object);
+    struct cache_arrival arrival = {.since = cache_now(call->cache)};
+    cache_insert(call->cache, object, &arrival);
     page_json(call->page, 200, json_pack("{s:o}", "stored", object_to_json(call->cache, object)));
     object_release(&object);
 }

@@ -3,10 +3,9 @@
 #include "base/assert.h"
 
 void bans_init(struct bans *bans) {
+    memset(bans, 0, sizeof *bans);
     ASSERT(pthread_rwlock_init(&bans->lock, NULL) == 0);
     list_init(&bans->list);
-    atomic_init(&bans->newest, 0);
-    bans->count = 0;
 }
 
 static void ban_free(struct ban *ban) {
@@ -15,8 +14,22 @@ static void ban_free(struct ban *ban) {
     FREE_OBJ(ban);
 }
 
+/* Under the lock. */
+static void drop(struct bans *bans, uint32_t until) {
+    struct list_link *link;
+    while ((link = list_first(&bans->list)) != NULL) {
+        struct ban *ban = CONTAINER_OF(link, struct ban, link);
+        if (ban->number > until)
+            break;
+        list_remove(link);
+        bans->count--;
+        ban_free(ban);
+    }
+    bans->dropped = until;
+}
+
 void bans_release(struct bans *bans) {
-    bans_drop(bans, UINT32_MAX);
+    drop(bans, UINT32_MAX);
     pthread_rwlock_destroy(&bans->lock);
 }
 
@@ -38,33 +51,63 @@ uint32_t bans_add(struct bans *bans, const char *text, char *error, size_t error
     return number;
 }
 
-/* Newest first, to stop at the first that is not newer. */
-bool bans_match(struct bans *bans, struct slice url, uint32_t after) {
-    bool found = false;
+static _Atomic uint64_t *objects_at(struct bans *bans, uint32_t number) {
+    return &bans->objects[number % BANS_COUNTED];
+}
+
+bool bans_enter(struct bans *bans, _Atomic uint32_t *checked, uint32_t number) {
     pthread_rwlock_rdlock(&bans->lock);
-    for (struct list_link *link = bans->list.prev; link != &bans->list && !found;
-         link = link->prev) {
+    bool may = number >= bans->dropped && bans_newest(bans) - number < BANS_LATE;
+    if (may) {
+        atomic_store_explicit(checked, number, memory_order_relaxed);
+        atomic_fetch_add(objects_at(bans, number), 1);
+    }
+    pthread_rwlock_unlock(&bans->lock);
+    return may;
+}
+
+void bans_leave(struct bans *bans, _Atomic uint32_t *checked) {
+    atomic_fetch_sub(objects_at(bans, atomic_fetch_or(checked, BANS_LEFT)), 1);
+}
+
+/* Counted at the new number first: at no time is it nowhere. */
+static void move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint32_t to) {
+    atomic_fetch_add(objects_at(bans, to), 1);
+    bool moved = atomic_compare_exchange_strong(checked, &from, to);
+    atomic_fetch_sub(objects_at(bans, moved ? from : to), 1);
+}
+
+/* Newest first, to stop at the first that is not newer. */
+static bool match(const struct bans *bans, struct slice url, uint32_t after) {
+    for (struct list_link *link = bans->list.prev; link != &bans->list; link = link->prev) {
         const struct ban *ban = CONTAINER_OF(link, struct ban, link);
         CHECK_OBJ(ban, BAN_MAGIC);
         if (ban->number <= after)
-            break;
-        found = regexes_find(&ban->regex, url);
+            return false;
+        if (regexes_find(&ban->regex, url))
+            return true;
     }
+    return false;
+}
+
+bool bans_compare(struct bans *bans, struct slice url, _Atomic uint32_t *checked) {
+    uint32_t before = atomic_load(checked);
+    pthread_rwlock_rdlock(&bans->lock);
+    uint32_t newest = bans_newest(bans);
+    bool found = match(bans, url, before & ~BANS_LEFT);
+    if (!found && (before & BANS_LEFT) == 0)
+        move_on(bans, checked, before, newest);
     pthread_rwlock_unlock(&bans->lock);
     return found;
 }
 
-void bans_drop(struct bans *bans, uint32_t until) {
-    struct list_link *link;
+/* Up to the oldest number at which there is an object. */
+void bans_drop_spent(struct bans *bans) {
     pthread_rwlock_wrlock(&bans->lock);
-    while ((link = list_first(&bans->list)) != NULL) {
-        struct ban *ban = CONTAINER_OF(link, struct ban, link);
-        if (ban->number > until)
-            break;
-        list_remove(link);
-        bans->count--;
-        ban_free(ban);
-    }
+    uint32_t newest = bans_newest(bans), number = bans->dropped;
+    while (number < newest && atomic_load(objects_at(bans, number)) == 0)
+        number++;
+    drop(bans, number);
     pthread_rwlock_unlock(&bans->lock);
 }
 

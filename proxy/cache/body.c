@@ -1,16 +1,70 @@
 #include "cache/body.h"
 
 #include "base/assert.h"
+#include "cache/memory.h"
+
+/* Worth a copy: when an eighth of the memory would be saved. */
+enum { COMPACT_PART = 8 };
+
+/* What is needed until all has arrived. A passing body keeps it for the sake of its reader. */
+struct body_writing {
+    unsigned magic;
+#define BODY_WRITING_MAGIC 0xb0d7b0d8u
+    struct body_block *last;
+    size_t used; /* of the last block */
+    struct loop *loop;
+    struct task *writer;
+    uint64_t consumed;        /* BODY_PASSING: by the reader */
+    struct list_link waiting; /* for more; under the body's lock */
+};
+
+static pthread_mutex_t locks[BODY_LOCKS] = {[0 ... BODY_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_mutex_t *lock_of(const struct body *body) {
+    return &locks[(uintptr_t)body / 64 % BODY_LOCKS];
+}
+
+/* The first block's share: all of a body that fits into one, and of others what is left over when
+ * the rest is in full blocks. */
+static size_t first_capacity(enum body_kind kind, int64_t expected) {
+    if (expected < 0)
+        return BODY_BLOCK_MIN - sizeof(struct body);
+    if (expected <= BODY_BLOCK_MAX)
+        return (size_t)expected;
+    return (size_t)(expected % BODY_BLOCK_MAX);
+}
+
+static size_t size_of_body(const struct body *body) {
+    return offsetof(struct body, first.data) + body->first.capacity;
+}
+
+static size_t size_of_block(const struct body_block *block) {
+    return offsetof(struct body_block, data) + block->capacity;
+}
+
+/* Without room for data when there is none: body_room will say so. */
+static struct body *allocate(size_t capacity) {
+    struct body *body = memory_alloc(offsetof(struct body, first.data) + capacity);
+    if (body == NULL) {
+        capacity = 0;
+        body = memory_alloc(sizeof *body);
+        ASSERT(body != NULL);
+    }
+    memset(body, 0, offsetof(struct body, first.data));
+    body->magic = BODY_MAGIC;
+    body->first.capacity = (uint32_t)capacity;
+    return body;
+}
 
 struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected) {
-    struct body *body;
-    ALLOC_OBJ(body, BODY_MAGIC);
+    struct body *body = allocate(first_capacity(kind, expected));
     atomic_init(&body->references, 1);
-    body->kind = kind;
+    body->kind = (uint8_t)kind;
     body->expected = expected;
-    body->loop = loop;
-    pthread_mutex_init(&body->lock, NULL);
-    list_init(&body->waiting);
+    ALLOC_OBJ(body->writing, BODY_WRITING_MAGIC);
+    body->writing->loop = loop;
+    body->writing->last = &body->first;
+    list_init(&body->writing->waiting);
     return body;
 }
 
@@ -32,19 +86,23 @@ void body_release(struct body **bodyp) {
     CHECK_OBJ(body, BODY_MAGIC);
     if (atomic_fetch_sub_explicit(&body->references, 1, memory_order_acq_rel) != 1)
         return;
-    ASSERT(list_empty(&body->waiting));
-    struct body_block *block = atomic_load(&body->first);
+    if (body->writing != NULL) {
+        ASSERT(list_empty(&body->writing->waiting));
+        FREE_OBJ(body->writing);
+    }
+    struct body_block *block = next_block(&body->first);
     while (block != NULL) {
         struct body_block *next = next_block(block);
-        free(block);
+        memory_free(block, size_of_block(block));
         block = next;
     }
-    pthread_mutex_destroy(&body->lock);
-    FREE_OBJ(body);
+    body->magic = 0;
+    memory_free(body, size_of_body(body));
 }
 
-/* Blocks grow with the body, so that a small one wastes little and a large one has few. */
-static size_t block_size(const struct body *body) {
+/* Blocks grow with a body whose length is not known, so that a small one wastes little and a large
+ * one has few. */
+static size_t block_capacity(const struct body *body) {
     uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
     size_t size = BODY_BLOCK_MIN;
     if (body->expected >= 0) {
@@ -57,63 +115,101 @@ static size_t block_size(const struct body *body) {
 }
 
 static bool add_block(struct body *body) {
-    size_t size = block_size(body);
-    struct body_block *block = size == 0 ? NULL : malloc(sizeof *block + size);
+    size_t capacity = block_capacity(body);
+    struct body_block *block =
+        capacity == 0 ? NULL : memory_alloc(offsetof(struct body_block, data) + capacity);
     if (block == NULL)
         return false;
     atomic_init(&block->next, NULL);
-    block->capacity = size;
-    if (body->last == NULL)
-        atomic_store_explicit(&body->first, block, memory_order_release);
-    else
-        atomic_store_explicit(&body->last->next, block, memory_order_release);
-    body->last = block;
-    body->used = 0;
-    body->allocated += sizeof *block + size;
+    block->capacity = (uint32_t)capacity;
+    atomic_store_explicit(&body->writing->last->next, block, memory_order_release);
+    body->writing->last = block;
+    body->writing->used = 0;
     return true;
 }
 
 char *body_room(struct body *body, size_t *room) {
     CHECK_OBJ(body, BODY_MAGIC);
+    struct body_writing *writing = body->writing;
     uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
     *room = 0;
-    if (body->kind == BODY_PASSING && length - body->consumed >= BODY_WINDOW)
+    if (body->kind == BODY_PASSING && length - writing->consumed >= BODY_WINDOW)
         return NULL;
-    if ((body->last == NULL || body->used == body->last->capacity) && !add_block(body)) {
+    if (writing->used == writing->last->capacity && !add_block(body)) {
         *room = 1;
         return NULL;
     }
-    *room = body->last->capacity - body->used;
-    return body->last->data + body->used;
-}
-
-static void wake_readers(struct body *body) {
-    pthread_mutex_lock(&body->lock);
-    waiters_wake(&body->waiting, body->loop);
-    pthread_mutex_unlock(&body->lock);
+    *room = writing->last->capacity - writing->used;
+    return writing->last->data + writing->used;
 }
 
 void body_grow(struct body *body, size_t count) {
-    ASSERT(body->last != NULL && count <= body->last->capacity - body->used);
-    body->used += count;
+    struct body_writing *writing = body->writing;
+    ASSERT(count <= writing->last->capacity - writing->used);
+    writing->used += count;
     uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
     atomic_store_explicit(&body->length, length + count, memory_order_seq_cst);
-    wake_readers(body);
+    pthread_mutex_lock(lock_of(body));
+    waiters_wake(&writing->waiting, writing->loop);
+    pthread_mutex_unlock(lock_of(body));
 }
 
 void body_finish(struct body *body, enum body_state state) {
     CHECK_OBJ(body, BODY_MAGIC);
-    body->writer = NULL;
-    atomic_store_explicit(&body->state, (int)state, memory_order_seq_cst);
-    wake_readers(body);
+    struct body_writing *writing = body->writing;
+    writing->writer = NULL;
+    pthread_mutex_lock(lock_of(body));
+    atomic_store_explicit(&body->state, (uint8_t)state, memory_order_seq_cst);
+    waiters_wake(&writing->waiting, writing->loop);
+    if (body->kind == BODY_SHARED)
+        FREE_OBJ(body->writing);
+    pthread_mutex_unlock(lock_of(body));
 }
 
 void body_set_writer(struct body *body, struct task *writer) {
-    body->writer = writer;
+    body->writing->writer = writer;
+}
+
+/* The blocks that will be added for the rest of what is expected. */
+static size_t cost_of_rest(const struct body *body) {
+    uint64_t rest = (uint64_t)body->expected - body->first.capacity;
+    size_t full = sizeof(struct body_block) + BODY_BLOCK_MAX;
+    return (size_t)(rest / BODY_BLOCK_MAX) * memory_cost(full);
 }
 
 size_t body_cost(const struct body *body) {
-    return sizeof *body + body->allocated;
+    size_t cost = memory_cost(size_of_body(body));
+    if (body->expected >= 0)
+        return cost + cost_of_rest(body);
+    for (struct body_block *block = next_block((struct body_block *)&body->first); block != NULL;
+         block = next_block(block))
+        cost += memory_cost(size_of_block(block));
+    return cost;
+}
+
+/* The bytes of one that is complete, into another that expects as many. */
+static struct body *copy(struct body *body) {
+    struct body *compact = body_new(NULL, BODY_SHARED, (int64_t)body_length(body));
+    struct body_reader reader;
+    struct iovec piece;
+    size_t bytes, room;
+    body_reader_open(&reader, body, NULL, NULL);
+    while (body_reader_pieces(&reader, &piece, 1, &bytes) > 0) {
+        char *at = body_room(compact, &room);
+        if (at == NULL)
+            break;
+        if (bytes > room)
+            bytes = room;
+        memcpy(at, piece.iov_base, bytes);
+        body_grow(compact, bytes);
+        body_reader_advance(&reader, bytes);
+    }
+    bool whole = body_reader_at_end(&reader);
+    body_reader_close(&reader);
+    body_finish(compact, whole ? BODY_COMPLETE : BODY_FAILED);
+    if (!whole)
+        body_release(&compact);
+    return compact;
 }
 
 struct body *body_of_bytes(struct slice bytes) {
@@ -131,28 +227,39 @@ struct body *body_of_bytes(struct slice bytes) {
     return body;
 }
 
-/* A passing body gives back the blocks that its reader has left behind. */
+struct body *body_compact(struct body *body) {
+    size_t cost = body_cost(body);
+    ASSERT(body_state(body) == BODY_COMPLETE);
+    struct body *compact = NULL;
+    if (body->expected < 0 && cost - body_length(body) > cost / COMPACT_PART + sizeof *body)
+        compact = copy(body);
+    return compact != NULL ? compact : body_reference(body);
+}
+
+/* A passing body gives back the blocks that its reader has left behind, but for the first. */
 static void free_until(struct body *body, struct body_block *kept) {
-    struct body_block *block = atomic_load_explicit(&body->first, memory_order_relaxed);
-    while (block != kept && block != NULL && block != body->last) {
+    struct body_block *block = next_block(&body->first);
+    if (kept == &body->first)
+        return;
+    while (block != kept) {
         struct body_block *next = next_block(block);
-        body->allocated -= sizeof *block + block->capacity;
-        free(block);
+        memory_free(block, size_of_block(block));
         block = next;
     }
-    atomic_store_explicit(&body->first, block, memory_order_relaxed);
+    atomic_store_explicit(&body->first.next, block, memory_order_relaxed);
 }
 
 void body_stop_keeping(struct body *body, uint64_t consumed) {
     CHECK_OBJ(body, BODY_MAGIC);
     body->kind = BODY_PASSING;
-    body->consumed = consumed;
+    body->writing->consumed = consumed;
 }
 
 void body_reader_open(struct body_reader *reader, struct body *body, struct task *task,
                       struct mailbox *mailbox) {
     memset(reader, 0, sizeof *reader);
     reader->body = body_reference(body);
+    reader->block = &body->first;
     reader->task = task;
     reader->mailbox = mailbox;
     reader->end = UINT64_MAX;
@@ -166,16 +273,12 @@ void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t cou
 void body_reader_close(struct body_reader *reader) {
     if (reader->body == NULL)
         return;
-    waiter_cancel(&reader->waiter, &reader->body->lock);
+    waiter_cancel(&reader->waiter, lock_of(reader->body));
     body_release(&reader->body);
 }
 
 /* Steps to the next block when this one is read out; false when there is none yet. */
 static bool reach_block(struct body_reader *reader) {
-    if (reader->block == NULL)
-        reader->block = atomic_load_explicit(&reader->body->first, memory_order_acquire);
-    if (reader->block == NULL)
-        return false;
     if (reader->offset < reader->block->capacity)
         return true;
     struct body_block *next = next_block(reader->block);
@@ -239,21 +342,22 @@ void body_reader_advance(struct body_reader *reader, size_t bytes) {
     }
     if (body->kind != BODY_PASSING)
         return;
-    body->consumed = reader->position;
+    struct body_writing *writing = body->writing;
+    writing->consumed = reader->position;
     free_until(body, reader->block);
-    if (body->writer != NULL)
-        loop_defer(body->loop, body->writer);
+    if (writing->writer != NULL)
+        loop_defer(writing->loop, writing->writer);
 }
 
 bool body_reader_wait(struct body_reader *reader) {
     struct body *body = reader->body;
     if (reader->waiter != NULL)
         return true;
-    pthread_mutex_lock(&body->lock);
+    pthread_mutex_lock(lock_of(body));
     bool news = atomic_load_explicit(&body->length, memory_order_seq_cst) > reader->position ||
                 atomic_load_explicit(&body->state, memory_order_seq_cst) != BODY_ARRIVING;
     if (!news)
-        waiter_add(&body->waiting, &reader->waiter, reader->mailbox, reader->task);
-    pthread_mutex_unlock(&body->lock);
+        waiter_add(&body->writing->waiting, &reader->waiter, reader->mailbox, reader->task);
+    pthread_mutex_unlock(lock_of(body));
     return !news;
 }

@@ -20,7 +20,8 @@
  *
  * Threads: the writer belongs to one thread; readers of a shared body may be in others and are
  * woken by message. Reading takes no lock: a block's address is published before the length that
- * covers it. Ownership: references; the last one frees.
+ * covers it. Those who wait stand under a lock that bodies share, one of BODY_LOCKS; what only a
+ * writer needs is gone when the body is complete. Ownership: references; the last one frees.
  */
 #ifndef RETORT_CACHE_BODY_H
 #define RETORT_CACHE_BODY_H
@@ -31,36 +32,34 @@
 #include <pthread.h>
 #include <sys/uio.h>
 
-enum { BODY_WINDOW = 256 * 1024, BODY_BLOCK_MIN = 4096, BODY_BLOCK_MAX = 128 * 1024 };
+enum {
+    BODY_WINDOW = 256 * 1024,
+    BODY_BLOCK_MIN = 4096,
+    BODY_BLOCK_MAX = 128 * 1024,
+    BODY_LOCKS = 64,
+};
 
 enum body_state { BODY_ARRIVING, BODY_COMPLETE, BODY_FAILED };
 enum body_kind { BODY_SHARED, BODY_PASSING };
 
 struct body_block {
     _Atomic(struct body_block *) next;
-    size_t capacity;
+    uint32_t capacity;
     char data[];
 };
+
+struct body_writing;
 
 struct body {
     unsigned magic;
 #define BODY_MAGIC 0xb0d7b0d7u
     _Atomic unsigned references;
-    enum body_kind kind;
-    int64_t expected;        /* the whole length where it was known beforehand, else -1 */
-    _Atomic uint64_t length; /* bytes that have arrived */
-    _Atomic int state;
-    _Atomic(struct body_block *) first;
-    /* the writer's */
-    struct body_block *last;
-    size_t used; /* of the last block */
-    struct loop *loop;
-    struct task *writer;
-    uint64_t consumed; /* BODY_PASSING: by the reader */
-    size_t allocated;
-    /* those who wait for more */
-    pthread_mutex_t lock;
-    struct list_link waiting;
+    int64_t expected;             /* the whole length where it was known beforehand, else -1 */
+    _Atomic uint64_t length;      /* bytes that have arrived */
+    struct body_writing *writing; /* the writer's, and those who wait; NULL: it is complete */
+    _Atomic uint8_t state;
+    uint8_t kind;
+    struct body_block first; /* the first bytes stand in the body's own memory */
 };
 
 struct body_reader {
@@ -88,8 +87,11 @@ void body_finish(struct body *body, enum body_state state);
 void body_set_writer(struct body *body, struct task *writer);
 /* A shared body with one reader, which nobody else can find, becomes a passing one. */
 void body_stop_keeping(struct body *body, uint64_t consumed);
-/* Bytes of memory that it takes. */
+/* Bytes of memory that it takes, or will take when all that is expected is there. */
 size_t body_cost(const struct body *body);
+/* A complete body of unknown beginnings takes more than it needs: a copy that does not, or, where
+ * that would not save much, another reference. */
+struct body *body_compact(struct body *body);
 
 static inline uint64_t body_length(const struct body *body) {
     return atomic_load_explicit(&body->length, memory_order_acquire);

@@ -31,7 +31,8 @@ enum flight_outcome {
     FLIGHT_STORED,   /* look into the cache */
     FLIGHT_UNSTORED, /* nothing that others may have */
     FLIGHT_FAILED,   /* the origin failed */
-    FLIGHT_LEFT,     /* the leader's client left before there was an answer */
+    FLIGHT_LEFT,     /* the leader's client left before there was an answer, or the answer was
+                      * purged on its way: worth another flight */
 };
 
 struct flights *flights_new(void);

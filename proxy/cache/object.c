@@ -1,6 +1,7 @@
 #include "cache/object.h"
 
 #include "base/assert.h"
+#include "cache/memory.h"
 #include "cache/vary.h"
 #include "http/date.h"
 
@@ -54,39 +55,134 @@ static bool is_tag_field(struct slice name) {
            slice_equal_nocase(name, slice_from(tag_fields[1]));
 }
 
-static bool names_tags(const struct http_head *head) {
-    for (unsigned i = 0; i < head->field_count; i++)
-        if (is_tag_field(head->fields[i].name))
-            return true;
-    return false;
-}
-
 static bool separates_tags(char c) {
     return c == ' ' || c == '\t' || c == ',';
 }
 
-static bool has_word(struct slice list, struct slice word) {
-    const char *at = list.base, *end = list.base + list.length;
-    while (at < end) {
-        const char *begin = at;
-        while (at < end && !separates_tags(*at))
-            at++;
-        if (at > begin && slice_equal(slice_make(begin, (size_t)(at - begin)), word))
-            return true;
-        at++;
+static bool next_tag(struct slice *rest, struct slice *tag) {
+    while (rest->length > 0 && separates_tags(rest->base[0]))
+        *rest = slice_make(rest->base + 1, rest->length - 1);
+    size_t length = 0;
+    while (length < rest->length && !separates_tags(rest->base[length]))
+        length++;
+    *tag = slice_make(rest->base, length);
+    *rest = slice_make(rest->base + length, rest->length - length);
+    return length > 0;
+}
+
+static uint32_t tag_bit(struct slice tag) {
+    return UINT32_C(1) << (XXH3_64bits(tag.base, tag.length) & 31);
+}
+
+static uint32_t tag_bits(const struct http_head *head) {
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        struct slice rest = head->fields[i].value, tag;
+        if (is_tag_field(head->fields[i].name))
+            while (next_tag(&rest, &tag))
+                bits |= tag_bit(tag);
     }
+    return bits;
+}
+
+static bool has_tag(struct slice list, struct slice wanted) {
+    struct slice tag;
+    while (next_tag(&list, &tag))
+        if (slice_equal(tag, wanted))
+            return true;
     return false;
 }
 
 bool object_has_tag(const struct object *object, struct slice tag) {
     struct http_head head;
-    if (!object->tagged)
+    if ((object->tags & tag_bit(tag)) == 0)
         return false;
     object_parse_head(object, &head);
     for (unsigned i = 0; i < head.field_count; i++)
-        if (is_tag_field(head.fields[i].name) && has_word(head.fields[i].value, tag))
+        if (is_tag_field(head.fields[i].name) && has_tag(head.fields[i].value, tag))
             return true;
     return false;
+}
+
+static int32_t clamp(int64_t value) {
+    return (int32_t)(value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value);
+}
+
+static uint32_t clamp_time(time_t value) {
+    return (uint32_t)(value > UINT32_MAX ? UINT32_MAX : value < 0 ? 0 : value);
+}
+
+static void set_freshness(struct object *object, const struct freshness *freshness) {
+    atomic_init(&object->lifetime, clamp(freshness->lifetime));
+    object->initial_age = clamp(freshness->initial_age);
+    object->stale_if_error = clamp(freshness->stale_if_error);
+    object->stale_while_revalidate = clamp(freshness->stale_while_revalidate);
+    object->response_time = clamp_time(freshness->response_time);
+    atomic_init(&object->traits,
+                (uint8_t)((freshness->always_revalidate ? OBJECT_ALWAYS_REVALIDATE : 0) |
+                          (freshness->never_stale ? OBJECT_NEVER_STALE : 0) |
+                          (freshness->heuristic ? OBJECT_HEURISTIC : 0)));
+}
+
+struct freshness object_freshness(const struct object *object) {
+    uint8_t traits = atomic_load_explicit(&object->traits, memory_order_relaxed);
+    return (struct freshness){
+        .storable = true,
+        .always_revalidate = (traits & OBJECT_ALWAYS_REVALIDATE) != 0,
+        .never_stale = (traits & OBJECT_NEVER_STALE) != 0,
+        .heuristic = (traits & OBJECT_HEURISTIC) != 0,
+        .lifetime = atomic_load_explicit(&object->lifetime, memory_order_relaxed),
+        .stale_if_error = object->stale_if_error,
+        .stale_while_revalidate = object->stale_while_revalidate,
+        .initial_age = object->initial_age,
+        .response_time = object->response_time,
+    };
+}
+
+void object_set_lifetime(struct object *object, int64_t seconds, time_t now) {
+    struct freshness freshness = object_freshness(object);
+    int64_t age = freshness_age(&freshness, now);
+    if (seconds > 0)
+        atomic_fetch_and_explicit(&object->traits, (uint8_t)~OBJECT_ALWAYS_REVALIDATE,
+                                  memory_order_relaxed);
+    else if (freshness.lifetime < age)
+        return;
+    atomic_store_explicit(&object->lifetime, clamp(age + seconds), memory_order_relaxed);
+}
+
+/* Dates that 32 bits can't hold count as missing. */
+static void set_dates(struct object *object, const struct http_head *response) {
+    struct slice modified = http_head_value(response, HTTP_LAST_MODIFIED);
+    struct slice date = http_head_value(response, HTTP_DATE);
+    time_t at;
+    object->changed_by = object->response_time;
+    if (modified.base != NULL && http_date_parse(modified, &at) && at > 0 && at <= UINT32_MAX) {
+        object->changed_by = (uint32_t)at;
+        atomic_fetch_or_explicit(&object->traits, OBJECT_HAS_MODIFIED, memory_order_relaxed);
+    } else if (date.base != NULL && http_date_parse(date, &at)) {
+        object->changed_by = clamp_time(at);
+    }
+}
+
+static void set_etag(struct object *object, const struct http_head *response) {
+    struct http_head stored;
+    if (http_head_value(response, HTTP_ETAG).length == 0)
+        return;
+    object_parse_head(object, &stored);
+    struct slice etag = http_head_value(&stored, HTTP_ETAG);
+    if (etag.length > UINT16_MAX)
+        return; /* too long to be compared: as if it had none */
+    object->etag_at = (uint32_t)(etag.base - object_head(object).base);
+    object->etag_length = (uint16_t)etag.length;
+}
+
+static size_t size_of(const struct object *object) {
+    return offsetof(struct object, bytes) + object->url_length + object->head_length +
+           object->vary_length;
+}
+
+size_t object_memory(const struct object *object) {
+    return memory_cost(size_of(object));
 }
 
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
@@ -94,66 +190,29 @@ struct object *object_new(struct cache_key key, struct slice url, const struct h
                           struct body *body) {
     size_t head_length = write_head(response, NULL);
     size_t vary_length = vary_write(request, response, NULL, 0);
-    size_t length = head_length + vary_length + url.length;
-    struct object *object = xmalloc(sizeof *object + length);
-    memset(object, 0, sizeof *object);
+    struct object *object =
+        memory_alloc(offsetof(struct object, bytes) + url.length + head_length + vary_length);
+    ASSERT(object != NULL);
+    memset(object, 0, offsetof(struct object, bytes));
     object->magic = OBJECT_MAGIC;
     atomic_init(&object->references, 1);
     object->key = key;
-    object->status = response->status;
-    object->freshness = *freshness;
+    object->status = (uint16_t)response->status;
     object->body = body_reference(body);
     list_init(&object->sieve);
+    object->url_length = (uint32_t)url.length;
+    object->head_length = (uint32_t)head_length;
+    object->vary_length = (uint32_t)vary_length;
     /* The URL first: searching it, PCRE2's machine code reads a few bytes past its end. */
+    char *head = object->bytes + url.length;
     memcpy(object->bytes, url.base, url.length);
-    object->url = slice_make(object->bytes, url.length);
-    char *head = object->bytes + url.length, *vary = head + head_length;
-    object->head = slice_make(head, write_head(response, head));
-    object->vary = slice_make(vary, vary_write(request, response, vary, vary_length));
-    object->tagged = names_tags(response);
-    struct slice modified = http_head_value(response, HTTP_LAST_MODIFIED);
-    if (modified.base == NULL || !http_date_parse(modified, &object->last_modified))
-        object->last_modified = 0;
-    struct slice date = http_head_value(response, HTTP_DATE);
-    object->changed_by = object->last_modified;
-    if (object->changed_by == 0 && !http_date_parse(date, &object->changed_by))
-        object->changed_by = freshness->response_time;
-    struct slice etag = http_head_value(response, HTTP_ETAG);
-    if (etag.length > 0) {
-        struct http_head stored;
-        object_parse_head(object, &stored);
-        object->etag = http_head_value(&stored, HTTP_ETAG);
-    }
-    object->cost = sizeof *object + length;
+    write_head(response, head);
+    vary_write(request, response, head + head_length, vary_length);
+    object->tags = tag_bits(response);
+    set_freshness(object, freshness);
+    set_dates(object, response);
+    set_etag(object, response);
     return object;
-}
-
-struct object *object_with_freshness(const struct object *object,
-                                     const struct freshness *freshness) {
-    size_t length = object->head.length + object->vary.length + object->url.length;
-    struct object *copy = xmalloc(sizeof *copy + length);
-    memset(copy, 0, sizeof *copy);
-    memcpy(copy->bytes, object->bytes, length);
-    copy->magic = OBJECT_MAGIC;
-    atomic_init(&copy->references, 1);
-    atomic_init(&copy->hits, atomic_load_explicit(&object->hits, memory_order_relaxed));
-    copy->key = object->key;
-    copy->status = object->status;
-    copy->freshness = *freshness;
-    copy->body = body_reference(object->body);
-    copy->last_modified = object->last_modified;
-    copy->changed_by = object->changed_by;
-    copy->tagged = object->tagged;
-    copy->scope = object->scope;
-    list_init(&copy->sieve);
-    copy->url = slice_make(copy->bytes, object->url.length);
-    copy->head = slice_make(copy->bytes + object->url.length, object->head.length);
-    copy->vary = slice_make(copy->head.base + object->head.length, object->vary.length);
-    if (object->etag.base != NULL)
-        copy->etag =
-            slice_make(copy->bytes + (object->etag.base - object->bytes), object->etag.length);
-    copy->cost = sizeof *copy + length;
-    return copy;
 }
 
 struct object *object_reference(struct object *object) {
@@ -172,14 +231,15 @@ void object_release(struct object **objectp) {
         return;
     ASSERT(!object->indexed);
     body_release(&object->body);
-    FREE_OBJ(object);
+    object->magic = 0;
+    memory_free(object, size_of(object));
 }
 
 void object_parse_head(const struct object *object, struct http_head *head) {
     /* The stored head lacks the empty line: parse the status line by hand, the fields one by one.
      */
     http_head_init(head);
-    struct slice rest = object->head;
+    struct slice rest = object_head(object);
     head->version = 11;
     head->status = object->status;
     const char *end = memchr(rest.base, '\n', rest.length);
@@ -202,11 +262,11 @@ void object_parse_head(const struct object *object, struct http_head *head) {
 bool object_matches(const struct object *object, const struct http_head *request,
                     enum object_scope scope) {
     return (object->scope == scope || object->scope == OBJECT_FOR_ALL) &&
-           vary_matches(object->vary, request);
+           vary_matches(object_vary(object), request);
 }
 
 bool object_same_variant(const struct object *a, const struct object *b) {
-    return a->scope == b->scope && slice_equal(a->vary, b->vary);
+    return a->scope == b->scope && slice_equal(object_vary(a), object_vary(b));
 }
 
 /* A 304 does not speak for these: they describe the stored bytes. */

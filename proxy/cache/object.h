@@ -5,11 +5,16 @@
  *     cache_insert(cache, object);
  *     object_release(&object);
  *
- * `head` is ready to be sent: status line and field lines, each with its CRLF, without the fields
- * that each delivery makes anew (Age, Connection, Content-Length, Trailer, Transfer-Encoding) and without
- * the empty line. A 304 makes a new object with a new head on the same body (object_refreshed).
+ * object_head() is ready to be sent: status line and field lines, each with its CRLF, without the
+ * fields that each delivery makes anew (Age, Connection, Content-Length, Trailer,
+ * Transfer-Encoding) and without the empty line. A 304 makes a new object with a new head on the
+ * same body.
  *
- * Threads: shared by all workers; read-only after object_new. Ownership: references.
+ * There may be many millions of them: the struct is kept at 120 bytes, in which times are 32 bits
+ * of seconds (until 2106) and what can be told from the text stays there.
+ *
+ * Threads: shared by all workers; read-only after object_new but for its lifetime, which is one
+ * atomic. Ownership: references.
  */
 #ifndef RETORT_CACHE_OBJECT_H
 #define RETORT_CACHE_OBJECT_H
@@ -25,36 +30,83 @@ struct cache_key {
  * for the server of that name. One must never be served as the other. */
 enum object_scope { OBJECT_FOR_ALL, OBJECT_FORWARD, OBJECT_REVERSE };
 
+enum object_trait {
+    OBJECT_ALWAYS_REVALIDATE = 1,
+    OBJECT_NEVER_STALE = 2,
+    OBJECT_HEURISTIC = 4,
+    OBJECT_HAS_MODIFIED = 8, /* changed_by is its Last-Modified */
+};
+
 struct object {
     unsigned magic;
 #define OBJECT_MAGIC 0x0b1ec700u
     _Atomic unsigned references;
     /* Counted under the shard's lock, in the cache line whose `references` a hit writes anyway. */
     _Atomic uint32_t hits;
+    /* the store's, under its shard's lock where they are not atomic */
+    _Atomic bool visited, pinned;
+    bool indexed;
+    uint8_t scope; /* enum object_scope; set before it is inserted */
     struct cache_key key;
-    unsigned status;
-    struct freshness freshness;
-    struct slice head;
-    struct slice etag;    /* in head; base NULL: none */
-    time_t last_modified; /* 0: none */
-    bool tagged;          /* the head names surrogate keys; see object_has_tag */
-    time_t changed_by;    /* Last-Modified, else Date, else when it came (RFC 9111 §4.3.2) */
-    struct slice url;     /* normalised */
-    struct slice vary;    /* what the stored variant was selected by; see object_matches */
-    struct body *body;
-    /* the store's, under its shard's lock */
     struct object *next;
     struct list_link sieve;
-    bool indexed;
-    _Atomic bool pinned;
-    uint32_t born;            /* the newest ban when it came */
+    struct body *body;
     _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
-    size_t cost;
-    _Atomic bool visited;
-    enum object_scope scope; /* set before it is inserted */
-    unsigned max_variants;   /* of its key; 0: any number. Set before it is inserted */
+    uint32_t cost;            /* OBJECT_COST_UNITs */
+    /* see object_freshness */
+    _Atomic int32_t lifetime;
+    int32_t initial_age, stale_if_error, stale_while_revalidate;
+    uint32_t response_time;
+    uint32_t changed_by; /* Last-Modified, else Date, else when it came (RFC 9111 §4.3.2) */
+    uint32_t tags; /* a bit for each surrogate key in the head, by its hash; see object_has_tag */
+    /* of the text: URL, head, vary */
+    uint32_t url_length, head_length, vary_length;
+    uint32_t etag_at; /* in the head */
+    uint16_t etag_length;
+    uint16_t status;
+    _Atomic uint8_t traits; /* enum object_trait */
     char bytes[];
 };
+
+enum { OBJECT_COST_UNIT = 8 };
+
+/* Normalised. */
+static inline struct slice object_url(const struct object *object) {
+    return slice_make(object->bytes, object->url_length);
+}
+
+static inline struct slice object_head(const struct object *object) {
+    return slice_make(object->bytes + object->url_length, object->head_length);
+}
+
+/* What the stored variant was selected by; see object_matches. */
+static inline struct slice object_vary(const struct object *object) {
+    return slice_make(object->bytes + object->url_length + object->head_length,
+                      object->vary_length);
+}
+
+/* base NULL: none */
+static inline struct slice object_etag(const struct object *object) {
+    if (object->etag_length == 0)
+        return slice_make(NULL, 0);
+    return slice_make(object->bytes + object->url_length + object->etag_at, object->etag_length);
+}
+
+/* 0: none */
+static inline time_t object_last_modified(const struct object *object) {
+    uint8_t traits = atomic_load_explicit(&object->traits, memory_order_relaxed);
+    return (traits & OBJECT_HAS_MODIFIED) != 0 ? (time_t)object->changed_by : 0;
+}
+
+static inline size_t object_cost(const struct object *object) {
+    return (size_t)object->cost * OBJECT_COST_UNIT;
+}
+
+/* Of the object itself, without its body. */
+size_t object_memory(const struct object *object);
+struct freshness object_freshness(const struct object *object);
+/* Fresh for so many seconds from `now` on; 0: stale, and not a second fresher than it was. */
+void object_set_lifetime(struct object *object, int64_t seconds, time_t now);
 
 /* The key of a normalised URL. */
 struct cache_key cache_key_of(struct slice url);
@@ -63,9 +115,6 @@ struct cache_key cache_key_of(struct slice url);
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body);
-/* The same response with another freshness, on the same body. */
-struct object *object_with_freshness(const struct object *object,
-                                     const struct freshness *freshness);
 /* RFC 9111 §3.2: the stored head with the fields of a 304 put over it. `merged` is scratch space
  * and afterwards holds the new head, for the caller to compute `freshness` from. */
 void object_merge_head(const struct object *object, const struct http_head *not_modified,
@@ -80,7 +129,8 @@ bool object_matches(const struct object *object, const struct http_head *request
 /* Do both stand for the same requests? */
 bool object_same_variant(const struct object *a, const struct object *b);
 /* Is it one of the keys in Surrogate-Key (separated by blanks) or Cache-Tag (by commas)? They are
- * read from the stored head: objects keep no second copy. */
+ * read from the stored head: objects keep no second copy, but a few bits that tell most of those
+ * that have not got it. */
 bool object_has_tag(const struct object *object, struct slice tag);
 /* Parses the stored head again, for the paths that need single fields. */
 void object_parse_head(const struct object *object, struct http_head *head);

@@ -3,25 +3,24 @@
  *
  *     struct cache *cache = cache_new(512 << 20);
  *     struct object *object = cache_lookup(cache, key, &request, OBJECT_FORWARD);
- *     cache_insert(cache, object);                                    replaces the same variant
- *     cache_remove(cache, object);
  *
- * Eviction is SIEVE (Zhang et al., NSDI '24): objects stand in the order of their arrival, a hit
- * sets one bit and moves nothing, and a hand walks from old to new, clears bits and evicts what has
- * none. Chosen over LRU because a hit writes no list and takes no lock for promotion, and over
- * S3-FIFO because it needs one queue and no ghosts for the same miss ratios on web traces; one scan
- * of unvisited objects passes through without displacing visited ones.
+ *     struct cache_arrival arrival = {.since = cache_now(cache)};     before the origin is asked
+ *     if (!cache_insert(cache, object, &arrival)) ...                 purged while it was on its
+ * way cache_remove(cache, object);
  *
- * Pinned objects stand apart from that order and are never evicted; they count like all others.
+ * Eviction is SIEVE: see sieve.h. Pinned objects are never evicted; they count like all others.
+ *
+ * What is banned or purged is never stored or used as if it were newer: see ban.h and purge.h.
  *
  * Threads: any. Sixty-four shards, each with its own lock, held for the walk of one hash chain;
- * never two at once, never across a system call.
+ * never two at once, never across a system call. Under a shard's lock the sieve's may be taken, and
+ * that of the bans.
  */
 #ifndef RETORT_CACHE_STORE_H
 #define RETORT_CACHE_STORE_H
 
 #include "cache/ban.h"
-#include "cache/object.h"
+#include "cache/purge.h"
 
 struct cache;
 
@@ -35,16 +34,30 @@ void cache_set_limit(struct cache *cache, size_t limit);
 
 struct object *cache_lookup(struct cache *cache, struct cache_key key,
                             const struct http_head *request, enum object_scope scope);
-/* The object's body counts with its expected length while it arrives. The oldest other variants of
- * its key go when there are more than its max_variants. */
-void cache_insert(struct cache *cache, struct object *object);
-void cache_remove(struct cache *cache, struct object *object);
-/* Puts another object in the place of one that is still there; else nothing happens. */
-bool cache_replace(struct cache *cache, struct object *old, struct object *object);
+/* How far bans and purges had come. */
+struct cache_moment {
+    uint64_t purges, keys;
+    uint32_t bans;
+};
+
+struct cache_moment cache_now(const struct cache *cache);
+
+struct cache_arrival {
+    struct cache_moment since; /* when the origin was asked */
+    unsigned max_variants;     /* of its key: the oldest others go; 0: any number */
+};
+
+/* Takes the place of the same variant. The object's body counts with its expected length while it
+ * arrives. False: something like it was removed since, and so is it. */
+bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival);
+/* False: it was not there any more. */
+bool cache_remove(struct cache *cache, struct object *object);
 /* False: the object is not there any more. */
 bool cache_pin(struct cache *cache, struct object *object, bool pinned);
 /* Every variant of a key; returns how many there were. */
 unsigned cache_remove_key(struct cache *cache, struct cache_key key);
+/* See content.h for the whole of a purge. */
+struct purges *cache_purges(struct cache *cache);
 
 /* A walk over everything, a batch of referenced objects at a time, for work that needs no lock:
  *
@@ -69,10 +82,10 @@ bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most);
 bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key);
 void cache_walk_end(struct cache_walk *walk);
 
-/* See ban.h. Comparing everything with the bans lets them all go: done with every 64th. */
+/* See ban.h; 0: no expression. Everything is compared with the bans with every 64th. */
 uint32_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size);
 struct bans *cache_bans(struct cache *cache);
-/* Would the bans let this object be used? */
+/* Do the bans forbid to use this object? */
 bool cache_is_banned(struct cache *cache, struct object *object);
 
 void cache_statistics(struct cache *cache, struct cache_statistics *statistics);

@@ -41,9 +41,9 @@ static struct slice forward_reason(const struct transaction *transaction) {
 }
 
 static struct slice hit_fields(struct transaction *transaction, bool status) {
-    const struct freshness *freshness = &transaction->object->freshness;
+    struct freshness freshness = object_freshness(transaction->object);
     char age_digits[DIGITS], ttl_digits[DIGITS];
-    int64_t age = freshness_age(freshness, transaction->net->loop->wall);
+    int64_t age = freshness_age(&freshness, transaction->net->loop->wall);
     struct slice pieces[] = {
         SLICE("Age: "),
         number_text(age_digits, age),
@@ -51,7 +51,7 @@ static struct slice hit_fields(struct transaction *transaction, bool status) {
         SLICE("Cache-Status: "),
         slice_from(transaction->settings->name),
         SLICE("; hit; ttl="),
-        number_text(ttl_digits, freshness->lifetime - age),
+        number_text(ttl_digits, freshness.lifetime - age),
         SLICE("\r\n"),
     };
     return arena_join(&transaction->arena, pieces, status ? 8 : 3);
@@ -64,9 +64,10 @@ struct slice transaction_cache_fields(struct transaction *transaction) {
     struct slice age = slice_make("", 0);
     char digits[DIGITS];
     if (transaction->object != NULL &&
-        (!transaction->storing || transaction->object->freshness.initial_age > 0))
-        age = number_text(
-            digits, freshness_age(&transaction->object->freshness, transaction->net->loop->wall));
+        (!transaction->storing || transaction->object->initial_age > 0)) {
+        struct freshness freshness = object_freshness(transaction->object);
+        age = number_text(digits, freshness_age(&freshness, transaction->net->loop->wall));
+    }
     struct slice reason = forward_reason(transaction);
     status = status && reason.length > 0;
     struct slice none = slice_make("", 0);

@@ -48,13 +48,13 @@ static void reply_object(struct transaction *transaction) {
     struct object *object = transaction->object;
     struct reply *reply = &transaction->reply;
     transaction->status = object->status;
-    if (client_has(transaction, object->status, object->etag, object->changed_by)) {
+    if (client_has(transaction, object->status, object_etag(object), object->changed_by)) {
         struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
         object_parse_head(object, stored);
         reply_not_modified(transaction, stored);
         return;
     }
-    reply->head = object->head;
+    reply->head = object_head(object);
     reply->body = object->body;
     reply->length = known_length(object->body, object->body->expected);
     reply->no_content = object->status == 204;

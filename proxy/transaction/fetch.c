@@ -89,11 +89,11 @@ static void set_conditions(struct transaction *transaction, struct http_head *he
         return;
     remove_conditions(head);
     const struct object *object = transaction->object;
-    if (object->etag.base != NULL)
-        http_head_set(head, HTTP_IF_NONE_MATCH, object->etag);
-    if (object->last_modified != 0) {
+    if (object->etag_length > 0)
+        http_head_set(head, HTTP_IF_NONE_MATCH, object_etag(object));
+    if (object_last_modified(object) != 0) {
         char date[HTTP_DATE_LENGTH + 1];
-        http_date_format(date, object->last_modified);
+        http_date_format(date, object_last_modified(object));
         http_head_set(head, HTTP_IF_MODIFIED_SINCE,
                       arena_slice(&transaction->arena, slice_make(date, HTTP_DATE_LENGTH)));
     }
@@ -231,6 +231,7 @@ static void start_call(struct transaction *transaction, const struct destination
     };
     transaction->origin_name = key;
     transaction->request_time = transaction->net->loop->wall;
+    transaction->since = cache_now(transaction->host->cache);
     transaction->call = arena_alloc(arena, sizeof *transaction->call);
     origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
                       arena_alloc(arena, sizeof *transaction->response), &transaction->task);
@@ -258,11 +259,12 @@ static enum step start(struct transaction *transaction) {
 }
 
 static bool stale_will_do(const struct transaction *transaction, bool disconnected) {
-    return transaction->object != NULL &&
-           freshness_may_replace_error(
-               &transaction->object->freshness, &transaction->asked, disconnected,
-               (int64_t)(transaction->settings->cache.stale_if_error / 1000),
-               transaction->net->loop->wall);
+    if (transaction->object == NULL)
+        return false;
+    struct freshness freshness = object_freshness(transaction->object);
+    int64_t most = (int64_t)(transaction->settings->cache.stale_if_error / 1000);
+    return freshness_may_replace_error(&freshness, &transaction->asked, disconnected, most,
+                                       transaction->net->loop->wall);
 }
 
 /* The stored response stands in for the answer that did not come. */
@@ -294,10 +296,10 @@ static enum step failed(struct transaction *transaction) {
 
 /* 304 to our own question. */
 static enum step revalidated(struct transaction *transaction) {
-    bool stored = transaction_refresh(transaction, transaction->response);
+    enum flight_outcome outcome = transaction_refresh(transaction, transaction->response);
     transaction->net->counters.cache_revalidated++;
     transaction->result = RESULT_REVALIDATED;
-    transaction_land(transaction, stored ? FLIGHT_STORED : FLIGHT_UNSTORED);
+    transaction_land(transaction, outcome);
     return STEP_DELIVER;
 }
 

@@ -16,7 +16,7 @@ static struct slice content_type(const struct transaction *transaction) {
     if (transaction->object == NULL)
         return transaction->error != NULL ? SLICE("text/html") : slice_make("", 0);
     /* The stored head is text: look for the one line that is wanted. */
-    struct slice head = transaction->object->head;
+    struct slice head = object_head(transaction->object);
     static const char name[] = "\r\nContent-Type: ";
     const char *at = memmem(head.base, head.length, name, sizeof name - 1);
     if (at == NULL)

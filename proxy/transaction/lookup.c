@@ -117,8 +117,8 @@ enum step step_lookup(struct transaction *transaction) {
         transaction->object = NULL;
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
     }
-    switch (freshness_judge(&transaction->object->freshness, &transaction->asked,
-                            transaction->net->loop->wall)) {
+    struct freshness freshness = object_freshness(transaction->object);
+    switch (freshness_judge(&freshness, &transaction->asked, transaction->net->loop->wall)) {
     case FRESHNESS_FRESH: return hit(transaction, RESULT_HIT);
     case FRESHNESS_STALE_ALLOWED: return hit(transaction, RESULT_STALE);
     case FRESHNESS_STALE_MEANWHILE:
@@ -130,6 +130,6 @@ enum step step_lookup(struct transaction *transaction) {
     if (transaction->asked.only_if_cached)
         return only_if_cached(transaction);
     transaction->revalidating =
-        transaction->object->etag.base != NULL || transaction->object->last_modified != 0;
+        transaction->object->etag_length > 0 || object_last_modified(transaction->object) != 0;
     return miss(transaction);
 }

@@ -41,12 +41,13 @@ bool transaction_complete_part(struct transaction *transaction, struct http_head
     struct part part;
     const struct object *object = transaction->part;
     if (object == NULL || head->method_id != HTTP_METHOD_GET || http_head_has(head, HTTP_RANGE) ||
-        body_state(object->body) != BODY_COMPLETE || !part_same_etag(object->etag, object->etag) ||
+        body_state(object->body) != BODY_COMPLETE ||
+        !part_same_etag(object_etag(object), object_etag(object)) ||
         !part_of_object(&part, object) || part.first != 0)
         return false;
     http_head_set(head, HTTP_RANGE,
                   arena_printf(&transaction->arena, "bytes=%lu-", (unsigned long)part_end(&part)));
-    http_head_set(head, HTTP_IF_RANGE, object->etag);
+    http_head_set(head, HTTP_IF_RANGE, object_etag(object));
     transaction->completing = true;
     return true;
 }
@@ -63,7 +64,7 @@ static struct object *partner(const struct transaction *transaction, const struc
     struct object *object = transaction->part != NULL ? transaction->part : transaction->replaced;
     if (object == NULL || !part_of_object(stored, object) ||
         body_state(object->body) != BODY_COMPLETE ||
-        !part_same_etag(object->etag, http_head_value(transaction->response, HTTP_ETAG)) ||
+        !part_same_etag(object_etag(object), http_head_value(transaction->response, HTTP_ETAG)) ||
         !part_joins(part, stored))
         return NULL;
     return object;
@@ -112,7 +113,7 @@ static bool stored_is_better(const struct transaction *transaction, const struct
     struct part stored;
     return transaction->part != NULL && part_of_object(&stored, transaction->part) &&
            stored.whole == part->whole && stored.count > part->count &&
-           part_same_etag(transaction->part->etag,
+           part_same_etag(object_etag(transaction->part),
                           http_head_value(transaction->response, HTTP_ETAG));
 }
 
@@ -147,7 +148,7 @@ static bool part_is_outdated(const struct transaction *transaction) {
     const struct http_head *response = transaction->response;
     return response->status == 200 ||
            (response->status == 206 &&
-            !part_same_etag(transaction->part->etag, http_head_value(response, HTTP_ETAG)));
+            !part_same_etag(object_etag(transaction->part), http_head_value(response, HTTP_ETAG)));
 }
 
 void transaction_drop_part(struct transaction *transaction) {

@@ -17,7 +17,8 @@ static const struct http_head *as_get(struct transaction *transaction) {
     return request;
 }
 
-bool transaction_refresh(struct transaction *transaction, const struct http_head *news) {
+enum flight_outcome transaction_refresh(struct transaction *transaction,
+                                        const struct http_head *news) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
     const struct http_head *request = as_get(transaction);
     struct object *object = transaction->object;
@@ -32,14 +33,14 @@ bool transaction_refresh(struct transaction *transaction, const struct http_head
     struct object *fresh = object_new(transaction->key, transaction->url_text, request, merged,
                                       &freshness, object->body);
     fresh->scope = object->scope;
-    fresh->max_variants = transaction_max_variants(transaction);
+    enum flight_outcome outcome = FLIGHT_UNSTORED;
     if (freshness.storable)
-        cache_insert(transaction->host->cache, fresh);
+        outcome = transaction_insert(transaction, fresh);
     else
         cache_remove(transaction->host->cache, object);
     object_release(&transaction->object);
     transaction->object = fresh;
-    return freshness.storable;
+    return outcome;
 }
 
 /* What a field of a HEAD's response says about the stored bytes. */
@@ -66,8 +67,8 @@ static bool same_length(struct slice told, const struct object *object) {
 
 static bool same_date(struct slice told, const struct object *object) {
     time_t modified;
-    return object->last_modified != 0 && http_date_parse(told, &modified) &&
-           modified == object->last_modified;
+    return object_last_modified(object) != 0 && http_date_parse(told, &modified) &&
+           modified == object_last_modified(object);
 }
 
 static enum evidence judge(const struct http_head *response, const struct object *object) {
@@ -75,7 +76,7 @@ static enum evidence judge(const struct http_head *response, const struct object
     struct slice date = http_head_value(response, HTTP_LAST_MODIFIED);
     struct slice length = http_head_value(response, HTTP_CONTENT_LENGTH);
     enum evidence all[] = {
-        compare(etag, slice_equal(etag, object->etag)),
+        compare(etag, slice_equal(etag, object_etag(object))),
         compare(date, date.base != NULL && same_date(date, object)),
         compare(length, length.base != NULL && same_length(length, object)),
     };

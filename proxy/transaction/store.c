@@ -67,9 +67,17 @@ static void begin_body(struct transaction *transaction, bool keep) {
                                  transaction->response_body->length);
 }
 
+/* What was purged on its way is not in the index: those who wait for it ask anew. */
+enum flight_outcome transaction_insert(struct transaction *transaction, struct object *object) {
+    struct cache_arrival arrival = {
+        .since = transaction->since,
+        .max_variants = transaction_max_variants(transaction),
+    };
+    return cache_insert(transaction->host->cache, object, &arrival) ? FLIGHT_STORED : FLIGHT_LEFT;
+}
+
 static void keep_object_now(struct transaction *transaction) {
-    cache_insert(transaction->host->cache, transaction->object);
-    transaction_land(transaction, FLIGHT_STORED);
+    transaction_land(transaction, transaction_insert(transaction, transaction->object));
 }
 
 /* The body's length is known to all who may find the object only if the origin announced it: others
@@ -77,10 +85,9 @@ static void keep_object_now(struct transaction *transaction) {
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
     transaction->object = object_new(transaction->key, transaction->url_text, transaction->request,
                                      transaction->response, freshness, transaction->body);
-    transaction->object->scope = transaction_scope(transaction);
+    transaction->object->scope = (uint8_t)transaction_scope(transaction);
     transaction->storing = true;
     transaction->net->counters.cache_stores++;
-    transaction->object->max_variants = transaction_max_variants(transaction);
     if (transaction->body->expected >= 0 || body_state(transaction->body) == BODY_COMPLETE)
         keep_object_now(transaction);
 }

@@ -128,6 +128,7 @@ struct transaction {
     struct http_head *response;
     struct source *response_body; /* owned */
     time_t request_time, response_time;
+    struct cache_moment since; /* what had been purged when the origin was asked */
     struct slice origin_name; /* "host:port", for the log */
 
     /* the answer */
@@ -176,6 +177,8 @@ bool transaction_begin_policy(struct transaction *transaction);
 /* The response is there: policies for what it is join in. */
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response);
 void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response);
+/* Puts an object into the index; the outcome for those who wait for it. */
+enum flight_outcome transaction_insert(struct transaction *transaction, struct object *object);
 unsigned transaction_max_variants(const struct transaction *transaction);
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
 /* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */
@@ -194,8 +197,9 @@ enum object_scope transaction_scope(const struct transaction *transaction);
 /* The status line and the fields, in the arena. */
 struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head);
 /* Puts the fields of a response without a body, which is about the stored one, over those of
- * `object`, which becomes the outcome; false: it may not be stored any more. */
-bool transaction_refresh(struct transaction *transaction, const struct http_head *news);
+ * `object`, which becomes the outcome; says whether that is in the index. */
+enum flight_outcome transaction_refresh(struct transaction *transaction,
+                                        const struct http_head *news);
 /* The response to a HEAD tells something of what is stored. */
 void transaction_learn_from_head(struct transaction *transaction);
 /* Does the stored part, `object`, hold what the request asks for? */

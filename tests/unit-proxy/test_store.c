@@ -21,9 +21,9 @@ static void head_of(struct http_head *head, unsigned status) {
     head->reason = SLICE("OK");
 }
 
-/* `name` and `value` may be NULL: a response without such a field. */
-static void put_with(struct slice url, const char *name, const char *value, const char *kind,
-                     size_t size) {
+/* `name` and `value` may be NULL: a response without such a field. False: it was not stored. */
+static bool put_since(const struct cache_moment *since, struct slice url, const char *name,
+                      const char *value, const char *kind, size_t size) {
     struct http_head request, response;
     struct freshness freshness = {.lifetime = 60, .response_time = time(NULL)};
     char *bytes = calloc(1, size + 1);
@@ -38,10 +38,18 @@ static void put_with(struct slice url, const char *name, const char *value, cons
     struct body *body = body_of_bytes(slice_make(bytes, size));
     struct object *object =
         object_new(cache_key_of(url), url, &request, &response, &freshness, body);
-    cache_insert(the_cache, object);
+    struct cache_arrival arrival = {.since = *since};
+    bool stored = cache_insert(the_cache, object, &arrival);
     object_release(&object);
     body_release(&body);
     free(bytes);
+    return stored;
+}
+
+static void put_with(struct slice url, const char *name, const char *value, const char *kind,
+                     size_t size) {
+    struct cache_moment now = cache_now(the_cache);
+    put_since(&now, url, name, value, kind, size);
 }
 
 static void put(struct slice url, size_t size) {
@@ -83,8 +91,8 @@ static struct cache_statistics counted(void) {
 
 /* Everything that went in is accounted for when it goes. */
 static void stop(void) {
-    struct content_filter all = {0};
-    content_purge(the_cache, &all, CONTENT_REMOVE);
+    struct object_filter all = {0};
+    content_purge(the_cache, &all, PURGE_REMOVE);
     struct cache_statistics statistics = counted();
     ck_assert_uint_eq(statistics.objects, 0);
     ck_assert_uint_eq(statistics.bytes, 0);
@@ -106,7 +114,7 @@ START_TEST(variants_are_selected_and_replaced) {
     ck_assert_uint_eq(red->hits, 1);
     object_release(&red);
     object_release(&blue);
-    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), CONTENT_REMOVE), 2);
+    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), PURGE_REMOVE), 2);
     stop();
 }
 END_TEST
@@ -180,20 +188,20 @@ END_TEST
 
 START_TEST(purges_choose) {
     char text[40];
-    struct content_filter filter = {.prefix = SLICE("http://a.org/1")};
+    struct object_filter filter = {.prefix = SLICE("http://a.org/1")};
     start();
     for (unsigned i = 0; i < 20; i++)
         put(url_of(i, text, sizeof text), 10);
     put(SLICE("http://b.org/1"), 10);
     put_with(SLICE("http://b.org/t"), "Surrogate-Key", "one  two", NULL, 10);
     put_with(SLICE("http://b.org/u"), "Cache-Tag", "two, three", NULL, 10);
-    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 11);
-    filter = (struct content_filter){.tag = SLICE("tw")};
-    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 0);
-    filter = (struct content_filter){.tag = SLICE("two")};
-    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 2);
-    filter = (struct content_filter){.host = SLICE("B.org")};
-    ck_assert_uint_eq(content_purge(the_cache, &filter, CONTENT_REMOVE), 1);
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 11);
+    filter = (struct object_filter){.tag = SLICE("tw")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 0);
+    filter = (struct object_filter){.tag = SLICE("two")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 2);
+    filter = (struct object_filter){.host = SLICE("B.org")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 1);
     ck_assert_uint_eq(counted().objects, 9);
     stop();
 }
@@ -204,23 +212,17 @@ START_TEST(lifetimes_change_and_bytes_do_not) {
     start();
     put_with(url, "ETag", "\"e\"", NULL, 100);
     uint64_t bytes = counted().bytes;
-    struct object *before = look(url, NULL);
+    struct object *object = look(url, NULL);
     ck_assert_uint_eq(content_set_lifetime(the_cache, cache_key_of(url), 3600), 1);
-    struct object *after = look(url, NULL);
-    ck_assert_ptr_ne(before, after);
-    ck_assert_ptr_eq(before->body, after->body);
-    ck_assert(slice_equal(after->etag, SLICE("\"e\"")));
-    ck_assert(slice_equal(after->head, before->head) && slice_equal(after->url, url));
-    ck_assert_int_ge(after->freshness.lifetime, 3600);
-    ck_assert(!cache_replace(the_cache, before, before)); /* it is not there any more */
+    ck_assert(slice_equal(object_etag(object), SLICE("\"e\"")));
+    ck_assert(slice_equal(object_url(object), url));
+    ck_assert_int_ge(object_freshness(object).lifetime, 3600);
     ck_assert_uint_eq(counted().bytes, bytes);
     ck_assert_uint_eq(counted().objects, 1);
-    object_release(&before);
-    object_release(&after);
-    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), CONTENT_STALE), 1);
-    after = look(url, NULL);
-    ck_assert_int_le(after->freshness.lifetime, freshness_age(&after->freshness, time(NULL)));
-    object_release(&after);
+    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), PURGE_STALE), 1);
+    struct freshness freshness = object_freshness(object);
+    ck_assert_int_le(freshness.lifetime, freshness_age(&freshness, time(NULL)));
+    object_release(&object);
     stop();
 }
 END_TEST
@@ -234,17 +236,17 @@ START_TEST(bans_hit_older_objects_only) {
     ck_assert_uint_eq(cache_ban(the_cache, "(", error, sizeof error), 0);
     ck_assert_uint_eq(cache_ban(the_cache, "\\.css$", error, sizeof error), 1);
     ck_assert(!has(css));
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 1);
     ck_assert(has(html));
+    /* Nothing is left that has not been compared with it. */
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
     put(css, 10);
     ck_assert(has(css));
-    ck_assert_uint_eq(cache_bans(the_cache)->count, 1);
     /* Another lifetime does not make an object newer. */
     ck_assert_uint_eq(cache_ban(the_cache, "html", error, sizeof error), 2);
-    struct content_filter all = {0};
-    content_purge(the_cache, &all, CONTENT_STALE);
+    struct object_filter all = {0};
+    content_purge(the_cache, &all, PURGE_STALE);
     ck_assert(!has(html));
-    /* The oldest object is newer than the first ban now. */
-    ck_assert_uint_eq(cache_bans(the_cache)->count, 1);
     stop();
 }
 END_TEST
@@ -260,6 +262,84 @@ START_TEST(many_bans_are_carried_out) {
     }
     ck_assert_uint_eq(counted().objects, 72);
     ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
+    stop();
+}
+END_TEST
+
+/* On their way while the purge comes. */
+START_TEST(purges_hit_what_is_on_its_way) {
+    struct slice url = SLICE("http://a.org/a.css"), other = SLICE("http://b.org/a.css");
+    struct object_filter filters[] = {
+        {.prefix = SLICE("http://a.org/")}, {.host = SLICE("a.org")}, {.tag = SLICE("two")}};
+    start();
+    for (unsigned i = 0; i < COUNT_OF(filters); i++) {
+        struct cache_moment before = cache_now(the_cache);
+        content_purge(the_cache, &filters[i], PURGE_REMOVE);
+        ck_assert(!put_since(&before, url, "Cache-Tag", "one,two", NULL, 10));
+        ck_assert(!is_there(url));
+        ck_assert(put_since(&before, other, "Cache-Tag", "one", NULL, 10));
+        struct cache_moment after = cache_now(the_cache);
+        ck_assert(put_since(&after, url, "Cache-Tag", "one,two", NULL, 10));
+    }
+    stop();
+}
+END_TEST
+
+START_TEST(soft_purges_make_stale_what_is_on_its_way) {
+    struct slice url = SLICE("http://a.org/a.css");
+    struct object_filter all = {0};
+    start();
+    struct cache_moment before = cache_now(the_cache);
+    content_purge(the_cache, &all, PURGE_STALE);
+    ck_assert(put_since(&before, url, NULL, NULL, NULL, 10));
+    struct object *object = look(url, NULL);
+    struct freshness freshness = object_freshness(object);
+    ck_assert_int_le(freshness.lifetime, freshness_age(&freshness, time(NULL)));
+    object_release(&object);
+    stop();
+}
+END_TEST
+
+START_TEST(removals_of_a_key_hit_what_is_on_its_way) {
+    struct slice url = SLICE("http://a.org/a"), other = SLICE("http://a.org/b");
+    start();
+    struct cache_moment before = cache_now(the_cache);
+    cache_remove_key(the_cache, cache_key_of(url));
+    ck_assert(!put_since(&before, url, NULL, NULL, NULL, 10));
+    ck_assert(put_since(&before, other, NULL, NULL, NULL, 10));
+    struct cache_moment after = cache_now(the_cache);
+    ck_assert(put_since(&after, url, NULL, NULL, NULL, 10));
+    stop();
+}
+END_TEST
+
+START_TEST(bans_hit_what_is_on_its_way) {
+    char error[200], text[40];
+    struct slice url = SLICE("http://a.org/a.css"), late = SLICE("http://a.org/late");
+    start();
+    struct cache_moment before = cache_now(the_cache);
+    ck_assert_uint_gt(cache_ban(the_cache, "css", error, sizeof error), 0);
+    ck_assert(!put_since(&before, url, NULL, NULL, NULL, 10) || !has(url));
+    /* So late that the bans it would have to be compared with are gone: then it isn't stored. */
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(text, sizeof text, "/%u$", i);
+        ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);
+    }
+    ck_assert(!put_since(&before, late, NULL, NULL, NULL, 10));
+    stop();
+}
+END_TEST
+
+START_TEST(purges_long_past_are_not_forgiven) {
+    struct object_filter elsewhere = {.prefix = SLICE("http://b.org/")};
+    struct slice url = SLICE("http://a.org/a");
+    start();
+    struct cache_moment before = cache_now(the_cache);
+    for (unsigned i = 0; i < PURGES_KEPT; i++)
+        content_purge(the_cache, &elsewhere, PURGE_REMOVE);
+    ck_assert(put_since(&before, url, NULL, NULL, NULL, 10));
+    content_purge(the_cache, &elsewhere, PURGE_REMOVE);
+    ck_assert(!put_since(&before, url, NULL, NULL, NULL, 10));
     stop();
 }
 END_TEST
@@ -304,11 +384,11 @@ static void *look_after(void *arg) {
     char text[40], error[200];
     (void)arg;
     for (unsigned i = 0; i < 300; i++) {
-        struct content_filter filter = {.prefix = SLICE("http://a.org/1")};
+        struct object_filter filter = {.prefix = SLICE("http://a.org/1")};
         struct cache_key key = cache_key_of(url_of(i & 255, text, sizeof text));
         content_pin(the_cache, key, i % 3 != 0);
         content_set_lifetime(the_cache, key, i);
-        content_purge(the_cache, &filter, i % 2 == 0 ? CONTENT_STALE : CONTENT_REMOVE);
+        content_purge(the_cache, &filter, i % 2 == 0 ? PURGE_STALE : PURGE_REMOVE);
         snprintf(text, sizeof text, "/2%u$", i % 10);
         ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);
     }
@@ -338,6 +418,11 @@ Suite *store_suite(void) {
         lifetimes_change_and_bytes_do_not,
         bans_hit_older_objects_only,
         many_bans_are_carried_out,
+        purges_hit_what_is_on_its_way,
+        soft_purges_make_stale_what_is_on_its_way,
+        removals_of_a_key_hit_what_is_on_its_way,
+        bans_hit_what_is_on_its_way,
+        purges_long_past_are_not_forgiven,
         a_walk_sees_everything,
         threads_get_along,
     };

@@ -1,0 +1,56 @@
+#include "cache/purge.h"
+
+#include "base/assert.h"
+
+void purges_init(struct purges *purges) {
+    memset(purges, 0, sizeof *purges);
+    ASSERT(pthread_rwlock_init(&purges->lock, NULL) == 0);
+}
+
+void purges_release(struct purges *purges) {
+    for (unsigned i = 0; i < PURGES_KEPT; i++)
+        object_filter_release(&purges->kept[i].filter);
+    pthread_rwlock_destroy(&purges->lock);
+}
+
+void purges_add(struct purges *purges, const struct object_filter *filter,
+                enum purge_action action) {
+    struct object_filter copy = object_filter_copy(filter);
+    pthread_rwlock_wrlock(&purges->lock);
+    uint64_t number = purges_newest(purges) + 1;
+    struct purge *purge = &purges->kept[number % PURGES_KEPT];
+    struct object_filter forgotten = purge->filter;
+    *purge = (struct purge){.filter = copy, .action = action};
+    atomic_store_explicit(&purges->newest, number, memory_order_release);
+    pthread_rwlock_unlock(&purges->lock);
+    object_filter_release(&forgotten);
+}
+
+enum purge_action purges_judge(struct purges *purges, const struct object *object, uint64_t since) {
+    enum purge_action action = PURGE_NOTHING;
+    if (purges_newest(purges) == since)
+        return PURGE_NOTHING;
+    pthread_rwlock_rdlock(&purges->lock);
+    uint64_t newest = purges_newest(purges);
+    if (newest - since > PURGES_KEPT)
+        action = PURGE_REMOVE;
+    for (uint64_t number = since + 1; number <= newest && action != PURGE_REMOVE; number++) {
+        const struct purge *purge = &purges->kept[number % PURGES_KEPT];
+        if (purge->action > action && object_filter_fits(&purge->filter, object))
+            action = purge->action;
+    }
+    pthread_rwlock_unlock(&purges->lock);
+    return action;
+}
+
+void purges_add_key(struct purges *purges, struct cache_key key) {
+    uint64_t number = atomic_fetch_add(&purges->newest_key, 1) + 1;
+    _Atomic uint64_t *at = &purges->keys[key.low % PURGE_KEYS];
+    uint64_t old = atomic_load(at);
+    while (old < number && !atomic_compare_exchange_weak(at, &old, number))
+        ;
+}
+
+bool purges_has_key(const struct purges *purges, struct cache_key key, uint64_t since) {
+    return atomic_load(&purges->keys[key.low % PURGE_KEYS]) > since;
+}

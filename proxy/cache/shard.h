@@ -1,0 +1,40 @@
+/*
+ * A part of the index: a hash table of chains with its lock.
+ *
+ *     for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next)
+ *     shard_add(shard, object);
+ *     shard_take(shard, object);
+ *
+ * It grows by linear hashing, a bucket with every object: as many buckets as there were ever
+ * objects, eight bytes for each, and never a pause to move them all.
+ *
+ * Threads: the caller holds `lock`.
+ */
+#ifndef RETORT_CACHE_SHARD_H
+#define RETORT_CACHE_SHARD_H
+
+#include "cache/object.h"
+
+enum { SHARD_FIRST_BUCKETS = 256 };
+
+struct shard {
+    pthread_mutex_t lock;
+    struct object **buckets;
+    size_t bucket_count, capacity, count;
+    size_t mask; /* the buckets' number rounded up to a power of two, less one */
+} __attribute__((aligned(64)));
+
+void shard_init(struct shard *shard);
+void shard_release(struct shard *shard);
+/* True: another bucket was needed for it. */
+bool shard_add(struct shard *shard, struct object *object);
+void shard_take(struct shard *shard, struct object *object);
+
+static inline struct object **shard_chain(struct shard *shard, struct cache_key key) {
+    size_t bucket = key.low & shard->mask;
+    if (bucket >= shard->bucket_count)
+        bucket &= shard->mask >> 1;
+    return &shard->buckets[bucket];
+}
+
+#endif
