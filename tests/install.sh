@@ -15,7 +15,8 @@ build="build-essential autoconf automake libtool pkg-config
     libjpeg-dev zlib1g-dev libssl-dev libicapapi-dev check"
 run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
-test="squid-openssl haproxy wrk valgrind time iproute2 util-linux git chromium?"
+test="squid-openssl haproxy wrk valgrind time iproute2 util-linux git clang libclang-rt-14-dev
+    node-llhttp chromium?"
 
 packages_of() {
     case $1 in

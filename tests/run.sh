@@ -9,10 +9,11 @@
 #   - a part of them again under valgrind: no error, no definite leak
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - a third with ThreadSanitizer in ./build/tsan: what several workers share
+#   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (20), see docs/TESTING.md
 #   - examples/quickstart.sh --check
 #
 #     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan
-#                               tsan quickstart
+#                               tsan fuzz quickstart
 #
 # The last line counts; exit status 0 when nothing failed.
 set -uo pipefail
@@ -139,6 +140,20 @@ conformance() {
     counted conformance "$log" $status
 }
 
+fuzz() {
+    local status=0 where=$build/fuzz log=$build/fuzz.log
+    mkdir -p "$where"
+    if ! (cd "$where" && { [ -e Makefile ] || "$source_dir/configure" CC=clang --enable-fuzz CFLAGS="-O1 -g"; } &&
+        make -j"$jobs" fuzzers) >"$where/build.log" 2>&1; then
+        tail -40 "$where/build.log"
+        fail fuzz-build
+        return
+    fi
+    tests/fuzz/run.sh "$where" 2>&1 | tee "$log"
+    status=${PIPESTATUS[0]}
+    counted fuzz "$log" "$status"
+}
+
 quickstart() {
     local status=0 log=$build/quickstart-check.log good bad
     examples/quickstart.sh --check --no-install --builddir "$build" >"$log" 2>&1 || status=$?
@@ -148,7 +163,7 @@ quickstart() {
     counted quickstart "$log" $status
 }
 
-steps=${*:-build unit services e2e conformance memcheck asan tsan quickstart}
+steps=${*:-build unit services e2e conformance memcheck asan tsan fuzz quickstart}
 heading packages
 need install
 heading "test data"
@@ -182,6 +197,7 @@ for step in $steps; do
             fail tsan-build
         fi
         ;;
+    fuzz) fuzz ;;
     quickstart) quickstart ;;
     *) fail "no such step: $step" ;;
     esac

@@ -92,20 +92,41 @@ void cache_control_parse(struct cache_control *control, const struct http_head *
         parse_field(control, field->value);
 }
 
-/* A dictionary of RFC 8941 §3.2, as far as directives need it: keys, "=" without blanks, a value
- * that ends before its parameters. */
-static bool parse_dictionary(struct cache_control *control, struct slice value) {
-    struct slice element;
-    bool any = false;
-    while (slice_next_element(&value, &element)) {
-        const char *semicolon = memchr(element.base, ';', element.length);
-        if (semicolon != NULL)
-            element.length = (size_t)(semicolon - element.base);
-        if (element.length == 0 || memchr(element.base, ' ', element.length) != NULL ||
-            memchr(element.base, '\t', element.length) != NULL)
+/* Takes the parameters off a member of a dictionary. False where a blank stands outside a string:
+ * not of the grammar. */
+static bool cut_parameters(struct slice *member) {
+    bool quoted = false;
+    for (size_t i = 0; i < member->length; i++) {
+        char c = member->base[i];
+        if (quoted && c == '\\') {
+            i++;
+        } else if (c == '"') {
+            quoted = !quoted;
+        } else if (!quoted && c == ';') {
+            member->length = i;
+            return i > 0;
+        } else if (!quoted && (c == ' ' || c == '\t')) {
             return false;
-        parse_field(control, element);
-        any = true;
+        }
+    }
+    return !quoted;
+}
+
+/* A dictionary of RFC 8941 §3.2, as far as directives need it: keys, "=" without blanks, a value
+ * that ends before its parameters; all lines of the field are one. */
+static bool parse_dictionary(struct cache_control *control, const struct http_head *head,
+                             struct slice name) {
+    bool any = false;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        struct slice rest = head->fields[i].value, member;
+        if (!slice_equal_nocase(head->fields[i].name, name))
+            continue;
+        while (slice_next_element(&rest, &member)) {
+            if (!cut_parameters(&member))
+                return false;
+            parse_field(control, member);
+            any = true;
+        }
     }
     return any;
 }
@@ -113,9 +134,8 @@ static bool parse_dictionary(struct cache_control *control, struct slice value) 
 bool cache_control_parse_targeted(struct cache_control *control, const struct http_head *head,
                                   char *const *names) {
     for (; names != NULL && *names != NULL; names++) {
-        const struct http_field *field = http_head_find_text(head, slice_from(*names));
         control_init(control);
-        if (field != NULL && parse_dictionary(control, field->value))
+        if (parse_dictionary(control, head, slice_from(*names)))
             return true;
     }
     return false;

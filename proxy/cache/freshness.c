@@ -1,6 +1,7 @@
 #include "cache/freshness.h"
 
 #include "cache/part.h"
+#include "cache/vary.h"
 #include "http/date.h"
 #include "settings/policy.h"
 
@@ -233,6 +234,8 @@ static const char *obstacle(const struct freshness *freshness, const struct cach
         return "authorization";
     if (http_head_has_token(response, HTTP_VARY, SLICE("*")))
         return "vary *";
+    if (!vary_usable(response))
+        return "vary malformed";
     if ((freshness->lifetime <= freshness->initial_age || control->no_cache) &&
         !has_validator(response))
         return "stale at once";

@@ -4,19 +4,26 @@
 
 #include <stdlib.h>
 
-enum { ELEMENTS_MAX = 64, VALUE_MAX = 4096 };
+enum { ELEMENTS_MAX = 64 };
 
-/* Where text goes; counts on when it is full. */
+/* Where text goes, or what it is compared with; counts on when that is full. */
 struct sink {
     char *out;
+    const char *expected; /* where `out` is NULL */
     size_t capacity, length;
+    bool differs;
 };
 
 static void put(struct sink *sink, struct slice text, bool lower) {
-    for (size_t i = 0; i < text.length; i++, sink->length++)
-        if (sink->length < sink->capacity)
-            sink->out[sink->length] =
-                lower ? (char)ascii_lower((unsigned char)text.base[i]) : text.base[i];
+    for (size_t i = 0; i < text.length; i++, sink->length++) {
+        char c = lower ? (char)ascii_lower((unsigned char)text.base[i]) : text.base[i];
+        if (sink->length >= sink->capacity)
+            continue;
+        if (sink->out != NULL)
+            sink->out[sink->length] = c;
+        else
+            sink->differs |= sink->expected[sink->length] != c;
+    }
 }
 
 static bool is_unordered(struct slice name) {
@@ -82,9 +89,29 @@ static void put_value(struct sink *sink, const struct http_head *request, struct
     }
 }
 
+static bool is_token(struct slice text) {
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.base[i];
+        if (c <= 0x20 || c >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", c) != NULL)
+            return false;
+    }
+    return text.length > 0;
+}
+
+bool vary_usable(const struct http_head *response) {
+    for (const struct http_field *vary = http_head_find(response, HTTP_VARY); vary != NULL;
+         vary = http_head_find_next(response, HTTP_VARY, vary)) {
+        struct slice rest = vary->value, name;
+        while (slice_next_element(&rest, &name))
+            if (!is_token(name) || slice_equal(name, SLICE("*")))
+                return false;
+    }
+    return true;
+}
+
 size_t vary_write(const struct http_head *request, const struct http_head *response, char *out,
                   size_t capacity) {
-    struct sink sink = {out, capacity, 0};
+    struct sink sink = {.out = out, .capacity = capacity};
     for (const struct http_field *vary = http_head_find(response, HTTP_VARY); vary != NULL;
          vary = http_head_find_next(response, HTTP_VARY, vary)) {
         struct slice rest = vary->value, name;
@@ -99,15 +126,13 @@ size_t vary_write(const struct http_head *request, const struct http_head *respo
 }
 
 bool vary_matches(struct slice stored, const struct http_head *request) {
-    char value[VALUE_MAX];
     while (stored.length > 0) {
         const char *end = memchr(stored.base, '\n', stored.length);
         const char *colon = memchr(stored.base, ':', stored.length);
         ASSERT(end != NULL && colon != NULL);
-        struct slice expected = slice_make(colon + 1, (size_t)(end - colon - 1));
-        struct sink sink = {value, sizeof value, 0};
+        struct sink sink = {.expected = colon + 1, .capacity = (size_t)(end - colon - 1)};
         put_value(&sink, request, slice_make(stored.base, (size_t)(colon - stored.base)));
-        if (sink.length > sizeof value || !slice_equal(slice_make(value, sink.length), expected))
+        if (sink.differs || sink.length != sink.capacity)
             return false;
         stored.length -= (size_t)(end + 1 - stored.base);
         stored.base = end + 1;

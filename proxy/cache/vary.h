@@ -1,6 +1,7 @@
 /*
  * Secondary keys (RFC 9111 §4.1): what a stored variant was selected by.
  *
+ *     if (!vary_usable(&response)) ...                                 not to be stored
  *     size_t length = vary_write(&request, &response, NULL, 0);         measures
  *     vary_write(&request, &response, out, length);
  *     if (vary_matches(stored, &request)) ...
@@ -16,6 +17,9 @@
 
 #include "http/head.h"
 
+/* False where no request can be known to select the response: Vary has "*", or a member that is not
+ * the name of a field. */
+bool vary_usable(const struct http_head *response);
 /* Writes what fits; returns the whole length. */
 size_t vary_write(const struct http_head *request, const struct http_head *response, char *out,
                   size_t capacity);

@@ -1,22 +1,28 @@
 # Unit tests of proxy/: settings, URL classes, the admin plane, retortctl.
 check_PROGRAMS += tests/unit-proxy/unit-proxy
-tests_unit_proxy_unit_proxy_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy \
+tests_unit_proxy_unit_proxy_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy -I$(top_srcdir)/tests/unit \
 	-DSOURCE_DIRECTORY='"$(abs_top_srcdir)"'
 tests_unit_proxy_unit_proxy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_proxy_unit_proxy_SOURCES = \
 	proxy/ctl/http_call.c \
 	proxy/ctl/show.c \
+	tests/unit/guard.c tests/unit/guard.h \
 	tests/unit-proxy/suites.h \
 	tests/unit-proxy/test_address.c \
 	tests/unit-proxy/test_admin.c \
+	tests/unit-proxy/test_control.c \
 	tests/unit-proxy/test_ctl.c \
+	tests/unit-proxy/test_freshness.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \
 	tests/unit-proxy/test_policy.c \
+	tests/unit-proxy/test_range.c \
 	tests/unit-proxy/test_settings.c \
 	tests/unit-proxy/test_settings_errors.c \
 	tests/unit-proxy/test_store.c \
 	tests/unit-proxy/test_url_class.c \
+	tests/unit-proxy/test_vary.c \
+	tests/unit-proxy/test_wire.c \
 	tests/unit-proxy/unit_proxy.c
 tests_unit_proxy_unit_proxy_LDADD = $(proxy_libs) $(CHECK_LIBS)
 TESTS += tests/unit-proxy/unit-proxy

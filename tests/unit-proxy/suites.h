@@ -9,6 +9,8 @@
 #ifndef RETORT_TESTS_UNIT_PROXY_SUITES_H
 #define RETORT_TESTS_UNIT_PROXY_SUITES_H
 
+#include "guard.h"
+#include "http/head.h"
 #include "settings/settings.h"
 
 #include <check.h>
@@ -24,6 +26,11 @@ Suite *manual_suite(void);
 Suite *admin_suite(void);
 Suite *ctl_suite(void);
 Suite *store_suite(void);
+Suite *control_suite(void);
+Suite *freshness_suite(void);
+Suite *range_suite(void);
+Suite *vary_suite(void);
+Suite *wire_suite(void);
 
 /* A suite of one test case. */
 Suite *suite_of(const char *noun, const TTest *const *tests, size_t count);
@@ -35,6 +42,10 @@ char *scratch_file(const char *name, const char *text);
 char *read_text(const char *path);
 /* A file of the source tree. */
 char *source_path(const char *path);
+
+/* A head of fields from "Name: value" lines, each value with a page behind it that may not be read.
+ */
+void head_from(struct http_head *head, const char *lines);
 
 /* Settings from text; the test fails when they are refused. */
 struct settings *settings_from(const char *text);

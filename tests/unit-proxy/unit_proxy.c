@@ -48,6 +48,18 @@ struct settings *settings_from(const char *text) {
     return settings;
 }
 
+void head_from(struct http_head *head, const char *lines) {
+    http_head_init(head);
+    head->version = 11;
+    while (*lines != '\0') {
+        size_t name = strcspn(lines, ":"), line = strcspn(lines, "\n");
+        struct slice value = slice_trim(slice_make(lines + name + 1, line - name - 1));
+        ck_assert(name < line && lines[line] == '\n');
+        ck_assert(http_head_add(head, guard_keep(slice_make(lines, name)), guard_keep(value)));
+        lines += line + 1;
+    }
+}
+
 Suite *suite_of(const char *noun, const TTest *const *tests, size_t count) {
     Suite *suite = suite_create(noun);
     TCase *cases = tcase_create(noun);
@@ -87,6 +99,11 @@ int main(void) {
     srunner_add_suite(runner, admin_suite());
     srunner_add_suite(runner, ctl_suite());
     srunner_add_suite(runner, store_suite());
+    srunner_add_suite(runner, control_suite());
+    srunner_add_suite(runner, freshness_suite());
+    srunner_add_suite(runner, range_suite());
+    srunner_add_suite(runner, vary_suite());
+    srunner_add_suite(runner, wire_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -34,13 +34,7 @@ EXTRA_DIST += \
 	tests/unit-services/icap.py \
 	tests/unit-services/services_test.py
 
-# As those of tests/fuzz: ./configure CC=clang --enable-fuzz && make
-if FUZZ
-noinst_PROGRAMS += \
-	tests/unit-services/fuzz_filter \
-	tests/unit-services/fuzz_image \
-	tests/unit-services/fuzz_page
-endif
+# Built with those of tests/fuzz, which has the list.
 tests_unit_services_fuzz_filter_SOURCES = tests/unit-services/fuzz_filter.c
 tests_unit_services_fuzz_filter_CPPFLAGS = $(services_cppflags)
 tests_unit_services_fuzz_filter_LDFLAGS = $(fuzz_ldflags)

@@ -2,14 +2,13 @@
  * The suites of unit tests, one for each noun of common/, and what they share.
  *
  *     Suite *head_suite(void);                       in test_head.c
- *     struct slice input = guard_put(bytes);         a copy with a forbidden page behind it
  *
  * Threads: one; check forks a process for each test.
  */
 #ifndef RETORT_TESTS_UNIT_SUITES_H
 #define RETORT_TESTS_UNIT_SUITES_H
 
-#include "base/slice.h"
+#include "guard.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -25,12 +24,6 @@ Suite *names_suite(void);
 Suite *slice_suite(void);
 Suite *spool_suite(void);
 Suite *url_suite(void);
-
-enum { GUARD_MAX = 128 * 1024 };
-
-/* A copy of the bytes that ends where a page begins that may not be read: a parser that looks one
- * byte too far dies there. Valid until the next call. */
-struct slice guard_put(struct slice bytes);
 
 /* A suite of one test case. */
 Suite *suite_of(const char *noun, const TTest *const *tests, size_t count);

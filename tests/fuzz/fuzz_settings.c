@@ -1,0 +1,87 @@
+/* Configuration files: settings or an error that names the file, never anything else. What was
+ * loaded says the same when it is loaded again, and its classes and maps can be asked. */
+#include "base/assert.h"
+#include "settings/settings.h"
+
+#include <jansson.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A file in memory with these bytes; its path stays the same. */
+static const char *file_of(const uint8_t *data, size_t size) {
+    static int descriptor = -1;
+    static char path[40];
+    if (descriptor < 0) {
+        descriptor = memfd_create("retort.conf", MFD_CLOEXEC);
+        ASSERT(descriptor >= 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+        log_set_level(LOG_LEVEL_ERROR);
+    }
+    ASSERT(ftruncate(descriptor, 0) == 0);
+    ASSERT(pwrite(descriptor, data, size, 0) == (ssize_t)size);
+    return path;
+}
+
+static void check_error(const char *path, const char *error) {
+    size_t length = strnlen(error, SETTINGS_ERROR);
+    ASSERT(length < SETTINGS_ERROR && length > strlen(path) + 1);
+    ASSERT(strncmp(error, path, strlen(path)) == 0 && error[strlen(path)] == ':');
+}
+
+static void ask_classes(const struct settings *settings) {
+    struct class_subject subject = {.method = SLICE("GET"),
+                                    .host = SLICE("img.example.com"),
+                                    .url = SLICE("http://img.example.com/a/b.jpg?c=d"),
+                                    .path = SLICE("/a/b.jpg"),
+                                    .content_type = SLICE("image/jpeg")};
+    struct cache_policy policy;
+    for (size_t i = 0; i < settings->url_class_count; i++)
+        url_class_matches(settings->url_classes[i], &subject);
+    policy_resolve(settings->policies, settings->policy_count, &subject, &policy);
+    settings_find_map(settings, subject.host, subject.path);
+    settings_connect_port_allowed(settings, 443);
+}
+
+static void check_bounds(const struct settings *settings) {
+    ASSERT(settings->workers >= 1 && settings->workers <= 1024);
+    ASSERT(settings->cache.max_object <= settings->cache.memory);
+    ASSERT(settings->cache.heuristic_fraction >= 0 && settings->cache.heuristic_fraction <= 1);
+    for (size_t i = 0; i < settings->icap_service_count; i++) {
+        const struct icap_service_settings *service = &settings->icap_services[i];
+        ASSERT(service->preview <= service->keep && service->down_min <= service->down_max);
+        ASSERT(service->uri.host.length > 0 && service->uri.port > 0);
+    }
+    for (size_t i = 0; i < settings->map_count; i++)
+        ASSERT(settings->maps[i].path[0] == '/' && settings->maps[i].origin.host.length > 0);
+}
+
+static void check_loaded(struct settings *settings, const char *path) {
+    char error[SETTINGS_ERROR] = "";
+    struct settings *again = settings_load(path, error);
+    ASSERT(again != NULL);
+    char *text = settings_to_json(settings), *text_again = settings_to_json(again);
+    json_t *json = json_loads(text, 0, NULL);
+    ASSERT(json_is_object(json) && strcmp(text, text_again) == 0);
+    check_bounds(settings);
+    ask_classes(settings);
+    json_decref(json);
+    free(text);
+    free(text_again);
+    settings_release(&again);
+    ASSERT(again == NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char error[SETTINGS_ERROR] = "";
+    const char *path = file_of(data, size);
+    struct settings *settings = settings_load(path, error);
+    if (settings == NULL) {
+        check_error(path, error);
+    } else {
+        check_loaded(settings, path);
+        settings_release(&settings);
+    }
+    return 0;
+}

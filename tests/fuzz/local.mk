@@ -1,0 +1,63 @@
+# Fuzzers: ./configure CC=clang --enable-fuzz && make fuzzers, then tests/fuzz/run.sh BUILDDIR.
+# How to run them for longer, and how to add one: docs/TESTING.md.
+fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_request \
+	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
+fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_freshness tests/fuzz/fuzz_icap \
+	tests/fuzz/fuzz_range tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
+fuzzers_services = tests/unit-services/fuzz_filter tests/unit-services/fuzz_image \
+	tests/unit-services/fuzz_page
+fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
+if FUZZ
+noinst_PROGRAMS += $(fuzzers)
+fuzzers: $(fuzzers)
+endif
+.PHONY: fuzzers
+
+EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/http.dict
+
+fuzz_ldflags = $(AM_LDFLAGS) -fsanitize=fuzzer
+fuzz_proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
+fuzz_lines = tests/fuzz/lines.c tests/fuzz/lines.h tests/fuzz/naive.c tests/fuzz/naive.h
+
+tests_fuzz_fuzz_chunked_SOURCES = tests/fuzz/fuzz_chunked.c
+tests_fuzz_fuzz_chunked_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_chunked_LDADD = common/libcommon.la
+tests_fuzz_fuzz_fields_SOURCES = tests/fuzz/fuzz_fields.c $(fuzz_lines)
+tests_fuzz_fuzz_fields_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_fields_LDADD = common/libcommon.la
+tests_fuzz_fuzz_request_SOURCES = \
+	tests/fuzz/fuzz_head.c tests/fuzz/fuzz_head.h tests/fuzz/fuzz_request.c
+tests_fuzz_fuzz_request_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_request_LDADD = common/libcommon.la
+tests_fuzz_fuzz_response_SOURCES = \
+	tests/fuzz/fuzz_head.c tests/fuzz/fuzz_head.h tests/fuzz/fuzz_response.c
+tests_fuzz_fuzz_response_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_response_LDADD = common/libcommon.la
+tests_fuzz_fuzz_url_SOURCES = tests/fuzz/fuzz_url.c
+tests_fuzz_fuzz_url_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_url_LDADD = common/libcommon.la
+
+tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c $(fuzz_lines)
+tests_fuzz_fuzz_control_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_control_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_control_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_freshness_SOURCES = tests/fuzz/fuzz_freshness.c $(fuzz_lines)
+tests_fuzz_fuzz_freshness_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_freshness_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_freshness_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_icap_SOURCES = tests/fuzz/fuzz_icap.c $(fuzz_lines)
+tests_fuzz_fuzz_icap_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_icap_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_icap_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_range_SOURCES = tests/fuzz/fuzz_range.c $(fuzz_lines)
+tests_fuzz_fuzz_range_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_range_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_range_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_settings_SOURCES = tests/fuzz/fuzz_settings.c
+tests_fuzz_fuzz_settings_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_settings_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_settings_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_vary_SOURCES = tests/fuzz/fuzz_vary.c $(fuzz_lines)
+tests_fuzz_fuzz_vary_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_vary_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_vary_LDADD = $(proxy_libs)

@@ -1,0 +1,100 @@
+/* Cache-Control and the fields that name a cache, each value in front of a forbidden page. */
+#include "suites.h"
+
+#include "cache/control.h"
+
+#include <string.h>
+
+static struct cache_control parse(const char *lines, unsigned status) {
+    struct http_head head;
+    struct cache_control control;
+    head_from(&head, lines);
+    head.status = status;
+    cache_control_parse(&control, &head);
+    return control;
+}
+
+START_TEST(directives_are_read) {
+    struct cache_control c = parse("Cache-Control: no-store, MAX-AGE=5 , s-maxage=\"6\"\n"
+                                   "X: no-cache\nCache-Control: immutable\n",
+                                   200);
+    ck_assert(c.no_store && c.immutable && !c.no_cache && !c.private);
+    ck_assert_int_eq(c.max_age, 5);
+    ck_assert_int_eq(c.s_maxage, 6);
+    ck_assert_int_eq(c.min_fresh, -1);
+    c = parse("Cache-Control: max-stale, min-fresh=7\n", 0);
+    ck_assert(c.max_stale_any);
+    ck_assert_int_eq(c.min_fresh, 7);
+}
+END_TEST
+
+START_TEST(numbers_that_are_none_are_zero) {
+    static const struct {
+        const char *line;
+        int64_t seconds;
+    } numbers[] = {
+        {"Cache-Control: max-age\n", 0},
+        {"Cache-Control: max-age=\n", 0},
+        {"Cache-Control: max-age=\"\"\n", 0},
+        {"Cache-Control: max-age=\"\n", 0},
+        {"Cache-Control: max-age=-1\n", 0},
+        {"Cache-Control: max-age=1.5\n", 0},
+        {"Cache-Control: max-age=1 2\n", 0},
+        {"Cache-Control: max-age=3, max-age=4\n", 3},
+        {"Cache-Control: max-age = 3\n", 3},
+        {"Cache-Control: max-age=2147483648\n", 2147483647},
+        {"Cache-Control: max-age=99999999999999999999\n", 2147483647},
+        {"Cache-Control: a=\"b, max-age=5\n", -1},
+        {"Cache-Control: a=\"b, max-age=5\", max-age=6\n", 6},
+        {"Cache-Control: \n", -1},
+        {"Cache-Control: =5\n", -1},
+    };
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        ck_assert_int_eq(parse(numbers[i].line, 200).max_age, numbers[i].seconds);
+}
+END_TEST
+
+START_TEST(pragma_counts_in_requests_without_cache_control) {
+    ck_assert(parse("Pragma: a, no-cache\n", 0).no_cache);
+    ck_assert(!parse("Pragma: no-cache\n", 200).no_cache);
+    ck_assert(!parse("Pragma: no-cache\nCache-Control: max-age=1\n", 0).no_cache);
+}
+END_TEST
+
+static bool targeted(const char *lines, struct cache_control *control) {
+    static char field[] = "CDN-Cache-Control";
+    char *names[] = {field, NULL};
+    struct http_head head;
+    head_from(&head, lines);
+    return cache_control_parse_targeted(control, &head, names);
+}
+
+START_TEST(all_lines_of_a_targeted_field_count) {
+    struct cache_control c;
+    ck_assert(targeted("CDN-Cache-Control: max-age=5\nX: y\ncdn-cache-control: private\n", &c));
+    ck_assert(c.private);
+    ck_assert_int_eq(c.max_age, 5);
+    ck_assert(!targeted("CDN-Cache-Control: max-age=5\nCDN-Cache-Control: a b\n", &c));
+    ck_assert(!targeted("Cache-Control: max-age=5\n", &c));
+}
+END_TEST
+
+START_TEST(strings_of_a_targeted_field_hold_anything) {
+    struct cache_control c;
+    ck_assert(targeted("CDN-Cache-Control: a=\"b c; d\\\" e\", max-age=5;p=\"q r\"\n", &c));
+    ck_assert_int_eq(c.max_age, 5);
+    ck_assert(targeted("CDN-Cache-Control: max-age=6 ; p, no-store\n", &c) == false);
+    ck_assert(!targeted("CDN-Cache-Control: max-age = 6\n", &c));
+    ck_assert(!targeted("CDN-Cache-Control: a=\"b\n", &c));
+    ck_assert(!targeted("CDN-Cache-Control: ;p\n", &c));
+    ck_assert(!targeted("CDN-Cache-Control: \n", &c));
+}
+END_TEST
+
+Suite *control_suite(void) {
+    const TTest *const tests[] = {directives_are_read, numbers_that_are_none_are_zero,
+                                  pragma_counts_in_requests_without_cache_control,
+                                  all_lines_of_a_targeted_field_count,
+                                  strings_of_a_targeted_field_hold_anything};
+    return suite_of("control", tests, COUNT_OF(tests));
+}

@@ -1,0 +1,109 @@
+/* What ICAP servers say, each value in front of a forbidden page. */
+#include "suites.h"
+
+#include "icap/options.h"
+#include "icap/wire.h"
+
+#include <string.h>
+
+static bool parse(struct icap_encapsulated *parts, const char *value) {
+    return icap_encapsulated_parse(parts, guard_keep(slice_from(value)), 1000);
+}
+
+START_TEST(encapsulated_is_read) {
+    struct icap_encapsulated parts;
+    ck_assert(parse(&parts, "req-hdr=0, res-hdr=137, res-body=296"));
+    ck_assert(parts.has_request && parts.has_response && parts.has_body && !parts.body_is_request);
+    ck_assert_uint_eq(parts.response_at, 137);
+    ck_assert_uint_eq(parts.body_at, 296);
+    ck_assert(parse(&parts, " REQ-HDR = 0 ,, req-body=1000"));
+    ck_assert(parts.has_request && !parts.has_response && parts.body_is_request);
+    ck_assert(parse(&parts, "res-hdr=0, null-body=5") && !parts.has_body);
+    ck_assert(parse(&parts, "opt-body=0") && !parts.has_body);
+}
+END_TEST
+
+START_TEST(encapsulated_is_strict) {
+    static const char *const bad[] = {
+        "",
+        ",",
+        "=",
+        "req-hdr",
+        "req-hdr=",
+        "req-hdr=0",
+        "req-hdr=0, req-body",
+        "req-hdr=0, req-body=",
+        "req-hdr=1, req-body=5",
+        "req-hdr=0, req-body=0",
+        "req-hdr=0, req-body=1001",
+        "req-hdr=0, req-body=18446744073709551621",
+        "req-hdr=0, req-body=-5",
+        "req-hdr=0, req-hdr=4, req-body=5",
+        "res-hdr=0, req-hdr=4, req-body=5",
+        "res-hdr=0, res-hdr=4, res-body=5",
+        "req-hdr=0, res-hdr=9, res-body=5",
+        "res-body=0, res-hdr=5",
+        "req-hdr=0, req-body=5, null-body=6",
+        "req-hdr=0, other=5",
+    };
+    struct icap_encapsulated parts;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        ck_assert_msg(!parse(&parts, bad[i]), "\"%s\"", bad[i]);
+}
+END_TEST
+
+static struct icap_options options_of(const char *lines) {
+    struct http_head head;
+    struct icap_options options;
+    const char *error;
+    head_from(&head, lines);
+    head.status = 200;
+    ck_assert(icap_options_parse(&options, &head, &error));
+    return options;
+}
+
+START_TEST(options_are_read) {
+    struct icap_options o = options_of("Methods: RESPMOD\nISTag: \"a\"\nPreview: 1024\n"
+                                       "Allow: 204, 206\nMax-Connections: 9\nOptions-TTL: 60\n");
+    ck_assert(o.respmod && !o.reqmod && o.preview_given && o.allow_204 && o.allow_206);
+    ck_assert_uint_eq(o.preview, 1024);
+    ck_assert_uint_eq(o.max_connections, 9);
+    ck_assert_int_eq(o.ttl, 60);
+    ck_assert_str_eq(o.istag, "\"a\"");
+    o = options_of("Preview: x\nMax-Connections: 99999999999\nOptions-TTL: -1\n");
+    ck_assert(!o.preview_given && o.max_connections == 0 && o.ttl == -1);
+}
+END_TEST
+
+START_TEST(long_texts_are_cut_off) {
+    char line[1200] = "Transfer-Ignore: ";
+    memset(line + strlen(line), 'x', 1000);
+    strcat(line, "\n");
+    ck_assert_uint_eq(strlen(options_of(line).transfer_ignore), ICAP_TRANSFER_LIST - 1);
+}
+END_TEST
+
+START_TEST(transfers_go_by_extension) {
+    struct icap_options o = options_of("Transfer-Preview: *\nTransfer-Ignore: jpg, gif\n"
+                                       "Transfer-Complete: html\n");
+    static const struct {
+        const char *path;
+        enum icap_transfer transfer;
+    } paths[] = {
+        {"/a.JPG", ICAP_TRANSFER_IGNORE},   {"/a.b.html", ICAP_TRANSFER_COMPLETE},
+        {"/a.jpg/", ICAP_TRANSFER_PREVIEW}, {"/a.gif/b", ICAP_TRANSFER_PREVIEW},
+        {"/jpg", ICAP_TRANSFER_PREVIEW},    {"/a.", ICAP_TRANSFER_PREVIEW},
+        {"gif", ICAP_TRANSFER_PREVIEW},     {"", ICAP_TRANSFER_PREVIEW},
+        {".gif", ICAP_TRANSFER_IGNORE},
+    };
+    for (size_t i = 0; i < COUNT_OF(paths); i++)
+        ck_assert_int_eq(icap_options_transfer(&o, guard_keep(slice_from(paths[i].path))),
+                         paths[i].transfer);
+}
+END_TEST
+
+Suite *wire_suite(void) {
+    const TTest *const tests[] = {encapsulated_is_read, encapsulated_is_strict, options_are_read,
+                                  long_texts_are_cut_off, transfers_go_by_extension};
+    return suite_of("wire", tests, COUNT_OF(tests));
+}
