@@ -48,10 +48,16 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
+	proxy/origin/check.c proxy/origin/check.h \
+	proxy/origin/choice.c \
+	proxy/origin/group.c proxy/origin/group.h \
+	proxy/origin/seat.c proxy/origin/seat.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
 	proxy/transaction/policy.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
+	proxy/transaction/reverse_map.c \
+	proxy/transaction/route.c proxy/transaction/route.h \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
@@ -64,12 +70,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/json.c \
 	proxy/settings/manual.c \
 	proxy/settings/options.c proxy/settings/options.h \
+	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/settings/regex.c proxy/settings/regex.h \
 	proxy/settings/settings.c proxy/settings/settings.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/settings/url_class.c proxy/settings/url_class.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
+	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \
 	proxy/admin/page.c proxy/admin/page.h
 
@@ -77,7 +85,7 @@ proxy_retort_CPPFLAGS = $(proxy_cppflags)
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c
 proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) \
-	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(XXHASH_LIBS) -lpthread
+	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(XXHASH_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 
 proxy_retortctl_CPPFLAGS = $(proxy_cppflags)

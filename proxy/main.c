@@ -23,6 +23,7 @@ struct retort {
     struct settings *settings;
     struct cache *cache;
     struct flights *flights;
+    struct origin_groups *origins; /* of settings */
     struct worker **workers;
     unsigned worker_count;
     struct admin *admin;
@@ -46,10 +47,10 @@ static void usage(FILE *out) {
 
 static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
     unsigned count = retort->settings->workers;
+    const struct worker_shared shared = {retort->cache, retort->flights, retort->origins};
     retort->workers = xcalloc(count, sizeof *retort->workers);
     for (; retort->worker_count < count; retort->worker_count++) {
-        struct worker *worker = worker_new(retort->settings, retort->cache, retort->flights,
-                                           retort->worker_count, error);
+        struct worker *worker = worker_new(retort->settings, &shared, retort->worker_count, error);
         if (worker == NULL)
             return false;
         retort->workers[retort->worker_count] = worker;
@@ -128,11 +129,14 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
         settings->workers = retort->settings->workers;
         apply_log(settings);
         cache_set_limit(retort->cache, settings->cache.memory);
+        struct origin_groups *origins = origin_groups_new(settings, retort->origins);
         for (unsigned i = 0; i < retort->worker_count; i++)
-            worker_reload(retort->workers[i], settings);
+            worker_reload(retort->workers[i], settings, origins);
         await_workers(retort);
         settings_release(&retort->settings);
+        origin_groups_release(&retort->origins);
         retort->settings = settings;
+        retort->origins = origins;
         settings = NULL;
         good = true;
     }
@@ -181,6 +185,14 @@ static struct settings *current_settings(void *context) {
     struct settings *settings = settings_reference(retort->settings);
     pthread_mutex_unlock(&retort->lock);
     return settings;
+}
+
+static struct origin_groups *current_origins(void *context) {
+    struct retort *retort = context;
+    pthread_mutex_lock(&retort->lock);
+    struct origin_groups *origins = origin_groups_reference(retort->origins);
+    pthread_mutex_unlock(&retort->lock);
+    return origins;
 }
 
 static void start_report(struct retort *retort, struct admin_report *report) {
@@ -290,19 +302,22 @@ static void release(struct retort *retort) {
         cache_free(&retort->cache);
     if (retort->flights != NULL)
         flights_free(&retort->flights);
+    origin_groups_release(&retort->origins);
     settings_release(&retort->settings);
 }
 
 static int run(struct retort *retort) {
     char error[SETTINGS_ERROR];
     sigset_t signals;
-    struct admin_calls calls = {retort, report, reload, drain, NULL, current_settings};
+    struct admin_calls calls = {retort, report,           reload,         drain,
+                                NULL,   current_settings, current_origins};
     clock_gettime(CLOCK_MONOTONIC, &retort->started);
     apply_log(retort->settings);
     raise_file_limit();
     block_signals(&signals);
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
     retort->flights = flights_new();
+    retort->origins = origin_groups_new(retort->settings, NULL);
     if (start_workers(retort, error))
         retort->admin = admin_start(retort->settings, &calls, error);
     if (retort->admin == NULL) {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "net/listener.h"
 #include "net/resolver.h"
+#include "origin/check.h"
 #include "transaction/transaction.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ struct worker {
     struct settings *settings;
     struct client_hooks clients;
     struct transaction_host host;
+    struct origin_checks *checks; /* NULL: another worker's task */
     struct listener **listeners;
     size_t listener_count;
     struct timer drain_timer;
@@ -102,22 +104,28 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
     return good;
 }
 
-static void start_transactions(struct worker *worker, struct cache *cache,
-                               struct flights *flights) {
+/* One worker checks the health of origins for all. */
+static void start_checks(struct worker *worker, struct origin_groups *origins) {
+    origin_checks_free(&worker->checks);
+    if (worker->index == 0 && !worker->draining)
+        worker->checks = origin_checks_new(&worker->net, worker->host.origins, origins);
+}
+
+static void start_transactions(struct worker *worker, const struct worker_shared *shared) {
     struct transaction_host *host = &worker->host;
     host->net = &worker->net;
     host->mailbox = &worker->mailbox;
-    host->cache = cache;
-    host->flights = flights;
+    host->cache = shared->cache;
+    host->flights = shared->flights;
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
-    host->adapt = adapt_set_new(&worker->net, worker->settings);
+    host->adapt = adapt_set_new(&worker->net, worker->settings, shared->origins);
     host->logs = access_logs_open(&worker->loop, worker->settings);
     list_init(&host->active);
     if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
         host->id_prefix = (uint64_t)getpid() << 32;
 }
 
-static bool prepare(struct worker *worker, struct cache *cache, struct flights *flights,
+static bool prepare(struct worker *worker, const struct worker_shared *shared,
                     char error[SETTINGS_ERROR]) {
     if (!loop_init(&worker->loop) || !mailbox_init(&worker->mailbox, &worker->loop)) {
         snprintf(error, SETTINGS_ERROR, "cannot create an event loop: %s", strerror(errno));
@@ -128,21 +136,22 @@ static bool prepare(struct worker *worker, struct cache *cache, struct flights *
     worker->net.resolver = resolver_new(&worker->net);
     client_hooks_init(&worker->clients, &worker->mailbox, on_request, worker);
     timer_init(&worker->drain_timer, on_drain_timeout);
-    start_transactions(worker, cache, flights);
+    start_transactions(worker, shared);
     if (worker->net.resolver == NULL) {
         snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
         return false;
     }
+    start_checks(worker, shared->origins);
     return open_listeners(worker, worker->settings, error);
 }
 
-struct worker *worker_new(struct settings *settings, struct cache *cache, struct flights *flights,
+struct worker *worker_new(struct settings *settings, const struct worker_shared *shared,
                           unsigned index, char error[SETTINGS_ERROR]) {
     struct worker *worker;
     ALLOC_OBJ(worker, WORKER_MAGIC);
     worker->index = index;
     worker->settings = settings_reference(settings);
-    if (prepare(worker, cache, flights, error))
+    if (prepare(worker, shared, error))
         return worker;
     worker_join(&worker);
     return NULL;
@@ -150,6 +159,7 @@ struct worker *worker_new(struct settings *settings, struct cache *cache, struct
 
 /* In the worker's own thread, when its loop has ended. */
 static void cut_everything(struct worker *worker) {
+    origin_checks_free(&worker->checks);
     transaction_abort_all(&worker->host);
     client_abort_all(&worker->clients);
 }
@@ -188,6 +198,7 @@ void worker_join(struct worker **workerp) {
     close_listeners(worker);
     mailbox_release(&worker->mailbox);
     access_logs_close(&worker->host.logs);
+    origin_checks_free(&worker->checks);
     pool_free(&worker->host.origins);
     adapt_set_release(&worker->host.adapt);
     transaction_host_release(&worker->host);
@@ -206,6 +217,7 @@ struct reload_message {
     struct message message;
     struct worker *worker;
     struct settings *settings;
+    struct origin_groups *origins;
 };
 
 static void on_reload(struct message *message) {
@@ -216,22 +228,27 @@ static void on_reload(struct message *message) {
     struct settings *old = worker->settings;
     worker->settings = reload->settings;
     worker->net.settings = reload->settings;
+    struct origin_groups *origins = reload->origins;
     free(reload);
     if (!worker->draining && !open_listeners(worker, worker->settings, error))
         log_error("worker %u: %s", worker->index, error);
     adapt_set_release(&worker->host.adapt);
-    worker->host.adapt = adapt_set_new(&worker->net, worker->settings);
+    worker->host.adapt = adapt_set_new(&worker->net, worker->settings, origins);
+    start_checks(worker, origins);
+    origin_groups_release(&origins);
     access_logs_close(&worker->host.logs);
     worker->host.logs = access_logs_open(&worker->loop, worker->settings);
     /* Open exchanges point into the old listens only until ADMIT, which has run. */
     settings_release(&old);
 }
 
-void worker_reload(struct worker *worker, struct settings *settings) {
+void worker_reload(struct worker *worker, struct settings *settings,
+                   struct origin_groups *origins) {
     struct reload_message *reload = xcalloc(1, sizeof *reload);
     reload->message.deliver = on_reload;
     reload->worker = worker;
     reload->settings = settings_reference(settings);
+    reload->origins = origin_groups_reference(origins);
     mailbox_post(&worker->mailbox, &reload->message);
 }
 
@@ -330,6 +347,7 @@ static void on_drain(struct message *message) {
         return;
     worker->draining = true;
     close_listeners(worker);
+    origin_checks_free(&worker->checks);
     client_drain(&worker->clients);
     pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);

@@ -1,10 +1,10 @@
 /*
- * A worker: one thread with its loop, its listeners and its transactions. Workers share the cache
- * and nothing else; everybody reaches them by messages.
+ * A worker: one thread with its loop, its listeners and its transactions. Workers share the cache,
+ * and how the servers of origin groups are; nothing else; everybody reaches them by messages.
  *
- *     struct worker *worker = worker_new(settings, cache, index, error);
+ *     struct worker *worker = worker_new(settings, &shared, index, error);
  *     worker_start(worker);
- *     worker_reload(worker, settings);             from any thread
+ *     worker_reload(worker, settings, origins);    from any thread
  *     worker_report(worker, &report, 1000);
  *     worker_drain(worker);
  *     worker_join(&worker);
@@ -17,6 +17,7 @@
 #include "cache/flight.h"
 #include "cache/store.h"
 #include "net/counters.h"
+#include "origin/group.h"
 #include "settings/settings.h"
 
 struct worker;
@@ -34,10 +35,17 @@ struct worker_report {
     size_t service_count;
 };
 
-struct worker *worker_new(struct settings *settings, struct cache *cache, struct flights *flights,
+/* What all workers work on. */
+struct worker_shared {
+    struct cache *cache;
+    struct flights *flights;
+    struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
+};
+
+struct worker *worker_new(struct settings *settings, const struct worker_shared *shared,
                           unsigned index, char error[SETTINGS_ERROR]);
 bool worker_start(struct worker *worker);
-void worker_reload(struct worker *worker, struct settings *settings);
+void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins);
 /* False when the worker did not answer within so many milliseconds. */
 bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience);
 void worker_report_release(struct worker_report *report);

@@ -2,11 +2,13 @@
 
 #include "base/assert.h"
 
-struct adapt_set *adapt_set_new(struct net_context *net, struct settings *settings) {
+struct adapt_set *adapt_set_new(struct net_context *net, struct settings *settings,
+                                struct origin_groups *origins) {
     struct adapt_set *set;
     ALLOC_OBJ(set, ADAPT_SET_MAGIC);
     set->references = 1;
     set->settings = settings_reference(settings);
+    set->origins = origin_groups_reference(origins);
     set->service_count = settings->icap_service_count;
     set->services = xcalloc(set->service_count + 1, sizeof *set->services);
     for (size_t i = 0; i < set->service_count; i++)
@@ -38,6 +40,7 @@ void adapt_set_release(struct adapt_set **setp) {
     for (size_t i = 0; i < set->service_count; i++)
         icap_service_free(&set->services[i]);
     free(set->services);
+    origin_groups_release(&set->origins);
     settings_release(&set->settings);
     FREE_OBJ(set);
 }

@@ -2,13 +2,13 @@
  * The services of one worker under one snapshot of the settings, and which of them a message is
  * for.
  *
- *     struct adapt_set *set = adapt_set_new(net, settings);
+ *     struct adapt_set *set = adapt_set_new(net, settings, origins);
  *     unsigned count = adapt_set_choose(set, ICAP_RESPMOD_PRECACHE, &subject, chosen);
  *     adapt_set_release(&set);
  *
  * A transaction references the set that it began with, so that a reload takes nothing from under
- * it. The rules apply in the order of the file; a service that several of them name is used once,
- * at its first place.
+ * it; the snapshot's groups of origins hang on the set for the same reason. The rules apply in the
+ * order of the file; a service that several of them name is used once, at its first place.
  *
  * Threads: the worker's; the count of references is a plain integer.
  */
@@ -16,6 +16,7 @@
 #define RETORT_ADAPT_SET_H
 
 #include "icap/service.h"
+#include "origin/group.h"
 
 enum { ADAPT_CHAIN_MAX = 16 };
 
@@ -23,13 +24,15 @@ struct adapt_set {
     unsigned magic;
 #define ADAPT_SET_MAGIC 0xada97500u
     unsigned references;
-    struct settings *settings; /* referenced */
+    struct settings *settings;     /* referenced */
+    struct origin_groups *origins; /* of the same snapshot; referenced */
     size_t service_count;
     struct icap_service **services; /* as in settings->icap_services */
     bool any_reqmod, any_respmod;   /* some rule names a service of that point */
 };
 
-struct adapt_set *adapt_set_new(struct net_context *net, struct settings *settings);
+struct adapt_set *adapt_set_new(struct net_context *net, struct settings *settings,
+                                struct origin_groups *origins);
 struct adapt_set *adapt_set_reference(struct adapt_set *set);
 void adapt_set_release(struct adapt_set **setp);
 

@@ -4,6 +4,7 @@
  *
  *     GET  /status      {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
  *     GET  /metrics     the counters as Prometheus text
+ *     GET  /origins     {"origins": [{"name", "queued", "servers": [{"url", "state", ...}]}]}
  *     GET  /settings    the loaded settings
  *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
  *     POST /drain       stops accepting, finishes what is under way, exits
@@ -37,6 +38,7 @@
 
 struct admin;
 struct cache;
+struct origin_groups;
 
 /* State of one ICAP service, as the workers see it. */
 struct admin_icap_service {
@@ -64,6 +66,8 @@ struct admin_calls {
     void (*drain)(void *context);
     struct cache *cache;                         /* NULL: there are no pages about it */
     struct settings *(*settings)(void *context); /* the current ones, referenced */
+    /* Likewise; NULL: there are none. */
+    struct origin_groups *(*origins)(void *context);
 };
 
 /* NULL with a message in error. Does nothing and returns an inert admin when settings->admin.listen

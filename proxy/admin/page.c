@@ -1,6 +1,7 @@
 #include "admin/page.h"
 
 #include "admin/cache_page.h"
+#include "admin/origins_page.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "config.h"
@@ -145,6 +146,7 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     }
     print_gauges(out, &report);
     print_services(out, &report);
+    origins_page_print_metrics(out, calls);
     ASSERT(fclose(out) == 0);
     page->status = 200;
     page->content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -183,7 +185,7 @@ static const struct route {
 } routes[] = {
     {"/status", "GET", page_status},     {"/metrics", "GET", page_metrics},
     {"/settings", "GET", page_settings}, {"/reload", "POST", page_reload},
-    {"/drain", "POST", page_drain},
+    {"/drain", "POST", page_drain},      {"/origins", "GET", origins_page_make},
 };
 
 static bool method_fits(const struct route *route, const char *method) {
@@ -221,6 +223,6 @@ void page_make(struct page *page, const struct admin_calls *calls,
         return;
     }
     page_error(page, 404,
-               "no such page; there are /status, /metrics, /settings, /reload, /drain, "
+               "no such page; there are /status, /metrics, /settings, /origins, /reload, /drain, "
                "/cache/...");
 }

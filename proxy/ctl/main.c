@@ -61,6 +61,10 @@ static int settings_answer(const struct choices *choices, const struct http_answ
     return choices->json ? show_raw(choices, answer) : show_json(answer, show_settings);
 }
 
+static int origins_answer(const struct choices *choices, const struct http_answer *answer) {
+    return choices->json ? show_raw(choices, answer) : show_json(answer, show_origins);
+}
+
 static int reload_answer(const struct choices *choices, const struct http_answer *answer) {
     if (choices->json)
         return show_raw(choices, answer);
@@ -78,6 +82,7 @@ static int drain_answer(const struct choices *choices, const struct http_answer 
 static const struct command commands[] = {
     {"status", "GET", "/status", status_answer, "state, cache, ICAP services, counters"},
     {"metrics", "GET", "/metrics", show_raw, "counters for Prometheus"},
+    {"origins", "GET", "/origins", origins_answer, "groups of origins and how their servers are"},
     {"settings", "GET", "/settings", settings_answer, "the loaded settings, defaults included"},
     {"reload", "POST", "/reload", reload_answer, "read the configuration again"},
     {"drain", "POST", "/drain", drain_answer, "finish what is under way and exit"},

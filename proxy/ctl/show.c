@@ -98,6 +98,54 @@ void show_status(FILE *out, json_t *status) {
     show_counters(out, json_object_get(status, "counters"));
 }
 
+/* "down, next try in 3 s: Connection refused" */
+static void show_server_state(FILE *out, const json_t *server) {
+    const json_t *retry = json_object_get(server, "retry_in");
+    const char *error = json_string_value(json_object_get(server, "last_error"));
+    fputs(text_of(server, "state"), out);
+    if (strcmp(text_of(server, "state"), "up") == 0) {
+        fputc('\n', out);
+        return;
+    }
+    if (json_is_real(retry))
+        fprintf(out, ", next try in %.1f s", json_real_value(retry));
+    fprintf(out, ": %s\n", error != NULL ? error : "?");
+}
+
+static void show_group(FILE *out, const json_t *group) {
+    size_t i;
+    json_t *server;
+    fprintf(out, "origins %s, %s", text_of(group, "name"), text_of(group, "balance"));
+    if (number_of(group, "max_connections") > 0)
+        fprintf(out, ", at most %" JSON_INTEGER_FORMAT " requests at a server",
+                number_of(group, "max_connections"));
+    fprintf(out, ", %" JSON_INTEGER_FORMAT " waiting\n", number_of(group, "queued"));
+    fprintf(out, "%-40s %6s %6s %10s %8s  %s\n", "server", "weight", "active", "requests", "failed",
+            "state");
+    json_array_foreach(json_object_get(group, "servers"), i, server) {
+        bool backup = json_is_true(json_object_get(server, "backup"));
+        fprintf(out,
+                "%-40s %6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %10" JSON_INTEGER_FORMAT
+                " %8" JSON_INTEGER_FORMAT "  %s",
+                text_of(server, "url"), number_of(server, "weight"), number_of(server, "active"),
+                number_of(server, "requests"), number_of(server, "failed"),
+                backup ? "backup, " : "");
+        show_server_state(out, server);
+    }
+}
+
+void show_origins(FILE *out, json_t *origins) {
+    size_t i;
+    json_t *group, *groups = json_object_get(origins, "origins");
+    if (json_array_size(groups) == 0)
+        fputs("there are no groups: no origins section in the configuration\n", out);
+    json_array_foreach(groups, i, group) {
+        if (i > 0)
+            fputc('\n', out);
+        show_group(out, group);
+    }
+}
+
 static void show_string(FILE *out, const char *text) {
     fputc('"', out);
     for (; *text != '\0'; text++) {

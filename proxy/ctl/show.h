@@ -2,6 +2,7 @@
  * What the admin plane answers, shown to people.
  *
  *     show_status(stdout, json);        a few lines and two tables
+ *     show_origins(stdout, json);       a table for each group
  *     show_settings(stdout, json);      a configuration file that says the same, defaults included
  *
  * Threads: values.
@@ -13,6 +14,7 @@
 #include <stdio.h>
 
 void show_status(FILE *out, json_t *status);
+void show_origins(FILE *out, json_t *origins);
 void show_settings(FILE *out, json_t *settings);
 
 #endif

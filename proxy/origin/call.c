@@ -12,6 +12,14 @@ static void finish(struct origin_call *call, enum origin_state state) {
         loop_defer(call->net->loop, call->waker);
 }
 
+void origin_call_let_go(struct origin_call *call) {
+    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    timer_set(&call->net->loop->timers, &call->total_timer, TIMER_NEVER);
+    if (call->request.seat != NULL)
+        origin_seat_leave(call->request.seat);
+    call->request.seat = NULL; /* its next server is another call's */
+}
+
 /* What died was an old connection, and the request can go over a new one. */
 static bool may_repeat(const struct origin_call *call, enum origin_failure failure) {
     return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
@@ -21,6 +29,8 @@ static bool may_repeat(const struct origin_call *call, enum origin_failure failu
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error) {
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     task_cancel(&call->send_task);
+    task_cancel(&call->dial_task);
+    dial_cancel(&call->dial);
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
     feed_release(&call->feed);
@@ -31,6 +41,9 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     }
     call->failure = failure;
     call->error = error;
+    if (call->request.seat != NULL && failure != ORIGIN_NO_REQUEST)
+        origin_seat_failed(call->request.seat, error);
+    origin_call_let_go(call);
     if (call->state != ORIGIN_ANSWERED) {
         finish(call, ORIGIN_FAILED);
         return;
@@ -48,9 +61,18 @@ static void on_timeout(struct timer *timer) {
                          : "it did not answer in time");
 }
 
+static void on_total_timeout(struct timer *timer) {
+    struct origin_call *call = CONTAINER_OF(timer, struct origin_call, total_timer);
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    /* The pool's connections are no way out of it. */
+    call->request.repeatable = false;
+    origin_call_fail(call, ORIGIN_TIMED_OUT, "it took longer than origin.total_timeout in all");
+}
+
 /* The connection is there: send, and listen at the same time. */
 static void begin(struct origin_call *call) {
     call->state = ORIGIN_WAITING;
+    call->unsent = false;
     call->head_left = call->request.head;
     call->head_checked = 0;
     call->interim = 0;
@@ -81,6 +103,7 @@ static void on_dialled(struct task *task) {
 static void connect_fresh(struct origin_call *call) {
     call->state = ORIGIN_CONNECTING;
     call->reused = call->heard = call->deaf = false;
+    call->unsent = true; /* what died before has done no harm, or we would not be here */
     dial_start(&call->dial, call->net, call->request.host, call->request.port,
                call->request.connect_timeout, &call->dial_task);
 }
@@ -103,6 +126,9 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     call->waker = waker;
     feed_init(&call->feed, net, request->body, request->chunked);
     timer_init(&call->timer, on_timeout);
+    timer_init(&call->total_timer, on_total_timeout);
+    if (request->deadline != TIMER_NEVER)
+        timer_set(&net->loop->timers, &call->total_timer, request->deadline);
     task_init(&call->dial_task, on_dialled);
     task_init(&call->send_task, on_body_news);
     if (request->body != NULL)
@@ -134,12 +160,14 @@ static void on_ready(struct connection *connection) {
 struct connection *origin_call_take_connection(struct origin_call *call,
                                                struct net_buffer **leftover) {
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
-    ASSERT(call->state == ORIGIN_ANSWERED && call->response->status == 101);
+    ASSERT(call->state == ORIGIN_ANSWERED &&
+           (call->response->status == 101 || call->request.method == HTTP_METHOD_CONNECT));
     struct connection *connection = call->connection;
     call->connection = NULL;
     *leftover = call->in;
     call->in = NULL;
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    timer_set(&call->net->loop->timers, &call->total_timer, TIMER_NEVER);
     return connection;
 }
 
@@ -164,7 +192,9 @@ void origin_call_close(struct origin_call *call) {
     task_cancel(&call->send_task);
     task_cancel(&call->dial_task);
     dial_cancel(&call->dial);
+    origin_call_let_go(call);
     timer_cancel(&call->net->loop->timers, &call->timer);
+    timer_cancel(&call->net->loop->timers, &call->total_timer);
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
     feed_release(&call->feed);

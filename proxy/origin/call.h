@@ -29,6 +29,7 @@
 #include "net/dial.h"
 #include "net/feed.h"
 #include "net/pool.h"
+#include "origin/seat.h"
 
 enum origin_state { ORIGIN_CONNECTING, ORIGIN_WAITING, ORIGIN_ANSWERED, ORIGIN_FAILED };
 
@@ -46,14 +47,16 @@ struct origin_request {
     struct slice pool_key;
     struct slice head; /* complete, with the empty line */
     enum http_method method;
-    struct source *body; /* NULL: none */
-    bool chunked;        /* how to send the body; else as it is */
-    bool repeatable;     /* may go over a pooled connection and be sent again */
-    bool upgrade;        /* 101 is an answer: the connection then leaves HTTP */
+    struct source *body;      /* NULL: none */
+    bool chunked;             /* how to send the body; else as it is */
+    bool repeatable;          /* may go over a pooled connection and be sent again */
+    bool upgrade;             /* 101 is an answer: the connection then leaves HTTP */
+    struct origin_seat *seat; /* at the group's server that this goes to; NULL: it is of none */
     /* An interim response other than 100 has come; NULL: they are left (RFC 9110 §15.2). */
     void (*on_interim)(void *arg, const struct http_head *head);
     void *interim_arg;
     char *trailer_space; /* CHUNKED_TRAILERS_MAX bytes; NULL: trailers are skipped */
+    uint64_t deadline;   /* of the whole, in the loop's time; TIMER_NEVER: none */
     uint64_t connect_timeout, first_byte_timeout, read_timeout, idle_timeout;
     size_t max_head;
     unsigned max_idle;
@@ -72,7 +75,8 @@ struct origin_call {
     struct dial dial;
     struct task dial_task;
     struct connection *connection;
-    struct timer timer;
+    struct timer timer, total_timer;
+    bool unsent;        /* no connection for the request has been there yet */
     bool reused, heard; /* the connection came from the pool; it has sent something */
     bool deaf;          /* a write failed: it may still be read, not used again */
     /* sending */
@@ -90,7 +94,7 @@ struct origin_call {
     bool body_open, body_ended, body_failed;
     uint64_t body_left;
     struct chunked_decoder chunked;
-    struct slice trailers; /* field lines behind the body, those that may pass; at its end */
+    struct slice trailers;  /* field lines behind the body, those that may pass; at its end */
     struct address address; /* of the origin */
 };
 
@@ -99,7 +103,8 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
                        struct task *waker);
 /* The response's body, once; NULL when there is none. */
 struct source *origin_call_body(struct origin_call *call);
-/* After a 101: the connection, and what came behind the head. */
+/* After a 101, or a CONNECT that was answered with 2xx: the connection, and what came behind the
+ * head. */
 struct connection *origin_call_take_connection(struct origin_call *call,
                                                struct net_buffer **leftover);
 /* The request's body is about to go away: whatever of it was not sent never will be. */
@@ -107,6 +112,8 @@ void origin_call_forget_request(struct origin_call *call);
 void origin_call_close(struct origin_call *call);
 
 /* Inside origin/. */
+/* The connection is not the call's any more, or closed: nothing runs on its account. */
+void origin_call_let_go(struct origin_call *call);
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error);
 void origin_call_send(struct origin_call *call);
 void origin_call_receive(struct origin_call *call);

@@ -15,6 +15,8 @@ static void answered(struct origin_call *call) {
     call->state = ORIGIN_ANSWERED;
     call->keeps_alive = framing_keeps_alive(call->response);
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
+    if (call->request.seat != NULL)
+        origin_seat_answered(call->request.seat, call->response->status);
     origin_call_body_init(call);
     if (call->waker != NULL)
         loop_defer(call->net->loop, call->waker);
@@ -95,13 +97,13 @@ static void leave_connection(struct origin_call *call) {
     bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) &&
                     call->head_left.length == 0 && call->framing.kind != FRAMING_CLOSE &&
                     call->keeps_alive;
-    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     net_buffer_give(call->net, &call->in);
     if (reusable)
         pool_give(call->pool, call->request.pool_key, &call->connection, call->request.idle_timeout,
                   call->request.max_idle);
     else
         connection_close(&call->connection);
+    origin_call_let_go(call);
 }
 
 static enum source_status ended(struct origin_call *call) {
@@ -210,9 +212,9 @@ static void body_close(struct source *source) {
         return;
     /* Unread bytes are on the way: of no use to the next request. */
     call->body_failed = true;
-    timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
+    origin_call_let_go(call);
 }
 
 static const struct source_class body_class = {"response body", body_read, body_close};

@@ -46,6 +46,15 @@ static void add_maps(json_t *root, const struct settings *settings) {
     }
 }
 
+static void add_origins(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->origins_group_count; i++)
+        add_element(root, "origins", "name", settings->origins_groups[i].name,
+                    &settings->origins_groups[i]);
+    for (size_t i = 0; i < settings->parent_count; i++)
+        add_element(root, "parent", "class", url_class_name(settings->parents[i].url_class),
+                    &settings->parents[i]);
+}
+
 static void add_services_and_logs(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->access_log_count; i++)
         add_element(root, "access_log", "path", settings->access_logs[i].path,
@@ -105,6 +114,7 @@ char *settings_to_json(const struct settings *settings) {
     add_listens(root, settings);
     add_disks(root, settings);
     add_maps(root, settings);
+    add_origins(root, settings);
     add_services_and_logs(root, settings);
     add_url_classes(root, settings);
     add_adapts(root, settings);

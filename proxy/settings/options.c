@@ -25,6 +25,10 @@ static const char *const disk_admission_words[] = {"all", "second", NULL};
 static const char *const icap_point_words[] = {"reqmod_precache", "respmod_precache", NULL};
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
+static const char *const balance_words[] = {"round_robin", "least_connections", "consistent_hash",
+                                            NULL};
+static const char *const hash_words[] = {"url", "host", "client", NULL};
+static const char *const direct_words[] = {"never", "fallback", "always", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 const struct option_section option_sections[] = {
@@ -53,6 +57,46 @@ const struct option_section option_sections[] = {
             "A request that no rule matches is answered with 404.",
         .example = "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
                    "map \"/\" { origin = \"http://127.0.0.1:9001/\" }",
+    },
+    {
+        .name = "origins",
+        .title = "NAME",
+        .documentation =
+            "Several servers that stand for one origin, or for one parent proxy: a map or parent "
+            "section names the group. A server that can not be reached, does not begin to answer "
+            "in time, breaks off before it answers, or answers with a failure_status has failed. "
+            "After max_failures in a row it is down and gets no more requests; after down_min one "
+            "request is let through to try it (or a health_check does), and the next one follows "
+            "only when that has come out well, else after twice the time, up to down_max. While "
+            "all "
+            "servers are down, the one whose last failure is longest ago is asked anyway. A "
+            "request "
+            "goes on to another server when it could not be sent, or when nothing of the answer "
+            "had "
+            "come and the method is one that may be repeated. \"retortctl origins\" shows how the "
+            "servers are. Their state is kept over a reload.",
+        .example = "origins web {\n"
+                   "    servers = { \"http://10.0.0.1:8080 weight=2\", \"http://10.0.0.2:8080\",\n"
+                   "                \"http://10.0.0.9:8080 backup\" }\n"
+                   "    balance = least_connections\n"
+                   "    max_connections = 200\n"
+                   "}\n"
+                   "map \"/\" { origin = web }",
+    },
+    {
+        .name = "parent",
+        .title = "CLASS",
+        .documentation =
+            "Requests of a URL class to a forward listener go to another proxy, CONNECT included, "
+            "and not to the server that their URL names. Of several that match, the first one in "
+            "the file counts; what none is for goes directly. Give each proxy of a chain a name of "
+            "its own (see name).",
+        .example = "origins upstream_caches { servers = { \"http://10.0.1.1:3128\", "
+                   "\"http://10.0.1.2:3128\" }\n"
+                   "                          balance = consistent_hash }\n"
+                   "url_class intranet { domain = \"corp.example\" }\n"
+                   "parent intranet { direct = always }\n"
+                   "parent all { origins = upstream_caches }",
     },
     {
         .name = "cache",
@@ -158,6 +202,8 @@ const struct option_section option_sections[] = {
 #define DISK(member)       .section = "disk", .at = offsetof(struct disk_settings, member)
 #define LISTEN(member)     .section = "listen", .at = offsetof(struct listen_settings, member)
 #define MAP(member)        .section = "map", .at = offsetof(struct map_settings, member)
+#define ORIGINS(member)    .section = "origins", .at = offsetof(struct origins_settings, member)
+#define PARENT(member)     .section = "parent", .at = offsetof(struct parent_settings, member)
 #define ACCESS_LOG(member)                                                                         \
     .section = "access_log", .at = offsetof(struct access_log_settings, member)
 #define SERVICE(member)                                                                            \
@@ -221,12 +267,94 @@ const struct option options[] = {
      .example = "{ \"10.1.0.0/16\", \"::1\" }"},
 
     {MAP(origin_text), .name = "origin", STRING, .required = true,
-     DOC "The origin's URL, http only. Its path takes the place of the prefix.",
+     DOC "The origin's URL, http only. Its path takes the place of the prefix. Or the name of an "
+         "origins section, a path behind it where one is wanted: \"web/app/\".",
      .example = "\"http://127.0.0.1:9000/\""},
     {MAP(preserve_host), .name = "preserve_host", BOOL, DEFAULT("false"),
      DOC "Send the client's Host to the origin; otherwise the origin sees the host and port of its "
          "own URL.",
      .example = "true"},
+    {MAP(rewrite_location), .name = "rewrite_location", BOOL, DEFAULT("true"),
+     DOC "Whether URLs in Location, Content-Location and Refresh of responses that lead to the "
+         "origin itself are turned into what the client must ask for to get there: a path below "
+         "the prefix, without scheme and host. Others stay as they are.",
+     .example = "false"},
+    {MAP(origin_aliases), .name = "origin_aliases", STRINGS, .check = origins_check_alias,
+     DEFAULT("none"),
+     DOC "Further URLs that the origin uses for what its URL stands for, as they may occur in the "
+         "headers that rewrite_location is about.",
+     .example = "\"http://app.internal:8080/\""},
+    {MAP(parent_text), .name = "parent", STRING, .fallback_note = "the origin is asked directly",
+     DOC "The name of an origins section whose servers are proxies: the origin is asked through "
+         "one of them. It can not be combined with an origin that is a group itself.",
+     .example = "upstream_caches"},
+
+    {ORIGINS(server_texts), .name = "servers", STRINGS, .required = true,
+     .check = origins_check_server,
+     DOC "The servers' URLs, http only and without a path. Behind a URL may follow, after a blank: "
+         "weight=N for N times the share of a server without (from 1 to 256); backup for a server "
+         "that is asked only while no other one is up.",
+     .example = "{ \"http://10.0.0.1:8080 weight=2\", \"http://10.0.0.2:8080\" }"},
+    {ORIGINS(rules.balance), .name = "balance", WORD(balance_words), DEFAULT("round_robin"),
+     DOC "How a server is chosen. round_robin: in turn, as often as its weight says. "
+         "least_connections: the one with the fewest requests under way for its weight. "
+         "consistent_hash: by hash_by, so that the same always goes to the same server; when one "
+         "is down or full, only what was its own moves to others.",
+     .example = "consistent_hash"},
+    {ORIGINS(rules.hash_by), .name = "hash_by", WORD(hash_words), DEFAULT("url"),
+     DOC "What a consistent_hash is of: the URL as it is the key of the cache, its host, or the "
+         "client's address.",
+     .example = "client"},
+    {ORIGINS(rules.tries), .name = "tries", COUNT(1, ORIGINS_TRIES_MAX), DEFAULT("3"),
+     DOC "At how many servers one request is tried at the most.", .example = "2"},
+    {ORIGINS(rules.max_failures), .name = "max_failures", COUNT(0, 1e6), DEFAULT("3"),
+     DOC "After how many failures in a row a server is down; 0 means never.", .example = "1"},
+    {ORIGINS(failure_texts), .name = "failure_status", STRINGS, .check = origins_check_status,
+     DEFAULT("502, 503, 504"),
+     DOC "Answers that count as failures of the server; clients get them all the same. none: none. "
+         "Answers of parent proxies never count, for they tell of servers behind them.",
+     .example = "{ 500, 502, 503, 504 }"},
+    {ORIGINS(rules.down_min), .name = "down_min", TIMEOUT, DEFAULT("1s"),
+     DOC
+     "How long a server that went down is left alone before one request tries it. Each try that "
+     "fails doubles the time up to down_max.",
+     .example = "\"5s\""},
+    {ORIGINS(rules.down_max), .name = "down_max", TIMEOUT, DEFAULT("30s"),
+     DOC "The longest time for which a server is left alone.", .example = "\"2m\""},
+    {ORIGINS(rules.slow_start), .name = "slow_start", TIME_OF(0, DAY), DEFAULT("0"),
+     DOC "In what time the share of a server that came back grows from a sixteenth to the whole; "
+         "0: at once.",
+     .example = "\"30s\""},
+    {ORIGINS(rules.max_connections), .name = "max_connections", COUNT(0, 1e6), DEFAULT("0"),
+     DOC "Most requests under way at each server, of all workers together; 0 means no limit. "
+         "Requests that find all servers full wait. Kept connections without a request do not "
+         "count.",
+     .example = "100"},
+    {ORIGINS(rules.queue_max), .name = "queue_max", COUNT(0, 1e6), DEFAULT("1000"),
+     DOC "Most requests that wait for a server of the group; further ones are answered with 503.",
+     .example = "50"},
+    {ORIGINS(rules.queue_timeout), .name = "queue_timeout", TIMEOUT, DEFAULT("5s"),
+     DOC "How long a request may wait for a server; then it is answered with 503.",
+     .example = "\"500ms\""},
+    {ORIGINS(health_check), .name = "health_check", STRING, .check = origins_check_path,
+     .fallback_note = "requests show how a server is",
+     DOC "A path that each server is asked for every check_interval. An answer from 200 to 399 "
+         "brings a server up that was down; anything else is a failure as that of a request. With "
+         "it, no client's request is used to try a server that is down.",
+     .example = "\"/healthz\""},
+    {ORIGINS(check_interval), .name = "check_interval", TIMEOUT, DEFAULT("5s"),
+     DOC "The pause between two checks of a server.", .example = "\"1s\""},
+    {ORIGINS(check_timeout), .name = "check_timeout", TIMEOUT, DEFAULT("2s"),
+     DOC "How long a check may take to connect, and again to be answered.", .example = "\"500ms\""},
+
+    {PARENT(origins_name), .name = "origins", STRING, .fallback_note = "none, with direct = always",
+     DOC "The name of the origins section whose servers are the proxies.",
+     .example = "upstream_caches"},
+    {PARENT(direct), .name = "direct", WORD(direct_words), DEFAULT("never"),
+     DOC "never: when no parent answers, the request fails. fallback: then it goes directly to the "
+         "server that its URL names; for parents that only save bandwidth, not for those that "
+         "filter. always: requests of this class do not go to a parent.",
+     .example = "fallback"},
 
     {ONCE("cache", cache.memory), .name = "memory", SIZE_OF(1 * MB, 4096 * GB), DEFAULT("256MB"),
      DOC "Most bytes that the cache holds: bodies, heads and its own bookkeeping.",
@@ -340,6 +468,11 @@ const struct option options[] = {
     {ONCE("origin", origin.read_timeout), .name = "read_timeout", TIMEOUT, DEFAULT("60s"),
      DOC "How long an origin's body may pause. Then the response is cut off visibly.",
      .example = "\"20s\""},
+    {ONCE("origin", origin.total_timeout), .name = "total_timeout", TIME_OF(0, DAY), DEFAULT("0"),
+     DOC "How long asking an origin may take in all, from the first try to the last byte of the "
+         "body, waiting for a server and slow clients included. Then the client gets 504, or a "
+         "response that is cut off visibly. 0 means no limit; tunnels have none.",
+     .example = "\"10m\""},
     {ONCE("origin", origin.tunnel_timeout), .name = "tunnel_timeout", TIMEOUT, DEFAULT("15m"),
      DOC "How long a tunnel (CONNECT, or an upgrade such as WebSocket) may be silent in both "
          "directions before it is cut.",

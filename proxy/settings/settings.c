@@ -206,6 +206,73 @@ static bool apply_listens(struct load *load) {
     return true;
 }
 
+/* Groups of origins. */
+
+static bool add_server(struct load *load, const struct document_value *value,
+                       struct origins_settings *origins) {
+    struct origin_server_settings *server = &origins->servers[origins->server_count++];
+    char reason[200];
+    bool good = origins_parse_server(server, value->text, reason, sizeof reason);
+    ASSERT(good); /* the option's check has seen it */
+    for (struct origin_server_settings *other = origins->servers; other < server; other++)
+        if (slice_equal_nocase(other->url.host, server->url.host) &&
+            other->url.port == server->url.port)
+            return load_fail(load, value->line, "servers: \"%s\" stands twice; use weight=2",
+                             server->text);
+    return true;
+}
+
+static bool apply_servers(struct load *load, const struct document_section *section,
+                          struct origins_settings *origins) {
+    origins->servers = xcalloc(section->value_count, sizeof *origins->servers);
+    for (size_t i = 0; i < section->value_count; i++)
+        if (strcmp(section->values[i].option->name, "servers") == 0 &&
+            !add_server(load, &section->values[i], origins))
+            return false;
+    if (origins->server_count > ORIGINS_SERVERS_MAX)
+        return load_fail(load, section->line, "origins: more than %u servers", ORIGINS_SERVERS_MAX);
+    return true;
+}
+
+static void note_failure_status(struct origins_settings *origins) {
+    uint64_t status;
+    for (char **text = origins->failure_texts; *text != NULL; text++)
+        if (slice_to_uint64(slice_from(*text), &status))
+            origins->rules.failure_status[status - 500] = true;
+}
+
+static bool apply_origins_group(struct load *load, const struct document_section *section,
+                                struct origins_settings *origins) {
+    origins->name = xstrdup(section->title);
+    if (!check_name(load, section) || !apply_values(load, section, "origins", origins) ||
+        !apply_servers(load, section, origins))
+        return false;
+    note_failure_status(origins);
+    if (origins->rules.down_min > origins->rules.down_max)
+        return load_fail(load, line_of(section, "down_min"), "down_min is larger than down_max");
+    return true;
+}
+
+static bool apply_origins_groups(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->origins_group_count = document_section_count(load->document, "origins");
+    settings->origins_groups =
+        xcalloc(settings->origins_group_count + 1, sizeof *settings->origins_groups);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "origins")
+    if (!apply_origins_group(load, section, &settings->origins_groups[i++]))
+        return false;
+    return true;
+}
+
+static const struct origins_settings *find_origins(const struct settings *settings,
+                                                   struct slice name) {
+    for (size_t i = 0; i < settings->origins_group_count; i++)
+        if (slice_equal(slice_from(settings->origins_groups[i].name), name))
+            return &settings->origins_groups[i];
+    return NULL;
+}
+
 /* Maps. */
 
 static char *lower_copy(struct slice text) {
@@ -248,11 +315,48 @@ static bool map_prefix(struct load *load, const struct document_section *section
     return true;
 }
 
-static bool apply_map(struct load *load, const struct document_section *section,
-                      struct map_settings *map) {
-    if (!apply_values(load, section, "map", map) || !map_prefix(load, section, map))
-        return false;
+/* NAME or NAME/PATH. */
+static bool map_to_group(struct load *load, const struct document_section *section,
+                         struct map_settings *map) {
     int line = line_of(section, "origin");
+    size_t length = strcspn(map->origin_text, "/");
+    map->origins = find_origins(load->settings, slice_make(map->origin_text, length));
+    if (map->origins == NULL)
+        return load_fail(
+            load, line,
+            "origin: \"%s\" is neither a URL nor the name of an origins section; write "
+            "\"http://HOST:PORT/PATH\", or add: origins %.*s { servers = ... }",
+            map->origin_text, (int)length, map->origin_text);
+    if (strpbrk(map->origin_text, "?#") != NULL)
+        return load_fail(load, line,
+                         "origin: \"%s\" has a query or fragment; only a path may follow",
+                         map->origin_text);
+    map->origin.path_query = slice_from(map->origin_text + length);
+    return true;
+}
+
+static bool map_parent(struct load *load, const struct document_section *section,
+                       struct map_settings *map) {
+    int line = line_of(section, "parent");
+    if (map->parent_text == NULL)
+        return true;
+    map->parents = find_origins(load->settings, slice_from(map->parent_text));
+    if (map->parents == NULL)
+        return load_fail(load, line, "parent: there is no origins section \"%s\"",
+                         map->parent_text);
+    if (map->origins != NULL)
+        return load_fail(
+            load, line,
+            "parent: the origin is a group already; only a single URL can be asked for "
+            "through a parent");
+    return true;
+}
+
+static bool map_origin(struct load *load, const struct document_section *section,
+                       struct map_settings *map) {
+    int line = line_of(section, "origin");
+    if (strchr(map->origin_text, ':') == NULL)
+        return map_to_group(load, section, map);
     if (!url_parse(&map->origin, slice_from(map->origin_text)))
         return load_fail(load, line, "origin: \"%s\" is not a URL; write \"http://HOST:PORT/PATH\"",
                          map->origin_text);
@@ -266,6 +370,12 @@ static bool apply_map(struct load *load, const struct document_section *section,
                          "origin: \"%s\" has a query or fragment; only a path may follow",
                          map->origin_text);
     return true;
+}
+
+static bool apply_map(struct load *load, const struct document_section *section,
+                      struct map_settings *map) {
+    return apply_values(load, section, "map", map) && map_prefix(load, section, map) &&
+           map_origin(load, section, map) && map_parent(load, section, map);
 }
 
 static bool host_has_port(const char *host) {
@@ -550,14 +660,53 @@ static bool apply_policies(struct load *load) {
     return true;
 }
 
+/* Parent proxies. */
+
+static bool apply_parent(struct load *load, const struct document_section *section,
+                         struct parent_settings *parent) {
+    parent->url_class = find_class(load->settings, section->title);
+    if (parent->url_class == NULL)
+        return load_fail(load, section->line,
+                         "parent: there is no url_class \"%s\"; add one, correct the name, or use "
+                         "the class \"all\"",
+                         section->title);
+    if (!apply_values(load, section, "parent", parent))
+        return false;
+    if (parent->origins_name == NULL && parent->direct != PARENT_DIRECT_ALWAYS)
+        return load_fail(load, section->line,
+                         "parent \"%s\" has no origins; write: origins = NAME, or direct = always",
+                         section->title);
+    if (parent->origins_name == NULL)
+        return true;
+    parent->origins = find_origins(load->settings, slice_from(parent->origins_name));
+    if (parent->origins == NULL)
+        return load_fail(load, line_of(section, "origins"),
+                         "origins: there is no origins section \"%s\"; add one or correct the name",
+                         parent->origins_name);
+    return true;
+}
+
+static bool apply_parents(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->parent_count = document_section_count(load->document, "parent");
+    settings->parents = xcalloc(settings->parent_count + 1, sizeof *settings->parents);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "parent")
+    if (!apply_parent(load, section, &settings->parents[i++]))
+        return false;
+    return true;
+}
+
 static bool apply_document(struct load *load) {
-    return apply_top(load) && apply_listens(load) && apply_maps(load) && apply_cache(load) &&
+    return apply_top(load) && apply_listens(load) && apply_origins_groups(load) &&
+           apply_maps(load) && apply_cache(load) &&
            apply_values(load, document_section(load->document, "client", NULL), "client",
                         load->settings) &&
            apply_values(load, document_section(load->document, "origin", NULL), "origin",
                         load->settings) &&
            apply_admin(load) && apply_access_logs(load) && apply_icap_services(load) &&
-           apply_url_classes(load) && apply_adapts(load) && apply_policies(load);
+           apply_url_classes(load) && apply_adapts(load) && apply_policies(load) &&
+           apply_parents(load);
 }
 
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
@@ -583,6 +732,14 @@ struct settings *settings_reference(struct settings *settings) {
     return settings;
 }
 
+static void release_origins_group(struct origins_settings *origins) {
+    release_values("origins", origins);
+    for (size_t i = 0; i < origins->server_count; i++)
+        origins_release_server(&origins->servers[i]);
+    free(origins->servers);
+    free(origins->name);
+}
+
 static void release_elements(struct settings *settings) {
     for (size_t i = 0; i < settings->listen_count; i++)
         release_values("listen", &settings->listens[i]);
@@ -593,6 +750,10 @@ static void release_elements(struct settings *settings) {
     }
     for (size_t i = 0; i < settings->cache.disk_count; i++)
         free(settings->cache.disks[i].path);
+    for (size_t i = 0; i < settings->origins_group_count; i++)
+        release_origins_group(&settings->origins_groups[i]);
+    for (size_t i = 0; i < settings->parent_count; i++)
+        release_values("parent", &settings->parents[i]);
     for (size_t i = 0; i < settings->access_log_count; i++)
         free(settings->access_logs[i].path);
     for (size_t i = 0; i < settings->icap_service_count; i++) {
@@ -622,6 +783,8 @@ void settings_release(struct settings **settingsp) {
     free(settings->listens);
     free(settings->maps);
     free(settings->cache.disks);
+    free(settings->origins_groups);
+    free(settings->parents);
     free(settings->access_logs);
     free(settings->icap_services);
     free(settings->url_classes);

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "http/url.h"
 #include "net/address.h"
+#include "settings/origins.h"
 #include "settings/policy.h"
 
 #include <stdatomic.h>
@@ -36,14 +37,19 @@ struct listen_settings {
     size_t allow_count;
 };
 
-/* map "PREFIX" { origin = "URL" }: reverse mode. The longest matching prefix wins; one with a host
- * before one without. */
+/* map "PREFIX" { origin = "URL" } or { origin = NAME }: reverse mode. The longest matching prefix
+ * wins; one with a host before one without. */
 struct map_settings {
-    char *host;         /* lower case, with ":port" if it is not 80; NULL: any */
-    char *path;         /* prefix, starts with '/' */
-    char *origin_text;  /* as configured */
-    struct url origin;  /* slices of origin_text; its path replaces the prefix */
-    bool preserve_host; /* send the client's Host to the origin rather than the origin's name */
+    char *host;        /* lower case, with ":port" if it is not 80; NULL: any */
+    char *path;        /* prefix, starts with '/' */
+    char *origin_text; /* as configured */
+    struct url origin; /* slices of origin_text; its path replaces the prefix */
+    const struct origins_settings *origins; /* NULL: one origin; else of `origin` only the path */
+    char *parent_text;                      /* name of a group of proxies to ask; NULL: none */
+    const struct origins_settings *parents;
+    bool preserve_host;    /* send the client's Host to the origin rather than the origin's name */
+    bool rewrite_location; /* URLs in the origin's headers become the client's */
+    char **origin_aliases; /* what else the origin calls itself; ends with NULL; NULL: nothing */
 };
 
 enum access_log_format { ACCESS_LOG_SQUID, ACCESS_LOG_COMBINED, ACCESS_LOG_JSON };
@@ -106,6 +112,10 @@ struct settings {
     size_t listen_count;
     struct map_settings *maps; /* sorted: first match wins */
     size_t map_count;
+    struct origins_settings *origins_groups; /* in the file's order */
+    size_t origins_group_count;
+    struct parent_settings *parents; /* likewise */
+    size_t parent_count;
     uint16_t *connect_ports; /* where CONNECT may go */
     size_t connect_port_count;
     struct access_log_settings *access_logs;
@@ -151,6 +161,7 @@ struct settings {
         uint64_t connect_timeout;    /* an attempt at one address */
         uint64_t first_byte_timeout; /* from the request's end to the head's */
         uint64_t read_timeout;       /* without a byte of the body */
+        uint64_t total_timeout;      /* for the whole of it, however busy; 0: none */
         uint64_t idle_timeout;       /* of a pooled connection */
         size_t max_head;
         unsigned max_idle; /* pooled connections per origin and worker */

@@ -3,7 +3,10 @@
 #include "base/assert.h"
 
 /* TUNNEL: the client and the origin leave HTTP, and bytes flow both ways: after a CONNECT, which
- * reaches out to the origin here, or after an Upgrade that the origin has answered with 101. */
+ * reaches out to the origin here unless a parent proxy has done so, or after an Upgrade that the
+ * origin has answered with 101. */
+
+static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 static enum step open_tunnel(struct transaction *transaction, struct slice head,
                              struct connection *origin, struct net_buffer *ahead) {
@@ -36,6 +39,14 @@ static enum step switch_protocols(struct transaction *transaction) {
     return open_tunnel(transaction, slice_make(bytes, length + 2), origin, ahead);
 }
 
+/* A parent proxy has opened the tunnel for us. */
+static enum step open_by_parent(struct transaction *transaction) {
+    struct net_buffer *ahead;
+    transaction->status = 200;
+    struct connection *parent = origin_call_take_connection(transaction->call, &ahead);
+    return open_tunnel(transaction, slice_from(established), parent, ahead);
+}
+
 static void start(struct transaction *transaction) {
     struct url *url = &transaction->url;
     transaction->reach = arena_alloc(&transaction->arena, sizeof *transaction->reach);
@@ -51,12 +62,14 @@ enum step step_tunnel(struct transaction *transaction) {
         return STEP_LOG;
     if (!transaction->is_connect)
         return switch_protocols(transaction);
+    if (transaction->call != NULL)
+        return open_by_parent(transaction);
     if (transaction->reach == NULL)
         start(transaction);
     switch (transaction->reach->state) {
     case DIAL_DONE:
         transaction->status = 200;
-        return open_tunnel(transaction, SLICE("HTTP/1.1 200 Connection established\r\n\r\n"),
+        return open_tunnel(transaction, slice_from(established),
                            dial_take(transaction->reach, NULL, NULL), NULL);
     case DIAL_FAILED:
         transaction->net->counters.origin_failures++;

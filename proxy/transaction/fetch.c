@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* FETCH: ask the origin. The request goes out as RFC 9110 §7.6 wants it of an intermediary; retries
- * over a fresh connection happen inside the call. */
+ * over a fresh connection happen inside the call, those at another server of a group here. */
 
 static bool has_respmod(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
@@ -16,55 +16,6 @@ static bool has_respmod(struct transaction *transaction) {
     transaction_subject(transaction, &subject);
     subject.response_pending = true;
     return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE, &subject, chosen) > 0;
-}
-
-/* Where the request goes: the URL's host, or what a map rule says. */
-struct destination {
-    struct slice host;
-    uint16_t port;
-    struct slice target;
-    struct slice host_header;
-};
-
-static struct slice authority_of(struct transaction *transaction, const struct url *url) {
-    const char *open = url->host_is_ipv6 ? "[" : "", *close = url->host_is_ipv6 ? "]" : "";
-    if (url->port == 80)
-        return arena_printf(&transaction->arena, "%s%.*s%s", open, SLICE_PRINT(url->host), close);
-    return arena_printf(&transaction->arena, "%s%.*s%s:%u", open, SLICE_PRINT(url->host), close,
-                        url->port);
-}
-
-static void direct(struct transaction *transaction, struct destination *to) {
-    to->host = transaction->url.host;
-    to->port = transaction->url.port;
-    to->target = transaction->url.path_query;
-    to->host_header = transaction->authority;
-}
-
-/* The origin's path takes the place of the rule's prefix. */
-static bool mapped(struct transaction *transaction, struct destination *to) {
-    const struct map_settings *map = settings_find_map(
-        transaction->settings, transaction->authority, transaction->url.path_query);
-    if (map == NULL)
-        return false;
-    struct slice base = map->origin.path_query, rest = transaction->url.path_query;
-    size_t prefix = strlen(map->path);
-    rest = slice_make(rest.base + prefix, rest.length - prefix);
-    if (base.length == 0)
-        base = SLICE("/");
-    if (base.base[base.length - 1] == '/' && rest.length > 0 && rest.base[0] == '/')
-        rest = slice_make(rest.base + 1, rest.length - 1);
-    to->host = map->origin.host;
-    to->port = map->origin.port;
-    to->target = arena_printf(&transaction->arena, "%.*s%s%.*s", SLICE_PRINT(base),
-                              base.base[base.length - 1] != '/' && rest.length > 0 &&
-                                      rest.base[0] != '/' && rest.base[0] != '?'
-                                  ? "/"
-                                  : "",
-                              SLICE_PRINT(rest));
-    to->host_header =
-        map->preserve_host ? transaction->authority : authority_of(transaction, &map->origin);
-    return true;
 }
 
 static void remove_conditions(struct http_head *head) {
@@ -190,9 +141,16 @@ static char *ask_for_trailers(struct transaction *transaction, struct http_head 
     return arena_alloc(&transaction->arena, CHUNKED_TRAILERS_MAX);
 }
 
-static void start_call(struct transaction *transaction, const struct destination *to) {
+static bool is_repeatable(const struct transaction *transaction) {
+    return !transaction->is_upgrade && transaction->request_body == NULL &&
+           http_method_is_idempotent(transaction->request->method_id);
+}
+
+static void start_call(struct transaction *transaction) {
+    struct aim aim, *to = &aim;
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
+    route_aim(transaction, to);
     memcpy(head, transaction->request, sizeof *head);
     remove_hop_by_hop(transaction, head);
     http_head_remove(head, HTTP_EXPECT);
@@ -220,8 +178,9 @@ static void start_call(struct transaction *transaction, const struct destination
         .on_interim = on_interim,
         .interim_arg = transaction,
         .trailer_space = trailer_space,
-        .repeatable = !transaction->is_upgrade && transaction->request_body == NULL &&
-                      http_method_is_idempotent(head->method_id),
+        .repeatable = is_repeatable(transaction),
+        .seat = transaction->seat,
+        .deadline = transaction->deadline,
         .connect_timeout = settings->origin.connect_timeout,
         .first_byte_timeout = settings->origin.first_byte_timeout,
         .read_timeout = settings->origin.read_timeout,
@@ -235,27 +194,6 @@ static void start_call(struct transaction *transaction, const struct destination
     transaction->call = arena_alloc(arena, sizeof *transaction->call);
     origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
                       arena_alloc(arena, sizeof *transaction->response), &transaction->task);
-}
-
-/* Prepares and starts the call; another step when there is nothing to call. */
-static enum step start(struct transaction *transaction) {
-    struct destination to;
-    transaction_own_request(transaction);
-    transaction_take_body(transaction);
-    if (transaction_is_internal(transaction)) {
-        transaction_answer_internally(transaction);
-        return STEP_RESPMOD;
-    }
-    if (transaction->is_connect)
-        return STEP_TUNNEL;
-    if (transaction->exchange->listen->mode == LISTEN_REVERSE) {
-        if (!mapped(transaction, &to))
-            return transaction_fail(transaction, 404, "no map rule is for this URL");
-    } else {
-        direct(transaction, &to);
-    }
-    start_call(transaction, &to);
-    return STEP_WAIT;
 }
 
 static bool stale_will_do(const struct transaction *transaction, bool disconnected) {
@@ -276,9 +214,117 @@ static enum step use_stale(struct transaction *transaction) {
     return STEP_DELIVER;
 }
 
+/* Nobody is to be asked any more for a server: straight to what the URL names. */
+static enum step go_directly(struct transaction *transaction) {
+    transaction->route->group = NULL;
+    origin_seat_close(transaction->seat);
+    transaction->seat = NULL;
+    if (transaction->is_connect)
+        return STEP_TUNNEL;
+    start_call(transaction);
+    return STEP_WAIT;
+}
+
+/* No server of the group can be had for the request. */
+static enum step without_seat(struct transaction *transaction, const char *reason) {
+    if (transaction->route->may_go_directly)
+        return go_directly(transaction);
+    if (stale_will_do(transaction, true))
+        return use_stale(transaction);
+    transaction->net->counters.origin_failures++;
+    transaction->origin_name = slice_from(transaction->route->group->name);
+    return transaction_fail(transaction, 503, reason);
+}
+
+static enum step take_seat(struct transaction *transaction) {
+    switch (origin_seat_take(transaction->seat)) {
+    case SEAT_TAKEN: start_call(transaction); return STEP_WAIT;
+    case SEAT_WAITING: return STEP_WAIT;
+    case SEAT_REFUSED:
+        return without_seat(transaction, "all its servers are at max_connections, and as many "
+                                         "requests wait for one as queue_max allows");
+    case SEAT_EXPIRED:
+        return without_seat(transaction, "all its servers are at max_connections, and none became "
+                                         "free within queue_timeout");
+    case SEAT_NONE: break;
+    }
+    return without_seat(transaction, "none of its servers could be asked");
+}
+
+static enum step join_group(struct transaction *transaction) {
+    const struct route *route = transaction->route;
+    const struct origin_seat_needs needs = {
+        .hash = route_hash(transaction),
+        .repeatable = is_repeatable(transaction),
+        .only_up = route->may_go_directly,
+        .any_status = route->by_parent,
+        .deadline = transaction->deadline,
+    };
+    transaction->seat = arena_alloc(&transaction->arena, sizeof *transaction->seat);
+    origin_seat_init(transaction->seat, route->group, transaction->net, transaction->host->mailbox,
+                     &transaction->task, &needs);
+    return take_seat(transaction);
+}
+
+static void set_deadline(struct transaction *transaction) {
+    uint64_t most = transaction->settings->origin.total_timeout;
+    if (transaction->deadline == 0) /* else it has begun before, to ask for a part */
+        transaction->deadline = most == 0 ? TIMER_NEVER : transaction->net->loop->now + most;
+}
+
+/* Prepares and starts the call; another step when there is nothing to call. */
+static enum step start(struct transaction *transaction) {
+    transaction_own_request(transaction);
+    transaction_take_body(transaction);
+    if (transaction_is_internal(transaction)) {
+        transaction_answer_internally(transaction);
+        return STEP_RESPMOD;
+    }
+    transaction->route = route_find(transaction);
+    if (transaction->route == NULL)
+        return transaction_fail(transaction, 404, "no map rule is for this URL");
+    set_deadline(transaction);
+    if (transaction->route->group != NULL)
+        return join_group(transaction);
+    if (transaction->is_connect)
+        return STEP_TUNNEL;
+    start_call(transaction);
+    return STEP_WAIT;
+}
+
+/* Nothing of the request can have been acted on, or it does no harm to do so twice. */
+static bool may_go_elsewhere(const struct transaction *transaction) {
+    const struct origin_call *call = transaction->call;
+    if (transaction->seat == NULL || transaction->net->loop->now >= transaction->deadline)
+        return false;
+    if (call->failure == ORIGIN_UNREACHABLE || call->failure == ORIGIN_TIMED_OUT)
+        return call->unsent;
+    return call->failure == ORIGIN_BROKE_OFF && !call->heard && is_repeatable(transaction);
+}
+
+/* False: there is no other server for it, and the failure stands. */
+static bool go_elsewhere(struct transaction *transaction, enum step *next) {
+    enum seat_state state = origin_seat_take(transaction->seat);
+    bool directly = transaction->route->may_go_directly;
+    if (state != SEAT_TAKEN && state != SEAT_WAITING && !directly)
+        return false;
+    transaction->net->counters.origin_server_switches++;
+    origin_call_close(transaction->call);
+    transaction->call = NULL;
+    *next = STEP_WAIT;
+    if (state == SEAT_TAKEN)
+        start_call(transaction);
+    else if (state != SEAT_WAITING)
+        *next = go_directly(transaction);
+    return true;
+}
+
 static enum step failed(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
+    enum step next;
     transaction->response = NULL;
+    if (may_go_elsewhere(transaction) && go_elsewhere(transaction, &next))
+        return next;
     if (call->failure != ORIGIN_NO_REQUEST && stale_will_do(transaction, true)) {
         transaction->net->counters.origin_failures++;
         return use_stale(transaction);
@@ -311,13 +357,25 @@ static enum step fetch_whole(struct transaction *transaction) {
     transaction->response = NULL;
     transaction->completing = false;
     object_release(&transaction->part);
+    origin_seat_close(transaction->seat);
+    transaction->seat = NULL;
     return start(transaction);
+}
+
+/* To a CONNECT: the tunnel is open, or the parent says why it can't be. */
+static enum step parent_answered(struct transaction *transaction) {
+    unsigned status = transaction->response->status;
+    if (status >= 200 && status < 300)
+        return STEP_TUNNEL;
+    transaction->net->counters.origin_failures++;
+    return transaction_fail(transaction, status == 504 ? 504 : 502,
+                            "the parent proxy did not open the tunnel");
 }
 
 enum step step_fetch(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     if (call == NULL)
-        return start(transaction);
+        return transaction->seat == NULL ? start(transaction) : take_seat(transaction);
     if (call->state == ORIGIN_FAILED)
         return failed(transaction);
     if (call->state != ORIGIN_ANSWERED)
@@ -325,6 +383,8 @@ enum step step_fetch(struct transaction *transaction) {
     struct http_head *response = transaction->response = call->response;
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
+    if (transaction->is_connect)
+        return parent_answered(transaction);
     if (response->status == 101)
         return STEP_TUNNEL;
     http_head_remove_hop_by_hop(response);
@@ -338,6 +398,7 @@ enum step step_fetch(struct transaction *transaction) {
             return fetch_whole(transaction);
         transaction->completing = false;
     }
+    transaction_reverse_map(transaction); /* first: invalidation works on the clients' URLs */
     transaction_invalidate(transaction);
     if (response->status == 304 && transaction->revalidating)
         return revalidated(transaction);

@@ -53,6 +53,7 @@ static void transaction_end(struct transaction *transaction) {
         adapt_chain_close(transaction->respmod);
     if (transaction->call != NULL)
         origin_call_close(transaction->call);
+    origin_seat_close(transaction->seat);
     source_close(&transaction->request_body);
     if (transaction->reqmod != NULL)
         adapt_chain_close(transaction->reqmod);

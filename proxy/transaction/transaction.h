@@ -21,8 +21,10 @@
 #include "cache/store.h"
 #include "client/client.h"
 #include "origin/call.h"
+#include "origin/seat.h"
 #include "transaction/access_log.h"
 #include "transaction/pump.h"
+#include "transaction/route.h"
 #include "transaction/tunnel.h"
 
 enum step {
@@ -124,6 +126,9 @@ struct transaction {
     /* the origin */
     bool revalidating, ranges_removed;
     bool completing; /* asks for the rest of `part` on behalf of a client that wants the whole */
+    struct route *route;
+    struct origin_seat *seat; /* at a server of the route's group */
+    uint64_t deadline;        /* for all that the origin does, in the loop's time */
     struct origin_call *call;
     struct http_head *response;
     struct source *response_body; /* owned */
@@ -220,6 +225,8 @@ void transaction_choose_ranges(struct transaction *transaction);
 struct slice transaction_cache_fields(struct transaction *transaction);
 /* Drops what the request's success has made stale (RFC 9111 §4.4). */
 void transaction_invalidate(struct transaction *transaction);
+/* Turns what the origin's response says of its own URLs into the client's view of them. */
+void transaction_reverse_map(struct transaction *transaction);
 /* An answer that Retort makes itself, as if an origin had sent it. */
 bool transaction_is_internal(const struct transaction *transaction);
 void transaction_answer_internally(struct transaction *transaction);

@@ -15,6 +15,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_freshness.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \
+	tests/unit-proxy/test_origins.c \
 	tests/unit-proxy/test_policy.c \
 	tests/unit-proxy/test_range.c \
 	tests/unit-proxy/test_settings.c \

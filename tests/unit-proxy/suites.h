@@ -22,6 +22,7 @@ Suite *settings_errors_suite(void);
 Suite *url_class_suite(void);
 Suite *policy_suite(void);
 Suite *map_suite(void);
+Suite *origins_suite(void);
 Suite *manual_suite(void);
 Suite *admin_suite(void);
 Suite *ctl_suite(void);

@@ -1,0 +1,112 @@
+#include "admin/origins_page.h"
+
+#include "base/assert.h"
+#include "origin/group.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+/* The loops' clock. */
+static uint64_t current_time(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static json_t *member_to_json(const struct origin_member_report *member) {
+    json_t *json = json_pack(
+        "{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:i, s:I}", "url", member->url, "state", member->state,
+        "weight", (int)member->weight, "backup", (int)member->backup, "active", (int)member->active,
+        "requests", (json_int_t)member->requests, "failed", (json_int_t)member->failed,
+        "failed_in_a_row", (int)member->failures, "times_down", (json_int_t)member->downs);
+    json_object_set_new(
+        json, "retry_in",
+        member->retry_in == TIMER_NEVER ? json_null() : json_real((double)member->retry_in / 1000));
+    json_object_set_new(json, "last_error",
+                        member->error == NULL ? json_null() : json_string(member->error));
+    return json;
+}
+
+static json_t *group_to_json(struct origin_group *group, const struct origins_settings *settings) {
+    static const char *const balances[] = {"round_robin", "least_connections", "consistent_hash"};
+    struct origin_group_report report;
+    json_t *servers = json_array();
+    origin_group_report(group, current_time(), &report);
+    for (size_t i = 0; i < report.count; i++)
+        json_array_append_new(servers, member_to_json(&report.members[i]));
+    json_t *json = json_pack("{s:s, s:s, s:i, s:i, s:o}", "name", settings->name, "balance",
+                             balances[settings->rules.balance], "max_connections",
+                             (int)settings->rules.max_connections, "queued", (int)report.queued,
+                             "servers", servers);
+    origin_group_report_release(&report);
+    return json;
+}
+
+void origins_page_make(struct page *page, const struct admin_calls *calls) {
+    json_t *array = json_array();
+    struct origin_groups *groups = calls->origins == NULL ? NULL : calls->origins(calls->context);
+    for (size_t i = 0; groups != NULL && i < groups->count; i++)
+        json_array_append_new(array,
+                              group_to_json(groups->list[i], &groups->settings->origins_groups[i]));
+    origin_groups_release(&groups);
+    page_json(page, 200, json_pack("{s:o}", "origins", array));
+}
+
+/* One metric, of every server. Names of groups and URLs of servers need no escaping. */
+static void print_of_servers(FILE *out, const struct origin_groups *groups,
+                             const struct origin_group_report *reports, const char *name,
+                             const char *type, const char *help,
+                             uint64_t (*value)(const struct origin_member_report *member)) {
+    fprintf(out, "# HELP retort_%s %s\n# TYPE retort_%s %s\n", name, help, name, type);
+    for (size_t i = 0; i < groups->count; i++)
+        for (size_t j = 0; j < reports[i].count; j++)
+            fprintf(out, "retort_%s{origins=\"%s\",server=\"%s\"} %" PRIu64 "\n", name,
+                    groups->settings->origins_groups[i].name, reports[i].members[j].url,
+                    value(&reports[i].members[j]));
+}
+
+static uint64_t is_up(const struct origin_member_report *member) {
+    return strcmp(member->state, "up") == 0;
+}
+
+static uint64_t active(const struct origin_member_report *member) {
+    return member->active;
+}
+
+static uint64_t requests(const struct origin_member_report *member) {
+    return member->requests;
+}
+
+static uint64_t failed(const struct origin_member_report *member) {
+    return member->failed;
+}
+
+static void print_groups(FILE *out, const struct origin_groups *groups) {
+    struct origin_group_report *reports = xcalloc(groups->count, sizeof *reports);
+    for (size_t i = 0; i < groups->count; i++)
+        origin_group_report(groups->list[i], current_time(), &reports[i]);
+    print_of_servers(out, groups, reports, "origin_server_up", "gauge",
+                     "1: the server is up, 0: it is down", is_up);
+    print_of_servers(out, groups, reports, "origin_server_active", "gauge",
+                     "requests under way at the server", active);
+    print_of_servers(out, groups, reports, "origin_server_requests_total", "counter",
+                     "requests that went to the server", requests);
+    print_of_servers(out, groups, reports, "origin_server_failed_total", "counter",
+                     "requests that the server failed", failed);
+    fputs("# HELP retort_origins_queued requests that wait for a server of the group\n"
+          "# TYPE retort_origins_queued gauge\n",
+          out);
+    for (size_t i = 0; i < groups->count; i++) {
+        fprintf(out, "retort_origins_queued{origins=\"%s\"} %u\n",
+                groups->settings->origins_groups[i].name, reports[i].queued);
+        origin_group_report_release(&reports[i]);
+    }
+    free(reports);
+}
+
+void origins_page_print_metrics(FILE *out, const struct admin_calls *calls) {
+    struct origin_groups *groups = calls->origins == NULL ? NULL : calls->origins(calls->context);
+    if (groups != NULL && groups->count > 0)
+        print_groups(out, groups);
+    origin_groups_release(&groups);
+}

@@ -1,0 +1,24 @@
+/*
+ * Health checks: asks each server of the groups that have a health_check for that path, every
+ * check_interval, and tells the group how it went.
+ *
+ *     struct origin_checks *checks = origin_checks_new(net, pool, groups);
+ *     ...
+ *     origin_checks_free(&checks);
+ *
+ * One worker does it for all. Each check is an ordinary call to the origin, on a connection of its
+ * own; a status from 200 to 399 is good. Threads: the worker's.
+ */
+#ifndef RETORT_ORIGIN_CHECK_H
+#define RETORT_ORIGIN_CHECK_H
+
+#include "net/pool.h"
+#include "origin/group.h"
+
+struct origin_checks;
+
+struct origin_checks *origin_checks_new(struct net_context *net, struct pool *pool,
+                                        struct origin_groups *groups);
+void origin_checks_free(struct origin_checks **checksp);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * A group of origin servers that stand for one another: its members, how each of them is, and who
+ * waits for one. Requests take part in it through a seat (origin/seat.h).
+ *
+ *     struct origin_groups *groups = origin_groups_new(settings, NULL);
+ *     struct origin_group *group = groups->list[map->origins - settings->origins_groups];
+ *     ...
+ *     struct origin_groups *next = origin_groups_new(new_settings, groups);       a reload
+ *     origin_groups_release(&groups);
+ *
+ * A group lives on over reloads by its name, and a member in it by its URL, so that what is known
+ * of it and the requests under way at it still count. Requests that began under old settings see
+ * the group as the new ones have it.
+ *
+ * A member is up until max_failures failures in a row. Then it is left alone for down_min, and
+ * half open: one request (the probe) may go to it, whose outcome brings it up or doubles the pause.
+ * Groups with a health check leave the probing to that. While no member is up, requests go to the
+ * one whose last failure is longest ago.
+ *
+ * Threads: all workers share the groups. Each group has one lock, held for a walk over its members;
+ * under it no other lock is taken but mailboxes are posted to. Units: milliseconds of the loops'
+ * clock.
+ */
+#ifndef RETORT_ORIGIN_GROUP_H
+#define RETORT_ORIGIN_GROUP_H
+
+#include "event/waiter.h"
+#include "settings/settings.h"
+
+enum origin_member_state { ORIGIN_MEMBER_UP, ORIGIN_MEMBER_DOWN };
+
+struct origin_member {
+    unsigned magic;
+#define ORIGIN_MEMBER_MAGIC 0x0419e3b0u
+    /* Fixed: may be read by whoever holds it, without the lock. */
+    uint64_t number; /* never given again */
+    uint64_t seed;   /* its own random order of all keys */
+    char *text;
+    struct url url; /* slices of text */
+    char *place;    /* "host:port" */
+    /* Under the group's lock. */
+    unsigned references; /* its group's, the seats', the checks' */
+    bool listed;         /* the settings still name it */
+    unsigned weight;
+    bool backup;
+    enum origin_member_state state;
+    unsigned failures; /* in a row */
+    bool probing;      /* a request is out that decides whether it comes up */
+    uint64_t back_off;
+    uint64_t retry_at;  /* while it is down; TIMER_NEVER: a check decides */
+    uint64_t failed_at; /* when it failed last */
+    uint64_t up_since;  /* when it came back; 0: it has never been down */
+    unsigned active;    /* requests under way */
+    int64_t credit;     /* what it is owed by round robin */
+    uint64_t turn;      /* when it was chosen last, in requests of the group */
+    uint64_t requests, failed, downs;
+    const char *error; /* why it failed last; static text */
+};
+
+struct origin_group {
+    unsigned magic;
+#define ORIGIN_GROUP_MAGIC 0x04199409u
+    char *name;
+    _Atomic unsigned references; /* by snapshots */
+    pthread_mutex_t lock;
+    struct origins_rules rules;
+    bool checked; /* has a health check */
+    struct origin_member **members;
+    size_t member_count;
+    struct list_link queue; /* of seats, the oldest first */
+    unsigned queued;
+    uint64_t turns;
+};
+
+/* The groups of one snapshot of the settings, in the order of settings->origins_groups. */
+struct origin_groups {
+    unsigned magic;
+#define ORIGIN_GROUPS_MAGIC 0x0419957eu
+    _Atomic unsigned references;
+    struct settings *settings; /* referenced */
+    size_t count;
+    struct origin_group **list;
+};
+
+/* Groups that `before` (may be NULL) has by the same name are taken over and changed. */
+struct origin_groups *origin_groups_new(struct settings *settings, struct origin_groups *before);
+struct origin_groups *origin_groups_reference(struct origin_groups *groups);
+void origin_groups_release(struct origin_groups **groupsp);
+
+/* What the admin plane shows of a group. */
+struct origin_member_report {
+    char *url;
+    const char *state; /* "up", "down", "trying" */
+    const char *error; /* of the last failure; NULL: none yet */
+    unsigned weight, active, failures;
+    bool backup;
+    uint64_t requests, failed, downs;
+    uint64_t retry_in; /* milliseconds, when it is down; TIMER_NEVER: a check decides */
+};
+
+struct origin_group_report {
+    unsigned queued;
+    size_t count;
+    struct origin_member_report *members;
+};
+
+void origin_group_report(struct origin_group *group, uint64_t now,
+                         struct origin_group_report *report);
+void origin_group_report_release(struct origin_group_report *report);
+
+/* The outcome of a health check. Error NULL: it went well. True: the member has gone down. */
+bool origin_group_checked(struct origin_group *group, struct origin_member *member, uint64_t now,
+                          const struct loop *loop, const char *error);
+/* References to the members, for as long as the caller wants; they end with NULL. */
+struct origin_member **origin_group_hold_members(struct origin_group *group);
+void origin_group_drop_member(struct origin_group *group, struct origin_member **memberp);
+
+/* Inside origin/; the lock is held. */
+
+struct origin_seat;
+
+/* What a request wants of the member that is chosen for it. */
+struct origin_wish {
+    uint64_t hash;         /* of what a consistent hash is of */
+    const uint64_t *tried; /* numbers of members that have been tried */
+    unsigned tried_count;
+    bool repeatable; /* may be a probe before others may */
+    bool only_up;    /* rather none than one that is down */
+};
+
+enum origin_choice {
+    ORIGIN_CHOSEN,
+    ORIGIN_CHOSEN_PROBE,
+    ORIGIN_ALL_FULL, /* wait */
+    ORIGIN_NONE_LEFT,
+};
+
+enum origin_choice origin_choose(struct origin_group *group, const struct origin_wish *wish,
+                                 uint64_t now, struct origin_member **chosen);
+/* 256 for each unit of weight, less while it starts slowly. */
+uint64_t origin_member_share(const struct origin_group *group, const struct origin_member *member,
+                             uint64_t now);
+void origin_member_succeeded(struct origin_group *group, struct origin_member *member,
+                             uint64_t now);
+/* True: it has gone down. */
+bool origin_member_failed(struct origin_group *group, struct origin_member *member, uint64_t now,
+                          bool probe, const char *error);
+void origin_member_release(struct origin_member *member);
+/* Gives what has become free to those who wait. */
+void origin_group_serve_queue(struct origin_group *group, uint64_t now, const struct loop *loop);
+
+#endif

@@ -1,0 +1,168 @@
+#include "transaction/transaction.h"
+
+/* URLs in a response's headers that lead to the origin itself become what the client must ask for:
+ * the map's rule the other way round. The result is a path, for it is right under whatever name and
+ * scheme the client has reached us. */
+
+/* A URL that stands for what the rule's origin stands for. */
+struct own_url {
+    struct slice host;
+    uint16_t port;
+    bool https;
+    struct slice base; /* path */
+};
+
+struct reference {
+    bool has_authority, https;
+    struct url url;    /* if it has one */
+    struct slice rest; /* path, query and fragment as they stand there */
+};
+
+/* False: it leads nowhere that we know: another scheme, or relative to the request's path. */
+static bool read_reference(struct transaction *transaction, struct slice text,
+                           struct reference *reference) {
+    *reference = (struct reference){.rest = text};
+    struct slice absolute = text;
+    if (slice_starts_with(text, SLICE("//")))
+        absolute = arena_printf(&transaction->arena, "http:%.*s", SLICE_PRINT(text));
+    else if (slice_starts_with(text, SLICE("/")))
+        return true;
+    if (!url_parse(&reference->url, absolute))
+        return false;
+    reference->has_authority = true;
+    reference->https = slice_equal_nocase(reference->url.scheme, SLICE("https"));
+    if (!reference->https && !slice_equal_nocase(reference->url.scheme, SLICE("http")))
+        return false;
+    size_t at = reference->url.scheme.length + 3;
+    while (at < absolute.length && memchr("/?#", absolute.base[at], 3) == NULL)
+        at++;
+    reference->rest = slice_make(absolute.base + at, absolute.length - at);
+    return true;
+}
+
+static struct slice without_slash(struct slice path) {
+    if (path.length > 0 && path.base[path.length - 1] == '/')
+        path.length--;
+    return path;
+}
+
+/* The path below `base`, in *below; false when it is not there. */
+static bool is_below(struct slice path, struct slice base, struct slice *below) {
+    base = without_slash(base);
+    if (!slice_starts_with(path, base))
+        return false;
+    *below = slice_make(path.base + base.length, path.length - base.length);
+    return below->length == 0 || memchr("/?#", below->base[0], 3) != NULL;
+}
+
+static bool to_prefix(struct transaction *transaction, struct slice path, struct slice base,
+                      struct slice *view) {
+    struct slice prefix = slice_from(transaction->route->map->path), below;
+    if (!is_below(path, base, &below))
+        return false;
+    if (below.length > 0 && below.base[0] == '/')
+        prefix = without_slash(prefix);
+    struct slice pieces[] = {prefix, below};
+    *view = arena_join(&transaction->arena, pieces, 2);
+    return true;
+}
+
+/* A path without a host, or with the client's own: the origin may know the prefix or not, and the
+ * longer of both paths decides. */
+static bool map_path(struct transaction *transaction, struct slice path, struct slice *view) {
+    const struct map_settings *map = transaction->route->map;
+    struct slice base = map->origin.path_query, prefix = slice_from(map->path), below;
+    if (without_slash(base).length <= without_slash(prefix).length &&
+        is_below(path, prefix, &below))
+        return false;
+    return to_prefix(transaction, path, base, view);
+}
+
+static bool map_own_url(struct transaction *transaction, const struct reference *reference,
+                        const struct own_url *own, struct slice *view) {
+    return own->https == reference->https && own->port == reference->url.port &&
+           slice_equal_nocase(own->host, reference->url.host) &&
+           to_prefix(transaction, reference->rest, own->base, view);
+}
+
+static bool map_alias(struct transaction *transaction, const struct reference *reference,
+                      const char *alias, struct slice *view) {
+    struct url url;
+    if (!url_parse(&url, slice_from(alias)))
+        return false;
+    const struct own_url own = {url.host, url.port, slice_equal_nocase(url.scheme, SLICE("https")),
+                                url.path_query};
+    return map_own_url(transaction, reference, &own, view);
+}
+
+static bool map_absolute(struct transaction *transaction, const struct reference *reference,
+                         struct slice *view) {
+    const struct map_settings *map = transaction->route->map;
+    struct own_url own = {map->origin.host, map->origin.port, false, map->origin.path_query};
+    for (size_t i = 0; map->origins != NULL && i < map->origins->server_count; i++) {
+        own.host = map->origins->servers[i].url.host;
+        own.port = map->origins->servers[i].url.port;
+        if (map_own_url(transaction, reference, &own, view))
+            return true;
+    }
+    if (map->origins == NULL && map_own_url(transaction, reference, &own, view))
+        return true;
+    for (char **alias = map->origin_aliases; alias != NULL && *alias != NULL; alias++)
+        if (map_alias(transaction, reference, *alias, view))
+            return true;
+    /* With preserve_host this is how the origin was called. */
+    return map->preserve_host && !reference->https &&
+           reference->url.port == transaction->url.port &&
+           slice_equal_nocase(reference->url.host, transaction->url.host) &&
+           map_path(transaction, reference->rest, view);
+}
+
+static bool map_reference(struct transaction *transaction, struct slice text, struct slice *view) {
+    struct reference reference;
+    if (!read_reference(transaction, text, &reference))
+        return false;
+    return reference.has_authority ? map_absolute(transaction, &reference, view)
+                                   : map_path(transaction, text, view);
+}
+
+static void map_field(struct transaction *transaction, enum http_name id) {
+    struct slice view, value = http_head_value(transaction->response, id);
+    if (value.length > 0 && map_reference(transaction, value, &view))
+        http_head_set(transaction->response, id, view);
+}
+
+/* "5; url=http://..." */
+static void map_refresh(struct transaction *transaction) {
+    static const char mark[] = "url=";
+    const struct http_field *field = http_head_find_text(transaction->response, SLICE("Refresh"));
+    struct slice view;
+    if (field == NULL || field->value.length < sizeof mark)
+        return;
+    struct slice value = field->value;
+    size_t at = 0, length = sizeof mark - 1;
+    while (at + length <= value.length &&
+           !slice_equal_nocase(slice_make(value.base + at, length), SLICE("url=")))
+        at++;
+    if (at + length > value.length)
+        return;
+    at += length;
+    struct slice url = slice_trim(slice_make(value.base + at, value.length - at));
+    if (url.length >= 2 && (url.base[0] == '"' || url.base[0] == '\'') &&
+        url.base[url.length - 1] == url.base[0])
+        url = slice_make(url.base + 1, url.length - 2);
+    if (!map_reference(transaction, url, &view))
+        return;
+    struct slice pieces[] = {slice_make(value.base, at), view};
+    value = arena_join(&transaction->arena, pieces, 2);
+    http_head_remove_text(transaction->response, SLICE("Refresh"));
+    http_head_add(transaction->response, SLICE("Refresh"), value);
+}
+
+void transaction_reverse_map(struct transaction *transaction) {
+    const struct route *route = transaction->route;
+    if (route == NULL || route->map == NULL || !route->map->rewrite_location)
+        return;
+    map_field(transaction, HTTP_LOCATION);
+    map_field(transaction, HTTP_CONTENT_LOCATION);
+    map_refresh(transaction);
+}

@@ -1,0 +1,138 @@
+#include "transaction/route.h"
+
+#include "base/assert.h"
+#include "cache/key.h"
+#include "transaction/transaction.h"
+
+#include <xxhash.h>
+
+static void set_group(const struct transaction *transaction, struct route *route,
+                      const struct origins_settings *origins) {
+    const struct settings *settings = transaction->settings;
+    if (origins == NULL)
+        return;
+    route->origins = origins;
+    route->group = transaction->adapt->origins->list[origins - settings->origins_groups];
+}
+
+static const struct parent_settings *find_parent(struct transaction *transaction) {
+    const struct settings *settings = transaction->settings;
+    struct class_subject subject;
+    if (settings->parent_count == 0)
+        return NULL;
+    transaction_subject(transaction, &subject);
+    for (size_t i = 0; i < settings->parent_count; i++)
+        if (url_class_matches(settings->parents[i].url_class, &subject))
+            return &settings->parents[i];
+    return NULL;
+}
+
+static void find_for_forward(struct transaction *transaction, struct route *route) {
+    const struct parent_settings *parent = find_parent(transaction);
+    if (parent == NULL || parent->direct == PARENT_DIRECT_ALWAYS)
+        return;
+    set_group(transaction, route, parent->origins);
+    route->by_parent = true;
+    route->may_go_directly = parent->direct == PARENT_DIRECT_FALLBACK;
+}
+
+struct route *route_find(struct transaction *transaction) {
+    struct route *route = arena_zalloc(&transaction->arena, sizeof *route);
+    if (transaction->exchange->listen->mode != LISTEN_REVERSE) {
+        find_for_forward(transaction, route);
+        return route;
+    }
+    route->map = settings_find_map(transaction->settings, transaction->authority,
+                                   transaction->url.path_query);
+    if (route->map == NULL)
+        return NULL;
+    route->by_parent = route->map->parents != NULL;
+    set_group(transaction, route, route->by_parent ? route->map->parents : route->map->origins);
+    return route;
+}
+
+/* Where it would go if there were no parent, and with which path. */
+
+static struct slice authority_of(struct transaction *transaction, const struct url *url) {
+    const char *open = url->host_is_ipv6 ? "[" : "", *close = url->host_is_ipv6 ? "]" : "";
+    if (url->port == 80)
+        return arena_printf(&transaction->arena, "%s%.*s%s", open, SLICE_PRINT(url->host), close);
+    return arena_printf(&transaction->arena, "%s%.*s%s:%u", open, SLICE_PRINT(url->host), close,
+                        url->port);
+}
+
+/* The origin's path takes the place of the rule's prefix. */
+static struct slice mapped_target(struct transaction *transaction, const struct map_settings *map) {
+    struct slice base = map->origin.path_query, rest = transaction->url.path_query;
+    size_t prefix = strlen(map->path);
+    rest = slice_make(rest.base + prefix, rest.length - prefix);
+    if (base.length == 0)
+        base = SLICE("/");
+    if (base.base[base.length - 1] == '/' && rest.length > 0 && rest.base[0] == '/')
+        rest = slice_make(rest.base + 1, rest.length - 1);
+    bool joins = base.base[base.length - 1] != '/' && rest.length > 0 && rest.base[0] != '/' &&
+                 rest.base[0] != '?';
+    return arena_printf(&transaction->arena, "%.*s%s%.*s", SLICE_PRINT(base), joins ? "/" : "",
+                        SLICE_PRINT(rest));
+}
+
+static void aim_at(struct aim *aim, const struct url *url) {
+    aim->host = url->host;
+    aim->port = url->port;
+}
+
+static void aim_by_map(struct transaction *transaction, struct aim *aim) {
+    const struct map_settings *map = transaction->route->map;
+    const struct url *origin =
+        map->origins != NULL ? &transaction->seat->member->url : &map->origin;
+    aim_at(aim, origin);
+    aim->target = mapped_target(transaction, map);
+    aim->host_header =
+        map->preserve_host ? transaction->authority : authority_of(transaction, origin);
+}
+
+static void aim_by_url(struct transaction *transaction, struct aim *aim) {
+    aim_at(aim, &transaction->url);
+    aim->target = transaction->is_connect ? transaction->authority : transaction->url.path_query;
+    aim->host_header = transaction->authority;
+}
+
+/* A proxy is told the whole URL (RFC 9112 §3.2.2), which has to name the origin's host, whatever
+ * Host says. */
+static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
+    struct arena *arena = &transaction->arena;
+    const struct map_settings *map = transaction->route->map;
+    if (!transaction->is_connect) {
+        struct slice authority =
+            map != NULL ? authority_of(transaction, &map->origin) : transaction->authority;
+        aim->target = arena_printf(arena, "http://%.*s%.*s", SLICE_PRINT(authority),
+                                   SLICE_PRINT(aim->target));
+        aim->host_header = authority;
+    }
+    aim_at(aim, &transaction->seat->member->url);
+}
+
+void route_aim(struct transaction *transaction, struct aim *aim) {
+    if (transaction->route->map != NULL)
+        aim_by_map(transaction, aim);
+    else
+        aim_by_url(transaction, aim);
+    if (transaction->route->group != NULL && transaction->route->by_parent)
+        turn_to_parent(transaction, aim);
+}
+
+static uint64_t hash_text(struct slice text) {
+    return XXH3_64bits(text.base, text.length);
+}
+
+uint64_t route_hash(struct transaction *transaction) {
+    const struct url *url = &transaction->url;
+    switch (transaction->route->origins->rules.hash_by) {
+    case ORIGINS_HASH_HOST: return hash_text(url->host);
+    case ORIGINS_HASH_CLIENT: return hash_text(transaction->client_ip);
+    case ORIGINS_HASH_URL: break;
+    }
+    if (transaction->is_connect)
+        return hash_text(transaction->authority);
+    return cache_key_by_policy(transaction->url_text, transaction->policy).low;
+}

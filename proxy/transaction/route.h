@@ -1,0 +1,39 @@
+/*
+ * The route of a transaction: to whom its request goes. The server that its URL names; in reverse
+ * mode what the map says, one origin or a group; or a parent proxy.
+ *
+ *     struct route *route = route_find(transaction);       NULL: no map is for this URL
+ *     if (route->group != NULL) ... take a seat ...
+ *     route_aim(transaction, &aim);                        with the seat's server, if there is one
+ *
+ * Threads: the worker's; memory of the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_ROUTE_H
+#define RETORT_TRANSACTION_ROUTE_H
+
+#include "origin/group.h"
+
+struct transaction;
+
+struct route {
+    const struct map_settings *map;         /* NULL: forward mode */
+    const struct origins_settings *origins; /* NULL: one place, which the map or the URL names */
+    struct origin_group *group;             /* of them */
+    bool by_parent;                         /* the group's servers are proxies */
+    bool may_go_directly;                   /* when no server of the group answers */
+};
+
+/* What a request is sent to and with. */
+struct aim {
+    struct slice host;
+    uint16_t port;
+    struct slice target;
+    struct slice host_header;
+};
+
+struct route *route_find(struct transaction *transaction);
+void route_aim(struct transaction *transaction, struct aim *aim);
+/* The number that a consistent hash goes by. */
+uint64_t route_hash(struct transaction *transaction);
+
+#endif
