@@ -69,6 +69,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
 	proxy/settings/json.c \
 	proxy/settings/manual.c \
+	proxy/settings/negative.c proxy/settings/negative.h \
 	proxy/settings/options.c proxy/settings/options.h \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \

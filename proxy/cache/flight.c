@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-enum { BUCKETS = 256, ALONE_SECONDS = 60 };
+enum { BUCKETS = 1024, ALONE_SECONDS = 60, PAUSES = 4 };
 
 struct flight {
     unsigned magic;
@@ -15,6 +15,12 @@ struct flight {
     struct list_link followers;
 };
 
+/* After a refresh that failed; seconds 0: none. */
+struct pause {
+    struct cache_key key;
+    time_t until, seconds;
+};
+
 struct bucket {
     pthread_mutex_t lock;
     struct list_link flights;
@@ -22,6 +28,7 @@ struct bucket {
      * that can't be stored go by. */
     struct cache_key alone;
     time_t alone_until;
+    struct pause pauses[PAUSES];
 };
 
 struct flights {
@@ -91,12 +98,53 @@ enum flight_role flight_join(struct flights *flights, struct cache_key key, time
     return role;
 }
 
-bool flight_is_aloft(struct flights *flights, struct cache_key key) {
+static struct pause *find_pause(struct bucket *bucket, struct cache_key key) {
+    for (unsigned i = 0; i < PAUSES; i++)
+        if (bucket->pauses[i].seconds > 0 && same_key(bucket->pauses[i].key, key))
+            return &bucket->pauses[i];
+    return NULL;
+}
+
+bool flight_may_refresh(struct flights *flights, struct cache_key key, time_t now) {
     struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
     pthread_mutex_lock(&bucket->lock);
-    bool aloft = find(bucket, key) != NULL;
+    const struct pause *pause = find_pause(bucket, key);
+    bool may = find(bucket, key) == NULL && (pause == NULL || now >= pause->until);
     pthread_mutex_unlock(&bucket->lock);
-    return aloft;
+    return may;
+}
+
+/* A free place, or that of the pause which ends first. */
+static struct pause *place_of_pause(struct bucket *bucket) {
+    struct pause *place = &bucket->pauses[0];
+    for (unsigned i = 1; i < PAUSES; i++)
+        if (bucket->pauses[i].until < place->until)
+            place = &bucket->pauses[i];
+    return place;
+}
+
+void flight_note_failure(struct flights *flights, struct cache_key key, time_t now, time_t most) {
+    struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
+    if (most == 0)
+        return;
+    pthread_mutex_lock(&bucket->lock);
+    struct pause *pause = find_pause(bucket, key);
+    time_t seconds = pause == NULL ? 1 : pause->seconds * 2;
+    if (pause == NULL)
+        pause = place_of_pause(bucket);
+    pause->key = key;
+    pause->seconds = seconds < most ? seconds : most;
+    pause->until = now + pause->seconds;
+    pthread_mutex_unlock(&bucket->lock);
+}
+
+void flight_note_success(struct flights *flights, struct cache_key key) {
+    struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
+    pthread_mutex_lock(&bucket->lock);
+    struct pause *pause = find_pause(bucket, key);
+    if (pause != NULL)
+        *pause = (struct pause){.seconds = 0};
+    pthread_mutex_unlock(&bucket->lock);
 }
 
 /* Drops a reference; the bucket's lock is held, and released. */

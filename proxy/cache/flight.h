@@ -40,8 +40,14 @@ void flights_free(struct flights **flightsp);
 
 enum flight_role flight_join(struct flights *flights, struct cache_key key, time_t now,
                              struct flight **flightp);
-/* Is somebody fetching this key? */
-bool flight_is_aloft(struct flights *flights, struct cache_key key);
+/* May a refresh of this key begin: is nobody fetching it, and has no refresh of it failed just now?
+ */
+bool flight_may_refresh(struct flights *flights, struct cache_key key, time_t now);
+/* A refresh in the background has failed: the next has to wait for a second, after further failures
+ * twice as long each time, up to `most` seconds. Or it has come to something. Four keys a bucket
+ * are remembered, those whose pause is the last to end. */
+void flight_note_failure(struct flights *flights, struct cache_key key, time_t now, time_t most);
+void flight_note_success(struct flights *flights, struct cache_key key);
 /* The leader's. */
 void flight_land(struct flight **flightp, enum flight_outcome outcome, time_t now,
                  const struct loop *loop);

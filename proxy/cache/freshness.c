@@ -3,6 +3,7 @@
 #include "cache/part.h"
 #include "cache/vary.h"
 #include "http/date.h"
+#include "settings/negative.h"
 #include "settings/policy.h"
 
 /* Statuses that may be stored without explicit freshness (RFC 9110 §15.1). */
@@ -137,24 +138,20 @@ static bool lives_shorter(const struct freshness *freshness, uint64_t millisecon
     return (freshness->lifetime - freshness->initial_age) * 1000 < (int64_t)milliseconds;
 }
 
-/* Errors that a negative_ttl is for. */
-static bool is_negative(unsigned status) {
-    return status == 404 || status == 405 || status == 410 || status == 414 || status >= 500;
-}
-
-static bool has_negative_ttl(const struct cache_policy *policy, const struct freshness *freshness,
-                             unsigned status) {
-    return policy != NULL && policy->negative_ttl != POLICY_UNSTATED && freshness->heuristic &&
-           is_negative(status);
+/* Is the response an error that lives as long as the settings say? */
+static bool has_negative_ttl(const struct freshness_rules *rules, const struct freshness *freshness,
+                             unsigned status, uint64_t *milliseconds) {
+    const struct cache_policy *policy = rules->policy;
+    char *const *negative =
+        policy != NULL && policy->negative_ttl != NULL ? policy->negative_ttl : rules->negative_ttl;
+    return status >= 400 && freshness->heuristic &&
+           negative_ttl_find(negative, status, milliseconds);
 }
 
 /* An error that lives as long as a page would hide that it is over. */
 static void rule_lifetime(struct freshness *freshness, const struct cache_policy *policy,
                           unsigned status) {
-    if (status >= 400) {
-        if (has_negative_ttl(policy, freshness, status))
-            live(freshness, policy->negative_ttl);
-    } else {
+    if (status < 400) {
         if (policy->ttl != POLICY_UNSTATED)
             live(freshness, policy->ttl);
         else if (freshness->heuristic && policy->ttl_default != POLICY_UNSTATED)
@@ -164,6 +161,13 @@ static void rule_lifetime(struct freshness *freshness, const struct cache_policy
     }
     if (policy->ttl_max != POLICY_UNSTATED && !lives_shorter(freshness, policy->ttl_max))
         live(freshness, policy->ttl_max);
+}
+
+static void rule_staleness(struct freshness *freshness, const struct cache_policy *policy) {
+    if (policy->stale_if_error != POLICY_UNSTATED)
+        freshness->stale_if_error = (int64_t)(policy->stale_if_error / 1000);
+    if (policy->stale_while_revalidate != POLICY_UNSTATED)
+        freshness->stale_while_revalidate = (int64_t)(policy->stale_while_revalidate / 1000);
 }
 
 static void disregard(struct cache_control *control) {
@@ -177,8 +181,10 @@ static bool overrides(const struct cache_policy *policy) {
 
 /* What the policy has against it; NULL: nothing. `own_lifetime` is what the response itself says.
  */
-static const char *objection(const struct freshness *freshness, const struct cache_policy *policy,
+static const char *objection(const struct freshness *freshness, const struct freshness_rules *rules,
                              const struct http_head *response, int64_t own_lifetime) {
+    const struct cache_policy *policy = rules->policy;
+    uint64_t negative;
     if (policy->cache == POLICY_CACHE_NEVER)
         return "policy never";
     if (http_head_has(response, HTTP_SET_COOKIE) && !policy->strip_cookies &&
@@ -186,7 +192,7 @@ static const char *objection(const struct freshness *freshness, const struct cac
          (policy->set_cookie == POLICY_SET_COOKIE_EXPLICIT && freshness->lifetime > own_lifetime)))
         return "policy set_cookie";
     if (policy->cache == POLICY_CACHE_ALWAYS || policy->required_headers == 0 ||
-        !freshness->heuristic || has_negative_ttl(policy, freshness, response->status))
+        !freshness->heuristic || has_negative_ttl(rules, freshness, response->status, &negative))
         return NULL;
     return policy->required_headers == 1 && http_head_has(response, HTTP_LAST_MODIFIED)
                ? NULL
@@ -195,14 +201,16 @@ static const char *objection(const struct freshness *freshness, const struct cac
 
 /* Statuses and cookies of responses that do not say how long they are fresh. */
 static const char *heuristic_obstacle(const struct freshness *freshness,
-                                      const struct cache_policy *policy,
+                                      const struct freshness_rules *rules,
                                       const struct cache_control *control,
                                       const struct http_head *response) {
+    const struct cache_policy *policy = rules->policy;
+    uint64_t negative;
     bool always = policy != NULL && policy->cache == POLICY_CACHE_ALWAYS;
     if (!freshness->heuristic)
         return NULL;
     if (!heuristically_cacheable(response->status) && !control->public && !always &&
-        !has_negative_ttl(policy, freshness, response->status))
+        !has_negative_ttl(rules, freshness, response->status, &negative))
         return "status without freshness";
     if (http_head_has(response, HTTP_SET_COOKIE) &&
         (policy == NULL ||
@@ -212,12 +220,12 @@ static const char *heuristic_obstacle(const struct freshness *freshness,
 }
 
 /* §3: why it may not be stored; NULL when it may. */
-static const char *obstacle(const struct freshness *freshness, const struct cache_policy *policy,
+static const char *obstacle(const struct freshness *freshness, const struct freshness_rules *rules,
                             const struct cache_control *control, const struct http_head *request,
                             const struct http_head *response) {
     struct cache_control asked;
     cache_control_parse(&asked, request);
-    if (overrides(policy))
+    if (overrides(rules->policy))
         disregard(&asked);
     if (request->method_id != HTTP_METHOD_GET)
         return "method";
@@ -239,7 +247,7 @@ static const char *obstacle(const struct freshness *freshness, const struct cach
     if ((freshness->lifetime <= freshness->initial_age || control->no_cache) &&
         !has_validator(response))
         return "stale at once";
-    return heuristic_obstacle(freshness, policy, control, response);
+    return heuristic_obstacle(freshness, rules, control, response);
 }
 
 void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
@@ -263,14 +271,16 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
                                             : rules->stale_while_revalidate;
     find_lifetime(freshness, rules, &control, targeted, response);
     int64_t own_lifetime = freshness->lifetime;
+    uint64_t negative;
+    if (has_negative_ttl(rules, freshness, response->status, &negative))
+        live(freshness, negative);
     if (rules->policy != NULL) {
         rule_lifetime(freshness, rules->policy, response->status);
-        if (rules->policy->stale_if_error != POLICY_UNSTATED)
-            freshness->stale_if_error = (int64_t)(rules->policy->stale_if_error / 1000);
+        rule_staleness(freshness, rules->policy);
     }
-    freshness->reason = obstacle(freshness, rules->policy, &control, request, response);
+    freshness->reason = obstacle(freshness, rules, &control, request, response);
     if (freshness->reason == NULL && rules->policy != NULL)
-        freshness->reason = objection(freshness, rules->policy, response, own_lifetime);
+        freshness->reason = objection(freshness, rules, response, own_lifetime);
     freshness->storable = freshness->reason == NULL;
 }
 

@@ -22,6 +22,7 @@ struct freshness_rules {
     double heuristic_fraction;
     int64_t heuristic_max;
     int64_t stale_while_revalidate; /* where the response does not say */
+    char *const *negative_ttl;      /* rules of settings/negative.h; NULL: none */
     char *const *targeted;          /* names of fields that replace Cache-Control; ends with NULL */
     const struct cache_policy *policy; /* NULL: none */
 };

@@ -1,5 +1,6 @@
 #include "settings/options.h"
 
+#include "settings/negative.h"
 #include "settings/regex.h"
 #include "settings/settings.h"
 
@@ -100,7 +101,8 @@ const struct option_section option_sections[] = {
     },
     {
         .name = "cache",
-        .documentation = "The cache, shared by all workers: in memory, and on disk where it has disk sections.",
+        .documentation =
+            "The cache, shared by all workers: in memory, and on disk where it has disk sections.",
         .example = "cache { memory = \"512MB\" max_object = \"32MB\" }",
     },
     {
@@ -386,6 +388,26 @@ const struct option options[] = {
      "Tell in each response how the cache took part: \"Cache-Status: retort; hit; ttl=30\" (RFC "
      "9211).",
      .example = "false"},
+    {ONCE("cache", cache.x_cache), .name = "x_cache", BOOL, DEFAULT("false"),
+     DOC "Tell it in the way of older caches too, for tools that look for it: \"X-Cache: HIT from "
+         "retort\" where the body came from the cache, revalidated or not, else \"MISS from "
+         "retort\".",
+     .example = "true"},
+    {ONCE("cache", cache.negative_ttl), .name = "negative_ttl", STRINGS,
+     .check = negative_ttl_check, DEFAULT("none"),
+     DOC
+     "How long errors are fresh that do not say so themselves: a time, with the status codes "
+     "before it that it is for; \"4xx\" and \"5xx\" stand for all of them. The first that names a "
+     "status counts. Without codes it is for 404, 405, 410, 414 and all from 500 on; \"none\" is "
+     "for no error.",
+     .example = "{ \"404 410 1m\", \"5xx 5s\" }"},
+    {ONCE("cache", cache.refresh_pause), .name = "refresh_pause", TIME_OF(0, DAY), DEFAULT("30s"),
+     DOC
+     "When a refresh in the background (stale_while_revalidate) has failed, the next for the same "
+     "URL is begun a second later at the earliest, then two, four and so on up to this, while "
+     "the stale response is served on. 0: with the next request. The last few thousand failures "
+     "are remembered.",
+     .example = "\"5m\""},
     {ONCE("cache", cache.collapse_timeout), .name = "collapse_timeout", TIME_OF(0, 10 * 60 * 1000),
      DEFAULT("5s"),
      DOC
@@ -610,10 +632,8 @@ const struct option options[] = {
      .example = "\"10s\""},
     {POLICY(ttl_max), .name = "ttl_max", TIME_OF(0, 3650 * DAY), .fallback_note = "none",
      DOC "The longest time for which responses are fresh.", .example = "\"1d\""},
-    {POLICY(negative_ttl), .name = "negative_ttl", TIME_OF(0, 3650 * DAY),
-     .fallback_note = "not stored, or guessed from Last-Modified",
-     DOC "How long the errors 404, 405, 410, 414 and those from 500 on are fresh that say nothing "
-         "about it themselves.",
+    {POLICY(negative_ttl), .name = "negative_ttl", STRINGS, .check = negative_ttl_check,
+     .fallback_note = "cache.negative_ttl", DOC "As cache.negative_ttl, which then has no say.",
      .example = "\"30s\""},
     {POLICY(required_headers), .name = "required_headers", COUNT(0, 2), DEFAULT("0"),
      DOC
@@ -662,6 +682,13 @@ const struct option options[] = {
          "answer or answers with 500, 502, 503 or 504, as if the response had said stale-if-error. "
          "0: not at all.",
      .example = "\"1h\""},
+
+    {POLICY(stale_while_revalidate), .name = "stale_while_revalidate", TIME_OF(0, 3650 * DAY),
+     .fallback_note = "what the response says, else cache.stale_while_revalidate",
+     DOC
+     "How long past its freshness a stored response is served at once while it is asked for anew "
+     "in the background, as if the response had said stale-while-revalidate. 0: not at all.",
+     .example = "\"1m\""},
 
     {ONCE("admin", admin.listen), .name = "listen", STRING, .fallback_note = "no admin plane",
      DOC

@@ -10,8 +10,8 @@ void policy_init(struct cache_policy *policy) {
         .ttl_default = POLICY_UNSTATED,
         .ttl_min = POLICY_UNSTATED,
         .ttl_max = POLICY_UNSTATED,
-        .negative_ttl = POLICY_UNSTATED,
         .stale_if_error = POLICY_UNSTATED,
+        .stale_while_revalidate = POLICY_UNSTATED,
     };
 }
 

@@ -34,7 +34,8 @@ struct cache_policy {
     bool query_sort, query_ignore;
     unsigned required_headers;
     unsigned max_variants; /* 0: not stated */
-    uint64_t ttl, ttl_default, ttl_min, ttl_max, negative_ttl, stale_if_error;
+    uint64_t ttl, ttl_default, ttl_min, ttl_max, stale_if_error, stale_while_revalidate;
+    char **negative_ttl;             /* rules, see negative.h; ends with NULL; NULL: not stated */
     char **query_drop, **query_keep; /* end with NULL; NULL: not stated */
 };
 

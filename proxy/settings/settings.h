@@ -136,10 +136,13 @@ struct settings {
         unsigned max_variants;     /* of a URL */
         unsigned max_ranges;       /* of a request */
         double heuristic_fraction; /* of the time since Last-Modified */
+        char **negative_ttl;       /* rules, see negative.h; ends with NULL; NULL: none */
+        bool x_cache;              /* send X-Cache */
         bool status_field;         /* send Cache-Status */
         uint64_t collapse_timeout; /* milliseconds; 0: no collapsing */
         uint64_t stale_if_error;   /* milliseconds */
         uint64_t stale_while_revalidate;
+        uint64_t refresh_pause;      /* longest; milliseconds; 0: none */
         char **targeted;             /* names of fields (RFC 9213), ends with NULL */
         uint64_t heuristic_max;      /* milliseconds */
         struct disk_settings *disks; /* in the file's order */

@@ -127,10 +127,15 @@ static bool set_size(const struct option *option, void *at, const char *text, ch
     return true;
 }
 
+bool value_parse_time(const char *text, uint64_t *milliseconds) {
+    *milliseconds = 0;
+    return strcmp(text, "0") == 0 || parse_units(text, time_units, milliseconds);
+}
+
 static bool set_time(const struct option *option, void *at, const char *text, char *error,
                      size_t error_size) {
-    uint64_t value = 0;
-    if (strcmp(text, "0") != 0 && !parse_units(text, time_units, &value))
+    uint64_t value;
+    if (!value_parse_time(text, &value))
         return fail(error, error_size,
                     "is not a time: write a number with ms, s, m, h or d, as in \"5s\"");
     if (!in_range(option, (double)value, error, error_size))

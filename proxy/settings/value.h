@@ -30,6 +30,8 @@ void value_release(const struct option *option, void *destination);
 /* Sizes and times are strings as they stand in the file ("512MB", "5s"). */
 json_t *value_to_json(const struct option *option, const void *source);
 
+/* "0", or a number with its unit. */
+bool value_parse_time(const char *text, uint64_t *milliseconds);
 /* One element as the file has it, for tests and messages. */
 void value_format_size(uint64_t bytes, char *out, size_t capacity);
 void value_format_time(uint64_t milliseconds, char *out, size_t capacity);

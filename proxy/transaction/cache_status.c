@@ -57,10 +57,19 @@ static struct slice hit_fields(struct transaction *transaction, bool status) {
     return arena_join(&transaction->arena, pieces, status ? 8 : 3);
 }
 
-struct slice transaction_cache_fields(struct transaction *transaction) {
-    bool status = transaction->settings->cache.status_field;
-    if (transaction->object != NULL && is_hit(transaction))
-        return hit_fields(transaction, status);
+/* What caches told before there was Cache-Status: did the body come from here? */
+static struct slice with_x_cache(struct transaction *transaction, struct slice fields) {
+    bool hit = is_hit(transaction) || transaction->result == RESULT_REVALIDATED;
+    struct slice pieces[] = {
+        fields,
+        hit ? SLICE("X-Cache: HIT from ") : SLICE("X-Cache: MISS from "),
+        slice_from(transaction->settings->name),
+        SLICE("\r\n"),
+    };
+    return arena_join(&transaction->arena, pieces, 4);
+}
+
+static struct slice forward_fields(struct transaction *transaction, bool status) {
     struct slice age = slice_make("", 0);
     char digits[DIGITS];
     if (transaction->object != NULL &&
@@ -82,4 +91,12 @@ struct slice transaction_cache_fields(struct transaction *transaction) {
         status ? SLICE("\r\n") : none,
     };
     return arena_join(&transaction->arena, pieces, 8);
+}
+
+struct slice transaction_cache_fields(struct transaction *transaction) {
+    bool status = transaction->settings->cache.status_field;
+    struct slice fields = transaction->object != NULL && is_hit(transaction)
+                              ? hit_fields(transaction, status)
+                              : forward_fields(transaction, status);
+    return transaction->settings->cache.x_cache ? with_x_cache(transaction, fields) : fields;
 }

@@ -77,6 +77,21 @@ static void let_client_go(struct transaction *transaction) {
     exchange_finish(&transaction->exchange);
 }
 
+/* Should requests try a refresh again at once? */
+static void note_refresh(struct transaction *transaction) {
+    struct flights *flights = transaction->host->flights;
+    bool failed = transaction->result == RESULT_ERROR || transaction->result == RESULT_STALE ||
+                  (transaction->result == RESULT_REFRESHED && !transaction->storing &&
+                   transaction->response->status >= 500);
+    if (failed) {
+        transaction->net->counters.cache_background_failures++;
+        flight_note_failure(flights, transaction->key, transaction->net->loop->wall,
+                            (time_t)((transaction->settings->cache.refresh_pause + 999) / 1000));
+    } else {
+        flight_note_success(flights, transaction->key);
+    }
+}
+
 enum step step_log(struct transaction *transaction) {
     if (!transaction->logged) {
         transaction->logged = true;
@@ -84,6 +99,8 @@ enum step step_log(struct transaction *transaction) {
             transaction->net->counters.client_aborts++;
         if (access_logs_wanted(transaction->host->logs) && !transaction->exchange->background)
             write_entry(transaction);
+        if (transaction->exchange->background)
+            note_refresh(transaction);
         transaction_settle(transaction); /* before the client can ask again */
         let_client_go(transaction);
     }

@@ -82,7 +82,8 @@ static bool has_landed(struct transaction *transaction) {
 
 /* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
 static enum step stale_meanwhile(struct transaction *transaction) {
-    if (!flight_is_aloft(transaction->host->flights, transaction->key)) {
+    if (flight_may_refresh(transaction->host->flights, transaction->key,
+                           transaction->net->loop->wall)) {
         transaction->net->counters.cache_background++;
         exchange_repeat_in_background(transaction->exchange);
     }

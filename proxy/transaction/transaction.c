@@ -196,6 +196,7 @@ struct freshness_rules transaction_freshness_rules(const struct transaction *tra
         .heuristic_fraction = settings->cache.heuristic_fraction,
         .heuristic_max = (int64_t)(settings->cache.heuristic_max / 1000),
         .stale_while_revalidate = (int64_t)(settings->cache.stale_while_revalidate / 1000),
+        .negative_ttl = settings->cache.negative_ttl,
         .targeted = settings->cache.targeted,
         .policy = transaction->policy,
     };

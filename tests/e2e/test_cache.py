@@ -535,3 +535,58 @@ def test_head_that_tells_nothing_changes_nothing(lab):
 def test_304_to_a_head_renews_what_is_stored(lab):
     gets, again, _proxy = head_page(lab, b'ETag: "a"\r\n', FRESH + b'ETag: "a"\r\n', b"304 Not Modified")
     equal((gets, again.header("X-New")), (1, "1"), "the page afterwards")
+
+
+def refresh_fails(lab, **options):
+    """A page that is stale, and whose origin has begun to fail; returns it and how often it was asked since."""
+    def answer(connection, _request):
+        if len(origin.requests) > 1 and not origin.well:
+            return True
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=1, stale-while-revalidate=600\r\n"
+                        b"Content-Length: 3\r\n\r\n%03d" % len(origin.requests))
+        return False
+    origin = RawOrigin(lab, answer)
+    origin.well = False
+    proxy = Retort(lab, **options)
+    proxy.get(origin.url("/p"))
+    time.sleep(2.1)
+    return origin, proxy
+
+
+@memcheck
+def test_a_refresh_that_fails_is_not_begun_again_at_once(lab):
+    origin, proxy = refresh_fails(lab)
+    begin, times = time.monotonic(), []
+    while time.monotonic() - begin < 5:
+        equal(proxy.get(origin.url("/p")).body, b"001", "the stale page")
+        times += [time.monotonic() - begin] * (len(origin.requests) - 1 - len(times))
+        time.sleep(0.02)
+    between(len(times), 2, 4, f"refreshes in five seconds, at {times}")
+    until(lambda: proxy.counter("cache_background_failures") == proxy.counter("cache_background"), 5, "all have failed")
+    origin.well = True
+    until(lambda: proxy.get(origin.url("/p")).body != b"001", 10, "the origin is asked again")
+
+
+def test_pauses_are_bounded(lab):
+    """With a pause of a second at most, as often as there are seconds; with none, with every request."""
+    for pause, least, most in (("1s", 3, 5), ("0", 10, 1000)):
+        origin, proxy = refresh_fails(lab, cache={"memory": "32MB", "refresh_pause": pause})
+        begin = time.monotonic()
+        while time.monotonic() - begin < 4:
+            proxy.get(origin.url("/p"))
+            time.sleep(0.02)
+        between(proxy.counter("cache_background"), least, most, f"refreshes with {pause}")
+
+
+def test_x_cache(lab):
+    origin, proxy = start(lab, cache={"memory": "32MB", "x_cache": True})
+    def said(path, headers=None, **arguments):
+        return proxy.get(origin.url(path, **arguments), headers).headers("X-Cache")
+    equal(said("/x", cc="max-age=60"), ["MISS from retort"], "a miss")
+    equal(said("/x", cc="max-age=60"), ["HIT from retort"], "a hit")
+    equal(said("/x", {"Range": "bytes=0-1"}, cc="max-age=60"), ["HIT from retort"], "a range")
+    equal(said("/v", cc="no-cache", etag="v"), ["MISS from retort"], "the first")
+    equal(said("/v", cc="no-cache", etag="v"), ["HIT from retort"], "revalidated")
+    equal(said("/n", cc="no-store"), ["MISS from retort"], "not stored")
+    equal(said("/u", cc="max-age=60", h="X-Cache: HIT from far"), ["HIT from far", "MISS from retort"], "two caches")
+    equal(start(lab)[1].get(origin.url("/y")).headers("X-Cache"), [], "off by default")

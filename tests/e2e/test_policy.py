@@ -68,6 +68,41 @@ def test_errors_have_a_lifetime_of_their_own(lab):
 
 
 @memcheck
+def test_errors_by_status(lab):
+    """Rules of the cache section, and those of a policy in their place."""
+    origin, proxy = start(lab, 'policy a { negative_ttl = "403 1m" }', "policy b { negative_ttl = none }",
+                          cache={"memory": "32MB", "negative_ttl": ["404 410 1m", "503 0", "5xx 1m"]})
+    for path, status, expected in (("/404", 404, 1), ("/410", 410, 1), ("/405", 405, 2), ("/403", 403, 2), ("/500", 500, 1),
+                                   ("/503", 503, 2), ("/504", 504, 1), ("/200", 200, 2), ("/302", 302, 2),
+                                   ("/a403", 403, 1), ("/a404", 404, 2), ("/b404", 404, 2)):
+        equal(asked(origin, proxy, path, status=status), expected, f"requests for {path}, {status}")
+    equal(asked(origin, proxy, "/said", status=404, cc="max-age=0"), 2, "requests for what says so itself")
+    equal(asked(origin, proxy, "/cookie", status=404, h="Set-Cookie: a=b"), 2, "requests for an error with a cookie")
+    equal(asked(origin, proxy, "/private", status=404, cc="private"), 2, "requests for a private error")
+
+
+def test_negative_ttl_says_what_is_wrong(lab):
+    _, proxy = start(lab)
+    for rule in ("404", "404 1", "200 1m", "x 1m", "404 1m 410", "4xxx 1m", ""):
+        code, said = proxy.check_config(proxy.text(cache={"memory": "32MB", "negative_ttl": [rule]}))
+        true(code != 0 and "negative_ttl" in said, f"{rule!r}: {said}")
+
+
+@memcheck
+def test_stale_while_revalidate_by_policy(lab):
+    origin, proxy = start(lab, 'policy a { stale_while_revalidate = "1m" }', 'policy b { stale_while_revalidate = "0" }')
+    says = "max-age=1, stale-while-revalidate=60"
+    for path, control, first in (("/a", "max-age=1", "STALE"), ("/b", says, "REFRESHED"), ("/c", says, "STALE"),
+                                 ("/amust", "max-age=1, must-revalidate", "REFRESHED")):
+        proxy.get(origin.url(path, cc=control, etag="v", fail304=1))
+    time.sleep(2.1)
+    for path, control, first in (("/a", "max-age=1", "STALE"), ("/b", says, "REFRESHED"), ("/c", says, "STALE"),
+                                 ("/amust", "max-age=1, must-revalidate", "REFRESHED")):
+        proxy.get(origin.url(path, cc=control, etag="v", fail304=1))
+        equal(proxy.results(path + "?", 2)[1], first, f"result of {path}")
+
+
+@memcheck
 def test_required_headers(lab):
     origin, proxy = start(lab, 'policy a { required_headers = 1 ttl = "1m" }', 'policy b { required_headers = 2 ttl = "1m" }')
     equal(asked(origin, proxy, "/a"), 2, "1: nothing said")

@@ -28,7 +28,7 @@ START_TEST(every_option_is_read) {
                "ttl_min = 1s ttl_max = 1h negative_ttl = 30s required_headers = 2 "
                "ignore_client_no_cache = true max_variants = 4 query_drop = { \"utm_*\", fbclid } "
                "query_keep = id query_sort = true query_ignore = true strip_cookies = true "
-               "set_cookie = pass stale_if_error = 5m }\ncache { max_variants = 9 }\n");
+               "set_cookie = pass stale_if_error = 5m stale_while_revalidate = 7s }\ncache { max_variants = 9 }\n");
     ck_assert(resolve(s, "/", &p));
     ck_assert_int_eq(p.cache, POLICY_CACHE_ALWAYS);
     ck_assert_int_eq(p.set_cookie, POLICY_SET_COOKIE_PASS);
@@ -38,7 +38,8 @@ START_TEST(every_option_is_read) {
     ck_assert_uint_eq(p.ttl_default, 60000);
     ck_assert_uint_eq(p.ttl_min, 1000);
     ck_assert_uint_eq(p.ttl_max, 3600000);
-    ck_assert_uint_eq(p.negative_ttl, 30000);
+    ck_assert_str_eq(p.negative_ttl[0], "30s");
+    ck_assert_uint_eq(p.stale_while_revalidate, 7000);
     ck_assert_uint_eq(p.stale_if_error, 300000);
     ck_assert_uint_eq(p.required_headers, 2);
     ck_assert_uint_eq(p.max_variants, 4);
@@ -210,7 +211,7 @@ START_TEST(lifetimes_follow_the_policy) {
     ck_assert(!judge(&p, OK "Cache-Control: no-store\r\n\r\n").storable);
     ck_assert(!judge(&p, GONE "\r\n").storable); /* errors do not live like pages */
     ck_assert_int_eq(judge(&p, GONE "Cache-Control: max-age=3\r\n\r\n").lifetime, 3);
-    p.negative_ttl = 4000;
+    p.negative_ttl = (char *[]){"4s", NULL};
     ck_assert_int_eq(judge(&p, GONE "\r\n").lifetime, 4);
     ck_assert_int_eq(judge(&p, GONE "Cache-Control: max-age=3\r\n\r\n").lifetime, 3);
     ck_assert(judge(&p, "HTTP/1.1 503 Busy\r\n\r\n").storable);

@@ -1,0 +1,77 @@
+#include "settings/negative.h"
+
+#include "base/slice.h"
+#include "settings/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The next word, blanks around it dropped. False: there is none. */
+static bool next_word(const char **at, struct slice *word) {
+    *at += strspn(*at, " \t");
+    *word = slice_make(*at, strcspn(*at, " \t"));
+    *at += word->length;
+    return word->length > 0;
+}
+
+/* 0: no status; 4 and 5 stand for their classes. */
+static unsigned parse_status(struct slice word) {
+    uint64_t status;
+    if (slice_equal_nocase(word, SLICE("4xx")))
+        return 4;
+    if (slice_equal_nocase(word, SLICE("5xx")))
+        return 5;
+    if (!slice_to_uint64(word, &status) || status < 400 || status > 599)
+        return 0;
+    return (unsigned)status;
+}
+
+static bool usual(unsigned status) {
+    return status == 404 || status == 405 || status == 410 || status == 414 || status >= 500;
+}
+
+/* Reads a whole rule; `matches` tells whether it is for the status. False: not well formed. */
+static bool read_rule(const char *rule, unsigned status, bool *matches, uint64_t *milliseconds) {
+    struct slice word, next;
+    char time[32];
+    unsigned count = 0;
+    *matches = false;
+    if (strcmp(rule, "none") == 0)
+        return true;
+    if (!next_word(&rule, &word))
+        return false;
+    for (; next_word(&rule, &next); word = next, count++) {
+        unsigned named = parse_status(word);
+        if (named == 0)
+            return false;
+        if (named == status || named == status / 100)
+            *matches = true;
+    }
+    if (count == 0)
+        *matches = usual(status);
+    if (word.length >= sizeof time)
+        return false;
+    memcpy(time, word.base, word.length);
+    time[word.length] = '\0';
+    return value_parse_time(time, milliseconds);
+}
+
+bool negative_ttl_check(const char *rule, char *error, size_t error_size) {
+    bool matches;
+    uint64_t milliseconds;
+    if (read_rule(rule, 0, &matches, &milliseconds))
+        return true;
+    snprintf(
+        error, error_size,
+        "is not a time, with or without status codes from 400 to 599 before it: write \"30s\", "
+        "\"404 410 1m\" or \"5xx 5s\"");
+    return false;
+}
+
+bool negative_ttl_find(char *const *rules, unsigned status, uint64_t *milliseconds) {
+    bool matches;
+    for (; rules != NULL && *rules != NULL; rules++)
+        if (read_rule(*rules, status, &matches, milliseconds) && matches)
+            return true;
+    return false;
+}
