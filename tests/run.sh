@@ -92,7 +92,7 @@ build_in() {
     shift
     mkdir -p "$where"
     (cd "$where" && { [ -e Makefile ] || "$source_dir/configure" "$@"; } && make -j"$jobs" &&
-        make -j"$jobs" tests/e2e/origin/origin) >"$where/build.log" 2>&1 && return
+        make -j"$jobs" tests/e2e/origin/origin tests/e2e/faults/disk_faults.la) >"$where/build.log" 2>&1 && return
     tail -40 "$where/build.log"
     return 1
 }

@@ -3,3 +3,10 @@ check_PROGRAMS += tests/e2e/origin/origin
 tests_e2e_origin_origin_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS) $(JANSSON_CFLAGS)
 tests_e2e_origin_origin_SOURCES = tests/e2e/origin/origin.c
 tests_e2e_origin_origin_LDADD = $(MICROHTTPD_LIBS) $(JANSSON_LIBS) -lpthread
+
+# What makes calls to a disk fail, loaded into the proxy with LD_PRELOAD. It is built without
+# sanitizers: it stands before their libraries.
+check_LTLIBRARIES = tests/e2e/faults/disk_faults.la
+tests_e2e_faults_disk_faults_la_SOURCES = tests/e2e/faults/disk_faults.c
+tests_e2e_faults_disk_faults_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_e2e_faults_disk_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

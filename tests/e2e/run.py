@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests: the functions test_* of the files test_*.py beside this one.
 
-    run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N]
+    run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N]
 
 Each file runs in a process of its own, several at a time. One line a test; the last line counts.
 Exit status 0 when all passed. A test that can not run here counts as skipped and says what it needs.
@@ -45,8 +45,12 @@ def parse_arguments():
     parser.add_argument("--list", action="store_true", help="names the tests and runs none")
     parser.add_argument("--keep", action="store_true", help="leaves the scratch directories")
     parser.add_argument("--jobs", type=int, default=2, help="files run at a time")
+    parser.add_argument("--kills", type=int, help="how often the crash test of the disk kills the proxy (default: 20)")
     parser.add_argument("--file", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.kills:
+        os.environ["RETORT_KILLS"] = str(options.kills)  # tests are in processes of their own
+    return options
 
 
 def chosen(options, module):

@@ -39,12 +39,18 @@ def value_text(value):
 
 
 # Options whose values are words of the language, written without quotes.
-WORDS = {"point", "mode", "format"}
+WORDS = {"point", "mode", "format", "admission"}
 
 
 def options_text(options, separator="  "):
-    return separator.join(f"{name} = {value if name in WORDS else value_text(value)}"
-                          for name, value in options.items())
+    """A dict as a value is sections in the section: {"disk": {"/path": {"size": "64MB"}}}."""
+    parts = []
+    for name, value in options.items():
+        if isinstance(value, dict):
+            parts += [section(name, inner, title) for title, inner in value.items()]
+        else:
+            parts.append(f"{name} = {value if name in WORDS else value_text(value)}")
+    return separator.join(parts)
 
 
 def section(name, options, title=None):
@@ -55,7 +61,8 @@ def section(name, options, title=None):
 class Retort:
     def __init__(self, lab, *, reverse=None, services=(), adapt=None, url_classes=None, workers=1,
                  cache=None, client=None, origin=None, log_format="json", extra="", name="retort",
-                 ipv6=False, memcheck=True, text=None, stop_seconds=10, drain_timeout=None):
+                 ipv6=False, memcheck=True, text=None, stop_seconds=10, drain_timeout=None,
+                 environment=None, start_seconds=10):
         self.lab = lab
         self.name = lab.unique(name)
         host = "::1" if ipv6 else "127.0.0.1"
@@ -71,17 +78,40 @@ class Retort:
                       "extra": extra, "drain_timeout": drain_timeout}
         self.write_config(text or self.text())
         self.program = lab.built("proxy/retort")
-        self.process = Process(lab, self.name, [self.program, "-f", self.config_path],
-                               environment=lab.environment(), memcheck=memcheck, stop_seconds=stop_seconds)
-        self.pid = self.process.pid
-        self.log_read = 0
+        self.environment = merged(lab.environment(), environment or {})
+        self.memcheck = memcheck
+        self.stop_seconds = stop_seconds
+        self.start_seconds = start_seconds
+        self.earlier_findings = []
+        self.process = None
         lab.opens(self)
-        self.process.wait_ready(self._answers)
+        self.start()
+
+    def start(self):
+        """The first start and, once it has stopped or was killed, every further one."""
+        if self.process:
+            self.earlier_findings += self.process.findings()
+        self.process = Process(self.lab, self.name, [self.program, "-f", self.config_path],
+                               environment=self.environment, memcheck=self.memcheck,
+                               stop_seconds=self.stop_seconds)
+        self.pid = self.process.pid
+        self.process.wait_ready(self._answers, self.start_seconds)
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+        self.process.stopped = True
+        self.process.overdue = False
 
     def _answers(self):
         try:
             wire.Wire(self.forward, timeout=1).close()
-            return os.path.exists(self.admin_path)
+            wire.Wire(self.admin_path, timeout=1).close()
+            return True
         except OSError:
             return False
 
@@ -216,12 +246,20 @@ class Retort:
         self.process.stop()
 
     def findings(self):
-        return self.process.findings()
+        return self.earlier_findings + self.process.findings()
 
     def check_config(self, text):
         """`retort -t` on the text: (exit status, what it said)."""
         path = self.lab.write(f"{self.name}.checked.conf", text)
         return run_check(self.lab, path)
+
+
+def merged(environment, more):
+    """Sanitizers do not like to be loaded second, but get used to it."""
+    together = {**environment, **more}
+    if "LD_PRELOAD" in more and "ASAN_OPTIONS" in environment:
+        together["ASAN_OPTIONS"] += ":verify_asan_link_order=0"
+    return together
 
 
 def run_check(lab, path):

@@ -8,6 +8,8 @@
  *     /chunked?n=N&piece=P&delay=MS   the same in chunks, a pause before each piece
  *     /drip?n=N&piece=P&delay=MS  the same with Content-Length
  *     /abort?n=N&after=A          promises N bytes and closes after A; chunked=1: in chunks
+ *     /own/NAME?n=N               N bytes that no other answer has: see below
+ *     /version                    the version of the newest answer of /own, as text
  *     /text?say=T                 T
  *     /echo                       the request as JSON: method, url, headers, length, crc32, body (hex)
  *     /count?of=PATH              how many requests PATH has had, as text
@@ -17,6 +19,11 @@
  * header, repeatable), cc=V (Cache-Control), vary=V, etag=V and lm=SECONDS (Last-Modified; both are
  * compared with the request's conditions: 304), fail304=1 (does not compare). Each answer has
  * X-Origin-Count, the number of requests that this path has had.
+ *
+ * Each answer of /own has a version, a number that grows with every one, in X-Origin-Count and in its
+ * ETag ("v-VERSION"); requests are never answered with 304. Its body begins with the line "PATH KIND
+ * VERSION", where KIND is the request's X-Kind or "-", and goes on with the pattern from a place
+ * that the line's CRC-32 chooses: bytes of another path, kind, version or place can be told.
  *
  * One thread a connection: tests wait inside handlers.
  */
@@ -61,7 +68,11 @@ struct body {
     uint64_t length, abort_after;
     uint64_t piece, delay;
     bool aborts;
+    char front[400]; /* what it begins with, before the pattern */
+    size_t front_length, rotation;
 };
+
+static _Atomic unsigned long newest_version;
 
 static void pattern_fill(void) {
     uint32_t state = 1;
@@ -119,7 +130,7 @@ static unsigned long count_of(const char *path, unsigned add) {
 static ssize_t body_read(void *context, uint64_t position, char *out, size_t capacity) {
     struct body *body = context;
     uint64_t left = body->length - position;
-    size_t offset = (size_t)(position % PATTERN), length = capacity;
+    size_t offset = (size_t)((position + body->rotation) % PATTERN), length = capacity;
 
     if (body->aborts && position >= body->abort_after)
         return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -133,15 +144,26 @@ static ssize_t body_read(void *context, uint64_t position, char *out, size_t cap
         length = (size_t)left;
     if (body->piece > 0 && length > body->piece)
         length = (size_t)body->piece;
+    if (position < body->front_length) {
+        if (length > body->front_length - position)
+            length = (size_t)(body->front_length - position);
+        memcpy(out, body->front + position, length);
+        return (ssize_t)length;
+    }
     if (length > PATTERN - offset)
         length = PATTERN - offset;
     memcpy(out, pattern + offset, length);
     return (ssize_t)length;
 }
 
-static struct MHD_Response *respond_pattern(struct MHD_Connection *connection, bool chunked) {
+static struct MHD_Response *respond_pattern(struct MHD_Connection *connection, bool chunked,
+                                            const char *front) {
     struct body *body = calloc(1, sizeof *body);
 
+    if (front != NULL) {
+        body->front_length = (size_t)snprintf(body->front, sizeof body->front, "%s", front);
+        body->rotation = crc32_add(0, body->front, body->front_length) % PATTERN;
+    }
     body->length = number(connection, "n", 0);
     body->piece = number(connection, "piece", 0);
     body->delay = number(connection, "delay", 0);
@@ -149,6 +171,19 @@ static struct MHD_Response *respond_pattern(struct MHD_Connection *connection, b
     body->abort_after = number(connection, "after", 0);
     return MHD_create_response_from_callback(chunked ? MHD_SIZE_UNKNOWN : body->length, 65536, body_read,
                                              body, free);
+}
+
+static struct MHD_Response *respond_own(struct MHD_Connection *connection, const char *path,
+                                        unsigned long own_version) {
+    const char *kind = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-Kind");
+    struct MHD_Response *response;
+    char text[400];
+
+    snprintf(text, sizeof text, "%.200s %.100s %lu\n", path, kind == NULL ? "-" : kind, own_version);
+    response = respond_pattern(connection, argument(connection, "chunked") != NULL, text);
+    snprintf(text, sizeof text, "\"v-%lu\"", own_version);
+    MHD_add_response_header(response, "ETag", text);
+    return response;
 }
 
 static struct MHD_Response *respond_text(const char *text) {
@@ -252,12 +287,14 @@ static struct MHD_Response *respond(struct MHD_Connection *connection, const cha
     char text[4096];
 
     if (strncmp(path, "/bytes", 6) == 0 || strncmp(path, "/drip", 5) == 0)
-        return respond_pattern(connection, false);
+        return respond_pattern(connection, false, NULL);
+    if (strncmp(path, "/own", 4) == 0)
+        return respond_own(connection, path, count);
     /* libmicrohttpd 0.9.75 sends the last chunk even after the head of an answer to HEAD. */
     if (strncmp(path, "/chunked", 8) == 0)
-        return respond_pattern(connection, strcmp(method, "HEAD") != 0);
+        return respond_pattern(connection, strcmp(method, "HEAD") != 0, NULL);
     if (strncmp(path, "/abort", 6) == 0)
-        return respond_pattern(connection, argument(connection, "chunked") != NULL);
+        return respond_pattern(connection, argument(connection, "chunked") != NULL, NULL);
     if (strncmp(path, "/echo", 5) == 0)
         return respond_echo(connection, method, path, upload);
     if (strncmp(path, "/text", 5) == 0)
@@ -265,6 +302,10 @@ static struct MHD_Response *respond(struct MHD_Connection *connection, const cha
     if (strcmp(path, "/count") == 0) {
         const char *of = argument(connection, "of");
         snprintf(text, sizeof text, "%lu", of == NULL ? 0 : count_of(of, 0));
+        return respond_text(text);
+    }
+    if (strcmp(path, "/version") == 0) {
+        snprintf(text, sizeof text, "%lu", newest_version);
         return respond_text(text);
     }
     snprintf(text, sizeof text, "%s %lu\n", path, count);
@@ -278,6 +319,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const char *met
     struct MHD_Response *response;
     enum MHD_Result result;
 
+    if (strncmp(path, "/own", 4) == 0)
+        count = ++newest_version;
     pause_ms(number(connection, "ms", 0));
     if (not_modified(connection)) {
         response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
