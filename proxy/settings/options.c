@@ -435,7 +435,7 @@ const struct option options[] = {
          "first one that is there and well formed counts instead of Cache-Control and Expires.",
      .example = "{ \"Retort-Cache-Control\", \"CDN-Cache-Control\" }"},
 
-    {DISK(size), .name = "size", SIZE_OF(16 * MB, 16384 * GB), DEFAULT("1GB"),
+    {DISK(size), .name = "size", SIZE_OF(16 * MB, 2000 * GB), DEFAULT("1GB"),
      DOC "Size of the volume. The space is taken at the start. When it is full, what was written "
          "first goes first, unless it was asked for lately.",
      .example = "\"10GB\""},

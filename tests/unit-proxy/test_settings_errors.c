@@ -71,7 +71,7 @@ static const struct refused {
     {"cache { disk { } }", ":2: disk needs a title, as in: disk PATH { ... }"},
     {"cache { disk \"/a\" { disk \"/b\" { } } }", ":2: disk stands out of place: write it in"},
     {"cache { disk \"/a\" {\n size = 1KB } }",
-     ":3: size: \"1KB\" is out of range: from 16MB to 16384GB"},
+     ":3: size: \"1KB\" is out of range: from 16MB to 2000GB"},
     {"cache { disk \"/a\" { threads = 0 } }", ":2: threads: \"0\" is out of range: from 1 to 64"},
     {"cache { disk \"/a\" { admission = some } }",
      ":2: admission: \"some\" is not one of all, second"},
