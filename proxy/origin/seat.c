@@ -57,34 +57,41 @@ static void leave_queue(struct origin_seat *seat) {
     seat->group->queued--;
 }
 
-/* Who can't be helped any more is woken too, to hear that. */
+/* Who can't be helped any more is woken too, to hear that. One who only waits for the servers that
+ * it has not been at does not hold up those behind. */
 void origin_group_serve_queue(struct origin_group *group, uint64_t now, const struct loop *loop) {
-    struct list_link *link;
-    while ((link = list_first(&group->queue)) != NULL) {
+    LIST_FOR_EACH_SAFE (link, next, &group->queue) {
         struct origin_seat *seat = CONTAINER_OF(link, struct origin_seat, link);
         CHECK_OBJ(seat, ORIGIN_SEAT_MAGIC);
-        if (seat_down(seat, now) == ORIGIN_ALL_FULL)
+        if (seat_down(seat, now) != ORIGIN_ALL_FULL) {
+            leave_queue(seat);
+            waiters_wake(&seat->waiting, loop);
+        } else if (seat->tried_count == 0) {
             return;
-        leave_queue(seat);
-        waiters_wake(&seat->waiting, loop);
+        }
     }
 }
 
+/* Who has been let in once and met a server that failed is not sent away, and goes to the front. */
 static enum seat_state join_queue(struct origin_seat *seat) {
     struct origin_group *group = seat->group;
-    if (group->queued >= group->rules.queue_max)
+    bool returns = seat->tried_count > 0;
+    if (!returns && group->queued >= group->rules.queue_max)
         return SEAT_REFUSED;
     group->queued++;
-    list_append(&group->queue, &seat->link);
+    if (returns)
+        list_prepend(&group->queue, &seat->link);
+    else
+        list_append(&group->queue, &seat->link);
     waiter_add(&seat->waiting, &seat->waiter, seat->mailbox, seat->task);
     return SEAT_WAITING;
 }
 
 /* The first time, or after a server has been left; the lock is held. */
 static enum seat_state enter(struct origin_seat *seat, uint64_t now) {
-    /* Nobody overtakes those who wait. */
-    enum origin_choice choice =
-        list_empty(&seat->group->queue) ? seat_down(seat, now) : ORIGIN_ALL_FULL;
+    /* Nobody who is new overtakes those who wait. */
+    bool may_try = list_empty(&seat->group->queue) || seat->tried_count > 0;
+    enum origin_choice choice = may_try ? seat_down(seat, now) : ORIGIN_ALL_FULL;
     if (seat->member != NULL)
         return SEAT_TAKEN;
     return choice == ORIGIN_ALL_FULL ? join_queue(seat) : SEAT_NONE;

@@ -333,7 +333,8 @@ const struct option options[] = {
          "count.",
      .example = "100"},
     {ORIGINS(rules.queue_max), .name = "queue_max", COUNT(0, 1e6), DEFAULT("1000"),
-     DOC "Most requests that wait for a server of the group; further ones are answered with 503.",
+     DOC "Most requests that wait for a server of the group; further ones are answered with 503, "
+         "but for those that a server has failed already: they wait in front of the others.",
      .example = "50"},
     {ORIGINS(rules.queue_timeout), .name = "queue_timeout", TIMEOUT, DEFAULT("5s"),
      DOC "How long a request may wait for a server; then it is answered with 503.",

@@ -421,3 +421,50 @@ def test_total_deadline(lab):
         true(False, f"a complete response: {took}")
     except Truncated as error:
         true(0 < len(error.response.body) < 1000, f"{len(error.response.body)} bytes before the cut")
+
+
+# All of it together.
+
+def test_everything_at_once(lab):
+    """Several workers, a server that comes and goes, full queues, clients that leave, reloads: every
+    answer is one that may be, and at the end nobody holds a place."""
+    origins = servers(lab, 3, pause=0.005)
+    plan = {"max_connections": 2, "queue_timeout": "200ms", "queue_max": 6, "max_failures": 1, "down_min": "50ms",
+            "down_max": "200ms", "slow_start": "300ms"}
+    proxy = house(lab, origins, workers=4, **plan)
+    stop, seen, odd = time.monotonic() + 4, {}, []
+
+    def load(patient):
+        number = 0
+        while time.monotonic() < stop:
+            number += 1
+            try:
+                with proxy.wire(reverse=True) as wire:
+                    wire.send(request("GET", f"/{number}", host="h"))
+                    if not patient and number % 3 == 0:
+                        time.sleep(0.003)
+                        wire.abort()
+                        continue
+                    answer = wire.response()
+                    seen[answer.status] = seen.get(answer.status, 0) + 1
+                    if answer.status not in (200, 503):
+                        odd.append((answer.status, answer.text()))
+            except Exception as error:  # pylint: disable=broad-except
+                odd.append(repr(error))
+    threads = [threading.Thread(target=load, args=(number % 2,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    balances = ("least_connections", "consistent_hash", "round_robin")
+    for turn in range(6):
+        time.sleep(0.2)
+        gone(origins[turn % 2])
+        time.sleep(0.2)
+        back(origins[turn % 2])
+        proxy.write_config(proxy.text(extra=group(origins[:2 + turn % 2], balance=balances[turn % 3], **plan)))
+        equal(proxy.reload().status, 200, "reload")
+    for thread in threads:
+        thread.join()
+    equal(odd[:3], [], f"odd answers beside {seen}")
+    true(seen.get(200, 0) > 100, f"answers {seen}")
+    until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "all have ended")
+    equal([server["active"] for server in state(proxy).values()], [0, 0, 0], "active afterwards")

@@ -8,6 +8,7 @@ gone for a while.
 """
 
 import json
+import socket
 import time
 
 from .retort import options_text
@@ -39,12 +40,15 @@ def state(proxy, name="web"):
 
 
 def gone(origin):
-    """Refuses connections, and has none."""
-    origin.stopping = True
+    """Refuses connections, and ends those it has."""
     origin.close_listener()
-    origin.reset_connections()
+    with origin.lock:
+        for connection in origin.open:
+            try:
+                connection.socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
 
 def back(origin):
     origin.listen_again()
-    origin.stopping = False
