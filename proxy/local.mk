@@ -100,3 +100,4 @@ proxy_retortctl_SOURCES = \
 proxy_retortctl_LDADD = proxy/libproxy.a common/libcommon.la $(JANSSON_LIBS)
 
 include tests/unit-proxy/local.mk
+include tests/bench/local.mk

@@ -24,40 +24,68 @@ static pthread_mutex_t *lock_of(const struct body *body) {
     return &locks[(uintptr_t)body / 64 % BODY_LOCKS];
 }
 
-/* The first block's share: all of a body that fits into one, and of others what is left over when
- * the rest is in full blocks. */
-static size_t first_capacity(enum body_kind kind, int64_t expected) {
+enum {
+    BODY_HEAD = offsetof(struct body, first.data),
+    BLOCK_HEAD = offsetof(struct body_block, data),
+    BLOCK_MOST = MEMORY_LARGEST - BLOCK_HEAD, /* of data */
+    FIRST_MOST = MEMORY_PAGE - BODY_HEAD,
+};
+
+/* The first block's share. A body is laid out so that it fills its memory: what is left over when
+ * the rest stands in large blocks and a block of whole pages. */
+static size_t first_capacity(int64_t expected) {
     if (expected < 0)
-        return BODY_BLOCK_MIN - sizeof(struct body);
-    if (expected <= BODY_BLOCK_MAX)
-        return (size_t)expected;
-    return (size_t)(expected % BODY_BLOCK_MAX);
+        return FIRST_MOST;
+    size_t rest = (size_t)(expected % BLOCK_MOST);
+    if (rest <= FIRST_MOST)
+        return rest;
+    size_t left = rest - ((rest + BLOCK_HEAD) / MEMORY_PAGE * MEMORY_PAGE - BLOCK_HEAD);
+    return left <= FIRST_MOST / 2 ? left : 0;
 }
 
 static size_t size_of_body(const struct body *body) {
-    return offsetof(struct body, first.data) + body->first.capacity;
+    return BODY_HEAD + (size_t)body->first.capacity;
 }
 
 static size_t size_of_block(const struct body_block *block) {
-    return offsetof(struct body_block, data) + block->capacity;
+    return BLOCK_HEAD + (size_t)block->capacity;
+}
+
+/* What passes by does not count as the cache's. */
+static void *get_memory(bool passing, size_t size) {
+    return passing ? malloc(size) : memory_alloc(size);
+}
+
+static void free_memory(bool passing, void *at, size_t size) {
+    if (passing)
+        free(at);
+    else
+        memory_free(at, size);
+}
+
+static void free_block(struct body_block *block) {
+    free_memory(block->passing, block, size_of_block(block));
 }
 
 /* Without room for data when there is none: body_room will say so. */
-static struct body *allocate(size_t capacity) {
-    struct body *body = memory_alloc(offsetof(struct body, first.data) + capacity);
+static struct body *allocate(enum body_kind kind, size_t capacity) {
+    bool passing = kind == BODY_PASSING;
+    struct body *body = get_memory(passing, BODY_HEAD + capacity);
     if (body == NULL) {
         capacity = 0;
-        body = memory_alloc(sizeof *body);
+        body = get_memory(passing, BODY_HEAD);
         ASSERT(body != NULL);
     }
-    memset(body, 0, offsetof(struct body, first.data));
+    memset(body, 0, BODY_HEAD);
     body->magic = BODY_MAGIC;
-    body->first.capacity = (uint32_t)capacity;
+    body->first.capacity = (uint32_t)capacity & INT32_MAX;
+    body->first.passing = passing;
     return body;
 }
 
 struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected) {
-    struct body *body = allocate(first_capacity(kind, expected));
+    expected = expected <= BODY_EXPECTED_MOST ? expected : -1;
+    struct body *body = allocate(kind, first_capacity(expected));
     atomic_init(&body->references, 1);
     body->kind = (uint8_t)kind;
     body->expected = expected;
@@ -93,35 +121,36 @@ void body_release(struct body **bodyp) {
     struct body_block *block = next_block(&body->first);
     while (block != NULL) {
         struct body_block *next = next_block(block);
-        memory_free(block, size_of_block(block));
+        free_block(block);
         block = next;
     }
     body->magic = 0;
-    memory_free(body, size_of_body(body));
+    free_memory(body->first.passing, body, size_of_body(body));
 }
 
 /* Blocks grow with a body whose length is not known, so that a small one wastes little and a large
  * one has few. */
 static size_t block_capacity(const struct body *body) {
     uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
-    size_t size = BODY_BLOCK_MIN;
+    size_t size = MEMORY_PAGE;
     if (body->expected >= 0) {
         uint64_t rest = (uint64_t)body->expected - length;
-        return rest < BODY_BLOCK_MAX ? (size_t)rest : BODY_BLOCK_MAX;
+        return rest == 0 || rest % BLOCK_MOST != 0 ? (size_t)(rest % BLOCK_MOST) : BLOCK_MOST;
     }
-    while (size < length && size < BODY_BLOCK_MAX)
+    while (size < length && size < MEMORY_LARGEST)
         size *= 2;
-    return size;
+    return size - BLOCK_HEAD;
 }
 
 static bool add_block(struct body *body) {
     size_t capacity = block_capacity(body);
-    struct body_block *block =
-        capacity == 0 ? NULL : memory_alloc(offsetof(struct body_block, data) + capacity);
+    bool passing = body->kind == BODY_PASSING;
+    struct body_block *block = capacity == 0 ? NULL : get_memory(passing, BLOCK_HEAD + capacity);
     if (block == NULL)
         return false;
     atomic_init(&block->next, NULL);
-    block->capacity = (uint32_t)capacity;
+    block->capacity = (uint32_t)capacity & INT32_MAX;
+    block->passing = passing;
     atomic_store_explicit(&body->writing->last->next, block, memory_order_release);
     body->writing->last = block;
     body->writing->used = 0;
@@ -173,8 +202,9 @@ void body_set_writer(struct body *body, struct task *writer) {
 /* The blocks that will be added for the rest of what is expected. */
 static size_t cost_of_rest(const struct body *body) {
     uint64_t rest = (uint64_t)body->expected - body->first.capacity;
-    size_t full = sizeof(struct body_block) + BODY_BLOCK_MAX;
-    return (size_t)(rest / BODY_BLOCK_MAX) * memory_cost(full);
+    size_t pages = (size_t)(rest % BLOCK_MOST);
+    return (size_t)(rest / BLOCK_MOST) * MEMORY_LARGEST +
+           (pages == 0 ? 0 : memory_cost(BLOCK_HEAD + pages));
 }
 
 size_t body_cost(const struct body *body) {
@@ -243,7 +273,7 @@ static void free_until(struct body *body, struct body_block *kept) {
         return;
     while (block != kept) {
         struct body_block *next = next_block(block);
-        memory_free(block, size_of_block(block));
+        free_block(block);
         block = next;
     }
     atomic_store_explicit(&body->first.next, block, memory_order_relaxed);

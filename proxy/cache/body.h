@@ -32,10 +32,10 @@
 #include <pthread.h>
 #include <sys/uio.h>
 
+#define BODY_EXPECTED_MOST (INT64_MAX >> 16)
+
 enum {
     BODY_WINDOW = 256 * 1024,
-    BODY_BLOCK_MIN = 4096,
-    BODY_BLOCK_MAX = 128 * 1024,
     BODY_LOCKS = 64,
 };
 
@@ -44,7 +44,8 @@ enum body_kind { BODY_SHARED, BODY_PASSING };
 
 struct body_block {
     _Atomic(struct body_block *) next;
-    uint32_t capacity;
+    uint32_t capacity : 31;
+    uint32_t passing : 1; /* its memory is not the cache's */
     char data[];
 };
 
@@ -54,12 +55,12 @@ struct body {
     unsigned magic;
 #define BODY_MAGIC 0xb0d7b0d7u
     _Atomic unsigned references;
-    int64_t expected;             /* the whole length where it was known beforehand, else -1 */
-    _Atomic uint64_t length;      /* bytes that have arrived */
-    struct body_writing *writing; /* the writer's, and those who wait; NULL: it is complete */
+    int64_t expected : 48; /* the whole length where it was known beforehand, else -1 */
     _Atomic uint8_t state;
     uint8_t kind;
-    struct body_block first; /* the first bytes stand in the body's own memory */
+    _Atomic uint64_t length;      /* bytes that have arrived */
+    struct body_writing *writing; /* the writer's, and those who wait; NULL: it is complete */
+    struct body_block first;      /* the first bytes stand in the body's own memory */
 };
 
 struct body_reader {
@@ -73,6 +74,7 @@ struct body_reader {
     struct waiter *waiter; /* while it waits */
 };
 
+/* A length past BODY_EXPECTED_MOST counts as unknown. */
 struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected);
 /* Complete from the start, a copy of the bytes. */
 struct body *body_of_bytes(struct slice bytes);

@@ -1,19 +1,34 @@
 /*
- * Memory for what the cache holds: objects and bodies.
+ * Memory for what the cache holds, so that its limit is one for memory that the process really
+ * takes.
  *
  *     char *at = memory_alloc(size);                    NULL: there is none
- *     bytes += memory_cost(size);                       what it really takes
  *     memory_free(at, size);                            the size that was asked for
+ *     while (memory_held() > limit) ...                 evict
  *
- * Threads: any.
+ * malloc can't be held to a limit: with sizes from 200 bytes to a megabyte coming and going, what
+ * it keeps for itself grows to the half of what is in use and beyond. Here memory comes in pages.
+ * What is smaller than a page shares a slab with others of its size, in steps of eight or sixteen
+ * bytes; what is larger takes whole pages, at most MEMORY_LARGEST in one piece. A page that nothing
+ * stands in goes back to the system, but for a reserve. memory_held is everything: pages in use,
+ * however little of them, pages in reserve, and what describes them.
+ *
+ * Threads: any; one lock, not taken by hits. Under sanitizers it is all malloc, so that they see
+ * what happens to it.
  */
 #ifndef RETORT_CACHE_MEMORY_H
 #define RETORT_CACHE_MEMORY_H
 
 #include <stddef.h>
 
+enum { MEMORY_PAGE = 4096, MEMORY_LARGEST = 16 * MEMORY_PAGE };
+
 void *memory_alloc(size_t size);
 void memory_free(void *at, size_t size);
+/* What an allocation of that size takes. */
 size_t memory_cost(size_t size);
+size_t memory_held(void);
+/* How many bytes of free pages are kept for the next that ask. */
+void memory_set_reserve(size_t bytes);
 
 #endif

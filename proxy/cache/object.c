@@ -170,9 +170,10 @@ static void set_etag(struct object *object, const struct http_head *response) {
         return;
     object_parse_head(object, &stored);
     struct slice etag = http_head_value(&stored, HTTP_ETAG);
-    if (etag.length > UINT16_MAX)
-        return; /* too long to be compared: as if it had none */
-    object->etag_at = (uint32_t)(etag.base - object_head(object).base);
+    size_t at = (size_t)(etag.base - object_head(object).base);
+    if (etag.length > UINT16_MAX || at > UINT16_MAX)
+        return; /* in a head of that size it counts as none */
+    object->etag_at = (uint16_t)at;
     object->etag_length = (uint16_t)etag.length;
 }
 
@@ -181,8 +182,8 @@ static size_t size_of(const struct object *object) {
            object->vary_length;
 }
 
-size_t object_memory(const struct object *object) {
-    return memory_cost(size_of(object));
+size_t object_cost(const struct object *object) {
+    return memory_cost(size_of(object)) + body_cost(object->body);
 }
 
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,

@@ -10,8 +10,8 @@
  * Transfer-Encoding) and without the empty line. A 304 makes a new object with a new head on the
  * same body.
  *
- * There may be many millions of them: the struct is kept at 120 bytes, in which times are 32 bits
- * of seconds (until 2106) and what can be told from the text stays there.
+ * There may be many millions of them: the struct is kept below 120 bytes, in which times are 32
+ * bits of seconds (until 2106) and what can be told from the text stays there.
  *
  * Threads: shared by all workers; read-only after object_new but for its lifetime, which is one
  * atomic. Ownership: references.
@@ -52,7 +52,6 @@ struct object {
     struct list_link sieve;
     struct body *body;
     _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
-    uint32_t cost;            /* OBJECT_COST_UNITs */
     /* see object_freshness */
     _Atomic int32_t lifetime;
     int32_t initial_age, stale_if_error, stale_while_revalidate;
@@ -61,14 +60,11 @@ struct object {
     uint32_t tags; /* a bit for each surrogate key in the head, by its hash; see object_has_tag */
     /* of the text: URL, head, vary */
     uint32_t url_length, head_length, vary_length;
-    uint32_t etag_at; /* in the head */
-    uint16_t etag_length;
+    uint16_t etag_at, etag_length; /* in the head */
     uint16_t status;
     _Atomic uint8_t traits; /* enum object_trait */
     char bytes[];
 };
-
-enum { OBJECT_COST_UNIT = 8 };
 
 /* Normalised. */
 static inline struct slice object_url(const struct object *object) {
@@ -98,12 +94,8 @@ static inline time_t object_last_modified(const struct object *object) {
     return (traits & OBJECT_HAS_MODIFIED) != 0 ? (time_t)object->changed_by : 0;
 }
 
-static inline size_t object_cost(const struct object *object) {
-    return (size_t)object->cost * OBJECT_COST_UNIT;
-}
-
-/* Of the object itself, without its body. */
-size_t object_memory(const struct object *object);
+/* Bytes of memory that it takes, with all of its body. */
+size_t object_cost(const struct object *object);
 struct freshness object_freshness(const struct object *object);
 /* Fresh for so many seconds from `now` on; 0: stale, and not a second fresher than it was. */
 void object_set_lifetime(struct object *object, int64_t seconds, time_t now);

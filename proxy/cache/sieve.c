@@ -45,6 +45,15 @@ struct object *sieve_choose(struct sieve *sieve) {
     return victim;
 }
 
+struct object *sieve_choose_oldest(struct sieve *sieve) {
+    struct object *victim = NULL;
+    pthread_mutex_lock(&sieve->lock);
+    if (!list_empty(&sieve->objects))
+        victim = object_reference(CONTAINER_OF(sieve->objects.prev, struct object, sieve));
+    pthread_mutex_unlock(&sieve->lock);
+    return victim;
+}
+
 struct object *sieve_any(struct sieve *sieve) {
     struct list_link *link;
     pthread_mutex_lock(&sieve->lock);

@@ -33,6 +33,8 @@ void sieve_enter(struct sieve *sieve, struct object *object);
 void sieve_leave(struct sieve *sieve, struct object *object);
 /* The next without a visit since the hand last passed. It stays where it is. */
 struct object *sieve_choose(struct sieve *sieve);
+/* The oldest, however often it was visited; likewise. */
+struct object *sieve_choose_oldest(struct sieve *sieve);
 /* Any one, without a reference; NULL: it is empty. */
 struct object *sieve_any(struct sieve *sieve);
 

@@ -1,12 +1,15 @@
 #include "cache/store.h"
 
 #include "base/assert.h"
+#include "cache/memory.h"
 #include "cache/shard.h"
 #include "cache/sieve.h"
 
 #include <time.h>
 
 enum { SHARDS = 64, BANS_MANY = 64, SHARD_SHIFT = 40 };
+/* Of the limit, for free pages that the next object takes without asking the system. */
+enum { RESERVE_PART = 128, SCATTERED_PART = 8 };
 
 struct cache {
     unsigned magic;
@@ -20,12 +23,17 @@ struct cache {
     struct shard shards[SHARDS];
 };
 
+static void set_limit(struct cache *cache, size_t limit) {
+    atomic_store_explicit(&cache->limit, limit, memory_order_relaxed);
+    memory_set_reserve(limit / RESERVE_PART);
+}
+
 struct cache *cache_new(size_t limit) {
     struct cache *cache;
     cache = aligned_alloc(64, sizeof *cache);
     ASSERT(cache != NULL);
     INIT_OBJ(cache, CACHE_MAGIC);
-    atomic_init(&cache->limit, limit);
+    set_limit(cache, limit);
     pthread_mutex_init(&cache->banning, NULL);
     bans_init(&cache->bans);
     purges_init(&cache->purges);
@@ -124,8 +132,17 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
     return found;
 }
 
+/* After a change in the sizes that come, single old objects hold on to slabs of sizes that are no
+ * more asked for: then it is them that have to go, visited or not. */
+static bool is_scattered(const struct cache *cache) {
+    size_t used = atomic_load_explicit(&cache->bytes, memory_order_relaxed);
+    size_t limit = atomic_load_explicit(&cache->limit, memory_order_relaxed);
+    return memory_held() > used + limit / SCATTERED_PART;
+}
+
 static bool evict_one(struct cache *cache) {
-    struct object *victim = sieve_choose(&cache->sieve);
+    struct object *victim =
+        is_scattered(cache) ? sieve_choose_oldest(&cache->sieve) : sieve_choose(&cache->sieve);
     if (victim == NULL)
         return false;
     cache_remove(cache, victim);
@@ -135,8 +152,7 @@ static bool evict_one(struct cache *cache) {
 }
 
 static bool is_full(const struct cache *cache) {
-    return atomic_load_explicit(&cache->bytes, memory_order_relaxed) +
-               atomic_load_explicit(&cache->index_bytes, memory_order_relaxed) >
+    return memory_held() + atomic_load_explicit(&cache->index_bytes, memory_order_relaxed) >
            atomic_load_explicit(&cache->limit, memory_order_relaxed);
 }
 
@@ -147,7 +163,7 @@ static void keep_limit(struct cache *cache) {
 }
 
 void cache_set_limit(struct cache *cache, size_t limit) {
-    atomic_store_explicit(&cache->limit, limit, memory_order_relaxed);
+    set_limit(cache, limit);
     keep_limit(cache);
 }
 
@@ -169,15 +185,13 @@ static struct object *find_replaced(struct shard *shard, const struct object *ob
     return max_variants == 0 || count < max_variants ? NULL : oldest;
 }
 
-/* What the whole of it takes. A body whose length was not known had more room than it needed. */
-static void settle_cost(struct object *object) {
-    if (body_state(object->body) == BODY_COMPLETE) {
-        struct body *body = object->body;
-        object->body = body_compact(body);
-        body_release(&body);
-    }
-    size_t cost = (object_memory(object) + body_cost(object->body)) / OBJECT_COST_UNIT;
-    object->cost = cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
+/* A body whose length was not known had more room than it needed. */
+static void compact(struct object *object) {
+    struct body *body = object->body;
+    if (body_state(body) != BODY_COMPLETE)
+        return;
+    object->body = body_compact(body);
+    body_release(&body);
 }
 
 struct cache_moment cache_now(const struct cache *cache) {
@@ -212,7 +226,7 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival) {
     CHECK_OBJ(object, OBJECT_MAGIC);
     struct shard *shard = shard_of(cache, object->key);
-    settle_cost(object);
+    compact(object);
     if (!lock_for(cache, shard, object, &arrival->since))
         return false;
     struct object *old = find_replaced(shard, object, arrival->max_variants);

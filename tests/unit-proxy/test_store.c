@@ -126,7 +126,7 @@ START_TEST(the_limit_holds) {
         put(url_of(i, text, sizeof text), 10000);
         ck_assert_uint_le(counted().bytes, LIMIT);
     }
-    ck_assert_uint_gt(counted().bytes, LIMIT - 20000);
+    ck_assert_uint_gt(counted().bytes, LIMIT - LIMIT / 16);
     cache_set_limit(the_cache, LIMIT / 2);
     ck_assert_uint_le(counted().bytes, LIMIT / 2);
     stop();
