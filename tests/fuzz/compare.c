@@ -9,19 +9,25 @@ const struct difference differences[] = {
     {"protocol", RETORT_REFUSES, repair_protocol},
     {"method-unknown", LLHTTP_REFUSES, repair_method},
     {"target-form", LLHTTP_REFUSES, repair_target},
-    {"target-bytes", RETORT_REFUSES, repair_target},
+    {"target-bytes", RETORT_REFUSES, repair_target_bytes},
     {"spaces", RETORT_REFUSES, repair_spaces},
     {"empty-lines", RETORT_REFUSES, repair_empty_lines},
     {"bare-lf", RETORT_REFUSES, repair_bare_lf},
+    {"bare-cr", RETORT_REFUSES, repair_bare_cr},
     {"status", RETORT_REFUSES, repair_status},
     {"reason", RETORT_REFUSES, repair_reason},
     {"obs-fold", RETORT_REFUSES, repair_folds},
+    {"name-with-space", RETORT_REFUSES, repair_names},
+    {"no-name", RETORT_REFUSES, repair_no_name},
     {"too-many-fields", RETORT_REFUSES, repair_many_fields},
+    {"tab-refused", LLHTTP_REFUSES, repair_tabs},
+    {"tab-in-coding", READ_OTHERWISE, repair_tabs},
     {"length-repeated", LLHTTP_REFUSES, repair_length_repeated},
     {"length-too-large", RETORT_REFUSES, repair_length_large},
     {"coding-other", RETORT_REFUSES, repair_codings},
     {"coding-in-1.0", RETORT_REFUSES, repair_coding_version},
     {"connect-body", RETORT_REFUSES, repair_connect_body},
+    {"never-a-body-bad", LLHTTP_REFUSES, repair_never_a_body},
     {"never-a-body", READ_OTHERWISE, repair_never_a_body},
     {NULL, READ_OTHERWISE, NULL},
 };
@@ -30,36 +36,25 @@ unsigned difference_count(void) {
     return sizeof differences / sizeof differences[0] - 1;
 }
 
-/* A head that is not over is ended, so that a refusal which comes late is seen. */
 static const char *read_both(struct comparison *comparison, struct slice head) {
-    static const char end[] = "\r\n\r\n";
-    char whole[READING_MAX];
     reading_by_retort(&comparison->ours, head);
     reading_by_llhttp(&comparison->theirs, head);
-    if (comparison->ours.verdict == READING_INCOMPLETE ||
-        comparison->theirs.verdict == READING_INCOMPLETE) {
-        if (head.length + sizeof end - 1 > sizeof whole)
-            return NULL;
-        memcpy(whole, head.base, head.length);
-        memcpy(whole + head.length, end, sizeof end - 1);
-        head = slice_make(whole, head.length + sizeof end - 1);
-        reading_by_retort(&comparison->ours, head);
-        reading_by_llhttp(&comparison->theirs, head);
-        return reading_difference(&comparison->ours, &comparison->theirs);
-    }
     return reading_difference(&comparison->ours, &comparison->theirs);
 }
 
+/* Who takes less: who waits for more takes less than who accepts, and more than who refuses. */
 static enum difference_side side_of(const struct comparison *comparison) {
-    if (comparison->ours.verdict == comparison->theirs.verdict)
-        return READ_OTHERWISE;
-    return comparison->ours.verdict < comparison->theirs.verdict ? RETORT_REFUSES : LLHTTP_REFUSES;
+    static const int taken[] = {
+        [READING_REFUSED] = 0, [READING_INCOMPLETE] = 1, [READING_ACCEPTED] = 2};
+    int ours = taken[comparison->ours.verdict], theirs = taken[comparison->theirs.verdict];
+    return ours == theirs ? READ_OTHERWISE : ours < theirs ? RETORT_REFUSES : LLHTTP_REFUSES;
 }
 
-/* Repaired, the two must accept the same where one of them did before. */
-static bool agrees(struct comparison *comparison, enum reading_verdict best) {
+/* Repaired, the two must read the same, and not by refusing what one of them took before. */
+static bool agrees(struct comparison *comparison, bool accepted) {
     struct slice head = slice_make(comparison->repaired.bytes, comparison->repaired.length);
-    return read_both(comparison, head) == NULL && comparison->ours.verdict >= best;
+    return read_both(comparison, head) == NULL &&
+           (!accepted || comparison->ours.verdict == READING_ACCEPTED);
 }
 
 static void put_text(struct text *text, struct slice head) {
@@ -72,32 +67,46 @@ static const struct difference *explain(struct comparison *comparison, struct sl
     const struct difference *first = NULL;
     struct text *text = &comparison->repaired;
     enum difference_side side = side_of(comparison);
-    enum reading_verdict best = comparison->ours.verdict > comparison->theirs.verdict
-                                    ? comparison->ours.verdict
-                                    : comparison->theirs.verdict;
+    bool accepted = comparison->ours.verdict == READING_ACCEPTED ||
+                    comparison->theirs.verdict == READING_ACCEPTED;
     for (const struct difference *kind = differences; kind->name != NULL; kind++) {
         put_text(text, head);
-        if (kind->side == side && kind->repair(text) && agrees(comparison, best))
+        if (kind->side == side && kind->repair(text) && agrees(comparison, accepted))
             return kind;
     }
     put_text(text, head);
-    for (const struct difference *kind = differences; kind->name != NULL; kind++) {
+    for (unsigned i = 0; i < 2 * difference_count(); i++) { /* a repair may bring up another */
+        const struct difference *kind = &differences[i % difference_count()];
         if (!kind->repair(text))
             continue;
         if (first == NULL && kind->side == side)
             first = kind;
-        if (agrees(comparison, best))
+        if (agrees(comparison, accepted))
             return first;
     }
     return NULL;
+}
+
+/* A head that is not over for one of them is ended, so that a refusal which comes late is seen. */
+static struct slice ended(struct comparison *comparison, struct slice head) {
+    static const char end[] = "\r\n\r\n";
+    struct text *text = &comparison->whole;
+    put_text(text, head);
+    if (comparison->ours.verdict != READING_INCOMPLETE &&
+        comparison->theirs.verdict != READING_INCOMPLETE)
+        return head;
+    memcpy(text->bytes + text->length, end, sizeof end - 1);
+    return slice_make(text->bytes, text->length + sizeof end - 1);
 }
 
 bool compare_heads(struct comparison *comparison, struct slice head,
                    const struct difference **kind) {
     *kind = NULL;
     comparison->what = NULL;
-    if (head.length > COMPARE_MAX)
+    if (head.length == 0 || head.length > COMPARE_MAX)
         return true;
+    read_both(comparison, head);
+    head = ended(comparison, head);
     comparison->what = read_both(comparison, head);
     if (comparison->what == NULL)
         return true;

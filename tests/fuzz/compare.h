@@ -37,7 +37,7 @@ unsigned difference_count(void);
 struct comparison {
     struct reading ours, theirs;
     const char *what; /* differs; NULL: nothing */
-    struct text repaired;
+    struct text whole, repaired;
 };
 
 /* False: the two differ, and nothing explains it. `kind` is NULL where they do not. Heads longer

@@ -3,7 +3,8 @@
  *
  *     when the request was sent, how much later the response came, how much later it is looked at
  *     heuristic_fraction in percent, heuristic_max, stale_while_revalidate     (a line each)
- *     the policy, as "never override strip ttl=5000 ttl_max=9000"; empty: none
+ *         where heuristic_max is odd, errors are kept as the settings say
+ *     the policy, as "never override strip ttl=5000 negative=404,5xx,1m"; empty: none
  *     the status
  *     the request's fields, the response's fields, those of a request that asks later
  */
@@ -12,6 +13,7 @@
 #include "cache/vary.h"
 #include "lines.h"
 #include "naive.h"
+#include "settings/negative.h"
 #include "settings/policy.h"
 
 enum { TIMES_MAX = 365 * 24 * 3600 };
@@ -35,11 +37,26 @@ static bool take_time(struct slice word, const char *name, uint64_t *millisecond
     return true;
 }
 
+/* A rule has blanks between its words, and so commas here. */
+static bool take_negative(struct slice word, struct cache_policy *policy) {
+    static char rule[80], *rules[] = {rule, NULL};
+    struct slice key = SLICE("negative=");
+    char error[200];
+    if (!slice_starts_with(word, key) || word.length - key.length >= sizeof rule)
+        return false;
+    for (size_t i = key.length; i < word.length; i++)
+        rule[i - key.length] = word.base[i] == ',' ? ' ' : word.base[i];
+    rule[word.length - key.length] = '\0';
+    if (negative_ttl_check(rule, error, sizeof error))
+        policy->negative_ttl = rules;
+    return true;
+}
+
 static void take_word(struct cache_policy *policy, struct slice word) {
-    if (take_time(word, "ttl_default", &policy->ttl_default) ||
+    if (take_negative(word, policy) || take_time(word, "ttl_default", &policy->ttl_default) ||
         take_time(word, "ttl_min", &policy->ttl_min) ||
         take_time(word, "ttl_max", &policy->ttl_max) || take_time(word, "ttl", &policy->ttl) ||
-        take_time(word, "negative_ttl", &policy->negative_ttl) ||
+        take_time(word, "stale_while_revalidate", &policy->stale_while_revalidate) ||
         take_time(word, "stale_if_error", &policy->stale_if_error))
         return;
     policy->override |= slice_equal(word, SLICE("override"));
@@ -69,6 +86,8 @@ static void take_policy(struct cache_policy *policy, struct slice line) {
     }
 }
 
+static char *const negative[] = {(char *)"404 410 1m", (char *)"5xx 5s", NULL};
+
 static void take_scene(struct scene *scene, struct lines *lines) {
     scene->request_time = lines_signed(lines, clock_max);
     scene->response_time = scene->request_time + lines_signed(lines, clock_max);
@@ -76,6 +95,8 @@ static void take_scene(struct scene *scene, struct lines *lines) {
     scene->rules.heuristic_fraction = (double)(lines_number(lines) % 101) / 100;
     scene->rules.heuristic_max = (int64_t)(lines_number(lines) % TIMES_MAX);
     scene->rules.stale_while_revalidate = (int64_t)(lines_number(lines) % TIMES_MAX);
+    if (scene->rules.heuristic_max % 2 != 0)
+        scene->rules.negative_ttl = negative;
     struct slice policy = lines_next(lines);
     scene->rules.policy = policy.length == 0 ? NULL : &scene->policy;
     take_policy(&scene->policy, policy);
@@ -133,7 +154,7 @@ static void check_lifetime(const struct scene *scene, const struct freshness *fr
         ASSERT(freshness->lifetime == control->s_maxage);
     else if (control->max_age >= 0)
         ASSERT(freshness->lifetime == control->max_age);
-    else if (freshness->heuristic)
+    else if (freshness->heuristic && scene->response.status < 400)
         ASSERT(freshness->lifetime <= scene->rules.heuristic_max);
     ASSERT(!freshness->heuristic || (control->s_maxage < 0 && control->max_age < 0));
     ASSERT(freshness->always_revalidate == control->no_cache);

@@ -7,6 +7,9 @@ fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_freshness tests/fuzz/fuz
 fuzzers_services = tests/unit-services/fuzz_filter tests/unit-services/fuzz_image \
 	tests/unit-services/fuzz_page
 fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
+if LLHTTP
+fuzzers += tests/fuzz/fuzz_compare
+endif
 if FUZZ
 noinst_PROGRAMS += $(fuzzers)
 fuzzers: $(fuzzers)
@@ -61,3 +64,23 @@ tests_fuzz_fuzz_vary_SOURCES = tests/fuzz/fuzz_vary.c $(fuzz_lines)
 tests_fuzz_fuzz_vary_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_vary_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_vary_LDADD = $(proxy_libs)
+
+# Retort's parser and llhttp's on the same heads: as a test, and as a fuzzer.
+compare_cppflags = $(AM_CPPFLAGS) $(LLHTTP_CPPFLAGS)
+compare_sources = \
+	tests/fuzz/compare.c tests/fuzz/compare.h \
+	tests/fuzz/peer_llhttp.c tests/fuzz/peer_llhttp_api.c \
+	tests/fuzz/reading.c tests/fuzz/reading.h \
+	tests/fuzz/repair.c tests/fuzz/repair.h
+tests_fuzz_fuzz_compare_SOURCES = tests/fuzz/fuzz_compare.c $(compare_sources)
+tests_fuzz_fuzz_compare_CPPFLAGS = $(compare_cppflags)
+tests_fuzz_fuzz_compare_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_compare_LDADD = common/libcommon.la
+tests_fuzz_compare_heads_SOURCES = tests/fuzz/compare_heads.c $(compare_sources)
+tests_fuzz_compare_heads_CPPFLAGS = $(compare_cppflags)
+tests_fuzz_compare_heads_LDADD = common/libcommon.la
+if LLHTTP
+check_PROGRAMS += tests/fuzz/compare-heads
+TESTS += tests/fuzz/compare-corpora.sh
+endif
+EXTRA_DIST += tests/fuzz/compare-corpora.sh

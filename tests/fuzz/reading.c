@@ -133,7 +133,7 @@ void reading_by_llhttp(struct reading *reading, struct slice head) {
     parser.data = reading;
     while (reading->verdict == READING_INCOMPLETE && reading->used < head.length) {
         llhttp_errno_t error = llhttp_execute(&parser, head.base + reading->used++, 1);
-        if (error != HPE_OK && error != HPE_PAUSED_UPGRADE && error != HPE_PAUSED_H2_UPGRADE)
+        if (error != HPE_OK && error != HPE_PAUSED_UPGRADE)
             refuse(reading, llhttp_get_error_reason(&parser));
     }
     trim_values(reading);

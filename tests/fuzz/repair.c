@@ -98,11 +98,13 @@ bool repair_version_minor(struct text *head) {
 }
 
 bool repair_no_version(struct text *head) {
-    struct span target = word(head, 1), version = word(head, 2);
-    if (is_response(head) || target.length == 0 || version.length > 0)
+    struct span method = word(head, 0), target = word(head, 1), version = word(head, 2);
+    if (is_response(head) || method.length == 0 || version.length > 0)
         return false;
-    struct span behind = {target.at + target.length, 0};
-    replace(head, behind, " HTTP/1.1");
+    struct span line = without_end(head, start_line(head));
+    size_t end = target.length > 0 ? target.at + target.length : method.at + method.length;
+    struct span behind = {end, line.at + line.length - end};
+    replace(head, behind, target.length > 0 ? " HTTP/1.1" : " a:1 HTTP/1.1");
     return true;
 }
 
@@ -145,6 +147,17 @@ bool repair_target(struct text *head) {
     return true;
 }
 
+bool repair_target_bytes(struct text *head) {
+    struct span target = word(head, 1);
+    bool changed = false;
+    for (size_t i = target.at; i < target.at + target.length && !is_response(head); i++)
+        if (head->bytes[i] == '\t' || head->bytes[i] == '\f') {
+            head->bytes[i] = 'x';
+            changed = true;
+        }
+    return changed;
+}
+
 bool repair_spaces(struct text *head) {
     bool changed = false;
     for (unsigned i = 0; i < 2 && !is_response(head); i++) {
@@ -160,7 +173,10 @@ bool repair_spaces(struct text *head) {
 }
 
 bool repair_empty_lines(struct text *head) {
-    struct span before = {0, start_line(head).at};
+    struct span before = {0, 0};
+    while (before.length < head->length &&
+           (head->bytes[before.length] == '\r' || head->bytes[before.length] == '\n'))
+        before.length++;
     if (before.length == 0)
         return false;
     replace(head, before, "");
@@ -180,13 +196,29 @@ bool repair_bare_lf(struct text *head) {
     return changed;
 }
 
+/* llhttp takes the byte behind such a CR for the LF, whatever it is. */
+bool repair_bare_cr(struct text *head) {
+    bool changed = false;
+    for (size_t i = 0; i + 1 < head->length; i++)
+        if (head->bytes[i] == '\r' && head->bytes[i + 1] != '\n') {
+            head->bytes[i + 1] = '\n';
+            changed = true;
+        }
+    return changed;
+}
+
+/* What stands where the status should becomes the reason. */
 bool repair_status(struct text *head) {
-    struct span status = word(head, 1);
-    struct slice text = slice_of(head, status);
-    if (!is_response(head) || text.length < 3 || text.base[0] != '0')
+    struct span behind = {strlen("HTTP/1.1"), 0};
+    if (!is_response(head) || head->length < behind.at)
         return false;
-    status.length = 3;
-    replace(head, status, "200");
+    const char *at = head->bytes + behind.at;
+    size_t left = head->length - behind.at;
+    uint64_t number;
+    if (left >= 5 && at[0] == ' ' && slice_to_uint64(slice_make(at + 1, 3), &number) &&
+        number >= 100 && strchr(" \r\n", at[4]) != NULL)
+        return false;
+    replace(head, behind, " 200");
     return true;
 }
 
@@ -218,6 +250,35 @@ bool repair_folds(struct text *head) {
         } else {
             line = next;
         }
+    }
+    return changed;
+}
+
+bool repair_names(struct text *head) {
+    bool changed = false;
+    struct span line = line_at(head, first_field(head));
+    while (line.length > 0 && without_end(head, line).length > 0) {
+        for (size_t i = line.at; i < line.at + line.length && head->bytes[i] != ':'; i++)
+            if (head->bytes[i] == ' ' && memchr(head->bytes + i, ':', line.at + line.length - i)) {
+                head->bytes[i] = 'x';
+                changed = true;
+            }
+        line = line_at(head, line.at + line.length);
+    }
+    return changed;
+}
+
+bool repair_no_name(struct text *head) {
+    bool changed = false;
+    struct span line = line_at(head, first_field(head));
+    while (line.length > 0 && without_end(head, line).length > 0) {
+        if (head->bytes[line.at] == ':' && head->length < sizeof head->bytes) {
+            struct span before = {line.at, 0};
+            replace(head, before, "X");
+            line.length++;
+            changed = true;
+        }
+        line = line_at(head, line.at + line.length);
     }
     return changed;
 }
@@ -267,6 +328,21 @@ static struct slice value_of(const struct text *head, struct span line, const ch
     struct slice text = slice_of(head, without_end(head, line));
     size_t skip = strlen(name) + 1;
     return slice_trim(slice_make(text.base + skip, text.length - skip));
+}
+
+bool repair_tabs(struct text *head) {
+    static const char *const names[] = {"content-length", "transfer-encoding"};
+    bool changed = false;
+    for (size_t i = 0; i < 2; i++) {
+        struct span line = find_field(head, names[i], first_field(head));
+        for (; line.length > 0; line = find_field(head, names[i], line.at + line.length))
+            for (size_t j = line.at; j < line.at + line.length; j++)
+                if (head->bytes[j] == '\t') {
+                    head->bytes[j] = ' ';
+                    changed = true;
+                }
+    }
+    return changed;
 }
 
 bool repair_length_repeated(struct text *head) {

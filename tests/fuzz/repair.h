@@ -18,13 +18,18 @@ bool repair_no_version(struct text *head);    /* "GET /": HTTP/1.1 */
 bool repair_protocol(struct text *head);      /* RTSP/ and ICE/: HTTP/ */
 bool repair_method(struct text *head);        /* one that llhttp does not know: GET */
 bool repair_target(struct text *head);        /* "/", or "a:1" for CONNECT */
+bool repair_target_bytes(struct text *head);  /* HTAB and FF in it: x */
 bool repair_spaces(struct text *head);        /* several in the start line: one */
-bool repair_empty_lines(struct text *head);   /* more than two in front */
+bool repair_empty_lines(struct text *head);   /* CR and LF in front */
 bool repair_bare_lf(struct text *head);       /* CR LF */
-bool repair_status(struct text *head);        /* below 100: 200 */
+bool repair_bare_cr(struct text *head);       /* CR LF */
+bool repair_status(struct text *head);        /* not three digits from 100 on: 200 */
 bool repair_reason(struct text *head);        /* control bytes in it: question marks */
 bool repair_folds(struct text *head);         /* a space for each byte of the line's end */
+bool repair_names(struct text *head);         /* a space in them: x */
+bool repair_no_name(struct text *head);       /* a field without one: X */
 bool repair_many_fields(struct text *head);   /* those behind HTTP_FIELDS_MAX go */
+bool repair_tabs(struct text *head);          /* HTAB in a length or a coding: a space */
 bool repair_length_repeated(
     struct text *head);                        /* one Content-Length of several that are the same */
 bool repair_length_large(struct text *head);   /* above INT64_MAX: 1 */
