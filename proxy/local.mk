@@ -13,6 +13,7 @@ proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
 	proxy/adapt/chain.c proxy/adapt/chain.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
+	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
 	proxy/cache/body.c proxy/cache/body.h \
 	proxy/cache/conditional.c proxy/cache/conditional.h \

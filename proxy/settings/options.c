@@ -389,6 +389,17 @@ const struct option options[] = {
      "Tell in each response how the cache took part: \"Cache-Status: retort; hit; ttl=30\" (RFC "
      "9211).",
      .example = "false"},
+    {ONCE("cache", cache.accept_encoding), .name = "accept_encoding", STRINGS,
+     .check = option_check_coding, DEFAULT("none"),
+     DOC
+     "The content codings that origins use. Accept-Encoding of GET and HEAD requests is then "
+     "reduced to those of them that the client takes, in this order, before the cache is looked "
+     "into: \"gzip, deflate, br\" and \"br;q=1.0, gzip;q=0.8\" become \"br, gzip\", a client that "
+     "takes none or says nothing sends \"identity\". Clients that take the same share a variant, "
+     "and the origin is asked for just that; their order of preference is lost. A request that "
+     "refuses identity stays as it is. none: every field goes out as it came, and variants are "
+     "selected by the list without its order.",
+     .example = "{ br, zstd, gzip }"},
     {ONCE("cache", cache.x_cache), .name = "x_cache", BOOL, DEFAULT("false"),
      DOC "Tell it in the way of older caches too, for tools that look for it: \"X-Cache: HIT from "
          "retort\" where the body came from the cache, revalidated or not, else \"MISS from "
@@ -731,6 +742,17 @@ bool option_section_is_in(const struct option_section *kind, const char *section
 bool option_is_list(const struct option *option) {
     return option->type == OPTION_STRINGS || option->type == OPTION_NETWORKS ||
            option->type == OPTION_PORTS;
+}
+
+bool option_check_coding(const char *text, char *error, size_t error_size) {
+    enum { LONGEST = 32 };
+    const char *bad = text + strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.");
+    if (text[0] != '\0' && *bad == '\0' && strlen(text) <= LONGEST && strcmp(text, "identity") != 0)
+        return true;
+    snprintf(error, error_size,
+             "is not a content coding: write small letters, as in \"gzip\"; identity goes without "
+             "saying");
+    return false;
 }
 
 bool option_check_pseudonym(const char *text, char *error, size_t error_size) {

@@ -137,6 +137,7 @@ struct settings {
         unsigned max_ranges;       /* of a request */
         double heuristic_fraction; /* of the time since Last-Modified */
         char **negative_ttl;       /* rules, see negative.h; ends with NULL; NULL: none */
+        char **accept_encoding;    /* codings; ends with NULL; "none": left as it is */
         bool x_cache;              /* send X-Cache */
         bool status_field;         /* send Cache-Status */
         uint64_t collapse_timeout; /* milliseconds; 0: no collapsing */

@@ -14,7 +14,7 @@ static struct slice directory(const struct transaction *transaction) {
 
 /* A reference made absolute (RFC 3986 §5.2, without dot segments, which caches do not resolve
  * either). */
-static struct slice resolve(struct transaction *transaction, struct slice reference) {
+static struct slice make_absolute(struct transaction *transaction, struct slice reference) {
     struct arena *arena = &transaction->arena;
     struct url url;
     if (url_parse(&url, reference))
@@ -27,34 +27,43 @@ static struct slice resolve(struct transaction *transaction, struct slice refere
                         SLICE_PRINT(before), SLICE_PRINT(reference));
 }
 
-/* What is stored of a URL, by the key that a GET of it has. */
-static void remove_stored(struct transaction *transaction, struct slice url_text) {
-    struct cache_key key = cache_key_by_settings(url_text, transaction->settings,
-                                                 &transaction->exchange->client->address);
-    cache_remove_key(transaction->host->cache, key);
+static struct cache_key key_of(const struct transaction *transaction, struct slice url_text) {
+    return cache_key_by_settings(url_text, transaction->settings,
+                                 &transaction->exchange->client->address);
+}
+
+struct slice transaction_resolve(struct transaction *transaction, struct slice reference) {
+    struct url url;
+    if (reference.length == 0)
+        return slice_make("", 0);
+    struct slice absolute = make_absolute(transaction, reference);
+    size_t capacity = absolute.length + 16;
+    char *text = arena_alloc(&transaction->arena, capacity);
+    return slice_make(text, url_parse(&url, absolute) ? url_normalise(&url, text, capacity) : 0);
 }
 
 static void invalidate_reference(struct transaction *transaction, struct slice reference) {
     struct url url;
-    if (reference.length == 0)
-        return;
-    struct slice absolute = resolve(transaction, reference);
-    size_t capacity = absolute.length + 16;
-    char *text = arena_alloc(&transaction->arena, capacity);
-    size_t length = url_parse(&url, absolute) ? url_normalise(&url, text, capacity) : 0;
+    struct slice text = transaction_resolve(transaction, reference);
     /* Another origin's objects are not this one's to invalidate. */
-    if (length == 0 || !url_parse(&url, slice_make(text, length)) ||
-        !slice_equal(url.host, transaction->url.host) || url.port != transaction->url.port)
-        return;
-    remove_stored(transaction, slice_make(text, length));
+    if (text.length > 0 && url_parse(&url, text) && slice_equal(url.host, transaction->url.host) &&
+        url.port == transaction->url.port)
+        cache_remove_key(transaction->host->cache, key_of(transaction, text));
 }
 
+/* What the response itself brings is newer than what it makes stale, unless somebody else has
+ * removed the same since the origin was asked. */
 void transaction_invalidate(struct transaction *transaction) {
-    unsigned status = transaction->response->status;
-    if (http_method_is_safe(transaction->request->method_id) || status < 200 || status >= 400)
+    struct cache *cache = transaction->host->cache;
+    const struct http_head *response = transaction->response;
+    if (http_method_is_safe(transaction->request->method_id) || response->status < 200 ||
+        response->status >= 400)
         return;
-    remove_stored(transaction, transaction->url_text);
-    invalidate_reference(transaction, http_head_value(transaction->response, HTTP_LOCATION));
-    invalidate_reference(transaction,
-                         http_head_value(transaction->response, HTTP_CONTENT_LOCATION));
+    struct cache_key key = key_of(transaction, transaction->url_text);
+    bool disturbed = purges_has_key(cache_purges(cache), key, transaction->since.keys);
+    cache_remove_key(cache, key);
+    invalidate_reference(transaction, http_head_value(response, HTTP_LOCATION));
+    invalidate_reference(transaction, http_head_value(response, HTTP_CONTENT_LOCATION));
+    if (!disturbed)
+        transaction->since.keys = cache_now(cache).keys;
 }

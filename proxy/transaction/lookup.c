@@ -1,5 +1,6 @@
 #include "transaction/transaction.h"
 
+#include "cache/accept_encoding.h"
 #include "cache/key.h"
 
 /* LOOKUP: is there a stored response that this request may have (RFC 9111 §4)? */
@@ -8,6 +9,24 @@ static bool matter_for_cache(const struct transaction *transaction) {
     const struct http_head *request = transaction->request;
     return (request->method_id == HTTP_METHOD_GET || request->method_id == HTTP_METHOD_HEAD) &&
            transaction->request_body == NULL && transaction->exchange->framing.kind == FRAMING_NONE;
+}
+
+/* Clients that take the same codings shall find the same variant, and the origin be asked for it.
+ */
+static void reduce_accept_encoding(struct transaction *transaction) {
+    char text[ACCEPT_ENCODING_MAX];
+    char *const *codings = transaction->settings->cache.accept_encoding;
+    struct http_head *request = transaction->request;
+    const struct http_field *field = http_head_find(request, HTTP_ACCEPT_ENCODING);
+    struct slice reduced = accept_encoding_reduce(request, codings, text);
+    if (reduced.base == NULL || (field != NULL && slice_equal(field->value, reduced) &&
+                                 http_head_find_next(request, HTTP_ACCEPT_ENCODING, field) == NULL))
+        return;
+    http_head_set(request, HTTP_ACCEPT_ENCODING, arena_slice(&transaction->arena, reduced));
+}
+
+static bool has_codings(const struct settings *settings) {
+    return strcmp(settings->cache.accept_encoding[0], "none") != 0;
 }
 
 /* The stored response goes out, or the word that the client's copy is still good. */
@@ -104,6 +123,8 @@ enum step step_lookup(struct transaction *transaction) {
     if (!transaction_begin_policy(transaction))
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : pass(transaction);
     transaction->cache_allowed = true;
+    if (has_codings(transaction->settings))
+        reduce_accept_encoding(transaction);
     transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
     transaction->object = cache_lookup(transaction->host->cache, transaction->key,
                                        transaction->request, transaction_scope(transaction));

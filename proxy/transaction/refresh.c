@@ -6,8 +6,7 @@
 /* The stored response lives on under a new head: after a 304 (RFC 9111 §4.3.4), or after the
  * response to a HEAD that is about the same bytes (§4.3.5). */
 
-/* What is stored is the answer to a GET, whoever brings news of it. */
-static const struct http_head *as_get(struct transaction *transaction) {
+const struct http_head *transaction_as_get(struct transaction *transaction) {
     if (transaction->request->method_id == HTTP_METHOD_GET)
         return transaction->request;
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
@@ -20,7 +19,7 @@ static const struct http_head *as_get(struct transaction *transaction) {
 enum flight_outcome transaction_refresh(struct transaction *transaction,
                                         const struct http_head *news) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
-    const struct http_head *request = as_get(transaction);
+    const struct http_head *request = transaction_as_get(transaction);
     struct object *object = transaction->object;
     struct freshness freshness;
     object_merge_head(object, news, merged);

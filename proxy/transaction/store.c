@@ -1,6 +1,7 @@
 #include "transaction/transaction.h"
 
 #include "cache/conditional.h"
+#include "cache/key.h"
 #include "http/date.h"
 
 #include <stdio.h>
@@ -39,9 +40,27 @@ static int64_t announced_length(const struct transaction *transaction) {
     return slice_to_uint64(field, &length) && length <= INT64_MAX ? (int64_t)length : -1;
 }
 
+/* RFC 9110 §9.3.3: the answer to a POST says that it is what a GET of the same URL would bring. */
+static bool stands_for_get(struct transaction *transaction) {
+    const struct http_head *response = transaction->response;
+    const struct http_field *place = http_head_find(response, HTTP_CONTENT_LOCATION);
+    return transaction->request->method_id == HTTP_METHOD_POST && response->status == 200 &&
+           place != NULL && http_head_find_next(response, HTTP_CONTENT_LOCATION, place) == NULL &&
+           slice_equal(transaction_resolve(transaction, place->value), transaction->url_text);
+}
+
+/* No lookup has been made for it. */
+static bool prepare_post(struct transaction *transaction) {
+    if (!stands_for_get(transaction) || !transaction_begin_policy(transaction))
+        return false;
+    transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
+    return true;
+}
+
 static bool may_store(struct transaction *transaction, struct freshness *freshness) {
     const struct settings *settings = transaction->settings;
-    if (!transaction->cache_allowed || transaction->result == RESULT_SERVICE)
+    bool post = !transaction->cache_allowed && prepare_post(transaction);
+    if ((!transaction->cache_allowed && !post) || transaction->result == RESULT_SERVICE)
         return false;
     /* What a service had no chance to adapt is not kept: it would be served for its whole lifetime.
      */
@@ -49,9 +68,10 @@ static bool may_store(struct transaction *transaction, struct freshness *freshne
         return false;
     transaction_review_policy(transaction, transaction->response);
     struct freshness_rules rules = transaction_freshness_rules(transaction);
-    freshness_of_response(freshness, &rules, transaction->request, transaction->response,
-                          transaction->request_time, transaction->response_time);
-    if (!freshness->storable)
+    freshness_of_response(
+        freshness, &rules, post ? transaction_as_get(transaction) : transaction->request,
+        transaction->response, transaction->request_time, transaction->response_time);
+    if (!freshness->storable || (post && freshness->heuristic))
         return false;
     return !has_body(transaction) || transaction->response_body->length < 0 ||
            (uint64_t)transaction->response_body->length <= settings->cache.max_object;

@@ -134,7 +134,7 @@ struct transaction {
     struct source *response_body; /* owned */
     time_t request_time, response_time;
     struct cache_moment since; /* what had been purged when the origin was asked */
-    struct slice origin_name; /* "host:port", for the log */
+    struct slice origin_name;  /* "host:port", for the log */
 
     /* the answer */
     struct pump pump;
@@ -223,6 +223,10 @@ void transaction_drop_part(struct transaction *transaction);
 void transaction_choose_ranges(struct transaction *transaction);
 /* Age and Cache-Status, as the answer to this request has them. */
 struct slice transaction_cache_fields(struct transaction *transaction);
+/* The URL that a field of the response refers to, absolute and normalised; empty: none. */
+struct slice transaction_resolve(struct transaction *transaction, struct slice reference);
+/* The request as if it were a GET: what is stored is the answer to one. */
+const struct http_head *transaction_as_get(struct transaction *transaction);
 /* Drops what the request's success has made stale (RFC 9111 §4.4). */
 void transaction_invalidate(struct transaction *transaction);
 /* Turns what the origin's response says of its own URLs into the client's view of them. */

@@ -4,7 +4,7 @@ import threading
 import time
 
 from harness.checks import between, equal, one_of, same_bytes, true, until
-from harness.origin import Origin
+from harness.origin import Origin, echoed
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort
 from harness.suite import heavy, memcheck, seconds
@@ -590,3 +590,76 @@ def test_x_cache(lab):
     equal(said("/n", cc="no-store"), ["MISS from retort"], "not stored")
     equal(said("/u", cc="max-age=60", h="X-Cache: HIT from far"), ["HIT from far", "MISS from retort"], "two caches")
     equal(start(lab)[1].get(origin.url("/y")).headers("X-Cache"), [], "off by default")
+
+
+REDUCED = [
+    # what clients send, what the origin gets
+    ("gzip, deflate, br", "br, gzip"), ("br;q=1.0, gzip;q=0.8", "br, gzip"), ("GZIP,BR", "br, gzip"), ("br, gzip", "br, gzip"),
+    ("gzip", "gzip"), ("gzip;q=0.001, deflate", "gzip"), ("gzip, br;q=0", "gzip"), ("gzip , br ; q=0.000", "gzip"),
+    ("br;q=0, *", "gzip"), ("*", "br, gzip"), ("*;q=0.5, gzip;q=0.", "br"), ("x-unknown, deflate", "identity"), ("", "identity"),
+    (None, "identity"), ("identity", "identity"), ("gzip;q=0", "identity"), ("br;q=1.5x, gzip;v=1", "br, gzip"),
+    ("identity;q=0, deflate", "identity;q=0, deflate"), ("deflate, *;q=0", "deflate, *;q=0"),
+]
+
+
+@memcheck
+def test_accept_encoding_is_reduced_to_known_codings(lab):
+    """Who takes the same shares a variant, and the origin is asked for that one."""
+    origin, proxy = start(lab, cache={"memory": "32MB", "accept_encoding": ["br", "gzip"]})
+    for number, (sent, expected) in enumerate(REDUCED):
+        answer = proxy.get(origin.url("/echo", of=number), {"Accept-Encoding": sent} if sent is not None else {})
+        equal(echoed(answer)["header"]("Accept-Encoding"), expected, f"what the origin gets for {sent!r}")
+    answers = {}
+    for sent, expected in REDUCED:
+        body = proxy.get(origin.url("/v", vary="Accept-Encoding", cc="max-age=60"),
+                         {"Accept-Encoding": sent} if sent is not None else {}).body
+        equal(answers.setdefault(expected, body), body, f"variant for {sent!r}")
+    equal(origin.count("/v"), len({expected for _, expected in REDUCED}), "variants")
+    posted = echoed(proxy.fetch("POST", origin.url("/echo"), {"Accept-Encoding": "x-unknown"}, b"x"))
+    equal(posted["header"]("Accept-Encoding"), "x-unknown", "what is no matter for the cache")
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/echo", two=1), [("Accept-Encoding", "br"), ("Accept-Encoding", "gzip;q=0.5")]))
+        equal(echoed(wire.response())["header"]("Accept-Encoding"), "br, gzip", "two fields")
+
+
+def test_accept_encoding_is_left_alone_by_default(lab):
+    origin, proxy = start(lab)
+    for sent in ("br;q=1.0, gzip;q=0.8", "x-unknown", None):
+        answer = proxy.get(origin.url("/echo", of=sent), {"Accept-Encoding": sent} if sent else {})
+        equal(echoed(answer)["header"]("Accept-Encoding"), sent, f"what the origin gets for {sent!r}")
+    for word in ("identity", "GZip", "a b", ""):
+        code, said = proxy.check_config(proxy.text(cache={"memory": "32MB", "accept_encoding": [word]}))
+        true(code != 0 and "accept_encoding" in said, f"{word!r}: {said}")
+
+
+POSTS = [
+    # Content-Location, other fields, status, is it stored for GET?
+    ("{}", "Cache-Control: max-age=60", 200, True), ("http://{authority}{}", "Cache-Control: max-age=60", 200, True),
+    ("{}", "Expires: Fri, 01 Jan 2038 00:00:00 GMT", 200, True), ("{}", "X: y", 200, False),
+    ("{}", "Last-Modified: Sat, 08 Sep 2001 01:46:40 GMT", 200, False), ("{}x", "Cache-Control: max-age=60", 200, False),
+    ("http://elsewhere{}", "Cache-Control: max-age=60", 200, False), ("{}", "Cache-Control: max-age=60", 201, False),
+    ("{}", "Cache-Control: no-store, max-age=60", 200, False), ("{}", "Cache-Control: private, max-age=60", 200, False),
+    (None, "Cache-Control: max-age=60", 200, False),
+]
+
+
+@memcheck
+def test_what_a_post_brings_may_answer_a_get(lab):
+    """RFC 9110 §9.3.3: with explicit freshness and a Content-Location that is the URL itself."""
+    def answer(connection, seen):
+        if seen.method != "POST":
+            connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 3\r\n\r\ngot")
+            return False
+        place, fields, status, _ = POSTS[int(seen.target[2:])]
+        if place is not None:
+            fields += "\r\nContent-Location: " + place.format(seen.target, authority=origin.authority)
+        connection.send(f"HTTP/1.1 {status} X\r\n{fields}\r\nContent-Length: 6\r\n\r\nposted".encode())
+        return False
+    origin, proxy = RawOrigin(lab, answer), Retort(lab)
+    for number, (place, fields, status, stored) in enumerate(POSTS):
+        url = origin.url(f"/p{number}")
+        equal(proxy.fetch("POST", url, {"If-None-Match": "*"}, b"x").body, b"posted", f"{place}, {fields}: the answer to POST")
+        equal(proxy.get(url).body, b"posted" if stored else b"got", f"{place}, {fields}, {status}: the answer to GET")
+    asked = len(origin.requests)
+    proxy.fetch("POST", origin.url("/p0"), body=b"x")
+    equal(len(origin.requests), asked + 1, "a POST is never answered from the cache")
