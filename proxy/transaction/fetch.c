@@ -189,7 +189,7 @@ static void start_call(struct transaction *transaction) {
         .max_idle = settings->origin.max_idle,
     };
     transaction->origin_name = key;
-    transaction->request_time = transaction->net->loop->wall;
+    transaction->asked_at = transaction->net->loop->now;
     transaction->since = cache_now(transaction->host->cache);
     transaction->call = arena_alloc(arena, sizeof *transaction->call);
     origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
@@ -372,6 +372,14 @@ static enum step parent_answered(struct transaction *transaction) {
                             "the parent proxy did not open the tunnel");
 }
 
+/* Whole seconds that have passed, not seconds that have begun: a response that came at once is not
+ * a second older because the clock's second changed meanwhile. */
+static void note_times(struct transaction *transaction) {
+    const struct loop *loop = transaction->net->loop;
+    transaction->response_time = loop->wall;
+    transaction->request_time = loop->wall - (time_t)((loop->now - transaction->asked_at) / 1000);
+}
+
 enum step step_fetch(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     if (call == NULL)
@@ -391,7 +399,7 @@ enum step step_fetch(struct transaction *transaction) {
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
     if (!transaction->takes_trailers)
         http_head_remove(response, HTTP_TRAILER);
-    transaction->response_time = transaction->net->loop->wall;
+    note_times(transaction);
     transaction->response_body = origin_call_body(call);
     if (transaction->completing && !transaction_part_completes(transaction)) {
         if (response->status == 206 || response->status == 416)

@@ -132,6 +132,7 @@ struct transaction {
     struct origin_call *call;
     struct http_head *response;
     struct source *response_body; /* owned */
+    uint64_t asked_at;            /* of the loop's clock */
     time_t request_time, response_time;
     struct cache_moment since; /* what had been purged when the origin was asked */
     struct slice origin_name;  /* "host:port", for the log */

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs http-cache-tests through Retort in reverse mode.
+# Runs http-cache-tests through Retort, in reverse mode and then as a forward proxy.
 #
 #   tests/conformance/run.sh [--markdown] [BUILDDIR]
 #
 # Needs node and npm; the suite is fetched from the npm registry into tests/data/cache. --markdown
-# writes docs/CONFORMANCE.md from what was seen. The last line counts; exit status 0 when every required
+# writes docs/CONFORMANCE.md from what was seen in reverse mode. The last line counts both runs; exit status 0 when every required
 # and optimal test passed that has no entry in exceptions.txt.
 set -eu
 
@@ -57,21 +57,31 @@ trap cleanup EXIT
 trap 'exit 1' INT TERM
 
 origin=$(free_port)
-proxy=$(free_port)
+reverse=$(free_port)
+forward=$(free_port)
 (cd "$suite" && npm_config_protocol=http npm_config_port=$origin npm_config_pidfile=$scratch/origin.pid \
     exec node server/server.mjs >"$scratch/origin.log" 2>&1) &
 pids=$!
 cat >"$scratch/retort.conf" <<END
 workers = 1
-listen "127.0.0.1:$proxy" { mode = reverse }
+listen "127.0.0.1:$reverse" { mode = reverse }
+listen "127.0.0.1:$forward" { mode = forward }
 map "/" { origin = "http://localhost:$origin/"  preserve_host = true }
 END
 "$build/proxy/retort" -f "$scratch/retort.conf" 2>"$scratch/retort.log" &
 pids="$pids $!"
-wait_for_port "$proxy"
+wait_for_port "$reverse"
 # The suite's server may listen on either loopback address.
 for _ in $(seq 50); do grep -q Listening "$scratch/origin.log" && break; sleep 0.1; done
 
 status=0
-node --no-warnings "$here/judge.mjs" "$suite" "http://127.0.0.1:$proxy" "$here/exceptions.txt" $markdown || status=$?
+echo "reverse mode"
+node --no-warnings "$here/judge.mjs" "$suite" reverse "http://127.0.0.1:$reverse" "$here/exceptions.txt" $markdown \
+    >"$scratch/reverse.result" || status=$?
+cat "$scratch/reverse.result"
+echo "forward mode"
+node --no-warnings "$here/judge.mjs" "$suite" forward "http://127.0.0.1:$forward" "http://localhost:$origin" \
+    "$here/exceptions.txt" >"$scratch/forward.result" || status=$?
+cat "$scratch/forward.result"
+tail -qn 1 "$scratch"/*.result | awk '{ passed += $1; failed += $3 } END { print passed " passed, " failed " failed" }'
 exit $status
