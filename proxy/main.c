@@ -23,6 +23,7 @@ struct retort {
     struct settings *settings;
     struct cache *cache;
     struct flights *flights;
+    struct origin_places *places;
     struct origin_groups *origins; /* of settings */
     struct worker **workers;
     unsigned worker_count;
@@ -47,7 +48,8 @@ static void usage(FILE *out) {
 
 static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
     unsigned count = retort->settings->workers;
-    const struct worker_shared shared = {retort->cache, retort->flights, retort->origins};
+    const struct worker_shared shared = {retort->cache, retort->flights, retort->places,
+                                         retort->origins};
     retort->workers = xcalloc(count, sizeof *retort->workers);
     for (; retort->worker_count < count; retort->worker_count++) {
         struct worker *worker = worker_new(retort->settings, &shared, retort->worker_count, error);
@@ -302,6 +304,7 @@ static void release(struct retort *retort) {
         cache_free(&retort->cache);
     if (retort->flights != NULL)
         flights_free(&retort->flights);
+    origin_places_free(&retort->places);
     origin_groups_release(&retort->origins);
     settings_release(&retort->settings);
 }
@@ -317,6 +320,7 @@ static int run(struct retort *retort) {
     block_signals(&signals);
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
     retort->flights = flights_new();
+    retort->places = origin_places_new();
     retort->origins = origin_groups_new(retort->settings, NULL);
     if (start_workers(retort, error))
         retort->admin = admin_start(retort->settings, &calls, error);

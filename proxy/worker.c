@@ -117,6 +117,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->mailbox = &worker->mailbox;
     host->cache = shared->cache;
     host->flights = shared->flights;
+    host->places = shared->places;
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     host->adapt = adapt_set_new(&worker->net, worker->settings, shared->origins);
     host->logs = access_logs_open(&worker->loop, worker->settings);

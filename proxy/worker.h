@@ -17,7 +17,7 @@
 #include "cache/flight.h"
 #include "cache/store.h"
 #include "net/counters.h"
-#include "origin/group.h"
+#include "origin/place.h"
 #include "settings/settings.h"
 
 struct worker;
@@ -39,6 +39,7 @@ struct worker_report {
 struct worker_shared {
     struct cache *cache;
     struct flights *flights;
+    struct origin_places *places;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
 };
 

@@ -137,8 +137,8 @@ static struct origin_member *balance(const struct field *field) {
 
 static struct origin_member *due_for_probe(const struct field *field) {
     FIELD_FOR_EACH(member, field) {
-        if (is_due(member, field->wish, field->now) && !was_tried(field->wish, member) &&
-            !is_full(field->group, member))
+        if (member->backup == field->backup && is_due(member, field->wish, field->now) &&
+            !was_tried(field->wish, member) && !is_full(field->group, member))
             return member;
     }
     return NULL;
@@ -172,11 +172,11 @@ enum origin_choice origin_choose(struct origin_group *group, const struct origin
                                  uint64_t now, struct origin_member **chosen) {
     struct field field = {group, wish, now, false};
     CHECK_OBJ(group, ORIGIN_GROUP_MAGIC);
-    *chosen = due_for_probe(&field);
-    if (*chosen != NULL)
-        return ORIGIN_CHOSEN_PROBE;
     for (int tier = 0; tier < 2; tier++) {
         field.backup = tier == 1;
+        *chosen = due_for_probe(&field);
+        if (*chosen != NULL)
+            return ORIGIN_CHOSEN_PROBE;
         *chosen = balance(&field);
         if (*chosen != NULL)
             return ORIGIN_CHOSEN;

@@ -102,7 +102,7 @@ static struct origin_group *group_new(const struct origins_settings *settings) {
     return group;
 }
 
-static void group_release(struct origin_group **groupp) {
+void origin_group_release(struct origin_group **groupp) {
     struct origin_group *group = *groupp;
     *groupp = NULL;
     CHECK_OBJ(group, ORIGIN_GROUP_MAGIC);
@@ -164,6 +164,12 @@ static void group_configure(struct origin_group *group, const struct origins_set
     pthread_mutex_unlock(&group->lock);
 }
 
+struct origin_group *origin_group_new(const struct origins_settings *settings) {
+    struct origin_group *group = group_new(settings);
+    group_configure(group, settings);
+    return group;
+}
+
 /* The groups of a snapshot. */
 
 static struct origin_group *find_group(struct origin_groups *groups, const char *name) {
@@ -208,7 +214,7 @@ void origin_groups_release(struct origin_groups **groupsp) {
     if (atomic_fetch_sub_explicit(&groups->references, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < groups->count; i++)
-        group_release(&groups->list[i]);
+        origin_group_release(&groups->list[i]);
     settings_release(&groups->settings);
     free(groups->list);
     FREE_OBJ(groups);

@@ -61,7 +61,7 @@ struct origin_group {
     unsigned magic;
 #define ORIGIN_GROUP_MAGIC 0x04199409u
     char *name;
-    _Atomic unsigned references; /* by snapshots */
+    _Atomic unsigned references; /* by snapshots, or its place's */
     pthread_mutex_t lock;
     struct origins_rules rules;
     bool checked; /* has a health check */
@@ -115,7 +115,13 @@ bool origin_group_checked(struct origin_group *group, struct origin_member *memb
 struct origin_member **origin_group_hold_members(struct origin_group *group);
 void origin_group_drop_member(struct origin_group *group, struct origin_member **memberp);
 
-/* Inside origin/; the lock is held. */
+/* Inside origin/. */
+
+/* A group with these members that belongs to no snapshot; one reference. */
+struct origin_group *origin_group_new(const struct origins_settings *settings);
+void origin_group_release(struct origin_group **groupp);
+
+/* The rest with the lock held. */
 
 struct origin_seat;
 

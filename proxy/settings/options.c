@@ -523,6 +523,19 @@ const struct option options[] = {
      DOC "Most unused connections that each worker keeps to an origin; 0 opens one for every "
          "request.",
      .example = "8"},
+    {ONCE("origin", origin.max_connections), .name = "max_connections", COUNT(0, 1e6), DEFAULT("0"),
+     DOC
+     "Most requests under way at each origin, that is host and port, of all workers together; 0 "
+     "means no limit. Further ones wait. It is for origins that a map or a forward request "
+     "names by URL; groups have a max_connections of their own. Tunnels and kept connections "
+     "without a request do not count.",
+     .example = "50"},
+    {ONCE("origin", origin.queue_max), .name = "queue_max", COUNT(0, 1e6), DEFAULT("1000"),
+     DOC "Most requests that wait for one origin; further ones are answered with 503.",
+     .example = "50"},
+    {ONCE("origin", origin.queue_timeout), .name = "queue_timeout", TIMEOUT, DEFAULT("5s"),
+     DOC "How long a request may wait for its origin; then it is answered with 503.",
+     .example = "\"500ms\""},
     {ONCE("origin", origin.dns_ipv6), .name = "dns_ipv6", BOOL, DEFAULT("true"),
      DOC "Ask for IPv6 addresses (AAAA) too. Switch it off where IPv6 has no way out.",
      .example = "false"},

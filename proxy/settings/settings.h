@@ -168,8 +168,11 @@ struct settings {
         uint64_t total_timeout;      /* for the whole of it, however busy; 0: none */
         uint64_t idle_timeout;       /* of a pooled connection */
         size_t max_head;
-        unsigned max_idle; /* pooled connections per origin and worker */
-        bool dns_ipv6;     /* ask for AAAA */
+        unsigned max_idle;        /* pooled connections per origin and worker */
+        unsigned max_connections; /* requests under way at an origin, of all workers; 0: any */
+        unsigned queue_max;       /* requests that wait for an origin that has so many */
+        uint64_t queue_timeout;   /* how long each of them may */
+        bool dns_ipv6;            /* ask for AAAA */
         uint64_t dns_timeout;
         uint64_t dns_ttl_max;
     } origin;

@@ -214,11 +214,16 @@ static enum step use_stale(struct transaction *transaction) {
     return STEP_DELIVER;
 }
 
+static void give_up_seat(struct transaction *transaction) {
+    origin_seat_close(transaction->seat);
+    transaction->seat = NULL;
+    origin_place_leave(&transaction->place);
+}
+
 /* Nobody is to be asked any more for a server: straight to what the URL names. */
 static enum step go_directly(struct transaction *transaction) {
     transaction->route->group = NULL;
-    origin_seat_close(transaction->seat);
-    transaction->seat = NULL;
+    give_up_seat(transaction);
     if (transaction->is_connect)
         return STEP_TUNNEL;
     start_call(transaction);
@@ -257,7 +262,7 @@ static enum step join_group(struct transaction *transaction) {
         .hash = route_hash(transaction),
         .repeatable = is_repeatable(transaction),
         .only_up = route->may_go_directly,
-        .any_status = route->by_parent,
+        .any_status = route->by_parent || transaction->place != NULL,
         .deadline = transaction->deadline,
     };
     transaction->seat = arena_alloc(&transaction->arena, sizeof *transaction->seat);
@@ -357,8 +362,7 @@ static enum step fetch_whole(struct transaction *transaction) {
     transaction->response = NULL;
     transaction->completing = false;
     object_release(&transaction->part);
-    origin_seat_close(transaction->seat);
-    transaction->seat = NULL;
+    give_up_seat(transaction);
     return start(transaction);
 }
 

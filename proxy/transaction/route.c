@@ -27,10 +27,23 @@ static const struct parent_settings *find_parent(struct transaction *transaction
     return NULL;
 }
 
+/* One origin is a group of one where its connections are limited. */
+static void set_place(struct transaction *transaction, struct route *route,
+                      const struct url *origin) {
+    if (transaction->settings->origin.max_connections == 0 || transaction->is_connect)
+        return;
+    transaction->place =
+        origin_place_enter(transaction->host->places, origin, transaction->settings);
+    if (transaction->place != NULL)
+        route->group = transaction->place->group;
+}
+
 static void find_for_forward(struct transaction *transaction, struct route *route) {
     const struct parent_settings *parent = find_parent(transaction);
-    if (parent == NULL || parent->direct == PARENT_DIRECT_ALWAYS)
+    if (parent == NULL || parent->direct == PARENT_DIRECT_ALWAYS) {
+        set_place(transaction, route, &transaction->url);
         return;
+    }
     set_group(transaction, route, parent->origins);
     route->by_parent = true;
     route->may_go_directly = parent->direct == PARENT_DIRECT_FALLBACK;
@@ -48,6 +61,8 @@ struct route *route_find(struct transaction *transaction) {
         return NULL;
     route->by_parent = route->map->parents != NULL;
     set_group(transaction, route, route->by_parent ? route->map->parents : route->map->origins);
+    if (route->group == NULL)
+        set_place(transaction, route, &route->map->origin);
     return route;
 }
 
@@ -127,7 +142,10 @@ static uint64_t hash_text(struct slice text) {
 
 uint64_t route_hash(struct transaction *transaction) {
     const struct url *url = &transaction->url;
-    switch (transaction->route->origins->rules.hash_by) {
+    const struct origins_settings *origins = transaction->route->origins;
+    if (origins == NULL || origins->rules.balance != ORIGINS_CONSISTENT_HASH)
+        return 0;
+    switch (origins->rules.hash_by) {
     case ORIGINS_HASH_HOST: return hash_text(url->host);
     case ORIGINS_HASH_CLIENT: return hash_text(transaction->client_ip);
     case ORIGINS_HASH_URL: break;

@@ -18,9 +18,9 @@ struct transaction;
 struct route {
     const struct map_settings *map;         /* NULL: forward mode */
     const struct origins_settings *origins; /* NULL: one place, which the map or the URL names */
-    struct origin_group *group;             /* of them */
-    bool by_parent;                         /* the group's servers are proxies */
-    bool may_go_directly;                   /* when no server of the group answers */
+    struct origin_group *group; /* of them, or of a place whose connections are limited */
+    bool by_parent;             /* the group's servers are proxies */
+    bool may_go_directly;       /* when no server of the group answers */
 };
 
 /* What a request is sent to and with. */
@@ -33,7 +33,7 @@ struct aim {
 
 struct route *route_find(struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
-/* The number that a consistent hash goes by. */
+/* The number that a consistent hash goes by; 0 where there is none. */
 uint64_t route_hash(struct transaction *transaction);
 
 #endif

@@ -54,6 +54,7 @@ static void transaction_end(struct transaction *transaction) {
     if (transaction->call != NULL)
         origin_call_close(transaction->call);
     origin_seat_close(transaction->seat);
+    origin_place_leave(&transaction->place);
     source_close(&transaction->request_body);
     if (transaction->reqmod != NULL)
         adapt_chain_close(transaction->reqmod);

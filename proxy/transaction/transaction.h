@@ -21,6 +21,7 @@
 #include "cache/store.h"
 #include "client/client.h"
 #include "origin/call.h"
+#include "origin/place.h"
 #include "origin/seat.h"
 #include "transaction/access_log.h"
 #include "transaction/pump.h"
@@ -63,6 +64,7 @@ struct transaction_host {
     struct mailbox *mailbox;
     struct cache *cache;
     struct flights *flights;
+    struct origin_places *places;
     struct adapt_set *adapt; /* the current one */
     struct pool *origins;
     struct access_logs *logs;
@@ -127,8 +129,9 @@ struct transaction {
     bool revalidating, ranges_removed;
     bool completing; /* asks for the rest of `part` on behalf of a client that wants the whole */
     struct route *route;
-    struct origin_seat *seat; /* at a server of the route's group */
-    uint64_t deadline;        /* for all that the origin does, in the loop's time */
+    struct origin_place *place; /* if it is asked by its URL, and connections are limited */
+    struct origin_seat *seat;   /* at a server of the route's group */
+    uint64_t deadline;          /* for all that the origin does, in the loop's time */
     struct origin_call *call;
     struct http_head *response;
     struct source *response_body; /* owned */

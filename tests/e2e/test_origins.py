@@ -468,3 +468,62 @@ def test_everything_at_once(lab):
     true(seen.get(200, 0) > 100, f"answers {seen}")
     until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "all have ended")
     equal([server["active"] for server in state(proxy).values()], [0, 0, 0], "active afterwards")
+
+
+@memcheck
+def test_limits_of_origins_that_are_named_by_url(lab):
+    """origin.max_connections: forward mode, and maps with one origin; each origin has its own."""
+    gate, free = Gate(lab, 1), RawOrigin(lab, named(b"free"))
+    limits = {"max_connections": 2, "queue_max": 3, "queue_timeout": "700ms"}
+    proxy = Retort(lab, workers=2, reverse={"/": gate.origins[0].url("/")}, origin=limits)
+    answers = []
+
+    def one(number):
+        url = gate.origins[0].url(f"/{number}") if number % 2 else f"/{number}"
+        answers.append(proxy.get(url, host=None if number % 2 else "h"))
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(answers) == 6, 10 * lab.patience, "six answers")
+    equal([answer.status for answer in answers], [503] * 6, "statuses")
+    texts = [answer.text() for answer in answers]
+    equal((sum("queue_max" in text for text in texts), sum("queue_timeout" in text for text in texts)), (3, 3), "reasons")
+    equal(proxy.get(free.url("/")).text(), "free", "another origin")
+    gate.open.set()
+    for thread in threads:
+        thread.join()
+    equal(gate.most, [2], "most requests at a time")
+    equal([proxy.get(gate.origins[0].url(f"/again{number}")).text() for number in range(4)], ["s0"] * 4, "afterwards")
+
+
+def test_a_server_gets_its_own_back(lab):
+    origins = servers(lab, 3)
+    proxy = house(lab, origins, balance="consistent_hash", max_failures=1)
+    before = {number: who(proxy, f"/{number}") for number in range(60)}
+    gone(origins[1])
+    for number in range(60):
+        who(proxy, f"/{number}")
+    back(origins[1])
+    until(lambda: state(proxy)[origins[1].url("")]["state"] == "up" or who(proxy, "/poke") is None, 10 * lab.patience,
+          "it is up")
+    equal({number: who(proxy, f"/{number}") for number in range(60)}, before, "who has what")
+
+
+def test_websocket_holds_its_place(lab):
+    def upgrade(connection, seen):
+        if seen.header("Upgrade") is None:
+            return named(b"page")(connection, seen)
+        connection.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        while data := connection.read_some():
+            connection.send(data)
+        return True
+    origin = RawOrigin(lab, upgrade)
+    proxy = house(lab, [origin], max_connections=1, queue_timeout="200ms")
+    with proxy.wire(reverse=True) as wire:
+        wire.send(request("GET", "/chat", {"Connection": "Upgrade", "Upgrade": "websocket"}, host="h"))
+        equal(wire.response().status, 101, "status")
+        wire.send(b"ping")
+        equal(wire.read_bytes(4), b"ping", "through the tunnel")
+        equal(proxy.get("/", host="h").status, 503, "while it is open")
+    until(lambda: state(proxy)[origin.url("")]["active"] == 0, 10 * lab.patience, "its end")
+    equal(who(proxy), "page", "afterwards")
