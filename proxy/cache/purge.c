@@ -43,14 +43,28 @@ enum purge_action purges_judge(struct purges *purges, const struct object *objec
     return action;
 }
 
-void purges_add_key(struct purges *purges, struct cache_key key) {
-    uint64_t number = atomic_fetch_add(&purges->newest_key, 1) + 1;
-    _Atomic uint64_t *at = &purges->keys[key.low % PURGE_KEYS];
-    uint64_t old = atomic_load(at);
-    while (old < number && !atomic_compare_exchange_weak(at, &old, number))
-        ;
+static bool same_key(struct cache_key a, struct cache_key b) {
+    return a.high == b.high && a.low == b.low;
 }
 
-bool purges_has_key(const struct purges *purges, struct cache_key key, uint64_t since) {
-    return atomic_load(&purges->keys[key.low % PURGE_KEYS]) > since;
+void purges_add_key(struct purges *purges, struct cache_key key) {
+    struct purged_key *place = &purges->keys[key.low % PURGE_KEYS];
+    pthread_rwlock_wrlock(&purges->lock);
+    uint64_t number = purges_newest_key(purges) + 1;
+    if (!same_key(place->key, key))
+        place->others = atomic_load(&place->newest);
+    place->key = key;
+    atomic_store(&place->newest, number);
+    atomic_store_explicit(&purges->newest_key, number, memory_order_release);
+    pthread_rwlock_unlock(&purges->lock);
+}
+
+bool purges_has_key(struct purges *purges, struct cache_key key, uint64_t since) {
+    struct purged_key *place = &purges->keys[key.low % PURGE_KEYS];
+    if (atomic_load(&place->newest) <= since)
+        return false;
+    pthread_rwlock_rdlock(&purges->lock);
+    uint64_t number = same_key(place->key, key) ? atomic_load(&place->newest) : place->others;
+    pthread_rwlock_unlock(&purges->lock);
+    return number > since;
 }

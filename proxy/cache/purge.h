@@ -9,8 +9,9 @@
  *
  * The last PURGES_KEPT purges are remembered; what is older than they are counts as purged, so
  * nothing is ever missed. Purges of single keys, which every POST makes, are remembered apart: by
- * PURGE_KEYS places that keys share, where one may be taken for another and is then not stored
- * once.
+ * PURGE_KEYS places that keys share. A place knows its last key and when it last had another; where
+ * two that share one are purged at the same time, a third may be taken for the first of them, and
+ * is then not stored once.
  *
  * Threads: any.
  */
@@ -32,12 +33,19 @@ struct purge {
     enum purge_action action;
 };
 
+/* A place for purges of single keys. */
+struct purged_key {
+    _Atomic uint64_t newest; /* the number of the last purge there */
+    struct cache_key key;    /* what it was of */
+    uint64_t others;         /* the number of the last one of any other key */
+};
+
 struct purges {
     pthread_rwlock_t lock;
     _Atomic uint64_t newest;
     struct purge kept[PURGES_KEPT]; /* by number */
     _Atomic uint64_t newest_key;
-    _Atomic uint64_t keys[PURGE_KEYS]; /* the number of the last purge of a key there */
+    struct purged_key keys[PURGE_KEYS];
 };
 
 void purges_init(struct purges *purges);
@@ -49,7 +57,7 @@ void purges_add(struct purges *purges, const struct object_filter *filter,
 enum purge_action purges_judge(struct purges *purges, const struct object *object, uint64_t since);
 
 void purges_add_key(struct purges *purges, struct cache_key key);
-bool purges_has_key(const struct purges *purges, struct cache_key key, uint64_t since);
+bool purges_has_key(struct purges *purges, struct cache_key key, uint64_t since);
 
 static inline uint64_t purges_newest(const struct purges *purges) {
     return atomic_load_explicit(&purges->newest, memory_order_acquire);

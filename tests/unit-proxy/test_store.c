@@ -119,6 +119,30 @@ START_TEST(variants_are_selected_and_replaced) {
 }
 END_TEST
 
+START_TEST(purges_of_keys_in_one_place_are_told_apart) {
+    struct purges *purges = cache_purges(the_cache = cache_new(LIMIT));
+    struct cache_key a = {.high = 1, .low = 7}, b = {.high = 2, .low = 7},
+                     c = {.high = 1, .low = 7 + PURGE_KEYS};
+    uint64_t start_of_all = purges_newest_key(purges);
+    ck_assert(!purges_has_key(purges, a, start_of_all));
+    purges_add_key(purges, a);
+    uint64_t after_a = purges_newest_key(purges);
+    ck_assert(purges_has_key(purges, a, start_of_all));
+    ck_assert(!purges_has_key(purges, a, after_a));
+    ck_assert(!purges_has_key(purges, b, start_of_all));
+    ck_assert(!purges_has_key(purges, c, start_of_all));
+    purges_add_key(purges, b);
+    ck_assert(purges_has_key(purges, b, after_a));
+    ck_assert(!purges_has_key(purges, a, after_a));
+    ck_assert_msg(purges_has_key(purges, a, start_of_all), "a is still known");
+    purges_add_key(purges, a);
+    ck_assert(purges_has_key(purges, a, after_a));
+    ck_assert_msg(purges_has_key(purges, b, after_a), "b is still known");
+    ck_assert(!purges_has_key(purges, b, purges_newest_key(purges)));
+    cache_free(&the_cache);
+}
+END_TEST
+
 START_TEST(the_limit_holds) {
     char text[40];
     start();
@@ -410,6 +434,7 @@ END_TEST
 Suite *store_suite(void) {
     const TTest *tests[] = {
         variants_are_selected_and_replaced,
+        purges_of_keys_in_one_place_are_told_apart,
         the_limit_holds,
         a_scan_does_not_displace_what_is_used,
         pinned_objects_are_not_evicted,
