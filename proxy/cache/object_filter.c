@@ -3,9 +3,16 @@
 #include "base/assert.h"
 #include "http/url.h"
 
-static bool has_host(struct slice url_text, struct slice host) {
+/* Most are told from a look at where the host begins. */
+static bool has_host(struct slice text, struct slice host) {
+    struct slice rest = text;
     struct url url;
-    return url_parse(&url, url_text) && slice_equal_nocase(url.host, host);
+    if (slice_starts_with(text, SLICE("http://")))
+        rest = slice_make(text.base + 7, text.length - 7);
+    if (rest.length > 0 && rest.base != text.base && rest.base[0] != '[' &&
+        !slice_starts_with_nocase(rest, host))
+        return false;
+    return url_parse(&url, text) && slice_equal_nocase(url.host, host);
 }
 
 bool object_filter_fits(const struct object_filter *filter, const struct object *object) {

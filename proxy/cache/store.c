@@ -9,7 +9,9 @@
 
 enum { SHARDS = 64, BANS_MANY = 64, SHARD_SHIFT = 40 };
 /* Of the limit, for free pages that the next object takes without asking the system. */
-enum { RESERVE_PART = 128, SCATTERED_PART = 8 };
+enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
+/* Buckets. */
+enum { WALK_AHEAD = 16 };
 
 struct cache {
     unsigned magic;
@@ -137,7 +139,7 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
 static bool is_scattered(const struct cache *cache) {
     size_t used = atomic_load_explicit(&cache->bytes, memory_order_relaxed);
     size_t limit = atomic_load_explicit(&cache->limit, memory_order_relaxed);
-    return memory_held() > used + limit / SCATTERED_PART;
+    return memory_held() > used + limit / SCATTERED_PART + SCATTERED_LEAST;
 }
 
 static bool evict_one(struct cache *cache) {
@@ -303,11 +305,24 @@ static void release_batch(struct cache_walk *walk) {
     walk->count = 0;
 }
 
+/* What a walk does is wait for memory, unless it asks for it before it comes there: first for the
+ * first objects of chains, then for their second ones. */
+static void prefetch(const struct shard *shard, size_t bucket) {
+    if (bucket + 2 * WALK_AHEAD >= shard->bucket_count)
+        return;
+    object_prefetch(shard->buckets[bucket + 2 * WALK_AHEAD]);
+    const struct object *first = shard->buckets[bucket + WALK_AHEAD];
+    if (first != NULL)
+        object_prefetch(first->next);
+}
+
 /* Chains of one shard from `bucket` on; true when that was the last. */
 static bool take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t most) {
     pthread_mutex_lock(&shard->lock);
-    while (bucket < shard->bucket_count && walk->count < most)
+    while (bucket < shard->bucket_count && walk->count < most) {
+        prefetch(shard, bucket);
         take_chain(walk, shard->buckets[bucket++], NULL);
+    }
     bool done = bucket >= shard->bucket_count;
     pthread_mutex_unlock(&shard->lock);
     walk->position = (walk->position >> SHARD_SHIFT << SHARD_SHIFT) + bucket;

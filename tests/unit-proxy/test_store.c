@@ -176,6 +176,82 @@ START_TEST(a_scan_does_not_displace_what_is_used) {
 }
 END_TEST
 
+/* What would have happened to the same requests with other orders of eviction: objects of one size,
+ * `capacity` of them; entering anew at a hit makes it LRU, else it is FIFO. */
+enum { KEYS = 40000, REQUESTS = 120000 };
+
+struct model {
+    unsigned capacity, count;
+    bool to_front;
+    struct list_link order; /* newest first */
+    struct list_link links[KEYS];
+    unsigned hits;
+};
+
+static void model_init(struct model *model, unsigned capacity, bool to_front) {
+    *model = (struct model){.capacity = capacity, .to_front = to_front};
+    list_init(&model->order);
+    for (unsigned i = 0; i < KEYS; i++)
+        list_init(&model->links[i]);
+}
+
+static void model_request(struct model *model, unsigned key) {
+    struct list_link *link = &model->links[key];
+    if (!list_empty(link)) {
+        model->hits++;
+        if (!model->to_front)
+            return;
+        list_remove(link);
+    } else if (model->count == model->capacity) {
+        list_remove(model->order.prev);
+    } else {
+        model->count++;
+    }
+    list_prepend(&model->order, link);
+}
+
+/* Some pages are asked for all the time, by Zipf's law, and every so often a crawler asks for a run
+ * of others that nobody wants. */
+static unsigned next_key(unsigned request, unsigned *seed) {
+    enum { POPULAR = 8000, EVERY = 10000, SCAN = 4000 };
+    if (request % EVERY >= EVERY - SCAN)
+        return POPULAR + (request / EVERY * SCAN + request % EVERY) % (KEYS - POPULAR);
+    *seed = *seed * 1103515245u + 12345u;
+    double part = (double)(*seed >> 8 & 0xffff) / 0x10000;
+    return (unsigned)(__builtin_exp(part * __builtin_log(POPULAR))) - 1;
+}
+
+START_TEST(more_is_found_than_with_lru_or_fifo) {
+    enum { SIZE = 2500 };
+    char text[40];
+    struct model *lru = malloc(sizeof *lru), *fifo = malloc(sizeof *fifo);
+    unsigned seed = 1, hits = 0;
+    start();
+    for (unsigned i = 0; i < 2000; i++) /* until it is full */
+        put(url_of(KEYS + i, text, sizeof text), SIZE);
+    unsigned capacity = (unsigned)counted().objects;
+    model_init(lru, capacity, true);
+    model_init(fifo, capacity, false);
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        unsigned key = next_key(i, &seed);
+        struct slice url = url_of(key, text, sizeof text);
+        model_request(lru, key);
+        model_request(fifo, key);
+        if (has(url))
+            hits++;
+        else
+            put(url, SIZE);
+    }
+    printf("%u requests, %u objects: SIEVE %u hits, LRU %u, FIFO %u\n", REQUESTS, capacity, hits,
+           lru->hits, fifo->hits);
+    ck_assert_uint_gt(hits, lru->hits + REQUESTS / 100);
+    ck_assert_uint_gt(hits, fifo->hits + REQUESTS / 50);
+    free(lru);
+    free(fifo);
+    stop();
+}
+END_TEST
+
 START_TEST(pinned_objects_are_not_evicted) {
     char text[40];
     struct slice pinned = SLICE("http://a.org/pinned");
@@ -388,6 +464,27 @@ END_TEST
 
 /* Threads. */
 
+/* Each its own keys, more of them than there is room for. */
+static void *put_many(void *arg) {
+    char text[40];
+    for (unsigned i = 0; i < 5000; i++)
+        put(url_of(i * 4 + (unsigned)(uintptr_t)arg, text, sizeof text), i * 37 % 9000);
+    return NULL;
+}
+
+START_TEST(threads_insert_at_once) {
+    pthread_t threads[4];
+    start();
+    for (uintptr_t i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, put_many, (void *)i), 0);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_le(counted().bytes, LIMIT);
+    ck_assert_uint_gt(counted().evictions, 10000);
+    stop();
+}
+END_TEST
+
 static void *use(void *arg) {
     char text[40];
     unsigned seed = (unsigned)(uintptr_t)arg;
@@ -437,6 +534,7 @@ Suite *store_suite(void) {
         purges_of_keys_in_one_place_are_told_apart,
         the_limit_holds,
         a_scan_does_not_displace_what_is_used,
+        more_is_found_than_with_lru_or_fifo,
         pinned_objects_are_not_evicted,
         nothing_but_pinned_objects_is_no_endless_loop,
         purges_choose,
@@ -449,6 +547,7 @@ Suite *store_suite(void) {
         bans_hit_what_is_on_its_way,
         purges_long_past_are_not_forgiven,
         a_walk_sees_everything,
+        threads_insert_at_once,
         threads_get_along,
     };
     return suite_of("store", tests, COUNT_OF(tests));

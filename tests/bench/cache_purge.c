@@ -1,0 +1,148 @@
+/*
+ * How long do purges of many take, and whom do they hold up?
+ *
+ *     cache_purge [NUMBER]         of objects; a million where nothing is said
+ *
+ * A tenth of the objects is purged: by prefix, by surrogate key, by an expression, made stale, and
+ * banned. Meanwhile another thread looks up objects that stay, and notes how long each look-up
+ * took.
+ */
+#include "base/assert.h"
+#include "cache/content.h"
+
+#include <stdio.h>
+
+enum { TENTH = 10 };
+
+static struct cache *cache;
+static unsigned number = 1000000;
+static _Atomic bool over;
+static _Atomic double worst; /* seconds */
+
+static double read_clock(clockid_t clock) {
+    struct timespec at;
+    clock_gettime(clock, &at);
+    return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
+}
+
+static double now(void) {
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* Of this thread's: others may want the processor as well. */
+static double work(void) {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Every tenth is in /old/ and has the key "old". */
+static struct slice url_of(unsigned i, char *text, size_t capacity) {
+    return slice_make(text, (size_t)snprintf(text, capacity, "http://www.example.org/%s/page/%u",
+                                             i % TENTH == 0 ? "old" : "new", i));
+}
+
+static void put(unsigned i) {
+    char text[80];
+    struct http_head request, response;
+    struct slice url = url_of(i, text, sizeof text);
+    struct freshness freshness = {.lifetime = 3600, .response_time = time(NULL)};
+    struct cache_arrival arrival = {.since = cache_now(cache)};
+    http_head_init(&request);
+    http_head_init(&response);
+    request.method_id = HTTP_METHOD_GET;
+    response.version = 11;
+    response.status = 200;
+    response.reason = SLICE("OK");
+    http_head_add(&response, SLICE("Content-Type"), SLICE("text/html; charset=utf-8"));
+    http_head_add(&response, SLICE("Date"), SLICE("Sun, 06 Nov 1994 08:49:37 GMT"));
+    http_head_add(&response, SLICE("ETag"), SLICE("\"3147526947+gzip\""));
+    snprintf(text + 64, sizeof text - 64, "g%u", i % 1000);
+    http_head_add(&response, SLICE("Surrogate-Key"),
+                  i % TENTH == 0 ? SLICE("all old") : slice_from(text + 64));
+    struct body *body = body_of_bytes(slice_make(text, 64));
+    struct object *object =
+        object_new(cache_key_of(url), url, &request, &response, &freshness, body);
+    ASSERT(cache_insert(cache, object, &arrival));
+    object_release(&object);
+    body_release(&body);
+}
+
+static void fill(void) {
+    for (unsigned i = 0; i < number; i++) {
+        char text[80];
+        struct cache_walk walk = {0};
+        if (i % TENTH == 0 ||
+            !cache_walk_key(cache, &walk, cache_key_of(url_of(i, text, sizeof text))))
+            put(i);
+        cache_walk_end(&walk);
+    }
+}
+
+static void *look(void *arg) {
+    char text[80];
+    unsigned i = 1;
+    struct http_head request;
+    http_head_init(&request);
+    request.method_id = HTTP_METHOD_GET;
+    while (!over) {
+        i = (i * 1664525u + 1013904223u) % number;
+        struct cache_key key = cache_key_of(url_of(i / TENTH * TENTH + 1, text, sizeof text));
+        double before = now();
+        struct object *object = cache_lookup(cache, key, &request, OBJECT_FORWARD);
+        object_release(&object);
+        double took = now() - before;
+        if (took > worst)
+            worst = took;
+    }
+    return NULL;
+}
+
+static void measure(const char *name, const struct object_filter *filter,
+                    enum purge_action action) {
+    pthread_t thread;
+    over = false;
+    worst = 0;
+    ASSERT(pthread_create(&thread, NULL, look, NULL) == 0);
+    struct timespec nap = {.tv_nsec = 20000000};
+    nanosleep(&nap, NULL);
+    double idle = worst;
+    worst = 0;
+    double before = now(), worked = work();
+    uint64_t count = content_purge(cache, filter, action);
+    double took = now() - before;
+    worked = work() - worked;
+    double busy = worst;
+    over = true;
+    pthread_join(thread, NULL);
+    printf("%-24s %8llu of %u objects  %7.1f ms (%6.1f ms of work)  longest look-up %6.3f ms "
+           "(before it %6.3f)\n",
+           name, (unsigned long long)count, number, took * 1e3, worked * 1e3, busy * 1e3,
+           idle * 1e3);
+    fflush(stdout);
+    if (action == PURGE_REMOVE)
+        fill();
+}
+
+int main(int count, char **words) {
+    if (count > 1)
+        number = (unsigned)strtoul(words[1], NULL, 10);
+    cache = cache_new((size_t)4 << 30);
+    double before = now();
+    fill();
+    printf("%u objects in %.1f s\n", number, now() - before);
+    struct regexes regex;
+    regexes_compile(&regex, (char *[]){"/old/.*[0-9]$", NULL});
+    struct object_filter prefix = {.prefix = SLICE("http://www.example.org/old/")};
+    struct object_filter tag = {.tag = SLICE("old")};
+    struct object_filter host = {.host = SLICE("nowhere.example.org")};
+    struct object_filter expression = {.regex = &regex, .regex_text = "/old/.*[0-9]$"};
+    for (unsigned i = 0; i < 2; i++) {
+        measure("by prefix", &prefix, PURGE_REMOVE);
+        measure("by prefix, made stale", &prefix, PURGE_STALE);
+        measure("by surrogate key", &tag, PURGE_REMOVE);
+        measure("by host, none", &host, PURGE_REMOVE);
+        measure("by expression", &expression, PURGE_REMOVE);
+    }
+    regexes_release(&regex);
+    cache_free(&cache);
+    return 0;
+}
