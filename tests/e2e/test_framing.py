@@ -10,7 +10,7 @@ import re
 from harness.checks import contains, equal, lacks, one_of, true
 from harness.raw_origin import REQUEST_LINE, ByteOrigin, RawOrigin
 from harness.retort import Retort
-from harness.suite import memcheck
+from harness.suite import memcheck, seconds
 from harness.wire import Silence, Truncated, Wire
 
 # The second request that an attacker would hide in the first one's body.
@@ -201,6 +201,92 @@ def test_coding_matrix_in_http_1_0(lab):
         head = f"POST {origin.url('/outer')} HTTP/1.0\r\nHost: {origin.authority}\r\n".encode() + fields + b"\r\n"
         check_one_request(origin, proxy, f"1.0 coding: {what}", head, b"0\r\n\r\n" + HIDDEN + b"\r\n\r\n",
                           {"underscore in the name"})
+
+
+# The matrix: every way to say a length, with every way to say a coding, in either order, and with every
+# way to hide one of them from one of two readers. The body has the same end by both readings.
+LENGTHS = {
+    "none": [], "one": [b"Content-Length: 5"], "two equal": [b"Content-Length: 5", b"Content-Length: 5"],
+    "two": [b"Content-Length: 5", b"Content-Length: 50"], "list of equals": [b"Content-Length: 5, 5"],
+    "list": [b"Content-Length: 5,50"], "plus": [b"Content-Length: +5"], "minus": [b"Content-Length: -5"],
+    "spaced": [b"Content-Length: 5 0"], "empty": [b"Content-Length:"], "empty and one": [b"Content-Length:", b"Content-Length: 5"],
+    "hexadecimal": [b"Content-Length: 0x5"], "zero": [b"Content-Length: 0"], "tab inside": [b"Content-Length: 5\t0"],
+    "too large": [b"Content-Length: 18446744073709551621"],
+}
+CODINGS = {
+    "none": [], "chunked": [b"Transfer-Encoding: chunked"], "capitals": [b"TRANSFER-ENCODING: CHUNKED"],
+    "twice": [b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"], "twice in one": [b"Transfer-Encoding: chunked, chunked"],
+    "identity": [b"Transfer-Encoding: identity"], "identity behind": [b"Transfer-Encoding: chunked, identity"],
+    "identity apart": [b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity"], "gzip": [b"Transfer-Encoding: gzip, chunked"],
+    "unknown": [b"Transfer-Encoding: cow"], "x": [b"Transfer-Encoding: xchunked"], "quoted": [b'Transfer-Encoding: "chunked"'],
+    "empty": [b"Transfer-Encoding:"], "parameter": [b"Transfer-Encoding: chunked;q=1"], "tabs": [b"Transfer-Encoding:\tchunked\t"],
+    "vertical tab": [b"Transfer-Encoding: \x0bchunked"],
+}
+DISGUISES = {
+    "plain": lambda lines: b"".join(line + b"\r\n" for line in lines),
+    "folded": lambda lines: b"".join(line.replace(b":", b":\r\n ", 1) + b"\r\n" for line in lines),
+    "folded behind another": lambda lines: b"X: y\r\n " + b"\r\n ".join(lines) + b"\r\n",
+    "bare LF between": lambda lines: b"X: y\n" + b"\n".join(lines) + b"\r\n",
+    "bare LF behind": lambda lines: b"\r\n".join(lines) + b"\n" + b"X: y\r\n",
+    "bare CR between": lambda lines: b"X: y\r" + b"\r".join(lines) + b"\r\n",
+    "NUL behind": lambda lines: b"".join(line + b"\0\r\n" for line in lines),
+    "NUL in the name": lambda lines: b"".join(b"\0" + line + b"\r\n" for line in lines),
+    "space before the colon": lambda lines: b"".join(line.replace(b":", b" :", 1) + b"\r\n" for line in lines),
+}
+# What has one meaning only, and so may be served.
+CLEAR = ({(length, "none") for length in ("none", "one", "two equal", "list of equals", "zero")}
+         | {("none", coding) for coding in ("chunked", "capitals", "tabs")})
+
+
+def matrix():
+    """(what, is it clear?, lines of the head)"""
+    for length, length_lines in LENGTHS.items():
+        for coding, coding_lines in CODINGS.items():
+            for turn, lines in (("", length_lines + coding_lines), (", coding first", coding_lines + length_lines)):
+                if turn and (not length_lines or not coding_lines):
+                    continue
+                for disguise, put in DISGUISES.items():
+                    if lines or disguise == "plain":
+                        clear = (length, coding) in CLEAR and disguise == "plain"
+                        yield f"length {length}, coding {coding}{turn}, {disguise}", clear, put(lines)
+
+
+def check_matrix(lab, reverse):
+    """Raw bytes to an origin that counts: one request as it was meant, or a refusal and none."""
+    origin = ByteOrigin(lab)
+    proxy = Retort(lab, client={"body_timeout": "700ms", "header_timeout": "2s"}, reverse={"/": f"http://{origin.authority}/"})
+    target = "/outer" if reverse else origin.url("/outer")
+    before = f"POST {target} HTTP/1.1\r\nHost: {origin.authority}\r\nConnection: close\r\n".encode()
+    cells = served = 0
+    for what, clear, lines in matrix():
+        origin.received.clear()
+        with proxy.wire(reverse=reverse, timeout=5 * lab.patience) as wire:
+            wire.send(before + lines + b"\r\n0\r\n\r\n" + HIDDEN + b"\r\n\r\n")
+            answer = wire.response()
+            true(wire.at_end(5 * lab.patience), f"{what}: a second answer, or an open connection, behind {answer.status}")
+        seen = origin.request_lines()
+        if clear:
+            equal((answer.status, len(seen)), (200, 1), f"{what}: status, requests at the origin")
+            true(b"/outer" in seen[0], f"{what}: the origin saw {seen}")
+            for raw in list(origin.received.values()):
+                check_framing_at_origin(what, raw)
+            served += 1
+        else:
+            one_of(answer.status, (400, 501), f"{what}: status")
+            equal(seen, [], f"{what}: requests at the origin")
+        cells += 1
+    equal(served, len(CLEAR), "cells of one meaning")
+    true(cells > 2000, f"{cells} cells")
+
+
+@seconds(240)
+def test_matrix_forward(lab):
+    check_matrix(lab, False)
+
+
+@seconds(240)
+def test_matrix_reverse(lab):
+    check_matrix(lab, True)
 
 
 @memcheck
