@@ -8,9 +8,10 @@ enum { SHARE = 256, SLOWEST = SHARE / 16 };
 
 uint64_t origin_member_share(const struct origin_group *group, const struct origin_member *member,
                              uint64_t now) {
-    uint64_t whole = group->rules.slow_start, since = now - member->up_since;
-    uint64_t ramp = SHARE;
-    if (member->up_since != 0 && now < member->up_since + whole)
+    uint64_t whole = group->rules.slow_start, ramp = SHARE;
+    /* It may have come up in a worker whose clock is a little ahead. */
+    uint64_t since = now > member->up_since ? now - member->up_since : 0;
+    if (member->up_since != 0 && since < whole)
         ramp = SLOWEST + (SHARE - SLOWEST) * since / whole;
     return member->weight * ramp;
 }

@@ -527,3 +527,32 @@ def test_websocket_holds_its_place(lab):
         equal(proxy.get("/", host="h").status, 503, "while it is open")
     until(lambda: state(proxy)[origin.url("")]["active"] == 0, 10 * lab.patience, "its end")
     equal(who(proxy), "page", "afterwards")
+
+
+def test_a_reload_drops_nobody_who_waits(lab):
+    gate = Gate(lab, 1)
+    proxy = house(lab, gate.origins, workers=2, max_connections=1, queue_timeout="30s")
+    threads, answers = start_all(proxy, 4)
+    until(lambda: proxy.counter("origin_queued") == 3, 10 * lab.patience, "three wait")
+    proxy.write_config(proxy.text(reverse={"/": gate.origins[0].url("/")}, extra=""))
+    equal(proxy.reload().status, 200, "reload without the group")
+    equal(len(answers), 0, "answers so far")
+    gate.open.set()
+    for thread in threads:
+        thread.join()
+    equal([answer.status for answer, _ in answers], [200] * 4, "answers")
+    equal(gate.most, [1], "most requests at a time")
+
+
+def test_a_reload_lets_in_who_waits(lab):
+    gate = Gate(lab, 1)
+    proxy = house(lab, gate.origins, workers=2, max_connections=1, queue_timeout="30s")
+    threads, answers = start_all(proxy, 4)
+    until(lambda: proxy.counter("origin_queued") == 3, 10 * lab.patience, "three wait")
+    proxy.write_config(proxy.text(extra=group(gate.origins, max_connections=3)))
+    equal(proxy.reload().status, 200, "reload with a larger limit")
+    until(lambda: gate.inside == [3], 10 * lab.patience, "three inside")
+    gate.open.set()
+    for thread in threads:
+        thread.join()
+    equal([answer.status for answer, _ in answers], [200] * 4, "answers")

@@ -154,12 +154,26 @@ START_TEST(all_down_means_the_one_that_failed_first) {
 }
 END_TEST
 
+START_TEST(a_backup_is_not_tried_while_it_is_not_needed) {
+    struct origin_group *group =
+        group_of("\"http://a\", \"http://b backup\"", "max_failures = 1 down_min = 1s");
+    struct origin_wish wish = {.repeatable = true};
+    struct origin_member *a = group->members[0], *b = group->members[1];
+    origin_member_failed(group, b, NOW, false, "x");
+    ck_assert_ptr_eq(choose(group, wish, NOW + 1000000, ORIGIN_CHOSEN), a);
+    origin_member_failed(group, a, NOW + 1000000, false, "x");
+    ck_assert_ptr_eq(choose(group, wish, NOW + 1000000, ORIGIN_CHOSEN_PROBE), b);
+    release();
+}
+END_TEST
+
 START_TEST(a_share_grows_slowly) {
     struct origin_group *group = group_of("\"http://a weight=2\"", "slow_start = 1000ms");
     struct origin_member *a = group->members[0];
     ck_assert_uint_eq(origin_member_share(group, a, NOW), 512);
     a->up_since = NOW;
     ck_assert_uint_eq(origin_member_share(group, a, NOW), 32);
+    ck_assert_uint_eq(origin_member_share(group, a, NOW - 5), 32); /* another worker's clock */
     ck_assert_uint_eq(origin_member_share(group, a, NOW + 500), 272);
     ck_assert_uint_eq(origin_member_share(group, a, NOW + 1000), 512);
     release();
@@ -194,6 +208,7 @@ Suite *origins_suite(void) {
         full_members_are_passed_over,
         failures_in_a_row_bring_it_down,
         all_down_means_the_one_that_failed_first,
+        a_backup_is_not_tried_while_it_is_not_needed,
         a_share_grows_slowly,
         a_reload_keeps_members_by_their_url,
     };
