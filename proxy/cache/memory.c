@@ -306,7 +306,7 @@ void *memory_alloc(size_t size) {
     if (SANITIZED || size > MEMORY_LARGEST) {
         at = malloc(size);
         if (at != NULL)
-            hold(size);
+            hold(memory_cost(size));
         return at;
     }
     pthread_mutex_lock(&memory.lock);
@@ -319,7 +319,7 @@ void *memory_alloc(size_t size) {
 
 void memory_free(void *at, size_t size) {
     if (SANITIZED || size > MEMORY_LARGEST) {
-        hold(-size);
+        hold(-memory_cost(size));
         free(at);
         return;
     }
