@@ -129,21 +129,6 @@ static void set_freshness(struct object *object, const struct freshness *freshne
                           (freshness->heuristic ? OBJECT_HEURISTIC : 0)));
 }
 
-struct freshness object_freshness(const struct object *object) {
-    uint8_t traits = atomic_load_explicit(&object->traits, memory_order_relaxed);
-    return (struct freshness){
-        .storable = true,
-        .always_revalidate = (traits & OBJECT_ALWAYS_REVALIDATE) != 0,
-        .never_stale = (traits & OBJECT_NEVER_STALE) != 0,
-        .heuristic = (traits & OBJECT_HEURISTIC) != 0,
-        .lifetime = atomic_load_explicit(&object->lifetime, memory_order_relaxed),
-        .stale_if_error = object->stale_if_error,
-        .stale_while_revalidate = object->stale_while_revalidate,
-        .initial_age = object->initial_age,
-        .response_time = object->response_time,
-    };
-}
-
 void object_set_lifetime(struct object *object, int64_t seconds, time_t now) {
     struct freshness freshness = object_freshness(object);
     int64_t age = freshness_age(&freshness, now);

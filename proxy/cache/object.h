@@ -96,14 +96,30 @@ static inline time_t object_last_modified(const struct object *object) {
 
 /* Bytes of memory that it takes, with all of its body. */
 size_t object_cost(const struct object *object);
-/* Has the memory fetch what the store and a filter look at. */
+/* Has the memory fetch what the store and a filter look at; NULL: nothing. */
 static inline void object_prefetch(const struct object *object) {
+    if (object == NULL)
+        return;
     __builtin_prefetch(object, 1);
     __builtin_prefetch(object->bytes, 0);
     __builtin_prefetch(object->bytes + 64, 0);
 }
 
-struct freshness object_freshness(const struct object *object);
+static inline struct freshness object_freshness(const struct object *object) {
+    uint8_t traits = atomic_load_explicit(&object->traits, memory_order_relaxed);
+    return (struct freshness){
+        .storable = true,
+        .always_revalidate = (traits & OBJECT_ALWAYS_REVALIDATE) != 0,
+        .never_stale = (traits & OBJECT_NEVER_STALE) != 0,
+        .heuristic = (traits & OBJECT_HEURISTIC) != 0,
+        .lifetime = atomic_load_explicit(&object->lifetime, memory_order_relaxed),
+        .stale_if_error = object->stale_if_error,
+        .stale_while_revalidate = object->stale_while_revalidate,
+        .initial_age = object->initial_age,
+        .response_time = object->response_time,
+    };
+}
+
 /* Fresh for so many seconds from `now` on; 0: stale, and not a second fresher than it was. */
 void object_set_lifetime(struct object *object, int64_t seconds, time_t now);
 
