@@ -34,6 +34,16 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/vary.c proxy/cache/vary.h \
 	proxy/client/client.c proxy/client/client.h \
 	proxy/client/request_body.c proxy/client/response.c \
+	proxy/disk/disk.c proxy/disk/disk.h \
+	proxy/disk/disk_body.c proxy/disk/disk_body.h \
+	proxy/disk/doorkeeper.c proxy/disk/doorkeeper.h \
+	proxy/disk/index.c proxy/disk/index.h \
+	proxy/disk/purge_log.c proxy/disk/purge_log.h \
+	proxy/disk/readers.c proxy/disk/readers.h \
+	proxy/disk/record.c proxy/disk/record.h \
+	proxy/disk/recovery.c \
+	proxy/disk/segment.c proxy/disk/segment.h \
+	proxy/disk/volume.c proxy/disk/volume.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/probe.c proxy/icap/probe.h \

@@ -3,6 +3,7 @@
 #include "admin/admin.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "disk/disk.h"
 #include "net/listener.h"
 #include "worker.h"
 
@@ -22,6 +23,7 @@ struct retort {
     pthread_mutex_t lock; /* settings: reloads come from signals and from the admin plane */
     struct settings *settings;
     struct cache *cache;
+    struct disk *disk; /* NULL: there is none */
     struct flights *flights;
     struct origin_places *places;
     struct origin_groups *origins; /* of settings */
@@ -48,8 +50,13 @@ static void usage(FILE *out) {
 
 static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
     unsigned count = retort->settings->workers;
-    const struct worker_shared shared = {retort->cache, retort->flights, retort->places,
-                                         retort->origins};
+    const struct worker_shared shared = {
+        .cache = retort->cache,
+        .disk = retort->disk,
+        .flights = retort->flights,
+        .places = retort->places,
+        .origins = retort->origins,
+    };
     retort->workers = xcalloc(count, sizeof *retort->workers);
     for (; retort->worker_count < count; retort->worker_count++) {
         struct worker *worker = worker_new(retort->settings, &shared, retort->worker_count, error);
@@ -230,6 +237,8 @@ static void report(void *context, struct admin_report *report) {
     report->cache_bytes = cache.bytes;
     report->cache_objects = cache.objects;
     report->cache_limit = cache.limit;
+    report->has_disk = retort->disk != NULL;
+    disk_statistics(retort->disk, &report->disk);
 }
 
 /* Every connection takes a descriptor, some take two. */
@@ -296,12 +305,21 @@ static void finish(struct retort *retort) {
     admin_stop(&retort->admin);
 }
 
+static bool open_disk(struct retort *retort, char error[SETTINGS_ERROR]) {
+    retort->disk = disk_open(retort->settings, retort->cache, error);
+    return error[0] == '\0';
+}
+
+/* What reads and writes the disk ends before those whom it tells, what is on it after those who use
+ * it. */
 static void release(struct retort *retort) {
+    disk_stop(retort->disk);
     for (unsigned i = 0; i < retort->worker_count; i++)
         worker_join(&retort->workers[i]);
     free(retort->workers);
     if (retort->cache != NULL)
         cache_free(&retort->cache);
+    disk_close(&retort->disk);
     if (retort->flights != NULL)
         flights_free(&retort->flights);
     origin_places_free(&retort->places);
@@ -312,8 +330,14 @@ static void release(struct retort *retort) {
 static int run(struct retort *retort) {
     char error[SETTINGS_ERROR];
     sigset_t signals;
-    struct admin_calls calls = {retort, report,           reload,         drain,
-                                NULL,   current_settings, current_origins};
+    struct admin_calls calls = {
+        .context = retort,
+        .report = report,
+        .reload = reload,
+        .drain = drain,
+        .settings = current_settings,
+        .origins = current_origins,
+    };
     clock_gettime(CLOCK_MONOTONIC, &retort->started);
     apply_log(retort->settings);
     raise_file_limit();
@@ -322,7 +346,9 @@ static int run(struct retort *retort) {
     retort->flights = flights_new();
     retort->places = origin_places_new();
     retort->origins = origin_groups_new(retort->settings, NULL);
-    if (start_workers(retort, error))
+    bool opened = open_disk(retort, error);
+    calls.disk = retort->disk;
+    if (opened && start_workers(retort, error))
         retort->admin = admin_start(retort->settings, &calls, error);
     if (retort->admin == NULL) {
         fprintf(stderr, "retort: %s\n", error);

@@ -116,6 +116,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->net = &worker->net;
     host->mailbox = &worker->mailbox;
     host->cache = shared->cache;
+    host->disk = shared->disk;
     host->flights = shared->flights;
     host->places = shared->places;
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);

@@ -38,6 +38,7 @@ struct worker_report {
 /* What all workers work on. */
 struct worker_shared {
     struct cache *cache;
+    struct disk *disk; /* NULL: there is none */
     struct flights *flights;
     struct origin_places *places;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */

@@ -2,7 +2,7 @@
 # Holds the order in which the folders of the source tree may include each other:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: net, cache, settings <- client, origin, icap <- adapt <- transaction
+#     <- proxy/: net, cache, settings <- disk <- client, origin, icap <- adapt <- transaction
 #     <- worker, admin, main, ctl
 #   client/, origin/ and icap/ never include one another; icap-services/ includes common/ and
 #   itself; only icap-services/host-c-icap includes headers of c-icap.
@@ -20,6 +20,7 @@ BEGIN {
     rank["common/event"] = rank["common/http"] = 1
     rank["common/service"] = 2
     rank["proxy/net"] = rank["proxy/cache"] = rank["proxy/settings"] = 3
+    rank["proxy/disk"] = 3.5
     rank["proxy/client"] = rank["proxy/origin"] = rank["proxy/icap"] = 4
     rank["proxy/adapt"] = 5
     rank["proxy/transaction"] = 6

@@ -33,11 +33,11 @@
 #ifndef RETORT_ADMIN_ADMIN_H
 #define RETORT_ADMIN_ADMIN_H
 
+#include "disk/disk.h"
 #include "net/counters.h"
 #include "settings/settings.h"
 
 struct admin;
-struct cache;
 struct origin_groups;
 
 /* State of one ICAP service, as the workers see it. */
@@ -55,6 +55,8 @@ struct admin_report {
     uint64_t uptime;           /* milliseconds */
     unsigned workers_silent;   /* workers that did not answer in time */
     uint64_t cache_bytes, cache_objects, cache_limit;
+    bool has_disk;
+    struct volume_statistics disk;
     struct admin_icap_service *icap_services; /* the caller frees it */
     size_t icap_service_count;
 };
@@ -65,6 +67,7 @@ struct admin_calls {
     bool (*reload)(void *context, char error[SETTINGS_ERROR]);
     void (*drain)(void *context);
     struct cache *cache;                         /* NULL: there are no pages about it */
+    struct disk *disk;                           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced */
     /* Likewise; NULL: there are none. */
     struct origin_groups *(*origins)(void *context);

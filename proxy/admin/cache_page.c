@@ -18,6 +18,7 @@ struct cache_call {
     const struct admin_calls *calls;
     const struct page_request *request;
     struct cache *cache;
+    struct disk *disk; /* NULL: there is none */
 };
 
 static const char *argument(const struct cache_call *call, const char *name) {
@@ -82,6 +83,27 @@ static bool take_key(const struct cache_call *call, struct cache_key *key) {
     return true;
 }
 
+/* The variants of a URL, those from disk too. */
+static bool take_stored(const struct cache_call *call, struct cache_key *key) {
+    if (!take_key(call, key))
+        return false;
+    disk_load_now(call->disk, *key);
+    return true;
+}
+
+/* What was changed in memory, as it is now; a large one can't be written again. */
+static void keep_on_disk(const struct cache_call *call, struct cache_key key) {
+    struct cache_walk walk = {0};
+    uint64_t since = disk_now(call->disk);
+    cache_walk_key(call->cache, &walk, key);
+    for (size_t i = 0; i < walk.count; i++)
+        if (walk.objects[i]->body->kind == BODY_BACKED)
+            disk_remove(call->disk, key, walk.objects[i]);
+        else
+            disk_store(call->disk, walk.objects[i], since);
+    cache_walk_end(&walk);
+}
+
 static void answer_count(const struct cache_call *call, const char *what, uint64_t count) {
     page_json(call->page, 200, json_pack("{s:I}", what, (json_int_t)count));
 }
@@ -116,19 +138,21 @@ static const char *state_of(struct cache *cache, struct object *object,
     return freshness->always_revalidate || left <= 0 ? "stale" : "fresh";
 }
 
-static json_t *object_to_json(struct cache *cache, struct object *object) {
+static json_t *object_to_json(const struct cache_call *call, struct object *object) {
+    struct cache *cache = call->cache;
     time_t now = time(NULL);
     struct freshness freshness = object_freshness(object);
     int64_t age = freshness_age(&freshness, now);
     int64_t left = freshness.lifetime - age;
     json_t *json = json_pack(
-        "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "url",
+        "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o}", "url",
         text_to_json(object_url(object)), "state", state_of(cache, object, &freshness, left),
         "status", (json_int_t)object->status, "size", (json_int_t)body_length(object->body),
         "memory", (json_int_t)object_cost(object), "age", (json_int_t)age, "fresh_for",
         (json_int_t)left, "stored", (json_int_t)object->response_time, "hits",
         (json_int_t)atomic_load_explicit(&object->hits, memory_order_relaxed), "pinned",
-        (int)object->pinned, "vary", text_to_json(object_vary(object)));
+        (int)object->pinned, "on_disk", (int)disk_has(call->disk, object->key), "vary",
+        text_to_json(object_vary(object)));
     ASSERT(json != NULL);
     return json;
 }
@@ -136,12 +160,12 @@ static json_t *object_to_json(struct cache *cache, struct object *object) {
 static void page_object(const struct cache_call *call) {
     struct cache_walk walk = {0};
     struct cache_key key;
-    if (!take_key(call, &key))
+    if (!take_stored(call, &key))
         return;
     json_t *variants = json_array();
     cache_walk_key(call->cache, &walk, key);
     for (size_t i = 0; i < walk.count; i++) {
-        json_t *json = object_to_json(call->cache, walk.objects[i]);
+        json_t *json = object_to_json(call, walk.objects[i]);
         json_object_set_new(json, "head", text_to_json(object_head(walk.objects[i])));
         json_array_append_new(variants, json);
     }
@@ -154,23 +178,38 @@ static void page_object(const struct cache_call *call) {
     cache_walk_end(&walk);
 }
 
+/* False: it can't be read. */
+static bool write_body(FILE *out, struct body *body) {
+    enum { PIECE = 64 * 1024 };
+    char *bytes = xmalloc(PIECE);
+    uint64_t left = body_length(body), position = 0;
+    bool good = true;
+    while (good && left > 0) {
+        size_t length = left < PIECE ? (size_t)left : PIECE;
+        good = body_copy(body, position, bytes, length);
+        fwrite(bytes, 1, length, out);
+        position += length;
+        left -= length;
+    }
+    free(bytes);
+    return good;
+}
+
 /* As an HTTP message: head, Content-Length, empty line, body. */
 static void write_message(struct page *page, const struct object *object) {
-    struct body_reader reader;
-    struct iovec piece;
-    size_t bytes;
     FILE *out = open_memstream(&page->text, &page->length);
     ASSERT(out != NULL);
     struct slice head = object_head(object);
     fwrite(head.base, 1, head.length, out);
     fprintf(out, "Content-Length: %llu\r\n\r\n", (unsigned long long)body_length(object->body));
-    body_reader_open(&reader, object->body, NULL, NULL);
-    while (body_reader_pieces(&reader, &piece, 1, &bytes) > 0) {
-        fwrite(piece.iov_base, 1, piece.iov_len, out);
-        body_reader_advance(&reader, bytes);
-    }
-    body_reader_close(&reader);
+    bool good = write_body(out, object->body);
     ASSERT(fclose(out) == 0);
+    if (!good) {
+        free(page->text);
+        page->text = NULL;
+        page_error(page, 500, "it can't be read from disk; see the log");
+        return;
+    }
     page->status = 200;
     page->content_type = "application/http";
 }
@@ -179,7 +218,7 @@ static void page_content(const struct cache_call *call) {
     struct cache_walk walk = {0};
     struct cache_key key;
     uint64_t variant;
-    if (!take_key(call, &key) || !take_number(call, "variant", 0, LIST_MOST, &variant))
+    if (!take_stored(call, &key) || !take_number(call, "variant", 0, LIST_MOST, &variant))
         return;
     cache_walk_key(call->cache, &walk, key);
     if (variant >= walk.count)
@@ -228,18 +267,60 @@ static bool choose(const struct cache_call *call, struct chosen *chosen) {
     return true;
 }
 
+/* Where a list goes on, as one number: in memory the walk's position, on disk that with a mark and
+ * the volume. */
+enum { ON_DISK_BIT = 62, VOLUME_SHIFT = 48 };
+
+static uint64_t disk_position(const struct disk_walk *walk) {
+    return UINT64_C(1) << ON_DISK_BIT | (uint64_t)walk->volume << VOLUME_SHIFT | walk->position;
+}
+
+static bool is_disk_position(uint64_t position, struct disk_walk *walk) {
+    walk->volume = (unsigned)(position >> VOLUME_SHIFT) & 0x3fff;
+    walk->position = position & ((UINT64_C(1) << VOLUME_SHIFT) - 1);
+    return (position >> ON_DISK_BIT & 1) != 0;
+}
+
+static bool is_in_memory(const struct cache_call *call, const struct object *object) {
+    struct cache_walk walk = {0};
+    bool found = false;
+    cache_walk_key(call->cache, &walk, object->key);
+    for (size_t i = 0; i < walk.count; i++)
+        found = found || object_same_variant(walk.objects[i], object);
+    cache_walk_end(&walk);
+    return found;
+}
+
+/* What is on disk only, read one by one; true when that was all. */
+static bool list_disk(const struct cache_call *call, const struct chosen *chosen, json_t *objects,
+                      size_t limit, struct disk_walk *walk) {
+    struct object *object;
+    while (json_array_size(objects) < limit) {
+        if (disk_walk(call->disk, walk, &object, 1) == 0)
+            return true;
+        if (object_filter_fits(&chosen->filter, object) && !is_in_memory(call, object))
+            json_array_append_new(objects, object_to_json(call, object));
+        object_release(&object);
+    }
+    return false;
+}
+
 /* Up to `limit` objects, or a few more: where it stopped has no place within a hash chain. */
 static void list(const struct cache_call *call, const struct chosen *chosen, uint64_t after,
                  size_t limit) {
     struct cache_walk walk = {.position = after};
+    struct disk_walk disk;
     json_t *objects = json_array(), *next = NULL;
-    while (json_array_size(objects) < limit &&
+    bool on_disk = is_disk_position(after, &disk);
+    while (!on_disk && json_array_size(objects) < limit &&
            cache_walk(call->cache, &walk, limit - json_array_size(objects)))
         for (size_t i = 0; i < walk.count; i++)
             if (object_filter_fits(&chosen->filter, walk.objects[i]))
-                json_array_append_new(objects, object_to_json(call->cache, walk.objects[i]));
-    if (json_array_size(objects) >= limit)
+                json_array_append_new(objects, object_to_json(call, walk.objects[i]));
+    if (!on_disk && json_array_size(objects) >= limit)
         next = json_integer((json_int_t)walk.position);
+    else if (call->disk != NULL && !list_disk(call, chosen, objects, limit, &disk))
+        next = json_integer((json_int_t)disk_position(&disk));
     cache_walk_end(&walk);
     page_json(
         call->page, 200,
@@ -270,6 +351,8 @@ static void page_purge(const struct cache_call *call) {
     }
     if (!choose(call, &chosen))
         return;
+    /* The disk first: what is stored from now on does not fall under it. */
+    disk_purge(call->disk, &chosen.filter, action_of(call));
     uint64_t count = content_purge(call->cache, &chosen.filter, action_of(call));
     release_chosen(&chosen);
     log_info("%llu cached objects purged by the admin plane", (unsigned long long)count);
@@ -278,9 +361,14 @@ static void page_purge(const struct cache_call *call) {
 
 static void page_delete(const struct cache_call *call) {
     struct cache_key key;
-    if (!take_key(call, &key))
+    if (!take_stored(call, &key))
         return;
     uint64_t count = content_purge_key(call->cache, key, action_of(call));
+    if (action_of(call) == PURGE_STALE)
+        keep_on_disk(call, key);
+    else
+        disk_remove(call->disk, key, NULL);
+    disk_flush(call->disk);
     if (count == 0)
         not_stored(call);
     else
@@ -308,6 +396,11 @@ static void page_ban(const struct cache_call *call) {
         page_error(call->page, 400, "say what: regex=");
         return;
     }
+    struct chosen chosen;
+    if (!choose(call, &chosen))
+        return;
+    disk_purge(call->disk, &chosen.filter, PURGE_REMOVE);
+    release_chosen(&chosen);
     uint32_t number = cache_ban(call->cache, regex, reason, sizeof reason);
     if (number == 0)
         page_error(call->page, 400, reason);
@@ -331,13 +424,16 @@ static void page_lifetime(const struct cache_call *call) {
         page_error(call->page, 400, "say how long from now: seconds=");
         return;
     }
-    if (take_key(call, &key) && take_number(call, "seconds", 0, INT32_MAX, &seconds))
-        answer_changed(call, content_set_lifetime(call->cache, key, (int64_t)seconds));
+    if (!take_stored(call, &key) || !take_number(call, "seconds", 0, INT32_MAX, &seconds))
+        return;
+    uint64_t count = content_set_lifetime(call->cache, key, (int64_t)seconds);
+    keep_on_disk(call, key);
+    answer_changed(call, count);
 }
 
 static void page_pin(const struct cache_call *call) {
     struct cache_key key;
-    if (take_key(call, &key))
+    if (take_stored(call, &key))
         answer_changed(call, content_pin(call->cache, key, true));
 }
 
@@ -383,8 +479,10 @@ static void store(const struct cache_call *call, struct slice url, const struct 
         object_new(key_of(call, url), url, &request, response, &freshness, body);
     body_release(&body);
     struct cache_arrival arrival = {.since = cache_now(call->cache)};
+    uint64_t since = disk_now(call->disk);
     cache_insert(call->cache, object, &arrival);
-    page_json(call->page, 200, json_pack("{s:o}", "stored", object_to_json(call->cache, object)));
+    disk_store(call->disk, object, since);
+    page_json(call->page, 200, json_pack("{s:o}", "stored", object_to_json(call, object)));
     object_release(&object);
 }
 
@@ -431,7 +529,7 @@ static const struct cache_route {
 
 bool cache_page_make(struct page *page, const struct admin_calls *calls,
                      const struct page_request *request) {
-    struct cache_call call = {page, calls, request, calls->cache};
+    struct cache_call call = {page, calls, request, calls->cache, calls->disk};
     const char *allow = NULL;
     for (size_t i = 0; i < sizeof routes / sizeof *routes && call.cache != NULL; i++) {
         if (strcmp(request->path, routes[i].path) != 0)

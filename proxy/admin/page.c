@@ -67,6 +67,46 @@ static json_t *services_to_json(const struct admin_report *report) {
     return array;
 }
 
+/* What is told of the disk. */
+static const struct disk_number {
+    const char *name, *help;
+    size_t at; /* in struct volume_statistics */
+    enum counter_kind kind;
+} disk_numbers[] = {
+#define NUMBER(name, member, kind, help)                                                           \
+    { name, help, offsetof(struct volume_statistics, member), COUNTER_##kind }
+    NUMBER("disk_objects", objects, GAUGE, "objects on disk"),
+    NUMBER("disk_capacity_bytes", capacity, GAUGE, "bytes that the volumes have for records"),
+    NUMBER("disk_index_bytes", index_bytes, GAUGE, "memory that the index of the disk takes"),
+    NUMBER("disk_writes", writes, TOTAL, "records written to disk"),
+    NUMBER("disk_bytes_written", bytes_written, TOTAL, "bytes written to disk"),
+    NUMBER("disk_writes_dropped", dropped, TOTAL,
+           "objects that were left out because too much waited to be written, or writing failed"),
+    NUMBER("disk_errors", errors, TOTAL, "reads and writes that failed"),
+    NUMBER("disk_corrupt", corrupt, TOTAL, "records on disk that were found damaged"),
+    NUMBER("disk_segments_reclaimed", reclaimed, TOTAL,
+           "segments whose objects had to go for newer ones"),
+    NUMBER("disk_rewritten", rewritten, TOTAL,
+           "objects that were written again since they had been used when their segment went"),
+#undef NUMBER
+};
+
+static uint64_t disk_number(const struct volume_statistics *disk, const struct disk_number *which) {
+    uint64_t number;
+    memcpy(&number, (const char *)disk + which->at, sizeof number);
+    return number;
+}
+
+static json_t *disk_to_json(const struct admin_report *report) {
+    if (!report->has_disk)
+        return json_null();
+    json_t *json = json_object();
+    for (size_t i = 0; i < sizeof disk_numbers / sizeof disk_numbers[0]; i++)
+        json_object_set_new(json, disk_numbers[i].name,
+                            json_integer((json_int_t)disk_number(&report->disk, &disk_numbers[i])));
+    return json;
+}
+
 static void page_status(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
     take_report(calls, &report);
@@ -74,11 +114,11 @@ static void page_status(struct page *page, const struct admin_calls *calls) {
         json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)report.cache_bytes, "limit",
                   (json_int_t)report.cache_limit, "objects", (json_int_t)report.cache_objects);
     json_t *json = json_pack(
-        "{s:s, s:i, s:f, s:s, s:i, s:i, s:s, s:o, s:o, s:o}", "version", PACKAGE_VERSION, "pid",
-        (int)getpid(), "uptime", (double)report.uptime / 1000, "state", report.state, "workers",
-        (int)report.settings->workers, "workers_silent", (int)report.workers_silent, "file",
-        report.settings->path, "cache", cache, "icap_services", services_to_json(&report),
-        "counters", counters_to_json(&report.counters));
+        "{s:s, s:i, s:f, s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:o}", "version", PACKAGE_VERSION,
+        "pid", (int)getpid(), "uptime", (double)report.uptime / 1000, "state", report.state,
+        "workers", (int)report.settings->workers, "workers_silent", (int)report.workers_silent,
+        "file", report.settings->path, "cache", cache, "disk", disk_to_json(&report),
+        "icap_services", services_to_json(&report), "counters", counters_to_json(&report.counters));
     ASSERT(json != NULL);
     page_json(page, 200, json);
     release_report(&report);
@@ -107,6 +147,10 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
                  (double)report->cache_limit);
     print_metric(out, "cache_objects", COUNTER_GAUGE, "objects in the cache",
                  (double)report->cache_objects);
+    if (report->has_disk)
+        for (size_t i = 0; i < sizeof disk_numbers / sizeof disk_numbers[0]; i++)
+            print_metric(out, disk_numbers[i].name, disk_numbers[i].kind, disk_numbers[i].help,
+                         (double)disk_number(&report->disk, &disk_numbers[i]));
 }
 
 /* Names of services need no escaping: they are letters, digits and . _ - */

@@ -114,7 +114,9 @@ void body_release(struct body **bodyp) {
     CHECK_OBJ(body, BODY_MAGIC);
     if (atomic_fetch_sub_explicit(&body->references, 1, memory_order_acq_rel) != 1)
         return;
-    if (body->writing != NULL) {
+    if (body->kind == BODY_BACKED) {
+        body->backing->release(body->backing);
+    } else if (body->writing != NULL) {
         ASSERT(list_empty(&body->writing->waiting));
         FREE_OBJ(body->writing);
     }
@@ -209,6 +211,8 @@ static size_t cost_of_rest(const struct body *body) {
 
 size_t body_cost(const struct body *body) {
     size_t cost = memory_cost(size_of_body(body));
+    if (body->kind == BODY_BACKED)
+        return cost + body->backing->cost;
     if (body->expected >= 0)
         return cost + cost_of_rest(body);
     for (struct body_block *block = next_block((struct body_block *)&body->first); block != NULL;
@@ -257,6 +261,47 @@ struct body *body_of_bytes(struct slice bytes) {
     return body;
 }
 
+struct body *body_of_file(struct body_backing *backing, uint64_t length) {
+    struct body *body = allocate(BODY_BACKED, 0);
+    atomic_init(&body->references, 1);
+    body->kind = BODY_BACKED;
+    body->expected = (int64_t)length;
+    body->backing = backing;
+    atomic_init(&body->length, length);
+    atomic_init(&body->state, BODY_COMPLETE);
+    return body;
+}
+
+void body_spoil(struct body *body) {
+    CHECK_OBJ(body, BODY_MAGIC);
+    ASSERT(body->kind == BODY_BACKED);
+    atomic_store_explicit(&body->state, BODY_FAILED, memory_order_seq_cst);
+}
+
+static bool read_pieces(struct body *body, uint64_t position, char *bytes, size_t length) {
+    struct body_reader reader;
+    struct iovec piece;
+    size_t got;
+    body_reader_open(&reader, body, NULL, NULL);
+    body_reader_choose(&reader, position, length);
+    while (length > 0 && body_reader_pieces(&reader, &piece, 1, &got) > 0) {
+        memcpy(bytes, piece.iov_base, got);
+        body_reader_advance(&reader, got);
+        bytes += got;
+        length -= got;
+    }
+    body_reader_close(&reader);
+    return length == 0;
+}
+
+bool body_copy(struct body *body, uint64_t position, char *bytes, size_t length) {
+    CHECK_OBJ(body, BODY_MAGIC);
+    if (body->kind == BODY_BACKED)
+        return position + length <= body_length(body) &&
+               body->backing->read(body->backing, position, bytes, length);
+    return read_pieces(body, position, bytes, length);
+}
+
 struct body *body_compact(struct body *body) {
     size_t cost = body_cost(body);
     ASSERT(body_state(body) == BODY_COMPLETE);
@@ -296,14 +341,20 @@ void body_reader_open(struct body_reader *reader, struct body *body, struct task
 }
 
 void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t count) {
-    reader->skip = first;
+    if (reader->body->kind == BODY_BACKED)
+        reader->position = first;
+    else
+        reader->skip = first;
     reader->end = first + count;
 }
 
 void body_reader_close(struct body_reader *reader) {
     if (reader->body == NULL)
         return;
-    waiter_cancel(&reader->waiter, lock_of(reader->body));
+    if (reader->body->kind == BODY_BACKED)
+        reader->body->backing->cancel(reader->body->backing, &reader->waiter);
+    else
+        waiter_cancel(&reader->waiter, lock_of(reader->body));
     body_release(&reader->body);
 }
 
@@ -341,7 +392,7 @@ int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int mos
     *bytes = 0;
     skip(reader);
     uint64_t left = available(reader);
-    if (left == 0 || !reach_block(reader))
+    if (left == 0 || reader->body->kind == BODY_BACKED || !reach_block(reader))
         return 0;
     struct body_block *block = reader->block;
     size_t offset = reader->offset;
@@ -363,6 +414,8 @@ int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int mos
 void body_reader_advance(struct body_reader *reader, size_t bytes) {
     struct body *body = reader->body;
     reader->position += bytes;
+    if (body->kind == BODY_BACKED)
+        return;
     while (bytes > 0 && reach_block(reader)) {
         size_t piece = reader->block->capacity - reader->offset;
         if (piece > bytes)
@@ -379,10 +432,26 @@ void body_reader_advance(struct body_reader *reader, size_t bytes) {
         loop_defer(writing->loop, writing->writer);
 }
 
+size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset) {
+    struct body_backing *backing = reader->body->backing;
+    uint64_t left = available(reader);
+    if (reader->body->kind != BODY_BACKED || left == 0)
+        return 0;
+    if (reader->position >= reader->ready_until)
+        reader->ready_until = reader->position + backing->ready(backing, reader->position);
+    uint64_t count = reader->ready_until - reader->position;
+    *fd = backing->fd;
+    *offset = (off_t)(backing->offset + reader->position);
+    return (size_t)(count < left ? count : left);
+}
+
 bool body_reader_wait(struct body_reader *reader) {
     struct body *body = reader->body;
     if (reader->waiter != NULL)
         return true;
+    if (body->kind == BODY_BACKED)
+        return body->backing->wait(body->backing, body, reader->position, &reader->waiter,
+                                   reader->mailbox, reader->task);
     pthread_mutex_lock(lock_of(body));
     bool news = atomic_load_explicit(&body->length, memory_order_seq_cst) > reader->position ||
                 atomic_load_explicit(&body->state, memory_order_seq_cst) != BODY_ARRIVING;

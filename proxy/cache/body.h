@@ -18,6 +18,10 @@
  * for what is not stored: it has one reader, frees what that has read, and body_room gives nothing
  * while BODY_WINDOW bytes wait (the writer's waker then runs when there is room again).
  *
+ * BODY_BACKED is a complete one whose bytes stand in a file: body_reader_file tells from where they
+ * can be sent, and a reader waits for them like for bytes that have not arrived. It has no pieces;
+ * body_copy, which may wait for the disk, is for those who need the bytes themselves.
+ *
  * Threads: the writer belongs to one thread; readers of a shared body may be in others and are
  * woken by message. Reading takes no lock: a block's address is published before the length that
  * covers it. Those who wait stand under a lock that bodies share, one of BODY_LOCKS; what only a
@@ -40,7 +44,7 @@ enum {
 };
 
 enum body_state { BODY_ARRIVING, BODY_COMPLETE, BODY_FAILED };
-enum body_kind { BODY_SHARED, BODY_PASSING };
+enum body_kind { BODY_SHARED, BODY_PASSING, BODY_BACKED };
 
 struct body_block {
     _Atomic(struct body_block *) next;
@@ -49,7 +53,24 @@ struct body_block {
     char data[];
 };
 
+struct body;
 struct body_writing;
+
+/* What a body that stands in a file is made of; the first member of a struct of whoever keeps it.
+ * Any thread. */
+struct body_backing {
+    int fd;
+    uint64_t offset; /* of the body in the file */
+    size_t cost;     /* of memory */
+    /* Bytes from `position` on that can be sent from the file without waiting; 0: wait. */
+    size_t (*ready)(struct body_backing *backing, uint64_t position);
+    /* Like body_reader_wait. */
+    bool (*wait)(struct body_backing *backing, struct body *body, uint64_t position,
+                 struct waiter **slot, struct mailbox *mailbox, struct task *task);
+    void (*cancel)(struct body_backing *backing, struct waiter **slot);
+    bool (*read)(struct body_backing *backing, uint64_t position, char *bytes, size_t length);
+    void (*release)(struct body_backing *backing);
+};
 
 struct body {
     unsigned magic;
@@ -58,9 +79,12 @@ struct body {
     int64_t expected : 48; /* the whole length where it was known beforehand, else -1 */
     _Atomic uint8_t state;
     uint8_t kind;
-    _Atomic uint64_t length;      /* bytes that have arrived */
-    struct body_writing *writing; /* the writer's, and those who wait; NULL: it is complete */
-    struct body_block first;      /* the first bytes stand in the body's own memory */
+    _Atomic uint64_t length; /* bytes that have arrived */
+    union {
+        struct body_writing *writing; /* the writer's, and those who wait; NULL: it is complete */
+        struct body_backing *backing; /* BODY_BACKED; owned */
+    };
+    struct body_block first; /* the first bytes stand in the body's own memory */
 };
 
 struct body_reader {
@@ -68,6 +92,7 @@ struct body_reader {
     struct body_block *block;
     size_t offset;          /* in the block */
     uint64_t position, end; /* of the bytes still wanted; end UINT64_MAX: all there are */
+    uint64_t ready_until;   /* BODY_BACKED: known to be ready */
     uint64_t skip;          /* bytes before the first one wanted */
     struct task *task;
     struct mailbox *mailbox;
@@ -78,6 +103,12 @@ struct body_reader {
 struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected);
 /* Complete from the start, a copy of the bytes. */
 struct body *body_of_bytes(struct slice bytes);
+/* Complete from the start, in a file; the backing passes over. */
+struct body *body_of_file(struct body_backing *backing, uint64_t length);
+/* What was taken for complete turns out to be damaged: those who read it have to break off. */
+void body_spoil(struct body *body);
+/* Copies bytes of a complete body; false: they can't be read. */
+bool body_copy(struct body *body, uint64_t position, char *bytes, size_t length);
 struct body *body_reference(struct body *body);
 void body_release(struct body **bodyp);
 
@@ -110,6 +141,8 @@ void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t cou
 void body_reader_close(struct body_reader *reader);
 /* Fills up to `most` pieces with what waits to be read; *bytes is their sum. */
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes);
+/* Of a body in a file: how many bytes can be sent from there, at *offset; 0 like 0 pieces. */
+size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset);
 void body_reader_advance(struct body_reader *reader, size_t bytes);
 /* True: nothing new yet, the task will run. False: look again, something has changed. */
 bool body_reader_wait(struct body_reader *reader);
@@ -123,6 +156,12 @@ static inline bool body_reader_at_end(const struct body_reader *reader) {
 static inline bool body_reader_done(const struct body_reader *reader) {
     return reader->position == reader->end || (body_state(reader->body) == BODY_COMPLETE &&
                                                reader->position == body_length(reader->body));
+}
+
+/* Nothing more can be read, and that is not the end. */
+static inline bool body_reader_failed(const struct body_reader *reader) {
+    return body_state(reader->body) == BODY_FAILED &&
+           (reader->body->kind == BODY_BACKED || body_reader_at_end(reader));
 }
 
 #endif

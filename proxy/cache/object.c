@@ -176,24 +176,30 @@ size_t object_cost(const struct object *object) {
     return memory_cost(size_of(object)) + body_cost(object->body);
 }
 
-struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
-                          const struct http_head *response, const struct freshness *freshness,
-                          struct body *body) {
-    size_t head_length = write_head(response, NULL);
-    size_t vary_length = vary_write(request, response, NULL, 0);
+static struct object *new_with_room(struct cache_key key, size_t url_length, size_t head_length,
+                                    size_t vary_length, struct body *body) {
     struct object *object =
-        memory_alloc(offsetof(struct object, bytes) + url.length + head_length + vary_length);
+        memory_alloc(offsetof(struct object, bytes) + url_length + head_length + vary_length);
     ASSERT(object != NULL);
     memset(object, 0, offsetof(struct object, bytes));
     object->magic = OBJECT_MAGIC;
     atomic_init(&object->references, 1);
     object->key = key;
-    object->status = (uint16_t)response->status;
     object->body = body_reference(body);
     list_init(&object->sieve);
-    object->url_length = (uint32_t)url.length;
+    object->url_length = (uint32_t)url_length;
     object->head_length = (uint32_t)head_length;
     object->vary_length = (uint32_t)vary_length;
+    return object;
+}
+
+struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
+                          const struct http_head *response, const struct freshness *freshness,
+                          struct body *body) {
+    size_t head_length = write_head(response, NULL);
+    size_t vary_length = vary_write(request, response, NULL, 0);
+    struct object *object = new_with_room(key, url.length, head_length, vary_length, body);
+    object->status = (uint16_t)response->status;
     /* The URL first: searching it, PCRE2's machine code reads a few bytes past its end. */
     char *head = object->bytes + url.length;
     memcpy(object->bytes, url.base, url.length);
@@ -203,6 +209,78 @@ struct object *object_new(struct cache_key key, struct slice url, const struct h
     set_freshness(object, freshness);
     set_dates(object, response);
     set_etag(object, response);
+    return object;
+}
+
+void object_export(const struct object *object, struct object_image *image) {
+    *image = (struct object_image){
+        .lifetime = atomic_load_explicit(&object->lifetime, memory_order_relaxed),
+        .initial_age = object->initial_age,
+        .stale_if_error = object->stale_if_error,
+        .stale_while_revalidate = object->stale_while_revalidate,
+        .response_time = object->response_time,
+        .changed_by = object->changed_by,
+        .tags = object->tags,
+        .etag_at = object->etag_at,
+        .etag_length = object->etag_length,
+        .status = object->status,
+        .scope = object->scope,
+        .traits = atomic_load_explicit(&object->traits, memory_order_relaxed),
+    };
+}
+
+/* Lines that end with LF and have a colon, with so much behind it. */
+static bool has_lines(struct slice text, size_t separator_length, bool with_cr) {
+    while (text.length > 0) {
+        const char *end = memchr(text.base, '\n', text.length);
+        if (end == NULL)
+            return false;
+        size_t length = (size_t)(end - text.base);
+        const char *colon = memchr(text.base, ':', length);
+        if (colon == NULL || (with_cr && (length == 0 || end[-1] != '\r')) ||
+            (size_t)(colon - text.base) + separator_length + with_cr > length)
+            return false;
+        text = slice_make(end + 1, text.length - length - 1);
+    }
+    return true;
+}
+
+/* As write_head makes it: object_parse_head takes that for granted. */
+static bool is_stored_head(struct slice head, unsigned status) {
+    char line[32];
+    int length = snprintf(line, sizeof line, "HTTP/1.1 %03u ", status);
+    const char *end = memchr(head.base, '\n', head.length);
+    if (status < 100 || status > 999 || end == NULL ||
+        !slice_starts_with(head, slice_make(line, (size_t)length)) || end[-1] != '\r' ||
+        end - head.base < length + 1)
+        return false;
+    size_t first = (size_t)(end + 1 - head.base);
+    return has_lines(slice_make(end + 1, head.length - first), 2, true);
+}
+
+struct object *object_import(struct cache_key key, const struct object_image *image,
+                             struct slice url, struct slice head, struct slice vary,
+                             struct body *body) {
+    if (!is_stored_head(head, image->status) || !has_lines(vary, 1, false) ||
+        image->scope > OBJECT_REVERSE || image->etag_at > head.length ||
+        image->etag_length > head.length - image->etag_at)
+        return NULL;
+    struct object *object = new_with_room(key, url.length, head.length, vary.length, body);
+    put(object->bytes, url);
+    put(object->bytes + url.length, head);
+    put(object->bytes + url.length + head.length, vary);
+    atomic_init(&object->lifetime, image->lifetime);
+    object->initial_age = image->initial_age;
+    object->stale_if_error = image->stale_if_error;
+    object->stale_while_revalidate = image->stale_while_revalidate;
+    object->response_time = image->response_time;
+    object->changed_by = image->changed_by;
+    object->tags = image->tags;
+    object->etag_at = image->etag_at;
+    object->etag_length = image->etag_length;
+    object->status = image->status;
+    object->scope = image->scope;
+    atomic_init(&object->traits, image->traits);
     return object;
 }
 

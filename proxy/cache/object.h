@@ -134,6 +134,19 @@ struct object *object_new(struct cache_key key, struct slice url, const struct h
  * and afterwards holds the new head, for the caller to compute `freshness` from. */
 void object_merge_head(const struct object *object, const struct http_head *not_modified,
                        struct http_head *merged);
+/* What an object is besides its key, its text and its body, for keeping it elsewhere. */
+struct object_image {
+    int32_t lifetime, initial_age, stale_if_error, stale_while_revalidate;
+    uint32_t response_time, changed_by, tags, etag_at;
+    uint16_t etag_length, status;
+    uint8_t scope, traits, unused[2];
+};
+
+void object_export(const struct object *object, struct object_image *image);
+/* NULL: these do not make an object. The body is referenced. */
+struct object *object_import(struct cache_key key, const struct object_image *image,
+                             struct slice url, struct slice head, struct slice vary,
+                             struct body *body);
 struct object *object_reference(struct object *object);
 void object_release(struct object **objectp);
 

@@ -232,6 +232,11 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
     if (!lock_for(cache, shard, object, &arrival->since))
         return false;
     struct object *old = find_replaced(shard, object, arrival->max_variants);
+    if (old != NULL && arrival->yields) {
+        bans_leave(&cache->bans, &object->checked);
+        pthread_mutex_unlock(&shard->lock);
+        return false;
+    }
     object->pinned = old != NULL && old->pinned && object_same_variant(old, object);
     if (old != NULL)
         unlink_object(cache, shard, old);
@@ -259,6 +264,14 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
     pthread_mutex_unlock(&shard->lock);
     keep_limit(cache);
     return there;
+}
+
+bool cache_holds(struct cache *cache, struct object *object) {
+    struct shard *shard = shard_of(cache, object->key);
+    pthread_mutex_lock(&shard->lock);
+    bool held = object->indexed;
+    pthread_mutex_unlock(&shard->lock);
+    return held;
 }
 
 bool cache_remove(struct cache *cache, struct object *object) {

@@ -45,11 +45,13 @@ struct cache_moment cache_now(const struct cache *cache);
 struct cache_arrival {
     struct cache_moment since; /* when the origin was asked */
     unsigned max_variants;     /* of its key: the oldest others go; 0: any number */
+    bool yields;               /* to the same variant, should that be there */
 };
 
 /* Takes the place of the same variant. The object's body counts with its expected length while it
  * arrives. False: something like it was removed since, and so is it. */
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival);
+bool cache_holds(struct cache *cache, struct object *object);
 /* False: it was not there any more. */
 bool cache_remove(struct cache *cache, struct object *object);
 /* False: the object is not there any more. */

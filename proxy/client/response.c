@@ -224,7 +224,7 @@ static bool at_pause(struct exchange *exchange) {
         sent_all(exchange);
         return false;
     }
-    if (body_state(exchange->reader.body) == BODY_FAILED && body_reader_at_end(&exchange->reader)) {
+    if (body_reader_failed(&exchange->reader)) {
         exchange_abort(exchange);
         return false;
     }
@@ -232,21 +232,42 @@ static bool at_pause(struct exchange *exchange) {
     return !body_reader_wait(&exchange->reader);
 }
 
+/* What stands in a file goes out from there; *tried false: nothing of it is ready. */
+static enum io_status send_from_file(struct exchange *exchange, size_t *sent, bool *tried) {
+    off_t offset;
+    int fd;
+    size_t length = exchange->has_reader && !body_reader_failed(&exchange->reader)
+                        ? body_reader_file(&exchange->reader, &fd, &offset)
+                        : 0;
+    *tried = length > 0;
+    return *tried ? connection_send_file(exchange->client->connection, fd, &offset, length, sent)
+                  : IO_WAIT;
+}
+
+static enum io_status send_some(struct exchange *exchange, size_t *sent, bool *tried) {
+    struct iovec pieces[PIECES];
+    int count = gather(exchange, pieces);
+    if (count == 0)
+        return send_from_file(exchange, sent, tried);
+    *tried = true;
+    return connection_write(exchange->client->connection, pieces, count, sent);
+}
+
 void exchange_send(struct exchange *exchange) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     struct client *client = exchange->client;
-    struct iovec pieces[PIECES];
     size_t sent;
+    bool tried;
     for (;;) {
         if (exchange->has_reader)
             frame_chunk(exchange);
-        int count = gather(exchange, pieces);
-        if (count == 0) {
+        enum io_status status = send_some(exchange, &sent, &tried);
+        if (!tried) {
             if (at_pause(exchange))
                 continue;
             return;
         }
-        switch (connection_write(client->connection, pieces, count, &sent)) {
+        switch (status) {
         case IO_DONE:
             client->net->counters.client_bytes_out += sent;
             exchange->bytes_sent += sent;

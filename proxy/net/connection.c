@@ -3,6 +3,7 @@
 #include "base/assert.h"
 
 #include <errno.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
@@ -103,6 +104,26 @@ enum io_status connection_write(struct connection *connection, const struct iove
         *put = (size_t)sent;
         return IO_DONE;
     }
+    if (errno != EAGAIN)
+        return IO_FAILED;
+    connection->writable = false;
+    return IO_WAIT;
+}
+
+enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,
+                                    size_t length, size_t *put) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    ssize_t sent;
+    *put = 0;
+    do
+        sent = sendfile(connection->event.fd, fd, offset, length);
+    while (sent < 0 && errno == EINTR);
+    if (sent > 0) {
+        *put = (size_t)sent;
+        return IO_DONE;
+    }
+    if (sent == 0)
+        return IO_END;
     if (errno != EAGAIN)
         return IO_FAILED;
     connection->writable = false;

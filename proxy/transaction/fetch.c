@@ -190,7 +190,7 @@ static void start_call(struct transaction *transaction) {
     };
     transaction->origin_name = key;
     transaction->asked_at = transaction->net->loop->now;
-    transaction->since = cache_now(transaction->host->cache);
+    transaction_note_moment(transaction);
     transaction->call = arena_alloc(arena, sizeof *transaction->call);
     origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
                       arena_alloc(arena, sizeof *transaction->response), &transaction->task);

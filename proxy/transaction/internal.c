@@ -47,7 +47,7 @@ static void answer(struct transaction *transaction, unsigned status, struct slic
     http_head_add(head, SLICE("Content-Type"), type);
     http_head_add(head, SLICE("Cache-Control"), cache_control);
     transaction->response = head;
-    transaction->since = cache_now(transaction->host->cache);
+    transaction_note_moment(transaction);
     transaction->request_time = transaction->response_time = transaction->net->loop->wall;
     transaction->origin_name = SLICE("retort.internal");
     if (transaction->request->method_id == HTTP_METHOD_HEAD)

@@ -42,13 +42,18 @@ struct slice transaction_resolve(struct transaction *transaction, struct slice r
     return slice_make(text, url_parse(&url, absolute) ? url_normalise(&url, text, capacity) : 0);
 }
 
+static void remove_stored(struct transaction *transaction, struct cache_key key) {
+    cache_remove_key(transaction->host->cache, key);
+    disk_remove(transaction->host->disk, key, NULL);
+}
+
 static void invalidate_reference(struct transaction *transaction, struct slice reference) {
     struct url url;
     struct slice text = transaction_resolve(transaction, reference);
     /* Another origin's objects are not this one's to invalidate. */
     if (text.length > 0 && url_parse(&url, text) && slice_equal(url.host, transaction->url.host) &&
         url.port == transaction->url.port)
-        cache_remove_key(transaction->host->cache, key_of(transaction, text));
+        remove_stored(transaction, key_of(transaction, text));
 }
 
 /* What the response itself brings is newer than what it makes stale, unless somebody else has
@@ -61,7 +66,7 @@ void transaction_invalidate(struct transaction *transaction) {
         return;
     struct cache_key key = key_of(transaction, transaction->url_text);
     bool disturbed = purges_has_key(cache_purges(cache), key, transaction->since.keys);
-    cache_remove_key(cache, key);
+    remove_stored(transaction, key);
     invalidate_reference(transaction, http_head_value(response, HTTP_LOCATION));
     invalidate_reference(transaction, http_head_value(response, HTTP_CONTENT_LOCATION));
     if (!disturbed)

@@ -114,6 +114,36 @@ static enum step only_if_cached(struct transaction *transaction) {
                             "the client asked for a stored response, and there is none");
 }
 
+/* What memory has let go may still be on disk: looked for once. True: it is being read. */
+static bool is_reading_disk(struct transaction *transaction) {
+    struct transaction_host *host = transaction->host;
+    if (transaction->disk_asked || host->disk == NULL)
+        return false;
+    if (transaction->load == NULL)
+        transaction->load =
+            disk_load_start(host->disk, transaction->key, host->mailbox, &transaction->task);
+    if (transaction->load != NULL && !disk_load_is_done(transaction->load)) {
+        transaction_own_request(transaction);
+        return true;
+    }
+    transaction->disk_asked = true;
+    return false;
+}
+
+static struct object *look_up(struct transaction *transaction) {
+    return cache_lookup(transaction->host->cache, transaction->key, transaction->request,
+                        transaction_scope(transaction));
+}
+
+/* The object from memory, where what is found on disk goes first. */
+static void take_from_disk(struct transaction *transaction) {
+    if (disk_load_end(&transaction->load) == 0)
+        return;
+    transaction->object = look_up(transaction);
+    if (transaction->object != NULL)
+        transaction->net->counters.cache_disk_hits++;
+}
+
 enum step step_lookup(struct transaction *transaction) {
     if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
         return pass(transaction);
@@ -126,8 +156,11 @@ enum step step_lookup(struct transaction *transaction) {
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
     transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
-    transaction->object = cache_lookup(transaction->host->cache, transaction->key,
-                                       transaction->request, transaction_scope(transaction));
+    transaction->object = look_up(transaction);
+    if (transaction->object == NULL && is_reading_disk(transaction))
+        return STEP_WAIT;
+    if (transaction->object == NULL)
+        take_from_disk(transaction);
     if (transaction->object == NULL)
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
     if (body_state(transaction->object->body) == BODY_FAILED) {

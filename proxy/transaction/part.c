@@ -154,5 +154,5 @@ static bool part_is_outdated(const struct transaction *transaction) {
 void transaction_drop_part(struct transaction *transaction) {
     if (transaction->part != NULL && transaction->request->method_id == HTTP_METHOD_GET &&
         part_is_outdated(transaction))
-        cache_remove(transaction->host->cache, transaction->part);
+        transaction_drop(transaction, transaction->part);
 }

@@ -8,6 +8,7 @@ enum { TURNS = 16 };
 static void finish(struct pump *pump, enum pump_state state) {
     pump->state = state;
     source_close(&pump->source);
+    volume_stream_close(&pump->stream, state == PUMP_COMPLETE);
     body_finish(pump->body, state == PUMP_COMPLETE ? BODY_COMPLETE : BODY_FAILED);
     body_release(&pump->body);
     loop_defer(pump->loop, pump->waker);
@@ -52,6 +53,8 @@ static bool turn(struct pump *pump) {
             finish(pump, PUMP_FAILED); /* more than was announced */
             return false;
         }
+        if (pump->stream != NULL)
+            volume_stream_put(pump->stream, slice_make(at, got));
         body_grow(pump->body, got);
         keep_limit(pump);
         if (!pump->overflowed || !pump->unread)
@@ -98,6 +101,7 @@ void pump_stop(struct pump *pump) {
     if (pump->state == PUMP_RUNNING) {
         pump->state = PUMP_FAILED;
         source_close(&pump->source);
+        volume_stream_close(&pump->stream, false);
         body_finish(pump->body, BODY_FAILED);
         body_release(&pump->body);
     }

@@ -9,12 +9,15 @@
  * elsewhere, makes the body BODY_FAILED, never complete. A shared body that grows past `limit` is
  * turned into a passing one, if it has not been announced to others (its length was unknown).
  *
+ * With a stream, every byte goes there too: bodies that are kept on disk only.
+ *
  * Threads: the worker's.
  */
 #ifndef RETORT_TRANSACTION_PUMP_H
 #define RETORT_TRANSACTION_PUMP_H
 
 #include "cache/body.h"
+#include "disk/volume.h"
 #include "event/source.h"
 
 enum pump_state { PUMP_IDLE, PUMP_RUNNING, PUMP_COMPLETE, PUMP_FAILED };
@@ -25,8 +28,9 @@ struct pump {
     struct source *source; /* owned */
     struct body *body;     /* referenced */
     uint64_t limit;
-    bool overflowed; /* the body is not kept whole */
-    bool unread;     /* nobody reads: it is fetched to be kept, or not at all */
+    struct volume_stream *stream; /* owned; set before pump_start: gets all bytes too */
+    bool overflowed;              /* the body is not kept whole */
+    bool unread;                  /* nobody reads: it is fetched to be kept, or not at all */
     struct task task;
     struct task *waker;
 };

@@ -36,7 +36,7 @@ enum flight_outcome transaction_refresh(struct transaction *transaction,
     if (freshness.storable)
         outcome = transaction_insert(transaction, fresh);
     else
-        cache_remove(transaction->host->cache, object);
+        transaction_drop(transaction, object);
     object_release(&transaction->object);
     transaction->object = fresh;
     return outcome;
@@ -95,7 +95,7 @@ void transaction_learn_from_head(struct transaction *transaction) {
         return;
     enum evidence evidence = judge(transaction->response, object);
     if (evidence == OTHER) {
-        cache_remove(transaction->host->cache, object);
+        transaction_drop(transaction, object);
         transaction->net->counters.cache_head_dropped++;
     } else if (evidence == SAME && object == transaction->object) {
         transaction_refresh(transaction, transaction->response);

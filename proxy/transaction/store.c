@@ -57,24 +57,28 @@ static bool prepare_post(struct transaction *transaction) {
     return true;
 }
 
-static bool may_store(struct transaction *transaction, struct freshness *freshness) {
-    const struct settings *settings = transaction->settings;
+/* STORE_ON_DISK: it is too large for memory, but may stand on disk. */
+enum storage { STORE_NOWHERE, STORE_ON_DISK, STORE_IN_MEMORY };
+
+static enum storage where_to_store(struct transaction *transaction, struct freshness *freshness) {
     bool post = !transaction->cache_allowed && prepare_post(transaction);
     if ((!transaction->cache_allowed && !post) || transaction->result == RESULT_SERVICE)
-        return false;
+        return STORE_NOWHERE;
     /* What a service had no chance to adapt is not kept: it would be served for its whole lifetime.
      */
     if (transaction->respmod != NULL && transaction->respmod->bypassed)
-        return false;
+        return STORE_NOWHERE;
     transaction_review_policy(transaction, transaction->response);
     struct freshness_rules rules = transaction_freshness_rules(transaction);
     freshness_of_response(
         freshness, &rules, post ? transaction_as_get(transaction) : transaction->request,
         transaction->response, transaction->request_time, transaction->response_time);
     if (!freshness->storable || (post && freshness->heuristic))
-        return false;
-    return !has_body(transaction) || transaction->response_body->length < 0 ||
-           (uint64_t)transaction->response_body->length <= settings->cache.max_object;
+        return STORE_NOWHERE;
+    if (has_body(transaction) && transaction->response_body->length >= 0 &&
+        (uint64_t)transaction->response_body->length > transaction->settings->cache.max_object)
+        return STORE_ON_DISK;
+    return STORE_IN_MEMORY;
 }
 
 static void begin_body(struct transaction *transaction, bool keep) {
@@ -93,7 +97,20 @@ enum flight_outcome transaction_insert(struct transaction *transaction, struct o
         .since = transaction->since,
         .max_variants = transaction_max_variants(transaction),
     };
-    return cache_insert(transaction->host->cache, object, &arrival) ? FLIGHT_STORED : FLIGHT_LEFT;
+    if (!cache_insert(transaction->host->cache, object, &arrival))
+        return FLIGHT_LEFT;
+    disk_store(transaction->host->disk, object, transaction->disk_since);
+    return FLIGHT_STORED;
+}
+
+void transaction_drop(struct transaction *transaction, struct object *object) {
+    cache_remove(transaction->host->cache, object);
+    disk_remove(transaction->host->disk, object->key, object);
+}
+
+void transaction_note_moment(struct transaction *transaction) {
+    transaction->since = cache_now(transaction->host->cache);
+    transaction->disk_since = disk_now(transaction->host->disk);
 }
 
 static void keep_object_now(struct transaction *transaction) {
@@ -119,13 +136,29 @@ static void drop_replaced(struct transaction *transaction) {
     bool bypassed = transaction->respmod != NULL && transaction->respmod->bypassed;
     if (transaction->replaced != NULL && transaction->response->status < 500 && !bypassed &&
         transaction->request->method_id == HTTP_METHOD_GET)
-        cache_remove(transaction->host->cache, transaction->replaced);
+        transaction_drop(transaction, transaction->replaced);
+}
+
+/* A large body goes to disk as it passes. */
+static void begin_stream(struct transaction *transaction, const struct freshness *freshness) {
+    struct body *nothing = body_of_bytes(SLICE(""));
+    transaction_strip_cookies(transaction, transaction->response);
+    struct object *object =
+        object_new(transaction->key, transaction->url_text, transaction->request,
+                   transaction->response, freshness, nothing);
+    object->scope = (uint8_t)transaction_scope(transaction);
+    transaction->pump.stream =
+        disk_stream_open(transaction->host->disk, object,
+                         (uint64_t)transaction->response_body->length, transaction->disk_since);
+    object_release(&object);
+    body_release(&nothing);
 }
 
 enum step step_store(struct transaction *transaction) {
     struct freshness freshness;
     complete_head(transaction);
-    bool keep = may_store(transaction, &freshness);
+    enum storage storage = where_to_store(transaction, &freshness);
+    bool keep = storage == STORE_IN_MEMORY;
     if (transaction->response->status == 206)
         keep = transaction_take_part(transaction, keep);
     transaction->reply.length = announced_length(transaction);
@@ -140,6 +173,9 @@ enum step step_store(struct transaction *transaction) {
         if (transaction->cache_allowed)
             transaction->net->counters.cache_uncacheable++;
     }
+    if (storage == STORE_ON_DISK && transaction->response->status == 200 &&
+        transaction->request->method_id == HTTP_METHOD_GET)
+        begin_stream(transaction, &freshness);
     if (transaction->response_body != NULL)
         pump_start(&transaction->pump, transaction->net->loop, &transaction->response_body,
                    transaction->body, transaction->settings->cache.max_object, &transaction->task);
@@ -156,9 +192,11 @@ void transaction_settle(struct transaction *transaction) {
         return;
     transaction->settled = true;
     if (body_state(object->body) != BODY_COMPLETE) {
-        cache_remove(transaction->host->cache, object);
+        transaction_drop(transaction, object);
         transaction_land(transaction, FLIGHT_FAILED);
     } else if (object->body->expected < 0 && !transaction->pump.overflowed) {
         keep_object_now(transaction);
+    } else {
+        disk_store(transaction->host->disk, object, transaction->disk_since);
     }
 }

@@ -44,6 +44,7 @@ static void transaction_end(struct transaction *transaction) {
     transaction_land(transaction, FLIGHT_LEFT);
     flight_leave(&transaction->flight, &transaction->waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
+    disk_load_end(&transaction->load);
     pump_stop(&transaction->pump);
     tunnel_free(&transaction->tunnel);
     if (transaction->reach != NULL)

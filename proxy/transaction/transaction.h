@@ -20,6 +20,7 @@
 #include "cache/flight.h"
 #include "cache/store.h"
 #include "client/client.h"
+#include "disk/disk.h"
 #include "origin/call.h"
 #include "origin/place.h"
 #include "origin/seat.h"
@@ -63,6 +64,7 @@ struct transaction_host {
     struct net_context *net;
     struct mailbox *mailbox;
     struct cache *cache;
+    struct disk *disk; /* NULL: there is none */
     struct flights *flights;
     struct origin_places *places;
     struct adapt_set *adapt; /* the current one */
@@ -138,7 +140,10 @@ struct transaction {
     uint64_t asked_at;            /* of the loop's clock */
     time_t request_time, response_time;
     struct cache_moment since; /* what had been purged when the origin was asked */
-    struct slice origin_name;  /* "host:port", for the log */
+    uint64_t disk_since;       /* likewise, as the disk counts */
+    struct disk_load *load;    /* what is being read from disk */
+    bool disk_asked;
+    struct slice origin_name; /* "host:port", for the log */
 
     /* the answer */
     struct pump pump;
@@ -188,6 +193,10 @@ void transaction_review_policy(struct transaction *transaction, const struct htt
 void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response);
 /* Puts an object into the index; the outcome for those who wait for it. */
 enum flight_outcome transaction_insert(struct transaction *transaction, struct object *object);
+/* Out of the cache, in memory and on disk. */
+void transaction_drop(struct transaction *transaction, struct object *object);
+/* Notes what has been purged by now. */
+void transaction_note_moment(struct transaction *transaction);
 unsigned transaction_max_variants(const struct transaction *transaction);
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
 /* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */

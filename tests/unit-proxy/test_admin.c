@@ -49,7 +49,12 @@ static struct admin *the_admin;
 static char where[ADDRESS_TEXT];
 
 static struct admin *start(char error[SETTINGS_ERROR]) {
-    const struct admin_calls calls = {&the_proxy, on_report, on_reload, on_drain, NULL, NULL, NULL};
+    const struct admin_calls calls = {
+        .context = &the_proxy,
+        .report = on_report,
+        .reload = on_reload,
+        .drain = on_drain,
+    };
     return admin_start(the_proxy.settings, &calls, error);
 }
 

@@ -1,0 +1,79 @@
+/*
+ * The cache on disk: what was stored is written to a volume too, found again when memory has let it
+ * go, and after a restart.
+ *
+ *     struct disk *disk = disk_open(settings, cache, error);
+ *     uint64_t since = disk_now(disk);                   before the origin is asked
+ *     disk_store(disk, object, since);                   complete, and in the memory cache
+ *
+ *     struct disk_load *load = disk_load_start(disk, key, mailbox, task);   NULL: nothing is there
+ *     if (!disk_load_is_done(load)) ...                  the task will run
+ *     disk_load_end(&load);                              what was found is in the memory cache now
+ *
+ *     disk_remove(disk, key, NULL);                      follows removals from the memory cache
+ *     disk_purge(disk, &filter, PURGE_REMOVE);
+ *     disk_stop(disk);                                   what is queued is written
+ *     disk_close(&disk);                                 after the memory cache has gone
+ *
+ * A small object is read whole, verified, and becomes one of the memory cache's. Of a large one the
+ * head does, with a body that is sent from the volume (disk_body.h). Objects are spread over the
+ * volumes by their key, in the proportion of the sizes.
+ *
+ * Where several things happen to one object at the same time the disk must not know better than
+ * memory: store first and then look whether the object is still in the memory cache; remove from
+ * memory and then from disk.
+ *
+ * Threads: any. disk NULL: there is none, and every function does nothing.
+ */
+#ifndef RETORT_DISK_DISK_H
+#define RETORT_DISK_DISK_H
+
+#include "cache/store.h"
+#include "disk/volume.h"
+
+struct disk;
+
+/* Larger bodies stay on disk and are sent from there. */
+enum { DISK_SMALL = RECORD_CHUNK };
+
+/* NULL and an empty error: the settings name no disk. They are kept. */
+struct disk *disk_open(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]);
+void disk_stop(struct disk *disk);
+void disk_close(struct disk **diskp);
+
+/* How far purges have come: to be noted before the origin is asked. */
+uint64_t disk_now(const struct disk *disk);
+void disk_store(struct disk *disk, struct object *object, uint64_t since);
+/* object NULL: all variants. */
+unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object);
+void disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
+/* Waits until all that has happened so far is written. */
+void disk_flush(struct disk *disk);
+
+/* What is on disk under this key, brought into the memory cache. */
+struct disk_load;
+struct disk_load *disk_load_start(struct disk *disk, struct cache_key key, struct mailbox *mailbox,
+                                  struct task *task);
+bool disk_load_is_done(const struct disk_load *load);
+/* At any time; returns how many objects were found. */
+unsigned disk_load_end(struct disk_load **loadp);
+/* The same, for threads that may wait. */
+unsigned disk_load_now(struct disk *disk, struct cache_key key);
+
+/* Bodies that are too large for memory, see volume_stream_open; NULL: not wanted. */
+struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
+                                       uint64_t body_length, uint64_t since);
+
+/* A walk over what is on disk: objects without bodies, `most` at a time. */
+struct disk_walk {
+    uint64_t position;
+    unsigned volume;
+};
+
+unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **objects,
+                   unsigned most);
+bool disk_has(struct disk *disk, struct cache_key key);
+
+void disk_statistics(struct disk *disk, struct volume_statistics *statistics);
+
+#endif

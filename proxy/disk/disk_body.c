@@ -1,0 +1,240 @@
+#include "disk/disk_body.h"
+
+#include "base/assert.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+enum { PENDING_MAX = 4 };
+
+struct disk_body {
+    struct body_backing backing; /* the first member */
+    unsigned magic;
+#define DISK_BODY_MAGIC 0xd15cb0d1u
+    struct volume *volume;
+    struct readers *readers;
+    struct disk_place place;
+    struct list_link link; /* of the segment's */
+    struct cache_key key;
+    uint64_t length;
+    size_t chunk_count;
+    pthread_mutex_t lock;
+    struct list_link waiting;
+    size_t pending[PENDING_MAX]; /* chunks that are being read, and one */
+    _Atomic uint64_t *verified;  /* a bit a chunk */
+    uint64_t sums[];
+};
+
+static struct disk_body *disk_body_of(struct body_backing *backing) {
+    struct disk_body *disk_body = (struct disk_body *)(void *)backing;
+    CHECK_OBJ(disk_body, DISK_BODY_MAGIC);
+    return disk_body;
+}
+
+static size_t chunk_length(const struct disk_body *disk_body, size_t chunk) {
+    uint64_t left = disk_body->length - (uint64_t)chunk * RECORD_CHUNK;
+    return left < RECORD_CHUNK ? (size_t)left : RECORD_CHUNK;
+}
+
+static uint64_t chunk_offset(const struct disk_body *disk_body, size_t chunk) {
+    return disk_body->backing.offset + (uint64_t)chunk * RECORD_CHUNK;
+}
+
+static bool is_verified(const struct disk_body *disk_body, size_t chunk) {
+    uint64_t bits = atomic_load_explicit(&disk_body->verified[chunk / 64], memory_order_acquire);
+    return bits >> chunk % 64 & 1;
+}
+
+static size_t ready(struct body_backing *backing, uint64_t position) {
+    struct disk_body *disk_body = disk_body_of(backing);
+    size_t chunk = (size_t)(position / RECORD_CHUNK), length = chunk_length(disk_body, chunk);
+    size_t within = (size_t)(position % RECORD_CHUNK);
+    if (!is_verified(disk_body, chunk) ||
+        !volume_is_resident(disk_body->volume, disk_body->backing.offset + position,
+                            length - within))
+        return 0;
+    return length - within;
+}
+
+/* Reads and verifies a chunk: then it is in memory, and known to be good. */
+static bool verify(struct disk_body *disk_body, size_t chunk, char *bytes) {
+    struct volume *volume = disk_body->volume;
+    size_t length = chunk_length(disk_body, chunk);
+    if (!volume_read(volume, chunk_offset(disk_body, chunk), bytes, length, VOLUME_MAY_WAIT)) {
+        disk_index_remove_place(volume->index, disk_body->key.low, disk_body->place.at);
+        return false;
+    }
+    if (record_sum(bytes, length) != disk_body->sums[chunk]) {
+        volume_report_bad(volume, disk_body->key.low, &disk_body->place, "its body");
+        return false;
+    }
+    atomic_fetch_or_explicit(&disk_body->verified[chunk / 64], UINT64_C(1) << chunk % 64,
+                             memory_order_release);
+    return true;
+}
+
+struct chunk_job {
+    struct reader_job job;
+    struct disk_body *disk_body;
+    struct body *body; /* referenced: both live on */
+    size_t chunk;
+};
+
+static void end_pending(struct disk_body *disk_body, size_t chunk) {
+    pthread_mutex_lock(&disk_body->lock);
+    for (unsigned i = 0; i < PENDING_MAX; i++)
+        if (disk_body->pending[i] == chunk + 1)
+            disk_body->pending[i] = 0;
+    waiters_wake(&disk_body->waiting, NULL);
+    pthread_mutex_unlock(&disk_body->lock);
+}
+
+static void read_chunk(struct reader_job *job) {
+    struct chunk_job *chunk_job = CONTAINER_OF(job, struct chunk_job, job);
+    struct disk_body *disk_body = chunk_job->disk_body;
+    size_t chunk = chunk_job->chunk;
+    char *bytes = malloc(RECORD_CHUNK);
+    if (bytes == NULL || !verify(disk_body, chunk, bytes))
+        body_spoil(chunk_job->body);
+    /* Who reads one chunk will want the next. */
+    if (chunk + 1 < disk_body->chunk_count)
+        posix_fadvise(disk_body->volume->fd, (off_t)chunk_offset(disk_body, chunk + 1),
+                      (off_t)chunk_length(disk_body, chunk + 1), POSIX_FADV_WILLNEED);
+    free(bytes);
+    end_pending(disk_body, chunk);
+    body_release(&chunk_job->body);
+    free(chunk_job);
+}
+
+/* Under the lock: true when this is to be read by the caller's job, false when another reads it or
+ * enough are being read. */
+static bool begin_pending(struct disk_body *disk_body, size_t chunk) {
+    unsigned free_place = PENDING_MAX;
+    for (unsigned i = 0; i < PENDING_MAX; i++) {
+        if (disk_body->pending[i] == chunk + 1)
+            return false;
+        if (disk_body->pending[i] == 0)
+            free_place = i;
+    }
+    if (free_place == PENDING_MAX)
+        return false;
+    disk_body->pending[free_place] = chunk + 1;
+    return true;
+}
+
+static bool wait_for_chunk(struct body_backing *backing, struct body *body, uint64_t position,
+                           struct waiter **slot, struct mailbox *mailbox, struct task *task) {
+    struct disk_body *disk_body = disk_body_of(backing);
+    size_t chunk = (size_t)(position / RECORD_CHUNK);
+    pthread_mutex_lock(&disk_body->lock);
+    /* Asked for under the lock: whoever spoils or reads it wakes those who wait afterwards. */
+    bool spoiled = body_state(body) == BODY_FAILED, mine = false;
+    if (!spoiled) {
+        mine = begin_pending(disk_body, chunk);
+        waiter_add(&disk_body->waiting, slot, mailbox, task);
+    }
+    pthread_mutex_unlock(&disk_body->lock);
+    if (mine) {
+        struct chunk_job *job = xcalloc(1, sizeof *job);
+        job->job.run = read_chunk;
+        job->disk_body = disk_body;
+        job->body = body_reference(body);
+        job->chunk = chunk;
+        readers_submit(disk_body->readers, &job->job);
+    }
+    return !spoiled;
+}
+
+static void cancel(struct body_backing *backing, struct waiter **slot) {
+    waiter_cancel(slot, &disk_body_of(backing)->lock);
+}
+
+static bool read_bytes(struct body_backing *backing, uint64_t position, char *bytes,
+                       size_t length) {
+    struct disk_body *disk_body = disk_body_of(backing);
+    char *whole = malloc(RECORD_CHUNK);
+    bool good = whole != NULL;
+    while (good && length > 0) {
+        size_t chunk = (size_t)(position / RECORD_CHUNK);
+        size_t within = (size_t)(position % RECORD_CHUNK);
+        size_t piece = chunk_length(disk_body, chunk) - within;
+        piece = piece < length ? piece : length;
+        good = verify(disk_body, chunk, whole);
+        if (good)
+            memcpy(bytes, whole + within, piece);
+        bytes += piece;
+        position += piece;
+        length -= piece;
+    }
+    free(whole);
+    return good;
+}
+
+static void release(struct body_backing *backing) {
+    struct disk_body *disk_body = disk_body_of(backing);
+    struct volume *volume = disk_body->volume;
+    ASSERT(list_empty(&disk_body->waiting));
+    pthread_mutex_lock(&volume->bodies_lock);
+    list_remove(&disk_body->link);
+    pthread_mutex_unlock(&volume->bodies_lock);
+    volume_unpin(volume, &disk_body->place);
+    pthread_mutex_destroy(&disk_body->lock);
+    free((void *)disk_body->verified);
+    FREE_OBJ(disk_body);
+}
+
+struct body *disk_body_new(struct volume *volume, struct readers *readers,
+                           const struct disk_place *place, const struct record *record) {
+    size_t count = (size_t)record_chunks(record->front.body_length);
+    size_t words = count / 64 + 1, cost = sizeof(struct disk_body) + count * sizeof(uint64_t);
+    struct disk_body *disk_body = xcalloc(1, cost);
+    disk_body->magic = DISK_BODY_MAGIC;
+    disk_body->backing = (struct body_backing){
+        .fd = volume->fd,
+        .offset = volume_offset(place->at) + record->front_length,
+        .cost = cost + words * sizeof(uint64_t),
+        .ready = ready,
+        .wait = wait_for_chunk,
+        .cancel = cancel,
+        .read = read_bytes,
+        .release = release,
+    };
+    disk_body->volume = volume;
+    disk_body->readers = readers;
+    disk_body->place = *place;
+    disk_body->key = record->front.key;
+    disk_body->length = record->front.body_length;
+    disk_body->chunk_count = count;
+    pthread_mutex_init(&disk_body->lock, NULL);
+    list_init(&disk_body->waiting);
+    disk_body->verified = xcalloc(words, sizeof *disk_body->verified);
+    memcpy(disk_body->sums, record->sums, count * sizeof(uint64_t));
+    pthread_mutex_lock(&volume->bodies_lock);
+    list_append(&volume->segments[place->segment].bodies, &disk_body->link);
+    pthread_mutex_unlock(&volume->bodies_lock);
+    return body_of_file(&disk_body->backing, disk_body->length);
+}
+
+struct cache_key *disk_body_keys(struct volume *volume, uint32_t segment, size_t *count) {
+    struct list_link *bodies = &volume->segments[segment].bodies;
+    struct cache_key *keys = NULL;
+    size_t capacity = 0;
+    *count = 0;
+    pthread_mutex_lock(&volume->bodies_lock);
+    LIST_FOR_EACH_SAFE (link, next, bodies) {
+        if (*count == capacity) {
+            capacity = capacity * 2 + 16;
+            keys = xrealloc(keys, capacity * sizeof *keys);
+        }
+        keys[(*count)++] = CONTAINER_OF(link, struct disk_body, link)->key;
+    }
+    pthread_mutex_unlock(&volume->bodies_lock);
+    return keys;
+}
+
+bool disk_body_is_in(const struct body *body, const struct volume *volume, uint32_t segment) {
+    if (body->kind != BODY_BACKED)
+        return false;
+    const struct disk_body *disk_body = (const struct disk_body *)(const void *)body->backing;
+    return disk_body->volume == volume && disk_body->place.segment == segment;
+}

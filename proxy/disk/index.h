@@ -1,0 +1,60 @@
+/*
+ * The index of a volume: where on it the records of a key stand, in 32 bytes of memory for each.
+ *
+ *     struct disk_index *index = disk_index_new(segment_count);
+ *     disk_index_put(index, key, variant, &place);               in the place of an older one
+ *     unsigned count = disk_index_find(index, key, places, 8);   newest first
+ *     disk_index_drop_segment(index, segment, on_dropped, arg);  before the segment is used again
+ *
+ * Keys are the low halves of cache keys: what is found may be another's, and whoever reads the
+ * record compares the whole key. Entries stand in chunks and are chained twice by their numbers, in
+ * a bucket and in their segment; those of one segment go together, so that a removed entry is only
+ * taken out of its bucket until then.
+ *
+ * Threads: any. Sixteen shards, each with its own lock, held for the walk of one chain.
+ */
+#ifndef RETORT_DISK_INDEX_H
+#define RETORT_DISK_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct disk_index;
+
+enum { DISK_ANY_VARIANT = 0 };
+
+struct disk_place {
+    uint32_t variant;
+    uint32_t at, blocks; /* in RECORD_ALIGN, from the start of the first segment */
+    uint32_t segment;
+};
+
+struct disk_index *disk_index_new(uint32_t segment_count, uint32_t blocks_in_segment);
+void disk_index_free(struct disk_index **indexp);
+
+void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_place *place);
+unsigned disk_index_find(struct disk_index *index, uint64_t key, struct disk_place *places,
+                         unsigned most);
+/* One variant, or with DISK_ANY_VARIANT all of them; returns how many there were. */
+unsigned disk_index_remove(struct disk_index *index, uint64_t key, uint32_t variant);
+/* The entry for a record that turned out to be bad or out of date. */
+bool disk_index_remove_place(struct disk_index *index, uint64_t key, uint32_t at);
+bool disk_index_has_place(struct disk_index *index, uint64_t key, uint32_t at);
+/* A record was used: it is worth another round. */
+void disk_index_mark(struct disk_index *index, uint64_t key, uint32_t at);
+
+typedef void disk_index_fn(void *arg, uint64_t key, const struct disk_place *place, bool marked);
+
+/* Calls `see`, without a lock, for what is still to be found in the segment. */
+void disk_index_each_in(struct disk_index *index, uint32_t segment, disk_index_fn *see, void *arg);
+/* What was in it is not to be found any more. */
+void disk_index_drop_segment(struct disk_index *index, uint32_t segment);
+
+/* Up to `most` entries from *position on, which moves; 0: that was all. */
+unsigned disk_index_walk(struct disk_index *index, uint64_t *position, uint64_t *keys,
+                         struct disk_place *places, unsigned most);
+
+uint64_t disk_index_count(const struct disk_index *index);
+uint64_t disk_index_memory(const struct disk_index *index);
+
+#endif

@@ -1,0 +1,180 @@
+#include "disk/purge_log.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <jansson.h>
+
+struct logged_purge {
+    unsigned magic;
+#define LOGGED_PURGE_MAGIC 0x9c43e106u
+    struct list_link link;
+    uint64_t number;
+    struct object_filter filter; /* a copy */
+    enum purge_action action;
+};
+
+void purge_log_init(struct purge_log *log) {
+    memset(log, 0, sizeof *log);
+    ASSERT(pthread_rwlock_init(&log->lock, NULL) == 0);
+    list_init(&log->purges);
+}
+
+static void drop_first(struct purge_log *log) {
+    struct logged_purge *purge = CONTAINER_OF(list_first(&log->purges), struct logged_purge, link);
+    list_remove(&purge->link);
+    object_filter_release(&purge->filter);
+    FREE_OBJ(purge);
+}
+
+void purge_log_release(struct purge_log *log) {
+    while (!list_empty(&log->purges))
+        drop_first(log);
+    pthread_rwlock_destroy(&log->lock);
+}
+
+/* Under the lock. */
+static void append(struct purge_log *log, const struct object_filter *filter,
+                   enum purge_action action, uint64_t number) {
+    struct logged_purge *purge;
+    ALLOC_OBJ(purge, LOGGED_PURGE_MAGIC);
+    purge->filter = object_filter_copy(filter);
+    purge->action = action;
+    purge->number = number;
+    list_append(&log->purges, &purge->link);
+}
+
+uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter,
+                       enum purge_action action) {
+    pthread_rwlock_wrlock(&log->lock);
+    uint64_t number = purge_log_newest(log) + 1;
+    append(log, filter, action, number);
+    atomic_store_explicit(&log->newest, number, memory_order_release);
+    pthread_rwlock_unlock(&log->lock);
+    return number;
+}
+
+enum purge_action purge_log_judge(struct purge_log *log, const struct object *object,
+                                  uint64_t number) {
+    enum purge_action action = PURGE_NOTHING;
+    pthread_rwlock_rdlock(&log->lock);
+    if (number < log->floor)
+        action = PURGE_REMOVE;
+    for (struct list_link *link = log->purges.prev; link != &log->purges && action != PURGE_REMOVE;
+         link = link->prev) {
+        const struct logged_purge *purge = CONTAINER_OF(link, struct logged_purge, link);
+        CHECK_OBJ(purge, LOGGED_PURGE_MAGIC);
+        if (purge->number <= number)
+            break;
+        if (purge->action > action && object_filter_fits(&purge->filter, object))
+            action = purge->action;
+    }
+    pthread_rwlock_unlock(&log->lock);
+    return action;
+}
+
+void purge_log_forget(struct purge_log *log, uint64_t oldest) {
+    pthread_rwlock_wrlock(&log->lock);
+    while (!list_empty(&log->purges) &&
+           CONTAINER_OF(list_first(&log->purges), struct logged_purge, link)->number <= oldest)
+        drop_first(log);
+    pthread_rwlock_unlock(&log->lock);
+}
+
+static json_t *text_of(struct slice text) {
+    return json_stringn_nocheck(text.base == NULL ? "" : text.base, text.length);
+}
+
+static json_t *one_to_json(const struct logged_purge *purge) {
+    const struct object_filter *filter = &purge->filter;
+    json_t *json = json_object();
+    json_object_set_new(json, "number", json_integer((json_int_t)purge->number));
+    json_object_set_new(json, "remove", json_boolean(purge->action == PURGE_REMOVE));
+    json_object_set_new(json, "prefix", text_of(filter->prefix));
+    json_object_set_new(json, "host", text_of(filter->host));
+    json_object_set_new(json, "tag", text_of(filter->tag));
+    if (filter->regex_text != NULL)
+        json_object_set_new_nocheck(json, "regex", json_string_nocheck(filter->regex_text));
+    return json;
+}
+
+static char *to_text(const struct purge_log *log) {
+    json_t *all = json_array();
+    for (struct list_link *link = log->purges.next; link != &log->purges; link = link->next)
+        json_array_append_new(all, one_to_json(CONTAINER_OF(link, struct logged_purge, link)));
+    char *text = json_dumps(all, JSON_COMPACT);
+    json_decref(all);
+    return text != NULL ? text : xstrdup("[]");
+}
+
+char *purge_log_write(struct purge_log *log, size_t limit, size_t *length) {
+    pthread_rwlock_wrlock(&log->lock);
+    char *text = to_text(log);
+    bool cut = false;
+    while ((*length = strlen(text)) > limit && !list_empty(&log->purges)) {
+        /* Half of them at a time: each try writes all. */
+        size_t half = 1;
+        for (struct list_link *link = log->purges.next; link != &log->purges; link = link->next)
+            half++;
+        for (half /= 2; half > 0; half--) {
+            log->floor = CONTAINER_OF(list_first(&log->purges), struct logged_purge, link)->number;
+            drop_first(log);
+        }
+        free(text);
+        text = to_text(log);
+        cut = true;
+    }
+    pthread_rwlock_unlock(&log->lock);
+    if (cut)
+        log_warn("disk: too many purges to keep; what was stored before the older ones counts as "
+                 "purged: purge by tag or in larger groups");
+    return text;
+}
+
+static struct slice text_in(json_t *json, const char *name) {
+    json_t *text = json_object_get(json, name);
+    return slice_make(json_string_value(text), json_string_length(text));
+}
+
+/* An expression that does not compile any more: as if it hit everything. */
+static void read_one(struct purge_log *log, json_t *json) {
+    uint64_t number = (uint64_t)json_integer_value(json_object_get(json, "number"));
+    const char *expression = json_string_value(json_object_get(json, "regex"));
+    struct object_filter filter = {
+        .prefix = text_in(json, "prefix"),
+        .host = text_in(json, "host"),
+        .tag = text_in(json, "tag"),
+    };
+    struct regexes regex;
+    char error[256];
+    bool compiles = expression != NULL && regex_check(expression, error, sizeof error);
+    if (compiles) {
+        regexes_compile(&regex, (char *[]){(char *)expression, NULL});
+        filter.regex = &regex;
+        filter.regex_text = expression;
+    }
+    append(log, &filter, json_is_true(json_object_get(json, "remove")) ? PURGE_REMOVE : PURGE_STALE,
+           number);
+    if (compiles)
+        regexes_release(&regex);
+}
+
+void purge_log_read(struct purge_log *log, struct slice text, uint64_t floor, uint64_t newest) {
+    json_t *all = text.base == NULL ? NULL : json_loadb(text.base, text.length, 0, NULL);
+    pthread_rwlock_wrlock(&log->lock);
+    uint64_t known = list_empty(&log->purges)
+                         ? 0
+                         : CONTAINER_OF(log->purges.prev, struct logged_purge, link)->number;
+    json_t *one;
+    size_t i;
+    json_array_foreach(all, i, one) {
+        if ((uint64_t)json_integer_value(json_object_get(one, "number")) > known)
+            read_one(log, one);
+    }
+    if (floor > log->floor)
+        log->floor = floor;
+    if (newest > purge_log_newest(log))
+        atomic_store_explicit(&log->newest, newest, memory_order_release);
+    pthread_rwlock_unlock(&log->lock);
+    json_decref(all);
+}

@@ -1,0 +1,145 @@
+/*
+ * What stands on a volume: the volume's header, segments with their headers and tables of contents,
+ * and records in them. Pure functions between bytes and structs; nothing here reads or writes.
+ *
+ *     | volume header | purges | purges | segment 0 | segment 1 | ...
+ *     segment:  | header | seal | record | record | ... | table of contents |
+ *     record:   | front: struct record_front, URL, head, vary, a sum for each chunk | body |
+ *
+ * Everything begins at a multiple of RECORD_ALIGN and carries a checksum (XXH3, 64 bits) over all
+ * of itself, the body a sum for each RECORD_CHUNK of it, so that a part can be verified without the
+ * rest. The sequence number of its segment in each record tells it from what stood in the same
+ * place before. The seal and the table of contents are there when the segment is full.
+ *
+ *     struct record_front front;
+ *     size_t length = record_front_length(&front);                  from its lengths
+ *     record_write(&front, url, head, vary, sums, out);
+ *
+ *     struct record record;
+ *     switch (record_read(&record, bytes, sequence)) ...
+ *
+ * Numbers are in the byte order of the machine; the volume's header tells when that is another.
+ *
+ * Threads: pure functions. Reading never trusts a length before it is checked.
+ */
+#ifndef RETORT_DISK_RECORD_H
+#define RETORT_DISK_RECORD_H
+
+#include "cache/object.h"
+
+enum {
+    RECORD_ALIGN = 512,
+    RECORD_CHUNK = 256 * 1024,
+    RECORD_TEXT_MAX = 1 << 20, /* URL, head and vary, each */
+    SEGMENT_START = 2 * RECORD_ALIGN,
+};
+
+enum record_kind { RECORD_OBJECT = 1, RECORD_REMOVAL = 2 };
+
+struct volume_header {
+    uint64_t magic;
+    uint64_t checksum;
+    uint32_t version, segment_count;
+    uint64_t size, segment_size;
+    uint64_t identity; /* random: records of another volume that stood here do not count */
+};
+
+/* What was purged by prefix, tag or expression and may concern records: all of it, written anew
+ * with each purge, to one of two places in turn. */
+struct purges_header {
+    uint64_t magic;
+    uint64_t checksum;
+    uint64_t identity, sequence;
+    uint64_t floor, newest; /* numbers: what is older than the first is out of date; the last one */
+    uint64_t text_sum;
+    uint32_t text_length, unused;
+};
+
+enum {
+    VOLUME_HEADER_SIZE = 4096,
+    PURGES_SIZE = 256 * 1024, /* of each of the two places */
+    SEGMENTS_AT = VOLUME_HEADER_SIZE + 2 * PURGES_SIZE,
+};
+
+struct segment_header {
+    uint64_t magic;
+    uint64_t checksum;
+    uint64_t identity, sequence;
+    uint32_t run; /* segments that this one spans: more than 1 for a single large record */
+    uint32_t unused;
+};
+
+struct segment_seal {
+    uint64_t magic;
+    uint64_t checksum;
+    uint64_t identity, sequence;
+    uint64_t contents_at, contents_sum; /* where the table of contents stands in the segment */
+    uint64_t oldest;                    /* the smallest `events` of its records */
+    uint32_t count, unused;             /* of its entries */
+};
+
+/* An entry of the table of contents. */
+struct record_entry {
+    uint64_t key; /* its low half */
+    uint64_t serial;
+    uint32_t variant;
+    uint32_t at, blocks; /* in RECORD_ALIGN, from the segment's start */
+    uint32_t kind;
+};
+
+struct record_front {
+    uint64_t magic;
+    uint64_t checksum;
+    uint64_t identity, sequence;
+    uint64_t serial; /* the order in which records were written, across segments */
+    uint64_t events; /* the newest purge that the record need not fear */
+    struct cache_key key;
+    uint64_t body_length;
+    uint32_t kind, variant;
+    uint32_t url_length, head_length, vary_length;
+    uint32_t unused;
+    struct object_image image;
+};
+
+struct record {
+    struct record_front front;
+    struct slice url, head, vary;
+    const uint64_t *sums; /* of the body's chunks; aligned */
+    size_t front_length;
+};
+
+enum record_verdict {
+    RECORD_GOOD,
+    RECORD_SHORT, /* front_length bytes are needed */
+    RECORD_BAD,
+};
+
+static inline uint64_t record_chunks(uint64_t body_length) {
+    return (body_length + RECORD_CHUNK - 1) / RECORD_CHUNK;
+}
+
+/* In blocks of RECORD_ALIGN. */
+static inline uint64_t record_blocks(uint64_t bytes) {
+    return (bytes + RECORD_ALIGN - 1) / RECORD_ALIGN;
+}
+
+size_t record_front_length(const struct record_front *front);
+/* front: all but magic and checksum is set. `out` has record_front_length bytes. */
+void record_write(const struct record_front *front, struct slice url, struct slice head,
+                  struct slice vary, const uint64_t *sums, char *out);
+/* bytes: aligned to 8. The slices point into them. */
+enum record_verdict record_read(struct record *record, struct slice bytes, uint64_t identity,
+                                uint64_t sequence);
+uint64_t record_sum(const void *bytes, size_t length);
+
+void volume_header_seal(struct volume_header *header);
+bool volume_header_good(const struct volume_header *header);
+void purges_header_seal(struct purges_header *header, struct slice text);
+bool purges_header_good(const struct purges_header *header, uint64_t identity);
+void segment_header_seal(struct segment_header *header);
+bool segment_header_good(const struct segment_header *header, uint64_t identity);
+void segment_seal_seal(struct segment_seal *seal);
+bool segment_seal_good(const struct segment_seal *seal, const struct segment_header *header,
+                       uint64_t segment_size);
+
+#endif

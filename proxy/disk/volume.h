@@ -1,0 +1,166 @@
+/*
+ * A volume: one file or device, written as a log in a ring of segments by a thread of its own.
+ *
+ *     struct volume *volume = volume_open(&settings, &hooks, error);      reads what is there
+ *     volume_start(volume);
+ *     volume_store(volume, object, variant, events);                      queues; never waits
+ *     volume_remove(volume, key, variant);
+ *
+ *     struct disk_place place;
+ *     if (volume_pin(volume, &place, &sequence)) {                        it can't be overwritten
+ *         volume_read(volume, volume_offset(place.at), bytes, length, VOLUME_MAY_WAIT);
+ *         volume_unpin(volume, &place);
+ *     }
+ *     volume_stop(volume);                                                writes what is queued
+ *     volume_close(&volume);
+ *
+ * New records go behind the newest; the segment that is used next is the oldest one, and what is in
+ * it goes, but for records that were used since they were written: those are written again, up to a
+ * quarter of a segment. A removal is a record too, so that a restart does not bring back what was
+ * removed; it is younger than what it removes, so the ring reclaims it later.
+ *
+ * A failed write costs its record: the segment is closed and the log goes on in the next; after
+ * several failures in a row nothing is written for a while. When more than settings.write_queue
+ * bytes wait, further objects are left out. All of it is counted.
+ *
+ * Threads: any. Locks: the queue's, then a shard's of the index; never across a system call.
+ */
+#ifndef RETORT_DISK_VOLUME_H
+#define RETORT_DISK_VOLUME_H
+
+#include "base/list.h"
+#include "disk/index.h"
+#include "disk/record.h"
+#include "settings/settings.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define VOLUME_NONE UINT32_MAX
+
+struct volume;
+
+/* What a volume asks and tells those who use it; from its thread. */
+struct volume_hooks {
+    void *arg;
+    /* Objects in memory whose body stands in this unit have to go. */
+    void (*leave)(void *arg, struct volume *volume, uint32_t segment);
+    /* Has a purge made this record out of date? */
+    bool (*outdated)(void *arg, const struct record *record);
+};
+
+struct volume_statistics {
+    uint64_t objects, capacity, index_bytes;
+    uint64_t writes, bytes_written, dropped, errors, corrupt, reclaimed, rewritten;
+};
+
+struct volume_segment {
+    _Atomic uint64_t sequence; /* 0: nothing is in it */
+    uint32_t run;  /* segments of the unit that begins here; 0: part of an earlier one's */
+    uint32_t used; /* blocks, of the whole unit */
+    _Atomic uint32_t pins;
+    _Atomic bool leaving;
+    struct list_link bodies; /* struct disk_body, under the volume's bodies_lock */
+    bool streaming;          /* a body is on its way into it */
+    _Atomic uint64_t oldest; /* the smallest number of purges that a record of it need not fear */
+};
+
+struct volume {
+    unsigned magic;
+#define VOLUME_MAGIC 0xd15cb0c5u
+    char *path;
+    int fd;
+    const struct disk_settings *settings;
+    struct volume_hooks hooks;
+    struct volume_header header;
+    struct disk_index *index;
+    struct volume_segment *segments;
+    pthread_mutex_t bodies_lock;
+    char *map; /* for asking what of it is in memory; NULL: it can't be */
+    /* the queue */
+    pthread_mutex_t lock;
+    pthread_cond_t ready;
+    struct list_link jobs;
+    struct volume_job *current; /* what the writer is at */
+    struct list_link rescued;
+    size_t queued; /* bytes */
+    bool stopping;
+    /* the writer's */
+    pthread_t thread;
+    bool started;
+    uint32_t hand, open_segment;
+    uint64_t next_sequence, next_serial, purges_sequence;
+    struct record_entry *contents; /* of the open segment */
+    uint32_t contents_count, contents_capacity;
+    size_t rescued_bytes;
+    unsigned failures; /* in a row */
+    time_t paused_until;
+    struct {
+        _Atomic uint64_t writes, bytes_written, dropped, errors, corrupt, reclaimed, rewritten;
+    } count;
+};
+
+/* NULL and a message. The settings must outlive the volume. */
+struct volume *volume_open(const struct disk_settings *settings, const struct volume_hooks *hooks,
+                           char error[SETTINGS_ERROR]);
+/* Records that were found; before it, nothing is written. */
+bool volume_start(struct volume *volume);
+/* Writes what is queued; from then on nothing is written. */
+void volume_stop(struct volume *volume);
+/* When no body of it is left. */
+void volume_close(struct volume **volumep);
+
+/* The object is complete, and in memory. */
+void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events);
+/* From now on nobody finds it, and the record of that follows. Returns how many there were. */
+unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant);
+/* Waits until what was queued before has been written. */
+void volume_flush(struct volume *volume);
+
+/* The purges that concern records, for a restart: what was written last, into memory that the
+ * caller frees; base NULL: nothing. Written from any thread, but one at a time. */
+struct slice volume_read_purges(struct volume *volume, uint64_t *floor, uint64_t *newest);
+bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floor, uint64_t newest);
+/* The smallest number among all that is there or queued: older purges concern nothing. */
+uint64_t volume_oldest(struct volume *volume);
+
+/* A body too large for memory, of known length, written as it passes:
+ *
+ *     struct volume_stream *stream = volume_stream_open(volume, object, variant, events, length);
+ *     volume_stream_put(stream, bytes);                   never waits
+ *     volume_stream_close(&stream, whole);
+ *
+ * What does not arrive whole, or faster than it can be written, is left out. */
+struct volume_stream;
+struct volume_stream *volume_stream_open(struct volume *volume, struct object *object,
+                                         uint32_t variant, uint64_t events, uint64_t body_length);
+void volume_stream_put(struct volume_stream *stream, struct slice bytes);
+void volume_stream_close(struct volume_stream **streamp, bool whole);
+
+/* False: the segment is about to be used again, or was. */
+bool volume_pin(struct volume *volume, const struct disk_place *place, uint64_t *sequence);
+void volume_unpin(struct volume *volume, const struct disk_place *place);
+
+enum volume_patience { VOLUME_MAY_WAIT, VOLUME_AT_ONCE };
+
+/* False: an error (counted and logged), or with VOLUME_AT_ONCE not in memory. */
+bool volume_read(struct volume *volume, uint64_t offset, void *bytes, size_t length,
+                 enum volume_patience patience);
+/* Are all of these bytes in memory, so that sending them does not wait? */
+bool volume_is_resident(const struct volume *volume, uint64_t offset, size_t length);
+/* A record that can't be used: nobody finds it any more; counted and logged. */
+void volume_report_bad(struct volume *volume, uint64_t key, const struct disk_place *place,
+                       const char *what);
+void volume_statistics(const struct volume *volume, struct volume_statistics *statistics);
+
+/* In the file, of a block counted from the first segment. */
+static inline uint64_t volume_offset(uint64_t block) {
+    return SEGMENTS_AT + block * RECORD_ALIGN;
+}
+
+/* Inside disk/. */
+void volume_recover(struct volume *volume);
+bool volume_put_bytes(struct volume *volume, const struct iovec *pieces, int count,
+                      uint64_t offset);
+
+#endif
