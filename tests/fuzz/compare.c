@@ -24,6 +24,7 @@ const struct difference differences[] = {
     {"tab-in-coding", READ_OTHERWISE, repair_tabs},
     {"length-repeated", LLHTTP_REFUSES, repair_length_repeated},
     {"length-too-large", RETORT_REFUSES, repair_length_large},
+    {"coding-empty", RETORT_REFUSES, repair_empty_codings},
     {"coding-other", RETORT_REFUSES, repair_codings},
     {"coding-in-1.0", RETORT_REFUSES, repair_coding_version},
     {"connect-body", RETORT_REFUSES, repair_connect_body},

@@ -2,6 +2,7 @@
  * how long the pieces of input and the room for output are. */
 #include "base/assert.h"
 #include "http/chunked.h"
+#include "http/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -9,6 +10,7 @@ struct outcome {
     enum chunked_status status;
     size_t taken, got;
     char *out; /* as much room as there was input */
+    char *trailers;
     struct chunked_decoder decoder;
 };
 
@@ -19,6 +21,8 @@ static void decode(struct outcome *outcome, const char *bytes, size_t length, si
     outcome->taken = outcome->got = 0;
     outcome->status = CHUNKED_MORE;
     chunked_init(&outcome->decoder);
+    outcome->trailers = xmalloc(CHUNKED_TRAILERS_MAX);
+    chunked_keep_trailers(&outcome->decoder, outcome->trailers);
     while (outcome->status == CHUNKED_MORE && outcome->taken < length) {
         size_t got, left = length - outcome->taken;
         size_t count = left < piece_length ? left : piece_length;
@@ -30,6 +34,9 @@ static void decode(struct outcome *outcome, const char *bytes, size_t length, si
             chunked_decode(&outcome->decoder, &input, outcome->out + outcome->got, room, &got);
         ASSERT(got <= room && input.base + input.length == piece + count);
         ASSERT(outcome->status != CHUNKED_MORE || input.length == 0 || got == room);
+        ASSERT(outcome->decoder.size <= INT64_MAX);
+        ASSERT(chunked_pending(&outcome->decoder) <= outcome->decoder.size);
+        ASSERT(outcome->decoder.trailer_bytes <= CHUNKED_TRAILERS_MAX);
         outcome->got += got;
         outcome->taken += count - input.length;
         free(piece);
@@ -46,6 +53,22 @@ static void check_same(const struct outcome *a, const struct outcome *b) {
     ASSERT(a->decoder.has_original == b->decoder.has_original);
     ASSERT(a->decoder.original == b->decoder.original);
     ASSERT(chunked_pending(&a->decoder) == chunked_pending(&b->decoder));
+    ASSERT(a->decoder.trailer_bytes == b->decoder.trailer_bytes);
+    ASSERT(memcmp(a->trailers, b->trailers, a->decoder.trailer_bytes) == 0);
+}
+
+static void release(struct outcome *outcome) {
+    free(outcome->out);
+    free(outcome->trailers);
+}
+
+/* What was kept are lines of fields and an empty one, for the parser of heads to read. */
+static void check_trailers(const struct outcome *outcome) {
+    struct http_head head;
+    size_t length = outcome->decoder.trailer_bytes;
+    ssize_t used = http_head_parse_fields(&head, outcome->trailers, length);
+    ASSERT(used == (ssize_t)length || used < 0);
+    ASSERT(length >= 2 && memcmp(outcome->trailers + length - 2, "\r\n", 2) == 0);
 }
 
 /* The body written as one chunk is the body again. */
@@ -64,7 +87,7 @@ static void check_written(const struct outcome *outcome) {
     decode(&again, bytes, length + 5, length + 5, length + 5);
     ASSERT(again.status == CHUNKED_END && again.taken == length + 5 && again.got == outcome->got);
     ASSERT(memcmp(again.out, outcome->out, again.got) == 0);
-    free(again.out);
+    release(&again);
     free(bytes);
 }
 
@@ -76,9 +99,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     decode(&whole, bytes, size - 2, size - 2, size - 2);
     decode(&pieces, bytes, size - 2, 1 + data[0] % 32, 1 + data[1] % 32);
     check_same(&whole, &pieces);
-    if (whole.status == CHUNKED_END)
+    if (whole.status == CHUNKED_END) {
         check_written(&whole);
-    free(whole.out);
-    free(pieces.out);
+        check_trailers(&whole);
+    }
+    release(&whole);
+    release(&pieces);
     return 0;
 }

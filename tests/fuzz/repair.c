@@ -371,6 +371,22 @@ bool repair_length_large(struct text *head) {
     return true;
 }
 
+bool repair_empty_codings(struct text *head) {
+    static const char name[] = "transfer-encoding";
+    bool changed = false;
+    struct span line = find_field(head, name, first_field(head));
+    while (line.length > 0) {
+        size_t next = line.at + line.length;
+        if (value_of(head, line, name).length == 0) {
+            replace(head, line, "");
+            next = line.at;
+            changed = true;
+        }
+        line = find_field(head, name, next);
+    }
+    return changed;
+}
+
 bool repair_codings(struct text *head) {
     struct span line = find_field(head, "transfer-encoding", first_field(head));
     if (line.length == 0)

@@ -33,6 +33,7 @@ bool repair_tabs(struct text *head);          /* HTAB in a length or a coding: a
 bool repair_length_repeated(
     struct text *head);                        /* one Content-Length of several that are the same */
 bool repair_length_large(struct text *head);   /* above INT64_MAX: 1 */
+bool repair_empty_codings(struct text *head);  /* a Transfer-Encoding without a value goes */
 bool repair_codings(struct text *head);        /* any coding: chunked, once */
 bool repair_coding_version(struct text *head); /* a coding in HTTP/1.0: HTTP/1.1 */
 bool repair_connect_body(struct text *head);   /* a length or coding of CONNECT goes */
