@@ -3,7 +3,7 @@
 fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
 fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_freshness tests/fuzz/fuzz_icap \
-	tests/fuzz/fuzz_range tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
+	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
 fuzzers_services = tests/unit-services/fuzz_filter tests/unit-services/fuzz_image \
 	tests/unit-services/fuzz_page
 fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
@@ -56,6 +56,10 @@ tests_fuzz_fuzz_range_SOURCES = tests/fuzz/fuzz_range.c $(fuzz_lines)
 tests_fuzz_fuzz_range_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_range_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_range_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_record_SOURCES = tests/fuzz/fuzz_record.c $(fuzz_lines)
+tests_fuzz_fuzz_record_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_record_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_record_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_settings_SOURCES = tests/fuzz/fuzz_settings.c
 tests_fuzz_fuzz_settings_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_settings_LDFLAGS = $(fuzz_ldflags)
