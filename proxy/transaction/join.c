@@ -58,6 +58,7 @@ struct source *join_new(struct arena *arena, struct loop *loop, struct body *sto
                         uint64_t before, struct source **livep, uint64_t from, uint64_t after) {
     struct join *join = arena_alloc(arena, sizeof *join);
     ASSERT(body_state(stored) == BODY_COMPLETE && (*livep)->length >= 0);
+    ASSERT(stored->kind != BODY_BACKED); /* parts are not kept on disk */
     source_init(&join->source, &join_class, loop,
                 (int64_t)before + (*livep)->length + (int64_t)after);
     join->live = *livep;

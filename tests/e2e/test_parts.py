@@ -49,7 +49,7 @@ class RangeOrigin(RawOrigin):
         first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", wanted).groups()
         if not first:
             return max(0, len(self.page) - int(last)), len(self.page) - 1
-        return int(first), min(int(last or SIZE), len(self.page) - 1)
+        return int(first), min(int(last or len(self.page)), len(self.page) - 1)
 
     def asked(self):
         return [seen.header("Range") for seen in self.requests]
@@ -321,3 +321,27 @@ def test_a_completion_that_breaks_off(lab):
     true(len(data) < SIZE, f"{len(data)} bytes came")
     origin.answer = whole
     until(lambda: get(proxy, url), 1, "the whole")
+
+
+@memcheck
+def test_what_was_completed_goes_to_disk(lab):
+    """And several ranges of it come from the file, after a restart."""
+    size = 1500000
+    origin = RangeOrigin(lab, size=size)
+    cache = {"memory": "32MB", "disk": {lab.path("volume"): {"size": "64MB"}}}
+    url = origin.url("/d")
+    proxy = Retort(lab, cache=cache)
+    get(proxy, url, 0, 999999, size=size)
+    get(proxy, url, size=size)
+    proxy.stop()
+    proxy = Retort(lab, cache=cache)
+    with proxy.wire() as wire:
+        for _ in range(2):
+            wire.send(request("GET", url, {"Range": "bytes=900000-1100000,100-199,-10"}))
+            answer = wire.response()
+            equal(answer.status, 206, "several ranges")
+            for first, end in ((900000, 1100001), (100, 200), (size - 10, size)):
+                contains(answer.body, b"\r\n\r\n" + pattern(size)[first:end] + b"\r\n--", f"{first} to {end}")
+    get(proxy, url, 999999, 1000000, size=size)
+    get(proxy, url, size=size)
+    equal(origin.asked(), ["bytes=0-999999", "bytes=1000000-"], "asked of the origin")
