@@ -4,7 +4,7 @@ bin_PROGRAMS += proxy/retortctl
 
 proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
-	$(MICROHTTPD_CFLAGS) $(XXHASH_CFLAGS)
+	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS)
 
 # Everything but main, so that tests can link it.
 noinst_LIBRARIES += proxy/libproxy.a
@@ -39,7 +39,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/doorkeeper.c proxy/disk/doorkeeper.h \
 	proxy/disk/index.c proxy/disk/index.h \
 	proxy/disk/purge_log.c proxy/disk/purge_log.h \
-	proxy/disk/readers.c proxy/disk/readers.h \
+	proxy/disk/load.c \
+	proxy/disk/reading.c proxy/disk/reading.h \
+	proxy/disk/reads.c proxy/disk/reads.h \
 	proxy/disk/record.c proxy/disk/record.h \
 	proxy/disk/recovery.c \
 	proxy/disk/segment.c proxy/disk/segment.h \
@@ -98,7 +100,7 @@ proxy_retort_CPPFLAGS = $(proxy_cppflags)
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c
 proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) \
-	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(XXHASH_LIBS) -lpthread -lm
+	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 
 proxy_retortctl_CPPFLAGS = $(proxy_cppflags)

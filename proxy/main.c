@@ -79,11 +79,12 @@ static bool same_disk(const struct disk_settings *a, const struct disk_settings 
 }
 
 static void warn_of_fixed_disks(const struct settings *old, const struct settings *new) {
-    bool same = old->cache.disk_count == new->cache.disk_count;
+    bool same =
+        old->cache.disk_count == new->cache.disk_count && old->cache.disk_io == new->cache.disk_io;
     for (size_t i = 0; same && i < new->cache.disk_count; i++)
         same = same_disk(&old->cache.disks[i], &new->cache.disks[i]);
     if (!same)
-        log_warn("cache.disk has changed: restart retort to apply it");
+        log_warn("cache.disk or cache.disk_io has changed: restart retort to apply it");
 }
 
 /* Settings that only a start can apply. */

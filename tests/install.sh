@@ -11,7 +11,7 @@
 set -eu
 
 build="build-essential autoconf automake libtool pkg-config
-    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libmicrohttpd-dev libxxhash-dev
+    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libmicrohttpd-dev liburing-dev libxxhash-dev
     libjpeg-dev zlib1g-dev libssl-dev libicapapi-dev check"
 run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"

@@ -29,12 +29,11 @@
 #define RETORT_DISK_DISK_H
 
 #include "cache/store.h"
+#include "disk/purge_log.h"
+#include "disk/reads.h"
 #include "disk/volume.h"
 
 struct disk;
-
-/* Larger bodies stay on disk and are sent from there. */
-enum { DISK_SMALL = RECORD_CHUNK };
 
 /* NULL and an empty error: the settings name no disk. They are kept. */
 struct disk *disk_open(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]);
@@ -75,5 +74,19 @@ unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **ob
 bool disk_has(struct disk *disk, struct cache_key key);
 
 void disk_statistics(struct disk *disk, struct volume_statistics *statistics);
+
+/* Inside disk/. */
+struct disk {
+    unsigned magic;
+#define DISK_MAGIC 0xd15cd15cu
+    struct settings *settings; /* referenced */
+    struct cache *cache;
+    struct reads *reads;
+    pthread_mutex_t purging; /* one purge at a time is written */
+    struct purge_log purges;
+    struct doorkeeper *doorkeeper; /* NULL: no volume asks for it */
+    size_t count;
+    struct volume *volumes[];
+};
 
 #endif

@@ -12,7 +12,7 @@ struct disk_body {
     unsigned magic;
 #define DISK_BODY_MAGIC 0xd15cb0d1u
     struct volume *volume;
-    struct readers *readers;
+    struct reads *reads;
     struct disk_place place;
     struct list_link link; /* of the segment's */
     struct cache_key key;
@@ -56,16 +56,9 @@ static size_t ready(struct body_backing *backing, uint64_t position) {
     return length - within;
 }
 
-/* Reads and verifies a chunk: then it is in memory, and known to be good. */
-static bool verify(struct disk_body *disk_body, size_t chunk, char *bytes) {
-    struct volume *volume = disk_body->volume;
-    size_t length = chunk_length(disk_body, chunk);
-    if (!volume_read(volume, chunk_offset(disk_body, chunk), bytes, length, VOLUME_MAY_WAIT)) {
-        disk_index_remove_place(volume->index, disk_body->key.low, disk_body->place.at);
-        return false;
-    }
-    if (record_sum(bytes, length) != disk_body->sums[chunk]) {
-        volume_report_bad(volume, disk_body->key.low, &disk_body->place, "its body");
+static bool is_good(struct disk_body *disk_body, size_t chunk, const char *bytes) {
+    if (record_sum(bytes, chunk_length(disk_body, chunk)) != disk_body->sums[chunk]) {
+        volume_report_bad(disk_body->volume, disk_body->key.low, &disk_body->place, "its body");
         return false;
     }
     atomic_fetch_or_explicit(&disk_body->verified[chunk / 64], UINT64_C(1) << chunk % 64,
@@ -73,11 +66,26 @@ static bool verify(struct disk_body *disk_body, size_t chunk, char *bytes) {
     return true;
 }
 
-struct chunk_job {
-    struct reader_job job;
+static void give_up(struct disk_body *disk_body) {
+    disk_index_remove_place(disk_body->volume->index, disk_body->key.low, disk_body->place.at);
+}
+
+/* Reads and verifies a chunk: then it is in memory, and known to be good. */
+static bool read_now(struct disk_body *disk_body, size_t chunk, char *bytes) {
+    if (volume_read(disk_body->volume, chunk_offset(disk_body, chunk), bytes,
+                    chunk_length(disk_body, chunk), VOLUME_MAY_WAIT))
+        return is_good(disk_body, chunk, bytes);
+    give_up(disk_body);
+    return false;
+}
+
+/* A chunk on its way into the page cache. The bytes themselves are only looked at. */
+struct chunk_read {
+    struct disk_read read;
     struct disk_body *disk_body;
     struct body *body; /* referenced: both live on */
     size_t chunk;
+    char bytes[RECORD_CHUNK];
 };
 
 static void end_pending(struct disk_body *disk_body, size_t chunk) {
@@ -89,21 +97,43 @@ static void end_pending(struct disk_body *disk_body, size_t chunk) {
     pthread_mutex_unlock(&disk_body->lock);
 }
 
-static void read_chunk(struct reader_job *job) {
-    struct chunk_job *chunk_job = CONTAINER_OF(job, struct chunk_job, job);
-    struct disk_body *disk_body = chunk_job->disk_body;
-    size_t chunk = chunk_job->chunk;
-    char *bytes = malloc(RECORD_CHUNK);
-    if (bytes == NULL || !verify(disk_body, chunk, bytes))
-        body_spoil(chunk_job->body);
-    /* Who reads one chunk will want the next. */
+/* Who reads one chunk will want the next. */
+static void fetch_next(const struct disk_body *disk_body, size_t chunk) {
     if (chunk + 1 < disk_body->chunk_count)
-        posix_fadvise(disk_body->volume->fd, (off_t)chunk_offset(disk_body, chunk + 1),
+        posix_fadvise(disk_body->backing.fd, (off_t)chunk_offset(disk_body, chunk + 1),
                       (off_t)chunk_length(disk_body, chunk + 1), POSIX_FADV_WILLNEED);
-    free(bytes);
-    end_pending(disk_body, chunk);
-    body_release(&chunk_job->body);
-    free(chunk_job);
+}
+
+static void on_chunk(struct disk_read *read) {
+    struct chunk_read *chunk_read = CONTAINER_OF(read, struct chunk_read, read);
+    struct disk_body *disk_body = chunk_read->disk_body;
+    if (read->error != 0) {
+        volume_report_read_error(disk_body->volume, read->offset + read->got, read->error);
+        give_up(disk_body);
+        body_spoil(chunk_read->body);
+    } else if (is_good(disk_body, chunk_read->chunk, chunk_read->bytes)) {
+        fetch_next(disk_body, chunk_read->chunk);
+    } else {
+        body_spoil(chunk_read->body);
+    }
+    end_pending(disk_body, chunk_read->chunk);
+    body_release(&chunk_read->body);
+    free(chunk_read);
+}
+
+static void start_read(struct disk_body *disk_body, struct body *body, size_t chunk) {
+    struct chunk_read *chunk_read = xmalloc(sizeof *chunk_read);
+    chunk_read->disk_body = disk_body;
+    chunk_read->body = body_reference(body);
+    chunk_read->chunk = chunk;
+    chunk_read->read = (struct disk_read){
+        .fd = disk_body->backing.fd,
+        .offset = chunk_offset(disk_body, chunk),
+        .bytes = chunk_read->bytes,
+        .length = chunk_length(disk_body, chunk),
+        .done = on_chunk,
+    };
+    reads_submit(disk_body->reads, &chunk_read->read);
 }
 
 /* Under the lock: true when this is to be read by the caller's job, false when another reads it or
@@ -134,14 +164,8 @@ static bool wait_for_chunk(struct body_backing *backing, struct body *body, uint
         waiter_add(&disk_body->waiting, slot, mailbox, task);
     }
     pthread_mutex_unlock(&disk_body->lock);
-    if (mine) {
-        struct chunk_job *job = xcalloc(1, sizeof *job);
-        job->job.run = read_chunk;
-        job->disk_body = disk_body;
-        job->body = body_reference(body);
-        job->chunk = chunk;
-        readers_submit(disk_body->readers, &job->job);
-    }
+    if (mine)
+        start_read(disk_body, body, chunk);
     return !spoiled;
 }
 
@@ -159,7 +183,7 @@ static bool read_bytes(struct body_backing *backing, uint64_t position, char *by
         size_t within = (size_t)(position % RECORD_CHUNK);
         size_t piece = chunk_length(disk_body, chunk) - within;
         piece = piece < length ? piece : length;
-        good = verify(disk_body, chunk, whole);
+        good = read_now(disk_body, chunk, whole);
         if (good)
             memcpy(bytes, whole + within, piece);
         bytes += piece;
@@ -183,7 +207,7 @@ static void release(struct body_backing *backing) {
     FREE_OBJ(disk_body);
 }
 
-struct body *disk_body_new(struct volume *volume, struct readers *readers,
+struct body *disk_body_new(struct volume *volume, struct reads *reads,
                            const struct disk_place *place, const struct record *record) {
     size_t count = (size_t)record_chunks(record->front.body_length);
     size_t words = count / 64 + 1, cost = sizeof(struct disk_body) + count * sizeof(uint64_t);
@@ -200,7 +224,7 @@ struct body *disk_body_new(struct volume *volume, struct readers *readers,
         .release = release,
     };
     disk_body->volume = volume;
-    disk_body->readers = readers;
+    disk_body->reads = reads;
     disk_body->place = *place;
     disk_body->key = record->front.key;
     disk_body->length = record->front.body_length;

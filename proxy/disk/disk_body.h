@@ -2,7 +2,7 @@
  * A body on a volume: sent from there chunk by chunk, each of them verified before its first byte
  * goes out, and then as often as the body is in use without being verified again.
  *
- *     struct body *body = disk_body_new(volume, readers, key, &place, offset, &record);
+ *     struct body *body = disk_body_new(volume, reads, &place, &record);
  *
  * It pins its segment while it lives. A chunk that is damaged spoils the body: who reads it has to
  * break off, and nobody finds the object any more.
@@ -12,11 +12,11 @@
 #ifndef RETORT_DISK_DISK_BODY_H
 #define RETORT_DISK_DISK_BODY_H
 
-#include "disk/readers.h"
+#include "disk/reads.h"
 #include "disk/volume.h"
 
 /* The pin passes over. */
-struct body *disk_body_new(struct volume *volume, struct readers *readers,
+struct body *disk_body_new(struct volume *volume, struct reads *reads,
                            const struct disk_place *place, const struct record *record);
 /* Does the body stand in this unit? */
 bool disk_body_is_in(const struct body *body, const struct volume *volume, uint32_t segment);

@@ -844,6 +844,12 @@ void volume_unpin(struct volume *volume, const struct disk_place *place) {
     atomic_fetch_sub(&volume->segments[place->segment].pins, 1);
 }
 
+void volume_report_read_error(struct volume *volume, uint64_t offset, int error) {
+    atomic_fetch_add_explicit(&volume->count.errors, 1, memory_order_relaxed);
+    log_error("disk %s: cannot read at %lu: %s; the object is lost: check the device", volume->path,
+              (unsigned long)offset, strerror(error));
+}
+
 bool volume_read(struct volume *volume, uint64_t offset, void *bytes, size_t length,
                  enum volume_patience patience) {
     char *at = bytes;
@@ -856,10 +862,7 @@ bool volume_read(struct volume *volume, uint64_t offset, void *bytes, size_t len
         if (got <= 0 && patience == VOLUME_AT_ONCE)
             return false; /* whatever it is, a patient reader finds out */
         if (got <= 0) {
-            atomic_fetch_add_explicit(&volume->count.errors, 1, memory_order_relaxed);
-            log_error("disk %s: cannot read at %lu: %s; the object is lost: check the device",
-                      volume->path, (unsigned long)offset,
-                      got == 0 ? "the file ends before" : strerror(errno));
+            volume_report_read_error(volume, offset, got == 0 ? EIO : errno);
             return false;
         }
         at += got;

@@ -146,6 +146,7 @@ enum volume_patience { VOLUME_MAY_WAIT, VOLUME_AT_ONCE };
 /* False: an error (counted and logged), or with VOLUME_AT_ONCE not in memory. */
 bool volume_read(struct volume *volume, uint64_t offset, void *bytes, size_t length,
                  enum volume_patience patience);
+void volume_report_read_error(struct volume *volume, uint64_t offset, int error);
 /* Are all of these bytes in memory, so that sending them does not wait? */
 bool volume_is_resident(const struct volume *volume, uint64_t offset, size_t length);
 /* A record that can't be used: nobody finds it any more; counted and logged. */

@@ -22,6 +22,7 @@
 /* Words of enums, in the order of the enums' members. */
 static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
 static const char *const access_log_words[] = {"squid", "combined", "json", NULL};
+static const char *const disk_io_words[] = {"auto", "threads", NULL};
 static const char *const disk_admission_words[] = {"all", "second", NULL};
 static const char *const icap_point_words[] = {"reqmod_precache", "respmod_precache", NULL};
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
@@ -377,6 +378,11 @@ const struct option options[] = {
      "or nearly touch are sent as one. A request for more gets the whole response, because "
      "many small ranges are an attack (RFC 9110, 14.2) rather than a need.",
      .example = "1"},
+    {ONCE("cache", cache.disk_io), .name = "disk_io", WORD(disk_io_words), DEFAULT("auto"),
+     DOC
+     "How disks are read when a read has to wait: with auto by io_uring where the kernel allows "
+     "it, else, and with threads, by threads that wait themselves. Applied at a start.",
+     .example = "threads"},
     {ONCE("cache", cache.heuristic_fraction), .name = "heuristic_fraction", FLOAT_OF(0, 1),
      DEFAULT("0.1"),
      DOC "A response that does not say how long it is fresh counts as fresh for this fraction of "

@@ -60,6 +60,7 @@ struct access_log_settings {
 };
 
 /* cache { disk "PATH" { ... } }: a volume of the cache on disk. */
+enum disk_io { DISK_IO_AUTO, DISK_IO_THREADS };
 enum disk_admission { DISK_ADMIT_ALL, DISK_ADMIT_SECOND };
 
 struct disk_settings {
@@ -146,6 +147,7 @@ struct settings {
         uint64_t refresh_pause;      /* longest; milliseconds; 0: none */
         char **targeted;             /* names of fields (RFC 9213), ends with NULL */
         uint64_t heuristic_max;      /* milliseconds */
+        enum disk_io disk_io;
         struct disk_settings *disks; /* in the file's order */
         size_t disk_count;
     } cache;

@@ -1,0 +1,189 @@
+#include "base/assert.h"
+#include "disk/disk.h"
+#include "disk/reading.h"
+
+enum { VARIANTS_MAX = 32 };
+
+/* How the bytes come: at once or not at all; by whoever may wait; later, by another thread. */
+enum patience { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
+
+struct disk_load {
+    unsigned magic;
+#define DISK_LOAD_MAGIC 0xd15c10adu
+    struct disk *disk;
+    struct cache_key key;
+    struct cache_arrival arrival;
+    enum patience patience;
+    struct {
+        struct volume *volume;
+        struct disk_place place;
+    } places[VARIANTS_MAX];
+    unsigned count, at;
+    bool begun; /* reading is of the one `at` */
+    struct reading reading;
+    struct disk_read read;
+    unsigned found;
+    /* for the one who waits */
+    struct message message;
+    struct mailbox *mailbox;
+    struct task *task;
+    bool done, abandoned;
+};
+
+static void collect_places(struct disk_load *load) {
+    struct disk *disk = load->disk;
+    struct disk_place places[VARIANTS_MAX];
+    for (size_t i = 0; i < disk->count; i++) {
+        unsigned count = disk_index_find(disk->volumes[i]->index, load->key.low, places,
+                                         VARIANTS_MAX - load->count);
+        for (unsigned j = 0; j < count; j++) {
+            load->places[load->count].volume = disk->volumes[i];
+            load->places[load->count++].place = places[j];
+        }
+    }
+}
+
+static struct disk_load *load_new(struct disk *disk, struct cache_key key, enum patience patience) {
+    struct disk_load *load;
+    if (!disk_has(disk, key))
+        return NULL;
+    ALLOC_OBJ(load, DISK_LOAD_MAGIC);
+    load->disk = disk;
+    load->key = key;
+    load->patience = patience;
+    load->arrival.since = cache_now(disk->cache);
+    load->arrival.yields = true;
+    collect_places(load);
+    return load;
+}
+
+/* False: it is on its way, and whoever brings it goes on from there. */
+static bool get_bytes(struct disk_load *load) {
+    struct reading *reading = &load->reading;
+    bool waiting = load->patience == LOAD_WAITING;
+    if (load->patience != LOAD_LATER) {
+        bool good = volume_read(reading->volume, reading->offset, reading->bytes, reading->length,
+                                waiting ? VOLUME_MAY_WAIT : VOLUME_AT_ONCE);
+        if (good || waiting) {
+            reading_got(reading, good);
+            return true;
+        }
+    }
+    load->patience = LOAD_LATER;
+    load->read.fd = reading->volume->fd;
+    load->read.offset = reading->offset;
+    load->read.bytes = reading->bytes;
+    load->read.length = reading->length;
+    reads_submit(load->disk->reads, &load->read);
+    return false;
+}
+
+static void end_one(struct disk_load *load) {
+    struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges);
+    if (object != NULL && object->key.high == load->key.high)
+        load->found += cache_insert(load->disk->cache, object, &load->arrival);
+    object_release(&object);
+}
+
+/* False: not now, see get_bytes. */
+static bool load_all(struct disk_load *load) {
+    for (; load->at < load->count; load->at++) {
+        if (!load->begun && !reading_begin(&load->reading, load->places[load->at].volume,
+                                           &load->places[load->at].place, load->key.low))
+            continue;
+        load->begun = true;
+        while (reading_wants(&load->reading))
+            if (!get_bytes(load))
+                return false;
+        load->begun = false;
+        end_one(load);
+    }
+    return true;
+}
+
+static void on_loaded(struct message *message) {
+    struct disk_load *load = CONTAINER_OF(message, struct disk_load, message);
+    CHECK_OBJ(load, DISK_LOAD_MAGIC);
+    load->done = true;
+    if (load->abandoned)
+        FREE_OBJ(load);
+    else
+        loop_defer(load->mailbox->loop, load->task);
+}
+
+static void on_read(struct disk_read *read) {
+    struct disk_load *load = CONTAINER_OF(read, struct disk_load, read);
+    CHECK_OBJ(load, DISK_LOAD_MAGIC);
+    if (read->error != 0)
+        volume_report_read_error(load->reading.volume, read->offset + read->got, read->error);
+    reading_got(&load->reading, read->error == 0);
+    if (!load_all(load))
+        return;
+    load->message.deliver = on_loaded;
+    mailbox_post(load->mailbox, &load->message);
+}
+
+struct disk_load *disk_load_start(struct disk *disk, struct cache_key key, struct mailbox *mailbox,
+                                  struct task *task) {
+    struct disk_load *load = load_new(disk, key, LOAD_AT_ONCE);
+    if (load == NULL)
+        return NULL;
+    load->mailbox = mailbox;
+    load->task = task;
+    load->read.done = on_read;
+    /* When it is not done, the thread that brings the bytes may be at it already. */
+    if (load_all(load))
+        load->done = true;
+    return load;
+}
+
+bool disk_load_is_done(const struct disk_load *load) {
+    CHECK_OBJ(load, DISK_LOAD_MAGIC);
+    return load->done;
+}
+
+unsigned disk_load_end(struct disk_load **loadp) {
+    struct disk_load *load = *loadp;
+    *loadp = NULL;
+    if (load == NULL)
+        return 0;
+    CHECK_OBJ(load, DISK_LOAD_MAGIC);
+    load->abandoned = true; /* its message, if that is still to come, frees it */
+    if (!load->done)
+        return 0;
+    unsigned found = load->found;
+    FREE_OBJ(load);
+    return found;
+}
+
+unsigned disk_load_now(struct disk *disk, struct cache_key key) {
+    struct disk_load *load = load_new(disk, key, LOAD_WAITING);
+    if (load == NULL)
+        return 0;
+    load->done = load_all(load);
+    return disk_load_end(&load);
+}
+
+unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **objects,
+                   unsigned most) {
+    unsigned found = 0;
+    while (disk != NULL && found < most && walk->volume < disk->count) {
+        struct volume *volume = disk->volumes[walk->volume];
+        struct disk_place place;
+        struct reading reading;
+        uint64_t key;
+        if (disk_index_walk(volume->index, &walk->position, &key, &place, 1) == 0) {
+            walk->volume++;
+            walk->position = 0;
+            continue;
+        }
+        if (!reading_begin(&reading, volume, &place, key))
+            continue;
+        while (reading_wants(&reading))
+            reading_got(&reading, volume_read(volume, reading.offset, reading.bytes, reading.length,
+                                              VOLUME_MAY_WAIT));
+        objects[found] = reading_end(&reading, disk->reads, &disk->purges);
+        found += objects[found] != NULL;
+    }
+    return found;
+}

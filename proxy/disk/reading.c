@@ -1,0 +1,147 @@
+#include "disk/reading.h"
+
+#include "base/assert.h"
+
+#include <time.h>
+
+enum { FRONT_FIRST = 16 * 1024, ALIGNMENT = 64 };
+
+static size_t whole_length(const struct reading *reading) {
+    return (size_t)reading->place.blocks * RECORD_ALIGN;
+}
+
+/* The whole record if it is small, else what its front should fit in. */
+static size_t first_length(const struct reading *reading) {
+    size_t whole = whole_length(reading);
+    return whole <= DISK_SMALL + FRONT_FIRST ? whole : FRONT_FIRST;
+}
+
+static void fail(struct reading *reading, const char *what) {
+    volume_report_bad(reading->volume, reading->key, &reading->place, what);
+    reading->state = READING_FAILED;
+}
+
+static void want(struct reading *reading, size_t length) {
+    free(reading->bytes);
+    reading->bytes = aligned_alloc(ALIGNMENT, (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    reading->length = length;
+    reading->state = reading->bytes != NULL ? READING_WANTS : READING_FAILED;
+}
+
+bool reading_begin(struct reading *reading, struct volume *volume, const struct disk_place *place,
+                   uint64_t key) {
+    *reading = (struct reading){.volume = volume, .place = *place, .key = key};
+    reading->offset = volume_offset(place->at);
+    reading->pinned = volume_pin(volume, place, &reading->sequence);
+    if (reading->pinned)
+        want(reading, first_length(reading));
+    return reading->pinned;
+}
+
+bool reading_wants(struct reading *reading) {
+    return reading->state == READING_WANTS;
+}
+
+static bool fits_its_place(const struct reading *reading) {
+    const struct record *record = &reading->record;
+    uint64_t length = record->front_length + record->front.body_length;
+    return record_blocks(length) == reading->place.blocks && record->front.kind == RECORD_OBJECT &&
+           record->front.key.low == reading->key;
+}
+
+/* The device has said so: it is not known whether the record is good. */
+static void give_up(struct reading *reading) {
+    disk_index_remove_place(reading->volume->index, reading->key, reading->place.at);
+    reading->state = READING_FAILED;
+}
+
+void reading_got(struct reading *reading, bool good) {
+    size_t length = reading->length;
+    if (!good) {
+        give_up(reading);
+        return;
+    }
+    switch (record_read(&reading->record, slice_make(reading->bytes, length),
+                        reading->volume->header.identity, reading->sequence)) {
+    case RECORD_GOOD:
+        reading->state = READING_DONE;
+        if (!fits_its_place(reading))
+            fail(reading, "it is another one");
+        return;
+    case RECORD_SHORT:
+        if (reading->record.front_length <= length ||
+            reading->record.front_length > whole_length(reading))
+            fail(reading, "its lengths");
+        else
+            want(reading, reading->record.front_length);
+        return;
+    case RECORD_BAD: fail(reading, "its head"); return;
+    }
+}
+
+static bool is_body_good(const struct reading *reading) {
+    const struct record *record = &reading->record;
+    const char *body = reading->bytes + record->front_length;
+    uint64_t left = record->front.body_length;
+    for (uint64_t i = 0; left > 0; i++) {
+        size_t length = left < RECORD_CHUNK ? (size_t)left : RECORD_CHUNK;
+        if (record_sum(body, length) != record->sums[i])
+            return false;
+        body += length;
+        left -= length;
+    }
+    return true;
+}
+
+/* Of a small record from the bytes; a large one keeps the pin for its body. */
+static struct body *body_of(struct reading *reading, struct reads *reads) {
+    const struct record *record = &reading->record;
+    if (record->front_length + record->front.body_length > reading->length) {
+        reading->pinned = false;
+        return disk_body_new(reading->volume, reads, &reading->place, record);
+    }
+    if (!is_body_good(reading)) {
+        fail(reading, "its body");
+        return NULL;
+    }
+    return body_of_bytes(
+        slice_make(reading->bytes + record->front_length, record->front.body_length));
+}
+
+struct object *reading_object(const struct record *record, struct body *body) {
+    return object_import(record->front.key, &record->front.image, record->url, record->head,
+                         record->vary, body);
+}
+
+/* The object, unless a purge speaks against it. */
+static struct object *object_of(struct reading *reading, struct body *body,
+                                struct purge_log *purges) {
+    struct object *object = reading_object(&reading->record, body);
+    struct disk_index *index = reading->volume->index;
+    if (object == NULL) {
+        fail(reading, "its head");
+        return NULL;
+    }
+    switch (purge_log_judge(purges, object, reading->record.front.events)) {
+    case PURGE_NOTHING: break;
+    case PURGE_STALE: object_set_lifetime(object, 0, time(NULL)); break;
+    case PURGE_REMOVE:
+        disk_index_remove_place(index, reading->key, reading->place.at);
+        object_release(&object);
+        return NULL;
+    }
+    disk_index_mark(index, reading->key, reading->place.at);
+    return object;
+}
+
+struct object *reading_end(struct reading *reading, struct reads *reads, struct purge_log *purges) {
+    struct body *body = reading->state == READING_DONE ? body_of(reading, reads) : NULL;
+    struct object *object = body == NULL ? NULL : object_of(reading, body, purges);
+    body_release(&body);
+    if (reading->pinned)
+        volume_unpin(reading->volume, &reading->place);
+    reading->pinned = false;
+    free(reading->bytes);
+    reading->bytes = NULL;
+    return object;
+}

@@ -1,0 +1,49 @@
+/*
+ * A record being read: what has to be read for it, and what becomes of that. It does no reading
+ * itself, so that the same steps serve those who may wait and those who may not.
+ *
+ *     struct reading reading;
+ *     if (reading_begin(&reading, volume, &place, key)) {
+ *         while (reading_wants(&reading))                        bytes, length, offset
+ *             reading_got(&reading, volume_read(volume, ...));
+ *         object = reading_end(&reading, reads, purges);         NULL: of no use
+ *     }
+ *
+ * A small record is read whole and verified; of a large one the front is, and the object's body
+ * stays on the volume (disk_body.h). What can't be used is reported and not found again.
+ *
+ * Threads: one at a time.
+ */
+#ifndef RETORT_DISK_READING_H
+#define RETORT_DISK_READING_H
+
+#include "disk/disk_body.h"
+#include "disk/purge_log.h"
+
+struct reading {
+    struct volume *volume;
+    struct disk_place place;
+    uint64_t sequence, key; /* the key's low half */
+    uint64_t offset;        /* of what is wanted */
+    char *bytes;            /* where to; owned */
+    size_t length;
+    enum { READING_WANTS, READING_DONE, READING_FAILED } state;
+    struct record record; /* READING_DONE */
+    bool pinned;
+};
+
+/* Larger bodies stay on disk and are sent from there. */
+enum { DISK_SMALL = RECORD_CHUNK };
+
+/* False: its segment is about to be used again. */
+bool reading_begin(struct reading *reading, struct volume *volume, const struct disk_place *place,
+                   uint64_t key);
+/* False: there is nothing more to read. */
+bool reading_wants(struct reading *reading);
+void reading_got(struct reading *reading, bool good);
+struct object *reading_end(struct reading *reading, struct reads *reads, struct purge_log *purges);
+
+/* The object that a record stands for; NULL: it makes none. */
+struct object *reading_object(const struct record *record, struct body *body);
+
+#endif
