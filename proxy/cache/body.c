@@ -11,7 +11,8 @@ struct body_writing {
     unsigned magic;
 #define BODY_WRITING_MAGIC 0xb0d7b0d8u
     struct body_block *last;
-    size_t used; /* of the last block */
+    size_t used;     /* of the last block */
+    size_t promised; /* memory of blocks that are still to come */
     struct loop *loop;
     struct task *writer;
     uint64_t consumed;        /* BODY_PASSING: by the reader */
@@ -67,6 +68,23 @@ static void free_block(struct body_block *block) {
     free_memory(block->passing, block, size_of_block(block));
 }
 
+/* What is announced counts from the start, so that others go before it has arrived. */
+static void promise(struct body_writing *writing, size_t bytes) {
+    if (bytes > writing->promised)
+        memory_promise(bytes - writing->promised);
+    else if (bytes < writing->promised)
+        memory_take_back(writing->promised - bytes);
+    writing->promised = bytes;
+}
+
+/* The blocks that will be added for the rest of what is expected. */
+static size_t cost_of_rest(const struct body *body) {
+    uint64_t rest = (uint64_t)body->expected - body->first.capacity;
+    size_t pages = (size_t)(rest % BLOCK_MOST);
+    return (size_t)(rest / BLOCK_MOST) * MEMORY_LARGEST +
+           (pages == 0 ? 0 : memory_cost(BLOCK_HEAD + pages));
+}
+
 /* Without room for data when there is none: body_room will say so. */
 static struct body *allocate(enum body_kind kind, size_t capacity) {
     bool passing = kind == BODY_PASSING;
@@ -93,6 +111,8 @@ struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected) 
     body->writing->loop = loop;
     body->writing->last = &body->first;
     list_init(&body->writing->waiting);
+    if (kind == BODY_SHARED && expected >= 0)
+        promise(body->writing, cost_of_rest(body));
     return body;
 }
 
@@ -118,6 +138,7 @@ void body_release(struct body **bodyp) {
         body->backing->release(body->backing);
     } else if (body->writing != NULL) {
         ASSERT(list_empty(&body->writing->waiting));
+        promise(body->writing, 0);
         FREE_OBJ(body->writing);
     }
     struct body_block *block = next_block(&body->first);
@@ -150,6 +171,8 @@ static bool add_block(struct body *body) {
     struct body_block *block = capacity == 0 ? NULL : get_memory(passing, BLOCK_HEAD + capacity);
     if (block == NULL)
         return false;
+    size_t cost = memory_cost(BLOCK_HEAD + capacity), promised = body->writing->promised;
+    promise(body->writing, promised > cost ? promised - cost : 0);
     atomic_init(&block->next, NULL);
     block->capacity = (uint32_t)capacity & INT32_MAX;
     block->passing = passing;
@@ -189,6 +212,7 @@ void body_finish(struct body *body, enum body_state state) {
     CHECK_OBJ(body, BODY_MAGIC);
     struct body_writing *writing = body->writing;
     writing->writer = NULL;
+    promise(writing, 0);
     pthread_mutex_lock(lock_of(body));
     atomic_store_explicit(&body->state, (uint8_t)state, memory_order_seq_cst);
     waiters_wake(&writing->waiting, writing->loop);
@@ -199,14 +223,6 @@ void body_finish(struct body *body, enum body_state state) {
 
 void body_set_writer(struct body *body, struct task *writer) {
     body->writing->writer = writer;
-}
-
-/* The blocks that will be added for the rest of what is expected. */
-static size_t cost_of_rest(const struct body *body) {
-    uint64_t rest = (uint64_t)body->expected - body->first.capacity;
-    size_t pages = (size_t)(rest % BLOCK_MOST);
-    return (size_t)(rest / BLOCK_MOST) * MEMORY_LARGEST +
-           (pages == 0 ? 0 : memory_cost(BLOCK_HEAD + pages));
 }
 
 size_t body_cost(const struct body *body) {
@@ -327,6 +343,7 @@ static void free_until(struct body *body, struct body_block *kept) {
 void body_stop_keeping(struct body *body, uint64_t consumed) {
     CHECK_OBJ(body, BODY_MAGIC);
     body->kind = BODY_PASSING;
+    promise(body->writing, 0);
     body->writing->consumed = consumed;
 }
 

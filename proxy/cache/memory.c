@@ -87,6 +87,14 @@ size_t memory_held(void) {
     return atomic_load_explicit(&memory.held, memory_order_relaxed);
 }
 
+void memory_promise(size_t bytes) {
+    hold(bytes);
+}
+
+void memory_take_back(size_t bytes) {
+    hold(-bytes);
+}
+
 /* Pages. */
 
 static struct region *region_of(const void *at) {

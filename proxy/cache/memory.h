@@ -28,6 +28,9 @@ void memory_free(void *at, size_t size);
 /* What an allocation of that size takes. */
 size_t memory_cost(size_t size);
 size_t memory_held(void);
+/* Will be allocated soon, and counts as held until it is taken back. */
+void memory_promise(size_t bytes);
+void memory_take_back(size_t bytes);
 /* How many bytes of free pages are kept for the next that ask. */
 void memory_set_reserve(size_t bytes);
 

@@ -157,6 +157,32 @@ START_TEST(the_limit_holds) {
 }
 END_TEST
 
+/* What has been announced counts, though no byte of it is there. */
+START_TEST(others_go_before_a_body_arrives) {
+    char text[40];
+    struct slice url = SLICE("http://a.org/large");
+    struct http_head request, response;
+    struct freshness freshness = {.lifetime = 60, .response_time = time(NULL)};
+    start();
+    for (unsigned i = 0; i < 100; i++)
+        put(url_of(i, text, sizeof text), 10000);
+    unsigned before = (unsigned)counted().objects;
+    head_of(&request, 0);
+    head_of(&response, 200);
+    struct body *body = body_new(NULL, BODY_SHARED, LIMIT / 2);
+    struct object *object =
+        object_new(cache_key_of(url), url, &request, &response, &freshness, body);
+    struct cache_arrival arrival = {.since = cache_now(the_cache)};
+    ck_assert(cache_insert(the_cache, object, &arrival));
+    ck_assert_uint_lt(counted().objects, before * 2 / 3);
+    ck_assert(is_there(url));
+    body_finish(body, BODY_FAILED);
+    object_release(&object);
+    body_release(&body);
+    stop();
+}
+END_TEST
+
 START_TEST(a_scan_does_not_displace_what_is_used) {
     char text[40];
     unsigned left = 0;
@@ -533,6 +559,7 @@ Suite *store_suite(void) {
         variants_are_selected_and_replaced,
         purges_of_keys_in_one_place_are_told_apart,
         the_limit_holds,
+        others_go_before_a_body_arrives,
         a_scan_does_not_displace_what_is_used,
         more_is_found_than_with_lru_or_fifo,
         pinned_objects_are_not_evicted,
