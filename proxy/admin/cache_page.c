@@ -94,13 +94,13 @@ static bool take_stored(const struct cache_call *call, struct cache_key *key) {
 /* What was changed in memory, as it is now; a large one can't be written again. */
 static void keep_on_disk(const struct cache_call *call, struct cache_key key) {
     struct cache_walk walk = {0};
-    uint64_t since = disk_now(call->disk);
+    struct disk_moment since = disk_now(call->disk);
     cache_walk_key(call->cache, &walk, key);
     for (size_t i = 0; i < walk.count; i++)
         if (walk.objects[i]->body->kind == BODY_BACKED)
             disk_remove(call->disk, key, walk.objects[i]);
         else
-            disk_store(call->disk, walk.objects[i], since);
+            disk_store(call->disk, walk.objects[i], &since);
     cache_walk_end(&walk);
 }
 
@@ -312,6 +312,8 @@ static void list(const struct cache_call *call, const struct chosen *chosen, uin
     struct disk_walk disk;
     json_t *objects = json_array(), *next = NULL;
     bool on_disk = is_disk_position(after, &disk);
+    if (!on_disk)
+        disk = (struct disk_walk){0};
     while (!on_disk && json_array_size(objects) < limit &&
            cache_walk(call->cache, &walk, limit - json_array_size(objects)))
         for (size_t i = 0; i < walk.count; i++)
@@ -479,9 +481,9 @@ static void store(const struct cache_call *call, struct slice url, const struct 
         object_new(key_of(call, url), url, &request, response, &freshness, body);
     body_release(&body);
     struct cache_arrival arrival = {.since = cache_now(call->cache)};
-    uint64_t since = disk_now(call->disk);
+    struct disk_moment since = disk_now(call->disk);
     cache_insert(call->cache, object, &arrival);
-    disk_store(call->disk, object, since);
+    disk_store(call->disk, object, &since);
     page_json(call->page, 200, json_pack("{s:o}", "stored", object_to_json(call, object)));
     object_release(&object);
 }

@@ -449,7 +449,7 @@ void body_reader_advance(struct body_reader *reader, size_t bytes) {
         loop_defer(writing->loop, writing->writer);
 }
 
-size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset) {
+size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy) {
     struct body_backing *backing = reader->body->backing;
     uint64_t left = available(reader);
     if (reader->body->kind != BODY_BACKED || left == 0)
@@ -458,6 +458,7 @@ size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset) {
         reader->ready_until = reader->position + backing->ready(backing, reader->position);
     uint64_t count = reader->ready_until - reader->position;
     *fd = backing->fd;
+    *copy = backing->copy;
     *offset = (off_t)(backing->offset + reader->position);
     return (size_t)(count < left ? count : left);
 }

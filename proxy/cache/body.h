@@ -60,6 +60,7 @@ struct body_writing;
  * Any thread. */
 struct body_backing {
     int fd;
+    bool copy;       /* the file's pages must not be handed to sockets */
     uint64_t offset; /* of the body in the file */
     size_t cost;     /* of memory */
     /* Bytes from `position` on that can be sent from the file without waiting; 0: wait. */
@@ -142,7 +143,7 @@ void body_reader_close(struct body_reader *reader);
 /* Fills up to `most` pieces with what waits to be read; *bytes is their sum. */
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes);
 /* Of a body in a file: how many bytes can be sent from there, at *offset; 0 like 0 pieces. */
-size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset);
+size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy);
 void body_reader_advance(struct body_reader *reader, size_t bytes);
 /* True: nothing new yet, the task will run. False: look again, something has changed. */
 bool body_reader_wait(struct body_reader *reader);

@@ -61,8 +61,9 @@ void cache_free(struct cache **cachep) {
     FREE_OBJ(cache);
 }
 
+/* Buckets are chosen by other bits of the low half. */
 static struct shard *shard_of(struct cache *cache, struct cache_key key) {
-    return &cache->shards[key.high % SHARDS];
+    return &cache->shards[key.low >> 32 & (SHARDS - 1)];
 }
 
 static bool same_key(struct cache_key a, struct cache_key b) {
@@ -266,12 +267,30 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
     return there;
 }
 
-bool cache_holds(struct cache *cache, struct object *object) {
+bool cache_uses(struct cache *cache, uint64_t low_key) {
+    struct cache_key key = {.low = low_key};
+    struct shard *shard = shard_of(cache, key);
+    bool used = false;
+    pthread_mutex_lock(&shard->lock);
+    for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next)
+        used = used || (object->key.low == low_key &&
+                        atomic_load_explicit(&object->hits, memory_order_relaxed) > 0);
+    pthread_mutex_unlock(&shard->lock);
+    return used;
+}
+
+bool cache_would_hold(struct cache *cache, const struct object *object,
+                      const struct cache_moment *since) {
     struct shard *shard = shard_of(cache, object->key);
     pthread_mutex_lock(&shard->lock);
-    bool held = object->indexed;
+    bool held = object->indexed, replaced = false;
+    for (struct object *other = *shard_chain(shard, object->key); other != NULL && !held;
+         other = other->next)
+        replaced =
+            replaced || (same_key(other->key, object->key) && object_same_variant(other, object));
     pthread_mutex_unlock(&shard->lock);
-    return held;
+    return held || (!replaced && !purges_has_key(&cache->purges, object->key, since->keys) &&
+                    purges_judge(&cache->purges, object, since->purges) == PURGE_NOTHING);
 }
 
 bool cache_remove(struct cache *cache, struct object *object) {

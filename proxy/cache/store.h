@@ -51,7 +51,12 @@ struct cache_arrival {
 /* Takes the place of the same variant. The object's body counts with its expected length while it
  * arrives. False: something like it was removed since, and so is it. */
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival);
-bool cache_holds(struct cache *cache, struct object *object);
+/* Is there an object with this low half of a key that has been hit? */
+bool cache_uses(struct cache *cache, uint64_t low_key);
+/* It is there, or it would be but for the limit: nothing has taken its place, and no purge of its
+ * like has come since. */
+bool cache_would_hold(struct cache *cache, const struct object *object,
+                      const struct cache_moment *since);
 /* False: it was not there any more. */
 bool cache_remove(struct cache *cache, struct object *object);
 /* False: the object is not there any more. */

@@ -236,12 +236,16 @@ static bool at_pause(struct exchange *exchange) {
 static enum io_status send_from_file(struct exchange *exchange, size_t *sent, bool *tried) {
     off_t offset;
     int fd;
+    bool copy;
     size_t length = exchange->has_reader && !body_reader_failed(&exchange->reader)
-                        ? body_reader_file(&exchange->reader, &fd, &offset)
+                        ? body_reader_file(&exchange->reader, &fd, &offset, &copy)
                         : 0;
     *tried = length > 0;
-    return *tried ? connection_send_file(exchange->client->connection, fd, &offset, length, sent)
-                  : IO_WAIT;
+    if (!*tried)
+        return IO_WAIT;
+    struct connection *connection = exchange->client->connection;
+    return copy ? connection_copy_file(connection, fd, offset, length, sent)
+                : connection_send_file(connection, fd, &offset, length, sent);
 }
 
 static enum io_status send_some(struct exchange *exchange, size_t *sent, bool *tried) {

@@ -28,6 +28,12 @@ static void leave(void *arg, struct volume *volume, uint32_t segment) {
     free(keys);
 }
 
+static bool used(void *arg, uint64_t key) {
+    struct disk *disk;
+    CAST_OBJ(disk, arg, DISK_MAGIC);
+    return cache_uses(disk->cache, key);
+}
+
 static struct object *bare_object_of(const struct record *record) {
     struct body *nothing = body_of_bytes(SLICE(""));
     struct object *object = reading_object(record, nothing);
@@ -50,7 +56,8 @@ static bool outdated(void *arg, const struct record *record) {
 /* Opening. */
 
 static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
-    const struct volume_hooks hooks = {.arg = disk, .leave = leave, .outdated = outdated};
+    const struct volume_hooks hooks = {
+        .arg = disk, .leave = leave, .outdated = outdated, .used = used};
     for (size_t i = 0; i < disk->settings->cache.disk_count; i++) {
         const struct disk_settings *settings = &disk->settings->cache.disks[i];
         struct volume *volume = volume_open(settings, &hooks, error);
@@ -160,11 +167,16 @@ static bool is_keepable(const struct object *object) {
            object->url_length <= RECORD_TEXT_MAX && object->vary_length <= RECORD_TEXT_MAX;
 }
 
-uint64_t disk_now(const struct disk *disk) {
-    return disk == NULL ? 0 : purge_log_newest(&disk->purges);
+struct disk_moment disk_now(const struct disk *disk) {
+    if (disk == NULL)
+        return (struct disk_moment){0};
+    return (struct disk_moment){
+        .purges = purge_log_newest(&disk->purges),
+        .memory = cache_now(disk->cache),
+    };
 }
 
-void disk_store(struct disk *disk, struct object *object, uint64_t since) {
+void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since) {
     if (disk == NULL)
         return;
     CHECK_OBJ(disk, DISK_MAGIC);
@@ -172,20 +184,20 @@ void disk_store(struct disk *disk, struct object *object, uint64_t since) {
     if (body_state(object->body) != BODY_COMPLETE || object->body->kind != BODY_SHARED ||
         !is_keepable(object) || !is_admitted(disk, volume, object->key, body_length(object->body)))
         return;
-    volume_store(volume, object, variant_of(object), since);
-    if (!cache_holds(disk->cache, object))
+    volume_store(volume, object, variant_of(object), since->purges);
+    if (!cache_would_hold(disk->cache, object, &since->memory))
         volume_remove(volume, object->key, variant_of(object));
 }
 
 struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
-                                       uint64_t body_length, uint64_t since) {
+                                       uint64_t body_length, const struct disk_moment *since) {
     if (disk == NULL || !is_keepable(object))
         return NULL;
     CHECK_OBJ(disk, DISK_MAGIC);
     struct volume *volume = volume_for(disk, object->key);
     if (!is_admitted(disk, volume, object->key, body_length))
         return NULL;
-    return volume_stream_open(volume, object, variant_of(object), since, body_length);
+    return volume_stream_open(volume, object, variant_of(object), since->purges, body_length);
 }
 
 unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object) {

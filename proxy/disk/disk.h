@@ -3,8 +3,8 @@
  * go, and after a restart.
  *
  *     struct disk *disk = disk_open(settings, cache, error);
- *     uint64_t since = disk_now(disk);                   before the origin is asked
- *     disk_store(disk, object, since);                   complete, and in the memory cache
+ *     struct disk_moment since = disk_now(disk);         before the origin is asked
+ *     disk_store(disk, object, &since);                  complete, and in the memory cache
  *
  *     struct disk_load *load = disk_load_start(disk, key, mailbox, task);   NULL: nothing is there
  *     if (!disk_load_is_done(load)) ...                  the task will run
@@ -41,8 +41,13 @@ void disk_stop(struct disk *disk);
 void disk_close(struct disk **diskp);
 
 /* How far purges have come: to be noted before the origin is asked. */
-uint64_t disk_now(const struct disk *disk);
-void disk_store(struct disk *disk, struct object *object, uint64_t since);
+struct disk_moment {
+    uint64_t purges;
+    struct cache_moment memory;
+};
+
+struct disk_moment disk_now(const struct disk *disk);
+void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since);
 /* object NULL: all variants. */
 unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object);
 void disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
@@ -54,14 +59,18 @@ struct disk_load;
 struct disk_load *disk_load_start(struct disk *disk, struct cache_key key, struct mailbox *mailbox,
                                   struct task *task);
 bool disk_load_is_done(const struct disk_load *load);
-/* At any time; returns how many objects were found. */
-unsigned disk_load_end(struct disk_load **loadp);
-/* The same, for threads that may wait. */
+/* What was found for this request, referenced: memory may have let it go again already. NULL:
+ * nothing. Once it is done. */
+struct object *disk_load_take(const struct disk_load *load, const struct http_head *request,
+                              enum object_scope scope);
+/* At any time; NULL does nothing. */
+void disk_load_end(struct disk_load **loadp);
+/* The same, for threads that may wait; returns how many objects were brought in. */
 unsigned disk_load_now(struct disk *disk, struct cache_key key);
 
 /* Bodies that are too large for memory, see volume_stream_open; NULL: not wanted. */
 struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
-                                       uint64_t body_length, uint64_t since);
+                                       uint64_t body_length, const struct disk_moment *since);
 
 /* A walk over what is on disk: objects without bodies, `most` at a time. */
 struct disk_walk {

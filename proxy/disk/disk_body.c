@@ -22,6 +22,7 @@ struct disk_body {
     struct list_link waiting;
     size_t pending[PENDING_MAX]; /* chunks that are being read, and one */
     _Atomic uint64_t *verified;  /* a bit a chunk */
+    _Atomic uint64_t *fresh;     /* likewise: just read for somebody who has not sent it yet */
     uint64_t sums[];
 };
 
@@ -45,13 +46,22 @@ static bool is_verified(const struct disk_body *disk_body, size_t chunk) {
     return bits >> chunk % 64 & 1;
 }
 
+/* Once for each time that it was read: else those who are told that it is there and find it gone
+ * again, as when memory is short, would read and find it gone for ever. */
+static bool was_just_read(struct disk_body *disk_body, size_t chunk) {
+    uint64_t bit = UINT64_C(1) << chunk % 64;
+    return (atomic_fetch_and_explicit(&disk_body->fresh[chunk / 64], ~bit, memory_order_relaxed) &
+            bit) != 0;
+}
+
 static size_t ready(struct body_backing *backing, uint64_t position) {
     struct disk_body *disk_body = disk_body_of(backing);
     size_t chunk = (size_t)(position / RECORD_CHUNK), length = chunk_length(disk_body, chunk);
     size_t within = (size_t)(position % RECORD_CHUNK);
     if (!is_verified(disk_body, chunk) ||
-        !volume_is_resident(disk_body->volume, disk_body->backing.offset + position,
-                            length - within))
+        (!volume_is_resident(disk_body->volume, disk_body->backing.offset + position,
+                             length - within) &&
+         !was_just_read(disk_body, chunk)))
         return 0;
     return length - within;
 }
@@ -61,8 +71,9 @@ static bool is_good(struct disk_body *disk_body, size_t chunk, const char *bytes
         volume_report_bad(disk_body->volume, disk_body->key.low, &disk_body->place, "its body");
         return false;
     }
-    atomic_fetch_or_explicit(&disk_body->verified[chunk / 64], UINT64_C(1) << chunk % 64,
-                             memory_order_release);
+    uint64_t bit = UINT64_C(1) << chunk % 64;
+    atomic_fetch_or_explicit(&disk_body->fresh[chunk / 64], bit, memory_order_relaxed);
+    atomic_fetch_or_explicit(&disk_body->verified[chunk / 64], bit, memory_order_release);
     return true;
 }
 
@@ -204,6 +215,7 @@ static void release(struct body_backing *backing) {
     volume_unpin(volume, &disk_body->place);
     pthread_mutex_destroy(&disk_body->lock);
     free((void *)disk_body->verified);
+    free((void *)disk_body->fresh);
     FREE_OBJ(disk_body);
 }
 
@@ -215,14 +227,16 @@ struct body *disk_body_new(struct volume *volume, struct reads *reads,
     disk_body->magic = DISK_BODY_MAGIC;
     disk_body->backing = (struct body_backing){
         .fd = volume->fd,
+        .copy = volume->copies,
         .offset = volume_offset(place->at) + record->front_length,
-        .cost = cost + words * sizeof(uint64_t),
+        .cost = cost + 2 * words * sizeof(uint64_t),
         .ready = ready,
         .wait = wait_for_chunk,
         .cancel = cancel,
         .read = read_bytes,
         .release = release,
     };
+    atomic_store(&volume->segments[place->segment].sent, true);
     disk_body->volume = volume;
     disk_body->reads = reads;
     disk_body->place = *place;
@@ -232,6 +246,7 @@ struct body *disk_body_new(struct volume *volume, struct reads *reads,
     pthread_mutex_init(&disk_body->lock, NULL);
     list_init(&disk_body->waiting);
     disk_body->verified = xcalloc(words, sizeof *disk_body->verified);
+    disk_body->fresh = xcalloc(words, sizeof *disk_body->fresh);
     memcpy(disk_body->sums, record->sums, count * sizeof(uint64_t));
     pthread_mutex_lock(&volume->bodies_lock);
     list_append(&volume->segments[place->segment].bodies, &disk_body->link);

@@ -23,6 +23,7 @@ struct disk_load {
     struct reading reading;
     struct disk_read read;
     unsigned found;
+    struct object *objects[VARIANTS_MAX];
     /* for the one who waits */
     struct message message;
     struct mailbox *mailbox;
@@ -78,11 +79,14 @@ static bool get_bytes(struct disk_load *load) {
     return false;
 }
 
+/* Into the memory cache, and kept at hand for whoever asked. */
 static void end_one(struct disk_load *load) {
     struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges);
-    if (object != NULL && object->key.high == load->key.high)
-        load->found += cache_insert(load->disk->cache, object, &load->arrival);
-    object_release(&object);
+    if (object != NULL && object->key.high == load->key.high &&
+        cache_insert(load->disk->cache, object, &load->arrival))
+        load->objects[load->found++] = object;
+    else
+        object_release(&object);
 }
 
 /* False: not now, see get_bytes. */
@@ -101,12 +105,18 @@ static bool load_all(struct disk_load *load) {
     return true;
 }
 
+static void load_free(struct disk_load *load) {
+    for (unsigned i = 0; i < load->found; i++)
+        object_release(&load->objects[i]);
+    FREE_OBJ(load);
+}
+
 static void on_loaded(struct message *message) {
     struct disk_load *load = CONTAINER_OF(message, struct disk_load, message);
     CHECK_OBJ(load, DISK_LOAD_MAGIC);
     load->done = true;
     if (load->abandoned)
-        FREE_OBJ(load);
+        load_free(load);
     else
         loop_defer(load->mailbox->loop, load->task);
 }
@@ -142,18 +152,25 @@ bool disk_load_is_done(const struct disk_load *load) {
     return load->done;
 }
 
-unsigned disk_load_end(struct disk_load **loadp) {
+struct object *disk_load_take(const struct disk_load *load, const struct http_head *request,
+                              enum object_scope scope) {
+    CHECK_OBJ(load, DISK_LOAD_MAGIC);
+    ASSERT(load->done);
+    for (unsigned i = 0; i < load->found; i++)
+        if (object_matches(load->objects[i], request, scope))
+            return object_reference(load->objects[i]);
+    return NULL;
+}
+
+void disk_load_end(struct disk_load **loadp) {
     struct disk_load *load = *loadp;
     *loadp = NULL;
     if (load == NULL)
-        return 0;
+        return;
     CHECK_OBJ(load, DISK_LOAD_MAGIC);
     load->abandoned = true; /* its message, if that is still to come, frees it */
-    if (!load->done)
-        return 0;
-    unsigned found = load->found;
-    FREE_OBJ(load);
-    return found;
+    if (load->done)
+        load_free(load);
 }
 
 unsigned disk_load_now(struct disk *disk, struct cache_key key) {
@@ -161,7 +178,9 @@ unsigned disk_load_now(struct disk *disk, struct cache_key key) {
     if (load == NULL)
         return 0;
     load->done = load_all(load);
-    return disk_load_end(&load);
+    unsigned found = load->found;
+    disk_load_end(&load);
+    return found;
 }
 
 unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **objects,

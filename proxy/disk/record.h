@@ -56,8 +56,8 @@ struct purges_header {
 };
 
 enum {
-    VOLUME_HEADER_SIZE = 4096,
-    PURGES_SIZE = 256 * 1024, /* of each of the two places */
+    VOLUME_HEADER_SIZE = 8192, /* the header, and a page without meaning: see volume.copies */
+    PURGES_SIZE = 256 * 1024,  /* of each of the two places */
     SEGMENTS_AT = VOLUME_HEADER_SIZE + 2 * PURGES_SIZE,
 };
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 /* What stands on a volume goes into its index: from the tables of contents of the segments that
@@ -207,6 +208,7 @@ static void load_unit(struct recovery *recovery, struct unit *unit) {
     struct volume_segment *segment = &volume->segments[unit->first];
     atomic_store(&segment->sequence, unit->sequence);
     segment->run = unit->run;
+    atomic_store(&segment->sent, true); /* perhaps by the process before */
     for (uint32_t i = 1; i < unit->run; i++)
         segment[i].run = 0;
     if (!read_contents(volume, unit))
@@ -301,12 +303,22 @@ static uint64_t milliseconds(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* Not just the next number: a segment whose header is damaged is not known here, and it or one that
+ * was given back may have had that. When the log comes to the same place with the same number, what
+ * stands there from before would count. */
+static uint64_t first_sequence(const struct recovery *recovery) {
+    uint32_t skipped;
+    if (getrandom(&skipped, sizeof skipped, 0) != (ssize_t)sizeof skipped)
+        skipped = (uint32_t)time(NULL);
+    uint64_t newest = recovery->count == 0 ? 0 : recovery->units[recovery->count - 1].sequence;
+    return newest + 1 + skipped;
+}
+
 void volume_recover(struct volume *volume) {
     struct recovery recovery = {.volume = volume};
     uint64_t begin = milliseconds();
     find_units(&recovery);
-    if (recovery.count > 0)
-        volume->next_sequence = recovery.units[recovery.count - 1].sequence + 1;
+    volume->next_sequence = first_sequence(&recovery);
     for (uint32_t i = 0; i < recovery.count; i++)
         load_unit(&recovery, &recovery.units[i]);
     apply_all(&recovery);

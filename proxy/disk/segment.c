@@ -4,6 +4,8 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,7 +110,8 @@ struct rescued {
 static void consider(void *arg, uint64_t key, const struct disk_place *place, bool marked) {
     struct volume *volume = arg;
     size_t length = (size_t)place->blocks * RECORD_ALIGN;
-    if (!marked || length > volume->header.segment_size / RESCUE_RECORD ||
+    if ((!marked && !volume->hooks.used(volume->hooks.arg, key)) ||
+        length > volume->header.segment_size / RESCUE_RECORD ||
         volume->rescued_bytes + length > volume->header.segment_size / RESCUE_SHARE)
         return;
     struct rescued *rescued = malloc(sizeof *rescued + length);
@@ -217,6 +220,26 @@ static void empty_unit(struct volume *volume, uint32_t first) {
     volume->segments[first].run = run;
 }
 
+bool segment_detach_pages(int fd, uint64_t offset, uint64_t length) {
+    /* The first keeps the space, the second is known to more file systems. */
+    return fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                     (off_t)length) == 0 ||
+           fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                     (off_t)length) == 0;
+}
+
+/* Nobody reads the unit any more; but the last of it may still be on its way to a client. */
+static bool detach(struct volume *volume, uint32_t first) {
+    struct volume_segment *segment = &volume->segments[first];
+    if (!atomic_load(&segment->sent) || volume->copies)
+        return true;
+    if (!segment_detach_pages(volume->fd, offset_of(volume, first),
+                              segment->run * volume->header.segment_size))
+        return false;
+    atomic_store(&segment->sent, false);
+    return true;
+}
+
 /* True: it may be used. False: it is still being read, and empty at the next visit. */
 static bool evacuate(struct volume *volume, uint32_t first) {
     struct volume_segment *segment = &volume->segments[first];
@@ -227,7 +250,7 @@ static bool evacuate(struct volume *volume, uint32_t first) {
         empty_unit(volume, first);
         count(&volume->count.reclaimed, 1);
     }
-    return atomic_load(&segment->pins) == 0;
+    return atomic_load(&segment->pins) == 0 && detach(volume, first);
 }
 
 /* From `first` on, whole units with `wanted` segments together: how many they have; 0: there are

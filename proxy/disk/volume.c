@@ -25,6 +25,7 @@ enum {
     SEGMENT_MIN = 1 << 20,
     SEGMENT_MAX = 64 << 20,
     SEGMENTS_LEAST = 4,
+    PAGE = 4096,
     PLACES = 64, /* variants of a key that are looked at */
 };
 
@@ -134,6 +135,7 @@ static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
 }
 
 static int begin_segments(struct volume *volume, char error[SETTINGS_ERROR]) {
+    volume->copies = !segment_detach_pages(volume->fd, PAGE, PAGE);
     const struct volume_header *header = &volume->header;
     if (header->segment_count < SEGMENTS_LEAST)
         return refuse(error, volume->path, "it is too small", "a few MB are needed",
@@ -466,6 +468,7 @@ static void publish(struct volume *volume, struct volume_job *job, uint32_t at,
     abandon_replaced(volume, job->key.low, job->variant, at);
     pthread_mutex_lock(&volume->lock);
     bool wanted = !job->cancelled;
+    segment_forget_rescued(volume, job->key.low, job->variant);
     if (wanted)
         disk_index_put(volume->index, job->key.low, &place);
     pthread_mutex_unlock(&volume->lock);
@@ -873,7 +876,7 @@ bool volume_read(struct volume *volume, uint64_t offset, void *bytes, size_t len
 }
 
 bool volume_is_resident(const struct volume *volume, uint64_t offset, size_t length) {
-    enum { PAGE = 4096, PAGES_MAX = 2 * RECORD_CHUNK / PAGE };
+    enum { PAGES_MAX = 2 * RECORD_CHUNK / PAGE };
     unsigned char pages[PAGES_MAX];
     uint64_t begin = offset / PAGE * PAGE;
     size_t count = (size_t)((offset + length - begin + PAGE - 1) / PAGE);

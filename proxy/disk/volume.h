@@ -47,6 +47,8 @@ struct volume_hooks {
     void (*leave)(void *arg, struct volume *volume, uint32_t segment);
     /* Has a purge made this record out of date? */
     bool (*outdated)(void *arg, const struct record *record);
+    /* Has memory an object of such a key that has been asked for? */
+    bool (*used)(void *arg, uint64_t key);
 };
 
 struct volume_statistics {
@@ -62,6 +64,7 @@ struct volume_segment {
     _Atomic bool leaving;
     struct list_link bodies; /* struct disk_body, under the volume's bodies_lock */
     bool streaming;          /* a body is on its way into it */
+    _Atomic bool sent;       /* bytes of it may be in sockets: segment.c, detach */
     _Atomic uint64_t oldest; /* the smallest number of purges that a record of it need not fear */
 };
 
@@ -76,7 +79,8 @@ struct volume {
     struct disk_index *index;
     struct volume_segment *segments;
     pthread_mutex_t bodies_lock;
-    char *map; /* for asking what of it is in memory; NULL: it can't be */
+    bool copies; /* pages can't be detached from it: what is sent is copied first */
+    char *map;   /* for asking what of it is in memory; NULL: it can't be */
     /* the queue */
     pthread_mutex_t lock;
     pthread_cond_t ready;

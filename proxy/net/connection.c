@@ -130,6 +130,18 @@ enum io_status connection_send_file(struct connection *connection, int fd, off_t
     return IO_WAIT;
 }
 
+enum io_status connection_copy_file(struct connection *connection, int fd, off_t offset,
+                                    size_t length, size_t *put) {
+    enum { PIECE = 64 * 1024 };
+    char bytes[PIECE];
+    *put = 0;
+    ssize_t got = pread(fd, bytes, length < PIECE ? length : PIECE, offset);
+    if (got <= 0)
+        return got == 0 ? IO_END : IO_FAILED;
+    struct iovec piece = {bytes, (size_t)got};
+    return connection_write(connection, &piece, 1, put);
+}
+
 void connection_shutdown(struct connection *connection) {
     shutdown(connection->event.fd, SHUT_WR);
 }

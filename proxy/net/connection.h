@@ -59,6 +59,9 @@ enum io_status connection_write(struct connection *connection, const struct iove
 /* Bytes of a file, from *offset on, which moves. IO_END: the file ends there. */
 enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,
                                     size_t length, size_t *put);
+/* The same by way of our memory, for a file that may change before the client has taken them. */
+enum io_status connection_copy_file(struct connection *connection, int fd, off_t offset,
+                                    size_t length, size_t *put);
 /* Finishes our direction. */
 void connection_shutdown(struct connection *connection);
 

@@ -459,8 +459,8 @@ const struct option options[] = {
      .example = "\"10GB\""},
     {DISK(admission), .name = "admission", WORD(disk_admission_words), DEFAULT("all"),
      DOC
-     "all: everything that is stored is written to the volume. second: only what is asked for a "
-     "second time, as far back as a filter remembers; it spares the device where most "
+     "all: everything that is stored is written to the volume. second: only what comes from its "
+     "origin for a second time, as far back as a filter remembers; it spares the device where most "
      "responses are asked for once.",
      .example = "second"},
     {DISK(max_object), .name = "max_object", SIZE_OF(0, 4096 * GB), DEFAULT("1GB"),

@@ -135,13 +135,20 @@ static struct object *look_up(struct transaction *transaction) {
                         transaction_scope(transaction));
 }
 
-/* The object from memory, where what is found on disk goes first. */
+/* From memory, where what is found on disk goes first, be it by another request; else, where memory
+ * is too small to keep it, from the load itself. */
 static void take_from_disk(struct transaction *transaction) {
-    if (disk_load_end(&transaction->load) == 0)
+    if (transaction->load == NULL)
         return;
+    struct object *read =
+        disk_load_take(transaction->load, transaction->request, transaction_scope(transaction));
+    disk_load_end(&transaction->load);
+    transaction->net->counters.cache_disk_hits += read != NULL;
     transaction->object = look_up(transaction);
-    if (transaction->object != NULL)
-        transaction->net->counters.cache_disk_hits++;
+    if (transaction->object == NULL)
+        transaction->object = read;
+    else
+        object_release(&read);
 }
 
 enum step step_lookup(struct transaction *transaction) {

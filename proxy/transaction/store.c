@@ -99,7 +99,7 @@ enum flight_outcome transaction_insert(struct transaction *transaction, struct o
     };
     if (!cache_insert(transaction->host->cache, object, &arrival))
         return FLIGHT_LEFT;
-    disk_store(transaction->host->disk, object, transaction->disk_since);
+    disk_store(transaction->host->disk, object, &transaction->disk_since);
     return FLIGHT_STORED;
 }
 
@@ -149,7 +149,7 @@ static void begin_stream(struct transaction *transaction, const struct freshness
     object->scope = (uint8_t)transaction_scope(transaction);
     transaction->pump.stream =
         disk_stream_open(transaction->host->disk, object,
-                         (uint64_t)transaction->response_body->length, transaction->disk_since);
+                         (uint64_t)transaction->response_body->length, &transaction->disk_since);
     object_release(&object);
     body_release(&nothing);
 }
@@ -197,6 +197,6 @@ void transaction_settle(struct transaction *transaction) {
     } else if (object->body->expected < 0 && !transaction->pump.overflowed) {
         keep_object_now(transaction);
     } else {
-        disk_store(transaction->host->disk, object, transaction->disk_since);
+        disk_store(transaction->host->disk, object, &transaction->disk_since);
     }
 }

@@ -140,8 +140,8 @@ struct transaction {
     uint64_t asked_at;            /* of the loop's clock */
     time_t request_time, response_time;
     struct cache_moment since; /* what had been purged when the origin was asked */
-    uint64_t disk_since;       /* likewise, as the disk counts */
-    struct disk_load *load;    /* what is being read from disk */
+    struct disk_moment disk_since;
+    struct disk_load *load; /* what is being read from disk */
     bool disk_asked;
     struct slice origin_name; /* "host:port", for the log */
 

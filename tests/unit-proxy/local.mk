@@ -12,6 +12,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_admin.c \
 	tests/unit-proxy/test_control.c \
 	tests/unit-proxy/test_ctl.c \
+	tests/unit-proxy/test_disk.c \
 	tests/unit-proxy/test_freshness.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \

@@ -27,6 +27,7 @@ Suite *manual_suite(void);
 Suite *admin_suite(void);
 Suite *ctl_suite(void);
 Suite *store_suite(void);
+Suite *disk_suite(void);
 Suite *control_suite(void);
 Suite *freshness_suite(void);
 Suite *range_suite(void);

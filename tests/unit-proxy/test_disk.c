@@ -1,0 +1,542 @@
+/* The cache on disk: what is found again after a restart, a kill, damage, removals and purges. */
+#include "suites.h"
+
+#include "base/assert.h"
+#include "disk/disk.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MEMORY = 64 << 20, VOLUME = 32 << 20, LARGEST = 4 << 20 };
+
+static struct cache *the_cache;
+static struct disk *the_disk;
+
+static const char *volume_path(void) {
+    static char path[600];
+    snprintf(path, sizeof path, "%s/volume", scratch());
+    return path;
+}
+
+static struct settings *volume_settings(void) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "listen \":1\" { mode = forward }\n"
+             "cache { disk \"%s\" { size = %d } }\n",
+             volume_path(), VOLUME);
+    return settings_from(text);
+}
+
+static void begin(void) {
+    char error[SETTINGS_ERROR];
+    struct settings *settings = volume_settings();
+    log_set_level(LOG_LEVEL_ERROR);
+    the_cache = cache_new(MEMORY);
+    the_disk = disk_open(settings, the_cache, error);
+    ck_assert_msg(the_disk != NULL, "%s", error);
+    settings_release(&settings);
+}
+
+static void begin_on_nothing(void) {
+    int fd = open(volume_path(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    begin();
+}
+
+static void end(void) {
+    disk_stop(the_disk);
+    cache_free(&the_cache);
+    disk_close(&the_disk);
+}
+
+static void again(void) {
+    end();
+    begin();
+}
+
+/* Objects: a number, a version of it, and a length; every byte depends on all three. */
+
+static struct slice url_of(unsigned number, char *text, size_t capacity) {
+    return slice_make(text, (size_t)snprintf(text, capacity, "http://h/%u/%u", number % 4, number));
+}
+
+static void fill(char *bytes, size_t length, unsigned number, unsigned version) {
+    uint64_t state = (uint64_t)number << 40 ^ (uint64_t)version << 8 ^ length;
+    for (size_t i = 0; i < length; i++) {
+        if (i % 64 == 0)
+            state = (state + i) * 6364136223846793005u + 1442695040888963407u;
+        bytes[i] = (char)(state >> (i % 56));
+    }
+}
+
+static struct object *make(unsigned number, unsigned version, size_t length) {
+    char url[64], text[32];
+    struct http_head request, response;
+    struct freshness freshness = {.lifetime = 3600, .response_time = time(NULL)};
+    char *bytes = malloc(length + 1);
+    fill(bytes, length, number, version);
+    snprintf(text, sizeof text, "%u", version);
+    http_head_init(&request);
+    request.method_id = HTTP_METHOD_GET;
+    http_head_init(&response);
+    response.version = 11;
+    response.status = 200;
+    response.reason = SLICE("OK");
+    http_head_add(&response, SLICE("Version"), slice_from(text));
+    http_head_add(&response, SLICE("Surrogate-Key"), number % 2 ? SLICE("odd") : SLICE("even"));
+    struct slice name = url_of(number, url, sizeof url);
+    struct body *body = body_of_bytes(slice_make(bytes, length));
+    struct object *object =
+        object_new(cache_key_of(name), name, &request, &response, &freshness, body);
+    object->scope = OBJECT_FORWARD;
+    body_release(&body);
+    free(bytes);
+    return object;
+}
+
+static struct cache_key key_of(unsigned number) {
+    char url[64];
+    return cache_key_of(url_of(number, url, sizeof url));
+}
+
+/* Out of memory, not off the disk. */
+static void forget(unsigned number) {
+    struct cache_walk walk = {0};
+    cache_walk_key(the_cache, &walk, key_of(number));
+    for (size_t i = 0; i < walk.count; i++)
+        cache_remove(the_cache, walk.objects[i]);
+    cache_walk_end(&walk);
+}
+
+static void put(unsigned number, unsigned version, size_t length) {
+    struct object *object = make(number, version, length);
+    struct cache_arrival arrival = {.since = cache_now(the_cache)};
+    struct disk_moment since = disk_now(the_disk);
+    ASSERT(cache_insert(the_cache, object, &arrival));
+    disk_store(the_disk, object, &since);
+    object_release(&object);
+}
+
+static unsigned version_of(const struct object *object) {
+    struct http_head head;
+    uint64_t version;
+    object_parse_head(object, &head);
+    const struct http_field *field = http_head_find_text(&head, SLICE("Version"));
+    ASSERT(field != NULL && slice_to_uint64(field->value, &version));
+    return (unsigned)version;
+}
+
+/* The version of a whole object; 0: there is none, UINT_MAX: its bytes are wrong or can't be read.
+ */
+static unsigned check(const struct object *object, unsigned number) {
+    size_t length = (size_t)body_length(object->body);
+    char *seen = malloc(length + 1), *expected = malloc(length + 1);
+    unsigned version = version_of(object);
+    fill(expected, length, number, version);
+    bool good = body_copy(object->body, 0, seen, length) && memcmp(seen, expected, length) == 0;
+    free(seen);
+    free(expected);
+    return good ? version : UINT_MAX;
+}
+
+/* As it is on disk. */
+static unsigned get(unsigned number) {
+    struct http_head request;
+    http_head_init(&request);
+    request.method_id = HTTP_METHOD_GET;
+    forget(number);
+    disk_load_now(the_disk, key_of(number));
+    struct object *object = cache_lookup(the_cache, key_of(number), &request, OBJECT_FORWARD);
+    unsigned version = object == NULL ? 0 : check(object, number);
+    object_release(&object);
+    forget(number);
+    return version;
+}
+
+static uint64_t objects(void) {
+    struct volume_statistics statistics;
+    disk_statistics(the_disk, &statistics);
+    return statistics.objects;
+}
+
+static const size_t lengths[] = {
+    0,      1,      500,    511,     512,     513,     4096,    65536,   262143,           262144,
+    262145, 524288, 700000, 1048576, 1048577, 2000000, 3000000, 1234567, (4 << 20) - 10000};
+
+static void put_all(unsigned version) {
+    for (unsigned i = 0; i < COUNT_OF(lengths); i++)
+        put(i, version, lengths[i] / (version == 1 ? 1 : 2));
+    disk_flush(the_disk);
+}
+
+static void check_all(unsigned version) {
+    for (unsigned i = 0; i < COUNT_OF(lengths); i++)
+        ck_assert_msg(get(i) == version, "%zu bytes: version %u", lengths[i], get(i));
+}
+
+START_TEST(what_was_stored_is_found) {
+    begin_on_nothing();
+    put_all(1);
+    check_all(1);
+    again();
+    ck_assert_uint_eq(objects(), COUNT_OF(lengths));
+    check_all(1);
+    again();
+    check_all(1);
+    ck_assert_uint_eq(get(1000), 0);
+    end();
+}
+END_TEST
+
+START_TEST(the_newest_version_counts) {
+    begin_on_nothing();
+    put_all(1);
+    put_all(2);
+    check_all(2);
+    again();
+    ck_assert_uint_eq(objects(), COUNT_OF(lengths));
+    check_all(2);
+    end();
+}
+END_TEST
+
+START_TEST(removals_outlive_a_restart) {
+    begin_on_nothing();
+    put_all(1);
+    for (unsigned i = 0; i < COUNT_OF(lengths); i += 2)
+        ck_assert_uint_eq(disk_remove(the_disk, key_of(i), NULL), 1);
+    ck_assert_uint_eq(disk_remove(the_disk, key_of(1000), NULL), 0);
+    for (int turn = 0; turn < 2; turn++) {
+        for (unsigned i = 0; i < COUNT_OF(lengths); i++)
+            ck_assert_uint_eq(get(i), i % 2);
+        again();
+    }
+    end();
+}
+END_TEST
+
+/* What was queued when the removal came. */
+START_TEST(removals_hit_what_is_on_its_way) {
+    begin_on_nothing();
+    for (unsigned i = 0; i < 200; i++) {
+        put(i, 1, 20000);
+        disk_remove(the_disk, key_of(i), NULL);
+    }
+    for (unsigned i = 0; i < 200; i += 10)
+        put(i, 2, 300);
+    disk_flush(the_disk);
+    for (int turn = 0; turn < 2; turn++) {
+        for (unsigned i = 0; i < 200; i++)
+            ck_assert_uint_eq(get(i), i % 10 == 0 ? 2 : 0);
+        again();
+    }
+    end();
+}
+END_TEST
+
+START_TEST(purges_outlive_a_restart) {
+    begin_on_nothing();
+    put_all(1);
+    struct object_filter prefix = {.prefix = SLICE("http://h/1/")};
+    struct object_filter tag = {.tag = SLICE("even")};
+    disk_purge(the_disk, &prefix, PURGE_REMOVE);
+    put(1, 2, 100);
+    disk_purge(the_disk, &tag, PURGE_REMOVE);
+    put(2, 2, 100);
+    disk_flush(the_disk);
+    for (int turn = 0; turn < 2; turn++) {
+        for (unsigned i = 0; i < COUNT_OF(lengths); i++) {
+            unsigned expected = i == 1 || i == 2 ? 2 : i % 4 == 3 ? 1 : 0;
+            ck_assert_msg(get(i) == expected, "%u: version %u", i, get(i));
+        }
+        again();
+    }
+    end();
+}
+END_TEST
+
+/* Many times the volume, with a few that are asked for again and again. */
+START_TEST(the_ring_keeps_what_is_used) {
+    begin_on_nothing();
+    for (unsigned i = 0; i < 5; i++)
+        put(i, 1, 10000);
+    for (unsigned i = 100; i < 4100; i++) {
+        put(i, 1, i % 50 == 0 ? 400000 : 15000);
+        forget(i);
+        if (i % 20 == 0) {
+            disk_flush(the_disk);
+            for (unsigned j = 0; j < 5; j++)
+                ck_assert_uint_eq(get(j), 1);
+        }
+        unsigned older = i - i % 40;
+        if (older >= 100)
+            ck_assert_uint_ne(get(older), UINT_MAX);
+    }
+    disk_flush(the_disk);
+    ck_assert_uint_eq(get(4099), 1);
+    ck_assert_uint_eq(get(101), 0);
+    again();
+    for (unsigned j = 0; j < 5; j++)
+        ck_assert_uint_eq(get(j), 1);
+    ck_assert_uint_eq(get(4099), 1);
+    end();
+}
+END_TEST
+
+/* Damage. */
+
+static char *map_volume(void) {
+    int fd = open(volume_path(), O_RDWR);
+    char *bytes = mmap(NULL, VOLUME, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    ck_assert_ptr_ne(bytes, MAP_FAILED);
+    return bytes;
+}
+
+/* How many are there; what is there is right. */
+static unsigned count_right(unsigned count) {
+    unsigned right = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct http_head request;
+        http_head_init(&request);
+        request.method_id = HTTP_METHOD_GET;
+        unsigned version = get(i);
+        /* A large one is found by its head; its body is what can't be read. */
+        ck_assert_msg(version <= 1 || version == UINT_MAX, "%u: version %u", i, version);
+        right += version == 1;
+    }
+    return right;
+}
+
+/* One bit turned, anywhere: at most one object is lost, or those whose segment is unknown. */
+START_TEST(damage_costs_what_it_hits) {
+    enum { COUNT = 12, USED = 3 << 20 };
+    begin_on_nothing();
+    log_open(open("/dev/null", O_WRONLY), "test", LOG_LEVEL_ERROR);
+    for (unsigned i = 0; i < COUNT; i++)
+        put(i, 1, i < 10 ? 3000 : 300000);
+    disk_flush(the_disk);
+    end();
+    char *bytes = map_volume(), *kept = malloc(USED);
+    memcpy(kept, bytes, USED);
+    unsigned worst = COUNT;
+    for (size_t at = 0; at < USED; at += at < 8192 ? 37 : 7919) {
+        memcpy(bytes, kept, USED);
+        bytes[at] ^= 8;
+        begin();
+        unsigned right = count_right(COUNT);
+        worst = right < worst ? right : worst;
+        bool in_header = at < 4096, in_segment_header = (at - SEGMENTS_AT) % (1 << 20) < 512;
+        ck_assert_msg(right >= COUNT - 1 || in_header || in_segment_header,
+                      "a bit at %zu: %u of %u are left", at, right, (unsigned)COUNT);
+        end();
+    }
+    ck_assert_uint_lt(worst, COUNT);
+    free(kept);
+    munmap(bytes, VOLUME);
+}
+END_TEST
+
+START_TEST(any_bytes_are_no_harm) {
+    begin_on_nothing();
+    log_open(open("/dev/null", O_WRONLY), "test", LOG_LEVEL_ERROR);
+    put_all(1);
+    end();
+    char *bytes = map_volume();
+    srand(7);
+    for (int turn = 0; turn < 150; turn++) {
+        for (int i = 0; i < 30; i++) {
+            size_t length = 1u << rand() % 12, at = (unsigned)rand() % (VOLUME - length);
+            if (turn % 3 == 0)
+                at = 4096 + at % (SEGMENTS_AT - 4096);
+            else if (turn % 3 == 1)
+                at = SEGMENTS_AT + at / (1 << 20) * (1 << 20) % (VOLUME - SEGMENTS_AT - (1 << 20)) +
+                     at % 1024;
+            while (length-- > 0)
+                bytes[at + length] = (char)rand();
+        }
+        begin();
+        for (unsigned i = 0; i < COUNT_OF(lengths); i++)
+            get(i);
+        put((unsigned)turn % COUNT_OF(lengths), 1, 2000);
+        disk_flush(the_disk);
+        ck_assert_uint_eq(get((unsigned)turn % COUNT_OF(lengths)), 1);
+        end();
+    }
+    munmap(bytes, VOLUME);
+}
+END_TEST
+
+/* Segments whose header is damaged are unknown; when the log comes to the same place again, what
+ * still stands there is not to be taken for new. */
+START_TEST(lost_segments_do_not_come_back) {
+    begin_on_nothing();
+    log_open(open("/dev/null", O_WRONLY), "test", LOG_LEVEL_ERROR);
+    for (unsigned i = 0; i < 20; i++)
+        put(i, 1, 3000);
+    disk_flush(the_disk);
+    end();
+    char *bytes = map_volume();
+    bytes[SEGMENTS_AT + 9] ^= 1;
+    munmap(bytes, VOLUME);
+    begin();
+    ck_assert_uint_eq(get(7), 0);
+    put(100, 2, 3000);
+    put(7, 2, 3000);
+    disk_flush(the_disk);
+    disk_remove(the_disk, key_of(8), NULL);
+    disk_flush(the_disk);
+    /* As a kill would leave it. */
+    bytes = map_volume();
+    char *kept = malloc(VOLUME);
+    memcpy(kept, bytes, VOLUME);
+    end();
+    memcpy(bytes, kept, VOLUME);
+    free(kept);
+    munmap(bytes, VOLUME);
+    begin();
+    ck_assert_uint_eq(get(7), 2);
+    ck_assert_uint_eq(get(100), 2);
+    ck_assert_uint_eq(get(8), 0);
+    end();
+}
+END_TEST
+
+/* Kills. */
+
+enum { KEYS = 60, ROUNDS = 80, SAFE_BYTES = 10 << 20 };
+
+/* What is shared with processes that are killed. */
+struct model {
+    _Atomic bool checked; /* the process has looked at everything and goes to work */
+    _Atomic unsigned version;
+    _Atomic uint64_t bytes; /* written so far */
+    struct {
+        _Atomic unsigned newest;  /* version that was begun */
+        _Atomic unsigned settled; /* version that is certainly on disk; 0: none */
+        _Atomic uint64_t settled_at;
+        _Atomic unsigned least; /* older ones were removed */
+    } keys[KEYS];
+};
+
+static struct model *model;
+
+static void complain(const char *what, unsigned number, unsigned seen) {
+    fprintf(stderr, "%s: %u has version %u; newest %u, settled %u, least %u, %lu bytes since\n",
+            what, number, seen, model->keys[number].newest, model->keys[number].settled,
+            model->keys[number].least,
+            (unsigned long)(model->bytes - model->keys[number].settled_at));
+    _exit(1);
+}
+
+static void check_model(void) {
+    for (unsigned i = 0; i < KEYS; i++) {
+        unsigned seen = get(i), settled = model->keys[i].settled;
+        if (seen == UINT_MAX)
+            complain("wrong bytes", i, seen);
+        if (seen > model->keys[i].newest)
+            complain("from nowhere", i, seen);
+        if (seen != 0 && seen < model->keys[i].least)
+            complain("removed, but there", i, seen);
+        if (settled > 0 && settled >= model->keys[i].least &&
+            model->bytes - model->keys[i].settled_at < SAFE_BYTES && seen < settled)
+            complain("lost", i, seen);
+    }
+}
+
+static void remove_some(unsigned number) {
+    unsigned newest = model->keys[number].newest;
+    model->keys[number].settled = 0;
+    if (rand() % 4 > 0) {
+        forget(number);
+        disk_remove(the_disk, key_of(number), NULL);
+        disk_flush(the_disk);
+        model->keys[number].least = newest + 1;
+        return;
+    }
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "http://h/%u/", number % 4);
+    struct object_filter filter = {.prefix = slice_from(prefix)};
+    for (unsigned i = number % 4; i < KEYS; i += 4) {
+        model->keys[i].settled = 0;
+        forget(i);
+    }
+    disk_purge(the_disk, &filter, PURGE_REMOVE);
+    for (unsigned i = number % 4; i < KEYS; i += 4)
+        model->keys[i].least = model->keys[i].newest + 1;
+}
+
+static void store_some(unsigned number) {
+    size_t length = (size_t)rand() % (rand() % 8 == 0 ? 1500000 : 9000);
+    unsigned version = ++model->version;
+    model->keys[number].settled = 0;
+    model->keys[number].newest = version;
+    model->bytes += length + 2048;
+    put(number, version, length);
+    forget(number);
+    if (rand() % 3 > 0)
+        return;
+    disk_flush(the_disk);
+    model->keys[number].settled_at = model->bytes;
+    model->keys[number].settled = version;
+}
+
+static void work_until_killed(unsigned round) {
+    srand(round);
+    begin();
+    check_model();
+    model->checked = true;
+    for (int i = 0; i < 2000; i++) {
+        unsigned number = (unsigned)rand() % KEYS;
+        if (rand() % 10 == 0)
+            remove_some(number);
+        else if (rand() % 4 == 0)
+            get(number);
+        else
+            store_some(number);
+    }
+    end();
+    _exit(0);
+}
+
+START_TEST(kills_lose_nothing_that_was_settled) {
+    model = mmap(NULL, sizeof *model, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
+    begin_on_nothing();
+    end();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        int status;
+        model->checked = false;
+        pid_t child = fork();
+        if (child == 0)
+            work_until_killed(round);
+        while (!model->checked && waitpid(child, &status, WNOHANG) == 0)
+            usleep(500);
+        usleep((unsigned)(random() % 40000));
+        if (model->checked) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+        }
+        ck_assert_msg(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0),
+                      "round %u ended with %d", round, status);
+    }
+    munmap(model, sizeof *model);
+}
+END_TEST
+
+Suite *disk_suite(void) {
+    const TTest *const tests[] = {
+        what_was_stored_is_found,       the_newest_version_counts,
+        removals_outlive_a_restart,     removals_hit_what_is_on_its_way,
+        purges_outlive_a_restart,       the_ring_keeps_what_is_used,
+        damage_costs_what_it_hits,      any_bytes_are_no_harm,
+        lost_segments_do_not_come_back, kills_lose_nothing_that_was_settled,
+    };
+    return suite_of("disk", tests, COUNT_OF(tests));
+}
