@@ -163,9 +163,9 @@ static ssize_t volume_read(int fd, const struct iovec *pieces, int count, off_t 
     long got;
 
     control->reads++;
-    pause_ms(control->read_delay);
     if ((flags & RWF_NOWAIT) != 0 && strikes(&control->read_absent, &control->read_faults))
         return fail(EAGAIN);
+    pause_ms(control->read_delay);
     if (strikes(&control->read_error, &control->read_faults))
         return fail(EIO);
     if (length > 1 && strikes(&control->read_short, &control->read_faults)) {

@@ -8,7 +8,8 @@
 import os
 import struct
 
-HEADER_BYTES = 4096
+PURGES = (8192, 8192 + 256 * 1024)
+SEGMENTS_AT = 8192 + 2 * 256 * 1024
 ALIGN = 512
 SEAL_AT = 512
 RECORDS_AT = 1024
@@ -63,7 +64,7 @@ class DiskFile:
     def segments(self):
         """(offset, sequence) of every segment that was written to."""
         size, found = self.segment_size(), []
-        for at in range(HEADER_BYTES, self.size() - size + 1, size):
+        for at in range(SEGMENTS_AT, self.size() - size + 1, size):
             magic, _, _, sequence = struct.unpack("<QQQQ", self.read(at, 32))
             if magic and sequence:
                 found.append((at, sequence))
@@ -87,9 +88,9 @@ class DiskFile:
 
 
 def gauge(proxy, name):
-    """What /status says of the disks: objects, bytes, writes, writes_dropped, errors, corrupt,
+    """What /status says of the disks: objects, writes, writes_dropped, errors, corrupt,
     segments_reclaimed."""
-    return proxy.status()["disk"][name]
+    return proxy.status()["disk"]["disk_" + name]
 
 
 def volume_of(directory):

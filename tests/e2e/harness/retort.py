@@ -39,7 +39,7 @@ def value_text(value):
 
 
 # Options whose values are words of the language, written without quotes.
-WORDS = {"point", "mode", "format", "admission"}
+WORDS = {"point", "mode", "format", "admission", "disk_io"}
 
 
 def options_text(options, separator="  "):
@@ -90,6 +90,7 @@ class Retort:
     def start(self):
         """The first start and, once it has stopped or was killed, every further one."""
         if self.process:
+            self.process.stop()
             self.earlier_findings += self.process.findings()
         self.process = Process(self.lab, self.name, [self.program, "-f", self.config_path],
                                environment=self.environment, memcheck=self.memcheck,
