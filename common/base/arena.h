@@ -38,6 +38,10 @@ char *arena_copy(struct arena *arena, struct slice bytes);
 struct slice arena_slice(struct arena *arena, struct slice bytes);
 /* The pieces one after the other, with a NUL behind them. */
 struct slice arena_join(struct arena *arena, const struct slice *pieces, unsigned count);
+/* The same of its arguments: arena_concat(arena, host, SLICE(":"), port) */
+#define arena_concat(arena, ...)                                                                   \
+    arena_join((arena), (const struct slice[]){__VA_ARGS__},                                       \
+               sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice))
 /* As asprintf. */
 struct slice arena_printf(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));

@@ -14,8 +14,8 @@ bool slice_equal_nocase(struct slice a, struct slice b) {
 }
 
 bool slice_starts_with(struct slice text, struct slice prefix) {
-    return prefix.length == 0 || (text.length >= prefix.length &&
-                                  memcmp(text.base, prefix.base, prefix.length) == 0);
+    return prefix.length == 0 ||
+           (text.length >= prefix.length && memcmp(text.base, prefix.base, prefix.length) == 0);
 }
 
 bool slice_starts_with_nocase(struct slice text, struct slice prefix) {
@@ -90,4 +90,15 @@ char *slice_dup(struct slice text) {
         memcpy(copy, text.base, text.length);
     copy[text.length] = '\0';
     return copy;
+}
+
+struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number) {
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    size_t at = SLICE_DIGITS;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    if (number < 0)
+        digits[--at] = '-';
+    return slice_make(digits + at, SLICE_DIGITS - at);
 }

@@ -50,6 +50,10 @@ struct slice slice_trim(struct slice text);
 /* Decimal digits only, all of the slice, no sign; false on overflow or anything else. */
 bool slice_to_uint64(struct slice text, uint64_t *value);
 
+/* The number in decimal, at the end of `digits`. */
+enum { SLICE_DIGITS = 24 };
+struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number);
+
 /* Takes the next element of a comma-separated list (RFC 9110 §5.6.1) off the front of *rest:
  * quoted strings are kept whole, empty elements skipped. False at the end.
  *

@@ -578,6 +578,10 @@ void http_head_copy(struct http_head *to, const struct http_head *from, char *by
     }
 }
 
+void http_head_assign(struct http_head *to, const struct http_head *from) {
+    memcpy(to, from, offsetof(struct http_head, fields) + from->field_count * sizeof *from->fields);
+}
+
 static size_t fields_size(const struct http_head *head) {
     size_t size = 0;
     for (unsigned i = 0; i < head->field_count; i++)

@@ -3,7 +3,8 @@
  * ICAP's, which has the same shape).
  *
  * The parsers hold no state and allocate nothing. They fill a `struct http_head` with slices into
- * the caller's bytes, which must outlive it (http_head_rebase moves the slices when the bytes move).
+ * the caller's bytes, which must outlive it (http_head_rebase moves the slices when the bytes
+ * move).
  *
  *     struct http_head head;
  *     ssize_t used = http_head_parse_request(&head, buffer, length, checked);
@@ -99,18 +100,20 @@ unsigned http_head_remove_text(struct http_head *head, struct slice name);
 
 /* Removes the fields that end at this hop: those of RFC 9110 §7.6.1 (Connection and what it names,
  * Keep-Alive, Proxy-Connection, TE, Transfer-Encoding, Upgrade) and Trailer is kept. A name that
- * would break the message if Connection removed it (Host, Content-Length, Cache-Control, ...) is not
- * removed on its word. */
+ * would break the message if Connection removed it (Host, Content-Length, Cache-Control, ...) is
+ * not removed on its word. */
 void http_head_remove_hop_by_hop(struct http_head *head);
 
-/* Moves the slices that lie in the `length` bytes at `from` to the same place behind `to`, after the
- * bytes were copied; `from` is not read. Slices that point elsewhere stay. */
+/* Moves the slices that lie in the `length` bytes at `from` to the same place behind `to`, after
+ * the bytes were copied; `from` is not read. Slices that point elsewhere stay. */
 void http_head_rebase(struct http_head *head, const char *from, size_t length, const char *to);
 
 /* Copies start line, names and values of `from` to memory of its own, in `bytes` (at least
  * http_head_size() long), and makes `to` point there. `to` may be `from`. */
 size_t http_head_size(const struct http_head *head);
 void http_head_copy(struct http_head *to, const struct http_head *from, char *bytes);
+/* A head of its own on the same bytes. */
+void http_head_assign(struct http_head *to, const struct http_head *from);
 
 /* Writers: return the bytes written, or what would be needed if that is more than capacity (then
  * nothing useful was written). They write "Name: value\r\n" lines in order, no empty line. */

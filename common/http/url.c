@@ -30,15 +30,19 @@ static bool is_letter(char c) {
     return lower >= 'a' && lower <= 'z';
 }
 
+/* Which bytes a host name may have. */
+static const bool in_host_name[256] = {
+    ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+    ['-'] = true,         ['.'] = true,         ['_'] = true,
+};
+
 static bool is_host_name(struct slice host) {
+    bool good = true;
     if (host.length == 0 || host.length > HOST_MAX)
         return false;
-    for (size_t i = 0; i < host.length; i++) {
-        char c = host.base[i];
-        if (!is_letter(c) && !is_digit(c) && c != '-' && c != '.' && c != '_')
-            return false;
-    }
-    return true;
+    for (size_t i = 0; i < host.length; i++)
+        good = good && in_host_name[(unsigned char)host.base[i]];
+    return good;
 }
 
 /* Zones ("%eth0") mean nothing outside their host and are refused. */
@@ -103,11 +107,23 @@ static inline size_t length_until(struct slice text, const char *stops) {
     return text.length;
 }
 
-static bool is_visible(struct slice text) {
-    for (size_t i = 0; i < text.length; i++)
-        if ((unsigned char)text.base[i] <= 0x20 || text.base[i] == 0x7f)
-            return false;
-    return true;
+/* Takes the path and the query, without a fragment, if all of it is visible. Not left early, for
+ * the compiler to look at many bytes at once: this runs over every URL. */
+static bool take_path_query(struct url *url, struct slice text) {
+    const char *fragment = text.length == 0 ? NULL : memchr(text.base, '#', text.length);
+    size_t length = fragment == NULL ? text.length : (size_t)(fragment - text.base);
+    unsigned bad = 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text.base[i];
+        bad |= (c <= 0x20) | (c == 0x7f);
+    }
+    url->path_query = slice_make(text.base, length);
+    return bad == 0;
+}
+
+bool url_set_target(struct url *url, struct slice target) {
+    url->scheme = schemes[0].name;
+    return url->port != 0 && take_path_query(url, target);
 }
 
 bool url_parse(struct url *url, struct slice text) {
@@ -126,8 +142,7 @@ bool url_parse(struct url *url, struct slice text) {
     if (!url_parse_authority(url, authority, scheme->port) || url->port == 0)
         return false;
     url->scheme = name;
-    url->path_query = slice_make(rest.base, length_until(rest, "#"));
-    return is_visible(url->path_query);
+    return take_path_query(url, rest);
 }
 
 struct slice url_path(const struct url *url) {
@@ -141,16 +156,24 @@ struct output {
     bool full;
 };
 
-static void put(struct output *out, char c) {
-    if (out->at == out->end)
+static void put_bytes(struct output *out, const char *bytes, size_t length) {
+    if ((size_t)(out->end - out->at) < length) {
         out->full = true;
-    else
-        *out->at++ = c;
+        return;
+    }
+    memcpy(out->at, bytes, length);
+    out->at += length;
+}
+
+static void put(struct output *out, char c) {
+    put_bytes(out, &c, 1);
 }
 
 static void put_lower(struct output *out, struct slice text) {
-    for (size_t i = 0; i < text.length; i++)
-        put(out, (char)ascii_lower((unsigned char)text.base[i]));
+    char *at = out->at;
+    put_bytes(out, text.base, text.length);
+    for (; at < out->at; at++)
+        *at = (char)ascii_lower((unsigned char)*at);
 }
 
 static void put_port(struct output *out, uint16_t port) {
@@ -193,39 +216,61 @@ static void put_encoded(struct output *out, unsigned byte) {
  * "%%34%31" must not become the encoding "%41". */
 static void put_path_query(struct output *out, struct slice text) {
     enum { NEAR = 2 };
-    unsigned near_stray = 0;
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.base[i];
-        int byte = encoded_byte(text.base + i, text.length - i);
-        if (byte < 0) {
-            put(out, c);
-            near_stray = c == '%' ? NEAR : near_stray - (near_stray > 0);
-            continue;
-        }
-        if (near_stray == 0 && is_unreserved((char)byte)) {
+    size_t near_stray = 0;
+    while (text.length > 0) {
+        const char *percent = memchr(text.base, '%', text.length);
+        size_t plain = percent == NULL ? text.length : (size_t)(percent - text.base), taken = 0;
+        put_bytes(out, text.base, plain);
+        near_stray -= plain < near_stray ? plain : near_stray;
+        text = slice_make(text.base + plain, text.length - plain);
+        int byte = encoded_byte(text.base, text.length);
+        if (byte >= 0 && near_stray == 0 && is_unreserved((char)byte)) {
             put(out, (char)byte);
-        } else {
+            taken = 3;
+        } else if (byte >= 0) {
             put_encoded(out, (unsigned)byte);
             near_stray = 0;
+            taken = 3;
+        } else if (text.length > 0) {
+            put(out, '%');
+            near_stray = NEAR;
+            taken = 1;
         }
-        i += 2;
+        text = slice_make(text.base + taken, text.length - taken);
     }
 }
 
-size_t url_normalise(const struct url *url, char *out, size_t capacity) {
+static struct slice since(const struct output *out, const char *begin) {
+    return slice_make(begin, (size_t)(out->at - begin));
+}
+
+size_t url_rewrite(struct url *url, char *out, size_t capacity) {
     struct output output = {out, out + capacity, false};
     const struct scheme *scheme = find_scheme(url->scheme);
+    struct url normal = *url;
     put_lower(&output, url->scheme);
-    put_lower(&output, SLICE("://"));
-    if (url->host_is_ipv6)
-        put(&output, '[');
+    normal.scheme = since(&output, out);
+    put_bytes(&output, "://[", url->host_is_ipv6 ? 4 : 3);
+    char *host = output.at;
     put_lower(&output, url->host);
+    normal.host = since(&output, host);
     if (url->host_is_ipv6)
         put(&output, ']');
-    if (scheme == NULL || url->port != scheme->port)
+    normal.port_given = scheme == NULL || url->port != scheme->port;
+    if (normal.port_given)
         put_port(&output, url->port);
+    char *path = output.at;
     if (url->path_query.length == 0 || url->path_query.base[0] != '/')
         put(&output, '/');
     put_path_query(&output, url->path_query);
-    return output.full ? 0 : (size_t)(output.at - out);
+    normal.path_query = since(&output, path);
+    if (output.full)
+        return 0;
+    *url = normal;
+    return (size_t)(output.at - out);
+}
+
+size_t url_normalise(const struct url *url, char *out, size_t capacity) {
+    struct url copy = *url;
+    return url_rewrite(&copy, out, capacity);
 }

@@ -17,10 +17,10 @@
 #include "base/slice.h"
 
 struct url {
-    struct slice scheme;     /* as written; compare without case */
-    struct slice host;       /* without brackets */
-    bool host_is_ipv6;       /* stood in brackets */
-    uint16_t port;           /* the scheme's default when absent: 80, 443, 1344 (icap), 11344 (icaps) */
+    struct slice scheme; /* as written; compare without case */
+    struct slice host;   /* without brackets */
+    bool host_is_ipv6;   /* stood in brackets */
+    uint16_t port;       /* the scheme's default when absent: 80, 443, 1344 (icap), 11344 (icaps) */
     bool port_given;
     struct slice path_query; /* from the first '/' or '?'; empty when absent (stands for "/") */
 };
@@ -30,13 +30,17 @@ bool url_parse(struct url *url, struct slice text);
  * `default_port` when absent, also behind a colon ("host:"); it may be 0. Whom that does not suit
  * (CONNECT) looks at port_given and port. */
 bool url_parse_authority(struct url *url, struct slice text, uint16_t default_port);
+/* Makes an http URL of a parsed authority (Host) and a target that begins with '/'. */
+bool url_set_target(struct url *url, struct slice target);
 /* The path without the query; "/" when it is empty. */
 struct slice url_path(const struct url *url);
 
 /* Writes the canonical form that the cache and the classes work on: lower-case scheme and host, no
  * default port, "/" for an empty path, percent-encodings of unreserved bytes decoded and the others
- * in upper case (RFC 3986 §6.2.2). "." and ".." segments and a '%' that encodes nothing stay as they
- * are. Returns the length, 0 when it does not fit. */
+ * in upper case (RFC 3986 §6.2.2). "." and ".." segments and a '%' that encodes nothing stay as
+ * they are. Returns the length, 0 when it does not fit. */
 size_t url_normalise(const struct url *url, char *out, size_t capacity);
+/* The same, and *url becomes that of what was written. */
+size_t url_rewrite(struct url *url, char *out, size_t capacity);
 
 #endif

@@ -12,13 +12,9 @@ static void append(struct exchange *exchange, struct slice text) {
     exchange->frame_end += (unsigned)text.length;
 }
 
-static void append_number(struct exchange *exchange, uint64_t number) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    append(exchange, slice_make(digits + at, sizeof digits - at));
+static void append_number(struct exchange *exchange, int64_t number) {
+    char digits[SLICE_DIGITS];
+    append(exchange, slice_of_number(digits, number));
 }
 
 /* The fields that say where the response ends and what becomes of the connection, and the empty
@@ -27,7 +23,7 @@ static void frame_head(struct exchange *exchange, const struct reply *reply) {
     bool old_client = exchange->request.version < 11;
     if (reply->length >= 0 && !reply->no_content) {
         append(exchange, SLICE("Content-Length: "));
-        append_number(exchange, (uint64_t)reply->length);
+        append_number(exchange, reply->length);
         append(exchange, SLICE("\r\n"));
     } else if (!reply->no_content && exchange->has_reader && !old_client) {
         exchange->use_chunked = true;

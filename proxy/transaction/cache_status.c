@@ -3,21 +3,6 @@
 /* What each delivery adds to a stored head: how old it is (RFC 9111 §5.1), and how the cache took
  * part (RFC 9211). The hit's fields are joined from pieces, for they are made for every hit. */
 
-enum { DIGITS = 24 };
-
-/* The number as text, in `digits`. */
-static struct slice number_text(char digits[DIGITS], int64_t number) {
-    bool negative = number < 0;
-    uint64_t rest = negative ? 0 - (uint64_t)number : (uint64_t)number;
-    size_t at = DIGITS;
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while ((rest /= 10) != 0);
-    if (negative)
-        digits[--at] = '-';
-    return slice_make(digits + at, DIGITS - at);
-}
-
 static bool is_hit(const struct transaction *transaction) {
     return transaction->result == RESULT_HIT || transaction->result == RESULT_STALE;
 }
@@ -42,16 +27,16 @@ static struct slice forward_reason(const struct transaction *transaction) {
 
 static struct slice hit_fields(struct transaction *transaction, bool status) {
     struct freshness freshness = object_freshness(transaction->object);
-    char age_digits[DIGITS], ttl_digits[DIGITS];
+    char age_digits[SLICE_DIGITS], ttl_digits[SLICE_DIGITS];
     int64_t age = freshness_age(&freshness, transaction->net->loop->wall);
     struct slice pieces[] = {
         SLICE("Age: "),
-        number_text(age_digits, age),
+        slice_of_number(age_digits, age),
         SLICE("\r\n"),
         SLICE("Cache-Status: "),
         slice_from(transaction->settings->name),
         SLICE("; hit; ttl="),
-        number_text(ttl_digits, freshness.lifetime - age),
+        slice_of_number(ttl_digits, freshness.lifetime - age),
         SLICE("\r\n"),
     };
     return arena_join(&transaction->arena, pieces, status ? 8 : 3);
@@ -71,11 +56,11 @@ static struct slice with_x_cache(struct transaction *transaction, struct slice f
 
 static struct slice forward_fields(struct transaction *transaction, bool status) {
     struct slice age = slice_make("", 0);
-    char digits[DIGITS];
+    char digits[SLICE_DIGITS];
     if (transaction->object != NULL &&
         (!transaction->storing || transaction->object->initial_age > 0)) {
         struct freshness freshness = object_freshness(transaction->object);
-        age = number_text(digits, freshness_age(&freshness, transaction->net->loop->wall));
+        age = slice_of_number(digits, freshness_age(&freshness, transaction->net->loop->wall));
     }
     struct slice reason = forward_reason(transaction);
     status = status && reason.length > 0;

@@ -64,13 +64,13 @@ static void add_forwarding_fields(struct transaction *transaction, struct http_h
     unsigned version = transaction->exchange->request.version;
     struct slice via = transaction_joined_value(transaction, head, HTTP_VIA);
     http_head_set(head, HTTP_VIA,
-                  arena_printf(arena, "%.*s%s%u.%u %s", SLICE_PRINT(via),
-                               via.length > 0 ? ", " : "", version / 10, version % 10,
-                               transaction->settings->name));
+                  arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""),
+                               version >= 11 ? SLICE("1.1 ") : SLICE("1.0 "),
+                               slice_from(transaction->settings->name)));
     struct slice chain = transaction_joined_value(transaction, head, HTTP_X_FORWARDED_FOR);
     http_head_set(head, HTTP_X_FORWARDED_FOR,
-                  arena_printf(arena, "%.*s%s%.*s", SLICE_PRINT(chain),
-                               chain.length > 0 ? ", " : "", SLICE_PRINT(transaction->client_ip)));
+                  arena_concat(arena, chain, chain.length > 0 ? SLICE(", ") : SLICE(""),
+                               transaction_client_ip(transaction)));
 }
 
 /* How the body will be framed; chunked where its length is not known. */
@@ -109,7 +109,7 @@ static void on_interim(void *arg, const struct http_head *head) {
     struct transaction *transaction;
     CAST_OBJ(transaction, arg, TRANSACTION_MAGIC);
     struct http_head *interim = arena_alloc(&transaction->arena, sizeof *interim);
-    memcpy(interim, head, sizeof *interim);
+    http_head_assign(interim, head);
     http_head_remove_hop_by_hop(interim);
     size_t length = http_head_write_response(interim, NULL, 0);
     char *bytes = arena_alloc(&transaction->arena, length + 2);
@@ -151,7 +151,7 @@ static void start_call(struct transaction *transaction) {
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     route_aim(transaction, to);
-    memcpy(head, transaction->request, sizeof *head);
+    http_head_assign(head, transaction->request);
     remove_hop_by_hop(transaction, head);
     http_head_remove(head, HTTP_EXPECT);
     http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
@@ -162,9 +162,7 @@ static void start_call(struct transaction *transaction) {
     char *trailer_space = ask_for_trailers(transaction, head);
     add_forwarding_fields(transaction, head);
     bool chunked = frame_body(transaction, head);
-    bool v6 = memchr(to->host.base, ':', to->host.length) != NULL;
-    struct slice key = arena_printf(arena, "%s%.*s%s:%u", v6 ? "[" : "", SLICE_PRINT(to->host),
-                                    v6 ? "]" : "", to->port);
+    struct slice key = transaction_authority(transaction, to->host, to->port);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
         .host = to->host,

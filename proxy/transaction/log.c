@@ -34,7 +34,7 @@ static void write_entry(struct transaction *transaction) {
     struct access_entry entry = {
         .duration = (end - exchange->started) / 1000,
         .id = transaction->id,
-        .client = transaction->client_ip,
+        .client = transaction_client_ip(transaction),
         .method = transaction->method_text,
         .url = transaction->original_url,
         .user_agent = request_value(transaction, HTTP_USER_AGENT),

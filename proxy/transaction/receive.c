@@ -12,18 +12,13 @@ static bool has_one_host(const struct http_head *request, struct slice *host) {
     return http_head_find_next(request, HTTP_HOST, field) == NULL;
 }
 
-/* host[:port] that is nothing else: no user, path, or blank. */
-static bool is_authority(struct slice text, uint16_t default_port, struct url *url) {
-    return url_parse_authority(url, text, default_port);
-}
-
 static enum step receive_connect(struct transaction *transaction) {
     struct http_head *request = transaction->request;
     struct url url;
     transaction->is_connect = true;
     if (transaction->exchange->listen->mode != LISTEN_FORWARD)
         return transaction_fail(transaction, 405, "CONNECT is for forward proxies");
-    if (!is_authority(request->target, 0, &url) || url.port == 0)
+    if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
         return transaction_fail(transaction, 400, "the CONNECT target is not host:port");
     transaction->url = url;
     transaction->url_text = arena_slice(&transaction->arena, request->target);
@@ -45,7 +40,8 @@ static bool climbs(struct slice path) {
 
 static enum step receive_absolute(struct transaction *transaction) {
     struct http_head *request = transaction->request;
-    if (!transaction_set_url(transaction, request->target))
+    struct url url;
+    if (!url_parse(&url, request->target) || !transaction_set_url(transaction, &url))
         return transaction_fail(transaction, 400, "the request target is not a valid URL");
     if (!slice_equal(transaction->url.scheme, SLICE("http")))
         return transaction_fail(transaction, 501,
@@ -62,11 +58,9 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
     struct url url;
     if (host.length == 0)
         return transaction_fail(transaction, 400, "the request names no host");
-    if (!is_authority(host, 80, &url))
+    if (!url_parse_authority(&url, host, 80))
         return transaction_fail(transaction, 400, "the Host header is not host[:port]");
-    struct slice pieces[] = {SLICE("http://"), host, request->target};
-    struct slice text = arena_join(&transaction->arena, pieces, 3);
-    if (!transaction_set_url(transaction, text))
+    if (!url_set_target(&url, request->target) || !transaction_set_url(transaction, &url))
         return transaction_fail(transaction, 400, "the request target is not a valid path");
     transaction->original_url = transaction->url_text;
     if (climbs(url_path(&transaction->url)))
@@ -75,9 +69,6 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
 }
 
 static void remember_for_log(struct transaction *transaction) {
-    struct address *address = &transaction->exchange->client->address;
-    char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
-    transaction->client_ip = slice_make(text, address_format_ip(address, text));
     transaction->original_url = transaction->request->target;
     transaction->method_text = transaction->request->method;
 }

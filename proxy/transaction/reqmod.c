@@ -27,7 +27,7 @@ static bool start(struct transaction *transaction) {
         .request = transaction->request,
         .body = transaction->request_body,
         .path = url_path(&transaction->url),
-        .client_ip = transaction->client_ip,
+        .client_ip = transaction_client_ip(transaction),
         .transaction_id = slice_from(transaction->id),
     };
     transaction->request_body = NULL;
@@ -37,9 +37,18 @@ static bool start(struct transaction *transaction) {
     return true;
 }
 
+static bool parse_target(const struct http_head *request, struct url *url) {
+    struct slice target = request->target;
+    if (target.length > 0 && target.base[0] == '/')
+        return url_parse_authority(url, http_head_value(request, HTTP_HOST), 80) &&
+               url_set_target(url, target);
+    return url_parse(url, target);
+}
+
 /* The adapted request may be for another place. */
 static enum step adopt_request(struct transaction *transaction) {
     struct http_head *request = transaction->request;
+    struct url url;
     transaction->request_body = transaction->message.body;
     transaction->message.body = NULL;
     if (!transaction->reqmod->modified)
@@ -47,13 +56,7 @@ static enum step adopt_request(struct transaction *transaction) {
     request->method_id = http_method_lookup(request->method);
     if (transaction->is_connect)
         return STEP_LOOKUP;
-    struct slice target = request->target;
-    if (target.length > 0 && target.base[0] == '/') {
-        struct slice host = http_head_value(request, HTTP_HOST);
-        target = arena_printf(&transaction->arena, "http://%.*s%.*s", SLICE_PRINT(host),
-                              SLICE_PRINT(target));
-    }
-    if (!transaction_set_url(transaction, target) ||
+    if (!parse_target(request, &url) || !transaction_set_url(transaction, &url) ||
         !slice_equal(transaction->url.scheme, SLICE("http")))
         return transaction_fail(transaction, 502,
                                 "an adaptation service made the URL into one that can't be used");

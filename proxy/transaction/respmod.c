@@ -26,7 +26,7 @@ static bool start(struct transaction *transaction) {
         .response = transaction->response,
         .body = transaction->response_body,
         .path = url_path(&transaction->url),
-        .client_ip = transaction->client_ip,
+        .client_ip = transaction_client_ip(transaction),
         .transaction_id = slice_from(transaction->id),
     };
     transaction->response_body = NULL;

@@ -69,11 +69,9 @@ struct route *route_find(struct transaction *transaction) {
 /* Where it would go if there were no parent, and with which path. */
 
 static struct slice authority_of(struct transaction *transaction, const struct url *url) {
-    const char *open = url->host_is_ipv6 ? "[" : "", *close = url->host_is_ipv6 ? "]" : "";
-    if (url->port == 80)
-        return arena_printf(&transaction->arena, "%s%.*s%s", open, SLICE_PRINT(url->host), close);
-    return arena_printf(&transaction->arena, "%s%.*s%s:%u", open, SLICE_PRINT(url->host), close,
-                        url->port);
+    return url->port == 80 && !url->host_is_ipv6
+               ? url->host
+               : transaction_authority(transaction, url->host, url->port == 80 ? 0 : url->port);
 }
 
 /* The origin's path takes the place of the rule's prefix. */
@@ -87,8 +85,7 @@ static struct slice mapped_target(struct transaction *transaction, const struct 
         rest = slice_make(rest.base + 1, rest.length - 1);
     bool joins = base.base[base.length - 1] != '/' && rest.length > 0 && rest.base[0] != '/' &&
                  rest.base[0] != '?';
-    return arena_printf(&transaction->arena, "%.*s%s%.*s", SLICE_PRINT(base), joins ? "/" : "",
-                        SLICE_PRINT(rest));
+    return arena_concat(&transaction->arena, base, joins ? SLICE("/") : SLICE(""), rest);
 }
 
 static void aim_at(struct aim *aim, const struct url *url) {
@@ -147,7 +144,7 @@ uint64_t route_hash(struct transaction *transaction) {
         return 0;
     switch (origins->rules.hash_by) {
     case ORIGINS_HASH_HOST: return hash_text(url->host);
-    case ORIGINS_HASH_CLIENT: return hash_text(transaction->client_ip);
+    case ORIGINS_HASH_CLIENT: return hash_text(transaction_client_ip(transaction));
     case ORIGINS_HASH_URL: break;
     }
     if (transaction->is_connect)

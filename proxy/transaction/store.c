@@ -19,8 +19,8 @@ static void complete_head(struct transaction *transaction) {
     }
     struct slice via = transaction_joined_value(transaction, response, HTTP_VIA);
     http_head_set(response, HTTP_VIA,
-                  arena_printf(arena, "%.*s%s1.1 %s", SLICE_PRINT(via), via.length > 0 ? ", " : "",
-                               transaction->settings->name));
+                  arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""), SLICE("1.1 "),
+                               slice_from(transaction->settings->name)));
 }
 
 static bool has_body(const struct transaction *transaction) {

@@ -221,21 +221,37 @@ enum object_scope transaction_scope(const struct transaction *transaction) {
     return transaction->exchange->listen->mode == LISTEN_REVERSE ? OBJECT_REVERSE : OBJECT_FORWARD;
 }
 
-bool transaction_set_url(struct transaction *transaction, struct slice absolute) {
-    struct url url;
-    size_t capacity = absolute.length + 16;
-    if (!url_parse(&url, absolute))
-        return false;
+bool transaction_set_url(struct transaction *transaction, const struct url *url) {
+    enum { MORE = 32 }; /* than is in the parts: "://[]:65535/" */
+    transaction->url = *url;
+    size_t capacity = url->scheme.length + url->host.length + url->path_query.length + MORE;
     char *text = arena_alloc(&transaction->arena, capacity);
-    size_t length = url_normalise(&url, text, capacity);
+    size_t length = url_rewrite(&transaction->url, text, capacity);
     if (length == 0)
         return false;
     transaction->url_text = slice_make(text, length);
-    if (!url_parse(&transaction->url, transaction->url_text))
-        return false;
     const char *begin = text + transaction->url.scheme.length + 3;
     transaction->authority = slice_make(begin, (size_t)(transaction->url.path_query.base - begin));
     return true;
+}
+
+struct slice transaction_authority(struct transaction *transaction, struct slice host,
+                                   uint16_t port) {
+    char digits[SLICE_DIGITS];
+    struct slice none = slice_make("", 0);
+    bool v6 = memchr(host.base, ':', host.length) != NULL;
+    return arena_concat(&transaction->arena, v6 ? SLICE("[") : none, host, v6 ? SLICE("]") : none,
+                        port == 0 ? none : SLICE(":"),
+                        port == 0 ? none : slice_of_number(digits, port));
+}
+
+struct slice transaction_client_ip(struct transaction *transaction) {
+    const struct address *address = &transaction->exchange->client->address;
+    if (transaction->client_ip.base == NULL) {
+        char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
+        transaction->client_ip = slice_make(text, address_format_ip(address, text));
+    }
+    return transaction->client_ip;
 }
 
 void transaction_subject(struct transaction *transaction, struct class_subject *subject) {

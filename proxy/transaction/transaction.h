@@ -103,8 +103,8 @@ struct transaction {
     struct slice url_text;     /* absolute, normalised */
     struct url url;            /* its parts */
     struct slice authority;    /* "host" or "host:port" of url_text */
-    struct slice client_ip;
-    struct slice upgrade; /* the protocols that the client would change to */
+    struct slice client_ip;    /* see transaction_client_ip */
+    struct slice upgrade;      /* the protocols that the client would change to */
     bool is_connect, is_upgrade;
     bool takes_trailers;         /* the client does (RFC 9110 §10.1.4) */
     struct source *request_body; /* owned once taken */
@@ -199,8 +199,13 @@ void transaction_drop(struct transaction *transaction, struct object *object);
 void transaction_note_moment(struct transaction *transaction);
 unsigned transaction_max_variants(const struct transaction *transaction);
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
-/* Takes the URL of the request head (absolute form, or Host and path) into url_text and url. */
-bool transaction_set_url(struct transaction *transaction, struct slice absolute);
+/* Takes the URL that is asked for into url_text and url, normalised. */
+bool transaction_set_url(struct transaction *transaction, const struct url *url);
+/* "host:port", with brackets where the host needs them; port 0: only the host. */
+struct slice transaction_authority(struct transaction *transaction, struct slice host,
+                                   uint16_t port);
+/* The client's address as text, written when it is first asked for. */
+struct slice transaction_client_ip(struct transaction *transaction);
 void transaction_subject(struct transaction *transaction, struct class_subject *subject);
 /* The leader tells those who follow how its fetch came out. */
 void transaction_land(struct transaction *transaction, enum flight_outcome outcome);
