@@ -323,12 +323,14 @@ uint64_t disk_index_count(const struct disk_index *index) {
     return atomic_load_explicit(&index->count, memory_order_relaxed);
 }
 
-uint64_t disk_index_memory(const struct disk_index *index) {
+uint64_t disk_index_memory(struct disk_index *index) {
     uint64_t bytes = sizeof *index;
     for (unsigned i = 0; i < SHARDS; i++) {
-        const struct shard *shard = &index->shards[i];
+        struct shard *shard = &index->shards[i];
+        pthread_mutex_lock(&shard->lock);
         bytes += (uint64_t)shard->chunk_count * (CHUNK * sizeof(struct entry) + sizeof(void *)) +
                  ((uint64_t)shard->bucket_count + index->segment_count) * sizeof(uint32_t);
+        pthread_mutex_unlock(&shard->lock);
     }
     return bytes;
 }

@@ -55,6 +55,6 @@ unsigned disk_index_walk(struct disk_index *index, uint64_t *position, uint64_t 
                          struct disk_place *places, unsigned most);
 
 uint64_t disk_index_count(const struct disk_index *index);
-uint64_t disk_index_memory(const struct disk_index *index);
+uint64_t disk_index_memory(struct disk_index *index);
 
 #endif

@@ -209,7 +209,9 @@ struct volume_job {
     struct object *object; /* owned */
     sem_t *done;           /* JOB_FLUSH */
     struct volume_stream *stream;
-    bool cancelled, whole;
+    bool whole;
+    _Atomic bool
+        cancelled; /* set under the lock; of the current one, the writer looks at it without */
     size_t cost;
     size_t length; /* of bytes */
     char bytes[];  /* JOB_STREAM_PUT: of the body; JOB_REMOVE: struct own_unit */
