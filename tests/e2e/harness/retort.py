@@ -62,8 +62,9 @@ class Retort:
     def __init__(self, lab, *, reverse=None, services=(), adapt=None, url_classes=None, workers=1,
                  cache=None, client=None, origin=None, log_format="json", extra="", name="retort",
                  ipv6=False, memcheck=True, text=None, stop_seconds=10, drain_timeout=None,
-                 environment=None, start_seconds=10):
+                 environment=None, start_seconds=10, under=()):
         self.lab = lab
+        self.under = list(under)  # a command that runs it, as callgrind
         self.name = lab.unique(name)
         host = "::1" if ipv6 else "127.0.0.1"
         self.forward = (host, ports.take())
@@ -92,7 +93,7 @@ class Retort:
         if self.process:
             self.process.stop()
             self.earlier_findings += self.process.findings()
-        self.process = Process(self.lab, self.name, [self.program, "-f", self.config_path],
+        self.process = Process(self.lab, self.name, self.under + [self.program, "-f", self.config_path],
                                environment=self.environment, memcheck=self.memcheck,
                                stop_seconds=self.stop_seconds)
         self.pid = self.process.pid
