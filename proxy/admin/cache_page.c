@@ -223,6 +223,8 @@ static void page_content(const struct cache_call *call) {
     cache_walk_key(call->cache, &walk, key);
     if (variant >= walk.count)
         not_stored(call);
+    else if (body_state(walk.objects[variant]->body) == BODY_FAILED)
+        page_error(call->page, 500, "it can't be read from disk; see the log");
     else if (body_state(walk.objects[variant]->body) != BODY_COMPLETE)
         page_error(call->page, 409, "it has not arrived yet");
     else
@@ -365,11 +367,12 @@ static void page_delete(const struct cache_call *call) {
     struct cache_key key;
     if (!take_stored(call, &key))
         return;
-    uint64_t count = content_purge_key(call->cache, key, action_of(call));
+    uint64_t count = content_purge_key(call->cache, key, action_of(call)), on_disk = 0;
     if (action_of(call) == PURGE_STALE)
         keep_on_disk(call, key);
     else
-        disk_remove(call->disk, key, NULL);
+        on_disk = disk_remove(call->disk, key, NULL);
+    count = count > on_disk ? count : on_disk; /* most are at both places */
     disk_flush(call->disk);
     if (count == 0)
         not_stored(call);

@@ -44,7 +44,7 @@ static struct object *bare_object_of(const struct record *record) {
 static bool outdated(void *arg, const struct record *record) {
     struct disk *disk;
     CAST_OBJ(disk, arg, DISK_MAGIC);
-    if (record->front.events >= purge_log_newest(&disk->purges))
+    if (record->front.events == purge_log_newest(&disk->purges))
         return false;
     struct object *object = bare_object_of(record);
     bool gone = object == NULL ||
@@ -95,10 +95,12 @@ struct disk *disk_open(struct settings *settings, struct cache *cache, char erro
     disk->magic = DISK_MAGIC;
     disk->settings = settings_reference(settings);
     disk->cache = cache;
-    disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
     pthread_mutex_init(&disk->purging, NULL);
     purge_log_init(&disk->purges);
-    if (open_volumes(disk, error))
+    disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
+    if (disk->reads == NULL)
+        snprintf(error, SETTINGS_ERROR, "cannot start a thread");
+    if (disk->reads != NULL && open_volumes(disk, error))
         log_info("disks are read by %s", reads_kind(disk->reads));
     else
         disk_close(&disk);
@@ -176,13 +178,26 @@ struct disk_moment disk_now(const struct disk *disk) {
     };
 }
 
+/* Wherever it stands but where it will be written over: on the others it may have come to before
+ * there was this one. */
+static void remove_replaced(struct disk *disk, const struct object *object,
+                            const struct volume *but) {
+    for (size_t i = 0; i < disk->count; i++)
+        if (disk->volumes[i] != but)
+            volume_remove(disk->volumes[i], object->key, variant_of(object));
+}
+
 void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since) {
     if (disk == NULL)
         return;
     CHECK_OBJ(disk, DISK_MAGIC);
     struct volume *volume = volume_for(disk, object->key);
-    if (body_state(object->body) != BODY_COMPLETE || object->body->kind != BODY_SHARED ||
-        !is_keepable(object) || !is_admitted(disk, volume, object->key, body_length(object->body)))
+    if (body_state(object->body) != BODY_COMPLETE || object->body->kind != BODY_SHARED)
+        return;
+    bool admitted =
+        is_keepable(object) && is_admitted(disk, volume, object->key, body_length(object->body));
+    remove_replaced(disk, object, admitted ? volume : NULL);
+    if (!admitted)
         return;
     volume_store(volume, object, variant_of(object), since->purges);
     if (!cache_would_hold(disk->cache, object, &since->memory))
@@ -197,6 +212,7 @@ struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
     struct volume *volume = volume_for(disk, object->key);
     if (!is_admitted(disk, volume, object->key, body_length))
         return NULL;
+    remove_replaced(disk, object, volume);
     return volume_stream_open(volume, object, variant_of(object), since->purges, body_length);
 }
 

@@ -1,6 +1,7 @@
 #include "disk/disk_body.h"
 
 #include "base/assert.h"
+#include "cache/memory.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -25,6 +26,15 @@ struct disk_body {
     _Atomic uint64_t *fresh;     /* likewise: just read for somebody who has not sent it yet */
     uint64_t sums[];
 };
+
+/* The cache's memory, like the object's. Bits stand behind the sums. */
+static size_t words_of(size_t chunk_count) {
+    return chunk_count / 64 + 1;
+}
+
+static size_t size_of(size_t chunk_count) {
+    return sizeof(struct disk_body) + (chunk_count + 2 * words_of(chunk_count)) * sizeof(uint64_t);
+}
 
 static struct disk_body *disk_body_of(struct body_backing *backing) {
     struct disk_body *disk_body = (struct disk_body *)(void *)backing;
@@ -214,22 +224,22 @@ static void release(struct body_backing *backing) {
     pthread_mutex_unlock(&volume->bodies_lock);
     volume_unpin(volume, &disk_body->place);
     pthread_mutex_destroy(&disk_body->lock);
-    free((void *)disk_body->verified);
-    free((void *)disk_body->fresh);
-    FREE_OBJ(disk_body);
+    disk_body->magic = 0;
+    memory_free(disk_body, size_of(disk_body->chunk_count));
 }
 
 struct body *disk_body_new(struct volume *volume, struct reads *reads,
                            const struct disk_place *place, const struct record *record) {
     size_t count = (size_t)record_chunks(record->front.body_length);
-    size_t words = count / 64 + 1, cost = sizeof(struct disk_body) + count * sizeof(uint64_t);
-    struct disk_body *disk_body = xcalloc(1, cost);
+    struct disk_body *disk_body = memory_alloc(size_of(count));
+    ASSERT(disk_body != NULL);
+    memset(disk_body, 0, size_of(count));
     disk_body->magic = DISK_BODY_MAGIC;
     disk_body->backing = (struct body_backing){
         .fd = volume->fd,
         .copy = volume->copies,
         .offset = volume_offset(place->at) + record->front_length,
-        .cost = cost + 2 * words * sizeof(uint64_t),
+        .cost = memory_cost(size_of(count)),
         .ready = ready,
         .wait = wait_for_chunk,
         .cancel = cancel,
@@ -245,8 +255,8 @@ struct body *disk_body_new(struct volume *volume, struct reads *reads,
     disk_body->chunk_count = count;
     pthread_mutex_init(&disk_body->lock, NULL);
     list_init(&disk_body->waiting);
-    disk_body->verified = xcalloc(words, sizeof *disk_body->verified);
-    disk_body->fresh = xcalloc(words, sizeof *disk_body->fresh);
+    disk_body->verified = (_Atomic uint64_t *)(disk_body->sums + count);
+    disk_body->fresh = disk_body->verified + words_of(count);
     memcpy(disk_body->sums, record->sums, count * sizeof(uint64_t));
     pthread_mutex_lock(&volume->bodies_lock);
     list_append(&volume->segments[place->segment].bodies, &disk_body->link);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 
 #include <jansson.h>
+#include <time.h>
 
 struct logged_purge {
     unsigned magic;
@@ -27,6 +28,12 @@ static void drop_first(struct purge_log *log) {
     FREE_OBJ(purge);
 }
 
+/* Records that do not know of it may yet come, from a request that has been on its way since. */
+static void forget_first(struct purge_log *log) {
+    log->floor = CONTAINER_OF(list_first(&log->purges), struct logged_purge, link)->number;
+    drop_first(log);
+}
+
 void purge_log_release(struct purge_log *log) {
     while (!list_empty(&log->purges))
         drop_first(log);
@@ -44,10 +51,19 @@ static void append(struct purge_log *log, const struct object_filter *filter,
     list_append(&log->purges, &purge->link);
 }
 
+static uint64_t microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter,
                        enum purge_action action) {
     pthread_rwlock_wrlock(&log->lock);
-    uint64_t number = purge_log_newest(log) + 1;
+    /* By the clock, where it has not gone back: should the list be lost, what comes next is still
+     * newer than all that the records know. */
+    uint64_t number = purge_log_newest(log) + 1, now = microseconds();
+    number = now > number ? now : number;
     append(log, filter, action, number);
     atomic_store_explicit(&log->newest, number, memory_order_release);
     pthread_rwlock_unlock(&log->lock);
@@ -58,7 +74,8 @@ enum purge_action purge_log_judge(struct purge_log *log, const struct object *ob
                                   uint64_t number) {
     enum purge_action action = PURGE_NOTHING;
     pthread_rwlock_rdlock(&log->lock);
-    if (number < log->floor)
+    /* A number that nobody has given: the list that had it is lost. */
+    if (number < log->floor || number > purge_log_newest(log))
         action = PURGE_REMOVE;
     for (struct list_link *link = log->purges.prev; link != &log->purges && action != PURGE_REMOVE;
          link = link->prev) {
@@ -77,12 +94,41 @@ void purge_log_forget(struct purge_log *log, uint64_t oldest) {
     pthread_rwlock_wrlock(&log->lock);
     while (!list_empty(&log->purges) &&
            CONTAINER_OF(list_first(&log->purges), struct logged_purge, link)->number <= oldest)
-        drop_first(log);
+        forget_first(log);
     pthread_rwlock_unlock(&log->lock);
 }
 
+/* JSON carries UTF-8 only, filters any bytes: each byte is written as the character of its number.
+ */
 static json_t *text_of(struct slice text) {
-    return json_stringn_nocheck(text.base == NULL ? "" : text.base, text.length);
+    char *encoded = xmalloc(2 * text.length + 1);
+    size_t length = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char byte = (unsigned char)text.base[i];
+        if (byte >= 0x80)
+            encoded[length++] = (char)(0xc0 | byte >> 6);
+        encoded[length++] = (char)(byte >= 0x80 ? 0x80 | (byte & 0x3f) : byte);
+    }
+    json_t *json = json_stringn_nocheck(encoded, length);
+    free(encoded);
+    return json;
+}
+
+/* The other way round; the caller frees it. NULL: there is none. */
+static char *bytes_in(json_t *json, const char *name) {
+    const char *text = json_string_value(json_object_get(json, name));
+    if (text == NULL)
+        return NULL;
+    char *bytes = xmalloc(strlen(text) + 1), *at = bytes;
+    for (; *text != '\0'; text++)
+        if (((unsigned char)*text & 0xfc) == 0xc0 && text[1] != '\0') {
+            *at++ = (char)(((unsigned char)text[0] & 3) << 6 | ((unsigned char)text[1] & 0x3f));
+            text++;
+        } else {
+            *at++ = *text;
+        }
+    *at = '\0';
+    return bytes;
 }
 
 static json_t *one_to_json(const struct logged_purge *purge) {
@@ -94,7 +140,7 @@ static json_t *one_to_json(const struct logged_purge *purge) {
     json_object_set_new(json, "host", text_of(filter->host));
     json_object_set_new(json, "tag", text_of(filter->tag));
     if (filter->regex_text != NULL)
-        json_object_set_new_nocheck(json, "regex", json_string_nocheck(filter->regex_text));
+        json_object_set_new(json, "regex", text_of(slice_from(filter->regex_text)));
     return json;
 }
 
@@ -117,8 +163,7 @@ char *purge_log_write(struct purge_log *log, size_t limit, size_t *length) {
         for (struct list_link *link = log->purges.next; link != &log->purges; link = link->next)
             half++;
         for (half /= 2; half > 0; half--) {
-            log->floor = CONTAINER_OF(list_first(&log->purges), struct logged_purge, link)->number;
-            drop_first(log);
+            forget_first(log);
         }
         free(text);
         text = to_text(log);
@@ -131,25 +176,21 @@ char *purge_log_write(struct purge_log *log, size_t limit, size_t *length) {
     return text;
 }
 
-static struct slice text_in(json_t *json, const char *name) {
-    json_t *text = json_object_get(json, name);
-    return slice_make(json_string_value(text), json_string_length(text));
-}
-
 /* An expression that does not compile any more: as if it hit everything. */
 static void read_one(struct purge_log *log, json_t *json) {
     uint64_t number = (uint64_t)json_integer_value(json_object_get(json, "number"));
-    const char *expression = json_string_value(json_object_get(json, "regex"));
+    char *prefix = bytes_in(json, "prefix"), *host = bytes_in(json, "host");
+    char *tag = bytes_in(json, "tag"), *expression = bytes_in(json, "regex");
     struct object_filter filter = {
-        .prefix = text_in(json, "prefix"),
-        .host = text_in(json, "host"),
-        .tag = text_in(json, "tag"),
+        .prefix = slice_from(prefix),
+        .host = slice_from(host),
+        .tag = slice_from(tag),
     };
     struct regexes regex;
     char error[256];
     bool compiles = expression != NULL && regex_check(expression, error, sizeof error);
     if (compiles) {
-        regexes_compile(&regex, (char *[]){(char *)expression, NULL});
+        regexes_compile(&regex, (char *[]){expression, NULL});
         filter.regex = &regex;
         filter.regex_text = expression;
     }
@@ -157,6 +198,10 @@ static void read_one(struct purge_log *log, json_t *json) {
            number);
     if (compiles)
         regexes_release(&regex);
+    free(prefix);
+    free(host);
+    free(tag);
+    free(expression);
 }
 
 void purge_log_read(struct purge_log *log, struct slice text, uint64_t floor, uint64_t newest) {

@@ -1,7 +1,7 @@
 /*
  * Purges by prefix, host, tag or expression, as far as they concern what is on disk: nothing is
  * searched when one comes, but each record is compared with those that are newer than it when it
- * is read. They are numbered from 1 on, and known again after a restart.
+ * is read. Each has a number above those before it, and is known again after a restart.
  *
  *     uint64_t number = purge_log_add(&log, &filter, PURGE_REMOVE);
  *     switch (purge_log_judge(&log, object, record_number)) ...
@@ -24,7 +24,7 @@ struct purge_log {
     pthread_rwlock_t lock;
     struct list_link purges; /* oldest first */
     _Atomic uint64_t newest;
-    uint64_t floor; /* records with a smaller number are out of date */
+    uint64_t floor; /* the newest one forgotten: records with a smaller number are out of date */
 };
 
 void purge_log_init(struct purge_log *log);

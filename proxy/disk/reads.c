@@ -24,7 +24,7 @@ struct reads {
     uint64_t wake_count; /* where the eventfd is read to */
     unsigned under_way;
     /* the threads' */
-    unsigned most, started, idle;
+    unsigned most, started, idle, queued;
     pthread_t threads[];
 };
 
@@ -33,6 +33,7 @@ static struct disk_read *take(struct reads *reads) {
     if (link == NULL)
         return NULL;
     list_remove(link);
+    reads->queued--;
     return CONTAINER_OF(link, struct disk_read, link);
 }
 
@@ -167,6 +168,12 @@ static bool start_ring(struct reads *reads) {
 
 /* Both. */
 
+static bool start_thread(struct reads *reads) {
+    bool started = pthread_create(&reads->threads[reads->started], NULL, wait_and_read, reads) == 0;
+    reads->started += started;
+    return started;
+}
+
 struct reads *reads_new(unsigned threads, bool may_use_ring) {
     struct reads *reads = xcalloc(1, sizeof *reads + (threads + 1) * sizeof *reads->threads);
     reads->magic = READS_MAGIC;
@@ -174,9 +181,11 @@ struct reads *reads_new(unsigned threads, bool may_use_ring) {
     list_init(&reads->queue);
     pthread_mutex_init(&reads->lock, NULL);
     pthread_cond_init(&reads->ready, NULL);
-    if (may_use_ring)
-        start_ring(reads);
-    return reads;
+    /* One thread at least, now: later there might be none to be had. */
+    if ((may_use_ring && start_ring(reads)) || start_thread(reads))
+        return reads;
+    reads_free(&reads);
+    return NULL;
 }
 
 const char *reads_kind(const struct reads *reads) {
@@ -196,10 +205,9 @@ void reads_submit(struct reads *reads, struct disk_read *read) {
     pthread_mutex_lock(&reads->lock);
     list_init(&read->link);
     list_append(&reads->queue, &read->link);
-    if (!reads->has_ring && reads->idle == 0 && reads->started < reads->most &&
-        pthread_create(&reads->threads[reads->started], NULL, wait_and_read, reads) == 0)
-        reads->started++;
-    ASSERT(reads->started > 0);
+    reads->queued++;
+    if (!reads->has_ring && reads->idle < reads->queued && reads->started < reads->most)
+        start_thread(reads);
     pthread_cond_signal(&reads->ready);
     pthread_mutex_unlock(&reads->lock);
     if (reads->has_ring)

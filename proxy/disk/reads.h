@@ -36,7 +36,7 @@ struct disk_read {
     void (*done)(struct disk_read *read);
 };
 
-/* `threads`: at most, where there is no ring. */
+/* `threads`: at most, where there is no ring. NULL: no thread can be had. */
 struct reads *reads_new(unsigned threads, bool may_use_ring);
 void reads_free(struct reads **readsp);
 void reads_submit(struct reads *reads, struct disk_read *read);

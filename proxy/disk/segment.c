@@ -103,8 +103,8 @@ struct rescued {
     struct list_link link;
     uint64_t key, sequence;
     struct disk_place place;
-    bool forgotten;
-    char bytes[]; /* place.blocks * RECORD_ALIGN */
+    _Atomic bool forgotten;          /* set under the volume's lock */
+    _Alignas(uint64_t) char bytes[]; /* place.blocks * RECORD_ALIGN */
 };
 
 static void consider(void *arg, uint64_t key, const struct disk_place *place, bool marked) {
@@ -135,13 +135,17 @@ static void consider(void *arg, uint64_t key, const struct disk_place *place, bo
         free(rescued);
 }
 
-void segment_forget_rescued(struct volume *volume, uint64_t key, uint32_t variant) {
+bool segment_forget_rescued(struct volume *volume, uint64_t key, uint32_t variant) {
+    bool some = false;
     LIST_FOR_EACH_SAFE (link, next, &volume->rescued) {
         struct rescued *rescued = CONTAINER_OF(link, struct rescued, link);
-        if (rescued->key == key &&
-            (variant == DISK_ANY_VARIANT || rescued->place.variant == variant))
-            rescued->forgotten = true;
+        if (rescued->key != key ||
+            (variant != DISK_ANY_VARIANT && rescued->place.variant != variant))
+            continue;
+        rescued->forgotten = true;
+        some = true;
     }
+    return some;
 }
 
 /* Not if a purge has made it out of date: it would be forgotten before a record that is new. */
@@ -207,7 +211,8 @@ void segment_release_rescued(struct volume *volume) {
 static void empty_unit(struct volume *volume, uint32_t first) {
     static const struct segment_header nothing;
     uint32_t run = volume->segments[first].run;
-    put_block(volume, &nothing, sizeof nothing, offset_of(volume, first));
+    bool cleared = put_block(volume, &nothing, sizeof nothing, offset_of(volume, first));
+    volume->segments[first].uncleared = !cleared;
     for (uint32_t i = 0; i < run; i++) {
         struct volume_segment *segment = &volume->segments[first + i];
         disk_index_drop_segment(volume->index, first + i);
@@ -240,7 +245,8 @@ static bool detach(struct volume *volume, uint32_t first) {
     return true;
 }
 
-/* True: it may be used. False: it is still being read, and empty at the next visit. */
+/* True: it may be used. False: it is still being read, and empty at the next visit; or what was in
+ * it would be found again after a restart. */
 static bool evacuate(struct volume *volume, uint32_t first) {
     struct volume_segment *segment = &volume->segments[first];
     if (segment->sequence != 0) {
@@ -249,7 +255,14 @@ static bool evacuate(struct volume *volume, uint32_t first) {
         disk_index_each_in(volume->index, first, consider, volume);
         empty_unit(volume, first);
         count(&volume->count.reclaimed, 1);
+    } else if (segment->uncleared) {
+        empty_unit(volume, first);
+    } else if (atomic_load(&segment->pins) > 0) {
+        /* What was read while it was emptied has come into memory since. */
+        volume->hooks.leave(volume->hooks.arg, volume, first);
     }
+    if (segment->uncleared)
+        return false;
     return atomic_load(&segment->pins) == 0 && detach(volume, first);
 }
 
@@ -267,6 +280,15 @@ static uint32_t measure_units(const struct volume *volume, uint32_t first, uint3
     return length;
 }
 
+/* Is there room for so many together somewhere? Else all would be emptied in vain. */
+static bool has_room(const struct volume *volume, uint32_t wanted) {
+    for (uint32_t first = 0; first < volume->header.segment_count;
+         first += volume->segments[first].run)
+        if (measure_units(volume, first, wanted) > 0)
+            return true;
+    return false;
+}
+
 static bool evacuate_units(struct volume *volume, uint32_t first, uint32_t length) {
     bool usable = true;
     for (uint32_t at = 0; at < length; at += volume->segments[first + at].run)
@@ -278,6 +300,8 @@ static bool evacuate_units(struct volume *volume, uint32_t first, uint32_t lengt
  * VOLUME_NONE: nothing is usable all the way round. */
 static uint32_t find_units(struct volume *volume, uint32_t wanted, uint32_t *length) {
     uint32_t segment_count = volume->header.segment_count;
+    if (!has_room(volume, wanted))
+        return VOLUME_NONE;
     for (uint32_t visited = 0; visited < 2 * segment_count;) {
         uint32_t first = volume->hand;
         *length = measure_units(volume, first, wanted);
@@ -323,9 +347,22 @@ uint32_t segment_take(struct volume *volume, uint32_t wanted) {
     return VOLUME_NONE;
 }
 
+void segment_spoil_record(struct volume *volume, uint32_t at) {
+    static const char nothing[RECORD_ALIGN];
+    put_block(volume, nothing, sizeof nothing, volume_offset(at));
+}
+
 void segment_abandon(struct volume *volume, uint32_t first) {
     atomic_store(&volume->segments[first].leaving, true);
     empty_unit(volume, first);
+}
+
+void segment_give_back(struct volume *volume, uint32_t first) {
+    uint32_t behind = first + volume->segments[first].run;
+    segment_abandon(volume, first);
+    if (volume->hand == (behind < volume->header.segment_count ? behind : 0) &&
+        volume->failures == 0)
+        volume->hand = first;
 }
 
 /* Sealing. */

@@ -36,9 +36,15 @@ uint32_t segment_take(struct volume *volume, uint32_t count);
 bool segment_detach_pages(int fd, uint64_t offset, uint64_t length);
 /* Gives back what segment_take gave, or a unit whose only record is not wanted any more. */
 void segment_abandon(struct volume *volume, uint32_t first);
+/* The same for one that has just been taken: what comes next goes there, so that transfers that are
+ * broken off do not use up the ring. */
+void segment_give_back(struct volume *volume, uint32_t first);
 /* Writes the front of the record whose body already stands in a unit of its own. */
 uint32_t segment_finish_alone(struct volume *volume, uint32_t first, struct record_front *front,
                               const struct record_texts *texts, const uint64_t *sums);
+/* Overwrites the beginning of a record, whose removal could not be written: it does not count any
+ * more. */
+void segment_spoil_record(struct volume *volume, uint32_t at);
 /* Writes the table of contents behind what is used of the unit. */
 bool segment_seal_unit(struct volume *volume, uint32_t first, const struct record_entry *entries,
                        uint32_t count);
@@ -48,8 +54,8 @@ uint32_t segment_run_for(const struct volume *volume, uint64_t record_length);
 
 /* Records that were used since they were written and whose segment went: into the log again. */
 void segment_write_rescued(struct volume *volume);
-/* Those of a key are not wanted any more. */
-void segment_forget_rescued(struct volume *volume, uint64_t key, uint32_t variant);
+/* Those of a key are not wanted any more. True: there were some. */
+bool segment_forget_rescued(struct volume *volume, uint64_t key, uint32_t variant);
 void segment_release_rescued(struct volume *volume);
 
 static inline uint32_t segment_blocks(const struct volume *volume) {

@@ -27,6 +27,7 @@ enum {
     SEGMENTS_LEAST = 4,
     PAGE = 4096,
     PLACES = 64, /* variants of a key that are looked at */
+    REMOVAL_TRIES = 2,
 };
 
 static const char file_name[] = "retort.cache";
@@ -185,6 +186,7 @@ struct volume *volume_open(const struct disk_settings *settings, const struct vo
     pthread_mutex_init(&volume->lock, NULL);
     pthread_cond_init(&volume->ready, NULL);
     list_init(&volume->jobs);
+    list_init(&volume->streams);
     list_init(&volume->rescued);
     if (open_file(volume, error) == 0 && reserve(volume, error) == 0 &&
         begin_header(volume, error) == 0 && begin_segments(volume, error) == 0) {
@@ -209,18 +211,42 @@ struct volume_job {
     struct object *object; /* owned */
     sem_t *done;           /* JOB_FLUSH */
     struct volume_stream *stream;
+    _Atomic bool cancelled; /* set under the volume's lock */
     bool whole;
-    _Atomic bool
-        cancelled; /* set under the lock; of the current one, the writer looks at it without */
     size_t cost;
     size_t length; /* of bytes */
-    char bytes[];  /* JOB_STREAM_PUT: of the body; JOB_REMOVE: struct own_unit */
+    char bytes[];  /* JOB_STREAM_PUT: of the body; JOB_REMOVE: struct removed */
 };
 
-/* A record that had a unit of its own. */
-struct own_unit {
+/* A record that is removed. */
+struct removed {
     uint64_t sequence;
-    uint32_t first;
+    struct disk_place place;
+};
+
+/* A sum for each RECORD_CHUNK, whatever the pieces are. */
+struct summing {
+    XXH3_state_t *state;
+    size_t in_chunk;
+    uint64_t *sums;
+    size_t chunk;
+};
+
+struct volume_stream {
+    unsigned magic;
+#define VOLUME_STREAM_MAGIC 0xd15c57e4u
+    struct volume *volume;
+    struct list_link link; /* under the volume's lock */
+    _Atomic bool failed, cancelled;
+    struct object *object; /* referenced */
+    uint32_t variant;
+    uint64_t events, body_length;
+    /* the writer's */
+    uint32_t first; /* segment; VOLUME_NONE: none yet */
+    size_t front_length;
+    uint64_t written;
+    uint64_t *sums;
+    struct summing summing;
 };
 
 static struct volume_job *job_new(enum job_kind kind, size_t length) {
@@ -240,9 +266,11 @@ static void job_free(struct volume_job *job) {
     free(job);
 }
 
-/* Under the lock. Only objects can be left out: everything else is small or must not be lost. */
+/* Under the lock. Only objects can be left out: everything else is small or must not be lost. One
+ * that is larger than the queue may be is written when nothing else waits. */
 static bool enqueue(struct volume *volume, struct volume_job *job, bool may_drop) {
-    if (may_drop && volume->queued + job->cost > volume->settings->write_queue)
+    if (may_drop && volume->queued > 0 &&
+        volume->queued + job->cost > volume->settings->write_queue)
         return false;
     volume->queued += job->cost;
     list_append(&volume->jobs, &job->link);
@@ -254,47 +282,70 @@ static void count_dropped(struct volume *volume) {
     atomic_fetch_add_explicit(&volume->count.dropped, 1, memory_order_relaxed);
 }
 
-static void enqueue_or_drop(struct volume *volume, struct volume_job *job) {
+static bool enqueue_or_drop(struct volume *volume, struct volume_job *job) {
     pthread_mutex_lock(&volume->lock);
     bool queued = enqueue(volume, job, true);
     pthread_mutex_unlock(&volume->lock);
-    if (queued)
-        return;
-    count_dropped(volume);
-    job_free(job);
+    if (!queued) {
+        count_dropped(volume);
+        job_free(job);
+    }
+    return queued;
 }
 
-void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
-    CHECK_OBJ(volume, VOLUME_MAGIC);
+static bool store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
     struct volume_job *job = job_new(JOB_STORE, 0);
     if (job == NULL)
-        return;
+        return false;
     job->key = object->key;
     job->variant = variant;
     job->events = events;
     job->object = object_reference(object);
-    job->cost += object_cost(object) + (size_t)body_length(object->body);
-    enqueue_or_drop(volume, job);
+    job->cost += object_cost(object);
+    return enqueue_or_drop(volume, job);
 }
 
-static bool concerns(const struct volume_job *job, struct cache_key key, uint32_t variant) {
-    return job->key.low == key.low && job->key.high == key.high &&
-           (variant == DISK_ANY_VARIANT || job->variant == variant);
+void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
+    CHECK_OBJ(volume, VOLUME_MAGIC);
+    if (!store(volume, object, variant, events))
+        volume_remove(volume, object->key, variant); /* what it would have replaced */
 }
 
-/* Under the lock: what is on its way to the volume shall not arrive. */
-static unsigned cancel_jobs(struct volume *volume, struct cache_key key, uint32_t variant) {
+static bool is_of(struct cache_key its_key, uint32_t its_variant, struct cache_key key,
+                  uint32_t variant) {
+    return its_key.low == key.low && its_key.high == key.high &&
+           (variant == DISK_ANY_VARIANT || its_variant == variant);
+}
+
+static unsigned cancel_streams(struct volume *volume, struct cache_key key, uint32_t variant) {
     unsigned count = 0;
+    LIST_FOR_EACH_SAFE (link, next, &volume->streams) {
+        struct volume_stream *stream = CONTAINER_OF(link, struct volume_stream, link);
+        if (!is_of(stream->object->key, stream->variant, key, variant))
+            continue;
+        count += !stream->cancelled;
+        stream->cancelled = true;
+    }
+    return count;
+}
+
+/* Under the lock: what is on its way to the volume shall not arrive. *known: some of it may stand
+ * there already. */
+static unsigned cancel_jobs(struct volume *volume, struct cache_key key, uint32_t variant,
+                            bool *known) {
+    unsigned count = cancel_streams(volume, key, variant);
     LIST_FOR_EACH_SAFE (link, next, &volume->jobs) {
         struct volume_job *job = CONTAINER_OF(link, struct volume_job, link);
-        if (job->kind != JOB_STORE && job->kind != JOB_STREAM_END)
+        if (job->kind != JOB_STORE || !is_of(job->key, job->variant, key, variant))
             continue;
-        count += concerns(job, key, variant) && !job->cancelled;
-        job->cancelled = job->cancelled || concerns(job, key, variant);
+        count += !job->cancelled;
+        job->cancelled = true;
     }
-    if (volume->current != NULL && concerns(volume->current, key, variant))
-        volume->current->cancelled = true;
-    segment_forget_rescued(volume, key.low, variant);
+    struct volume_job *current = volume->current;
+    bool writing = current != NULL && is_of(current->key, current->variant, key, variant);
+    if (writing)
+        current->cancelled = true;
+    *known = segment_forget_rescued(volume, key.low, variant) || writing;
     return count;
 }
 
@@ -302,20 +353,19 @@ static bool stands_alone(const struct volume *volume, const struct disk_place *p
     return segment_run_for(volume, (uint64_t)place->blocks * RECORD_ALIGN) > 0;
 }
 
-/* Their units are given back, since a record of the removal might be reclaimed before them. */
+/* Units of large records are given back, since a record of the removal might be reclaimed before
+ * them; the others are noted in case that it can't be written. */
 static struct volume_job *removal_of(struct volume *volume, const struct disk_place *places,
                                      unsigned count, uint32_t variant) {
-    struct volume_job *job = job_new(JOB_REMOVE, count * sizeof(struct own_unit));
-    if (job == NULL)
-        return NULL;
-    struct own_unit *units = (struct own_unit *)(void *)job->bytes;
+    struct volume_job *job = job_new(JOB_REMOVE, count * sizeof(struct removed));
+    ASSERT(job != NULL);
+    struct removed *removed = (struct removed *)(void *)job->bytes;
     job->length = 0;
     for (unsigned i = 0; i < count; i++)
-        if (stands_alone(volume, &places[i]) &&
-            (variant == DISK_ANY_VARIANT || places[i].variant == variant))
-            units[job->length++] = (struct own_unit){
+        if (variant == DISK_ANY_VARIANT || places[i].variant == variant)
+            removed[job->length++] = (struct removed){
                 .sequence = atomic_load(&volume->segments[places[i].segment].sequence),
-                .first = places[i].segment,
+                .place = places[i],
             };
     return job;
 }
@@ -323,26 +373,29 @@ static struct volume_job *removal_of(struct volume *volume, const struct disk_pl
 unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant) {
     CHECK_OBJ(volume, VOLUME_MAGIC);
     struct disk_place places[PLACES];
+    bool known;
     pthread_mutex_lock(&volume->lock);
-    unsigned count = cancel_jobs(volume, key, variant);
+    unsigned count = cancel_jobs(volume, key, variant, &known);
     unsigned found = disk_index_find(volume->index, key.low, places, PLACES);
-    bool known = volume->current != NULL || found > 0 || !list_empty(&volume->rescued);
-    struct volume_job *job = known ? removal_of(volume, places, found, variant) : NULL;
-    if (job != NULL) {
+    struct volume_job *job = removal_of(volume, places, found, variant);
+    if (known || job->length > 0) {
         job->key = key;
         job->variant = variant;
         /* First queued, then gone: whoever finds nothing can rely on the record that follows. */
         enqueue(volume, job, false);
         count += disk_index_remove(volume->index, key.low, variant);
+        job = NULL;
     }
     pthread_mutex_unlock(&volume->lock);
+    if (job != NULL)
+        job_free(job);
     return count;
 }
 
 void volume_flush(struct volume *volume) {
     sem_t done;
-    struct volume_job *job = job_new(JOB_FLUSH, 0);
-    if (job == NULL || !volume->started)
+    struct volume_job *job = volume->started ? job_new(JOB_FLUSH, 0) : NULL;
+    if (job == NULL)
         return;
     sem_init(&done, 0, 0);
     job->done = &done;
@@ -376,14 +429,6 @@ static struct iovec *pieces_of(struct body *body, int *count) {
     return pieces;
 }
 
-/* A sum for each RECORD_CHUNK, whatever the pieces are. */
-struct summing {
-    XXH3_state_t *state;
-    size_t in_chunk;
-    uint64_t *sums;
-    size_t chunk;
-};
-
 static void summing_begin(struct summing *summing, uint64_t *sums) {
     memset(summing, 0, sizeof *summing);
     summing->state = XXH3_createState();
@@ -410,10 +455,15 @@ static void summing_add(struct summing *summing, const char *bytes, size_t lengt
     }
 }
 
+static void summing_release(struct summing *summing) {
+    XXH3_freeState(summing->state);
+    summing->state = NULL;
+}
+
 static void summing_end(struct summing *summing) {
     if (summing->in_chunk > 0)
         summing_chunk(summing);
-    XXH3_freeState(summing->state);
+    summing_release(summing);
 }
 
 static uint64_t *sums_of(const struct iovec *pieces, int count, uint64_t length) {
@@ -460,6 +510,7 @@ static void abandon_replaced(struct volume *volume, uint64_t key, uint32_t varia
 /* Unless it was removed while it was written. */
 static void publish(struct volume *volume, struct volume_job *job, uint32_t at,
                     const struct record_front *front) {
+    const struct volume_stream *stream = job->stream;
     uint64_t length = record_front_length(front) + front->body_length;
     struct disk_place place = {
         .variant = job->variant,
@@ -469,7 +520,7 @@ static void publish(struct volume *volume, struct volume_job *job, uint32_t at,
     };
     abandon_replaced(volume, job->key.low, job->variant, at);
     pthread_mutex_lock(&volume->lock);
-    bool wanted = !job->cancelled;
+    bool wanted = !job->cancelled && (stream == NULL || !stream->cancelled);
     segment_forget_rescued(volume, job->key.low, job->variant);
     if (wanted)
         disk_index_put(volume->index, job->key.low, &place);
@@ -482,9 +533,54 @@ static bool is_paused(const struct volume *volume) {
     return volume->paused_until > time(NULL);
 }
 
+static bool write_removal(struct volume *volume, const struct volume_job *job) {
+    struct record_texts nothing = {SLICE(""), SLICE(""), SLICE("")};
+    for (unsigned i = 0; i < REMOVAL_TRIES; i++) {
+        struct record_front front = {
+            .kind = RECORD_REMOVAL,
+            .key = job->key,
+            .variant = job->variant,
+        };
+        if (segment_append(volume, &front, &nothing, NULL, NULL, 0) != VOLUME_NONE)
+            return true;
+    }
+    return false;
+}
+
+static void do_remove(struct volume *volume, const struct volume_job *job) {
+    const struct removed *removed = (const struct removed *)(const void *)job->bytes;
+    disk_index_remove(volume->index, job->key.low, job->variant);
+    bool written = write_removal(volume, job);
+    for (size_t i = 0; i < job->length; i++) {
+        const struct disk_place *place = &removed[i].place;
+        if (atomic_load(&volume->segments[place->segment].sequence) != removed[i].sequence)
+            continue;
+        if (stands_alone(volume, place))
+            segment_abandon(volume, place->segment);
+        else if (!written)
+            segment_spoil_record(volume, place->at);
+    }
+}
+
+/* What it would have replaced must not be found in its place. */
+static void leave_out(struct volume *volume, const struct volume_job *job) {
+    struct disk_place places[PLACES];
+    count_dropped(volume);
+    pthread_mutex_lock(&volume->lock);
+    bool some = segment_forget_rescued(volume, job->key.low, job->variant);
+    unsigned found = disk_index_find(volume->index, job->key.low, places, PLACES);
+    struct volume_job *removal = removal_of(volume, places, found, job->variant);
+    pthread_mutex_unlock(&volume->lock);
+    removal->key = job->key;
+    removal->variant = job->variant;
+    if (some || removal->length > 0)
+        do_remove(volume, removal);
+    job_free(removal);
+}
+
 static void do_store(struct volume *volume, struct volume_job *job) {
     if (is_paused(volume)) {
-        count_dropped(volume);
+        leave_out(volume, job);
         return;
     }
     struct body *body = job->object->body;
@@ -498,43 +594,12 @@ static void do_store(struct volume *volume, struct volume_job *job) {
     if (at != VOLUME_NONE)
         publish(volume, job, at, &front);
     else
-        count_dropped(volume);
+        leave_out(volume, job);
     free(sums);
     free(pieces);
 }
 
-static void do_remove(struct volume *volume, const struct volume_job *job) {
-    struct record_front front = {
-        .kind = RECORD_REMOVAL,
-        .key = job->key,
-        .variant = job->variant,
-    };
-    struct record_texts nothing = {SLICE(""), SLICE(""), SLICE("")};
-    const struct own_unit *units = (const struct own_unit *)(const void *)job->bytes;
-    for (size_t i = 0; i < job->length; i++)
-        if (atomic_load(&volume->segments[units[i].first].sequence) == units[i].sequence)
-            segment_abandon(volume, units[i].first);
-    disk_index_remove(volume->index, job->key.low, job->variant);
-    segment_append(volume, &front, &nothing, NULL, NULL, 0);
-}
-
 /* Streams. */
-
-struct volume_stream {
-    unsigned magic;
-#define VOLUME_STREAM_MAGIC 0xd15c57e4u
-    struct volume *volume;
-    _Atomic bool failed;
-    struct object *object; /* referenced */
-    uint32_t variant;
-    uint64_t events, body_length;
-    /* the writer's */
-    uint32_t first; /* segment; VOLUME_NONE: none yet */
-    size_t front_length;
-    uint64_t written;
-    uint64_t *sums;
-    struct summing summing;
-};
 
 struct volume_stream *volume_stream_open(struct volume *volume, struct object *object,
                                          uint32_t variant, uint64_t events, uint64_t length) {
@@ -543,6 +608,7 @@ struct volume_stream *volume_stream_open(struct volume *volume, struct object *o
     if (job == NULL)
         return NULL;
     ALLOC_OBJ(stream, VOLUME_STREAM_MAGIC);
+    list_init(&stream->link);
     stream->volume = volume;
     stream->object = object_reference(object);
     stream->variant = variant;
@@ -555,6 +621,7 @@ struct volume_stream *volume_stream_open(struct volume *volume, struct object *o
     job->variant = variant;
     job->events = events;
     pthread_mutex_lock(&volume->lock);
+    list_append(&volume->streams, &stream->link);
     enqueue(volume, job, false);
     pthread_mutex_unlock(&volume->lock);
     return stream;
@@ -607,7 +674,7 @@ static void do_stream_open(struct volume *volume, struct volume_job *job) {
     stream->front_length = record_front_length(&front);
     uint64_t length = stream->front_length + stream->body_length;
     uint32_t run = segment_run_for(volume, length);
-    if (!is_paused(volume))
+    if (!is_paused(volume) && !stream->cancelled)
         stream->first = segment_take(volume, run > 0 ? run : 1);
     if (stream->first == VOLUME_NONE) {
         atomic_store(&stream->failed, true);
@@ -621,7 +688,7 @@ static void do_stream_open(struct volume *volume, struct volume_job *job) {
 
 static void do_stream_put(struct volume *volume, struct volume_job *job) {
     struct volume_stream *stream = job->stream;
-    if (atomic_load(&stream->failed) || stream->first == VOLUME_NONE)
+    if (stream->failed || stream->cancelled || stream->first == VOLUME_NONE)
         return;
     uint64_t offset = volume_offset((uint64_t)stream->first * segment_blocks(volume)) +
                       SEGMENT_START + stream->front_length + stream->written;
@@ -646,20 +713,29 @@ static void finish_stream(struct volume *volume, struct volume_stream *stream,
         count_dropped(volume);
 }
 
+static void stream_free(struct volume_stream *stream) {
+    struct volume *volume = stream->volume;
+    pthread_mutex_lock(&volume->lock);
+    list_remove(&stream->link);
+    pthread_mutex_unlock(&volume->lock);
+    summing_release(&stream->summing);
+    free(stream->sums);
+    object_release(&stream->object);
+    FREE_OBJ(stream);
+}
+
 static void do_stream_end(struct volume *volume, struct volume_job *job) {
     struct volume_stream *stream = job->stream;
     if (stream->first != VOLUME_NONE) {
         volume->segments[stream->first].streaming = false;
         summing_end(&stream->summing);
-        if (job->whole && !job->cancelled && !atomic_load(&stream->failed) &&
+        if (job->whole && !stream->cancelled && !stream->failed &&
             stream->written == stream->body_length)
             finish_stream(volume, stream, job);
         else
-            segment_abandon(volume, stream->first);
+            segment_give_back(volume, stream->first);
     }
-    free(stream->sums);
-    object_release(&stream->object);
-    FREE_OBJ(stream);
+    stream_free(stream);
 }
 
 static void do_job(struct volume *volume, struct volume_job *job) {
@@ -742,6 +818,8 @@ void volume_close(struct volume **volumep) {
         list_remove(link);
         job_free(job);
     }
+    while ((link = list_first(&volume->streams)) != NULL)
+        stream_free(CONTAINER_OF(link, struct volume_stream, link));
     release(volume);
     FREE_OBJ(volume);
 }
@@ -757,7 +835,7 @@ bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floo
     ASSERT(text.length <= PURGES_SIZE - sizeof(struct purges_header));
     struct purges_header header = {
         .identity = volume->header.identity,
-        .sequence = ++volume->purges_sequence,
+        .sequence = volume->purges_sequence + 1,
         .floor = floor,
         .newest = newest,
     };
@@ -766,8 +844,10 @@ bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floo
     uint64_t offset = purges_at(header.sequence);
     size_t length = sizeof header + text.length;
     ssize_t sent = pwritev(volume->fd, pieces, 2, (off_t)offset);
-    if (sent == (ssize_t)length)
+    if (sent == (ssize_t)length) {
+        volume->purges_sequence = header.sequence; /* else the next one goes to the same place */
         return true;
+    }
     atomic_fetch_add_explicit(&volume->count.errors, 1, memory_order_relaxed);
     log_error(
         "disk %s: a purge could not be written: %s; after a restart it would not count there: "

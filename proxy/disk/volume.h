@@ -65,6 +65,7 @@ struct volume_segment {
     struct list_link bodies; /* struct disk_body, under the volume's bodies_lock */
     bool streaming;          /* a body is on its way into it */
     _Atomic bool sent;       /* bytes of it may be in sockets: segment.c, detach */
+    bool uncleared;          /* a header that does not count any more could not be cleared */
     _Atomic uint64_t oldest; /* the smallest number of purges that a record of it need not fear */
 };
 
@@ -84,7 +85,7 @@ struct volume {
     /* the queue */
     pthread_mutex_t lock;
     pthread_cond_t ready;
-    struct list_link jobs;
+    struct list_link jobs, streams;
     struct volume_job *current; /* what the writer is at */
     struct list_link rescued;
     size_t queued; /* bytes */
@@ -116,7 +117,8 @@ void volume_close(struct volume **volumep);
 
 /* The object is complete, and in memory. */
 void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events);
-/* From now on nobody finds it, and the record of that follows. Returns how many there were. */
+/* From now on nobody finds it, nor what of it is on its way, and the record of that follows.
+ * Returns how many there were. */
 unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant);
 /* Waits until what was queued before has been written. */
 void volume_flush(struct volume *volume);

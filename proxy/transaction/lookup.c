@@ -151,6 +151,14 @@ static void take_from_disk(struct transaction *transaction) {
         object_release(&read);
 }
 
+/* A body that broke off, or turned out to be damaged on disk, is of no use to anybody. */
+static void drop_spoiled(struct transaction *transaction) {
+    if (transaction->object == NULL || body_state(transaction->object->body) != BODY_FAILED)
+        return;
+    cache_remove(transaction->host->cache, transaction->object);
+    object_release(&transaction->object);
+}
+
 enum step step_lookup(struct transaction *transaction) {
     if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
         return pass(transaction);
@@ -168,12 +176,9 @@ enum step step_lookup(struct transaction *transaction) {
         return STEP_WAIT;
     if (transaction->object == NULL)
         take_from_disk(transaction);
+    drop_spoiled(transaction);
     if (transaction->object == NULL)
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
-    if (body_state(transaction->object->body) == BODY_FAILED) {
-        object_release(&transaction->object);
-        return miss(transaction);
-    }
     if (transaction->object->status == 206 && !transaction_part_will_do(transaction)) {
         transaction->part = transaction->object;
         transaction->object = NULL;

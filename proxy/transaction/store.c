@@ -196,7 +196,7 @@ void transaction_settle(struct transaction *transaction) {
         transaction_land(transaction, FLIGHT_FAILED);
     } else if (object->body->expected < 0 && !transaction->pump.overflowed) {
         keep_object_now(transaction);
-    } else {
+    } else if (transaction->pump.state != PUMP_IDLE) { /* else it was complete from the start */
         disk_store(transaction->host->disk, object, &transaction->disk_since);
     }
 }
