@@ -242,7 +242,9 @@ struct volume_stream {
     uint32_t variant;
     uint64_t events, body_length;
     /* the writer's */
-    uint32_t first; /* segment; VOLUME_NONE: none yet */
+    bool gathers;              /* it will share a segment: its bytes wait until they are whole */
+    struct list_link gathered; /* JOB_STREAM_PUT; they still count as queued */
+    uint32_t first;            /* segment; VOLUME_NONE: none yet */
     size_t front_length;
     uint64_t written;
     uint64_t *sums;
@@ -609,6 +611,7 @@ struct volume_stream *volume_stream_open(struct volume *volume, struct object *o
         return NULL;
     ALLOC_OBJ(stream, VOLUME_STREAM_MAGIC);
     list_init(&stream->link);
+    list_init(&stream->gathered);
     stream->volume = volume;
     stream->object = object_reference(object);
     stream->variant = variant;
@@ -674,10 +677,12 @@ static void do_stream_open(struct volume *volume, struct volume_job *job) {
     stream->front_length = record_front_length(&front);
     uint64_t length = stream->front_length + stream->body_length;
     uint32_t run = segment_run_for(volume, length);
-    if (!is_paused(volume) && !stream->cancelled)
-        stream->first = segment_take(volume, run > 0 ? run : 1);
+    bool wanted = !is_paused(volume) && !stream->cancelled;
+    stream->gathers = wanted && run == 0;
+    if (wanted && run > 0)
+        stream->first = segment_take(volume, run);
     if (stream->first == VOLUME_NONE) {
-        atomic_store(&stream->failed, true);
+        stream->failed = !stream->gathers;
         return;
     }
     volume->segments[stream->first].streaming = true;
@@ -686,27 +691,57 @@ static void do_stream_open(struct volume *volume, struct volume_job *job) {
     summing_begin(&stream->summing, stream->sums);
 }
 
-static void do_stream_put(struct volume *volume, struct volume_job *job) {
-    struct volume_stream *stream = job->stream;
-    if (stream->failed || stream->cancelled || stream->first == VOLUME_NONE)
-        return;
+static void write_through(struct volume *volume, struct volume_stream *stream,
+                          struct volume_job *job) {
     uint64_t offset = volume_offset((uint64_t)stream->first * segment_blocks(volume)) +
                       SEGMENT_START + stream->front_length + stream->written;
     struct iovec piece = {job->bytes, job->length};
-    if (stream->written + job->length > stream->body_length ||
-        !volume_put_bytes(volume, &piece, 1, offset)) {
-        atomic_store(&stream->failed, true);
-        return;
-    }
-    summing_add(&stream->summing, job->bytes, job->length);
+    if (volume_put_bytes(volume, &piece, 1, offset))
+        summing_add(&stream->summing, job->bytes, job->length);
+    else
+        stream->failed = true;
+}
+
+/* False: the job is kept. */
+static bool do_stream_put(struct volume *volume, struct volume_job *job) {
+    struct volume_stream *stream = job->stream;
+    if (stream->written + job->length > stream->body_length)
+        stream->failed = true;
+    if (stream->failed || stream->cancelled)
+        return true;
+    if (stream->gathers)
+        list_append(&stream->gathered, &job->link);
+    else
+        write_through(volume, stream, job);
     stream->written += job->length;
+    return !stream->gathers;
+}
+
+/* What has been gathered is a record like others. */
+static uint32_t append_gathered(struct volume *volume, struct volume_stream *stream,
+                                struct record_front *front, const struct record_texts *texts) {
+    int count = 0;
+    struct iovec *pieces = NULL;
+    LIST_FOR_EACH_SAFE (link, next, &stream->gathered) {
+        struct volume_job *job = CONTAINER_OF(link, struct volume_job, link);
+        if ((count & (count - 1)) == 0)
+            pieces = xrealloc(pieces, ((size_t)count * 2 + 1) * sizeof *pieces);
+        pieces[count++] = (struct iovec){job->bytes, job->length};
+    }
+    uint64_t *sums = sums_of(pieces, count, stream->body_length);
+    uint32_t at = segment_append(volume, front, texts, sums, pieces, count);
+    free(sums);
+    free(pieces);
+    return at;
 }
 
 static void finish_stream(struct volume *volume, struct volume_stream *stream,
                           struct volume_job *job) {
     struct record_front front = front_of(job, stream->body_length);
     struct record_texts texts = texts_of(stream->object);
-    uint32_t at = segment_finish_alone(volume, stream->first, &front, &texts, stream->sums);
+    uint32_t at = stream->gathers
+                      ? append_gathered(volume, stream, &front, &texts)
+                      : segment_finish_alone(volume, stream->first, &front, &texts, stream->sums);
     if (at != VOLUME_NONE)
         publish(volume, job, at, &front);
     else
@@ -717,6 +752,11 @@ static void stream_free(struct volume_stream *stream) {
     struct volume *volume = stream->volume;
     pthread_mutex_lock(&volume->lock);
     list_remove(&stream->link);
+    LIST_FOR_EACH_SAFE (link, next, &stream->gathered) {
+        struct volume_job *job = CONTAINER_OF(link, struct volume_job, link);
+        volume->queued -= job->cost;
+        job_free(job);
+    }
     pthread_mutex_unlock(&volume->lock);
     summing_release(&stream->summing);
     free(stream->sums);
@@ -729,16 +769,18 @@ static void do_stream_end(struct volume *volume, struct volume_job *job) {
     if (stream->first != VOLUME_NONE) {
         volume->segments[stream->first].streaming = false;
         summing_end(&stream->summing);
-        if (job->whole && !stream->cancelled && !stream->failed &&
-            stream->written == stream->body_length)
-            finish_stream(volume, stream, job);
-        else
-            segment_give_back(volume, stream->first);
     }
+    if (job->whole && !stream->cancelled && !stream->failed &&
+        stream->written == stream->body_length)
+        finish_stream(volume, stream, job);
+    else if (stream->first != VOLUME_NONE)
+        segment_give_back(volume, stream->first);
     stream_free(stream);
 }
 
-static void do_job(struct volume *volume, struct volume_job *job) {
+/* False: the job is kept. */
+static bool do_job(struct volume *volume, struct volume_job *job) {
+    bool done = true;
     switch (job->kind) {
     case JOB_STORE:
         if (!job->cancelled)
@@ -747,10 +789,11 @@ static void do_job(struct volume *volume, struct volume_job *job) {
     case JOB_REMOVE: do_remove(volume, job); break;
     case JOB_FLUSH: sem_post(job->done); break;
     case JOB_STREAM_OPEN: do_stream_open(volume, job); break;
-    case JOB_STREAM_PUT: do_stream_put(volume, job); break;
+    case JOB_STREAM_PUT: done = do_stream_put(volume, job); break;
     case JOB_STREAM_END: do_stream_end(volume, job); break;
     }
     segment_write_rescued(volume);
+    return done;
 }
 
 /* The next job, now `current`; NULL: all is done and the volume is to be closed. */
@@ -769,12 +812,14 @@ static struct volume_job *next_job(struct volume *volume) {
     return job;
 }
 
-static void end_job(struct volume *volume, struct volume_job *job) {
+static void end_job(struct volume *volume, struct volume_job *job, bool done) {
     pthread_mutex_lock(&volume->lock);
-    volume->queued -= job->cost;
+    if (done)
+        volume->queued -= job->cost;
     volume->current = NULL;
     pthread_mutex_unlock(&volume->lock);
-    job_free(job);
+    if (done)
+        job_free(job);
 }
 
 static void *write_jobs(void *arg) {
@@ -782,8 +827,8 @@ static void *write_jobs(void *arg) {
     struct volume_job *job;
     CAST_OBJ(volume, arg, VOLUME_MAGIC);
     while ((job = next_job(volume)) != NULL) {
-        do_job(volume, job);
-        end_job(volume, job);
+        bool done = do_job(volume, job);
+        end_job(volume, job, done);
     }
     segment_seal_open(volume);
     return NULL;
@@ -906,6 +951,10 @@ uint64_t volume_oldest(struct volume *volume) {
     if (volume->current != NULL && volume->current->object != NULL &&
         volume->current->events < oldest)
         oldest = volume->current->events;
+    LIST_FOR_EACH_SAFE (link, next, &volume->streams) {
+        const struct volume_stream *stream = CONTAINER_OF(link, struct volume_stream, link);
+        oldest = stream->events < oldest ? stream->events : oldest;
+    }
     if (!list_empty(&volume->rescued))
         oldest = 0; /* theirs are not known here */
     pthread_mutex_unlock(&volume->lock);

@@ -13,11 +13,16 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_control.c \
 	tests/unit-proxy/test_ctl.c \
 	tests/unit-proxy/test_disk.c \
+	tests/unit-proxy/test_disk_index.c \
+	tests/unit-proxy/test_disk_record.c \
+	tests/unit-proxy/test_disk_volume.c \
+	tests/unit-proxy/test_doorkeeper.c \
 	tests/unit-proxy/test_freshness.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \
 	tests/unit-proxy/test_origins.c \
 	tests/unit-proxy/test_policy.c \
+	tests/unit-proxy/test_purge_log.c \
 	tests/unit-proxy/test_range.c \
 	tests/unit-proxy/test_settings.c \
 	tests/unit-proxy/test_settings_errors.c \

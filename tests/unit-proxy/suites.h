@@ -33,6 +33,11 @@ Suite *freshness_suite(void);
 Suite *range_suite(void);
 Suite *vary_suite(void);
 Suite *wire_suite(void);
+Suite *disk_record_suite(void);
+Suite *disk_index_suite(void);
+Suite *disk_volume_suite(void);
+Suite *purge_log_suite(void);
+Suite *doorkeeper_suite(void);
 
 /* A suite of one test case. */
 Suite *suite_of(const char *noun, const TTest *const *tests, size_t count);

@@ -106,6 +106,11 @@ int main(void) {
     srunner_add_suite(runner, range_suite());
     srunner_add_suite(runner, vary_suite());
     srunner_add_suite(runner, wire_suite());
+    srunner_add_suite(runner, disk_record_suite());
+    srunner_add_suite(runner, disk_index_suite());
+    srunner_add_suite(runner, disk_volume_suite());
+    srunner_add_suite(runner, purge_log_suite());
+    srunner_add_suite(runner, doorkeeper_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -1,0 +1,202 @@
+/* Purges that concern what is on disk: numbers, judgement, forgetting, and their text. */
+#include "suites.h"
+
+#include "disk/purge_log.h"
+
+enum { LIMIT = 100000 };
+
+static struct purge_log the_log;
+
+static struct object *object_at(const char *url, const char *tag) {
+    struct http_head request, response;
+    struct freshness freshness = {.lifetime = 60};
+    http_head_init(&request);
+    http_head_init(&response);
+    request.method_id = HTTP_METHOD_GET;
+    response.version = 11;
+    response.status = 200;
+    response.reason = SLICE("OK");
+    if (tag != NULL)
+        http_head_add(&response, SLICE("Surrogate-Key"), slice_from(tag));
+    struct slice text = slice_from(url);
+    struct body *body = body_of_bytes(SLICE(""));
+    struct object *object =
+        object_new(cache_key_of(text), text, &request, &response, &freshness, body);
+    body_release(&body);
+    return object;
+}
+
+static enum purge_action judge(const char *url, const char *tag, uint64_t number) {
+    struct object *object = object_at(url, tag);
+    enum purge_action action = purge_log_judge(&the_log, object, number);
+    object_release(&object);
+    return action;
+}
+
+static uint64_t add_prefix(const char *prefix, enum purge_action action) {
+    struct object_filter filter = {.prefix = slice_from(prefix)};
+    return purge_log_add(&the_log, &filter, action);
+}
+
+static uint64_t add_regex(const char *text) {
+    struct regexes regex;
+    struct object_filter filter = {.regex = &regex, .regex_text = text};
+    regexes_compile(&regex, (char *[]){(char *)text, NULL});
+    uint64_t number = purge_log_add(&the_log, &filter, PURGE_REMOVE);
+    regexes_release(&regex);
+    return number;
+}
+
+/* As after a restart. */
+static void write_and_read(size_t limit) {
+    size_t length;
+    char *text = purge_log_write(&the_log, limit, &length);
+    uint64_t floor = the_log.floor, newest = purge_log_newest(&the_log);
+    ck_assert_uint_le(length, limit);
+    purge_log_release(&the_log);
+    purge_log_init(&the_log);
+    purge_log_read(&the_log, slice_make(text, length), floor, newest);
+    free(text);
+}
+
+START_TEST(what_is_older_is_judged) {
+    purge_log_init(&the_log);
+    ck_assert_int_eq(judge("http://a/1", NULL, 0), PURGE_NOTHING);
+    uint64_t first = add_prefix("http://a/", PURGE_STALE);
+    uint64_t second = add_prefix("http://a/1", PURGE_REMOVE);
+    ck_assert_uint_gt(first, 0);
+    ck_assert_uint_gt(second, first);
+    ck_assert_uint_eq(purge_log_newest(&the_log), second);
+    ck_assert_int_eq(judge("http://a/1", NULL, 0), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://a/1", NULL, first), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://a/1", NULL, second), PURGE_NOTHING);
+    ck_assert_int_eq(judge("http://a/2", NULL, 0), PURGE_STALE);
+    ck_assert_int_eq(judge("http://a/2", NULL, first), PURGE_NOTHING);
+    ck_assert_int_eq(judge("http://b/", NULL, 0), PURGE_NOTHING);
+    purge_log_release(&the_log);
+}
+END_TEST
+
+START_TEST(all_kinds_are_known_after_a_restart) {
+    purge_log_init(&the_log);
+    struct object_filter host = {.host = SLICE("h.org")}, tag = {.tag = SLICE("red")};
+    uint64_t first = purge_log_add(&the_log, &host, PURGE_REMOVE);
+    purge_log_add(&the_log, &tag, PURGE_STALE);
+    add_regex("/\\d+$");
+    uint64_t newest = add_prefix("http://p/", PURGE_REMOVE);
+    for (unsigned round = 0; round < 3; round++) {
+        ck_assert_int_eq(judge("http://h.org/", NULL, 0), PURGE_REMOVE);
+        ck_assert_int_eq(judge("http://h.org/", NULL, first), PURGE_NOTHING);
+        ck_assert_int_eq(judge("http://a/x", "blue red", 0), PURGE_STALE);
+        ck_assert_int_eq(judge("http://a/12", NULL, 0), PURGE_REMOVE);
+        ck_assert_int_eq(judge("http://a/x", "blue", 0), PURGE_NOTHING);
+        ck_assert_int_eq(judge("http://p/x", NULL, newest - 1), PURGE_REMOVE);
+        ck_assert_int_eq(judge("http://p/x", NULL, newest), PURGE_NOTHING);
+        write_and_read(LIMIT);
+    }
+    ck_assert_uint_gt(add_prefix("http://q/", PURGE_REMOVE), newest);
+    purge_log_release(&the_log);
+}
+END_TEST
+
+/* Each volume has the list. */
+START_TEST(what_is_known_is_not_added_again) {
+    size_t length, again;
+    purge_log_init(&the_log);
+    for (unsigned i = 0; i < 5; i++)
+        add_prefix("http://p/", PURGE_REMOVE);
+    char *text = purge_log_write(&the_log, LIMIT, &length);
+    purge_log_read(&the_log, slice_make(text, length), 0, 3);
+    char *second = purge_log_write(&the_log, LIMIT, &again);
+    ck_assert_str_eq(text, second);
+    purge_log_read(&the_log, SLICE("no list"), 0, 0);
+    purge_log_read(&the_log, slice_make(NULL, 0), 0, 0);
+    free(text);
+    free(second);
+    purge_log_release(&the_log);
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_utf8_are_kept) {
+    purge_log_init(&the_log);
+    add_prefix("http://a/\xff\xc3\x28", PURGE_REMOVE);
+    add_prefix("http://a/\xc3\xa4", PURGE_REMOVE);
+    add_regex("\xfe$");
+    add_prefix("http://b/", PURGE_REMOVE);
+    for (unsigned round = 0; round < 2; round++) {
+        ck_assert_int_eq(judge("http://a/\xff\xc3\x28/x", NULL, 0), PURGE_REMOVE);
+        ck_assert_int_eq(judge("http://a/\xc3\xa4", NULL, 0), PURGE_REMOVE);
+        ck_assert_int_eq(judge("http://a/\xc3\xa5", NULL, 0), PURGE_NOTHING);
+        ck_assert_int_eq(judge("http://c/\xfe", NULL, 0), PURGE_REMOVE);
+        ck_assert_int_eq(judge("http://b/", NULL, 0), PURGE_REMOVE);
+        write_and_read(LIMIT);
+    }
+    purge_log_release(&the_log);
+}
+END_TEST
+
+START_TEST(what_concerns_nothing_is_forgotten) {
+    size_t length;
+    purge_log_init(&the_log);
+    uint64_t first = add_prefix("http://a/", PURGE_REMOVE);
+    uint64_t second = add_prefix("http://b/", PURGE_REMOVE);
+    purge_log_forget(&the_log, first);
+    ck_assert_int_eq(judge("http://b/", NULL, first), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://c/", NULL, first), PURGE_NOTHING);
+    purge_log_forget(&the_log, second);
+    char *text = purge_log_write(&the_log, LIMIT, &length);
+    ck_assert_str_eq(text, "[]");
+    free(text);
+    /* From a request that was on its way meanwhile, and may be concerned by what is forgotten. */
+    ck_assert_int_eq(judge("http://a/", NULL, first - 1), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://b/", NULL, first), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://b/", NULL, second), PURGE_NOTHING);
+    write_and_read(LIMIT);
+    ck_assert_int_eq(judge("http://b/", NULL, first), PURGE_REMOVE);
+    purge_log_release(&the_log);
+}
+END_TEST
+
+START_TEST(too_many_cost_what_is_old) {
+    uint64_t numbers[200];
+    char prefix[64];
+    purge_log_init(&the_log);
+    for (unsigned i = 0; i < 200; i++) {
+        snprintf(prefix, sizeof prefix, "http://a/%u/", i);
+        numbers[i] = add_prefix(prefix, PURGE_REMOVE);
+    }
+    write_and_read(10000);
+    ck_assert_int_eq(judge("http://b/", NULL, 0), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://b/", NULL, numbers[50]), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://b/", NULL, numbers[150]), PURGE_NOTHING);
+    ck_assert_int_eq(judge("http://a/199/", NULL, numbers[150]), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://a/199/", NULL, numbers[199]), PURGE_NOTHING);
+    purge_log_release(&the_log);
+}
+END_TEST
+
+/* Records know of purges that nobody else does: whatever they were, and whatever comes. */
+START_TEST(a_lost_list_costs_what_knew_it) {
+    purge_log_init(&the_log);
+    uint64_t number = add_prefix("http://a/", PURGE_REMOVE);
+    purge_log_release(&the_log);
+    purge_log_init(&the_log);
+    ck_assert_int_eq(judge("http://b/", NULL, number), PURGE_REMOVE);
+    add_prefix("http://c/", PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://c/", NULL, number), PURGE_REMOVE);
+    purge_log_release(&the_log);
+}
+END_TEST
+
+Suite *purge_log_suite(void) {
+    const TTest *tests[] = {
+        what_is_older_is_judged,
+        all_kinds_are_known_after_a_restart,
+        what_is_known_is_not_added_again,
+        bytes_that_are_no_utf8_are_kept,
+        what_concerns_nothing_is_forgotten,
+        too_many_cost_what_is_old,
+        a_lost_list_costs_what_knew_it,
+    };
+    return suite_of("purge_log", tests, COUNT_OF(tests));
+}
