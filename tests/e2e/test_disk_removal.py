@@ -1,0 +1,134 @@
+"""What was removed, replaced or damaged on disk stays away, whatever happens meanwhile."""
+
+import os
+import threading
+
+from harness import wire
+from harness.checks import equal, true, until
+from harness.disk import gauge, volume_of
+from harness.origin import Origin
+from harness.own import Own
+from harness.raw_origin import RawOrigin
+from harness.retort import Retort
+from harness.suite import memcheck
+from test_disk import Bench, is_hit, names
+
+LARGE = 1_500_000
+
+
+class Slow:
+    """An origin that sends half of a body, and the rest when it is told."""
+
+    def __init__(self, lab):
+        self.halves, self.go_on = threading.Semaphore(0), threading.Event()
+        self.raw = RawOrigin(lab, self.answer)
+
+    def answer(self, connection, _request):
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: %d\r\n\r\n" % LARGE
+                        + b"a" * (LARGE // 2))
+        self.halves.release()
+        self.go_on.wait(20)
+        connection.send(b"b" * (LARGE - LARGE // 2))
+
+
+@memcheck
+def test_a_removal_reaches_what_passes_by(lab):
+    """A body on its way to disk only, and a DELETE of it."""
+    slow = Slow(lab)
+    bench = Bench(lab, cache={"max_object": "100KB"})
+    url = slow.raw.url("/large")
+    got = []
+    client = threading.Thread(target=lambda: got.append(bench.proxy.get(url)))
+    client.start()
+    slow.halves.acquire()
+    bench.cache("delete", url)
+    slow.go_on.set()
+    client.join()
+    equal(len(got[0].body), LARGE, "bytes")
+    bench.get("/own/other", 1000)
+    until(lambda: gauge(bench.proxy, "writes") >= 1, 10 * lab.patience, "a write behind it")
+    true(not is_hit(bench.proxy.get(url)), "gone")
+
+
+def test_short_streams_share_segments(lab):
+    """Removed before a kill, they stay so; and none takes a segment for itself."""
+    bench = Bench(lab, cache={"max_object": "20KB"})
+    versions = bench.fill(names("s", 200), 60_000)
+    bench.on_disk(200)
+    equal(gauge(bench.proxy, "segments_reclaimed"), 0, "segments reclaimed")
+    for path in names("s", 200)[::2]:
+        bench.cache("delete", bench.own.url(path, 60_000))
+        del versions[path]
+    bench.proxy.kill()
+    bench.proxy.start()
+    equal(gauge(bench.proxy, "objects"), 100, "objects")
+    bench.expect_hits(versions, 60_000)
+
+
+@memcheck
+def test_a_damaged_body_is_not_met_again(lab):
+    bench = Bench(lab)
+    bench.get("/own/d", LARGE)
+    bench.on_disk(1)
+    bench.proxy.restart()
+    at = bench.volume.find(b"/own/d - ")
+    bench.volume.flip(at + LARGE - 100)
+    url = bench.own.url("/own/d", LARGE)
+    try:
+        bench.proxy.get(url)
+        true(False, "the damaged one was taken for whole")
+    except (wire.Truncated, ConnectionError):
+        pass
+    equal(bench.proxy.get(url, {"Cache-Control": "only-if-cached"}).status, 504, "only-if-cached")
+    equal(bench.cache("list")["objects"], [], "objects")
+    true(not bench.get("/own/d", LARGE)[0], "a miss")
+    true(bench.get("/own/d", LARGE)[0], "then a hit")
+
+
+@memcheck
+def test_a_response_without_a_body_is_written_once(lab):
+    bench = Bench(lab, disk={"admission": "second"})
+    url = bench.own.url("/own/empty", 0)
+    bench.proxy.get(url)
+    bench.fill(names("o", 2), 1000)
+    bench.fill(names("o", 2), 1000, headers={"Cache-Control": "no-cache"})
+    bench.on_disk(2)
+    equal(gauge(bench.proxy, "writes"), 2, "writes")
+
+
+@memcheck
+def test_a_purge_of_odd_bytes_is_kept(lab):
+    bench = Bench(lab)
+    versions = bench.fill(names("o", 2), 2500)
+    bench.on_disk(2)
+    purge = "/cache/purge?tag=%FF%FE"
+    equal(bench.proxy.admin("POST", purge).status, 200, "purge")
+    bench.cache("purge", "--prefix", bench.origin.url("/own/o/1"))
+    bench.proxy.restart()
+    true(not bench.get("/own/o/1", 2500)[0], "gone")
+    bench.expect_hits({"/own/o/0": versions["/own/o/0"]}, 2500)
+
+
+def test_a_volume_that_is_added_hides_nothing_new(lab):
+    """What moves to the new one is not found in its old state on the other."""
+    origin = Origin(lab)
+    own = Own(origin)
+    paths = [lab.path("one"), lab.path("two")]
+    for path in paths:
+        os.makedirs(path)
+    disks = {path: {"size": "32MB"} for path in paths}
+    proxy = Retort(lab, cache={"memory": "1MB", "disk": {paths[0]: disks[paths[0]]}})
+    urls = names("moved", 60)
+    for path in urls:
+        proxy.get(own.url(path, 9000))
+    until(lambda: gauge(proxy, "objects") >= 60, 10 * lab.patience, "60 objects on disk")
+    proxy.kill()
+    proxy.write_config(proxy.text(cache={"memory": "1MB", "disk": disks}))
+    proxy.start()
+    again = {"Cache-Control": "no-cache"}
+    versions = {path: own.check(path, 9000, proxy.get(own.url(path, 9000), again)) for path in urls}
+    until(lambda: volume_of(paths[1]).find_all(b"/own/moved/"), 10 * lab.patience, "some have moved")
+    proxy.restart()
+    for path, version in versions.items():
+        response = proxy.get(own.url(path, 9000))
+        equal((is_hit(response), own.check(path, 9000, response)), (True, version), f"{path}: hit, version")
