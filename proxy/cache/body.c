@@ -450,10 +450,10 @@ void body_reader_advance(struct body_reader *reader, size_t bytes) {
 }
 
 size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy) {
-    struct body_backing *backing = reader->body->backing;
     uint64_t left = available(reader);
     if (reader->body->kind != BODY_BACKED || left == 0)
         return 0;
+    struct body_backing *backing = reader->body->backing;
     if (reader->position >= reader->ready_until)
         reader->ready_until = reader->position + backing->ready(backing, reader->position);
     uint64_t count = reader->ready_until - reader->position;
