@@ -16,6 +16,7 @@ enum {
     PAUSE = 10,         /* seconds without a write after that many failures in a row */
     RESCUE_SHARE = 4,   /* this part of a segment may wait to be written again */
     RESCUE_RECORD = 16, /* larger records than this part of a segment are not */
+    BEHIND_SHARE = 8,   /* this part of the ring may be taken while a segment is open */
     SHARED_SHARE = 4,   /* a record larger than this part of a segment gets a unit of its own */
 };
 
@@ -405,8 +406,16 @@ uint32_t segment_run_for(const struct volume *volume, uint64_t record_length) {
     return (uint32_t)((needed + size - 1) / size);
 }
 
+/* Units of large records have been taken since the segment was opened: what would be written there
+ * now would go with the oldest. */
+static bool is_left_behind(const struct volume *volume) {
+    uint32_t all = volume->header.segment_count;
+    uint32_t since = (volume->hand + all - volume->open_segment) % all;
+    return since > all / BEHIND_SHARE + 1;
+}
+
 static bool fits(const struct volume *volume, uint64_t length) {
-    if (volume->open_segment == VOLUME_NONE)
+    if (volume->open_segment == VOLUME_NONE || is_left_behind(volume))
         return false;
     uint64_t end = volume->segments[volume->open_segment].used + record_blocks(length);
     uint64_t contents = (volume->contents_count + 1) * sizeof(struct record_entry);
