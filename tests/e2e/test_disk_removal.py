@@ -41,7 +41,8 @@ def test_a_removal_reaches_what_passes_by(lab):
     client = threading.Thread(target=lambda: got.append(bench.proxy.get(url)))
     client.start()
     slow.halves.acquire()
-    bench.cache("delete", url)
+    until(lambda: bench.proxy.ctl("cache", "--json", "delete", url, expect=None), 10 * lab.patience,
+          "the body to be on its way")
     slow.go_on.set()
     client.join()
     equal(len(got[0].body), LARGE, "bytes")
