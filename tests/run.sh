@@ -192,7 +192,7 @@ for step in $steps; do
         if build_in "$build/tsan" --enable-tsan CFLAGS="-O1 -g"; then
             make_check "$build/tsan"
             e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
-                --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_origins
+                --filter test_content --filter test_policy --filter test_keepalive --filter test_disk --filter test_origins
         else
             fail tsan-build
         fi
