@@ -40,12 +40,17 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/index.c proxy/disk/index.h \
 	proxy/disk/purge_log.c proxy/disk/purge_log.h \
 	proxy/disk/load.c \
+	proxy/disk/queue.c proxy/disk/queue.h \
 	proxy/disk/reading.c proxy/disk/reading.h \
 	proxy/disk/reads.c proxy/disk/reads.h \
 	proxy/disk/record.c proxy/disk/record.h \
 	proxy/disk/recovery.c \
 	proxy/disk/segment.c proxy/disk/segment.h \
+	proxy/disk/stream.c proxy/disk/stream.h \
+	proxy/disk/summing.c proxy/disk/summing.h \
 	proxy/disk/volume.c proxy/disk/volume.h \
+	proxy/disk/volume_purges.c \
+	proxy/disk/writer.c proxy/disk/writer.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/probe.c proxy/icap/probe.h \

@@ -1,0 +1,186 @@
+#include "disk/queue.h"
+
+#include "base/assert.h"
+#include "disk/segment.h"
+#include "disk/stream.h"
+#include "disk/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct volume_job *queue_job(enum job_kind kind, size_t length) {
+    struct volume_job *job = malloc(sizeof *job + length);
+    if (job == NULL)
+        return NULL;
+    memset(job, 0, sizeof *job);
+    job->kind = kind;
+    job->length = length;
+    job->cost = sizeof *job + length;
+    list_init(&job->link);
+    return job;
+}
+
+void queue_free_job(struct volume_job *job) {
+    object_release(&job->object);
+    free(job);
+}
+
+bool queue_add(struct volume *volume, struct volume_job *job, bool may_drop) {
+    if (may_drop && volume->queued > 0 &&
+        volume->queued + job->cost > volume->settings->write_queue)
+        return false;
+    volume->queued += job->cost;
+    list_append(&volume->jobs, &job->link);
+    pthread_cond_signal(&volume->ready);
+    return true;
+}
+
+void queue_count_dropped(struct volume *volume) {
+    atomic_fetch_add_explicit(&volume->count.dropped, 1, memory_order_relaxed);
+}
+
+static bool enqueue_or_drop(struct volume *volume, struct volume_job *job) {
+    pthread_mutex_lock(&volume->lock);
+    bool queued = queue_add(volume, job, true);
+    pthread_mutex_unlock(&volume->lock);
+    if (!queued) {
+        queue_count_dropped(volume);
+        queue_free_job(job);
+    }
+    return queued;
+}
+
+static bool store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
+    struct volume_job *job = queue_job(JOB_STORE, 0);
+    if (job == NULL)
+        return false;
+    job->key = object->key;
+    job->variant = variant;
+    job->events = events;
+    job->object = object_reference(object);
+    job->cost += object_cost(object);
+    return enqueue_or_drop(volume, job);
+}
+
+void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
+    CHECK_OBJ(volume, VOLUME_MAGIC);
+    if (!store(volume, object, variant, events))
+        volume_remove(volume, object->key, variant); /* what it would have replaced */
+}
+
+static bool is_of(struct cache_key its_key, uint32_t its_variant, struct cache_key key,
+                  uint32_t variant) {
+    return its_key.low == key.low && its_key.high == key.high &&
+           (variant == DISK_ANY_VARIANT || its_variant == variant);
+}
+
+static unsigned cancel_streams(struct volume *volume, struct cache_key key, uint32_t variant) {
+    unsigned count = 0;
+    LIST_FOR_EACH_SAFE (link, next, &volume->streams) {
+        struct volume_stream *stream = CONTAINER_OF(link, struct volume_stream, link);
+        if (!is_of(stream->object->key, stream->variant, key, variant))
+            continue;
+        count += !stream->cancelled;
+        stream->cancelled = true;
+    }
+    return count;
+}
+
+/* Under the lock: what is on its way to the volume shall not arrive. *known: some of it may stand
+ * there already. */
+static unsigned cancel_jobs(struct volume *volume, struct cache_key key, uint32_t variant,
+                            bool *known) {
+    unsigned count = cancel_streams(volume, key, variant);
+    LIST_FOR_EACH_SAFE (link, next, &volume->jobs) {
+        struct volume_job *job = CONTAINER_OF(link, struct volume_job, link);
+        if (job->kind != JOB_STORE || !is_of(job->key, job->variant, key, variant))
+            continue;
+        count += !job->cancelled;
+        job->cancelled = true;
+    }
+    struct volume_job *current = volume->current;
+    bool writing = current != NULL && is_of(current->key, current->variant, key, variant);
+    if (writing)
+        current->cancelled = true;
+    *known = segment_forget_rescued(volume, key.low, variant) || writing;
+    return count;
+}
+
+/* Units of large records are given back, since a record of the removal might be reclaimed before
+ * them; the others are noted in case that it can't be written. */
+struct volume_job *queue_removal(struct volume *volume, const struct disk_place *places,
+                                 unsigned count, uint32_t variant) {
+    struct volume_job *job = queue_job(JOB_REMOVE, count * sizeof(struct removed));
+    ASSERT(job != NULL);
+    struct removed *removed = (struct removed *)(void *)job->bytes;
+    job->length = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (variant == DISK_ANY_VARIANT || places[i].variant == variant)
+            removed[job->length++] = (struct removed){
+                .sequence = atomic_load(&volume->segments[places[i].segment].sequence),
+                .place = places[i],
+            };
+    return job;
+}
+
+unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant) {
+    CHECK_OBJ(volume, VOLUME_MAGIC);
+    struct disk_place places[PLACES];
+    bool known;
+    pthread_mutex_lock(&volume->lock);
+    unsigned count = cancel_jobs(volume, key, variant, &known);
+    unsigned found = disk_index_find(volume->index, key.low, places, PLACES);
+    struct volume_job *job = queue_removal(volume, places, found, variant);
+    if (known || job->length > 0) {
+        job->key = key;
+        job->variant = variant;
+        /* First queued, then gone: whoever finds nothing can rely on the record that follows. */
+        queue_add(volume, job, false);
+        count += disk_index_remove(volume->index, key.low, variant);
+        job = NULL;
+    }
+    pthread_mutex_unlock(&volume->lock);
+    if (job != NULL)
+        queue_free_job(job);
+    return count;
+}
+
+void volume_flush(struct volume *volume) {
+    sem_t done;
+    struct volume_job *job = volume->started ? queue_job(JOB_FLUSH, 0) : NULL;
+    if (job == NULL)
+        return;
+    sem_init(&done, 0, 0);
+    job->done = &done;
+    pthread_mutex_lock(&volume->lock);
+    queue_add(volume, job, false);
+    pthread_mutex_unlock(&volume->lock);
+    while (sem_wait(&done) != 0)
+        continue;
+    sem_destroy(&done);
+}
+
+struct volume_job *queue_take(struct volume *volume) {
+    struct list_link *link;
+    pthread_mutex_lock(&volume->lock);
+    while ((link = list_first(&volume->jobs)) == NULL && !volume->stopping)
+        pthread_cond_wait(&volume->ready, &volume->lock);
+    struct volume_job *job = NULL;
+    if (link != NULL) {
+        list_remove(link);
+        job = CONTAINER_OF(link, struct volume_job, link);
+    }
+    volume->current = job;
+    pthread_mutex_unlock(&volume->lock);
+    return job;
+}
+
+void queue_end(struct volume *volume, struct volume_job *job, bool done) {
+    pthread_mutex_lock(&volume->lock);
+    if (done)
+        volume->queued -= job->cost;
+    volume->current = NULL;
+    pthread_mutex_unlock(&volume->lock);
+    if (done)
+        queue_free_job(job);
+}

@@ -1,0 +1,63 @@
+/*
+ * What the writer of a volume has to do, in the order in which it was asked to.
+ *
+ *     struct volume_job *job = queue_job(JOB_STORE, 0);
+ *     if (!queue_add(volume, job, true)) ...             under the lock; false: too much waits
+ *
+ *     while ((job = queue_take(volume)) != NULL)         the writer
+ *         queue_end(volume, job, do_it(job));
+ *
+ * A removal marks what waits of its key, and what is being written, as cancelled; whoever writes
+ * looks at that again, under the lock, before he makes it known.
+ *
+ * Threads: any, under the volume's lock where it says so.
+ */
+#ifndef RETORT_DISK_QUEUE_H
+#define RETORT_DISK_QUEUE_H
+
+#include "disk/volume.h"
+
+#include <semaphore.h>
+
+enum { PLACES = 64 /* variants of a key that are looked at */ };
+
+enum job_kind { JOB_STORE, JOB_REMOVE, JOB_FLUSH, JOB_STREAM_OPEN, JOB_STREAM_PUT, JOB_STREAM_END };
+
+struct volume_job {
+    struct list_link link;
+    enum job_kind kind;
+    struct cache_key key;
+    uint32_t variant;
+    uint64_t events;
+    struct object *object; /* owned */
+    sem_t *done;           /* JOB_FLUSH */
+    struct volume_stream *stream;
+    _Atomic bool cancelled; /* set under the volume's lock */
+    bool whole;
+    size_t cost;
+    size_t length; /* of bytes */
+    char bytes[];  /* JOB_STREAM_PUT: of the body; JOB_REMOVE: struct removed */
+};
+
+/* A record that is removed. */
+struct removed {
+    uint64_t sequence;
+    struct disk_place place;
+};
+
+/* NULL: no memory. */
+struct volume_job *queue_job(enum job_kind kind, size_t length);
+void queue_free_job(struct volume_job *job);
+/* Under the lock. Only objects can be left out: everything else is small or must not be lost. One
+ * that is larger than the queue may be is written when nothing else waits. */
+bool queue_add(struct volume *volume, struct volume_job *job, bool may_drop);
+void queue_count_dropped(struct volume *volume);
+/* A removal of these records, not yet queued. */
+struct volume_job *queue_removal(struct volume *volume, const struct disk_place *places,
+                                 unsigned count, uint32_t variant);
+/* The next job, now `current`; NULL: all is done and the volume is to be closed. */
+struct volume_job *queue_take(struct volume *volume);
+/* done false: the job is kept by somebody, and still counts. */
+void queue_end(struct volume *volume, struct volume_job *job, bool done);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * A body on its way to a volume, see volume_stream_open in volume.h: what the writer does with it.
+ *
+ * A large one is written as it comes, into a unit of its own, and its front last. One that will
+ * share a segment is gathered, and appended like others when it is whole.
+ *
+ * Threads: the writer's, but for what is marked.
+ */
+#ifndef RETORT_DISK_STREAM_H
+#define RETORT_DISK_STREAM_H
+
+#include "disk/queue.h"
+#include "disk/summing.h"
+
+struct volume_stream {
+    unsigned magic;
+#define VOLUME_STREAM_MAGIC 0xd15c57e4u
+    struct volume *volume;
+    struct list_link link; /* under the volume's lock */
+    _Atomic bool failed, cancelled;
+    struct object *object; /* referenced */
+    uint32_t variant;
+    uint64_t events, body_length;
+    /* the writer's */
+    bool gathers;              /* it will share a segment: its bytes wait until they are whole */
+    struct list_link gathered; /* JOB_STREAM_PUT; they still count as queued */
+    uint32_t first;            /* segment; VOLUME_NONE: none yet */
+    size_t front_length;
+    uint64_t written;
+    uint64_t *sums;
+    struct summing summing;
+};
+
+void stream_begin(struct volume *volume, struct volume_job *job);
+/* False: the job is kept. */
+bool stream_take(struct volume *volume, struct volume_job *job);
+/* Made known, or given up; and freed. */
+void stream_finish(struct volume *volume, struct volume_job *job);
+void stream_free(struct volume_stream *stream);
+
+#endif

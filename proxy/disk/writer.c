@@ -1,0 +1,199 @@
+#include "disk/writer.h"
+
+#include "base/assert.h"
+#include "disk/stream.h"
+#include "disk/summing.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { REMOVAL_TRIES = 2 };
+
+/* Pieces of a whole body; the caller frees them. */
+static struct iovec *pieces_of(struct body *body, int *count) {
+    enum { SOME = 64 };
+    struct iovec *pieces = NULL;
+    struct body_reader reader;
+    *count = 0;
+    body_reader_open(&reader, body, NULL, NULL);
+    for (;;) {
+        size_t bytes;
+        pieces = xrealloc(pieces, ((size_t)*count + SOME) * sizeof *pieces);
+        int got = body_reader_pieces(&reader, pieces + *count, SOME, &bytes);
+        if (got == 0)
+            break;
+        *count += got;
+        body_reader_advance(&reader, bytes);
+    }
+    body_reader_close(&reader);
+    return pieces;
+}
+
+struct record_front writer_front(const struct volume_job *job, uint64_t body_length) {
+    const struct object *object = job->object;
+    struct record_front front = {
+        .kind = RECORD_OBJECT,
+        .key = job->key,
+        .variant = job->variant,
+        .events = job->events,
+        .body_length = body_length,
+        .url_length = object->url_length,
+        .head_length = object->head_length,
+        .vary_length = object->vary_length,
+    };
+    object_export(object, &front.image);
+    return front;
+}
+
+struct record_texts writer_texts(const struct object *object) {
+    return (struct record_texts){object_url(object), object_head(object), object_vary(object)};
+}
+
+/* A record that is replaced gives its unit back, if it has one. */
+static void abandon_replaced(struct volume *volume, uint64_t key, uint32_t variant,
+                             uint32_t but_at) {
+    struct disk_place places[PLACES];
+    unsigned count = disk_index_find(volume->index, key, places, PLACES);
+    for (unsigned i = 0; i < count; i++)
+        if (places[i].variant == variant && places[i].at != but_at &&
+            writer_stands_alone(volume, &places[i]))
+            segment_abandon(volume, places[i].segment);
+}
+
+void writer_publish(struct volume *volume, struct volume_job *job, uint32_t at,
+                    const struct record_front *front) {
+    const struct volume_stream *stream = job->stream;
+    uint64_t length = record_front_length(front) + front->body_length;
+    struct disk_place place = {
+        .variant = job->variant,
+        .at = at,
+        .blocks = (uint32_t)record_blocks(length),
+        .segment = at / segment_blocks(volume),
+    };
+    abandon_replaced(volume, job->key.low, job->variant, at);
+    pthread_mutex_lock(&volume->lock);
+    bool wanted = !job->cancelled && (stream == NULL || !stream->cancelled);
+    segment_forget_rescued(volume, job->key.low, job->variant);
+    if (wanted)
+        disk_index_put(volume->index, job->key.low, &place);
+    pthread_mutex_unlock(&volume->lock);
+    if (!wanted && writer_stands_alone(volume, &place))
+        segment_abandon(volume, place.segment);
+}
+
+bool writer_is_paused(const struct volume *volume) {
+    return volume->paused_until > time(NULL);
+}
+
+static bool write_removal(struct volume *volume, const struct volume_job *job) {
+    struct record_texts nothing = {SLICE(""), SLICE(""), SLICE("")};
+    for (unsigned i = 0; i < REMOVAL_TRIES; i++) {
+        struct record_front front = {
+            .kind = RECORD_REMOVAL,
+            .key = job->key,
+            .variant = job->variant,
+        };
+        if (segment_append(volume, &front, &nothing, NULL, NULL, 0) != VOLUME_NONE)
+            return true;
+    }
+    return false;
+}
+
+static void do_remove(struct volume *volume, const struct volume_job *job) {
+    const struct removed *removed = (const struct removed *)(const void *)job->bytes;
+    disk_index_remove(volume->index, job->key.low, job->variant);
+    bool written = write_removal(volume, job);
+    for (size_t i = 0; i < job->length; i++) {
+        const struct disk_place *place = &removed[i].place;
+        if (atomic_load(&volume->segments[place->segment].sequence) != removed[i].sequence)
+            continue;
+        if (writer_stands_alone(volume, place))
+            segment_abandon(volume, place->segment);
+        else if (!written)
+            segment_spoil_record(volume, place->at);
+    }
+}
+
+/* What it would have replaced must not be found in its place. */
+static void leave_out(struct volume *volume, const struct volume_job *job) {
+    struct disk_place places[PLACES];
+    queue_count_dropped(volume);
+    pthread_mutex_lock(&volume->lock);
+    bool some = segment_forget_rescued(volume, job->key.low, job->variant);
+    unsigned found = disk_index_find(volume->index, job->key.low, places, PLACES);
+    struct volume_job *removal = queue_removal(volume, places, found, job->variant);
+    pthread_mutex_unlock(&volume->lock);
+    removal->key = job->key;
+    removal->variant = job->variant;
+    if (some || removal->length > 0)
+        do_remove(volume, removal);
+    queue_free_job(removal);
+}
+
+static void do_store(struct volume *volume, struct volume_job *job) {
+    if (writer_is_paused(volume)) {
+        leave_out(volume, job);
+        return;
+    }
+    struct body *body = job->object->body;
+    uint64_t length = body_length(body);
+    int count;
+    struct iovec *pieces = pieces_of(body, &count);
+    uint64_t *sums = summing_of(pieces, count, length);
+    struct record_front front = writer_front(job, length);
+    struct record_texts texts = writer_texts(job->object);
+    uint32_t at = segment_append(volume, &front, &texts, sums, pieces, count);
+    if (at != VOLUME_NONE)
+        writer_publish(volume, job, at, &front);
+    else
+        leave_out(volume, job);
+    free(sums);
+    free(pieces);
+}
+
+/* False: the job is kept. */
+static bool do_job(struct volume *volume, struct volume_job *job) {
+    bool done = true;
+    switch (job->kind) {
+    case JOB_STORE:
+        if (!job->cancelled)
+            do_store(volume, job);
+        break;
+    case JOB_REMOVE: do_remove(volume, job); break;
+    case JOB_FLUSH: sem_post(job->done); break;
+    case JOB_STREAM_OPEN: stream_begin(volume, job); break;
+    case JOB_STREAM_PUT: done = stream_take(volume, job); break;
+    case JOB_STREAM_END: stream_finish(volume, job); break;
+    }
+    segment_write_rescued(volume);
+    return done;
+}
+
+static void *write_jobs(void *arg) {
+    struct volume *volume;
+    struct volume_job *job;
+    CAST_OBJ(volume, arg, VOLUME_MAGIC);
+    while ((job = queue_take(volume)) != NULL) {
+        bool done = do_job(volume, job);
+        queue_end(volume, job, done);
+    }
+    segment_seal_open(volume);
+    return NULL;
+}
+
+bool volume_start(struct volume *volume) {
+    CHECK_OBJ(volume, VOLUME_MAGIC);
+    volume->started = pthread_create(&volume->thread, NULL, write_jobs, volume) == 0;
+    return volume->started;
+}
+
+void volume_stop(struct volume *volume) {
+    CHECK_OBJ(volume, VOLUME_MAGIC);
+    pthread_mutex_lock(&volume->lock);
+    volume->stopping = true;
+    pthread_cond_signal(&volume->ready);
+    pthread_mutex_unlock(&volume->lock);
+    if (volume->started)
+        pthread_join(volume->thread, NULL);
+    volume->started = false;
+}
