@@ -82,7 +82,10 @@ void stream_begin(struct volume *volume, struct volume_job *job) {
     uint64_t length = stream->front_length + stream->body_length;
     uint32_t run = segment_run_for(volume, length);
     bool wanted = !writer_is_paused(volume) && !stream->cancelled;
-    stream->gathers = wanted && run == 0;
+    stream->gathers = wanted && run == 0 &&
+                      volume->gathered + stream->body_length <= volume->settings->write_queue / 2;
+    if (stream->gathers)
+        volume->gathered += stream->body_length;
     if (wanted && run > 0)
         stream->first = segment_take(volume, run);
     if (stream->first == VOLUME_NONE) {
@@ -153,6 +156,8 @@ static void finish_stream(struct volume *volume, struct volume_stream *stream,
 
 void stream_free(struct volume_stream *stream) {
     struct volume *volume = stream->volume;
+    if (stream->gathers)
+        volume->gathered -= stream->body_length;
     pthread_mutex_lock(&volume->lock);
     list_remove(&stream->link);
     LIST_FOR_EACH_SAFE (link, next, &stream->gathered) {
@@ -178,5 +183,7 @@ void stream_finish(struct volume *volume, struct volume_job *job) {
         finish_stream(volume, stream, job);
     else if (stream->first != VOLUME_NONE)
         segment_give_back(volume, stream->first);
+    if (job->whole && stream->failed)
+        queue_count_dropped(volume);
     stream_free(stream);
 }

@@ -2,7 +2,8 @@
  * A body on its way to a volume, see volume_stream_open in volume.h: what the writer does with it.
  *
  * A large one is written as it comes, into a unit of its own, and its front last. One that will
- * share a segment is gathered, and appended like others when it is whole.
+ * share a segment is gathered, and appended like others when it is whole; those that are being
+ * gathered may take half of the queue, so that slow ones leave room for what is complete.
  *
  * Threads: the writer's, but for what is marked.
  */

@@ -98,6 +98,7 @@ struct volume {
     struct record_entry *contents; /* of the open segment */
     uint32_t contents_count, contents_capacity;
     size_t rescued_bytes;
+    uint64_t gathered; /* bytes of the queue that streams may take up: stream.h */
     unsigned failures; /* in a row */
     time_t paused_until;
     struct {

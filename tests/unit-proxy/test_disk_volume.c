@@ -216,16 +216,16 @@ END_TEST
 
 START_TEST(the_removed_and_the_replaced_do_not_come_back) {
     start("removed");
-    for (unsigned i = 0; i < 20; i++)
+    for (unsigned i = 0; i < 10; i++)
         store(url_of(i), 1, i % 2 == 0 ? 1000 : LARGE);
     volume_flush(the_volume);
-    for (unsigned i = 0; i < 20; i += 3)
+    for (unsigned i = 0; i < 10; i += 3)
         ck_assert_uint_eq(volume_remove(the_volume, key_of(url_of(i)), DISK_ANY_VARIANT), 1);
-    for (unsigned i = 1; i < 20; i += 3)
+    for (unsigned i = 1; i < 10; i += 3)
         store(url_of(i), 2, i % 2 == 0 ? LARGE : 1000);
     volume_flush(the_volume);
     for (unsigned round = 0; round < 2; round++) {
-        for (unsigned i = 0; i < 20; i++) {
+        for (unsigned i = 0; i < 10; i++) {
             if (i % 3 == 0)
                 ck_assert_uint_eq(count_of(url_of(i)), 0);
             else if (i % 3 == 1)
@@ -456,6 +456,34 @@ START_TEST(streams_that_break_off_are_not) {
     restart(); /* in the middle of it */
     ck_assert_uint_eq(count_of("http://killed/"), 0);
     ck_assert_uint_eq(disk_index_count(the_volume->index), 1);
+    stop();
+}
+END_TEST
+
+START_TEST(streams_that_wait_leave_room_for_others) {
+    enum { SHORT = 100000, STREAMS = 20 };
+    struct volume_stream *streams[STREAMS];
+    unsigned found = 0;
+    start("stream_wait");
+    the_settings.write_queue = 10 * SHORT;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        streams[i] = open_stream(url_of(i), SHORT);
+        volume_flush(the_volume);
+        put(streams[i], url_of(i), 1, 0, SHORT);
+    }
+    volume_flush(the_volume);
+    store("http://a/", 1, SHORT);
+    volume_flush(the_volume);
+    ck_assert(has("http://a/", 1, SHORT));
+    for (unsigned i = 0; i < STREAMS; i++)
+        volume_stream_close(&streams[i], true);
+    volume_flush(the_volume);
+    for (unsigned i = 0; i < STREAMS; i++)
+        found += has(url_of(i), 1, SHORT);
+    ck_assert_uint_ge(found, 4);
+    ck_assert_uint_le(found, 5);
+    ck_assert_uint_eq(the_volume->gathered, 0);
+    ck_assert_uint_eq(the_volume->count.dropped, STREAMS - found);
     stop();
 }
 END_TEST
@@ -849,6 +877,7 @@ Suite *disk_volume_suite(void) {
         runs_of_segments_go_round,
         streams_are_found_when_they_are_whole,
         streams_that_break_off_are_not,
+        streams_that_wait_leave_room_for_others,
         a_removal_reaches_what_streams,
         what_came_last_counts,
         what_finds_no_room_costs_nothing_else,
