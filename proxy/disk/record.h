@@ -58,7 +58,10 @@ struct purges_header {
 enum {
     VOLUME_HEADER_SIZE = 8192, /* the header, and a page without meaning: see volume.copies */
     PURGES_SIZE = 256 * 1024,  /* of each of the two places */
-    SEGMENTS_AT = VOLUME_HEADER_SIZE + 2 * PURGES_SIZE,
+    /* Segments begin and end at multiples of this, the largest piece of a file that the kernel
+     * keeps as one in memory: see segment_detach_pages. */
+    SEGMENT_UNIT = 2 << 20,
+    SEGMENTS_AT = SEGMENT_UNIT, /* behind the header and the purges */
 };
 
 struct segment_header {

@@ -32,7 +32,9 @@ uint32_t segment_append(struct volume *volume, struct record_front *front,
 uint32_t segment_take(struct volume *volume, uint32_t count);
 /* Pages that were handed to a socket are still the file's until the client has taken them: what is
  * written there would be sent in their place. Afterwards the file has others. False: not possible,
- * as on some file systems and devices. Offset and length in pages of memory. */
+ * as on some file systems and devices. Offset and length are such that no folio, a group of pages
+ * that the kernel keeps as one, lies across an end: the part within would be cleared where it is.
+ */
 bool segment_detach_pages(int fd, uint64_t offset, uint64_t length);
 /* Gives back what segment_take gave, or a unit whose only record is not wanted any more. */
 void segment_abandon(struct volume *volume, uint32_t first);

@@ -22,7 +22,6 @@
 
 enum {
     SEGMENTS_WANTED = 256,
-    SEGMENT_MIN = 1 << 20,
     SEGMENT_MAX = 64 << 20,
     SEGMENTS_LEAST = 4,
     PAGE = 4096,
@@ -94,8 +93,8 @@ static int reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
 }
 
 static void plan_segments(struct volume_header *header, uint64_t size) {
-    uint64_t segment = size / SEGMENTS_WANTED / 4096 * 4096;
-    segment = segment < SEGMENT_MIN ? SEGMENT_MIN : segment > SEGMENT_MAX ? SEGMENT_MAX : segment;
+    uint64_t segment = size / SEGMENTS_WANTED / SEGMENT_UNIT * SEGMENT_UNIT;
+    segment = segment < SEGMENT_UNIT ? SEGMENT_UNIT : segment > SEGMENT_MAX ? SEGMENT_MAX : segment;
     memset(header, 0, sizeof *header);
     header->size = size;
     header->segment_size = segment;
@@ -133,8 +132,19 @@ static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
     return 0;
 }
 
+/* As on machines with larger pages. */
+static bool has_larger_folios(void) {
+    unsigned long size = 0;
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "re");
+    if (file == NULL)
+        return sysconf(_SC_PAGESIZE) != PAGE;
+    bool known = fscanf(file, "%lu", &size) == 1;
+    fclose(file);
+    return !known || size > SEGMENT_UNIT;
+}
+
 static int begin_segments(struct volume *volume, char error[SETTINGS_ERROR]) {
-    volume->copies = !segment_detach_pages(volume->fd, PAGE, PAGE);
+    volume->copies = has_larger_folios() || !segment_detach_pages(volume->fd, PAGE, PAGE);
     const struct volume_header *header = &volume->header;
     if (header->segment_count < SEGMENTS_LEAST)
         return refuse(error, volume->path, "it is too small", "a few MB are needed",

@@ -285,17 +285,17 @@ def test_a_small_file_system(lab):
     if path is None:
         return
     Mount(lab, path)
-    bench = Bench(lab, memory="1MB", directory=path)
+    bench = Bench(lab, memory="8MB", directory=path)
     contains(bench.proxy.process.log(), "there is no room for all of it", "the log")
-    versions = bench.fill(names("m", 60), LARGE)
+    versions = bench.fill(names("m", 60), 1_900_000)
     contains(bench.proxy.process.log(), "No space left", "the log")
     true(gauge(bench.proxy, "errors") > 0, "errors counted")
-    there = sum(bench.get(path, LARGE)[0] for path in versions)
-    true(there >= 20, f"{there} of {len(versions)} were kept")
+    there = sum(bench.get(path, 1_900_000)[0] for path in versions)
+    true(there >= 8, f"{there} of {len(versions)} were kept")
     bench.proxy.kill()
     bench.proxy.start()
-    there = sum(bench.get(path, LARGE)[0] for path in versions)
-    true(there >= 15, f"{there} of {len(versions)} were kept after a kill")
+    there = sum(bench.get(path, 1_900_000)[0] for path in versions)
+    true(there >= 6, f"{there} of {len(versions)} were kept after a kill")
 
 
 def test_more_than_can_be_written(lab):

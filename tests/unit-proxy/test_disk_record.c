@@ -179,10 +179,14 @@ END_TEST
 
 Suite *disk_record_suite(void) {
     const TTest *tests[] = {
-        what_is_written_is_read,           a_part_says_how_much_is_needed,
-        every_bit_counts,                  others_are_not_taken_for_this_one,
-        lengths_past_all_reason_are_refused, chunks_and_blocks_are_rounded_up,
-        headers_are_sealed,                a_seal_stays_in_its_segment,
+        what_is_written_is_read,
+        a_part_says_how_much_is_needed,
+        every_bit_counts,
+        others_are_not_taken_for_this_one,
+        lengths_past_all_reason_are_refused,
+        chunks_and_blocks_are_rounded_up,
+        headers_are_sealed,
+        a_seal_stays_in_its_segment,
     };
     return suite_of("disk_record", tests, COUNT_OF(tests));
 }

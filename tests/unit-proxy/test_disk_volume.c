@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIZE = 16 << 20, SEGMENT = 1 << 20, LARGE = 300 * 1000 };
+enum { SIZE = 32 << 20, SEGMENT = SEGMENT_UNIT, LARGE = 600 * 1000 };
 
 static struct disk_settings the_settings;
 static struct volume *the_volume;
@@ -170,7 +170,7 @@ static const char *url_of(unsigned number) {
 /* So many small ones that every segment is used again. */
 static void turn_the_ring(unsigned from) {
     for (unsigned i = 0; i < 80; i++) {
-        store(url_of(from + i), 1, 200 * 1000);
+        store(url_of(from + i), 1, 400 * 1000);
         volume_flush(the_volume);
     }
 }
@@ -289,14 +289,14 @@ START_TEST(the_oldest_goes_when_the_ring_turns) {
     start("ring");
     turn_the_ring(0);
     ck_assert_uint_eq(count_of(url_of(0)), 0);
-    ck_assert(has(url_of(79), 1, 200 * 1000));
+    ck_assert(has(url_of(79), 1, 400 * 1000));
     ck_assert_uint_gt(left, 0);
     uint64_t count = disk_index_count(the_volume->index);
     ck_assert_uint_gt(count, 50);
     restart();
     ck_assert_uint_eq(disk_index_count(the_volume->index), count);
     for (unsigned i = 0; i < 80; i++)
-        ck_assert(count_of(url_of(i)) == 0 || has(url_of(i), 1, 200 * 1000));
+        ck_assert(count_of(url_of(i)) == 0 || has(url_of(i), 1, 400 * 1000));
     stop();
 }
 END_TEST
@@ -327,11 +327,11 @@ START_TEST(removals_outlive_what_they_remove) {
     start("outlive");
     store("http://a/", 1, 1000);
     for (unsigned i = 0; i < 40; i++)
-        store(url_of(i), 1, 200 * 1000);
+        store(url_of(i), 1, 400 * 1000);
     volume_flush(the_volume);
     volume_remove(the_volume, key_of("http://a/"), DISK_ANY_VARIANT);
     for (unsigned i = 40; i < 160; i++) {
-        store(url_of(i), 1, 200 * 1000);
+        store(url_of(i), 1, 400 * 1000);
         volume_flush(the_volume);
         if (i % 10 == 0)
             restart();
@@ -521,7 +521,7 @@ START_TEST(what_came_last_counts) {
     volume_flush(the_volume);
     store("http://first/", 2, 1000);
     for (unsigned i = 0; i < 10; i++)
-        store(url_of(i), 1, 200 * 1000);
+        store(url_of(i), 1, 400 * 1000);
     volume_stream_close(&last, true);
     volume_flush(the_volume);
     for (unsigned round = 0; round < 3; round++) {
@@ -539,12 +539,12 @@ START_TEST(what_finds_no_room_costs_nothing_else) {
     for (unsigned i = 0; i < 4; i++) {
         streams[i] = open_stream(url_of(1000 + i), LARGE);
         for (unsigned j = 0; j < 12 && i < 3; j++)
-            store(url_of(i * 12 + j), 1, 200 * 1000);
+            store(url_of(i * 12 + j), 1, 400 * 1000);
         volume_flush(the_volume);
     }
     uint64_t count = disk_index_count(the_volume->index);
     ck_assert_uint_gt(count, 20);
-    store("http://huge/", 1, 6 << 20); /* there are never seven together */
+    store("http://huge/", 1, 12 << 20); /* there are never seven together */
     volume_flush(the_volume);
     ck_assert_uint_eq(count_of("http://huge/"), 0);
     ck_assert_uint_eq(disk_index_count(the_volume->index), count);

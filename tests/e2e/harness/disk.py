@@ -9,7 +9,7 @@ import os
 import struct
 
 PURGES = (8192, 8192 + 256 * 1024)
-SEGMENTS_AT = 8192 + 2 * 256 * 1024
+SEGMENTS_AT = 2 << 20
 ALIGN = 512
 SEAL_AT = 512
 RECORDS_AT = 1024
