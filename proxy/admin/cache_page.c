@@ -310,7 +310,7 @@ static bool list_disk(const struct cache_call *call, const struct chosen *chosen
 /* Up to `limit` objects, or a few more: where it stopped has no place within a hash chain. */
 static void list(const struct cache_call *call, const struct chosen *chosen, uint64_t after,
                  size_t limit) {
-    struct cache_walk walk = {.position = after};
+    struct cache_walk walk = {.filter = &chosen->filter, .position = after};
     struct disk_walk disk;
     json_t *objects = json_array(), *next = NULL;
     bool on_disk = is_disk_position(after, &disk);
@@ -319,8 +319,7 @@ static void list(const struct cache_call *call, const struct chosen *chosen, uin
     while (!on_disk && json_array_size(objects) < limit &&
            cache_walk(call->cache, &walk, limit - json_array_size(objects)))
         for (size_t i = 0; i < walk.count; i++)
-            if (object_filter_fits(&chosen->filter, walk.objects[i]))
-                json_array_append_new(objects, object_to_json(call, walk.objects[i]));
+            json_array_append_new(objects, object_to_json(call, walk.objects[i]));
     if (!on_disk && json_array_size(objects) >= limit)
         next = json_integer((json_int_t)walk.position);
     else if (call->disk != NULL && !list_disk(call, chosen, objects, limit, &disk))

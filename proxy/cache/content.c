@@ -2,34 +2,34 @@
 
 #include <time.h>
 
-/* True: it was there. */
-static bool act(struct cache *cache, struct object *object, enum purge_action action) {
+/* Few, so that they are still at hand when they go. */
+enum { PURGE_BATCH = 64 };
+
+/* Returns how many were there. */
+static size_t act(struct cache *cache, struct cache_walk *walk, enum purge_action action) {
     if (action == PURGE_REMOVE)
-        return cache_remove(cache, object);
-    object_set_lifetime(object, 0, time(NULL));
-    return true;
+        return cache_remove_all(cache, walk);
+    for (size_t i = 0; i < walk->count; i++)
+        object_set_lifetime(walk->objects[i], 0, time(NULL));
+    return walk->count;
 }
 
 uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
                        enum purge_action action) {
-    struct cache_walk walk = {0};
+    struct cache_walk walk = {.filter = filter};
     uint64_t count = 0;
     purges_add(cache_purges(cache), filter, action);
-    while (cache_walk(cache, &walk, CACHE_BATCH))
-        for (size_t i = 0; i < walk.count; i++)
-            if (object_filter_fits(filter, walk.objects[i]))
-                count += act(cache, walk.objects[i], action);
+    while (cache_walk(cache, &walk, PURGE_BATCH))
+        count += act(cache, &walk, action);
     cache_walk_end(&walk);
     return count;
 }
 
 uint64_t content_purge_key(struct cache *cache, struct cache_key key, enum purge_action action) {
     struct cache_walk walk = {0};
-    uint64_t count = 0;
     purges_add_key(cache_purges(cache), key);
     cache_walk_key(cache, &walk, key);
-    for (size_t i = 0; i < walk.count; i++)
-        count += act(cache, walk.objects[i], action);
+    uint64_t count = act(cache, &walk, action);
     cache_walk_end(&walk);
     return count;
 }

@@ -5,8 +5,9 @@
  *     uint64_t count = content_purge(cache, &filter, PURGE_REMOVE);
  *     content_set_lifetime(cache, key, 3600);
  *
- * Everything goes through the store in batches (cache_walk): no lock is held while URLs are
- * compared or memory is freed, so requests go on meanwhile. A response that is on its way into the
+ * Everything goes through the store in batches (cache_walk): a lock is held for some dozen hash
+ * chains at once, and none while an expression is searched or memory is freed, so requests go on
+ * meanwhile. A response that is on its way into the
  * cache during a purge is purged as well.
  *
  * Threads: any.

@@ -51,6 +51,8 @@ static size_t write_head(const struct http_head *response, char *out) {
 static const char *const tag_fields[] = {"surrogate-key", "cache-tag"};
 
 static bool is_tag_field(struct slice name) {
+    if (name.length != sizeof "surrogate-key" - 1 && name.length != sizeof "cache-tag" - 1)
+        return false;
     return slice_equal_nocase(name, slice_from(tag_fields[0])) ||
            slice_equal_nocase(name, slice_from(tag_fields[1]));
 }

@@ -100,9 +100,9 @@ size_t object_cost(const struct object *object);
 static inline void object_prefetch(const struct object *object) {
     if (object == NULL)
         return;
-    __builtin_prefetch(object, 1);
-    __builtin_prefetch(object->bytes, 0);
-    __builtin_prefetch(object->bytes + 64, 0);
+    __builtin_prefetch(object);
+    __builtin_prefetch((const char *)object + 64);
+    __builtin_prefetch((const char *)object + 128);
 }
 
 static inline struct freshness object_freshness(const struct object *object) {

@@ -20,11 +20,19 @@ void sieve_enter(struct sieve *sieve, struct object *object) {
     pthread_mutex_unlock(&sieve->lock);
 }
 
-void sieve_leave(struct sieve *sieve, struct object *object) {
+/* Their neighbours stand anywhere in memory: all are asked for before the first is needed. */
+void sieve_leave(struct sieve *sieve, struct object **objects, size_t count) {
     pthread_mutex_lock(&sieve->lock);
-    if (sieve->hand == &object->sieve)
-        sieve->hand = object->sieve.prev;
-    list_remove(&object->sieve);
+    for (size_t i = 0; i < count; i++) {
+        __builtin_prefetch(objects[i]->sieve.prev, 1);
+        __builtin_prefetch(objects[i]->sieve.next, 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct object *object = objects[i];
+        if (sieve->hand == &object->sieve)
+            sieve->hand = object->sieve.prev;
+        list_remove(&object->sieve);
+    }
     pthread_mutex_unlock(&sieve->lock);
 }
 
@@ -60,6 +68,8 @@ struct object *sieve_any(struct sieve *sieve) {
     link = list_first(&sieve->objects);
     if (link == NULL)
         link = list_first(&sieve->pinned);
+    struct object *object =
+        link == NULL ? NULL : object_reference(CONTAINER_OF(link, struct object, sieve));
     pthread_mutex_unlock(&sieve->lock);
-    return link == NULL ? NULL : CONTAINER_OF(link, struct object, sieve);
+    return object;
 }

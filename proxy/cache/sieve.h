@@ -8,7 +8,7 @@
  *     sieve_enter(&sieve, object);
  *     atomic_store(&object->visited, true);                              at a hit
  *     struct object *victim = sieve_choose(&sieve);                      referenced; NULL: none
- *     sieve_leave(&sieve, victim);
+ *     sieve_leave(&sieve, &victim, 1);
  *
  * Pinned objects stand apart and are never chosen.
  *
@@ -30,12 +30,13 @@ struct sieve {
 void sieve_init(struct sieve *sieve);
 void sieve_release(struct sieve *sieve); /* empty */
 void sieve_enter(struct sieve *sieve, struct object *object);
-void sieve_leave(struct sieve *sieve, struct object *object);
+/* Those that are not in it are passed over. */
+void sieve_leave(struct sieve *sieve, struct object **objects, size_t count);
 /* The next without a visit since the hand last passed. It stays where it is. */
 struct object *sieve_choose(struct sieve *sieve);
 /* The oldest, however often it was visited; likewise. */
 struct object *sieve_choose_oldest(struct sieve *sieve);
-/* Any one, without a reference; NULL: it is empty. */
+/* Any one; NULL: it is empty. */
 struct object *sieve_any(struct sieve *sieve);
 
 #endif

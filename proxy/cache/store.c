@@ -10,8 +10,8 @@
 enum { SHARDS = 64, BANS_MANY = 64, SHARD_SHIFT = 40 };
 /* Of the limit, for free pages that the next object takes without asking the system. */
 enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
-/* Buckets. */
-enum { WALK_AHEAD = 16 };
+/* Buckets: how many are looked at under one hold of a lock, and how far ahead memory is asked. */
+enum { WALK_CHAINS = 128, WALK_AHEAD = 12 };
 
 struct cache {
     unsigned magic;
@@ -50,8 +50,10 @@ void cache_free(struct cache **cachep) {
     struct object *object;
     *cachep = NULL;
     CHECK_OBJ(cache, CACHE_MAGIC);
-    while ((object = sieve_any(&cache->sieve)) != NULL)
+    while ((object = sieve_any(&cache->sieve)) != NULL) {
         cache_remove(cache, object);
+        object_release(&object);
+    }
     for (unsigned i = 0; i < SHARDS; i++)
         shard_release(&cache->shards[i]);
     sieve_release(&cache->sieve);
@@ -90,15 +92,29 @@ static void link_object(struct cache *cache, struct shard *shard, struct object 
     add(&cache->objects, 1);
 }
 
-/* Out of the index, under the shard's lock. The index's reference passes to the caller. */
-static void unlink_object(struct cache *cache, struct shard *shard, struct object *object) {
-    shard_take(shard, object);
-    sieve_leave(&cache->sieve, object);
-    bans_leave(&cache->bans, &object->checked);
-    object->indexed = false;
-    add(&cache->pinned, -(uint64_t)object->pinned);
-    add_bytes(&cache->bytes, -object_cost(object));
-    add(&cache->objects, (uint64_t)-1);
+/* Out of the index, under the shard's lock, those that are there: returns how many. The index's
+ * references go; the caller has some of its own, so that nothing is freed under the lock. */
+static size_t unlink_objects(struct cache *cache, struct shard *shard, struct object **objects,
+                             size_t count) {
+    uint64_t pinned = 0;
+    size_t bytes = 0, taken = 0;
+    sieve_leave(&cache->sieve, objects, count);
+    for (size_t i = 0; i < count; i++) {
+        struct object *object = objects[i];
+        if (!object->indexed)
+            continue;
+        shard_take(shard, object);
+        bans_leave(&cache->bans, &object->checked);
+        object->indexed = false;
+        pinned += object->pinned;
+        bytes += object_cost(object);
+        object_release(&object);
+        taken++;
+    }
+    add(&cache->pinned, -pinned);
+    add_bytes(&cache->bytes, -bytes);
+    add(&cache->objects, -(uint64_t)taken);
+    return taken;
 }
 
 static struct object *find(struct cache *cache, struct cache_key key,
@@ -239,8 +255,10 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
         return false;
     }
     object->pinned = old != NULL && old->pinned && object_same_variant(old, object);
-    if (old != NULL)
-        unlink_object(cache, shard, old);
+    if (old != NULL) {
+        object_reference(old);
+        unlink_objects(cache, shard, &old, 1);
+    }
     link_object(cache, shard, object);
     pthread_mutex_unlock(&shard->lock);
     object_release(&old);
@@ -257,7 +275,7 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
     pthread_mutex_lock(&shard->lock);
     bool there = object->indexed;
     if (there && object->pinned != pinned) {
-        sieve_leave(&cache->sieve, object);
+        sieve_leave(&cache->sieve, &object, 1);
         object->pinned = pinned;
         sieve_enter(&cache->sieve, object);
         add(&cache->pinned, pinned ? 1 : (uint64_t)-1);
@@ -295,25 +313,34 @@ bool cache_would_hold(struct cache *cache, const struct object *object,
 
 bool cache_remove(struct cache *cache, struct object *object) {
     struct shard *shard = shard_of(cache, object->key);
-    struct object *owned = NULL;
     pthread_mutex_lock(&shard->lock);
-    if (object->indexed) {
-        unlink_object(cache, shard, object);
-        owned = object;
-    }
+    bool removed = unlink_objects(cache, shard, &object, 1) > 0;
     pthread_mutex_unlock(&shard->lock);
-    bool removed = owned != NULL;
-    object_release(&owned);
+    return removed;
+}
+
+/* A walk goes through one shard after the other. */
+size_t cache_remove_all(struct cache *cache, struct cache_walk *walk) {
+    size_t removed = 0, from = 0, to;
+    for (; from < walk->count; from = to) {
+        struct shard *shard = shard_of(cache, walk->objects[from]->key);
+        for (to = from + 1; to < walk->count; to++)
+            if (shard_of(cache, walk->objects[to]->key) != shard)
+                break;
+        for (size_t i = from; i < to; i++)
+            __builtin_prefetch(walk->objects[i]->body, 1);
+        pthread_mutex_lock(&shard->lock);
+        removed += unlink_objects(cache, shard, walk->objects + from, to - from);
+        pthread_mutex_unlock(&shard->lock);
+    }
     return removed;
 }
 
 unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
     struct cache_walk walk = {0};
-    unsigned count = 0;
     purges_add_key(&cache->purges, key);
     cache_walk_key(cache, &walk, key);
-    for (size_t i = 0; i < walk.count; i++)
-        count += cache_remove(cache, walk.objects[i]);
+    unsigned count = (unsigned)cache_remove_all(cache, &walk);
     cache_walk_end(&walk);
     return count;
 }
@@ -321,7 +348,8 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
 static void take_chain(struct cache_walk *walk, struct object *object,
                        const struct cache_key *only) {
     for (; object != NULL; object = object->next) {
-        if (only != NULL && !same_key(object->key, *only))
+        if ((only != NULL && !same_key(object->key, *only)) ||
+            (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
             continue;
         if (walk->count == walk->capacity) {
             walk->capacity = walk->capacity * 2 + 16;
@@ -338,25 +366,43 @@ static void release_batch(struct cache_walk *walk) {
 }
 
 /* What a walk does is wait for memory, unless it asks for it before it comes there: first for the
- * first objects of chains, then for their second ones. */
+ * first objects of chains, then for their second and their third ones. */
 static void prefetch(const struct shard *shard, size_t bucket) {
-    if (bucket + 2 * WALK_AHEAD >= shard->bucket_count)
+    if (bucket + 3 * WALK_AHEAD >= shard->bucket_count)
         return;
-    object_prefetch(shard->buckets[bucket + 2 * WALK_AHEAD]);
-    const struct object *first = shard->buckets[bucket + WALK_AHEAD];
-    if (first != NULL)
-        object_prefetch(first->next);
+    object_prefetch(shard->buckets[bucket + 3 * WALK_AHEAD]);
+    const struct object *object = shard->buckets[bucket + 2 * WALK_AHEAD];
+    if (object != NULL)
+        object_prefetch(object->next);
+    object = shard->buckets[bucket + WALK_AHEAD];
+    if (object != NULL && object->next != NULL)
+        object_prefetch(object->next->next);
 }
 
-/* Chains of one shard from `bucket` on; true when that was the last. */
+/* Of those taken from `first` on, the ones in which the expression is not found go again. */
+static void search(struct cache_walk *walk, size_t first) {
+    size_t count = first;
+    if (walk->filter == NULL || walk->filter->regex == NULL)
+        return;
+    for (size_t i = first; i < walk->count; i++)
+        if (regexes_find(walk->filter->regex, object_url(walk->objects[i])))
+            walk->objects[count++] = walk->objects[i];
+        else
+            object_release(&walk->objects[i]);
+    walk->count = count;
+}
+
+/* A few chains of one shard from `bucket` on; true when the last was among them. */
 static bool take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t most) {
+    size_t before = walk->count, end = bucket + WALK_CHAINS;
     pthread_mutex_lock(&shard->lock);
-    while (bucket < shard->bucket_count && walk->count < most) {
+    while (bucket < end && bucket < shard->bucket_count && walk->count < most) {
         prefetch(shard, bucket);
         take_chain(walk, shard->buckets[bucket++], NULL);
     }
     bool done = bucket >= shard->bucket_count;
     pthread_mutex_unlock(&shard->lock);
+    search(walk, before);
     walk->position = (walk->position >> SHARD_SHIFT << SHARD_SHIFT) + bucket;
     return done;
 }

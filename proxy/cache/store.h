@@ -66,19 +66,21 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key);
 /* See content.h for the whole of a purge. */
 struct purges *cache_purges(struct cache *cache);
 
-/* A walk over everything, a batch of referenced objects at a time, for work that needs no lock:
+/* A walk over everything, or what fits a filter, a batch of referenced objects at a time, for work
+ * that needs no lock:
  *
  *     struct cache_walk walk = {0};
  *     while (cache_walk(cache, &walk, CACHE_BATCH))
  *         ... walk.objects[0 .. walk.count - 1] ...
  *     cache_walk_end(&walk);
  *
- * Whole hash chains, until `most` objects are there. What is in the cache all the time is seen,
- * some of it twice when the index grows meanwhile. `position` goes on where an earlier walk was
- * left. */
+ * Whole hash chains, until `most` objects are there; a lock is held for a few chains. What is in
+ * the cache all the time is seen, some of it twice when the index grows meanwhile. `position` goes
+ * on where an earlier walk was left. */
 enum { CACHE_BATCH = 500 };
 
 struct cache_walk {
+    const struct object_filter *filter; /* NULL: all */
     uint64_t position;
     struct object **objects;
     size_t count, capacity;
@@ -87,6 +89,8 @@ struct cache_walk {
 bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most);
 /* The variants of a key instead. */
 bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key);
+/* Those of this batch, for less than one by one; returns how many were still there. */
+size_t cache_remove_all(struct cache *cache, struct cache_walk *walk);
 void cache_walk_end(struct cache_walk *walk);
 
 /* See ban.h; 0: no expression. Everything is compared with the bans with every 64th. */
