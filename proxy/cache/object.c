@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+/* Bytes: of a head, those that are asked for at once before it is searched. */
+enum { CACHE_LINE = 64, FETCHED_HEAD = 512 };
+
 struct cache_key cache_key_of(struct slice url) {
     XXH128_hash_t hash = XXH3_128bits(url.base, url.length);
     return (struct cache_key){hash.high64, hash.low64};
@@ -102,6 +105,8 @@ bool object_has_tag(const struct object *object, struct slice tag) {
     const char *at = head.base, *end = head.base + head.length, *line;
     if ((object->tags & tag_bit(tag)) == 0)
         return false;
+    for (const char *ahead = at; ahead < end && ahead < at + FETCHED_HEAD; ahead += CACHE_LINE)
+        __builtin_prefetch(ahead);
     for (; (line = memchr(at, '\n', (size_t)(end - at))) != NULL; at = line + 1) {
         const char *colon = memchr(at, ':', (size_t)(line - at));
         if (colon != NULL && is_tag_field(slice_make(at, (size_t)(colon - at))) &&

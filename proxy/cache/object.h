@@ -96,8 +96,11 @@ static inline time_t object_last_modified(const struct object *object) {
 
 /* Bytes of memory that it takes, with all of its body. */
 size_t object_cost(const struct object *object);
-/* Has the memory fetch what the store and a filter look at; NULL: nothing. */
-static inline void object_prefetch(const struct object *object) {
+/* Has the memory fetch what the store and a filter look at; NULL: nothing. Always inlined, as must
+ * be what calls it: GCC takes a function that only prefetches for one without effect, and leaves
+ * out the call. */
+#define PREFETCHES static inline __attribute__((always_inline))
+PREFETCHES void object_prefetch(const struct object *object) {
     if (object == NULL)
         return;
     __builtin_prefetch(object);

@@ -367,7 +367,7 @@ static void release_batch(struct cache_walk *walk) {
 
 /* What a walk does is wait for memory, unless it asks for it before it comes there: first for the
  * first objects of chains, then for their second and their third ones. */
-static void prefetch(const struct shard *shard, size_t bucket) {
+PREFETCHES void prefetch(const struct shard *shard, size_t bucket) {
     if (bucket + 3 * WALK_AHEAD >= shard->bucket_count)
         return;
     object_prefetch(shard->buckets[bucket + 3 * WALK_AHEAD]);

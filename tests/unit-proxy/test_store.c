@@ -333,6 +333,50 @@ START_TEST(purges_choose) {
 }
 END_TEST
 
+START_TEST(purges_of_hosts_choose) {
+    const char *const urls[] = {"http://a.org/",      "https://a.org/x",  "http://a.org:8080/",
+                                "http://a.org.uk/",   "http://xa.org/",   "http://b.org/a.org",
+                                "http://[::1]:8080/", "http://[::1]/x:y", "http://[::12]/"};
+    const struct {
+        const char *host;
+        unsigned count;
+    } hosts[] = {{"a.or", 0}, {"a.org:8080", 0}, {"a.org/", 0}, {"[::1]", 0}, {"[", 0},
+                 {":", 0},    {"::1", 2},        {"A.org", 3},  {"a.org", 0}, {"::12", 1}};
+    start();
+    for (unsigned i = 0; i < COUNT_OF(urls); i++)
+        put(slice_from(urls[i]), 10);
+    for (unsigned i = 0; i < COUNT_OF(hosts); i++) {
+        struct object_filter filter = {.host = slice_from(hosts[i].host)};
+        ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), hosts[i].count);
+    }
+    ck_assert_uint_eq(counted().objects, 3);
+    stop();
+}
+END_TEST
+
+/* Of more than a batch, in walks that search outside of the lock: all of them, and no other. */
+START_TEST(large_purges_by_expression_choose) {
+    char text[40];
+    struct regexes regex;
+    regexes_compile(&regex, (char *[]){"/[0-9]*7$", NULL});
+    struct object_filter filter = {
+        .prefix = SLICE("http://a.org/1"), .regex = &regex, .regex_text = "/[0-9]*7$"};
+    start();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    for (unsigned i = 0; i < 20000; i++)
+        put(url_of(i, text, sizeof text), 10);
+    content_pin(the_cache, cache_key_of(url_of(17, text, sizeof text)), true);
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_STALE), 1111);
+    ck_assert_uint_eq(counted().objects, 20000);
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 1111);
+    ck_assert_uint_eq(counted().objects, 20000 - 1111);
+    ck_assert_uint_eq(counted().pinned, 0);
+    ck_assert(has(url_of(27, text, sizeof text)) && !has(url_of(10007, text, sizeof text)));
+    regexes_release(&regex);
+    stop();
+}
+END_TEST
+
 START_TEST(lifetimes_change_and_bytes_do_not) {
     struct slice url = SLICE("http://a.org/");
     start();
@@ -565,6 +609,8 @@ Suite *store_suite(void) {
         pinned_objects_are_not_evicted,
         nothing_but_pinned_objects_is_no_endless_loop,
         purges_choose,
+        purges_of_hosts_choose,
+        large_purges_by_expression_choose,
         lifetimes_change_and_bytes_do_not,
         bans_hit_older_objects_only,
         many_bans_are_carried_out,
