@@ -289,7 +289,7 @@ class Bench:
         for path, count, size in list(DISK_CASES.values()) * 2:
             with wire.Wire(("127.0.0.1", server.port)) as connection:
                 for number in range(count):
-                    connection.send(wire.request("GET", path.format(number), host="127.0.0.1"))
+                    connection.send(wire.request("GET", path.format(number), host=f"127.0.0.1:{server.port}"))
                     if connection.response().body != disk_body(number, size):
                         raise AssertionError(f"{server.name}: {path.format(number)} is not what the origin has")
 
@@ -305,7 +305,7 @@ class Bench:
 
     def start_retort_disk(self, name):
         os.makedirs(self.lab.path(name))
-        return self.start_retort(name, "", f'memory = "8MB" disk "{self.lab.path(name)}" {{ size = "1GB" }}')
+        return self.start_retort(name, "", f'memory = "8MB" disk "{self.lab.path(name)}" {{ size = "2GB" }}')
 
     def start_nginx(self, name, _icap, cache=None):
         cache = cache or f"/dev/shm/{os.path.basename(self.lab.directory)}-cache"
