@@ -79,20 +79,6 @@ void reading_got(struct reading *reading, bool good) {
     }
 }
 
-static bool is_body_good(const struct reading *reading) {
-    const struct record *record = &reading->record;
-    const char *body = reading->bytes + record->front_length;
-    uint64_t left = record->front.body_length;
-    for (uint64_t i = 0; left > 0; i++) {
-        size_t length = left < RECORD_CHUNK ? (size_t)left : RECORD_CHUNK;
-        if (record_sum(body, length) != record->sums[i])
-            return false;
-        body += length;
-        left -= length;
-    }
-    return true;
-}
-
 /* Of a small record from the bytes; a large one keeps the pin for its body. */
 static struct body *body_of(struct reading *reading, struct reads *reads) {
     const struct record *record = &reading->record;
@@ -100,7 +86,7 @@ static struct body *body_of(struct reading *reading, struct reads *reads) {
         reading->pinned = false;
         return disk_body_new(reading->volume, reads, &reading->place, record);
     }
-    if (!is_body_good(reading)) {
+    if (!record_body_good(&reading->record, reading->bytes + reading->record.front_length)) {
         fail(reading, "its body");
         return NULL;
     }

@@ -93,6 +93,18 @@ enum record_verdict record_read(struct record *record, struct slice bytes, uint6
     return RECORD_GOOD;
 }
 
+bool record_body_good(const struct record *record, const char *body) {
+    uint64_t left = record->front.body_length;
+    for (uint64_t i = 0; left > 0; i++) {
+        size_t length = left < RECORD_CHUNK ? (size_t)left : RECORD_CHUNK;
+        if (record_sum(body, length) != record->sums[i])
+            return false;
+        body += length;
+        left -= length;
+    }
+    return true;
+}
+
 /* The headers are alike: a magic number, then the sum of all with the sum itself zero. */
 #define SEAL(header, its_magic)                                                                    \
     do {                                                                                           \

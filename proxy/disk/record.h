@@ -134,6 +134,8 @@ void record_write(const struct record_front *front, struct slice url, struct sli
 enum record_verdict record_read(struct record *record, struct slice bytes, uint64_t identity,
                                 uint64_t sequence);
 uint64_t record_sum(const void *bytes, size_t length);
+/* Has all of the body the sums that the front says? */
+bool record_body_good(const struct record *record, const char *body);
 
 void volume_header_seal(struct volume_header *header);
 bool volume_header_good(const struct volume_header *header);

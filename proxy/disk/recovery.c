@@ -131,18 +131,6 @@ static bool read_contents(struct volume *volume, struct unit *unit) {
 
 /* Scanning. */
 
-static bool is_body_whole(const struct record *record, const char *body) {
-    uint64_t left = record->front.body_length;
-    for (uint64_t i = 0; left > 0; i++) {
-        size_t length = left < RECORD_CHUNK ? (size_t)left : RECORD_CHUNK;
-        if (record_sum(body, length) != record->sums[i])
-            return false;
-        body += length;
-        left -= length;
-    }
-    return true;
-}
-
 static void add_entry(struct unit *unit, const struct record_front *front, uint32_t at,
                       uint64_t length) {
     if ((unit->count & (unit->count - 1)) == 0)
@@ -165,7 +153,7 @@ static uint32_t take_record(struct volume *volume, struct unit *unit, const char
     if (record_read(&record, slice_make(bytes, left), volume->header.identity, unit->sequence) !=
             RECORD_GOOD ||
         record.front.body_length > left - record.front_length ||
-        !is_body_whole(&record, bytes + record.front_length))
+        !record_body_good(&record, bytes + record.front_length))
         return 0;
     const struct record_front *front = &record.front;
     if (front->kind == RECORD_OBJECT && front->events < atomic_load(&segment->oldest))
