@@ -9,3 +9,7 @@ tests_bench_cache_purge_LDADD = $(proxy_libs)
 tests_bench_cache_memory_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 tests_bench_cache_memory_SOURCES = tests/bench/cache_memory.c
 tests_bench_cache_memory_LDADD = $(proxy_libs)
+
+# What others are measured against; not a test.
+check_PROGRAMS += tests/bench/limit
+tests_bench_limit_SOURCES = tests/bench/limit.c
