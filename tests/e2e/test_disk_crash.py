@@ -195,7 +195,8 @@ def recall(crash, newest):
 def check_removed(crash, killed_at):
     """Some of what was removed before the kill; Client.get() looks at the version."""
     client = Client(crash)
-    removed = [path for path, (_, when) in crash.least.items() if when < killed_at - SETTLED]
+    with crash.lock:
+        removed = [path for path, (_, when) in crash.least.items() if when < killed_at - SETTLED]
     for path in random.sample(removed, min(30, len(removed))) + removed[-5:]:
         client.get(path, 3000)
     client.close()
