@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import sys
 
 from . import ports, wire
 from .process import Process
@@ -59,7 +60,19 @@ class Squid:
             return False
 
     def get(self, url, headers=None, **options):
-        return wire.fetch(self.address, "GET", url, headers, **options)
+        """Asks again, once, where Squid closed the connection instead of answering, as any client of it would."""
+        try:
+            return wire.fetch(self.address, "GET", url, headers, **options)
+        except wire.Truncated as first:
+            print(f"Squid closed the connection to {url}: {first}\n{self._cache_log()}", file=sys.stderr)
+        try:
+            return wire.fetch(self.address, "GET", url, headers, **options)
+        except wire.Truncated as second:
+            raise AssertionError(f"Squid, twice, to {url}: {second}; its cache.log:\n{self._cache_log()}") from None
+
+    def _cache_log(self):
+        with open(os.path.join(self.directory, "cache.log"), encoding="utf-8", errors="replace") as log:
+            return log.read()[-3000:]
 
     def stop(self):
         self.process.stop()

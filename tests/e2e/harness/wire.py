@@ -157,7 +157,8 @@ class Wire:
             if len(self.buffer) > limit:
                 raise Malformed("a line without an end")
             if not self._fill():
-                raise Truncated(f"the connection ended inside a line: {self.buffer[:200]!r}")
+                raise Truncated(f"the connection {'was reset' if self.reset else 'ended'} inside a line: "
+                                f"{self.buffer[:200]!r}")
         line, self.buffer = self.buffer.split(b"\n", 1)
         if not line.endswith(b"\r"):
             raise Malformed(f"a line that ends with a bare LF: {line[:200]!r}")
