@@ -6,6 +6,7 @@
 #     tests/install.sh run       what a running Retort uses: c-icap, netpbm
 #     tests/install.sh try       build, run and what examples/quickstart.sh shows it with
 #     tests/install.sh test      all of the above and the peers and tools of the tests (the default)
+#     tests/install.sh bench     build, run and what tests/bench/run.sh compares with
 #
 # Names with a "?" are wanted but not needed: tests that use them say so when they are missing.
 set -eu
@@ -17,6 +18,7 @@ run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
 test="squid-openssl haproxy wrk valgrind time iproute2 util-linux git clang libclang-rt-14-dev
     node-llhttp chromium?"
+bench="nginx-light haproxy varnish trafficserver squid-openssl wrk apache2-utils gnuplot-nox python3 procps util-linux"
 
 packages_of() {
     case $1 in
@@ -24,7 +26,8 @@ packages_of() {
     run) echo "$run" ;;
     try) echo "$build $run $try" ;;
     test) echo "$build $run $try $test" ;;
-    *) echo "usage: $0 [build|run|try|test]" >&2; exit 2 ;;
+    bench) echo "$build $run $bench" ;;
+    *) echo "usage: $0 [build|run|try|test|bench]" >&2; exit 2 ;;
     esac
 }
 

@@ -13,3 +13,7 @@ tests_bench_cache_memory_LDADD = $(proxy_libs)
 # What others are measured against; not a test.
 check_PROGRAMS += tests/bench/limit
 tests_bench_limit_SOURCES = tests/bench/limit.c
+check_PROGRAMS += tests/bench/canned
+tests_bench_canned_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
+tests_bench_canned_SOURCES = tests/bench/canned.c
+tests_bench_canned_LDADD = $(MICROHTTPD_LIBS)

@@ -1,0 +1,13 @@
+"""Retort and those it is compared with, one file each: start(bench, ...) gives a running Server.
+
+Each is configured as somebody would who wants it fast and correct: one worker, caching on, no access
+log, connections kept, room for 12,000 of them. What its file states is what docs/PERFORMANCE.md says.
+"""
+
+from . import haproxy, nginx, plain, retort, squid, trafficserver, varnish
+
+CACHES = {"haproxy": haproxy, "nginx": nginx, "trafficserver": trafficserver, "varnish": varnish, "squid": squid}
+LABELS = {"limit": "limit", "retort": "Retort", "haproxy": "HAProxy", "nginx": "nginx", "trafficserver": "ATS",
+          "varnish": "Varnish", "squid": "Squid", "microhttpd": "libmicrohttpd", "retort+log": "Retort, access log"}
+
+__all__ = ["CACHES", "LABELS", "plain", "retort"]

@@ -1,0 +1,38 @@
+"""nginx: proxy_cache in /dev/shm (or on disk), files kept open, sendfile, connections to the origin kept."""
+
+from harness import ports
+
+from ..origin import nginx_user
+from ..server import Server
+from .programs import there
+
+CONFIG = """
+daemon off; master_process on; worker_processes 1;{user} pid {dir}/{name}.pid; error_log {dir}/{name}.log crit;
+events {{ worker_connections 16000; multi_accept on; }}
+http {{
+    access_log off; keepalive_requests 100000000; keepalive_timeout 600; tcp_nodelay on; sendfile on;
+    open_file_cache max=10000 inactive=1h; open_file_cache_valid 1h;
+    client_body_temp_path {dir}/{name}.nb; proxy_temp_path {cache}-temp; fastcgi_temp_path {dir}/{name}.nf;
+    uwsgi_temp_path {dir}/{name}.nu; scgi_temp_path {dir}/{name}.ns;
+    proxy_cache_path {cache} keys_zone=c:64m max_size=4g inactive=1d use_temp_path=off;
+    proxy_buffers 16 16k; proxy_buffer_size 16k;
+    upstream origin {{ server 127.0.0.1:{origin}; keepalive 64; keepalive_requests 100000000; }}
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location / {{
+            proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection "";
+            proxy_cache c; proxy_max_temp_file_size 2048m;
+        }}
+    }}
+}}
+"""
+
+def start(bench, name="nginx", *, on_disk=False):
+    there("nginx")
+    name = bench.lab.unique(name)
+    cache = bench.lab.path(name + "-cache") if on_disk else bench.in_memory(name)
+    values = {"dir": bench.lab.directory, "name": name, "port": ports.take(), "origin": bench.origin.port,
+              "cache": cache, "user": nginx_user()}
+    path = bench.lab.write(name + ".conf", CONFIG.format(**values))
+    return bench.opened(Server(bench.lab, "nginx", name, ["nginx", "-e", bench.lab.path(name + ".log"), "-c", path],
+                               values["port"]))

@@ -1,0 +1,22 @@
+"""What is no proxy: the limit (tests/bench/limit.c) and libmicrohttpd (tests/bench/canned.c), with canned responses."""
+
+import signal
+
+from harness import ports
+
+from ..server import Server
+
+
+def limit(bench, size, closes=False):
+    """The bare loop of epoll: one recv, one send."""
+    port = ports.take()
+    command = [bench.lab.built("tests/bench/limit"), port, size, *(["close"] if closes else [])]
+    return bench.opened(Server(bench.lab, "limit", bench.lab.unique("limit"), command, port,
+                               expected_status=-signal.SIGTERM))
+
+
+def microhttpd(bench):
+    """libmicrohttpd with its own thread and epoll: a path that ends in /N is answered with N bytes."""
+    port = ports.take()
+    return bench.opened(Server(bench.lab, "microhttpd", bench.lab.unique("microhttpd"),
+                               [bench.lab.built("tests/bench/canned"), port], port, expected_status=-signal.SIGTERM))

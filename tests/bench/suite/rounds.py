@@ -1,0 +1,64 @@
+"""Measures the points of a case in interleaved rounds.
+
+A point is one figure to be taken: in which row of the table, of which server, and the call that takes
+it. Each round takes every point once, so that what disturbs the machine disturbs all of them. A point
+that fails is tried no more and keeps its reason; the others go on.
+"""
+
+import collections
+import sys
+import time
+
+Point = collections.namedtuple("Point", "row server measure")
+
+
+class Case:
+    """What all cases share. `rounds` of a case may be fewer than asked for, where one tells enough."""
+
+    name = title = None
+    most_rounds = 100
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.notes = []
+
+    def open(self):
+        """Starts what is needed, and sees that it answers rightly."""
+
+    def points(self):
+        raise NotImplementedError
+
+    def close(self):
+        self.bench.stop_servers()
+
+
+def measured(case, rounds):
+    """{"title", "notes", "points": [{"row", "server", "samples", "failure"}], "seconds"}"""
+    begin = time.monotonic()
+    points, samples, failures = [], collections.defaultdict(list), {}
+    try:
+        case.open()
+        points = case.points()
+        for number in range(min(rounds, case.most_rounds)):
+            for point in points:
+                take(point, samples, failures)
+            print(f"{case.name}: round {number + 1} after {time.monotonic() - begin:.0f} s", file=sys.stderr)
+    except Exception as error:  # the other cases go on
+        case.notes.append(f"failed: {error}")
+        print(f"{case.name}: {error}", file=sys.stderr)
+    finally:
+        case.close()
+    return {"title": case.title, "notes": case.notes, "seconds": round(time.monotonic() - begin, 1),
+            "points": [{"row": row, "server": server, "samples": samples[row, server],
+                        "failure": failures.get((row, server))} for row, server, _ in points]}
+
+
+def take(point, samples, failures):
+    at = point.row, point.server
+    if at in failures:
+        return
+    try:
+        samples[at].append(point.measure())
+    except Exception as error:  # a peer that gives up loses its row, and only that
+        failures[at] = str(error)
+        print(f"{point.row}, {point.server}: {error}", file=sys.stderr)

@@ -1,0 +1,50 @@
+"""One process under test, alone on its core, with all that it forks."""
+
+from harness import wire
+from harness.process import Process, descendants_of
+
+from .machine import SERVER_CORE, cpu_seconds, memory_kb, pinned
+
+
+class Missing(Exception):
+    """A peer that is not installed: its rows are left out."""
+
+
+class Server:
+    """`kind` is whose figures these are (retort, nginx, ...), `name` tells several of a kind apart."""
+
+    def __init__(self, lab, kind, name, command, port, *, expected_status=0, environment=None, core=SERVER_CORE):
+        self.kind, self.name, self.port = kind, name, port
+        self.address = ("127.0.0.1", port)
+        self.process = Process(lab, name, pinned(core, command), stop_seconds=30, expected_status=expected_status,
+                               environment=environment)
+        lab.opens(self)
+        self.process.wait_ready(self.answers, 30)
+
+    def answers(self):
+        try:
+            wire.Wire(self.address, timeout=1).close()
+            return True
+        except OSError:
+            return False
+
+    def processes(self):
+        return [self.process.pid] + descendants_of(self.process.pid)
+
+    def cpu_seconds(self):
+        return sum(cpu_seconds(pid) for pid in self.processes())
+
+    def memory_kb(self):
+        return sum(memory_kb(pid) for pid in self.processes())
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def fetch(self, path, headers=None):
+        return wire.fetch(self.address, "GET", path, headers, host=f"127.0.0.1:{self.port}")
+
+    def stop(self):
+        self.process.stop()
+
+    def findings(self):
+        return self.process.findings()
