@@ -95,6 +95,10 @@ void loop_remove(struct loop *loop, struct event *event) {
     if (event->fd < 0)
         return;
     epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, event->fd, NULL);
+    loop_forget(loop, event);
+}
+
+void loop_forget(struct loop *loop, struct event *event) {
     event->fd = -1;
     /* The rest of the current batch may still name this event. */
     for (int i = loop->batch_at; i < loop->batch_count; i++)

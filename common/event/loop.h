@@ -67,6 +67,9 @@ bool loop_add(struct loop *loop, struct event *event, int fd, uint32_t interest,
               void (*on_event)(struct event *event, uint32_t events));
 /* Does not close the descriptor. */
 void loop_remove(struct loop *loop, struct event *event);
+/* The same without a system call, for a descriptor that is closed next and of which there is no
+ * copy: the kernel stops watching those by itself. */
+void loop_forget(struct loop *loop, struct event *event);
 
 static inline void task_init(struct task *task, void (*run)(struct task *)) {
     list_init(&task->link);

@@ -10,7 +10,7 @@ enum { EXCHANGES_KEPT = 256, LINGER_TIME = 2000, LINGER_BYTES = 1 << 20 };
 static const char head_too_large[] = "the request head is larger than client.max_head";
 
 static void on_timeout(struct timer *timer);
-static void client_read(struct client *client);
+static bool client_read(struct client *client);
 
 void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
                        void (*on_request)(struct exchange *exchange, void *arg), void *arg) {
@@ -48,19 +48,22 @@ static void client_free(struct client *client) {
     FREE_OBJ(client);
 }
 
+/* The first request mostly is there by now, and a connection that is closed behind its response
+ * need not be watched. */
+static void begin(struct client *client) {
+    if (!client_read(client) || client->connection == NULL || connection_watch(client->connection))
+        return;
+    log_error("cannot watch a client connection: %s", strerror(errno));
+    client_lost(client);
+}
+
 void client_accept(struct net_context *net, int fd, const struct address *address,
                    const struct address *listen_address, struct client_hooks *hooks) {
     struct client *client;
-    struct connection *connection = connection_new(net, &fd, client_on_ready, NULL);
-    if (connection == NULL) {
-        log_error("cannot watch a client connection: %s", strerror(errno));
-        return;
-    }
     ALLOC_OBJ(client, CLIENT_MAGIC);
-    connection->owner = client;
     client->net = net;
     client->hooks = hooks;
-    client->connection = connection;
+    client->connection = connection_adopt(net, &fd, client_on_ready, client);
     client->address = *address;
     client->listen_address = *listen_address;
     timer_init(&client->timer, on_timeout);
@@ -69,6 +72,7 @@ void client_accept(struct net_context *net, int fd, const struct address *addres
     net->counters.client_connections++;
     net->counters.client_connections_open++;
     arm(client, net->settings->client.idle_timeout);
+    begin(client);
 }
 
 /* Reads away what the client still sends, so that closing does not reset the connection before the
@@ -80,7 +84,7 @@ static void linger(struct client *client) {
     client->lingered = 0;
 }
 
-static void linger_read(struct client *client) {
+static bool linger_read(struct client *client) {
     char scrap[4096];
     size_t got;
     while (client->connection->readable) {
@@ -88,11 +92,12 @@ static void linger_read(struct client *client) {
         client->lingered += got;
         if (status == IO_END || status == IO_FAILED || client->lingered > LINGER_BYTES) {
             client_free(client);
-            return;
+            return false;
         }
         if (status == IO_WAIT)
-            return;
+            break;
     }
+    return true;
 }
 
 /* The connection is of no more use: tell the transaction, or go. */
@@ -284,8 +289,9 @@ static void wait_for_request(struct client *client) {
 }
 
 /* Serves requests one after the other until one has to wait, or there is none. Exchanges that are
- * finished within on_request come back here rather than calling deeper. */
-static void client_read(struct client *client) {
+ * finished within on_request come back here rather than calling deeper. False: the client is gone.
+ */
+static bool client_read(struct client *client) {
     client->reading = true;
     while (!client->finished && client->exchange == NULL && client->state != CLIENT_LINGERING) {
         if (client->buffer != NULL && parse_head(client))
@@ -298,11 +304,13 @@ static void client_read(struct client *client) {
     }
     client->reading = false;
     if (client->exchange != NULL)
-        return;
-    if (client->finished)
-        client_free(client);
-    else if (client->state == CLIENT_LINGERING)
-        linger_read(client);
+        return true;
+    if (client->state == CLIENT_LINGERING && !client->finished)
+        return linger_read(client);
+    if (!client->finished)
+        return true;
+    client_free(client);
+    return false;
 }
 
 void client_on_ready(struct connection *connection) {

@@ -6,7 +6,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, JOIN_MOST = 12 * 1024 };
 
 static void on_event(struct event *event, uint32_t events) {
     struct connection *connection = CONTAINER_OF(event, struct connection, event);
@@ -20,22 +20,38 @@ static void on_event(struct event *event, uint32_t events) {
     connection->on_ready(connection);
 }
 
-struct connection *connection_new(struct net_context *net, int *fdp, connection_ready_fn *on_ready,
-                                  void *owner) {
-    int fd = *fdp;
-    *fdp = -1;
+struct connection *connection_adopt(struct net_context *net, int *fdp,
+                                    connection_ready_fn *on_ready, void *owner) {
     struct connection *connection;
     ALLOC_OBJ(connection, CONNECTION_MAGIC);
+    connection->readable = connection->writable = true;
     connection->net = net;
+    connection->event.fd = *fdp;
     connection->on_ready = on_ready;
     connection->owner = owner;
     list_init(&connection->pool_link);
     timer_init(&connection->pool_timer, NULL);
-    if (loop_add(net->loop, &connection->event, fd, INTEREST, on_event))
-        return connection;
-    close(fd);
-    FREE_OBJ(connection);
-    return NULL;
+    *fdp = -1;
+    return connection;
+}
+
+bool connection_watch(struct connection *connection) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    int fd = connection->event.fd;
+    if (!connection->watched)
+        connection->watched =
+            loop_add(connection->net->loop, &connection->event, fd, INTEREST, on_event);
+    connection->event.fd = fd;
+    return connection->watched;
+}
+
+struct connection *connection_new(struct net_context *net, int *fdp, connection_ready_fn *on_ready,
+                                  void *owner) {
+    struct connection *connection = connection_adopt(net, fdp, on_ready, owner);
+    connection->readable = connection->writable = false;
+    if (!connection_watch(connection))
+        connection_close(&connection);
+    return connection;
 }
 
 void connection_set_owner(struct connection *connection, connection_ready_fn *on_ready,
@@ -54,7 +70,8 @@ void connection_close(struct connection **connectionp) {
     int fd = connection->event.fd;
     timer_cancel(&connection->net->loop->timers, &connection->pool_timer);
     list_remove(&connection->pool_link);
-    loop_remove(connection->net->loop, &connection->event);
+    if (connection->watched)
+        loop_forget(connection->net->loop, &connection->event);
     close(fd);
     FREE_OBJ(connection);
 }
@@ -89,16 +106,34 @@ enum io_status connection_read(struct connection *connection, char *buffer, size
     return IO_WAIT;
 }
 
+static ssize_t send_joined(int fd, const struct iovec *pieces, int count) {
+    char joined[JOIN_MOST], *at = joined;
+    for (int i = 0; i < count; i++) {
+        memcpy(at, pieces[i].iov_base, pieces[i].iov_len);
+        at += pieces[i].iov_len;
+    }
+    return send(fd, joined, (size_t)(at - joined), MSG_NOSIGNAL);
+}
+
+/* Few bytes in several places are quicker copied to one than described to the kernel. */
+static ssize_t send_pieces(int fd, const struct iovec *pieces, int count) {
+    struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+    size_t length = 0;
+    if (count == 1)
+        return send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL);
+    for (int i = 0; i < count; i++)
+        length += pieces[i].iov_len;
+    return length <= JOIN_MOST ? send_joined(fd, pieces, count)
+                               : sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
 enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
                                 int count, size_t *put) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
-    struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
     *put = 0;
     ssize_t sent;
     do
-        sent = count == 1
-                   ? send(connection->event.fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
-                   : sendmsg(connection->event.fd, &message, MSG_NOSIGNAL);
+        sent = send_pieces(connection->event.fd, pieces, count);
     while (sent < 0 && errno == EINTR);
     if (sent >= 0) {
         *put = (size_t)sent;

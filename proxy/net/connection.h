@@ -29,7 +29,8 @@ struct connection {
     unsigned magic;
 #define CONNECTION_MAGIC 0xc0110c7eu
     bool readable, writable;
-    bool hangup; /* the other side has finished: reading on tells what is left and then the end */
+    bool watched; /* by the loop */
+    bool hangup;  /* the other side has finished: reading on tells what is left and then the end */
     struct net_context *net;
     struct event event;
     void (*on_ready)(struct connection *connection);
@@ -44,6 +45,13 @@ typedef void connection_ready_fn(struct connection *connection);
 /* Takes the descriptor (*fdp becomes -1). NULL when it can't be watched; then it is closed. */
 struct connection *connection_new(struct net_context *net, int *fdp, connection_ready_fn *on_ready,
                                   void *owner);
+/* The same for a socket on which a try may be worth it at once: on_ready comes only after
+ * connection_watch. One that has done all it is for before there was anything to wait for is never
+ * watched, which saves as many system calls as reading and writing takes. */
+struct connection *connection_adopt(struct net_context *net, int *fdp,
+                                    connection_ready_fn *on_ready, void *owner);
+/* From now on, if it is not yet; what is ready already is told as well. False: that can't be. */
+bool connection_watch(struct connection *connection);
 void connection_set_owner(struct connection *connection, connection_ready_fn *on_ready,
                           void *owner);
 void connection_close(struct connection **connectionp);

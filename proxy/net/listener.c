@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 enum { BACKLOG = 4096, ACCEPT_BATCH = 64, EXHAUSTED_PAUSE = 100 };
+/* So many times the batch has to be there whole before it is made larger. */
+enum { GROW_AFTER = 8 };
 
 struct listener {
     unsigned magic;
@@ -20,6 +22,7 @@ struct listener {
     listener_accept_fn *on_accept;
     void *arg;
     bool complained;
+    unsigned batch, whole; /* how many connections to expect at a time; batches that were whole */
 };
 
 /* Level-triggered listening would spin while descriptors are exhausted: look away for a while. */
@@ -35,22 +38,37 @@ static void pause_accepting(struct listener *listener) {
     loop_timer_after(listener->net->loop, &listener->pause, EXHAUSTED_PAUSE);
 }
 
+/* An accept that finds nothing costs the kernel nearly as much as one that finds a connection: not
+ * more are tried than came of late. What is left over is told of again in the next round. */
+static void learn_batch(struct listener *listener, unsigned accepted) {
+    if (accepted < listener->batch) {
+        listener->batch = accepted > 0 ? accepted : 1;
+        listener->whole = 0;
+    } else if (++listener->whole == GROW_AFTER) {
+        listener->batch += listener->batch < ACCEPT_BATCH;
+        listener->whole = 0;
+    }
+}
+
 static void on_event(struct event *event, uint32_t events) {
     struct listener *listener = CONTAINER_OF(event, struct listener, event);
     CHECK_OBJ(listener, LISTENER_MAGIC);
     (void)events;
-    for (int i = 0; i < ACCEPT_BATCH; i++) {
+    unsigned accepted = 0;
+    while (accepted < listener->batch) {
         struct address client = {.length = sizeof client.v6};
         int fd = accept4(event->fd, &client.any, &client.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             listener->on_accept(listener, fd, &client, listener->arg);
+            accepted++;
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             pause_accepting(listener);
         if (errno != ECONNABORTED && errno != EINTR)
-            return;
+            break;
     }
+    learn_batch(listener, accepted);
 }
 
 static void on_pause_over(struct timer *timer) {
@@ -107,6 +125,7 @@ struct listener *listener_open(struct net_context *net, const struct address *ad
     listener->address = *address;
     listener->on_accept = on_accept;
     listener->arg = arg;
+    listener->batch = 1;
     timer_init(&listener->pause, on_pause_over);
     if (loop_add(net->loop, &listener->event, fd, EPOLLIN, on_event))
         return listener;
