@@ -136,6 +136,8 @@ void body_release(struct body **bodyp) {
         return;
     if (body->kind == BODY_BACKED) {
         body->backing->release(body->backing);
+    } else if (body->kind == BODY_HELD) {
+        body_held_free(&body->held);
     } else if (body->writing != NULL) {
         ASSERT(list_empty(&body->writing->waiting));
         promise(body->writing, 0);
@@ -225,10 +227,16 @@ void body_set_writer(struct body *body, struct task *writer) {
     body->writing->writer = writer;
 }
 
+static size_t size_of_held(const struct body_held *held) {
+    return sizeof *held + held->capacity;
+}
+
 size_t body_cost(const struct body *body) {
     size_t cost = memory_cost(size_of_body(body));
     if (body->kind == BODY_BACKED)
         return cost + body->backing->cost;
+    if (body->kind == BODY_HELD)
+        return cost + size_of_held(body->held);
     if (body->expected >= 0)
         return cost + cost_of_rest(body);
     for (struct body_block *block = next_block((struct body_block *)&body->first); block != NULL;
@@ -277,14 +285,49 @@ struct body *body_of_bytes(struct slice bytes) {
     return body;
 }
 
-struct body *body_of_file(struct body_backing *backing, uint64_t length) {
-    struct body *body = allocate(BODY_BACKED, 0);
+/* Complete from the start, and not in blocks of its own. */
+static struct body *new_elsewhere(enum body_kind kind, uint64_t length) {
+    struct body *body = allocate(kind, 0);
     atomic_init(&body->references, 1);
-    body->kind = BODY_BACKED;
+    body->kind = (uint8_t)kind;
     body->expected = (int64_t)length;
-    body->backing = backing;
     atomic_init(&body->length, length);
     atomic_init(&body->state, BODY_COMPLETE);
+    return body;
+}
+
+struct body *body_of_file(struct body_backing *backing, uint64_t length) {
+    struct body *body = new_elsewhere(BODY_BACKED, length);
+    body->backing = backing;
+    return body;
+}
+
+/* malloc's memory: one that is freed before the next is asked for is the same, and in the
+ * processor's caches; the cache's would go back to the system, page by page. */
+struct body_held *body_held_new(size_t capacity) {
+    struct body_held *held = malloc(sizeof *held + capacity);
+    if (held == NULL)
+        return NULL;
+    *held = (struct body_held){.capacity = capacity};
+    memory_promise(size_of_held(held));
+    return held;
+}
+
+void body_held_free(struct body_held **heldp) {
+    struct body_held *held = *heldp;
+    *heldp = NULL;
+    if (held == NULL)
+        return;
+    memory_take_back(size_of_held(held));
+    free(held);
+}
+
+struct body *body_of_held(struct body_held **heldp, size_t begin, size_t length) {
+    struct body *body = new_elsewhere(BODY_HELD, length);
+    ASSERT(length <= (*heldp)->capacity && begin <= (*heldp)->capacity - length);
+    body->held = *heldp;
+    body->held->begin = begin;
+    *heldp = NULL;
     return body;
 }
 
@@ -322,7 +365,8 @@ struct body *body_compact(struct body *body) {
     size_t cost = body_cost(body);
     ASSERT(body_state(body) == BODY_COMPLETE);
     struct body *compact = NULL;
-    if (body->expected < 0 && cost - body_length(body) > cost / COMPACT_PART + sizeof *body)
+    if (body->kind == BODY_HELD ||
+        (body->expected < 0 && cost - body_length(body) > cost / COMPACT_PART + sizeof *body))
         compact = copy(body);
     return compact != NULL ? compact : body_reference(body);
 }
@@ -357,11 +401,15 @@ void body_reader_open(struct body_reader *reader, struct body *body, struct task
     reader->end = UINT64_MAX;
 }
 
+static bool has_blocks(const struct body *body) {
+    return body->kind < BODY_BACKED;
+}
+
 void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t count) {
-    if (reader->body->kind == BODY_BACKED)
-        reader->position = first;
-    else
+    if (has_blocks(reader->body))
         reader->skip = first;
+    else
+        reader->position = first;
     reader->end = first + count;
 }
 
@@ -404,12 +452,27 @@ static void skip(struct body_reader *reader) {
     body_reader_advance(reader, (size_t)count);
 }
 
+/* All of it at once, if it is in memory. */
+static int held_piece(const struct body_reader *reader, struct iovec *piece, size_t *bytes,
+                      uint64_t left) {
+    struct body_held *held = reader->body->held;
+    if (reader->body->kind != BODY_HELD)
+        return 0;
+    *bytes = (size_t)left;
+    *piece = (struct iovec){held->bytes + held->begin + reader->position, (size_t)left};
+    return 1;
+}
+
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes) {
     int count = 0;
     *bytes = 0;
     skip(reader);
     uint64_t left = available(reader);
-    if (left == 0 || reader->body->kind == BODY_BACKED || !reach_block(reader))
+    if (left == 0)
+        return 0;
+    if (!has_blocks(reader->body))
+        return held_piece(reader, pieces, bytes, left);
+    if (!reach_block(reader))
         return 0;
     struct body_block *block = reader->block;
     size_t offset = reader->offset;
@@ -431,7 +494,7 @@ int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int mos
 void body_reader_advance(struct body_reader *reader, size_t bytes) {
     struct body *body = reader->body;
     reader->position += bytes;
-    if (body->kind == BODY_BACKED)
+    if (!has_blocks(body))
         return;
     while (bytes > 0 && reach_block(reader)) {
         size_t piece = reader->block->capacity - reader->offset;

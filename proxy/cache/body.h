@@ -22,6 +22,13 @@
  * can be sent, and a reader waits for them like for bytes that have not arrived. It has no pieces;
  * body_copy, which may wait for the disk, is for those who need the bytes themselves.
  *
+ * BODY_HELD is a complete one in memory that somebody has read bytes into, for a reply or a few:
+ *
+ *     struct body_held *held = body_held_new(length);   fill held->bytes
+ *     struct body *body = body_of_held(&held, begin, count);
+ *
+ * Its memory counts as the cache's while it lives; what is to stay is copied (body_compact).
+ *
  * Threads: the writer belongs to one thread; readers of a shared body may be in others and are
  * woken by message. Reading takes no lock: a block's address is published before the length that
  * covers it. Those who wait stand under a lock that bodies share, one of BODY_LOCKS; what only a
@@ -44,7 +51,7 @@ enum {
 };
 
 enum body_state { BODY_ARRIVING, BODY_COMPLETE, BODY_FAILED };
-enum body_kind { BODY_SHARED, BODY_PASSING, BODY_BACKED };
+enum body_kind { BODY_SHARED, BODY_PASSING, BODY_BACKED, BODY_HELD };
 
 struct body_block {
     _Atomic(struct body_block *) next;
@@ -73,6 +80,11 @@ struct body_backing {
     void (*release)(struct body_backing *backing);
 };
 
+struct body_held {
+    size_t capacity, begin; /* of bytes; where the body's begin */
+    _Alignas(16) char bytes[];
+};
+
 struct body {
     unsigned magic;
 #define BODY_MAGIC 0xb0d7b0d7u
@@ -84,6 +96,7 @@ struct body {
     union {
         struct body_writing *writing; /* the writer's, and those who wait; NULL: it is complete */
         struct body_backing *backing; /* BODY_BACKED; owned */
+        struct body_held *held;       /* BODY_HELD; owned */
     };
     struct body_block first; /* the first bytes stand in the body's own memory */
 };
@@ -106,6 +119,11 @@ struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected);
 struct body *body_of_bytes(struct slice bytes);
 /* Complete from the start, in a file; the backing passes over. */
 struct body *body_of_file(struct body_backing *backing, uint64_t length);
+/* NULL: no memory. */
+struct body_held *body_held_new(size_t capacity);
+void body_held_free(struct body_held **heldp);
+/* Complete from the start: `length` bytes from `begin` on. */
+struct body *body_of_held(struct body_held **heldp, size_t begin, size_t length);
 /* What was taken for complete turns out to be damaged: those who read it have to break off. */
 void body_spoil(struct body *body);
 /* Copies bytes of a complete body; false: they can't be read. */
@@ -123,8 +141,8 @@ void body_set_writer(struct body *body, struct task *writer);
 void body_stop_keeping(struct body *body, uint64_t consumed);
 /* Bytes of memory that it takes, or will take when all that is expected is there. */
 size_t body_cost(const struct body *body);
-/* A complete body of unknown beginnings takes more than it needs: a copy that does not, or, where
- * that would not save much, another reference. */
+/* A complete body of unknown beginnings, or one that is held, takes more than it needs: a copy that
+ * does not, or, where that would not save much, another reference. */
 struct body *body_compact(struct body *body);
 
 static inline uint64_t body_length(const struct body *body) {

@@ -10,6 +10,8 @@
 enum { SHARDS = 64, BANS_MANY = 64, SHARD_SHIFT = 40 };
 /* Of the limit, for free pages that the next object takes without asking the system. */
 enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
+/* Of the limit, that eviction leaves now and then: more than that is room. */
+enum { ROOM_PART = 16 };
 /* Buckets: how many are looked at under one hold of a lock, and how far ahead memory is asked. */
 enum { WALK_CHAINS = 128, WALK_AHEAD = 12 };
 
@@ -179,6 +181,13 @@ static void keep_limit(struct cache *cache) {
     while (is_full(cache))
         if (!evict_one(cache))
             return;
+}
+
+bool cache_has_room(const struct cache *cache, uint64_t bytes) {
+    size_t limit = atomic_load_explicit(&cache->limit, memory_order_relaxed);
+    return memory_held() + atomic_load_explicit(&cache->index_bytes, memory_order_relaxed) +
+               bytes <=
+           limit - limit / ROOM_PART;
 }
 
 void cache_set_limit(struct cache *cache, size_t limit) {

@@ -51,6 +51,8 @@ struct cache_arrival {
 /* Takes the place of the same variant. The object's body counts with its expected length while it
  * arrives. False: something like it was removed since, and so is it. */
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival);
+/* Would so many bytes more leave the limit alone, and a little besides? */
+bool cache_has_room(const struct cache *cache, uint64_t bytes);
 /* Is there an object with this low half of a key that has been hit? */
 bool cache_uses(struct cache *cache, uint64_t low_key);
 /* It is there, or it would be but for the limit: nothing has taken its place, and no purge of its

@@ -55,6 +55,20 @@ static bool outdated(void *arg, const struct record *record) {
 
 /* Opening. */
 
+enum {
+    ADMISSION_KEYS = 838860, /* until one is forgotten that was asked for once */
+    RECENT_LEAST = 1024,     /* bytes that an object takes at least */
+    RECENT_KEYS = 1024,
+};
+
+/* What is asked for again after as many bytes as memory has would have been found there: half of
+ * them and half of them, as the filters take turns. */
+static struct doorkeeper *doorkeeper_of_memory(uint64_t memory) {
+    uint64_t keys = memory / 2 / RECENT_LEAST;
+    keys = keys < RECENT_KEYS ? RECENT_KEYS : keys > ADMISSION_KEYS ? ADMISSION_KEYS : keys;
+    return doorkeeper_new((unsigned)keys, memory / 2);
+}
+
 static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
     const struct volume_hooks hooks = {
         .arg = disk, .leave = leave, .outdated = outdated, .used = used};
@@ -69,7 +83,7 @@ static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
         purge_log_read(&disk->purges, text, floor, newest);
         free((char *)text.base);
         if (settings->admission == DISK_ADMIT_SECOND && disk->doorkeeper == NULL)
-            disk->doorkeeper = doorkeeper_new();
+            disk->doorkeeper = doorkeeper_new(ADMISSION_KEYS, ADMISSION_KEYS);
     }
     for (size_t i = 0; i < disk->count; i++)
         if (!volume_start(disk->volumes[i])) {
@@ -97,6 +111,7 @@ struct disk *disk_open(struct settings *settings, struct cache *cache, char erro
     disk->cache = cache;
     pthread_mutex_init(&disk->purging, NULL);
     purge_log_init(&disk->purges);
+    disk->recent = doorkeeper_of_memory(settings->cache.memory);
     disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
     if (disk->reads == NULL)
         snprintf(error, SETTINGS_ERROR, "cannot start a thread");
@@ -128,6 +143,7 @@ void disk_close(struct disk **diskp) {
     purge_log_release(&disk->purges);
     pthread_mutex_destroy(&disk->purging);
     doorkeeper_free(&disk->doorkeeper);
+    doorkeeper_free(&disk->recent);
     settings_release(&disk->settings);
     FREE_OBJ(disk);
 }
@@ -161,7 +177,7 @@ static bool is_admitted(struct disk *disk, const struct volume *volume, struct c
                         uint64_t body_length) {
     return body_length <= volume->settings->max_object && body_length <= volume->header.size / 4 &&
            (volume->settings->admission == DISK_ADMIT_ALL ||
-            doorkeeper_has_seen(disk->doorkeeper, key));
+            doorkeeper_has_seen(disk->doorkeeper, key, 1));
 }
 
 static bool is_keepable(const struct object *object) {

@@ -8,16 +8,18 @@
  *
  *     struct disk_load *load = disk_load_start(disk, key, mailbox, task);   NULL: nothing is there
  *     if (!disk_load_is_done(load)) ...                  the task will run
- *     disk_load_end(&load);                              what was found is in the memory cache now
+ *     struct object *object = disk_load_take(load, &request, scope);
+ *     disk_load_end(&load);
  *
  *     disk_remove(disk, key, NULL);                      follows removals from the memory cache
  *     disk_purge(disk, &filter, PURGE_REMOVE);
  *     disk_stop(disk);                                   what is queued is written
  *     disk_close(&disk);                                 after the memory cache has gone
  *
- * A small object is read whole, verified, and becomes one of the memory cache's. Of a large one the
- * head does, with a body that is sent from the volume (disk_body.h). Objects are spread over the
- * volumes by their key, in the proportion of the sizes.
+ * A small object is read whole, verified, and is for those who asked; it becomes one of the memory
+ * cache's too if there is room, or if it was read before, not longer ago than what memory holds. Of
+ * a large one the head becomes one of the memory cache's, with a body that is sent from the volume
+ * (disk_body.h). Objects are spread over the volumes by their key, in the proportion of the sizes.
  *
  * Where several things happen to one object at the same time the disk must not know better than
  * memory: store first and then look whether the object is still in the memory cache; remove from
@@ -54,18 +56,19 @@ void disk_purge(struct disk *disk, const struct object_filter *filter, enum purg
 /* Waits until all that has happened so far is written. */
 void disk_flush(struct disk *disk);
 
-/* What is on disk under this key, brought into the memory cache. */
+/* What is on disk under this key; what is worth it is brought into the memory cache. */
 struct disk_load;
 struct disk_load *disk_load_start(struct disk *disk, struct cache_key key, struct mailbox *mailbox,
                                   struct task *task);
 bool disk_load_is_done(const struct disk_load *load);
-/* What was found for this request, referenced: memory may have let it go again already. NULL:
- * nothing. Once it is done. */
+/* What was found for this request, referenced: it need not be in memory. NULL: nothing. Once it is
+ * done. */
 struct object *disk_load_take(const struct disk_load *load, const struct http_head *request,
                               enum object_scope scope);
 /* At any time; NULL does nothing. */
 void disk_load_end(struct disk_load **loadp);
-/* The same, for threads that may wait; returns how many objects were brought in. */
+/* For threads that may wait: all of it into the memory cache; returns how many objects those were.
+ */
 unsigned disk_load_now(struct disk *disk, struct cache_key key);
 
 /* Bodies that are too large for memory, see volume_stream_open; NULL: not wanted. */
@@ -94,6 +97,7 @@ struct disk {
     pthread_mutex_t purging; /* one purge at a time is written */
     struct purge_log purges;
     struct doorkeeper *doorkeeper; /* NULL: no volume asks for it */
+    struct doorkeeper *recent;     /* what was read, while memory would have held it */
     size_t count;
     struct volume *volumes[];
 };

@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "disk/disk.h"
+#include "disk/doorkeeper.h"
 #include "disk/reading.h"
 
 enum { VARIANTS_MAX = 32 };
@@ -19,7 +20,8 @@ struct disk_load {
         struct disk_place place;
     } places[VARIANTS_MAX];
     unsigned count, at;
-    bool begun; /* reading is of the one `at` */
+    bool promotes; /* small ones become the memory cache's */
+    bool begun;    /* reading is of the one `at` */
     struct reading reading;
     struct disk_read read;
     unsigned found;
@@ -44,6 +46,16 @@ static void collect_places(struct disk_load *load) {
     }
 }
 
+/* Memory is for what is asked for again soon: what is asked for once, as by a crawler, would take
+ * the place of that. */
+static bool is_promoted(const struct disk_load *load) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < load->count; i++)
+        bytes += (uint64_t)load->places[i].place.blocks * RECORD_ALIGN;
+    return load->patience == LOAD_WAITING || cache_has_room(load->disk->cache, bytes) ||
+           doorkeeper_has_seen(load->disk->recent, load->key, bytes);
+}
+
 static struct disk_load *load_new(struct disk *disk, struct cache_key key, enum patience patience) {
     struct disk_load *load;
     if (!disk_has(disk, key))
@@ -55,6 +67,7 @@ static struct disk_load *load_new(struct disk *disk, struct cache_key key, enum 
     load->arrival.since = cache_now(disk->cache);
     load->arrival.yields = true;
     collect_places(load);
+    load->promotes = is_promoted(load);
     return load;
 }
 
@@ -79,11 +92,13 @@ static bool get_bytes(struct disk_load *load) {
     return false;
 }
 
-/* Into the memory cache, and kept at hand for whoever asked. */
+/* At hand for whoever asked, and into the memory cache. Large ones always: what is known of their
+ * bodies is then there for others. */
 static void end_one(struct disk_load *load) {
     struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges);
     if (object != NULL && object->key.high == load->key.high &&
-        cache_insert(load->disk->cache, object, &load->arrival))
+        ((!load->promotes && object->body->kind == BODY_HELD) ||
+         cache_insert(load->disk->cache, object, &load->arrival)))
         load->objects[load->found++] = object;
     else
         object_release(&object);

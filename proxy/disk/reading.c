@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-enum { FRONT_FIRST = 16 * 1024, ALIGNMENT = 64 };
+enum { FRONT_FIRST = 16 * 1024 };
 
 static size_t whole_length(const struct reading *reading) {
     return (size_t)reading->place.blocks * RECORD_ALIGN;
@@ -22,10 +22,12 @@ static void fail(struct reading *reading, const char *what) {
 }
 
 static void want(struct reading *reading, size_t length) {
-    free(reading->bytes);
-    reading->bytes = aligned_alloc(ALIGNMENT, (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    body_held_free(&reading->held);
+    reading->held = body_held_new(length);
     reading->length = length;
-    reading->state = reading->bytes != NULL ? READING_WANTS : READING_FAILED;
+    reading->state = reading->held != NULL ? READING_WANTS : READING_FAILED;
+    if (reading->held != NULL)
+        reading->bytes = reading->held->bytes;
 }
 
 bool reading_begin(struct reading *reading, struct volume *volume, const struct disk_place *place,
@@ -79,7 +81,7 @@ void reading_got(struct reading *reading, bool good) {
     }
 }
 
-/* Of a small record from the bytes; a large one keeps the pin for its body. */
+/* Of a small record the bytes pass over; a large one keeps the pin for its body. */
 static struct body *body_of(struct reading *reading, struct reads *reads) {
     const struct record *record = &reading->record;
     if (record->front_length + record->front.body_length > reading->length) {
@@ -90,8 +92,7 @@ static struct body *body_of(struct reading *reading, struct reads *reads) {
         fail(reading, "its body");
         return NULL;
     }
-    return body_of_bytes(
-        slice_make(reading->bytes + record->front_length, record->front.body_length));
+    return body_of_held(&reading->held, record->front_length, (size_t)record->front.body_length);
 }
 
 struct object *reading_object(const struct record *record, struct body *body) {
@@ -127,7 +128,6 @@ struct object *reading_end(struct reading *reading, struct reads *reads, struct 
     if (reading->pinned)
         volume_unpin(reading->volume, &reading->place);
     reading->pinned = false;
-    free(reading->bytes);
-    reading->bytes = NULL;
+    body_held_free(&reading->held);
     return object;
 }

@@ -9,8 +9,9 @@
  *         object = reading_end(&reading, reads, purges);         NULL: of no use
  *     }
  *
- * A small record is read whole and verified; of a large one the front is, and the object's body
- * stays on the volume (disk_body.h). What can't be used is reported and not found again.
+ * A small record is read whole and verified, and the object's body is what was read (BODY_HELD in
+ * cache/body.h); of a large one the front is, and its body stays on the volume (disk_body.h). What
+ * can't be used is reported and not found again.
  *
  * Threads: one at a time.
  */
@@ -25,7 +26,8 @@ struct reading {
     struct disk_place place;
     uint64_t sequence, key; /* the key's low half */
     uint64_t offset;        /* of what is wanted */
-    char *bytes;            /* where to; owned */
+    struct body_held *held; /* owned */
+    char *bytes;            /* where to: held's */
     size_t length;
     enum { READING_WANTS, READING_DONE, READING_FAILED } state;
     struct record record; /* READING_DONE */

@@ -360,6 +360,52 @@ def test_a_working_set_larger_than_memory(lab):
     between(bench.proxy.counter("cache_disk_hits"), 700, 800, "hits from disk")
 
 
+def from_disk(bench, path, n):
+    """Is the hit one from disk?"""
+    before = bench.proxy.counter("cache_disk_hits")
+    true(bench.get(path, n)[0], f"{path} is a hit")
+    return bench.proxy.counter("cache_disk_hits") > before
+
+
+def test_a_crawl_through_the_disk_leaves_memory_alone(lab):
+    """What is read from disk once does not take the place of what is asked for again and again."""
+    bench = Bench(lab, memory="1MB")
+    popular, crawled = names("popular", 5), names("crawled", 200)
+    bench.fill(crawled + popular, 20_000)
+    bench.on_disk(205)
+    for path in popular * 3:
+        bench.get(path, 20_000)
+    for path in crawled[:150]:
+        bench.get(path, 20_000)
+    equal([path for path in popular if from_disk(bench, path, 20_000)], [], "popular ones that were read from disk")
+
+
+def test_what_is_read_twice_goes_to_memory(lab):
+    bench = Bench(lab, memory="1MB")
+    bench.fill(names("w", 200), 20_000)
+    bench.on_disk(200)
+    equal([from_disk(bench, "/own/w/3", 20_000) for _ in range(4)], [True, True, False, False], "read from disk")
+    bench.get("/own/w/4", 20_000)
+    for number in range(10, 110):  # 2 MB
+        bench.get(f"/own/w/{number}", 20_000)
+    equal([from_disk(bench, "/own/w/4", 20_000) for _ in range(3)], [True, True, False], "read from disk, later")
+
+
+def test_slow_readers_of_small_ones(lab):
+    """What was read for one client is its own until it has taken it all."""
+    bench = Bench(lab, memory="1MB", cache={"max_object": "500KB"})
+    versions = bench.fill(names("slow", 40), 200_000)
+    bench.on_disk(40)
+    wires = []
+    for path in versions:
+        wires.append(wire.Wire(bench.proxy.forward, timeout=30, receive_buffer=4096))
+        wires[-1].send(wire.request("GET", bench.own.url(path, 200_000)))
+    bench.fill(names("other", 30), 100_000)
+    for one, (path, version) in zip(wires, versions.items()):
+        with one:
+            equal(bench.own.check(path, 200_000, one.response()), version, f"{path}: version")
+
+
 @seconds(120)
 def test_large_ones_larger_than_memory(lab):
     bench = Bench(lab, memory="8MB", workers=2)

@@ -186,7 +186,7 @@ START_TEST(what_is_stored_is_read) {
             ck_assert(has(url_of(i), 1, sizes[i]));
         ck_assert_uint_eq(count_of("http://a/nothing"), 0);
         struct object *small = read_one(url_of(3)), *large = read_one(url_of(5));
-        ck_assert_int_eq(small->body->kind, BODY_SHARED);
+        ck_assert_int_eq(small->body->kind, BODY_HELD);
         ck_assert_int_eq(large->body->kind, BODY_BACKED);
         ck_assert_int_eq(object_freshness(small).lifetime, 60);
         object_release(&small);

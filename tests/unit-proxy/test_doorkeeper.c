@@ -3,19 +3,21 @@
 
 #include "disk/doorkeeper.h"
 
+enum { TURN = 838860 };
+
 static struct cache_key key_of(unsigned number) {
     char text[32];
     return cache_key_of(slice_make(text, (size_t)snprintf(text, sizeof text, "%u", number)));
 }
 
 START_TEST(the_second_time_counts) {
-    struct doorkeeper *doorkeeper = doorkeeper_new();
+    struct doorkeeper *doorkeeper = doorkeeper_new(TURN, TURN);
     unsigned strangers = 0;
     for (unsigned i = 0; i < 50000; i++)
-        strangers += doorkeeper_has_seen(doorkeeper, key_of(i));
+        strangers += doorkeeper_has_seen(doorkeeper, key_of(i), 1);
     ck_assert_uint_lt(strangers, 50000 / 50);
     for (unsigned i = 0; i < 50000; i++)
-        ck_assert(doorkeeper_has_seen(doorkeeper, key_of(i)));
+        ck_assert(doorkeeper_has_seen(doorkeeper, key_of(i), 1));
     doorkeeper_free(&doorkeeper);
     ck_assert_ptr_null(doorkeeper);
     doorkeeper_free(&doorkeeper);
@@ -24,18 +26,32 @@ END_TEST
 
 /* Two filters of 800,000 keys each take turns. */
 START_TEST(what_is_long_past_is_forgotten) {
-    enum { TURN = 838860, MANY = 2 * TURN + TURN / 2 };
-    struct doorkeeper *doorkeeper = doorkeeper_new();
+    enum { MANY = 2 * TURN + TURN / 2 };
+    struct doorkeeper *doorkeeper = doorkeeper_new(TURN, TURN);
     unsigned strangers = 0, old = 0, recent = 0;
     for (unsigned i = 0; i < MANY; i++)
-        strangers += doorkeeper_has_seen(doorkeeper, key_of(i));
+        strangers += doorkeeper_has_seen(doorkeeper, key_of(i), 1);
     ck_assert_uint_lt(strangers, MANY / 30);
     for (unsigned i = 0; i < 10000; i++) {
-        recent += doorkeeper_has_seen(doorkeeper, key_of(MANY - TURN + i));
-        old += doorkeeper_has_seen(doorkeeper, key_of(i));
+        recent += doorkeeper_has_seen(doorkeeper, key_of(MANY - TURN + i), 1);
+        old += doorkeeper_has_seen(doorkeeper, key_of(i), 1);
     }
     ck_assert_uint_eq(recent, 10000);
     ck_assert_uint_lt(old, 10000 / 10);
+    doorkeeper_free(&doorkeeper);
+}
+END_TEST
+
+/* Heavy keys fill a filter sooner than there is room for keys. */
+START_TEST(weights_count) {
+    enum { WEIGHT = 1000, WINDOW = 100 };
+    struct doorkeeper *doorkeeper = doorkeeper_new(10000, WINDOW * WEIGHT);
+    for (unsigned i = 0; i < 3 * WINDOW; i++)
+        ck_assert(!doorkeeper_has_seen(doorkeeper, key_of(i), WEIGHT));
+    for (unsigned i = 0; i < WINDOW; i++)
+        ck_assert(!doorkeeper_has_seen(doorkeeper, key_of(i), 0));
+    for (unsigned i = 2 * WINDOW; i < 3 * WINDOW; i++)
+        ck_assert(doorkeeper_has_seen(doorkeeper, key_of(i), WEIGHT));
     doorkeeper_free(&doorkeeper);
 }
 END_TEST
@@ -44,6 +60,7 @@ Suite *doorkeeper_suite(void) {
     const TTest *tests[] = {
         the_second_time_counts,
         what_is_long_past_is_forgotten,
+        weights_count,
     };
     return suite_of("doorkeeper", tests, COUNT_OF(tests));
 }
