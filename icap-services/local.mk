@@ -7,15 +7,25 @@ noinst_LTLIBRARIES += common/libservice.la
 common_libservice_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 common_libservice_la_SOURCES = \
 	common/service/adapted_head.c common/service/adapted_head.h \
+	common/service/arguments.c common/service/arguments.h \
 	common/service/helper_client.c common/service/helper_client.h \
 	common/service/helper_protocol.c common/service/helper_protocol.h \
 	common/service/option.c common/service/option.h \
-	common/service/service.c common/service/service.h
+	common/service/service.c common/service/service.h \
+	common/service/url_pattern.c common/service/url_pattern.h
+
+encoder_sources = \
+	icap-services/gzip/codec.c icap-services/gzip/codec.h \
+	icap-services/gzip/codec_brotli.c icap-services/gzip/codec_gzip.c icap-services/gzip/codec_zstd.c \
+	icap-services/gzip/encoder.c icap-services/gzip/encoder.h \
+	icap-services/gzip/sample.c icap-services/gzip/sample.h
+encoder_cflags = $(ZLIB_CFLAGS) $(BROTLI_CFLAGS) $(ZSTD_CFLAGS)
+encoder_libs = $(ZLIB_LIBS) $(BROTLI_LIBS) $(ZSTD_LIBS)
 
 # The algorithms, as an archive of which helpers and tests take what they need.
 noinst_LTLIBRARIES += icap-services/libalgorithms.la
 icap_services_libalgorithms_la_CPPFLAGS = $(services_cppflags)
-icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(JPEG_CFLAGS) $(ZLIB_CFLAGS)
+icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(JPEG_CFLAGS) $(encoder_cflags)
 icap_services_libalgorithms_la_SOURCES = \
 	icap-services/adremover/filter.c icap-services/adremover/filter.h \
 	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
@@ -25,7 +35,7 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
-	icap-services/gzip/deflater.c icap-services/gzip/deflater.h \
+	$(encoder_sources) \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/text_table.c icap-services/inject/text_table.h
 icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
@@ -64,11 +74,11 @@ icap_services_srv_gray_la_LIBADD = $(module_libs)
 
 icap_services_srv_gzip_la_SOURCES = $(host_sources) icap-services/gzip/service.c \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
-	icap-services/gzip/deflater.c icap-services/gzip/deflater.h
+	$(encoder_sources)
 icap_services_srv_gzip_la_CPPFLAGS = $(module_cppflags)
-icap_services_srv_gzip_la_CFLAGS = $(module_cflags)
+icap_services_srv_gzip_la_CFLAGS = $(module_cflags) $(encoder_cflags)
 icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
-icap_services_srv_gzip_la_LIBADD = $(module_libs) $(ZLIB_LIBS)
+icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
 
 icap_services_srv_inject_la_SOURCES = $(host_sources) icap-services/inject/service.c \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h

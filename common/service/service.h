@@ -13,6 +13,7 @@
  *       push* finish          body bytes in; finish after the last one of a body that is whole
  *       verdict               only after HOLD: asked again after each push, finish and ready
  *       pull*                 body bytes out, as soon as the verdict is ADAPT
+ *       idle*                 optional: all that was pushed is all there is for the moment
  *       ready                 the descriptor the service waits for is ready, or its deadline passed
  *       end                   always, once; without finish before it when the sender died
  *     stop                    once
@@ -92,7 +93,7 @@
 #include "http/head.h"
 #include "service/option.h"
 
-enum { SERVICE_VERSION = 1 };
+enum { SERVICE_VERSION = 2 };
 
 /* Where a service stands: RFC 3507 §3.1 (REQMOD) and §3.2 (RESPMOD). */
 enum service_point { SERVICE_REQUEST = 1, SERVICE_RESPONSE = 2 };
@@ -136,6 +137,7 @@ struct service_exchange {
     struct http_head *head; /* the one to change: of the request, or of the response */
     bool has_body;
     struct slice client_ip; /* as text; empty when the host does not know it */
+    struct slice arguments; /* of the URI the service was called by: service/arguments.h */
     struct arena *arena;
     const struct service_host *host;
 
@@ -170,6 +172,9 @@ struct service_ops {
     void (*finish)(void *state);
     enum service_verdict (*verdict)(void *state);
     enum service_flow (*pull)(void *state, char *out, size_t capacity, size_t *got);
+    /* NULL: none. Nothing more of the body is at hand just now, so a service that keeps bytes back
+     * to do better with more of them may let them go; the host pulls afterwards. */
+    void (*idle)(void *state);
     void (*ready)(void *state);
     void (*end)(void *state);
 };

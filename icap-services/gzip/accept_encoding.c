@@ -38,18 +38,30 @@ static bool same_coding(struct slice a, struct slice b) {
     return slice_equal_nocase(a, b);
 }
 
-int accept_encoding_quality(struct slice value, struct slice coding) {
+/* The qualities of the coding by its name and by "*"; -1 where it is not there. */
+static void find_qualities(struct slice value, struct slice coding, int *named, int *any) {
     struct slice rest = value, element;
-    int named = -1, any = -1;
+    *named = *any = -1;
     while (slice_next_element(&rest, &element)) {
         int quality;
         struct slice name = split_element(element, &quality);
         if (slice_equal(name, SLICE("*")))
-            any = any < 0 || quality < any ? quality : any;
+            *any = *any < 0 || quality < *any ? quality : *any;
         else if (same_coding(name, coding))
-            named = named < 0 || quality < named ? quality : named;
+            *named = *named < 0 || quality < *named ? quality : *named;
     }
+}
+
+int accept_encoding_quality(struct slice value, struct slice coding) {
+    int named, any;
+    find_qualities(value, coding, &named, &any);
     return named >= 0 ? named : any;
+}
+
+int accept_encoding_named(struct slice value, struct slice coding) {
+    int named, any;
+    find_qualities(value, coding, &named, &any);
+    return named;
 }
 
 bool accept_encoding_allows(struct slice value, struct slice coding) {

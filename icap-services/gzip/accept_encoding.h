@@ -17,5 +17,7 @@ bool accept_encoding_allows(struct slice value, struct slice coding);
 
 /* The quality in thousandths, 0..1000; -1 when it is not named, not even by "*". */
 int accept_encoding_quality(struct slice value, struct slice coding);
+/* The same of the name alone: "*" does not count. */
+int accept_encoding_named(struct slice value, struct slice coding);
 
 #endif

@@ -1,23 +1,36 @@
 /*
- * gzip: compresses responses for clients that accept it. The adapted response is what the proxy's
- * cache keeps, so a page is compressed once and served many times.
+ * gzip: compresses responses for clients that accept it, with gzip, brotli or zstd. The adapted
+ * response is what the proxy's cache keeps, so a page is compressed once and served many times.
  *
- * Left alone: anything but a whole 200 to a GET; types that are not listed; bodies that are encoded
- * already or known to be short; Cache-Control: no-transform; and responses whose Vary names
- * Accept-Encoding or is "*", since then the origin chooses the encoding itself. A response that
- * would be compressed for another client gets its Vary all the same, or a cache would take it for
- * the answer to everybody (RFC 9110 §12.5.5).
+ * Left alone: anything but a whole 200 to a GET; types and URLs that are not to be compressed;
+ * bodies that are encoded already, known to be short, or do not shrink; Cache-Control:
+ * no-transform; and responses whose Vary names Accept-Encoding or is "*", since then the origin
+ * chooses the encoding itself. A response that would be compressed for another client gets its Vary
+ * all the same, or a cache would take it for the answer to everybody (RFC 9110 §12.5.5).
  */
 #include "base/assert.h"
 #include "gzip/accept_encoding.h"
-#include "gzip/deflater.h"
+#include "gzip/encoder.h"
+#include "gzip/sample.h"
 #include "service/adapted_head.h"
+#include "service/arguments.h"
+#include "service/url_pattern.h"
 
 #include <stdio.h>
 
 struct gzip_settings {
-    uint64_t level, min_size;
-    struct service_list types;
+    uint64_t levels[CODING_COUNT];
+    uint64_t min_size, min_gain, flush_every;
+    struct service_list encodings, types, skip_urls;
+};
+
+/* The settings, and the encodings as they were named, the liked ones first. */
+struct gzip_service {
+    unsigned magic;
+#define GZIP_SERVICE_MAGIC 0x677a5376u
+    const struct gzip_settings *settings;
+    enum coding order[CODING_COUNT];
+    unsigned coding_count;
 };
 
 struct gzip_exchange {
@@ -25,28 +38,68 @@ struct gzip_exchange {
 #define GZIP_EXCHANGE_MAGIC 0x677a6970u
     const struct gzip_settings *settings;
     struct service_exchange *exchange;
-    bool accepted; /* the client takes gzip; else only Vary is added */
-    struct deflater *deflater;
+    enum coding coding; /* CODING_COUNT: the client takes none; only Vary is added */
+    struct encoder *encoder;
+    uint64_t credit; /* milliseconds of flushes that may be spent */
+    int64_t credited;
 };
 
+/* So many flushes may come one directly behind the other. */
+enum { FLUSHES_AT_ONCE = 4 };
+
 static const struct service_option gzip_options[] = {
-    {"Level", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, level), "6", 1, 9, NULL,
-     "zlib's level: 1 is fast, 9 is small"},
+    {"Encodings", SERVICE_OPTION_LIST, offsetof(struct gzip_settings, encodings), "br zstd gzip", 0,
+     0, NULL, "encodings to use; of those a client likes best the first one here"},
+    {"Level", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, levels[CODING_GZIP]), "6", 1, 9,
+     NULL, "zlib's level: 1 is fast, 9 is small"},
+    {"BrotliLevel", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, levels[CODING_BROTLI]),
+     "5", 0, 11, NULL, "brotli's quality: 0 is fast, 11 is small and very slow"},
+    {"ZstdLevel", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, levels[CODING_ZSTD]), "6",
+     1, 19, NULL, "zstd's level: 1 is fast, 19 is small and very slow"},
     {"MinSize", SERVICE_OPTION_SIZE, offsetof(struct gzip_settings, min_size), "256", 0,
      UINT64_C(1) << 40, NULL, "bodies known to be shorter are left alone"},
+    {"MinGain", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, min_gain), "5", 0, 99, NULL,
+     "bodies whose beginning shrinks by less, in percent, are left alone; 0: none"},
+    {"FlushEvery", SERVICE_OPTION_DURATION, offsetof(struct gzip_settings, flush_every), "20ms", 0,
+     3600000, NULL, "when the sender pauses, what is inside goes out, on average this often"},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct gzip_settings, types),
      "text/* application/javascript application/x-javascript application/json "
      "application/manifest+json application/xml application/wasm image/svg+xml +json +xml "
      "application/vnd.ms-fontobject font/ttf font/otf image/bmp image/x-icon",
      0, 0, NULL, "content types to compress"},
+    {"SkipUrl", SERVICE_OPTION_LIST, offsetof(struct gzip_settings, skip_urls), NULL, 0, 0, NULL,
+     "patterns of URLs that are left alone, with * for any bytes"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
+
+static bool read_order(struct gzip_service *gzip, char *error, size_t error_size) {
+    const struct service_list *names = &gzip->settings->encodings;
+    for (unsigned i = 0; i < names->count; i++) {
+        enum coding coding = coding_named(slice_from(names->items[i]));
+        if (coding == CODING_COUNT || gzip->coding_count == CODING_COUNT) {
+            snprintf(error, error_size, "Encodings: use some of br, zstd, gzip, not \"%.40s\"",
+                     names->items[i]);
+            return false;
+        }
+        gzip->order[gzip->coding_count++] = coding;
+    }
+    return true;
+}
 
 static void *gzip_start(const void *settings, struct service_host *host, char *error,
                         size_t error_size) {
+    struct gzip_service *gzip;
     (void)host;
-    (void)error;
-    (void)error_size;
-    return (void *)settings;
+    ALLOC_OBJ(gzip, GZIP_SERVICE_MAGIC);
+    gzip->settings = settings;
+    if (!read_order(gzip, error, error_size))
+        FREE_OBJ(gzip);
+    return gzip;
+}
+
+static void gzip_stop(void *service) {
+    struct gzip_service *gzip;
+    CAST_OBJ(gzip, service, GZIP_SERVICE_MAGIC);
+    FREE_OBJ(gzip);
 }
 
 static bool vary_conflicts(const struct http_head *head) {
@@ -54,56 +107,98 @@ static bool vary_conflicts(const struct http_head *head) {
            http_head_has_token(head, HTTP_VARY, SLICE("Accept-Encoding"));
 }
 
-static bool client_accepts(const struct http_head *request) {
+/* How well the client likes a coding. Old clients say "*" and mean gzip. */
+static int liking(const struct http_head *request, enum coding coding) {
+    struct slice name = codec_of(coding)->name;
     int best = -1;
     const struct http_field *field = http_head_find(request, HTTP_ACCEPT_ENCODING);
     for (; field != NULL; field = http_head_find_next(request, HTTP_ACCEPT_ENCODING, field)) {
-        int quality = accept_encoding_quality(field->value, SLICE("gzip"));
+        int quality = coding == CODING_GZIP ? accept_encoding_quality(field->value, name)
+                                            : accept_encoding_named(field->value, name);
         if (quality > best)
             best = quality;
     }
-    return best > 0;
+    return best;
+}
+
+static enum coding choose(const struct gzip_service *gzip, const struct http_head *request) {
+    enum coding chosen = CODING_COUNT;
+    int best = 0;
+    for (unsigned i = 0; i < gzip->coding_count; i++) {
+        int quality = liking(request, gzip->order[i]);
+        if (quality <= best)
+            continue;
+        best = quality;
+        chosen = gzip->order[i];
+    }
+    return chosen;
 }
 
 static bool is_wanted(const struct gzip_settings *settings,
                       const struct service_exchange *exchange) {
     struct slice type = media_type_of(exchange->head);
     uint64_t length = adapted_head_length(exchange->head);
-    /* An event stream must not wait for zlib's window to fill. */
+    /* A reader of an event stream must not wait for anything. */
     return adapted_head_allowed(exchange) && adapted_head_is_identity(exchange->head) &&
            !vary_conflicts(exchange->head) && media_type_listed(type, &settings->types) &&
-           !slice_equal_nocase(type, SLICE("text/event-stream")) && length >= settings->min_size;
+           !slice_equal_nocase(type, SLICE("text/event-stream")) && length >= settings->min_size &&
+           (settings->skip_urls.count == 0 ||
+            !url_listed(exchange_url(exchange), &settings->skip_urls));
 }
 
 static void *gzip_begin(void *service, struct service_exchange *exchange) {
-    const struct gzip_settings *settings = service;
-    if (!is_wanted(settings, exchange))
+    const struct gzip_service *owner;
+    CAST_OBJ(owner, service, GZIP_SERVICE_MAGIC);
+    if (!is_wanted(owner->settings, exchange))
         return NULL;
     struct gzip_exchange *gzip;
     ALLOC_OBJ(gzip, GZIP_EXCHANGE_MAGIC);
-    gzip->settings = settings;
+    gzip->settings = owner->settings;
     gzip->exchange = exchange;
-    gzip->accepted = client_accepts(exchange->request);
+    gzip->coding = choose(owner, exchange->request);
+    gzip->credit = FLUSHES_AT_ONCE * owner->settings->flush_every;
+    gzip->credited = service_now();
     return gzip;
+}
+
+static bool is_worth_it(const struct gzip_settings *settings, struct slice body, bool complete) {
+    enum { ENOUGH_TO_TELL = 512 };
+    if (complete && body.length < settings->min_size)
+        return false;
+    if (settings->min_gain == 0 || (!complete && body.length < ENOUGH_TO_TELL))
+        return true;
+    if (body.length > SAMPLE_MAX)
+        body.length = SAMPLE_MAX;
+    return sample_gain(body) >= settings->min_gain;
+}
+
+/* The URI may say another level: "gzip?br=11". */
+static int level_of(const struct gzip_exchange *gzip) {
+    static const uint64_t lows[CODING_COUNT] = {1, 0, 1}, highs[CODING_COUNT] = {9, 11, 19};
+    uint64_t level = gzip->settings->levels[gzip->coding];
+    service_argument_number(gzip->exchange->arguments, codec_of(gzip->coding)->name,
+                            lows[gzip->coding], highs[gzip->coding], &level);
+    return (int)level;
 }
 
 static enum service_verdict gzip_preview(void *state, struct slice body, bool complete) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    if (complete && body.length < gzip->settings->min_size)
+    struct http_head *head = gzip->exchange->head;
+    if (!is_worth_it(gzip->settings, body, complete))
         return SERVICE_SKIP;
     adapted_head_add_vary(gzip->exchange, SLICE("Accept-Encoding"));
-    if (!gzip->accepted) {
+    if (gzip->coding == CODING_COUNT) {
         gzip->exchange->keeps_body = true;
         return SERVICE_ADAPT;
     }
-    gzip->deflater = deflater_create((int)gzip->settings->level);
-    if (gzip->deflater == NULL) {
+    gzip->encoder = encoder_create(gzip->coding, level_of(gzip), adapted_head_length(head));
+    if (gzip->encoder == NULL) {
         gzip->exchange->failed = true;
         return SERVICE_SKIP;
     }
-    http_head_remove(gzip->exchange->head, HTTP_CONTENT_ENCODING);
-    http_head_add(gzip->exchange->head, SLICE("Content-Encoding"), SLICE("gzip"));
+    http_head_remove(head, HTTP_CONTENT_ENCODING);
+    http_head_add(head, SLICE("Content-Encoding"), codec_of(gzip->coding)->name);
     adapted_head_body_changed(gzip->exchange);
     return SERVICE_ADAPT;
 }
@@ -111,30 +206,47 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
 static size_t gzip_push(void *state, struct slice body) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    return deflater_push(gzip->deflater, body);
+    return encoder_push(gzip->encoder, body);
+}
+
+/* A pause: somebody may wait for what is inside. A sender of many small pieces in quick succession
+ * runs out of credit, so that compression does not suffer. */
+static void gzip_idle(void *state) {
+    struct gzip_exchange *gzip;
+    CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
+    uint64_t price = gzip->settings->flush_every, most = FLUSHES_AT_ONCE * price;
+    int64_t now = service_now();
+    gzip->credit += (uint64_t)(now - gzip->credited);
+    gzip->credited = now;
+    if (gzip->credit > most)
+        gzip->credit = most;
+    if (encoder_held(gzip->encoder) == 0 || gzip->credit < price)
+        return;
+    gzip->credit -= price;
+    encoder_flush(gzip->encoder);
 }
 
 static void gzip_finish(void *state) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    deflater_finish(gzip->deflater);
+    encoder_finish(gzip->encoder);
 }
 
 static enum service_flow gzip_pull(void *state, char *out, size_t capacity, size_t *got) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    *got = deflater_pull(gzip->deflater, out, capacity);
-    if (deflater_failed(gzip->deflater)) {
+    *got = encoder_pull(gzip->encoder, out, capacity);
+    if (encoder_failed(gzip->encoder)) {
         gzip->exchange->failed = true;
         return SERVICE_ABORT;
     }
-    return deflater_done(gzip->deflater) ? SERVICE_DONE : SERVICE_FLOW;
+    return encoder_done(gzip->encoder) ? SERVICE_DONE : SERVICE_FLOW;
 }
 
 static void gzip_end(void *state) {
     struct gzip_exchange *gzip;
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
-    deflater_free(&gzip->deflater);
+    encoder_free(&gzip->encoder);
     FREE_OBJ(gzip);
 }
 
@@ -147,10 +259,12 @@ const struct service_ops service_implementation = {
     .settings_size = sizeof(struct gzip_settings),
     .options = gzip_options,
     .start = gzip_start,
+    .stop = gzip_stop,
     .begin = gzip_begin,
     .preview = gzip_preview,
     .push = gzip_push,
     .finish = gzip_finish,
     .pull = gzip_pull,
+    .idle = gzip_idle,
     .end = gzip_end,
 };

@@ -83,6 +83,7 @@ static void fill_exchange(struct transaction *transaction, struct ci_request *re
     exchange->head = on_request ? &transaction->request : &transaction->response;
     exchange->has_body = ci_req_hasbody(request);
     exchange->client_ip = client_address(transaction, request);
+    exchange->arguments = slice_from(request->args);
     exchange->arena = &transaction->arena;
     exchange->host = &transaction->owner->host;
     exchange->body_length = SERVICE_LENGTH_UNKNOWN;
@@ -299,6 +300,24 @@ static bool may_return(const struct transaction *transaction, const struct round
     return !at_end && round->in.length == 0;
 }
 
+/* Has c-icap nothing more for us, neither in its buffer nor in its socket? Behind the bytes that it
+ * brought stands at least the end of their chunk. */
+static bool nothing_at_hand(struct ci_request *request, size_t offered) {
+    enum { CHUNK_END = 2 };
+    struct pollfd socket = {.fd = request->connection->fd, .events = POLLIN};
+    return request->pstrblock_read_len <= (int)offered + CHUNK_END && poll(&socket, 1, 0) == 0;
+}
+
+static void tell_idle(struct transaction *transaction, struct round *round, bool at_end,
+                      size_t offered, struct ci_request *request) {
+    const struct service_ops *ops = transaction->owner->ops;
+    if (ops->idle == NULL || at_end || transaction->mode != BODY_ADAPTED || offered == 0 ||
+        round->in.length > 0 || round->failed || !nothing_at_hand(request, offered))
+        return;
+    ops->idle(transaction->state);
+    pull(transaction, round);
+}
+
 int transaction_io(struct transaction *transaction, char *out, int *out_length, const char *in,
                    int *in_length, bool at_end, struct ci_request *request) {
     CHECK_OBJ(transaction, TRANSACTION_MAGIC);
@@ -324,6 +343,7 @@ int transaction_io(struct transaction *transaction, char *out, int *out_length, 
             break;
         }
     }
+    tell_idle(transaction, &round, at_end, offered, request);
     if (in_length != NULL)
         *in_length = (int)(offered - round.in.length);
     if (out_length != NULL) {

@@ -17,3 +17,10 @@ check_PROGRAMS += tests/bench/canned
 tests_bench_canned_CFLAGS = $(AM_CFLAGS) $(MICROHTTPD_CFLAGS)
 tests_bench_canned_SOURCES = tests/bench/canned.c
 tests_bench_canned_LDADD = $(MICROHTTPD_LIBS)
+
+# What the compressor costs beside the bare libraries; by hand.
+check_PROGRAMS += tests/bench/compress
+tests_bench_compress_CPPFLAGS = $(services_cppflags)
+tests_bench_compress_CFLAGS = $(AM_CFLAGS)
+tests_bench_compress_SOURCES = tests/bench/compress.c
+tests_bench_compress_LDADD = icap-services/libalgorithms.la $(encoder_libs)

@@ -1,10 +1,10 @@
 """Squid as a foreign ICAP client: the same adapted bytes from our services as through Retort."""
 
-import gzip
 import shutil
 
 from harness import media
 from harness.checks import Skip, contains, equal, same_bytes, true
+from harness.codings import DECODERS, decode
 from harness.nginx import Nginx
 from harness.retort import Retort
 from harness.services import Services
@@ -54,9 +54,11 @@ def test_gray(lab, services):
 def test_gzip(lab, services):
     origin, squid, proxy = three(lab, services, ["gzip"])
     for path in ("/html/management.html", "/html/configuration.html"):
-        answer = same_from_both(origin, squid, proxy, path, {"Accept-Encoding": "gzip"})
-        equal(answer.header("Content-Encoding"), "gzip", f"{path}: Content-Encoding")
-        same_bytes(gzip.decompress(answer.body), origin.get(path).body, path)
+        for coding in DECODERS:
+            for client in (proxy, squid):  # the streams differ: they are flushed where a sender paused
+                answer = client.get(origin.url(path), {"Accept-Encoding": coding})
+                equal((answer.status, answer.header("Content-Encoding")), (200, coding), f"{path}: status and coding")
+                same_bytes(decode(coding, answer.body), origin.get(path).body, path)
 
 
 @heavy("Squid's own time limits")

@@ -1,13 +1,14 @@
 # Unit tests of the services' algorithms.
 check_PROGRAMS += tests/unit-services/unit
 tests_unit_services_unit_CPPFLAGS = $(services_cppflags)
-tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JPEG_CFLAGS) $(ZLIB_CFLAGS)
-tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(JPEG_LIBS) $(ZLIB_LIBS)
+tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JPEG_CFLAGS) $(encoder_cflags)
+tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(JPEG_LIBS) $(encoder_libs) $(BROTLI_DECODER_LIBS)
 tests_unit_services_unit_SOURCES = \
 	tests/unit-services/suites.h \
 	tests/unit-services/test_accept_encoding.c \
 	tests/unit-services/test_adapted_head.c \
-	tests/unit-services/test_deflater.c \
+	tests/unit-services/test_arguments.c \
+	tests/unit-services/test_encoder.c \
 	tests/unit-services/test_filter.c \
 	tests/unit-services/test_gif_gray.c \
 	tests/unit-services/test_helper_protocol.c \
@@ -18,6 +19,7 @@ tests_unit_services_unit_SOURCES = \
 	tests/unit-services/test_request_kind.c \
 	tests/unit-services/test_scanner.c \
 	tests/unit-services/test_text_table.c \
+	tests/unit-services/test_url_pattern.c \
 	tests/unit-services/unit.c
 TESTS += tests/unit-services/unit
 

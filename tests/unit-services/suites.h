@@ -16,7 +16,8 @@
 
 Suite *accept_encoding_suite(void);
 Suite *adapted_head_suite(void);
-Suite *deflater_suite(void);
+Suite *arguments_suite(void);
+Suite *encoder_suite(void);
 Suite *filter_suite(void);
 Suite *gif_gray_suite(void);
 Suite *helper_protocol_suite(void);
@@ -27,6 +28,7 @@ Suite *png_info_suite(void);
 Suite *request_kind_suite(void);
 Suite *scanner_suite(void);
 Suite *text_table_suite(void);
+Suite *url_pattern_suite(void);
 
 enum { GUARD_MAX = 128 * 1024 };
 

@@ -36,7 +36,8 @@ struct slice guard_put(struct slice bytes) {
 int main(void) {
     SRunner *runner = srunner_create(accept_encoding_suite());
     srunner_add_suite(runner, adapted_head_suite());
-    srunner_add_suite(runner, deflater_suite());
+    srunner_add_suite(runner, arguments_suite());
+    srunner_add_suite(runner, encoder_suite());
     srunner_add_suite(runner, filter_suite());
     srunner_add_suite(runner, gif_gray_suite());
     srunner_add_suite(runner, helper_protocol_suite());
@@ -47,6 +48,7 @@ int main(void) {
     srunner_add_suite(runner, request_kind_suite());
     srunner_add_suite(runner, scanner_suite());
     srunner_add_suite(runner, text_table_suite());
+    srunner_add_suite(runner, url_pattern_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

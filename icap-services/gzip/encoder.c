@@ -1,0 +1,133 @@
+#include "gzip/encoder.h"
+
+#include "base/assert.h"
+
+enum { ENCODER_BUFFER = 16384 };
+
+struct encoder {
+    unsigned magic;
+#define ENCODER_MAGIC 0x456e636fu
+    const struct codec *codec;
+    void *state;
+    bool flushing, finishing, done, failed;
+    uint64_t held;
+    size_t at, end; /* of what is in the buffer */
+    unsigned char buffer[ENCODER_BUFFER];
+};
+
+struct encoder *encoder_create(enum coding coding, int quality, uint64_t length) {
+    const struct codec *codec = codec_of(coding);
+    void *state = codec->open(quality, length);
+    if (state == NULL)
+        return NULL;
+    struct encoder *encoder = xmalloc(sizeof *encoder); /* the buffer needs no zeros */
+    memset(encoder, 0, offsetof(struct encoder, buffer));
+    encoder->magic = ENCODER_MAGIC;
+    encoder->codec = codec;
+    encoder->state = state;
+    return encoder;
+}
+
+void encoder_free(struct encoder **encoderp) {
+    struct encoder *encoder = *encoderp;
+    *encoderp = NULL;
+    if (encoder == NULL)
+        return;
+    CHECK_OBJ(encoder, ENCODER_MAGIC);
+    encoder->codec->close(encoder->state);
+    FREE_OBJ(encoder);
+}
+
+/* Runs the codec from `bytes` into the free end of the buffer. */
+static enum codec_result run(struct encoder *encoder, struct slice *bytes, enum codec_step step) {
+    if (encoder->at == encoder->end)
+        encoder->at = encoder->end = 0;
+    struct codec_room room = {.in = (const unsigned char *)bytes->base,
+                              .in_length = bytes->length,
+                              .out = encoder->buffer + encoder->end,
+                              .out_length = sizeof encoder->buffer - encoder->end};
+    enum codec_result result = encoder->codec->run(encoder->state, &room, step);
+    encoder->end = sizeof encoder->buffer - room.out_length;
+    *bytes = slice_make((const char *)room.in, room.in_length);
+    if (result == CODEC_FAILED)
+        encoder->failed = true;
+    return result;
+}
+
+/* Goes on with the flush or the end that was asked for. False when the buffer is full before. */
+static bool run_flush(struct encoder *encoder) {
+    struct slice nothing = SLICE("");
+    enum codec_step step = encoder->flushing ? CODEC_FLUSH : CODEC_FINISH;
+    if (run(encoder, &nothing, step) != CODEC_READY)
+        return false;
+    if (step == CODEC_FINISH)
+        encoder->done = true;
+    encoder->flushing = false;
+    return true;
+}
+
+size_t encoder_push(struct encoder *encoder, struct slice bytes) {
+    CHECK_OBJ(encoder, ENCODER_MAGIC);
+    ASSERT(!encoder->finishing);
+    struct slice rest = bytes;
+    if (encoder->flushing && !encoder->failed && !run_flush(encoder))
+        return 0;
+    bool room = true;
+    while (rest.length > 0 && room && !encoder->failed) {
+        run(encoder, &rest, CODEC_RUN);
+        room = encoder->end < sizeof encoder->buffer;
+    }
+    size_t taken = bytes.length - rest.length;
+    encoder->held += taken;
+    return taken;
+}
+
+void encoder_flush(struct encoder *encoder) {
+    CHECK_OBJ(encoder, ENCODER_MAGIC);
+    encoder->flushing |= encoder->held > 0 && !encoder->finishing;
+    encoder->held = 0;
+}
+
+void encoder_finish(struct encoder *encoder) {
+    encoder->finishing = true;
+}
+
+/* More into the empty buffer. False when there is nothing to be had. */
+static bool refill(struct encoder *encoder) {
+    bool wanted = encoder->flushing || (encoder->finishing && !encoder->done);
+    if (!wanted || encoder->failed)
+        return false;
+    run_flush(encoder);
+    return true;
+}
+
+size_t encoder_pull(struct encoder *encoder, char *out, size_t capacity) {
+    CHECK_OBJ(encoder, ENCODER_MAGIC);
+    size_t got = 0;
+    while (got < capacity) {
+        size_t length = encoder->end - encoder->at;
+        if (length == 0) {
+            if (!refill(encoder))
+                break;
+            continue;
+        }
+        if (length > capacity - got)
+            length = capacity - got;
+        memcpy(out + got, encoder->buffer + encoder->at, length);
+        encoder->at += length;
+        got += length;
+    }
+    return got;
+}
+
+bool encoder_done(const struct encoder *encoder) {
+    return encoder->done && encoder->at == encoder->end;
+}
+
+bool encoder_failed(const struct encoder *encoder) {
+    return encoder->failed;
+}
+
+uint64_t encoder_held(const struct encoder *encoder) {
+    return encoder->held;
+}
