@@ -1,9 +1,11 @@
 """What asks, on a core of its own, and what came of it.
 
-    Wrk(lab).run(server, "/hit/1000", connections=20, seconds=2)
+    Wrk(lab).run(server, "/hit/1000", connections=20, seconds=2)      as fast as it can
+    ab(server, "/hit/1000", connections=250, requests=1000000)        so many, as HTTP/1.0 with keepalive
+    reader(lab, server, ["/hit/1000"], connections=20, seconds=2)     every byte looked at
 
-gives {"requests", "seconds", "rate", "p50_ms", "p99_ms", "bytes", "errors": {...}}. What a response
-has in bytes is looked at once before; the sum of all must agree.
+Each gives {"requests", "seconds", "rate", "p50_ms", "p99_ms", "bytes", "errors": {...}}. For wrk, which
+only counts bytes, a response is looked at before; the sum of all must agree with it.
 """
 
 import json
@@ -37,7 +39,15 @@ function request() return requests[math.random(0, {count} - 1)] end
 """
 
 
+# Longer than anything here may take.
+PATIENCE = 150
+
+
 class Wrk:
+    """A script of one's own defines request() and ends with Wrk.REPORT."""
+
+    REPORT = REPORT
+
     def __init__(self, lab):
         self.lab = lab
         self.report = lab.write("report.lua", REPORT)
@@ -47,18 +57,56 @@ class Wrk:
         return self.lab.write(name + ".lua", ANY_OF.format(path=path, count=count, seed=seed) + REPORT)
 
     def run(self, server, path, connections, seconds, *, headers=(), script=None):
+        return self.finish(server, self.start(server, path, connections, seconds, headers=headers, script=script))
+
+    def start(self, server, path, connections, seconds, *, headers=(), script=None):
         fields = [word for field in headers for word in ("-H", field)]
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", *fields, "-s", script or self.report, server.url(path)]
-        done = subprocess.run(pinned(LOAD_CORE, command), capture_output=True, text=True, timeout=seconds + 30, check=False)
-        line = re.search(r"^\{.*\}$", done.stdout, re.M)
-        if done.returncode or not line:
-            raise AssertionError(f"wrk against {server.name}: {(done.stderr or done.stdout).strip()}")
+        return subprocess.Popen(pinned(LOAD_CORE, command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    @staticmethod
+    def finish(server, process):
+        try:
+            said, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        line = re.search(r"^\{.*\}$", said, re.M)
+        if process.returncode or not line:
+            raise AssertionError(f"wrk against {server.name}: {said.strip()[-300:]}")
         seen = json.loads(line.group(0))
         return {**seen, "rate": seen["requests"] / seen["seconds"]}
 
 
+def ab(server, path, connections, requests, seconds):
+    """As many requests as fit the time."""
+    command = ["ab", "-q", "-k", "-c", connections, "-t", seconds, "-n", requests, server.url(path)]
+    done = subprocess.run(pinned(LOAD_CORE, [str(word) for word in command]), capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+
+    def figure(what):
+        found = re.search(what + r"\s+([\d.]+)", done.stdout)
+        return float(found.group(1)) if found else 0
+    if done.returncode or not figure("Complete requests:"):
+        raise AssertionError(f"ab against {server.name}: {done.stderr.strip()[-300:]}")
+    return {"requests": int(figure("Complete requests:")), "seconds": figure("Time taken for tests:"),
+            "rate": figure("Requests per second:"), "bytes": int(figure("Total transferred:")), "p50_ms": figure("50%"),
+            "p99_ms": figure("99%"),
+            "errors": {"failed": int(figure("Failed requests:")), "status": int(figure("Non-2xx responses:"))}}
+
+
+def reader(lab, server, paths, connections, seconds, closes=False):
+    """tests/bench/reader.c says what the errors are."""
+    command = [lab.built("tests/bench/reader"), server.port, connections, seconds, "close" if closes else "keep", *paths]
+    done = subprocess.run(pinned(LOAD_CORE, [str(word) for word in command]), capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    if done.returncode:
+        raise AssertionError(f"reader against {server.name}: {done.stderr.strip()}")
+    seen = json.loads(done.stdout)
+    return {**seen, "rate": seen["requests"] / seen["seconds"]}
+
+
 def response_length(server, path, headers=()):
-    """The bytes of a response, head and body, as wrk gets it."""
+    """The bytes of a response, head and body, as wrk gets it; 0 when the head does not say."""
     lines = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{server.port}", *headers]
     with socket.create_connection(server.address, timeout=20) as connection:
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n")
@@ -69,9 +117,9 @@ def response_length(server, path, headers=()):
                 raise AssertionError(f"{server.name} {path}: the connection ended inside the head")
             data += piece
     length = re.search(rb"\r\nContent-Length: *(\d+)", data[:end + 2], re.I)
-    if not data.startswith(b"HTTP/1.1 200 ") or not length:
+    if not data.startswith(b"HTTP/1.1 200 "):
         raise AssertionError(f"{server.name} {path}: {data[:end]!r}")
-    return end + 4 + int(length.group(1))
+    return end + 4 + int(length.group(1)) if length else 0
 
 
 # Age, ttl and the like may have more or fewer digits than in the response that was looked at.

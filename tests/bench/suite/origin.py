@@ -34,8 +34,8 @@ PIECE = DIGITS * 100_000
 
 
 def body(size):
-    """The bytes of a file of that size."""
-    return (PIECE * (size // len(PIECE) + 1))[:size] if size < 1 << 26 else None
+    """The bytes of a file of that size, which is small enough to be held."""
+    return (PIECE * (size // len(PIECE) + 1))[:size]
 
 
 def nginx_user():
@@ -73,3 +73,16 @@ def write_digits(out, size):
     for _ in range(size // len(PIECE)):
         out.write(PIECE)
     out.write(PIECE[:size % len(PIECE)])
+
+
+class Digits:
+    """Takes the pieces of a body of any size and sees that each stands in its place."""
+
+    def __init__(self):
+        self.size = 0
+
+    def take(self, piece):
+        begin = self.size % len(DIGITS)
+        if piece != PIECE[begin:begin + len(piece)]:
+            raise AssertionError(f"a piece of {len(piece)} bytes at {self.size} is not what the origin has")
+        self.size += len(piece)

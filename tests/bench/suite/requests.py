@@ -1,7 +1,7 @@
-"""The usual way to measure: wrk asks a server for a while, and the server's CPU time is divided by the requests.
+"""The usual way to measure: a server is asked for a while, and its CPU time is divided by the requests.
 
-A sample has what wrk saw, and "cpu_us" (CPU time a request), "busy" (how much of its core the server
-used) and "asked" (requests that the origin got meanwhile).
+A sample has what the load generator saw, and "cpu_us" (CPU time a request), "busy" (how much of its
+core the server used) and "asked" (requests that the origin got meanwhile).
 """
 
 import time
@@ -14,20 +14,26 @@ FEW = 5
 HIT_MISSES, MISS_HITS = 0.01, 0.05
 
 
-def measure(bench, server, path, connections, *, headers=(), script=None, expect=None, seconds=None, length=None):
-    """length: bytes of a response; 0: responses differ, none is looked at."""
-    if length is None:
-        length = load.response_length(server, path, headers)
+def measure(bench, server, path, connections, *, headers=(), script=None, expect=None, seconds=None):
+    """wrk's requests for one path, or for those of a script, whose responses differ in length."""
+    length = 0 if script else load.response_length(server, path, headers)
+    sample = observed(bench, server, lambda: bench.wrk.run(server, path, connections, seconds or bench.seconds,
+                                                           headers=headers, script=script))
+    if not sample["requests"]:
+        raise AssertionError(f"{server.name} {path}: no request was answered: {sample['errors']}")
+    if length:
+        load.check_bytes(server, path, sample, length, connections)
+    check_origin(server, path, expect, sample["asked"], sample["requests"])
+    return sample
+
+
+def observed(bench, server, ask):
+    """What ask() saw, and what it cost the server."""
     asked, cpu, begin = bench.origin.count(), server.cpu_seconds(), time.monotonic()
-    seen = bench.wrk.run(server, path, connections, seconds or bench.seconds, headers=headers, script=script)
+    seen = ask()
     elapsed = time.monotonic() - begin
     cpu, asked = server.cpu_seconds() - cpu, bench.origin.count() - asked - 1
-    if not seen["requests"]:
-        raise AssertionError(f"{server.name} {path}: no request was answered: {seen['errors']}")
-    if length:
-        load.check_bytes(server, path, seen, length, connections)
-    check_origin(server, path, expect, asked, seen["requests"])
-    return {**seen, "cpu_us": cpu / seen["requests"] * 1e6, "busy": cpu / elapsed, "asked": asked}
+    return {**seen, "cpu_s": cpu, "cpu_us": cpu / max(seen["requests"], 1) * 1e6, "busy": cpu / elapsed, "asked": asked}
 
 
 def check_origin(server, path, expect, asked, requests):

@@ -1,9 +1,13 @@
 """One process under test, alone on its core, with all that it forks."""
 
+import time
+
 from harness import wire
 from harness.process import Process, descendants_of
 
 from .machine import SERVER_CORE, cpu_seconds, memory_kb, pinned
+
+START_SECONDS = 30
 
 
 class Missing(Exception):
@@ -16,10 +20,15 @@ class Server:
     def __init__(self, lab, kind, name, command, port, *, expected_status=0, environment=None, core=SERVER_CORE):
         self.kind, self.name, self.port = kind, name, port
         self.address = ("127.0.0.1", port)
+        begin = time.monotonic()
         self.process = Process(lab, name, pinned(core, command), stop_seconds=30, expected_status=expected_status,
                                environment=environment)
         lab.opens(self)
-        self.process.wait_ready(self.answers, 30)
+        while not self.answers():
+            if not self.process.running() or time.monotonic() > begin + START_SECONDS:
+                raise AssertionError(f"{name} did not start:\n{self.process.tail()}")
+            time.sleep(0.001)
+        self.start_seconds = time.monotonic() - begin
 
     def answers(self):
         try:

@@ -1,7 +1,7 @@
 """Retort and those it is compared with, one file each: start(bench, ...) gives a running Server.
 
-Each is configured as somebody would who wants it fast and correct: one worker, caching on, no access
-log, connections kept, room for 12,000 of them. What its file states is what docs/PERFORMANCE.md says.
+Each is configured as somebody would who wants it fast and correct: one worker, 64 MB of cache in
+memory, no access log, connections kept, room for 12,000 of them. What its file states is what docs/PERFORMANCE.md says.
 """
 
 from . import haproxy, nginx, plain, retort, squid, trafficserver, varnish

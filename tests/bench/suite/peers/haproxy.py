@@ -20,7 +20,7 @@ defaults
     option http-keep-alive
     option splice-auto
 cache c
-    total-max-size 512
+    total-max-size 64
     max-object-size 4000000
     max-age 86400
 frontend f

@@ -15,8 +15,9 @@ def limit(bench, size, closes=False):
                                expected_status=-signal.SIGTERM))
 
 
-def microhttpd(bench):
+def microhttpd(bench, **options):
     """libmicrohttpd with its own thread and epoll: a path that ends in /N is answered with N bytes."""
     port = ports.take()
     return bench.opened(Server(bench.lab, "microhttpd", bench.lab.unique("microhttpd"),
-                               [bench.lab.built("tests/bench/canned"), port], port, expected_status=-signal.SIGTERM))
+                               [bench.lab.built("tests/bench/canned"), port], port, expected_status=-signal.SIGTERM,
+                               **options))

@@ -1,4 +1,9 @@
-"""Retort, as it comes, with one worker. Text for more sections of its configuration may be given."""
+"""Retort, as it comes, with one worker. Text for more sections of its configuration may be given.
+
+server.admin is the socket of its admin plane.
+"""
+
+import os
 
 from harness import ports
 
@@ -18,12 +23,23 @@ log_level = warn
 LOG = 'access_log "{dir}/{name}.access.log" {{ format = squid }}'
 
 
-def start(bench, name="retort", *, kind="retort", workers=1, memory="512MB", cache="", more="", origin=None, log=False,
+def start(bench, name="retort", *, kind="retort", workers=1, memory="64MB", cache="", more="", origin=None, log=False,
           **options):
     values = {"dir": bench.lab.directory, "name": bench.lab.unique(name), "port": ports.take(), "workers": workers,
               "memory": memory, "cache": cache, "origin": origin or bench.origin.port}
     if log:
         more += LOG.format(**values)
     path = bench.lab.write(values["name"] + ".conf", CONFIG.format(**values, more=more))
-    return bench.opened(Server(bench.lab, kind, values["name"], [bench.lab.built("proxy/retort"), "-f", path],
-                               values["port"], **options))
+    server = bench.opened(Server(bench.lab, kind, values["name"], [bench.lab.built("proxy/retort"), "-f", path],
+                                 values["port"], **options))
+    server.admin = bench.lab.path(values["name"] + ".sock")
+    return server
+
+
+def start_on_disk(bench, name="retort-disk", *, memory=8 << 20, size="4GB", **options):
+    """With a volume in a directory of its own: server.volume is its file."""
+    directory = bench.lab.path(bench.lab.unique("volume"))
+    os.makedirs(directory)
+    server = start(bench, name, memory=f"{memory >> 20}MB", cache=f'disk "{directory}" {{ size = "{size}" }}', **options)
+    server.volume = os.path.join(directory, "retort.cache")
+    return server

@@ -17,7 +17,7 @@ cache_store_log none
 coredump_dir {dir}
 {user}
 max_filedescriptors 16000
-cache_mem 512 MB
+cache_mem 64 MB
 maximum_object_size_in_memory 4 MB
 memory_cache_mode always
 client_db off

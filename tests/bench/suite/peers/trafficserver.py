@@ -1,4 +1,4 @@
-"""Traffic Server: one event thread, RAM cache of 512 MB before a disk cache (which it must have), no logs."""
+"""Traffic Server: one event thread, RAM cache before a disk cache, which it must have, no logs."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ FILES = {"etc/records.config": RECORDS, "runroot.yaml": ROOT, "etc/ip_allow.yaml
          "etc/storage.config": "{root}/cache 1G\n", "etc/remap.config": "map / http://127.0.0.1:{origin}/\n"}
 
 
-def start(bench, name="trafficserver", *, memory=512 << 20):
+def start(bench, name="trafficserver", *, memory=64 << 20):
     there("traffic_server")
     name = bench.lab.unique(name)
     root = bench.lab.path(name)

@@ -1,0 +1,76 @@
+"""What idle connections cost: memory before and after so many clients have asked once and stay."""
+
+import socket
+import time
+
+from .. import machine, peers, table
+from ..rounds import Case, Point
+
+CONNECTIONS, SIZE = 10_000, 1000
+AT_ONCE = 100
+
+
+class Idle(Case):
+    name, title = "idle", "Idle keepalive connections"
+    most_rounds = 1
+
+    def open(self):
+        self.count = min(CONNECTIONS, machine.descriptors() - 500)
+        if self.count < CONNECTIONS:
+            self.notes.append(f"{self.count} connections, for want of descriptors (ulimit -n)")
+        self.path = self.bench.origin.has(f"/hit/{SIZE}")
+        self.servers = {"retort": peers.retort.start(self.bench), **self.bench.start_peers(peers.CACHES)}
+        for server in self.servers.values():
+            self.bench.warm(server, self.path, SIZE)
+
+    def points(self):
+        return [Point(f"{self.count} connections", name, lambda server=server: self.weigh(server))
+                for name, server in self.servers.items()]
+
+    def weigh(self, server):
+        before = server.memory_kb()
+        connections = []
+        try:
+            while len(connections) < self.count:
+                connections += asked(server, self.path, min(AT_ONCE, self.count - len(connections)))
+            time.sleep(1)  # what is freed late is freed
+            after = server.memory_kb()
+            alive = sum(is_open(connection) for connection in connections)
+        finally:
+            for connection in connections:
+                connection.close()
+        if alive < self.count:
+            raise AssertionError(f"{alive} of {self.count} connections are open")
+        return {"memory_mb": (after - before) / 1024, "each_kb": (after - before) / self.count, "before_mb": before / 1024}
+
+    @staticmethod
+    def show(figures):
+        rows = [[table.LABELS[server], *(table.number(figures.median(row, server, name), 1) for name in ("before_mb", "memory_mb", "each_kb"))]
+                for row in figures.rows() for server in figures.servers(row) if figures.there(row, server)]
+        return (f"{CONNECTIONS} connections with one hit of {SIZE} bytes each, then idle; memory of the processes, shared pages counted in part.\n\n"
+                + table.markdown(["", "MB before", "MB more", "KB a connection"], rows))
+
+
+def asked(server, path, count):
+    """So many connections that have had their response."""
+    connections = [socket.create_connection(server.address, timeout=20) for _ in range(count)]
+    for connection in connections:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+    for connection in connections:
+        got = connection.recv(SIZE)
+        if not got.startswith(b"HTTP/1.1 200 "):
+            raise AssertionError(f"{server.name} {path}: {got[:100]!r}")
+    return connections
+
+
+def is_open(connection):
+    """Reads what is there; False at the end of the stream."""
+    connection.setblocking(False)
+    try:
+        while connection.recv(65536):
+            pass
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False

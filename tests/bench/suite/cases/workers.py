@@ -1,0 +1,35 @@
+"""One worker and two: what sharing a cache between threads costs each request."""
+
+import os
+
+from .. import peers, table
+from ..machine import LOAD_CORE, SERVER_CORE
+from ..requests import HITS_ONLY, measure
+from ..rounds import Case, Point
+
+SIZE, CONNECTIONS, ROW = 1000, 100, "1 KB hit, 100 connections"
+COUNTS = (1, 2)
+
+
+class Workers(Case):
+    name, title = "workers", "Two workers"
+
+    def open(self):
+        # With three cores the load has one of its own; with two it shares one, for one worker as for two.
+        cores = f"{SERVER_CORE},2" if (os.cpu_count() or 1) > 2 else f"{LOAD_CORE},{SERVER_CORE}"
+        self.path = self.bench.origin.has(f"/hit/{SIZE}")
+        self.servers = {count: peers.retort.start(self.bench, workers=count, core=cores) for count in COUNTS}
+        for server in self.servers.values():
+            self.bench.warm(server, self.path, SIZE)
+
+    def points(self):
+        return [Point(ROW, f"workers {count}", lambda server=server: measure(self.bench, server, self.path, CONNECTIONS, expect=HITS_ONLY))
+                for count, server in self.servers.items()]
+
+    @staticmethod
+    def show(figures):
+        names = [f"workers {count}" for count in COUNTS]
+        rows = [[name.split()[1], table.number(figures.median(ROW, name, "rate")), table.number(figures.median(ROW, name, "cpu_us")),
+                 table.ratio(figures.ratio(ROW, name, names[0], "cpu_us"))] for name in names if figures.there(ROW, name)]
+        return (f"{ROW}; the workers and wrk on the same two cores, or on three where there are so many.\n\n"
+                + table.markdown(["workers", "requests/s", "CPU us a request", "times one worker's"], rows))
