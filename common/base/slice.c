@@ -2,11 +2,68 @@
 
 #include "base/assert.h"
 
+static inline uint64_t repeat8(unsigned byte) {
+    return byte * 0x0101010101010101u;
+}
+
+/* Eight bytes with A to Z made lower-case. Adding to the low seven bits of each byte carries into
+ * its top bit exactly when the byte reaches the bound. */
+static inline uint64_t lower8(uint64_t word) {
+    uint64_t low = word & repeat8(0x7f);
+    uint64_t from_a = low + repeat8(0x80 - 'A'), above_z = low + repeat8(0x7f - 'Z');
+    return word | (((from_a & ~above_z & ~word) & repeat8(0x80)) >> 2);
+}
+
+/* Most are written alike. */
+static inline bool same8_nocase(uint64_t a, uint64_t b) {
+    return a == b || lower8(a) == lower8(b);
+}
+
+static inline uint64_t load8(const char *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Four to seven bytes; those in the middle twice. */
+static inline uint64_t load_short(const char *at, size_t length) {
+    uint32_t first, last;
+    memcpy(&first, at, sizeof first);
+    memcpy(&last, at + length - sizeof last, sizeof last);
+    return (uint64_t)last << 32 | first;
+}
+
+/* In words, of which the last overlaps the one before. */
 static bool bytes_equal_nocase(const char *a, const char *b, size_t length) {
+    if (length >= 8) {
+        for (size_t i = 0; i + 8 < length; i += 8)
+            if (!same8_nocase(load8(a + i), load8(b + i)))
+                return false;
+        return same8_nocase(load8(a + length - 8), load8(b + length - 8));
+    }
+    if (length >= 4)
+        return same8_nocase(load_short(a, length), load_short(b, length));
     for (size_t i = 0; i < length; i++)
         if (ascii_lower((unsigned char)a[i]) != ascii_lower((unsigned char)b[i]))
             return false;
     return true;
+}
+
+static inline void put_lower8(char *at, const char *from) {
+    uint64_t word = lower8(load8(from));
+    memcpy(at, &word, sizeof word);
+}
+
+char *slice_put_lower(char *at, struct slice text) {
+    if (text.length < 8) {
+        for (size_t i = 0; i < text.length; i++)
+            at[i] = (char)ascii_lower((unsigned char)text.base[i]);
+    } else {
+        for (size_t i = 0; i + 8 < text.length; i += 8)
+            put_lower8(at + i, text.base + i);
+        put_lower8(at + text.length - 8, text.base + text.length - 8);
+    }
+    return at + text.length;
 }
 
 bool slice_equal_nocase(struct slice a, struct slice b) {
@@ -92,13 +149,31 @@ char *slice_dup(struct slice text) {
     return copy;
 }
 
-struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number) {
+static unsigned digits_of(uint64_t number) {
+    unsigned count = 1;
+    for (; number >= 100; number /= 100)
+        count += 2;
+    return count + (number >= 10);
+}
+
+/* Two digits at a time: divisions are what this takes. */
+char *slice_put_number(char *at, int64_t number) {
+    static const char pairs[] = "0001020304050607080910111213141516171819"
+                                "2021222324252627282930313233343536373839"
+                                "4041424344454647484950515253545556575859"
+                                "6061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    size_t at = SLICE_DIGITS;
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while ((rest /= 10) != 0);
     if (number < 0)
-        digits[--at] = '-';
-    return slice_make(digits + at, SLICE_DIGITS - at);
+        *at++ = '-';
+    char *end = at + digits_of(rest), *digit = end;
+    for (; rest >= 10; rest /= 100)
+        memcpy(digit -= 2, &pairs[rest % 100 * 2], 2);
+    if (digit > at)
+        *at = (char)('0' + rest);
+    return end;
+}
+
+struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number) {
+    return slice_make(digits, (size_t)(slice_put_number(digits, number) - digits));
 }

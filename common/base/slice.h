@@ -50,9 +50,25 @@ struct slice slice_trim(struct slice text);
 /* Decimal digits only, all of the slice, no sign; false on overflow or anything else. */
 bool slice_to_uint64(struct slice text, uint64_t *value);
 
-/* The number in decimal, at the end of `digits`. */
+/* The number in decimal, in `digits`. */
 enum { SLICE_DIGITS = 24 };
 struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number);
+
+/* Writers of text into memory that is known to have room: what they write ends where the returned
+ * pointer points.
+ *
+ *     at = slice_put(at, SLICE("Age: "));
+ *     at = slice_put_number(at, 17);
+ */
+static inline char *slice_put(char *at, struct slice text) {
+    if (text.length > 0)
+        memcpy(at, text.base, text.length);
+    return at + text.length;
+}
+
+char *slice_put_number(char *at, int64_t number);
+/* With A to Z made lower-case. */
+char *slice_put_lower(char *at, struct slice text);
 
 /* Takes the next element of a comma-separated list (RFC 9110 §5.6.1) off the front of *rest:
  * quoted strings are kept whole, empty elements skipped. False at the end.

@@ -7,9 +7,10 @@
 
 void loop_update_time(struct loop *loop) {
     struct timespec monotonic, wall;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &monotonic);
+    clock_gettime(CLOCK_MONOTONIC, &monotonic);
     clock_gettime(CLOCK_REALTIME_COARSE, &wall);
-    loop->now = (uint64_t)monotonic.tv_sec * 1000 + (uint64_t)monotonic.tv_nsec / 1000000;
+    loop->now_nanoseconds = (uint64_t)monotonic.tv_sec * 1000000000 + (uint64_t)monotonic.tv_nsec;
+    loop->now = loop->now_nanoseconds / 1000000;
     loop->wall = wall.tv_sec;
 }
 

@@ -42,8 +42,9 @@ enum { LOOP_BATCH = 256 };
 
 struct loop {
     int epoll_fd;
-    uint64_t now; /* milliseconds of the monotonic clock, at the start of this round */
-    time_t wall;  /* seconds since 1970, likewise */
+    uint64_t now;             /* milliseconds of the monotonic clock, at the start of this round */
+    uint64_t now_nanoseconds; /* the same */
+    time_t wall;              /* seconds since 1970, likewise */
     struct timers timers;
     struct list_link tasks;
     int batch_count, batch_at;

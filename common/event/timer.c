@@ -59,16 +59,13 @@ static void remove_slot(struct timers *timers, size_t slot) {
         sift_down(timers, slot, moved);
 }
 
-void timer_set(struct timers *timers, struct timer *timer, uint64_t deadline) {
-    timer->deadline = deadline;
+void timer_place(struct timers *timers, struct timer *timer) {
     if (timer->slot == 0) {
-        if (deadline != TIMER_NEVER)
-            insert(timers, timer, deadline);
+        insert(timers, timer, timer->deadline);
         return;
     }
     ASSERT(timers->heap[timer->slot].timer == timer);
-    if (deadline < timers->heap[timer->slot].key)
-        sift_up(timers, timer->slot, (struct timer_entry){deadline, timer});
+    sift_up(timers, timer->slot, (struct timer_entry){timer->deadline, timer});
 }
 
 void timer_cancel(struct timers *timers, struct timer *timer) {

@@ -45,8 +45,15 @@ static inline void timer_init(struct timer *timer, void (*on_timeout)(struct tim
     timer->on_timeout = on_timeout;
 }
 
-void timer_set(struct timers *timers, struct timer *timer, uint64_t deadline);
+/* For timer_set: the deadline does not lie behind the heap's key. */
+void timer_place(struct timers *timers, struct timer *timer);
 void timer_cancel(struct timers *timers, struct timer *timer);
+
+static inline void timer_set(struct timers *timers, struct timer *timer, uint64_t deadline) {
+    timer->deadline = deadline;
+    if (deadline < (timer->slot == 0 ? TIMER_NEVER : timers->heap[timer->slot].key))
+        timer_place(timers, timer);
+}
 
 /* When the next callback may be due; TIMER_NEVER when nothing is armed. */
 uint64_t timers_next(const struct timers *timers);

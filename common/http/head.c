@@ -79,6 +79,33 @@ static inline const char *skip(const char *at, const char *end, const unsigned c
     return at;
 }
 
+/* The first byte that is not of a token. Letters, digits and '-' are seen many at a time, which
+ * names mostly consist of; the others one by one. */
+static inline const char *skip_token(const char *at, const char *end) {
+#ifdef __SSE2__
+    while (end - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+        __m128i letters = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
+                                        _mm_cmplt_epi8(lower, _mm_set1_epi8('z' + 1)));
+        __m128i digits = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)),
+                                       _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
+        __m128i plain =
+            _mm_or_si128(_mm_or_si128(letters, digits), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+        unsigned other = ~(unsigned)_mm_movemask_epi8(plain);
+        at += __builtin_ctz(other | 0x10000);
+        if ((other & 0xffff) == 0)
+            continue;
+        if (!is_class(*at, TOKEN))
+            return at;
+        at++;
+    }
+#endif
+    while (at < end && is_class(*at, TOKEN))
+        at++;
+    return at;
+}
+
 static inline int take_crlf(struct scan *scan) {
     if (scan->at == scan->end)
         return MORE;
@@ -141,8 +168,7 @@ static int skip_empty_lines(struct scan *scan) {
 
 static int take_method(struct http_head *head, struct scan *scan) {
     const char *method = scan->at;
-    while (scan->at < scan->end && is_class(*scan->at, TOKEN))
-        scan->at++;
+    scan->at = skip_token(method, scan->end);
     head->method = slice_make(method, (size_t)(scan->at - method));
     if (scan->at < scan->end && head->method.length == 0)
         return BAD;
@@ -231,8 +257,7 @@ static inline bool is_blank(char c) {
  * space before the colon for want of a colon. */
 static int take_field(struct http_head *head, struct scan *scan) {
     const char *at = scan->at, *end = scan->end, *name = at;
-    while (at < end && is_class(*at, TOKEN))
-        at++;
+    at = skip_token(at, end);
     if (at == end)
         return MORE;
     if (*at != ':' || at == name)

@@ -37,37 +37,12 @@ __attribute__((constructor)) static void fill_slots(void) {
     }
 }
 
-static inline uint64_t repeat8(unsigned byte) {
-    return byte * 0x0101010101010101u;
-}
-
-/* Eight bytes with A to Z made lower-case. Adding to the low seven bits of each byte carries into
- * its top bit exactly when the byte reaches the bound. */
-static inline uint64_t load_lower8(const char *at) {
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    uint64_t low = word & repeat8(0x7f);
-    uint64_t from_a = low + repeat8(0x80 - 'A'), above_z = low + repeat8(0x7f - 'Z');
-    return word | (((from_a & ~above_z & ~word) & repeat8(0x80)) >> 2);
-}
-
-/* In words of eight bytes, of which the last overlaps the one before. */
-static inline bool equal_nocase(const char *a, const char *b, size_t length) {
-    if (length < 8)
-        return slice_equal_nocase(slice_make(a, length), slice_make(b, length));
-    for (size_t i = 0; i + 8 < length; i += 8)
-        if (load_lower8(a + i) != load_lower8(b + i))
-            return false;
-    return load_lower8(a + length - 8) == load_lower8(b + length - 8);
-}
-
 enum http_name http_name_lookup(struct slice name) {
     if (name.length == 0)
         return HTTP_OTHER;
     unsigned at = hash_name(name.base, name.length);
     for (; slots[at] != HTTP_OTHER; at = (at + 1) % SLOTS) {
-        const struct slice *known = &names[slots[at]];
-        if (known->length == name.length && equal_nocase(known->base, name.base, name.length))
+        if (slice_equal_nocase(names[slots[at]], name))
             return (enum http_name)slots[at];
     }
     return HTTP_OTHER;

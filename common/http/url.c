@@ -37,11 +37,11 @@ static const bool in_host_name[256] = {
 };
 
 static bool is_host_name(struct slice host) {
-    bool good = true;
+    unsigned good = 1;
     if (host.length == 0 || host.length > HOST_MAX)
         return false;
     for (size_t i = 0; i < host.length; i++)
-        good = good && in_host_name[(unsigned char)host.base[i]];
+        good &= in_host_name[(unsigned char)host.base[i]];
     return good;
 }
 
@@ -170,10 +170,10 @@ static void put(struct output *out, char c) {
 }
 
 static void put_lower(struct output *out, struct slice text) {
-    char *at = out->at;
-    put_bytes(out, text.base, text.length);
-    for (; at < out->at; at++)
-        *at = (char)ascii_lower((unsigned char)*at);
+    if ((size_t)(out->end - out->at) < text.length)
+        out->full = true;
+    else
+        out->at = slice_put_lower(out->at, text);
 }
 
 static void put_port(struct output *out, uint16_t port) {

@@ -145,16 +145,15 @@ static struct exchange *exchange_new(struct client *client) {
     } else {
         exchange = xmalloc(sizeof *exchange);
     }
-    /* All but the head, which its parser initialises. */
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    /* All but the head, which its parser initialises, and what only some use. */
     exchange->magic = EXCHANGE_MAGIC;
-    memset(&exchange->framing, 0, sizeof *exchange - offsetof(struct exchange, framing));
+    memset(&exchange->framing, 0,
+           offsetof(struct exchange, reader) - offsetof(struct exchange, framing));
     exchange->client = client;
     exchange->next_free = NULL;
     exchange->state = EXCHANGE_REQUEST;
     task_init(&exchange->reader_task, exchange_on_body);
-    exchange->started = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    exchange->started = client->net->loop->now_nanoseconds;
     return exchange;
 }
 

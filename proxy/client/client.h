@@ -104,7 +104,7 @@ struct exchange {
     bool owned;             /* the request's bytes have been copied */
     bool head_request;      /* the reply has no body whatever it says */
     bool keep_alive;
-    uint64_t started; /* nanoseconds, monotonic: when the head was complete */
+    uint64_t started; /* of the loop's clock, nanoseconds */
     uint64_t bytes_sent;
     /* the request's body */
     struct source body;
@@ -113,17 +113,18 @@ struct exchange {
     struct chunked_decoder chunked;
     /* the reply */
     struct slice parts[2]; /* head and extra still to be sent */
-    char frame[320];       /* made here: framing fields and the empty line, chunk heads */
     unsigned frame_begin, frame_end;
     bool has_reader, use_chunked, first_chunk, end_framed;
     uint64_t chunk_left;
-    struct body_reader reader;
     struct task reader_task;
     const struct slice *trailers;
     struct body *parts_body; /* sent in parts; NULL: it is not */
     const struct reply_part *next_part;
     unsigned parts_left;
     struct slice tail;
+    /* From here on nothing is set for a new exchange. */
+    struct body_reader reader; /* if has_reader */
+    char frame[320];           /* made here: framing fields and the empty line, chunk heads */
 };
 
 enum client_state { CLIENT_IDLE, CLIENT_HEAD, CLIENT_BUSY, CLIENT_LINGERING };

@@ -12,31 +12,28 @@ static void append(struct exchange *exchange, struct slice text) {
     exchange->frame_end += (unsigned)text.length;
 }
 
-static void append_number(struct exchange *exchange, int64_t number) {
-    char digits[SLICE_DIGITS];
-    append(exchange, slice_of_number(digits, number));
-}
-
 /* The fields that say where the response ends and what becomes of the connection, and the empty
  * line. */
 static void frame_head(struct exchange *exchange, const struct reply *reply) {
     bool old_client = exchange->request.version < 11;
+    char *at = exchange->frame;
     if (reply->length >= 0 && !reply->no_content) {
-        append(exchange, SLICE("Content-Length: "));
-        append_number(exchange, reply->length);
-        append(exchange, SLICE("\r\n"));
+        at = slice_put(at, SLICE("Content-Length: "));
+        at = slice_put_number(at, reply->length);
+        at = slice_put(at, SLICE("\r\n"));
     } else if (!reply->no_content && exchange->has_reader && !old_client) {
         exchange->use_chunked = true;
-        append(exchange, SLICE("Transfer-Encoding: chunked\r\n"));
+        at = slice_put(at, SLICE("Transfer-Encoding: chunked\r\n"));
     } else if (!reply->no_content && exchange->has_reader) {
         exchange->keep_alive =
             false; /* HTTP/1.0: the end of the connection is the end of the body */
     }
     if (!exchange->keep_alive)
-        append(exchange, SLICE("Connection: close\r\n"));
+        at = slice_put(at, SLICE("Connection: close\r\n"));
     else if (old_client)
-        append(exchange, SLICE("Connection: keep-alive\r\n"));
-    append(exchange, SLICE("\r\n"));
+        at = slice_put(at, SLICE("Connection: keep-alive\r\n"));
+    at = slice_put(at, SLICE("\r\n"));
+    exchange->frame_end = (unsigned)(at - exchange->frame);
 }
 
 void exchange_on_body(struct task *task) {
@@ -137,7 +134,7 @@ static void frame_chunk(struct exchange *exchange) {
     char head[CHUNKED_HEAD_MAX];
     struct iovec pieces[PIECES];
     size_t bytes;
-    if (!exchange->use_chunked || exchange->chunk_left > 0 || exchange->end_framed)
+    if (exchange->chunk_left > 0 || exchange->end_framed)
         return;
     /* The state before the bytes: a body that ends in between is then seen in the next round. */
     enum body_state state = body_state(exchange->reader.body);
@@ -253,13 +250,19 @@ static enum io_status send_some(struct exchange *exchange, size_t *sent, bool *t
     return connection_write(exchange->client->connection, pieces, count, sent);
 }
 
+/* Of most responses nothing is left behind the first write. */
+static bool is_over(const struct exchange *exchange) {
+    return exchange->has_reader && !exchange->use_chunked && exchange->parts_body == NULL &&
+           exchange->frame_begin == exchange->frame_end && body_reader_done(&exchange->reader);
+}
+
 void exchange_send(struct exchange *exchange) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     struct client *client = exchange->client;
     size_t sent;
     bool tried;
     for (;;) {
-        if (exchange->has_reader)
+        if (exchange->use_chunked)
             frame_chunk(exchange);
         enum io_status status = send_some(exchange, &sent, &tried);
         if (!tried) {
@@ -272,7 +275,10 @@ void exchange_send(struct exchange *exchange) {
             client->net->counters.client_bytes_out += sent;
             exchange->bytes_sent += sent;
             consume(exchange, sent);
-            break;
+            if (!is_over(exchange))
+                break;
+            sent_all(exchange);
+            return;
         case IO_WAIT:
             loop_timer_after(client->net->loop, &client->timer,
                              client->net->settings->client.send_timeout);

@@ -1,7 +1,7 @@
 #include "transaction/transaction.h"
 
 /* What each delivery adds to a stored head: how old it is (RFC 9111 §5.1), and how the cache took
- * part (RFC 9211). The hit's fields are joined from pieces, for they are made for every hit. */
+ * part (RFC 9211). */
 
 static bool is_hit(const struct transaction *transaction) {
     return transaction->result == RESULT_HIT || transaction->result == RESULT_STALE;
@@ -26,20 +26,21 @@ static struct slice forward_reason(const struct transaction *transaction) {
 }
 
 static struct slice hit_fields(struct transaction *transaction, bool status) {
+    enum { MORE = 128 }; /* than the name takes */
     struct freshness freshness = object_freshness(transaction->object);
-    char age_digits[SLICE_DIGITS], ttl_digits[SLICE_DIGITS];
+    struct slice name = slice_from(transaction->settings->name);
     int64_t age = freshness_age(&freshness, transaction->net->loop->wall);
-    struct slice pieces[] = {
-        SLICE("Age: "),
-        slice_of_number(age_digits, age),
-        SLICE("\r\n"),
-        SLICE("Cache-Status: "),
-        slice_from(transaction->settings->name),
-        SLICE("; hit; ttl="),
-        slice_of_number(ttl_digits, freshness.lifetime - age),
-        SLICE("\r\n"),
-    };
-    return arena_join(&transaction->arena, pieces, status ? 8 : 3);
+    char *fields = arena_alloc(&transaction->arena, name.length + MORE);
+    char *at = slice_put(fields, SLICE("Age: "));
+    at = slice_put_number(at, age);
+    if (status) {
+        at = slice_put(at, SLICE("\r\nCache-Status: "));
+        at = slice_put(at, name);
+        at = slice_put(at, SLICE("; hit; ttl="));
+        at = slice_put_number(at, freshness.lifetime - age);
+    }
+    at = slice_put(at, SLICE("\r\n"));
+    return slice_make(fields, (size_t)(at - fields));
 }
 
 /* What caches told before there was Cache-Status: did the body come from here? */

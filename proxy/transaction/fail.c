@@ -35,7 +35,7 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
     return arena_printf(&transaction->arena, page, status, http_reason(status), status,
                         http_reason(status), before, SLICE_PRINT(where),
                         where.length > 0 ? " failed: " : "", reason, transaction->settings->name,
-                        transaction->id);
+                        transaction_id(transaction));
 }
 
 enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason) {

@@ -33,7 +33,7 @@ static void write_entry(struct transaction *transaction) {
     uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     struct access_entry entry = {
         .duration = (end - exchange->started) / 1000,
-        .id = transaction->id,
+        .id = transaction_id(transaction),
         .client = transaction_client_ip(transaction),
         .method = transaction->method_text,
         .url = transaction->original_url,

@@ -31,9 +31,10 @@ static enum step receive_connect(struct transaction *transaction) {
 static const char climbing[] = "the path has a \"..\" segment";
 
 static bool climbs(struct slice path) {
-    for (size_t i = 0; i + 3 <= path.length; i++)
-        if (memcmp(path.base + i, "/..", 3) == 0 &&
-            (i + 3 == path.length || path.base[i + 3] == '/'))
+    const char *end = path.base + path.length;
+    for (const char *at = path.base; (at = memchr(at, '.', (size_t)(end - at))) != NULL; at++)
+        if (end - at >= 2 && at[1] == '.' && (end - at == 2 || at[2] == '/') && at > path.base &&
+            at[-1] == '/')
             return true;
     return false;
 }

@@ -28,7 +28,7 @@ static bool start(struct transaction *transaction) {
         .body = transaction->request_body,
         .path = url_path(&transaction->url),
         .client_ip = transaction_client_ip(transaction),
-        .transaction_id = slice_from(transaction->id),
+        .transaction_id = slice_from(transaction_id(transaction)),
     };
     transaction->request_body = NULL;
     transaction->reqmod = arena_alloc(&transaction->arena, sizeof *transaction->reqmod);

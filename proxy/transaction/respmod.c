@@ -27,7 +27,7 @@ static bool start(struct transaction *transaction) {
         .body = transaction->response_body,
         .path = url_path(&transaction->url),
         .client_ip = transaction_client_ip(transaction),
-        .transaction_id = slice_from(transaction->id),
+        .transaction_id = slice_from(transaction_id(transaction)),
     };
     transaction->response_body = NULL;
     transaction->respmod = arena_alloc(&transaction->arena, sizeof *transaction->respmod);

@@ -9,12 +9,18 @@ enum { TRANSACTIONS_KEPT = 256 };
 static const struct {
     const char *name;
     enum step (*run)(struct transaction *transaction);
+    bool begins; /* something that end_fetch ends; any that waits does as well */
 } steps[] = {
-    [STEP_RECEIVE] = {"RECEIVE", step_receive}, [STEP_ADMIT] = {"ADMIT", step_admit},
-    [STEP_REQMOD] = {"REQMOD", step_reqmod},    [STEP_LOOKUP] = {"LOOKUP", step_lookup},
-    [STEP_FETCH] = {"FETCH", step_fetch},       [STEP_RESPMOD] = {"RESPMOD", step_respmod},
-    [STEP_STORE] = {"STORE", step_store},       [STEP_TUNNEL] = {"TUNNEL", step_tunnel},
-    [STEP_DELIVER] = {"DELIVER", step_deliver}, [STEP_LOG] = {"LOG", step_log},
+    [STEP_RECEIVE] = {"RECEIVE", step_receive, false},
+    [STEP_ADMIT] = {"ADMIT", step_admit, false},
+    [STEP_REQMOD] = {"REQMOD", step_reqmod, true},
+    [STEP_LOOKUP] = {"LOOKUP", step_lookup, false},
+    [STEP_FETCH] = {"FETCH", step_fetch, true},
+    [STEP_RESPMOD] = {"RESPMOD", step_respmod, true},
+    [STEP_STORE] = {"STORE", step_store, true},
+    [STEP_TUNNEL] = {"TUNNEL", step_tunnel, true},
+    [STEP_DELIVER] = {"DELIVER", step_deliver, false},
+    [STEP_LOG] = {"LOG", step_log, false},
 };
 
 const char *step_name(enum step step) {
@@ -38,9 +44,8 @@ const char *cache_result_name(enum cache_result result) {
     return names[result];
 }
 
-/* Lets go of everything, in the order in which one thing reads from another. */
-static void transaction_end(struct transaction *transaction) {
-    struct transaction_host *host = transaction->host;
+/* What a hit has nothing of, in the order in which one thing reads from another. */
+static void end_fetch(struct transaction *transaction) {
     transaction_land(transaction, FLIGHT_LEFT);
     flight_leave(&transaction->flight, &transaction->waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
@@ -59,6 +64,13 @@ static void transaction_end(struct transaction *transaction) {
     source_close(&transaction->request_body);
     if (transaction->reqmod != NULL)
         adapt_chain_close(transaction->reqmod);
+}
+
+/* Lets go of everything. */
+static void transaction_end(struct transaction *transaction) {
+    struct transaction_host *host = transaction->host;
+    if (transaction->begun)
+        end_fetch(transaction);
     task_cancel(&transaction->task);
     if (transaction->exchange != NULL)
         exchange_finish(&transaction->exchange);
@@ -92,6 +104,7 @@ static void transaction_run(struct transaction *transaction) {
         enum step next = client_is_gone(transaction) && transaction->step < STEP_TUNNEL
                              ? STEP_LOG
                              : steps[transaction->step].run(transaction);
+        transaction->begun |= steps[transaction->step].begins || next == STEP_WAIT;
         if (next == STEP_WAIT)
             return;
         ASSERT(next > transaction->step);
@@ -106,13 +119,14 @@ static void on_task(struct task *task) {
     transaction_run(transaction);
 }
 
-static void write_id(struct transaction *transaction) {
+const char *transaction_id(struct transaction *transaction) {
     static const char digits[] = "0123456789abcdef";
-    struct transaction_host *host = transaction->host;
-    uint64_t number = host->id_prefix + host->id_next++;
+    uint64_t number = transaction->number;
+    if (transaction->id[0] != '\0')
+        return transaction->id;
     for (int i = 15; i >= 0; i--, number >>= 4)
         transaction->id[i] = digits[number & 15];
-    transaction->id[16] = '\0';
+    return transaction->id;
 }
 
 static struct transaction *transaction_new(struct transaction_host *host) {
@@ -151,7 +165,7 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
     transaction->exchange = exchange;
     transaction->request = &exchange->request;
     exchange->waker = &transaction->task;
-    write_id(transaction);
+    transaction->number = host->id_prefix + host->id_next++;
     transaction_run(transaction);
 }
 

@@ -82,6 +82,7 @@ struct transaction {
     unsigned magic;
 #define TRANSACTION_MAGIC 0x74a450c7u
     enum step step;
+    bool begun; /* more than a hit has: see end_fetch */
     struct transaction_host *host;
     struct net_context *net;
     struct arena arena;
@@ -91,7 +92,8 @@ struct transaction {
     struct adapt_set *adapt;         /* referenced */
     const struct settings *settings; /* adapt's */
     struct exchange *exchange;       /* NULL after LOG has let the client go */
-    char id[17];
+    uint64_t number;
+    char id[17]; /* see transaction_id */
     enum cache_result result;
     const char *error;     /* for the log and the error page */
     const char *last_step; /* the step that decided the outcome */
@@ -181,6 +183,8 @@ enum step step_log(struct transaction *transaction);
 
 /* Prepares an error page and returns STEP_DELIVER. The reason is static text for people. */
 enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason);
+/* The number as text, written when it is first asked for. */
+const char *transaction_id(struct transaction *transaction);
 /* Copies what the request's head points to, before the client's read buffer is used again. */
 void transaction_own_request(struct transaction *transaction);
 /* The request's body becomes the transaction's; once. */

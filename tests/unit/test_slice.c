@@ -1,5 +1,6 @@
 #include "suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 START_TEST(equal_compares_length_and_bytes) {
@@ -17,6 +18,50 @@ START_TEST(nocase_folds_letters_only) {
     ck_assert(!slice_equal_nocase(SLICE("["), SLICE("{")));
     ck_assert(!slice_equal_nocase(SLICE("\xc4"), SLICE("\xe4")));
     ck_assert(!slice_equal_nocase(SLICE("ab"), SLICE("abc")));
+}
+END_TEST
+
+/* Compared in words, whose ends and whose middle must count like any byte. */
+START_TEST(nocase_at_every_place) {
+    char one[20], other[20];
+    for (size_t length = 1; length <= sizeof one; length++)
+        for (size_t at = 0; at < length; at++)
+            for (unsigned i = 0; i < 256 * 4; i++) {
+                static const unsigned differences[] = {0, 0x20, 0x80, 1};
+                unsigned char a = (unsigned char)(i / 4);
+                unsigned char b = (unsigned char)(a ^ differences[i % 4]);
+                memset(one, 'x', length);
+                memset(other, 'X', length);
+                one[at] = (char)a;
+                other[at] = (char)b;
+                bool same = slice_equal_nocase(slice_make(one, length), slice_make(other, length));
+                ck_assert(same == (ascii_lower(a) == ascii_lower(b)));
+            }
+}
+END_TEST
+
+START_TEST(lower_at_every_length) {
+    static const char text[] = "AzZa@[`{19-._\xc1\xe1QWErty",
+                      lower[] = "azza@[`{19-._\xc1\xe1qwerty";
+    char out[sizeof text + 1];
+    for (size_t length = 0; length < sizeof text; length++) {
+        memset(out, '!', sizeof out);
+        char *end = slice_put_lower(out, guard_put(slice_make(text, length)));
+        ck_assert_ptr_eq(end, out + length);
+        ck_assert_mem_eq(out, lower, length);
+        ck_assert(*end == '!');
+    }
+}
+END_TEST
+
+START_TEST(numbers_are_written) {
+    static const int64_t numbers[] = {0,    7,     10,        42,        99,        100, 101, 999,
+                                      1000, 65535, 123456789, INT64_MAX, INT64_MIN, -1,  -10, -100};
+    char digits[SLICE_DIGITS], expected[SLICE_DIGITS + 1];
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        snprintf(expected, sizeof expected, "%lld", (long long)numbers[i]);
+        ck_assert_slice_eq(slice_of_number(digits, numbers[i]), slice_from(expected));
+    }
 }
 END_TEST
 
@@ -108,6 +153,7 @@ END_TEST
 Suite *slice_suite(void) {
     const TTest *const tests[] = {
         equal_compares_length_and_bytes, nocase_folds_letters_only, starts_and_ends,
+        nocase_at_every_place,           lower_at_every_length,     numbers_are_written,
         trim_takes_spaces_and_tabs,      numbers_are_digits_only,   lists_are_split_at_commas,
         quoted_commas_do_not_split,      dup_ends_with_nul,         from_text,
     };
