@@ -27,6 +27,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 enum source_status { SOURCE_DATA, SOURCE_WAIT, SOURCE_END, SOURCE_FAILED };
 
@@ -36,6 +37,9 @@ struct source_class {
     const char *name;
     enum source_status (*read)(struct source *source, char *buffer, size_t capacity, size_t *got);
     void (*close)(struct source *source);
+    /* Fills several places with one read; NULL: it knows no better than `read`. */
+    enum source_status (*read_pieces)(struct source *source, const struct iovec *pieces, int count,
+                                      size_t *got);
 };
 
 struct source {
@@ -60,6 +64,15 @@ static inline enum source_status source_read(struct source *source, void *buffer
                                              size_t *got) {
     CHECK_OBJ(source, SOURCE_MAGIC);
     return source->class->read(source, buffer, capacity, got);
+}
+
+/* The same into several places, which are filled in their order: for large bodies. */
+static inline enum source_status
+source_read_pieces(struct source *source, const struct iovec *pieces, int count, size_t *got) {
+    CHECK_OBJ(source, SOURCE_MAGIC);
+    if (count == 1 || source->class->read_pieces == NULL)
+        return source->class->read(source, pieces->iov_base, pieces->iov_len, got);
+    return source->class->read_pieces(source, pieces, count, got);
 }
 
 static inline void source_set_waker(struct source *source, struct task *waker) {

@@ -11,26 +11,41 @@ struct calendar {
 
 static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 static const char weekdays[] = "SunMonTueWedThuFriSat";
+
+/* Three letters as a number, in lower case. */
+#define LETTERS(a, b, c) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | 0x202020)
+static const uint32_t month_letters[] = {
+    LETTERS('j', 'a', 'n'), LETTERS('f', 'e', 'b'), LETTERS('m', 'a', 'r'), LETTERS('a', 'p', 'r'),
+    LETTERS('m', 'a', 'y'), LETTERS('j', 'u', 'n'), LETTERS('j', 'u', 'l'), LETTERS('a', 'u', 'g'),
+    LETTERS('s', 'e', 'p'), LETTERS('o', 'c', 't'), LETTERS('n', 'o', 'v'), LETTERS('d', 'e', 'c'),
+};
+static const uint32_t weekday_letters[] = {
+    LETTERS('s', 'u', 'n'), LETTERS('m', 'o', 'n'), LETTERS('t', 'u', 'e'), LETTERS('w', 'e', 'd'),
+    LETTERS('t', 'h', 'u'), LETTERS('f', 'r', 'i'), LETTERS('s', 'a', 't'),
+};
 static const struct slice full_weekdays[] = {
     {"Sunday", 6},   {"Monday", 6}, {"Tuesday", 7},  {"Wednesday", 9},
     {"Thursday", 8}, {"Friday", 6}, {"Saturday", 8},
 };
 
-/* The place of three letters in a row of such names, -1 when they are in none. */
-static int place_in(const char *names, unsigned count, const char *at) {
+/* The place of three letters, whatever their case, in a row of such names; -1: they are in none.
+ * Only a letter becomes one by the bit that makes it small. */
+static int place_in(const uint32_t *names, unsigned count, const char *at) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    uint32_t wanted = LETTERS(bytes[0], bytes[1], bytes[2]);
     for (unsigned i = 0; i < count; i++)
-        if (slice_equal_nocase(slice_make(names + 3 * i, 3), slice_make(at, 3)))
+        if (names[i] == wanted)
             return (int)i;
     return -1;
 }
 
 static bool take_month(const char *at, struct calendar *c) {
-    int month = place_in(months, 12, at);
+    int month = place_in(month_letters, 12, at);
     c->month = (unsigned)month;
     return month >= 0;
 }
 
-static bool take_number(const char *at, unsigned digits, unsigned *number) {
+static inline bool take_number(const char *at, unsigned digits, unsigned *number) {
     *number = 0;
     for (unsigned i = 0; i < digits; i++) {
         unsigned digit = (unsigned)(unsigned char)at[i] - '0';
@@ -54,7 +69,7 @@ static bool is_text(const char *at, struct slice text) {
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 static bool take_fixdate(struct slice text, struct calendar *c) {
     const char *at = text.base;
-    return text.length == HTTP_DATE_LENGTH && place_in(weekdays, 7, at) >= 0 &&
+    return text.length == HTTP_DATE_LENGTH && place_in(weekday_letters, 7, at) >= 0 &&
            is_text(at + 3, SLICE(", ")) && take_number(at + 5, 2, &c->day) && at[7] == ' ' &&
            take_month(at + 8, c) && at[11] == ' ' && take_number(at + 12, 4, &c->year) &&
            at[16] == ' ' && take_clock(at + 17, c) && is_text(at + 25, SLICE(" GMT"));
@@ -66,7 +81,7 @@ static bool take_asctime(struct slice text, struct calendar *c) {
     if (text.length != 24)
         return false;
     bool one_digit = at[8] == ' ';
-    return place_in(weekdays, 7, at) >= 0 && at[3] == ' ' && take_month(at + 4, c) &&
+    return place_in(weekday_letters, 7, at) >= 0 && at[3] == ' ' && take_month(at + 4, c) &&
            at[7] == ' ' && take_number(at + 8 + one_digit, 2 - one_digit, &c->day) &&
            at[10] == ' ' && take_clock(at + 11, c) && at[19] == ' ' &&
            take_number(at + 20, 4, &c->year);

@@ -10,10 +10,12 @@ enum { COMPACT_PART = 8 };
 struct body_writing {
     unsigned magic;
 #define BODY_WRITING_MAGIC 0xb0d7b0d8u
-    struct body_block *last;
-    size_t used;     /* of the last block */
-    size_t promised; /* memory of blocks that are still to come */
-    struct loop *loop;
+    struct body_block *last; /* the one that is written to */
+    size_t used;             /* of the last block */
+    struct body_block *tail; /* the last one there is: rooms may stand ready behind `last` */
+    size_t ready;            /* bytes of those */
+    size_t promised;         /* memory of blocks that are still to come */
+    struct net_context *net; /* NULL: nobody waits, and nothing passes */
     struct task *writer;
     uint64_t consumed;        /* BODY_PASSING: by the reader */
     struct list_link waiting; /* for more; under the body's lock */
@@ -64,8 +66,21 @@ static void free_memory(bool passing, void *at, size_t size) {
         memory_free(at, size);
 }
 
-static void free_block(struct body_block *block) {
-    free_memory(block->passing, block, size_of_block(block));
+static void free_block(struct body_block *block, struct net_context *net) {
+    if (!block->passing) {
+        memory_free(block, size_of_block(block));
+        return;
+    }
+    struct body_passing_block *passing = CONTAINER_OF(block, struct body_passing_block, block);
+    net_buffer_give(net, &passing->buffer);
+    free(passing);
+}
+
+static char *data_of(struct body_block *block) {
+    if (!block->passing)
+        return block->data;
+    struct body_passing_block *passing = CONTAINER_OF(block, struct body_passing_block, block);
+    return passing->buffer->data + passing->offset;
 }
 
 /* What is announced counts from the start, so that others go before it has arrived. */
@@ -85,6 +100,10 @@ static size_t cost_of_rest(const struct body *body) {
            (pages == 0 ? 0 : memory_cost(BLOCK_HEAD + pages));
 }
 
+static const struct loop *loop_of(const struct body_writing *writing) {
+    return writing->net == NULL ? NULL : writing->net->loop;
+}
+
 /* Without room for data when there is none: body_room will say so. */
 static struct body *allocate(enum body_kind kind, size_t capacity) {
     bool passing = kind == BODY_PASSING;
@@ -101,15 +120,15 @@ static struct body *allocate(enum body_kind kind, size_t capacity) {
     return body;
 }
 
-struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected) {
+struct body *body_new(struct net_context *net, enum body_kind kind, int64_t expected) {
     expected = expected <= BODY_EXPECTED_MOST ? expected : -1;
-    struct body *body = allocate(kind, first_capacity(expected));
+    struct body *body = allocate(kind, kind == BODY_PASSING ? 0 : first_capacity(expected));
     atomic_init(&body->references, 1);
     body->kind = (uint8_t)kind;
     body->expected = expected;
     ALLOC_OBJ(body->writing, BODY_WRITING_MAGIC);
-    body->writing->loop = loop;
-    body->writing->last = &body->first;
+    body->writing->net = net;
+    body->writing->last = body->writing->tail = &body->first;
     list_init(&body->writing->waiting);
     if (kind == BODY_SHARED && expected >= 0)
         promise(body->writing, cost_of_rest(body));
@@ -134,29 +153,38 @@ void body_release(struct body **bodyp) {
     CHECK_OBJ(body, BODY_MAGIC);
     if (atomic_fetch_sub_explicit(&body->references, 1, memory_order_acq_rel) != 1)
         return;
+    struct net_context *net = NULL;
     if (body->kind == BODY_BACKED) {
         body->backing->release(body->backing);
     } else if (body->kind == BODY_HELD) {
         body_held_free(&body->held);
     } else if (body->writing != NULL) {
         ASSERT(list_empty(&body->writing->waiting));
+        net = body->writing->net;
         promise(body->writing, 0);
         FREE_OBJ(body->writing);
     }
     struct body_block *block = next_block(&body->first);
     while (block != NULL) {
         struct body_block *next = next_block(block);
-        free_block(block);
+        free_block(block, net);
         block = next;
     }
     body->magic = 0;
     free_memory(body->first.passing, body, size_of_body(body));
 }
 
+/* Bytes that have a place already, though they have not all arrived. */
+static uint64_t placed(const struct body *body) {
+    const struct body_writing *writing = body->writing;
+    return atomic_load_explicit(&body->length, memory_order_relaxed) +
+           (writing->last->capacity - writing->used) + writing->ready;
+}
+
 /* Blocks grow with a body whose length is not known, so that a small one wastes little and a large
  * one has few. */
 static size_t block_capacity(const struct body *body) {
-    uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
+    uint64_t length = placed(body);
     size_t size = MEMORY_PAGE;
     if (body->expected >= 0) {
         uint64_t rest = (uint64_t)body->expected - length;
@@ -167,47 +195,147 @@ static size_t block_capacity(const struct body *body) {
     return size - BLOCK_HEAD;
 }
 
+/* At the end of the chain, for whoever reads. */
+static void link_block(struct body_writing *writing, struct body_block *block, bool passing,
+                       size_t capacity) {
+    atomic_init(&block->next, NULL);
+    block->capacity = (uint32_t)capacity & INT32_MAX;
+    block->passing = passing;
+    atomic_store_explicit(&writing->tail->next, block, memory_order_release);
+    writing->tail = block;
+    writing->ready += capacity;
+}
+
+static void link_buffer(struct body_writing *writing, struct net_buffer *buffer, size_t capacity) {
+    struct body_passing_block *passing = xmalloc(sizeof *passing);
+    passing->buffer = buffer;
+    passing->offset = buffer->begin;
+    link_block(writing, &passing->block, true, capacity);
+}
+
+/* A large buffer, where so much may come. */
+static bool add_passing_block(struct body *body) {
+    uint64_t length = placed(body);
+    uint64_t rest = body->expected < 0 ? UINT64_MAX : (uint64_t)body->expected - length;
+    bool small = rest <= NET_BUFFER_SIZE || (body->expected < 0 && length < NET_BUFFER_LARGE);
+    struct net_context *net = body->writing->net;
+    if (rest == 0)
+        return false;
+    struct net_buffer *buffer = small ? net_buffer_take(net) : net_buffer_take_large(net);
+    if (buffer == NULL)
+        return false;
+    link_buffer(body->writing, buffer, rest < buffer->capacity ? (size_t)rest : buffer->capacity);
+    return true;
+}
+
 static bool add_block(struct body *body) {
+    if (body->kind == BODY_PASSING)
+        return add_passing_block(body);
     size_t capacity = block_capacity(body);
-    bool passing = body->kind == BODY_PASSING;
-    struct body_block *block = capacity == 0 ? NULL : get_memory(passing, BLOCK_HEAD + capacity);
+    struct body_block *block = capacity == 0 ? NULL : memory_alloc(BLOCK_HEAD + capacity);
     if (block == NULL)
         return false;
     size_t cost = memory_cost(BLOCK_HEAD + capacity), promised = body->writing->promised;
     promise(body->writing, promised > cost ? promised - cost : 0);
-    atomic_init(&block->next, NULL);
-    block->capacity = (uint32_t)capacity & INT32_MAX;
-    block->passing = passing;
-    atomic_store_explicit(&body->writing->last->next, block, memory_order_release);
-    body->writing->last = block;
-    body->writing->used = 0;
+    link_block(body->writing, block, false, capacity);
     return true;
 }
 
-char *body_room(struct body *body, size_t *room) {
+/* On to the next block, when this one is full; false when there is none. */
+static bool step(struct body_writing *writing) {
+    struct body_block *next = next_block(writing->last);
+    if (writing->used < writing->last->capacity)
+        return true;
+    if (next == NULL)
+        return false;
+    writing->last = next;
+    writing->used = 0;
+    writing->ready -= next->capacity;
+    return true;
+}
+
+/* Bytes that may be written before the reader has to read some. */
+static uint64_t window(const struct body *body) {
+    if (body->kind != BODY_PASSING)
+        return UINT64_MAX;
+    uint64_t waiting =
+        atomic_load_explicit(&body->length, memory_order_relaxed) - body->writing->consumed;
+    return waiting < BODY_WINDOW ? BODY_WINDOW - waiting : 0;
+}
+
+int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhausted) {
     CHECK_OBJ(body, BODY_MAGIC);
     struct body_writing *writing = body->writing;
-    uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
-    *room = 0;
-    if (body->kind == BODY_PASSING && length - writing->consumed >= BODY_WINDOW)
-        return NULL;
-    if (writing->used == writing->last->capacity && !add_block(body)) {
-        *room = 1;
+    uint64_t left = window(body);
+    *exhausted = false;
+    if (left == 0)
+        return 0;
+    if (!step(writing) && (!add_block(body) || !step(writing))) {
+        *exhausted = true;
+        return 0;
+    }
+    struct body_block *block = writing->last;
+    size_t used = writing->used, piece;
+    bool ahead = body->expected >= 0 || body->kind == BODY_PASSING;
+    int count = 0;
+    do {
+        piece = block->capacity - used;
+        pieces[count++] = (struct iovec){data_of(block) + used, piece};
+        left -= piece < left ? piece : left;
+        used = 0;
+        if (count < most && left > 0 && ahead && next_block(block) == NULL)
+            ahead = add_block(body);
+    } while (count < most && left > 0 && (block = next_block(block)) != NULL);
+    return count;
+}
+
+char *body_room(struct body *body, size_t *room) {
+    struct iovec piece;
+    bool exhausted;
+    if (body_rooms(body, &piece, 1, &exhausted) == 0) {
+        *room = exhausted;
         return NULL;
     }
-    *room = writing->last->capacity - writing->used;
-    return writing->last->data + writing->used;
+    *room = piece.iov_len;
+    return piece.iov_base;
+}
+
+/* What has arrived may be read from now on. The reader of a passing body is in this thread. */
+static void publish(struct body *body, size_t count) {
+    struct body_writing *writing = body->writing;
+    uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
+    atomic_store_explicit(&body->length, length + count, memory_order_seq_cst);
+    if (body->kind == BODY_PASSING && list_empty(&writing->waiting))
+        return;
+    pthread_mutex_lock(lock_of(body));
+    waiters_wake(&writing->waiting, loop_of(writing));
+    pthread_mutex_unlock(lock_of(body));
 }
 
 void body_grow(struct body *body, size_t count) {
     struct body_writing *writing = body->writing;
-    ASSERT(count <= writing->last->capacity - writing->used);
-    writing->used += count;
-    uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
-    atomic_store_explicit(&body->length, length + count, memory_order_seq_cst);
-    pthread_mutex_lock(lock_of(body));
-    waiters_wake(&writing->waiting, writing->loop);
-    pthread_mutex_unlock(lock_of(body));
+    size_t left = count;
+    while (left > 0) {
+        bool stands = step(writing);
+        ASSERT(stands);
+        size_t piece = writing->last->capacity - writing->used;
+        if (piece > left)
+            piece = left;
+        writing->used += piece;
+        left -= piece;
+    }
+    publish(body, count);
+}
+
+void body_pass(struct body *body, struct net_buffer **bufferp) {
+    struct net_buffer *buffer = *bufferp;
+    struct body_writing *writing = body->writing;
+    *bufferp = NULL;
+    CHECK_OBJ(body, BODY_MAGIC);
+    ASSERT(body->kind == BODY_PASSING && placed(body) == body_length(body));
+    size_t count = net_buffer_bytes(buffer).length;
+    link_buffer(writing, buffer, count);
+    body_grow(body, count);
 }
 
 void body_finish(struct body *body, enum body_state state) {
@@ -217,7 +345,7 @@ void body_finish(struct body *body, enum body_state state) {
     promise(writing, 0);
     pthread_mutex_lock(lock_of(body));
     atomic_store_explicit(&body->state, (uint8_t)state, memory_order_seq_cst);
-    waiters_wake(&writing->waiting, writing->loop);
+    waiters_wake(&writing->waiting, loop_of(writing));
     if (body->kind == BODY_SHARED)
         FREE_OBJ(body->writing);
     pthread_mutex_unlock(lock_of(body));
@@ -378,7 +506,7 @@ static void free_until(struct body *body, struct body_block *kept) {
         return;
     while (block != kept) {
         struct body_block *next = next_block(block);
-        free_block(block);
+        free_block(block, body->writing->net);
         block = next;
     }
     atomic_store_explicit(&body->first.next, block, memory_order_relaxed);
@@ -480,7 +608,7 @@ int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int mos
         size_t piece = block->capacity - offset;
         if (piece > left)
             piece = (size_t)left;
-        pieces[count++] = (struct iovec){block->data + offset, piece};
+        pieces[count++] = (struct iovec){data_of(block) + offset, piece};
         *bytes += piece;
         left -= piece;
         if (left > 0) {
@@ -509,7 +637,7 @@ void body_reader_advance(struct body_reader *reader, size_t bytes) {
     writing->consumed = reader->position;
     free_until(body, reader->block);
     if (writing->writer != NULL)
-        loop_defer(writing->loop, writing->writer);
+        loop_defer(writing->net->loop, writing->writer);
 }
 
 size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy) {

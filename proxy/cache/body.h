@@ -2,7 +2,7 @@
  * A body in memory: written once by one producer, read by any number of consumers while it is still
  * arriving and afterwards.
  *
- *     struct body *body = body_new(net->loop, BODY_SHARED, length_or_minus_one);
+ *     struct body *body = body_new(net, BODY_SHARED, length_or_minus_one);
  *     size_t room; char *at = body_room(body, &room);   write there, then
  *     body_grow(body, count);
  *     body_finish(body, BODY_COMPLETE);                 or BODY_FAILED
@@ -15,8 +15,10 @@
  *     body_reader_close(&reader);
  *
  * BODY_SHARED keeps all bytes: what the cache stores, and collapsed requests read. BODY_PASSING is
- * for what is not stored: it has one reader, frees what that has read, and body_room gives nothing
- * while BODY_WINDOW bytes wait (the writer's waker then runs when there is room again).
+ * for what is not stored: it has one reader, in the writer's thread, stands in read buffers of the
+ * worker, gives them back as that has read them, and body_room gives nothing while BODY_WINDOW
+ * bytes wait (the writer's waker then runs when there is room again). What has been read already
+ * passes on in the buffer that it stands in (body_pass).
  *
  * BODY_BACKED is a complete one whose bytes stand in a file: body_reader_file tells from where they
  * can be sent, and a reader waits for them like for bytes that have not arrived. It has no pieces;
@@ -39,6 +41,7 @@
 
 #include "base/slice.h"
 #include "event/waiter.h"
+#include "net/context.h"
 
 #include <pthread.h>
 #include <sys/uio.h>
@@ -48,6 +51,7 @@
 enum {
     BODY_WINDOW = 256 * 1024,
     BODY_LOCKS = 64,
+    BODY_ROOMS = 4, /* pieces that body_rooms gives at most */
 };
 
 enum body_state { BODY_ARRIVING, BODY_COMPLETE, BODY_FAILED };
@@ -56,8 +60,14 @@ enum body_kind { BODY_SHARED, BODY_PASSING, BODY_BACKED, BODY_HELD };
 struct body_block {
     _Atomic(struct body_block *) next;
     uint32_t capacity : 31;
-    uint32_t passing : 1; /* its memory is not the cache's */
+    uint32_t passing : 1; /* the bytes stand in a read buffer: struct body_passing_block */
     char data[];
+};
+
+struct body_passing_block {
+    struct body_block block;
+    size_t offset; /* of the block's bytes in the buffer */
+    struct net_buffer *buffer;
 };
 
 struct body;
@@ -114,7 +124,7 @@ struct body_reader {
 };
 
 /* A length past BODY_EXPECTED_MOST counts as unknown. */
-struct body *body_new(struct loop *loop, enum body_kind kind, int64_t expected);
+struct body *body_new(struct net_context *net, enum body_kind kind, int64_t expected);
 /* Complete from the start, a copy of the bytes. */
 struct body *body_of_bytes(struct slice bytes);
 /* Complete from the start, in a file; the backing passes over. */
@@ -134,7 +144,14 @@ void body_release(struct body **bodyp);
 /* Space to write to. NULL with *room 0: the window is full (BODY_PASSING), wait for the waker. NULL
  * with *room 1: memory is exhausted. */
 char *body_room(struct body *body, size_t *room);
+/* The same in up to `most` pieces, for one read that fills many, where the length is known or the
+ * body passes. 0: as NULL above; *exhausted tells which. */
+int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhausted);
+/* So many bytes stand there now, from the first of the pieces on. */
 void body_grow(struct body *body, size_t count);
+/* The bytes that wait in the buffer, at least one, pass on as they stand; BODY_PASSING, before
+ * body_room was asked. */
+void body_pass(struct body *body, struct net_buffer **bufferp);
 void body_finish(struct body *body, enum body_state state);
 void body_set_writer(struct body *body, struct task *writer);
 /* A shared body with one reader, which nobody else can find, becomes a passing one. */

@@ -97,8 +97,10 @@ static int64_t initial_age(const struct http_head *response, time_t request_time
 static int64_t heuristic_lifetime(const struct freshness_rules *rules,
                                   const struct http_head *response, time_t response_time) {
     time_t date = response_time, modified;
+    if (!field_date(response, HTTP_LAST_MODIFIED, &modified))
+        return 0;
     field_date(response, HTTP_DATE, &date);
-    if (!field_date(response, HTTP_LAST_MODIFIED, &modified) || modified >= date)
+    if (modified >= date)
         return 0;
     int64_t lifetime = (int64_t)((double)(date - modified) * rules->heuristic_fraction);
     return lifetime > rules->heuristic_max ? rules->heuristic_max : lifetime;

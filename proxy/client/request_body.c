@@ -136,7 +136,7 @@ static void body_close(struct source *source) {
     exchange->body_in_use = false;
 }
 
-static const struct source_class body_class = {"request body", body_read, body_close};
+static const struct source_class body_class = {"request body", body_read, body_close, NULL};
 
 void exchange_body_init(struct exchange *exchange) {
     const struct framing *framing = &exchange->framing;

@@ -45,7 +45,8 @@ static void unmodified(struct icap_call *call) {
     icap_call_settle(call, ICAP_UNMODIFIED);
 }
 
-/* What the head says of its length is not used, but a head that contradicts itself is not trusted. */
+/* What the head says of its length is not used, but a head that contradicts itself is not trusted.
+ */
 static bool sound_framing(const struct icap_call *call, bool response) {
     struct framing framing;
     return response ? framing_of_response(&framing, call->adapted, HTTP_METHOD_GET)
@@ -311,7 +312,7 @@ static void body_close(struct source *source) {
     net_buffer_give(call->net, &call->in);
 }
 
-static const struct source_class body_class = {"adapted body", body_read, body_close};
+static const struct source_class body_class = {"adapted body", body_read, body_close, NULL};
 
 void icap_call_body_init(struct icap_call *call) {
     source_init(&call->body, &body_class, call->net->loop, -1);

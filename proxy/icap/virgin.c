@@ -56,8 +56,8 @@ static void no_close(struct source *source) {
     (void)source; /* lives and goes with the virgin */
 }
 
-static const struct source_class first_class = {"virgin body", first_read, no_close};
-static const struct source_class replay_class = {"virgin body again", replay_read, no_close};
+static const struct source_class first_class = {"virgin body", first_read, no_close, NULL};
+static const struct source_class replay_class = {"virgin body again", replay_read, no_close, NULL};
 
 void virgin_init(struct virgin *virgin, struct loop *loop, struct source **from, size_t limit) {
     INIT_OBJ(virgin, VIRGIN_MAGIC);

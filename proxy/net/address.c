@@ -69,13 +69,27 @@ static bool is_mapped(const struct address *address) {
     return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&address->v6.sin6_addr);
 }
 
+/* By hand: every request to an origin has one, and inet_ntop goes by way of printf. */
+static size_t format_v4(const uint8_t bytes[4], char *out) {
+    char *at = out;
+    for (int i = 0; i < 4; i++) {
+        if (bytes[i] >= 100)
+            *at++ = (char)('0' + bytes[i] / 100);
+        if (bytes[i] >= 10)
+            *at++ = (char)('0' + bytes[i] / 10 % 10);
+        *at++ = (char)('0' + bytes[i] % 10);
+        *at++ = i < 3 ? '.' : '\0';
+    }
+    return (size_t)(at - out) - 1;
+}
+
 size_t address_format_ip(const struct address *address, char *out) {
     out[0] = '\0';
     if (address->any.sa_family == AF_INET)
-        inet_ntop(AF_INET, &address->v4.sin_addr, out, ADDRESS_TEXT);
-    else if (is_mapped(address))
-        inet_ntop(AF_INET, address->v6.sin6_addr.s6_addr + 12, out, ADDRESS_TEXT);
-    else if (address->any.sa_family == AF_INET6)
+        return format_v4((const uint8_t *)&address->v4.sin_addr, out);
+    if (is_mapped(address))
+        return format_v4(address->v6.sin6_addr.s6_addr + 12, out);
+    if (address->any.sa_family == AF_INET6)
         inet_ntop(AF_INET6, &address->v6.sin6_addr, out, ADDRESS_TEXT);
     else
         strcpy(out, "-");

@@ -84,14 +84,9 @@ void connection_abort(struct connection **connectionp) {
     connection_close(connectionp);
 }
 
-enum io_status connection_read(struct connection *connection, char *buffer, size_t capacity,
-                               size_t *got) {
-    CHECK_OBJ(connection, CONNECTION_MAGIC);
+static enum io_status after_read(struct connection *connection, ssize_t count, size_t capacity,
+                                 size_t *got) {
     *got = 0;
-    ssize_t count;
-    do
-        count = recv(connection->event.fd, buffer, capacity, 0);
-    while (count < 0 && errno == EINTR);
     if (count > 0) {
         *got = (size_t)count;
         /* Less than asked for: the socket is empty, and the edge will come with the next byte. */
@@ -104,6 +99,29 @@ enum io_status connection_read(struct connection *connection, char *buffer, size
         return IO_FAILED;
     connection->readable = false;
     return IO_WAIT;
+}
+
+enum io_status connection_read(struct connection *connection, char *buffer, size_t capacity,
+                               size_t *got) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    ssize_t count;
+    do
+        count = recv(connection->event.fd, buffer, capacity, 0);
+    while (count < 0 && errno == EINTR);
+    return after_read(connection, count, capacity, got);
+}
+
+enum io_status connection_read_pieces(struct connection *connection, const struct iovec *pieces,
+                                      int count, size_t *got) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    ssize_t read;
+    size_t capacity = 0;
+    for (int i = 0; i < count; i++)
+        capacity += pieces[i].iov_len;
+    do
+        read = readv(connection->event.fd, pieces, count);
+    while (read < 0 && errno == EINTR);
+    return after_read(connection, read, capacity, got);
 }
 
 static ssize_t send_joined(int fd, const struct iovec *pieces, int count) {

@@ -61,6 +61,9 @@ void connection_abort(struct connection **connectionp);
 /* IO_DONE: *got > 0. IO_END: the other side has finished. IO_FAILED: errno tells. */
 enum io_status connection_read(struct connection *connection, char *buffer, size_t capacity,
                                size_t *got);
+/* The same into several places, which are filled in their order. */
+enum io_status connection_read_pieces(struct connection *connection, const struct iovec *pieces,
+                                      int count, size_t *got);
 /* IO_DONE: *put > 0 bytes were taken, maybe fewer than offered. */
 enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
                                 int count, size_t *put);

@@ -7,27 +7,55 @@ void net_context_init(struct net_context *net, struct loop *loop) {
     net->loop = loop;
 }
 
-void net_context_release(struct net_context *net) {
-    while (net->free_buffers != NULL) {
-        struct net_buffer *next = net->free_buffers->next_free;
-        free(net->free_buffers);
-        net->free_buffers = next;
+static void free_all(struct net_buffers *buffers) {
+    while (buffers->first != NULL) {
+        struct net_buffer *next = buffers->first->next_free;
+        free(buffers->first);
+        buffers->first = next;
     }
-    net->free_buffer_count = 0;
+    buffers->count = 0;
 }
 
-struct net_buffer *net_buffer_take(struct net_context *net) {
-    struct net_buffer *buffer = net->free_buffers;
-    if (buffer != NULL) {
-        net->free_buffers = buffer->next_free;
-        net->free_buffer_count--;
-    } else {
-        buffer = xmalloc(sizeof *buffer + NET_BUFFER_SIZE);
-        buffer->capacity = NET_BUFFER_SIZE;
-    }
+void net_context_release(struct net_context *net) {
+    free_all(&net->free_buffers);
+    free_all(&net->free_large_buffers);
+}
+
+static struct net_buffer *take(struct net_buffers *free_ones) {
+    struct net_buffer *buffer = free_ones->first;
+    free_ones->first = buffer->next_free;
+    free_ones->count--;
+    return buffer;
+}
+
+static struct net_buffer *begin(struct net_buffer *buffer, size_t capacity) {
+    buffer->capacity = capacity;
     buffer->next_free = NULL;
     buffer->begin = buffer->end = 0;
     return buffer;
+}
+
+struct net_buffer *net_buffer_take(struct net_context *net) {
+    return begin(net->free_buffers.count > 0 ? take(&net->free_buffers)
+                                             : xmalloc(sizeof(struct net_buffer) + NET_BUFFER_SIZE),
+                 NET_BUFFER_SIZE);
+}
+
+struct net_buffer *net_buffer_take_large(struct net_context *net) {
+    struct net_buffer *buffer = net->free_large_buffers.count > 0
+                                    ? take(&net->free_large_buffers)
+                                    : malloc(sizeof *buffer + NET_BUFFER_LARGE);
+    return buffer == NULL ? NULL : begin(buffer, NET_BUFFER_LARGE);
+}
+
+static void give(struct net_buffers *free_ones, struct net_buffer *buffer, unsigned most) {
+    if (free_ones->count >= most) {
+        free(buffer);
+        return;
+    }
+    buffer->next_free = free_ones->first;
+    free_ones->first = buffer;
+    free_ones->count++;
 }
 
 void net_buffer_give(struct net_context *net, struct net_buffer **bufferp) {
@@ -35,13 +63,12 @@ void net_buffer_give(struct net_context *net, struct net_buffer **bufferp) {
     *bufferp = NULL;
     if (buffer == NULL)
         return;
-    if (buffer->capacity != NET_BUFFER_SIZE || net->free_buffer_count >= NET_BUFFERS_KEPT) {
+    if (buffer->capacity == NET_BUFFER_SIZE)
+        give(&net->free_buffers, buffer, NET_BUFFERS_KEPT);
+    else if (buffer->capacity == NET_BUFFER_LARGE)
+        give(&net->free_large_buffers, buffer, NET_BUFFERS_LARGE_KEPT);
+    else
         free(buffer);
-        return;
-    }
-    buffer->next_free = net->free_buffers;
-    net->free_buffers = buffer;
-    net->free_buffer_count++;
 }
 
 bool net_buffer_make_room(struct net_context *net, struct net_buffer **bufferp, size_t limit) {

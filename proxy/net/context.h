@@ -15,14 +15,24 @@ struct resolver;
 struct settings;
 
 /* Read buffers go round: a connection holds one only while bytes wait in it, so that an idle
- * connection costs its struct and no more. */
-enum { NET_BUFFER_SIZE = 16384, NET_BUFFERS_KEPT = 64 };
+ * connection costs its struct and no more. The large ones are for bodies that pass by. */
+enum {
+    NET_BUFFER_SIZE = 16384,
+    NET_BUFFERS_KEPT = 64,
+    NET_BUFFER_LARGE = 65536,
+    NET_BUFFERS_LARGE_KEPT = 32,
+};
 
 struct net_buffer {
     struct net_buffer *next_free;
-    size_t capacity; /* NET_BUFFER_SIZE, or more for a large head */
+    size_t capacity; /* NET_BUFFER_SIZE or NET_BUFFER_LARGE, or what a large head took */
     size_t begin, end;
     char data[];
+};
+
+struct net_buffers {
+    struct net_buffer *first;
+    unsigned count;
 };
 
 struct net_context {
@@ -30,14 +40,15 @@ struct net_context {
     struct counters counters;
     struct resolver *resolver;
     struct settings *settings; /* the worker's current snapshot; a transaction keeps its own */
-    struct net_buffer *free_buffers;
-    unsigned free_buffer_count;
+    struct net_buffers free_buffers, free_large_buffers;
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);
 void net_context_release(struct net_context *net);
 
 struct net_buffer *net_buffer_take(struct net_context *net);
+/* Of NET_BUFFER_LARGE bytes; NULL when memory is exhausted. */
+struct net_buffer *net_buffer_take_large(struct net_context *net);
 void net_buffer_give(struct net_context *net, struct net_buffer **bufferp);
 /* Makes room behind `end`: moves the bytes to the front, then doubles up to `limit` bytes. False
  * when the limit is reached or memory is exhausted. */

@@ -2,15 +2,17 @@
 
 #include "base/assert.h"
 
-enum { TABLE_SIZE = 256 };
+enum { TABLE_SIZE = 256, EMPTY_KEPT = 64 };
 
-/* The idle connections of one key; there while it has any. */
+/* The idle connections of one key. The keys that were emptied last are kept, since their
+ * connections come back. */
 struct pool_key {
     unsigned magic;
 #define POOL_KEY_MAGIC 0x900150e7u
     struct pool_key *next;
     struct pool *pool;
-    struct list_link idle; /* newest first */
+    struct list_link idle;       /* newest first */
+    struct list_link empty_link; /* while it has none */
     unsigned count;
     uint32_t hash;
     struct slice text;
@@ -23,6 +25,8 @@ struct pool {
     struct net_context *net;
     uint64_t *idle_gauge;
     struct pool_key *table[TABLE_SIZE];
+    struct list_link empty; /* keys, oldest first */
+    unsigned empty_count;
 };
 
 struct pool *pool_new(struct net_context *net, uint64_t *idle_gauge) {
@@ -30,6 +34,7 @@ struct pool *pool_new(struct net_context *net, uint64_t *idle_gauge) {
     ALLOC_OBJ(pool, POOL_MAGIC);
     pool->net = net;
     pool->idle_gauge = idle_gauge;
+    list_init(&pool->empty);
     return pool;
 }
 
@@ -54,16 +59,36 @@ static void forget_key(struct pool_key *key) {
     FREE_OBJ(key);
 }
 
-/* Takes a connection out of its key; the key goes with its last one. */
+static void forget_oldest_empty(struct pool *pool) {
+    struct pool_key *key = CONTAINER_OF(list_first(&pool->empty), struct pool_key, empty_link);
+    list_remove(&key->empty_link);
+    pool->empty_count--;
+    forget_key(key);
+}
+
+static void forget_empty(struct pool *pool) {
+    while (pool->empty_count > 0)
+        forget_oldest_empty(pool);
+}
+
+static void note_empty(struct pool_key *key) {
+    struct pool *pool = key->pool;
+    list_append(&pool->empty, &key->empty_link);
+    if (++pool->empty_count > EMPTY_KEPT)
+        forget_oldest_empty(pool);
+}
+
+/* Takes a connection out of its key. The timer is only switched off, and so costs no more when the
+ * connection comes back. */
 static void leave(struct connection *connection) {
     struct pool_key *key;
     CAST_OBJ(key, connection->pool_key, POOL_KEY_MAGIC);
     list_remove(&connection->pool_link);
-    timer_cancel(&connection->net->loop->timers, &connection->pool_timer);
+    timer_set(&connection->net->loop->timers, &connection->pool_timer, TIMER_NEVER);
     connection->pool_key = NULL;
     (*key->pool->idle_gauge)--;
     if (--key->count == 0)
-        forget_key(key);
+        note_empty(key);
 }
 
 static void drop(struct connection *connection) {
@@ -82,9 +107,15 @@ static void on_timeout(struct timer *timer) {
 
 void pool_close_idle(struct pool *pool) {
     CHECK_OBJ(pool, POOL_MAGIC);
-    for (unsigned i = 0; i < TABLE_SIZE; i++)
-        while (pool->table[i] != NULL)
-            drop(CONTAINER_OF(list_first(&pool->table[i]->idle), struct connection, pool_link));
+    forget_empty(pool); /* so that none of them goes below while the table is walked */
+    for (unsigned i = 0; i < TABLE_SIZE; i++) {
+        struct pool_key *next;
+        for (struct pool_key *key = pool->table[i]; key != NULL; key = next) {
+            next = key->next;
+            for (unsigned left = key->count; left > 0; left--)
+                drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
+        }
+    }
 }
 
 void pool_free(struct pool **poolp) {
@@ -93,6 +124,7 @@ void pool_free(struct pool **poolp) {
     if (pool == NULL)
         return;
     pool_close_idle(pool);
+    forget_empty(pool);
     FREE_OBJ(pool);
 }
 
@@ -100,7 +132,7 @@ struct connection *pool_take(struct pool *pool, struct slice text, connection_re
                              void *owner) {
     CHECK_OBJ(pool, POOL_MAGIC);
     struct pool_key *key = *find_key(pool, text, hash_of(text));
-    if (key == NULL)
+    if (key == NULL || key->count == 0)
         return NULL;
     struct connection *connection =
         CONTAINER_OF(list_first(&key->idle), struct connection, pool_link);
@@ -125,6 +157,7 @@ static struct pool_key *make_key(struct pool *pool, struct slice text, uint32_t 
     key->pool = pool;
     key->hash = hash;
     list_init(&key->idle);
+    list_init(&key->empty_link);
     memcpy(key->bytes, text.base, text.length);
     key->text = slice_make(key->bytes, text.length);
     return key;
@@ -145,9 +178,12 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
     struct pool_key *key = *at;
     connection_set_owner(connection, on_ready, pool);
     connection->pool_key = key;
-    key->count++;
+    if (key->count++ == 0 && !list_empty(&key->empty_link)) {
+        list_remove(&key->empty_link);
+        pool->empty_count--;
+    }
     (*pool->idle_gauge)++;
     list_prepend(&key->idle, &connection->pool_link);
-    timer_init(&connection->pool_timer, on_timeout);
+    connection->pool_timer.on_timeout = on_timeout;
     loop_timer_after(pool->net->loop, &connection->pool_timer, idle_timeout);
 }

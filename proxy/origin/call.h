@@ -103,6 +103,9 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
                        struct task *waker);
 /* The response's body, once; NULL when there is none. */
 struct source *origin_call_body(struct origin_call *call);
+/* The bytes of the body that came with the head, in the buffer that they came in, where they are
+ * the body as it is; NULL: there are none, or they must be read. Before anything is read. */
+struct net_buffer *origin_call_take_waiting(struct origin_call *call);
 /* After a 101, or a CONNECT that was answered with 2xx: the connection, and what came behind the
  * head. */
 struct connection *origin_call_take_connection(struct origin_call *call,

@@ -7,7 +7,7 @@
 
 /* Receiving a response: its head into the buffer, its body straight to whoever pulls. */
 
-enum { INTERIM_MAX = 100 };
+enum { INTERIM_MAX = 100, PIECES = 8 };
 
 static const char head_too_large[] = "its response head is larger than origin.max_head";
 
@@ -91,9 +91,14 @@ void origin_call_receive(struct origin_call *call) {
     }
 }
 
+/* Bytes that came with the head and have not been read. */
+static size_t waiting(const struct origin_call *call) {
+    return call->in == NULL ? 0 : net_buffer_bytes(call->in).length;
+}
+
 /* The exchange is complete: may the connection be used again? */
 static void leave_connection(struct origin_call *call) {
-    bool spare = net_buffer_bytes(call->in).length > 0;
+    bool spare = waiting(call) > 0;
     bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) &&
                     call->head_left.length == 0 && call->framing.kind != FRAMING_CLOSE &&
                     call->keeps_alive;
@@ -112,6 +117,14 @@ static enum source_status ended(struct origin_call *call) {
     return SOURCE_END;
 }
 
+/* So much of a body of known length has been read: the data goes out first, END with the next read.
+ */
+static void take_off(struct origin_call *call, size_t count) {
+    call->body_left -= count;
+    if (call->body_left == 0)
+        ended(call);
+}
+
 static void take_trailers(struct origin_call *call) {
     char *space = call->request.trailer_space;
     if (space != NULL)
@@ -123,10 +136,13 @@ static enum source_status broke_off(struct origin_call *call, const char *error)
     return SOURCE_FAILED;
 }
 
-static enum source_status from_socket(struct origin_call *call, char *to, size_t capacity,
-                                      size_t *got) {
+static enum source_status from_socket(struct origin_call *call, const struct iovec *pieces,
+                                      int count, size_t *got) {
     if (call->connection->readable) {
-        switch (connection_read(call->connection, to, capacity, got)) {
+        enum io_status status =
+            count == 1 ? connection_read(call->connection, pieces->iov_base, pieces->iov_len, got)
+                       : connection_read_pieces(call->connection, pieces, count, got);
+        switch (status) {
         case IO_DONE:
             call->net->counters.origin_bytes_in += *got;
             timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
@@ -143,24 +159,48 @@ static enum source_status from_socket(struct origin_call *call, char *to, size_t
     return SOURCE_WAIT;
 }
 
-static enum source_status read_plain(struct origin_call *call, char *to, size_t capacity,
-                                     size_t *got) {
-    struct slice waiting = net_buffer_bytes(call->in);
+/* What is left of the body, and one byte of room more: a read that leaves that empty has shown that
+ * the socket is, and a connection that fills it is of no further use. */
+static enum source_status read_rest(struct origin_call *call, const struct iovec *pieces, int count,
+                                    size_t *got) {
+    struct iovec limited[PIECES + 1];
+    uint64_t left = call->body_left;
+    char more;
+    int used = 0;
+    for (; used < count && used < PIECES && left > 0; used++) {
+        limited[used] = pieces[used];
+        if (limited[used].iov_len > left)
+            limited[used].iov_len = (size_t)left;
+        left -= limited[used].iov_len;
+    }
+    if (left == 0)
+        limited[used++] = (struct iovec){&more, 1};
+    enum source_status status = from_socket(call, limited, used, got);
+    if (*got > call->body_left) {
+        call->deaf = true;
+        *got = (size_t)call->body_left;
+    }
+    return status;
+}
+
+static enum source_status read_plain(struct origin_call *call, const struct iovec *pieces,
+                                     int count, size_t *got) {
     enum source_status status = SOURCE_DATA;
-    if (call->framing.kind == FRAMING_LENGTH && capacity > call->body_left)
-        capacity = (size_t)call->body_left;
-    if (waiting.length > 0) {
-        *got = waiting.length < capacity ? waiting.length : capacity;
-        memcpy(to, waiting.base, *got);
+    if (waiting(call) > 0) {
+        struct slice bytes = net_buffer_bytes(call->in);
+        size_t most = pieces->iov_len;
+        if (call->framing.kind == FRAMING_LENGTH && most > call->body_left)
+            most = (size_t)call->body_left;
+        *got = bytes.length < most ? bytes.length : most;
+        memcpy(pieces->iov_base, bytes.base, *got);
         call->in->begin += *got;
+    } else if (call->framing.kind == FRAMING_LENGTH) {
+        status = read_rest(call, pieces, count, got);
     } else {
-        status = from_socket(call, to, capacity, got);
+        status = from_socket(call, pieces, count, got);
     }
-    if (call->framing.kind == FRAMING_LENGTH) {
-        call->body_left -= *got;
-        if (call->body_left == 0)
-            ended(call); /* the data goes out first, END with the next read */
-    }
+    if (call->framing.kind == FRAMING_LENGTH && *got > 0)
+        take_off(call, *got);
     return status;
 }
 
@@ -184,15 +224,16 @@ static enum source_status read_chunked(struct origin_call *call, char *to, size_
         }
         call->in->begin = call->in->end = 0;
         size_t more = 0;
-        enum source_status status = from_socket(call, call->in->data, call->in->capacity, &more);
+        struct iovec room = {call->in->data, call->in->capacity};
+        enum source_status status = from_socket(call, &room, 1, &more);
         if (status != SOURCE_DATA)
             return status;
         call->in->end = more;
     }
 }
 
-static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
-                                    size_t *got) {
+static enum source_status body_read_pieces(struct source *source, const struct iovec *pieces,
+                                           int count, size_t *got) {
     struct origin_call *call = CONTAINER_OF(source, struct origin_call, body);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     *got = 0;
@@ -200,8 +241,15 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
         return SOURCE_END;
     if (call->body_failed)
         return SOURCE_FAILED;
-    return call->framing.kind == FRAMING_CHUNKED ? read_chunked(call, buffer, capacity, got)
-                                                 : read_plain(call, buffer, capacity, got);
+    return call->framing.kind == FRAMING_CHUNKED
+               ? read_chunked(call, pieces->iov_base, pieces->iov_len, got)
+               : read_plain(call, pieces, count, got);
+}
+
+static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
+                                    size_t *got) {
+    struct iovec piece = {buffer, capacity};
+    return body_read_pieces(source, &piece, 1, got);
 }
 
 static void body_close(struct source *source) {
@@ -217,7 +265,8 @@ static void body_close(struct source *source) {
     origin_call_let_go(call);
 }
 
-static const struct source_class body_class = {"response body", body_read, body_close};
+static const struct source_class body_class = {"response body", body_read, body_close,
+                                               body_read_pieces};
 
 void origin_call_body_init(struct origin_call *call) {
     const struct framing *framing = &call->framing;
@@ -241,4 +290,18 @@ struct source *origin_call_body(struct origin_call *call) {
     }
     call->body_open = true;
     return &call->body;
+}
+
+struct net_buffer *origin_call_take_waiting(struct origin_call *call) {
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    struct net_buffer *buffer = call->in;
+    size_t count = waiting(call);
+    bool plain = call->framing.kind == FRAMING_CLOSE ||
+                 (call->framing.kind == FRAMING_LENGTH && count <= call->body_left);
+    if (!call->body_open || count == 0 || !plain)
+        return NULL;
+    call->in = NULL;
+    if (call->framing.kind == FRAMING_LENGTH)
+        take_off(call, count);
+    return buffer;
 }

@@ -30,10 +30,14 @@ static void reply_not_modified(struct transaction *transaction, const struct htt
     transaction->reply.body = NULL;
 }
 
+static bool may_have(const struct transaction *transaction, unsigned status) {
+    return (status == 200 || status == 206) && transaction->cache_allowed &&
+           conditional_present(transaction->request);
+}
+
 static bool client_has(const struct transaction *transaction, unsigned status, struct slice etag,
                        time_t last_modified) {
-    return (status == 200 || status == 206) && transaction->cache_allowed &&
-           conditional_present(transaction->request) &&
+    return may_have(transaction, status) &&
            conditional_not_modified(transaction->request, etag, last_modified);
 }
 
@@ -67,7 +71,7 @@ static void reply_response(struct transaction *transaction) {
     struct reply *reply = &transaction->reply;
     time_t modified = 0;
     struct slice field = http_head_value(response, HTTP_LAST_MODIFIED);
-    if (field.base != NULL)
+    if (field.base != NULL && may_have(transaction, response->status))
         http_date_parse(field, &modified);
     transaction->status = response->status;
     if (client_has(transaction, response->status, http_head_value(response, HTTP_ETAG), modified)) {

@@ -149,7 +149,7 @@ static bool is_repeatable(const struct transaction *transaction) {
 static void start_call(struct transaction *transaction) {
     struct aim aim, *to = &aim;
     struct arena *arena = &transaction->arena;
-    struct http_head *head = arena_alloc(arena, sizeof *head);
+    struct http_head written, *head = &written;
     route_aim(transaction, to);
     http_head_assign(head, transaction->request);
     remove_hop_by_hop(transaction, head);

@@ -30,7 +30,7 @@ static void bytes_close(struct source *source) {
     (void)source; /* in the transaction's arena */
 }
 
-static const struct source_class bytes_class = {"internal body", bytes_read, bytes_close};
+static const struct source_class bytes_class = {"internal body", bytes_read, bytes_close, NULL};
 
 bool transaction_is_internal(const struct transaction *transaction) {
     return slice_equal_nocase(transaction->url.host, SLICE("retort.internal"));

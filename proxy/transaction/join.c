@@ -43,7 +43,7 @@ static void join_close(struct source *source) {
     body_reader_close(&join->after);
 }
 
-static const struct source_class join_class = {"joined body", join_read, join_close};
+static const struct source_class join_class = {"joined body", join_read, join_close, NULL};
 
 static void open_stored(struct body_reader *reader, struct body *stored, uint64_t first,
                         uint64_t count) {

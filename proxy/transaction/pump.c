@@ -19,13 +19,29 @@ static bool has_announced_length(const struct pump *pump) {
     return body->expected < 0 || (uint64_t)body->expected == body_length(body);
 }
 
-/* Room for the next piece; at the announced length one byte of room, to see that no more comes. */
-static char *room_for_more(struct pump *pump, char *spare, size_t *room) {
+/* Room for what comes next; at the announced length one byte of room, to see that no more comes. */
+static int room_for_more(struct pump *pump, char *spare, struct iovec *pieces, bool *exhausted) {
+    *exhausted = false;
     if (pump->body->expected >= 0 && has_announced_length(pump)) {
-        *room = 1;
-        return spare;
+        *pieces = (struct iovec){spare, 1};
+        return 1;
     }
-    return body_room(pump->body, room);
+    return body_rooms(pump->body, pieces, pump->rooms, exhausted);
+}
+
+static size_t sum_of(const struct iovec *pieces, int count) {
+    size_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += pieces[i].iov_len;
+    return sum;
+}
+
+static void put_on_disk(struct pump *pump, const struct iovec *pieces, size_t got) {
+    for (; got > 0; pieces++) {
+        size_t piece = got < pieces->iov_len ? got : pieces->iov_len;
+        volume_stream_put(pump->stream, slice_make(pieces->iov_base, piece));
+        got -= piece;
+    }
 }
 
 static void keep_limit(struct pump *pump) {
@@ -36,30 +52,35 @@ static void keep_limit(struct pump *pump) {
     body_stop_keeping(pump->body, 0);
 }
 
+/* What has been read is the body's. False: nobody is there to read it. */
+static bool take(struct pump *pump, const struct iovec *pieces, int count, size_t got) {
+    if (pump->stream != NULL)
+        put_on_disk(pump, pieces, got);
+    body_grow(pump->body, got);
+    if (got < sum_of(pieces, count))
+        pump->rooms = 1;
+    else if (pump->rooms < BODY_ROOMS)
+        pump->rooms *= 2;
+    keep_limit(pump);
+    return !pump->overflowed || !pump->unread;
+}
+
 /* False: wait for the waker, or all is over. */
 static bool turn(struct pump *pump) {
     char spare;
-    size_t room, got;
-    char *at = room_for_more(pump, &spare, &room);
-    if (at == NULL && room > 0) {
+    size_t got;
+    bool exhausted;
+    struct iovec pieces[BODY_ROOMS];
+    int count = room_for_more(pump, &spare, pieces, &exhausted);
+    if (exhausted)
         finish(pump, PUMP_FAILED); /* out of memory */
+    if (count == 0)
         return false;
-    }
-    if (at == NULL)
-        return false;
-    switch (source_read(pump->source, at, room, &got)) {
+    switch (source_read_pieces(pump->source, pieces, count, &got)) {
     case SOURCE_DATA:
-        if (at == &spare) {
-            finish(pump, PUMP_FAILED); /* more than was announced */
-            return false;
-        }
-        if (pump->stream != NULL)
-            volume_stream_put(pump->stream, slice_make(at, got));
-        body_grow(pump->body, got);
-        keep_limit(pump);
-        if (!pump->overflowed || !pump->unread)
+        if (pieces->iov_base != &spare && take(pump, pieces, count, got))
             return true;
-        finish(pump, PUMP_FAILED); /* its window would never be read */
+        finish(pump, PUMP_FAILED); /* more than was announced, or past the limit and unread */
         return false;
     case SOURCE_WAIT: return false;
     case SOURCE_END:
@@ -86,6 +107,7 @@ void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, s
     pump->body = body_reference(body);
     pump->limit = limit;
     pump->overflowed = pump->unread = false;
+    pump->rooms = body_length(body) > NET_BUFFER_SIZE / 2 ? 2 : 1; /* it is coming in well */
     pump->waker = waker;
     task_init(&pump->task, on_task);
     body_set_writer(body, &pump->task);

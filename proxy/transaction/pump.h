@@ -9,6 +9,9 @@
  * elsewhere, makes the body BODY_FAILED, never complete. A shared body that grows past `limit` is
  * turned into a passing one, if it has not been announced to others (its length was unknown).
  *
+ * A source that fills all that it is offered is offered more with the next read, so that a large
+ * body takes few reads and one that trickles in takes little memory.
+ *
  * With a stream, every byte goes there too: bodies that are kept on disk only.
  *
  * Threads: the worker's.
@@ -31,6 +34,7 @@ struct pump {
     struct volume_stream *stream; /* owned; set before pump_start: gets all bytes too */
     bool overflowed;              /* the body is not kept whole */
     bool unread;                  /* nobody reads: it is fetched to be kept, or not at all */
+    int rooms;                    /* pieces of the body that the next read may fill */
     struct task task;
     struct task *waker;
 };

@@ -87,8 +87,18 @@ static void begin_body(struct transaction *transaction, bool keep) {
         transaction->body = body_of_bytes(slice_make("", 0));
         return;
     }
-    transaction->body = body_new(transaction->net->loop, keep ? BODY_SHARED : BODY_PASSING,
+    transaction->body = body_new(transaction->net, keep ? BODY_SHARED : BODY_PASSING,
                                  transaction->response_body->length);
+}
+
+/* What came with the head goes on to the client in the buffer it came in. */
+static void pass_waiting(struct transaction *transaction) {
+    struct origin_call *call = transaction->call;
+    if (call == NULL || transaction->response_body != &call->body)
+        return;
+    struct net_buffer *waiting = origin_call_take_waiting(call);
+    if (waiting != NULL)
+        body_pass(transaction->body, &waiting);
 }
 
 /* What was purged on its way is not in the index: those who wait for it ask anew. */
@@ -176,6 +186,8 @@ enum step step_store(struct transaction *transaction) {
     if (storage == STORE_ON_DISK && transaction->response->status == 200 &&
         transaction->request->method_id == HTTP_METHOD_GET)
         begin_stream(transaction, &freshness);
+    if (transaction->response_body != NULL && !keep && transaction->pump.stream == NULL)
+        pass_waiting(transaction);
     if (transaction->response_body != NULL)
         pump_start(&transaction->pump, transaction->net->loop, &transaction->response_body,
                    transaction->body, transaction->settings->cache.max_object, &transaction->task);
