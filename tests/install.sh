@@ -18,7 +18,8 @@ run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
 test="squid-openssl haproxy wrk valgrind time iproute2 util-linux git clang libclang-rt-14-dev
     node-llhttp chromium?"
-bench="nginx-light haproxy varnish trafficserver squid-openssl wrk apache2-utils gnuplot-nox python3 procps util-linux"
+bench="nginx-light haproxy varnish trafficserver squid-openssl wrk apache2-utils gnuplot-nox fonts-dejavu-core python3 procps
+    util-linux"
 
 packages_of() {
     case $1 in

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Retort beside HAProxy, nginx, Traffic Server, Varnish, Squid and what no proxy can beat.
 
-    bench.py BUILD [--only CASE]... [--rounds N] [--seconds S] [--quick] [--list] [--document]
+    bench.py BUILD [--only CASE]... [--rounds N] [--seconds S] [--quick] [--known] [--document]
 
 The server under test runs on one core, alone; what asks (wrk and others), the origin (nginx) and
 c-icap on the other. Rounds are interleaved: each takes every figure of a case once; medians are
@@ -9,9 +9,9 @@ shown, and ratios are medians of each round's ratio. CPU time is user and system
 server's processes while it was asked, divided by the requests answered. The origin's own count tells
 that hits are hits; the bytes of all responses are counted.
 
-Results are kept in BUILD/bench/results.json, a case that is measured again replaces its earlier self;
---document writes them into docs/: performance.json, the plots and the tables of PERFORMANCE.md.
-Exit status 1 when Retort failed anywhere.
+Results are kept in BUILD/bench/results.json (of --quick: quick.json); a case that is measured again
+replaces its earlier self. --document writes them into docs/: performance.json, the plots and the
+tables of PERFORMANCE.md. Exit status 1 when Retort failed anywhere.
 """
 
 import argparse
@@ -26,13 +26,12 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
 sys.dont_write_bytecode = True
 
 from harness.lab import SOURCE, Lab  # noqa: E402
-from suite import machine, origin, results, rounds  # noqa: E402
+from suite import document, machine, origin, results, rounds  # noqa: E402
 from suite.cases import CASES  # noqa: E402
 from suite.load import Wrk  # noqa: E402
 from suite.peers import CACHES  # noqa: E402
 from suite.results import Figures  # noqa: E402
 from suite.server import Missing  # noqa: E402
-from suite.table import failures  # noqa: E402
 
 
 class Bench:
@@ -45,7 +44,7 @@ class Bench:
         os.chmod(self.memory, 0o755)
         self.origin = origin.Origin(lab)
         self.wrk = Wrk(lab)
-        self.servers = []
+        self.servers, self.left_out = [], []
 
     def opened(self, server):
         self.servers.append(server)
@@ -55,7 +54,7 @@ class Bench:
         """All at once: some take their time."""
         with concurrent.futures.ThreadPoolExecutor(max(len(self.servers), 1)) as pool:
             list(pool.map(lambda server: server.stop(), self.servers))
-        self.servers = []
+        self.servers, self.left_out = [], []
 
     def in_memory(self, name):
         """A directory of a file system in memory."""
@@ -68,7 +67,7 @@ class Bench:
             try:
                 servers[name] = CACHES[name].start(self, **options)
             except (Missing, AssertionError) as error:
-                print(f"{name} is left out: {error}", file=sys.stderr)
+                self.left_out.append(f"{name} is left out: {error}")
         return servers
 
     def warm(self, server, path, size, times=3, headers=None):
@@ -87,24 +86,36 @@ def parse_arguments():
     parser.add_argument("build", help="the build tree")
     parser.add_argument("--only", action="append", choices=list(CASES), help="this case; may be given several times")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=2, help="of each measurement")
+    parser.add_argument("--seconds", type=int, default=2, help="of each measurement, where a case has not fewer (hits and misses have as many)")
     parser.add_argument("--quick", action="store_true", help="one round of 1 s: to see that it works")
     parser.add_argument("--list", action="store_true", help="names the cases and measures none")
-    parser.add_argument("--document", action="store_true", help="writes what is known into docs/")
+    parser.add_argument("--known", action="store_true", help="measures nothing: shows the results that are there")
+    parser.add_argument("--document", action="store_true", help="writes the results into docs/")
     options = parser.parse_args()
     if options.quick:
         options.rounds = options.seconds = 1
+    if options.quick and options.document:
+        parser.error("figures of --quick are not for the document")
     return options
 
 
-def shown(name, case):
-    figures = Figures(case)
-    notes = "".join(f"- {note}\n" for note in case["notes"]) + failures(figures)
-    return f"### {case['title']}\n\n{CASES[name].show(figures)}" + (f"\n{notes}" if notes else "")
+def show_known(path):
+    for name, case in results.cases(results.read(path), CASES):
+        print(document.section(name, case))
+    return True
+
+
+def is_good(case):
+    """Peers may fail."""
+    return not case["failure"] and all(server in (*CACHES, "limit", "microhttpd") for _, server in Figures(case).failures())
 
 
 def measure(options, path):
     """True when Retort failed nowhere."""
+    if (os.cpu_count() or 1) < 2:
+        sys.exit("two cores are needed: one for the server under test, one for all else")
+    machine.raise_limits()
+    os.sched_setaffinity(0, {int(machine.LOAD_CORE)})  # and of all that is started, but for the servers
     known, good = results.read(path), True
     lab = Lab(options.build, name="bench")
     bench = Bench(lab, options)
@@ -114,8 +125,8 @@ def measure(options, path):
         for name in options.only or CASES:
             case = known["cases"][name] = rounds.measured(CASES[name](bench), options.rounds)
             results.write(path, known)
-            print(shown(name, case), flush=True)
-            good = good and not any(server.startswith("retort") for _, server in Figures(case).failures())
+            print(document.section(name, case), flush=True)
+            good = good and is_good(case)
     finally:
         findings = lab.close()
         bench.close()
@@ -129,11 +140,11 @@ def main():
     if options.list:
         print("\n".join(f"{name:14} {case.title}" for name, case in CASES.items()))
         return 0
-    if (os.cpu_count() or 1) < 2:
-        sys.exit("two cores are needed: one for the server under test, one for all else")
-    machine.raise_limits()
-    os.sched_setaffinity(0, {int(machine.LOAD_CORE)})  # and of all that is started, but for the servers
-    return 0 if measure(options, os.path.join(options.build, "bench", "results.json")) else 1
+    path = os.path.join(options.build, "bench", "quick.json" if options.quick else "results.json")
+    good = show_known(path) if options.known else measure(options, path)
+    if options.document:
+        document.write(results.read(path), os.path.join(SOURCE, "docs"))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -122,8 +122,9 @@ def response_length(server, path, headers=()):
     return end + 4 + int(length.group(1)) if length else 0
 
 
-# Age, ttl and the like may have more or fewer digits than in the response that was looked at.
-HEAD_VARIES = 24
+# Age, ttl and the like may have more or fewer digits than in the response that was looked at; what a
+# service answers in turn, some fields more.
+HEAD_VARIES = 64
 
 
 def check_bytes(server, path, seen, length, connections):

@@ -14,11 +14,11 @@ FEW = 5
 HIT_MISSES, MISS_HITS = 0.01, 0.05
 
 
-def measure(bench, server, path, connections, *, headers=(), script=None, expect=None, seconds=None):
+def measure(case, server, path, connections, *, headers=(), script=None, expect=None, seconds=None):
     """wrk's requests for one path, or for those of a script, whose responses differ in length."""
     length = 0 if script else load.response_length(server, path, headers)
-    sample = observed(bench, server, lambda: bench.wrk.run(server, path, connections, seconds or bench.seconds,
-                                                           headers=headers, script=script))
+    sample = observed(case.bench, server, lambda: case.bench.wrk.run(server, path, connections, seconds or case.seconds,
+                                                                     headers=headers, script=script))
     if not sample["requests"]:
         raise AssertionError(f"{server.name} {path}: no request was answered: {sample['errors']}")
     if length:

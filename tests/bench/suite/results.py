@@ -28,6 +28,11 @@ def write(path, results):
     os.rename(path + ".new", path)
 
 
+def cases(known, names):
+    """(name, case) of those known, in the order of the names."""
+    return [(name, known["cases"][name]) for name in names if name in known["cases"]]
+
+
 class Figures:
     """One case's points, asked by row and server."""
 

@@ -13,13 +13,14 @@ Point = collections.namedtuple("Point", "row server measure")
 
 
 class Case:
-    """What all cases share. `rounds` of a case may be fewer than asked for, where one tells enough."""
+    """What all cases share. Where less tells enough, a case has fewer and shorter rounds than asked for."""
 
     name = title = None
-    most_rounds = 100
+    most_rounds, most_seconds = 100, 1
 
     def __init__(self, bench):
         self.bench = bench
+        self.seconds = min(bench.seconds, self.most_seconds)
         self.notes = []
 
     def open(self):
@@ -28,27 +29,38 @@ class Case:
     def points(self):
         raise NotImplementedError
 
+    @staticmethod
+    def show(figures):
+        """What the document says of the case's figures, below its title."""
+        raise NotImplementedError
+
+    @staticmethod
+    def plots(figures):
+        """Plots of them."""
+        return []
+
     def close(self):
         self.bench.stop_servers()
 
 
 def measured(case, rounds):
-    """{"title", "notes", "points": [{"row", "server", "samples", "failure"}], "seconds"}"""
+    """{"title", "notes", "failure" of the whole, "points": [{"row", "server", "samples", "failure"}], "seconds"}"""
     begin = time.monotonic()
-    points, samples, failures = [], collections.defaultdict(list), {}
+    points, samples, failures, failure = [], collections.defaultdict(list), {}, None
     try:
         case.open()
+        case.notes += case.bench.left_out
         points = case.points()
         for number in range(min(rounds, case.most_rounds)):
             for point in points:
                 take(point, samples, failures)
             print(f"{case.name}: round {number + 1} after {time.monotonic() - begin:.0f} s", file=sys.stderr)
     except Exception as error:  # the other cases go on
-        case.notes.append(f"failed: {error}")
+        failure = str(error)
         print(f"{case.name}: {error}", file=sys.stderr)
     finally:
         case.close()
-    return {"title": case.title, "notes": case.notes, "seconds": round(time.monotonic() - begin, 1),
+    return {"title": case.title, "notes": case.notes, "failure": failure, "seconds": round(time.monotonic() - begin, 1),
             "points": [{"row": row, "server": server, "samples": samples[row, server],
                         "failure": failures.get((row, server))} for row, server, _ in points]}
 

@@ -20,15 +20,15 @@ def ratio(value):
     return number(value, 2)
 
 
-def markdown(heads, rows):
-    """heads: titles; the first column is text, the others are figures."""
+def markdown(heads, rows, texts=1):
+    """heads: titles; so many columns from the left are text, the others are figures."""
     rows = [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
 
     def line(cells):
-        return "| " + " | ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+        return "| " + " | ".join(cell.ljust(width) if i < texts else cell.rjust(width)
                                  for i, (cell, width) in enumerate(zip(cells, widths))) + " |"
-    rule = "|" + "|".join("-" * (width + 2) if i == 0 else "-" * (width + 1) + ":" for i, width in enumerate(widths)) + "|"
+    rule = "|" + "|".join("-" * (width + 2) if i < texts else "-" * (width + 1) + ":" for i, width in enumerate(widths)) + "|"
     return "\n".join([line(heads), rule, *map(line, rows)]) + "\n"
 
 
@@ -85,5 +85,4 @@ def against(figures, row, server, other, name):
 
 
 def failures(figures):
-    return "".join(f"- {row}, {LABELS.get(server, server)}: {reason}\n"
-                   for (row, server), reason in figures.failures().items())
+    return [f"{row}, {LABELS.get(server, server)}: {reason}" for (row, server), reason in figures.failures().items()]

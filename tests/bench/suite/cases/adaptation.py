@@ -5,7 +5,7 @@ A hit costs the same in each, since what a service made is stored; on a miss the
 
 from harness.checks import contains, equal
 
-from .. import origin, peers, table
+from .. import origin, peers, plots, table
 from ..icap_server import INJECTED, IcapServer
 from ..requests import HITS_ONLY, MISSES_ONLY, measure
 from ..rounds import Case, Point
@@ -41,7 +41,7 @@ class Adaptation(Case):
 
     def measured(self, row, column):
         folder, connections, expect = ROWS[row]
-        return lambda: measure(self.bench, self.servers[column], folder + COLUMNS[column][1], connections, expect=expect)
+        return lambda: measure(self, self.servers[column], folder + COLUMNS[column][1], connections, expect=expect)
 
     @staticmethod
     def show(figures):
@@ -56,6 +56,11 @@ class Adaptation(Case):
                 ["miss: median ms, 1 connection", *cells(SINGLE, "p50_ms", 3)]]
         return (f"{SIZE // 1000} KB, 20 connections; the origin, c-icap and wrk share a core. Proxy's CPU time.\n\n"
                 + table.markdown(["adaptation", *COLUMNS], rows))
+
+    @staticmethod
+    def plots(figures):
+        series = {label: [(column, figures.median(row, column, "cpu_us")) for column in COLUMNS] for label, row in (("hit", HIT), ("miss", MISS))}
+        return [plots.Plot("adaptation", "What adaptation costs: 10 KB", "CPU time a request, µs", series)]
 
 
 def page():

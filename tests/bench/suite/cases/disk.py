@@ -34,7 +34,7 @@ class Disk(Case):
 
     def point(self, row, path, count, name, server):
         script = self.bench.wrk.any_of(row.split(",")[0].replace(" ", ""), path, count)
-        return Point(row, name, lambda: measure(self.bench, server, "/", CONNECTIONS, script=script, expect=HITS_ONLY))
+        return Point(row, name, lambda: measure(self, server, "/", CONNECTIONS, script=script, expect=HITS_ONLY))
 
     @staticmethod
     def show(figures):

@@ -7,7 +7,7 @@ import time
 
 from harness import wire
 
-from .. import machine, peers, table
+from .. import machine, peers, plots, table
 from ..requests import HITS_ONLY, measure
 from ..rounds import Case, Point
 
@@ -24,6 +24,10 @@ class Growth(Case):
     def show(cls, figures):
         return ("Requests a second; microseconds of CPU time for each.\n\n" + table.matrix(figures, cls.axis)
                 + "\nLatency in milliseconds: median; 99 %.\n\n" + table.latencies(figures, cls.axis))
+
+    @classmethod
+    def plots(cls, figures):
+        return [plots.of_figures(figures, cls.name, cls.title, xlabel=cls.axis, numbers=True)]
 
 
 class Objects(Growth):
@@ -67,7 +71,7 @@ class Objects(Growth):
         server = self.servers[count]
         script = self.bench.lab.write(f"any-{count}.lua", ANY.format(count=count, size=self.OBJECT) + self.bench.wrk.REPORT)
         asked = counters(server)["origin_requests"]
-        sample = measure(self.bench, server, "/", CONNECTIONS, script=script)
+        sample = measure(self, server, "/", CONNECTIONS, script=script)
         asked = counters(server)["origin_requests"] - asked
         if asked > sample["requests"] * 0.01:
             raise AssertionError(f"no hits: {asked} requests at the origin for {sample['requests']}")
@@ -98,8 +102,8 @@ class Connections(Growth):
                 for count in self.COUNTS if count <= most for name, server in self.servers.items()]
 
     def measured(self, server, count):
-        seconds = max(self.bench.seconds, self.MANY_SECONDS if count >= self.MANY else 0)
-        return measure(self.bench, server, self.path, count, expect=HITS_ONLY, seconds=seconds)
+        seconds = max(self.seconds, self.MANY_SECONDS if count >= self.MANY else 0)
+        return measure(self, server, self.path, count, expect=HITS_ONLY, seconds=seconds)
 
 
 class Rules(Growth):
@@ -116,7 +120,7 @@ class Rules(Growth):
             self.bench.warm(server, self.path, SIZE)
 
     def points(self):
-        return [Point(str(count), kind, lambda server=server: measure(self.bench, server, self.path, CONNECTIONS, expect=HITS_ONLY))
+        return [Point(str(count), kind, lambda server=server: measure(self, server, self.path, CONNECTIONS, expect=HITS_ONLY))
                 for (kind, count), server in self.servers.items()]
 
 

@@ -1,6 +1,6 @@
 """Hits in memory, from 160 bytes to 10 KB, from 10 connections to 1000, and with a connection each."""
 
-from .. import peers, table
+from .. import peers, plots, table
 from ..requests import HITS_ONLY, measure
 from ..rounds import Case, Point
 
@@ -13,6 +13,7 @@ ROWS = {"160 B, 10 connections": (160, 10, ()), "1 KB, 20 connections": (1000, 2
 
 class Hits(Case):
     name, title = "hits", "Hits in memory"
+    most_seconds = 100
 
     def open(self):
         bench = self.bench
@@ -30,7 +31,7 @@ class Hits(Case):
                 for name, server in [("limit", self.limits[ROWS[row][0], ROWS[row][2]]), *self.servers.items()]]
 
     def point(self, row, name, server, size, connections, headers):
-        return Point(row, name, lambda: measure(self.bench, server, f"/hit/{size}", connections, headers=headers,
+        return Point(row, name, lambda: measure(self, server, f"/hit/{size}", connections, headers=headers,
                                                 expect=HITS_ONLY))
 
     @staticmethod
@@ -39,6 +40,10 @@ class Hits(Case):
         return ("Requests a second; microseconds of CPU time for each. `w`: the server waited for wrk, so its CPU time decides.\n\n"
                 + table.matrix(figures) + "\nLatency in milliseconds: median; 99 %.\n\n" + table.latencies(figures) + "\n"
                 + table.standing(figures, caches) + "\n" + log_cost(figures))
+
+    @staticmethod
+    def plots(figures):
+        return [plots.of_figures(figures, "hits", "Hits in memory", servers=["limit", "retort", *peers.CACHES, "microhttpd"])]
 
 
 def log_cost(figures):

@@ -2,7 +2,7 @@
 
 from harness.checks import equal
 
-from .. import origin, peers, table
+from .. import origin, peers, plots, table
 from ..icap_server import IcapServer
 from ..requests import MISSES_ONLY, measure
 from ..rounds import Case, Point
@@ -36,7 +36,7 @@ class Icap(Case):
                 for title, size in SIZES.items() for (service, name), server in self.servers.items()]
 
     def measured(self, size, server):
-        return lambda: measure(self.bench, server, f"/miss/i/{size}.bin", CONNECTIONS, expect=MISSES_ONLY)
+        return lambda: measure(self, server, f"/miss/i/{size}.bin", CONNECTIONS, expect=MISSES_ONLY)
 
     @staticmethod
     def show(figures):
@@ -47,3 +47,7 @@ class Icap(Case):
                 "and 204 in turn.\n\n"
                 + table.markdown(["miss, no-store", "Retort: CPU us", "Squid: CPU us", "Squid's by Retort's", "Retort's requests/s by Squid's"],
                                  rows) + "\nRequests a second; microseconds of CPU time.\n\n" + table.matrix(figures))
+
+    @staticmethod
+    def plots(figures):
+        return [plots.of_figures(figures, "icap", "RESPMOD of misses")]

@@ -24,7 +24,7 @@ class Large(Case):
         return [self.point(name, server) for name, server in self.servers.items()]
 
     def point(self, name, server):
-        return Point("1 MB from memory", name, lambda: measure(self.bench, server, self.path, CONNECTIONS, expect=HITS_ONLY))
+        return Point("1 MB from memory", name, lambda: measure(self, server, self.path, CONNECTIONS, expect=HITS_ONLY))
 
     @staticmethod
     def show(figures):
@@ -56,7 +56,7 @@ class Huge(Case):
                 connection.response(sink=digits.take)
             if digits.size != self.size:
                 raise AssertionError(f"{digits.size} bytes instead of {self.size}")
-        seconds = self.bench.seconds if self.bench.quick else READ_SECONDS
+        seconds = self.seconds if self.bench.quick else READ_SECONDS
         seen = observed(self.bench, server, lambda: load.reader(self.bench.lab, server, [self.path], READERS, seconds))
         if sum(seen["errors"].values()) or not seen["least"] or seen["asked"] > 0:
             raise AssertionError(f"{seen['errors']}, least {seen['least']} bytes, {seen['asked']} requests at the origin")

@@ -1,6 +1,6 @@
 """Misses: responses that may not be stored, each fetched from the origin on a kept connection."""
 
-from .. import peers, table
+from .. import peers, plots, table
 from ..requests import MISSES_ONLY, measure
 from ..rounds import Case, Point
 
@@ -11,6 +11,7 @@ PEERS = ("haproxy", "nginx", "trafficserver", "squid")
 
 class Misses(Case):
     name, title = "misses", "Misses"
+    most_seconds = 100
 
     def open(self):
         self.servers = {"retort": peers.retort.start(self.bench), **self.bench.start_peers(PEERS)}
@@ -23,7 +24,7 @@ class Misses(Case):
         return [self.point(row, size, name, server) for row, size in ROWS.items() for name, server in self.servers.items()]
 
     def point(self, row, size, name, server):
-        return Point(row, name, lambda: measure(self.bench, server, f"/miss/{size}", CONNECTIONS, expect=MISSES_ONLY))
+        return Point(row, name, lambda: measure(self, server, f"/miss/{size}", CONNECTIONS, expect=MISSES_ONLY))
 
     @staticmethod
     def show(figures):
@@ -33,3 +34,7 @@ class Misses(Case):
                 "with `w` the server waited for them, so its CPU time decides.\n\n" + table.matrix(figures)
                 + "\nLatency in milliseconds: median; 99 %.\n\n" + table.latencies(figures) + "\n"
                 + table.markdown(["Retort", "CPU us a request", "best peer's by Retort's"], rows))
+
+    @staticmethod
+    def plots(figures):
+        return [plots.of_figures(figures, "misses", "Misses")]

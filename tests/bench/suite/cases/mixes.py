@@ -23,7 +23,7 @@ class Mixes(Case):
     def show(cls, figures):
         rows = [[row, table.LABELS[server], *(table.number(figures.median(row, server, name), digits) for name, digits in cls.COLUMNS.values()),
                  figures.errors(row, server)] for row in figures.rows() for server in figures.servers(row) if figures.there(row, server)]
-        return cls.about() + "\n\n" + table.markdown(["", "server", *cls.COLUMNS, "errors"], rows)
+        return cls.about() + "\n\n" + table.markdown(["", "server", *cls.COLUMNS, "errors"], rows, texts=2)
 
 
 class Ab(Mixes):
@@ -57,7 +57,7 @@ class Closed(Mixes):
                 for parallel in self.PARALLEL for name, server in self.servers.items()]
 
     def ask(self, server, parallel):
-        return self.see(server, lambda: load.reader(self.bench.lab, server, self.paths, parallel, self.bench.seconds, closes=True))
+        return self.see(server, lambda: load.reader(self.bench.lab, server, self.paths, parallel, self.seconds, closes=True))
 
     @classmethod
     def about(cls):

@@ -36,12 +36,12 @@ class Stalls(Case):
         return [Point(ALONE, "retort", self.hits), Point(BESIDE, "retort", self.hits_beside)]
 
     def hits(self):
-        return measure(self.bench, self.server, self.path, CONNECTIONS, expect=HITS_ONLY)
+        return measure(self, self.server, self.path, CONNECTIONS, expect=HITS_ONLY)
 
     def hits_beside(self):
         read = device_bytes(self.server)
         with dropped(self.server.volume):
-            disk = self.bench.wrk.start(self.server, "/", DISK_CONNECTIONS, self.bench.seconds + 1, script=self.script)
+            disk = self.bench.wrk.start(self.server, "/", DISK_CONNECTIONS, self.seconds + 1, script=self.script)
             try:
                 sample = self.hits()
             finally:

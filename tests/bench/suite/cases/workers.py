@@ -23,7 +23,7 @@ class Workers(Case):
             self.bench.warm(server, self.path, SIZE)
 
     def points(self):
-        return [Point(ROW, f"workers {count}", lambda server=server: measure(self.bench, server, self.path, CONNECTIONS, expect=HITS_ONLY))
+        return [Point(ROW, f"workers {count}", lambda server=server: measure(self, server, self.path, CONNECTIONS, expect=HITS_ONLY))
                 for count, server in self.servers.items()]
 
     @staticmethod

@@ -16,7 +16,10 @@ def limit(bench, size, closes=False):
 
 
 def microhttpd(bench, **options):
-    """libmicrohttpd with its own thread and epoll: a path that ends in /N is answered with N bytes."""
+    """libmicrohttpd: its own thread with epoll, responses made before.
+
+    A path that ends in /N is answered with N bytes.
+    """
     port = ports.take()
     return bench.opened(Server(bench.lab, "microhttpd", bench.lab.unique("microhttpd"),
                                [bench.lab.built("tests/bench/canned"), port], port, expected_status=-signal.SIGTERM,

@@ -1,6 +1,6 @@
-"""Retort, as it comes, with one worker. Text for more sections of its configuration may be given.
+"""Retort: as it comes, with one worker, 64 MB of memory and its admin plane.
 
-server.admin is the socket of its admin plane.
+Text for more sections of its configuration may be given. server.admin is the socket of the admin plane.
 """
 
 import os

@@ -1,0 +1,68 @@
+"""The generated part of docs/PERFORMANCE.md, its plots, and the results that both are made of.
+
+What stands between the two marks is replaced; everything else is written by hand.
+"""
+
+import os
+import re
+
+from . import results, table
+from .cases import CASES
+from .peers import CACHES, LABELS, plain, retort
+from .results import Figures
+
+BEGIN, END = "<!-- measured: begin, by tests/bench/run.sh -->\n", "<!-- measured: end -->\n"
+PACKAGES = {"haproxy": "haproxy", "nginx": "nginx-light", "trafficserver": "trafficserver", "varnish": "varnish",
+            "squid": "squid-openssl", "microhttpd": "libmicrohttpd12"}
+BUSY_LOAD = 0.5
+
+
+def section(name, case, plots=()):
+    """One case as text."""
+    figures = Figures(case)
+    notes = [*case["notes"], *([f"failed: {case['failure']}"] if case["failure"] else []), *table.failures(figures)]
+    pictures = "".join(f"\n![{plot.title}](plots/{plot.name}.png)\n" for plot in plots)
+    return f"### {case['title']}\n\n{CASES[name].show(figures)}" + pictures + "".join(f"\n- {note}" for note in notes) + "\n"
+
+
+def plots_of(name, case):
+    return [plot for plot in CASES[name].plots(Figures(case)) if plot.series]
+
+
+def provenance(known):
+    machine, settings = known["machine"], known["settings"]
+    minutes = sum(case["seconds"] for case in known["cases"].values()) / 60
+    busy = f" The machine was busy with other work (load {machine['load']:.1f}): compare within a table only." if machine["load"] > BUSY_LOAD else ""
+    return (f"Taken on {machine['taken']}: {settings['rounds']} rounds of {settings['seconds']} s, {minutes:.0f} minutes in all, on "
+            f"{machine['cores']} cores of {machine['processor']}, Linux {machine['kernel']}.{busy}\n")
+
+
+def peers_of(known):
+    versions = known["machine"]["versions"]
+    modules = {"retort": retort, **CACHES}
+    rows = [[LABELS[name], versions.get(PACKAGES.get(name), "this one"), sentence(module)] for name, module in modules.items()]
+    rows.append(["libmicrohttpd", versions.get(PACKAGES["microhttpd"], table.NOTHING), sentence(plain.microhttpd)])
+    return table.markdown(["", "version", "configured with"], rows, texts=3)
+
+
+def sentence(peer):
+    """What a peer's file says of its configuration."""
+    return peer.__doc__.split("\n\n")[0].split(": ", 1)[-1].strip().replace("\n", " ")
+
+
+def write(known, docs):
+    """Replaces the generated part, and draws its plots."""
+    path = os.path.join(docs, "PERFORMANCE.md")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    parts = [provenance(known), peers_of(known)]
+    for name, case in results.cases(known, CASES):
+        plots = plots_of(name, case)
+        for plot in plots:
+            plot.draw(os.path.join(docs, "plots"))
+        parts.append(section(name, case, plots))
+    results.write(os.path.join(docs, "performance.json"), known)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(before + BEGIN + "\n" + re.sub(r"\n{3,}", "\n\n", "\n".join(parts)) + "\n" + END + after)
