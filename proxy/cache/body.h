@@ -180,6 +180,10 @@ int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int mos
 /* Of a body in a file: how many bytes can be sent from there, at *offset; 0 like 0 pieces. */
 size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy);
 void body_reader_advance(struct body_reader *reader, size_t bytes);
+/* A while passes until the next look: what is ready in a file need not be then. */
+static inline void body_reader_rest(struct body_reader *reader) {
+    reader->ready_until = 0;
+}
 /* True: nothing new yet, the task will run. False: look again, something has changed. */
 bool body_reader_wait(struct body_reader *reader);
 

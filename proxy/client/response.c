@@ -4,7 +4,11 @@
 
 #include <stdio.h>
 
-enum { PIECES = 16 };
+enum {
+    PIECES = 16,
+    /* What one connection sends before others get their turn: 1 MB and its head. */
+    TURN = (1024 + 16) * 1024,
+};
 
 static void append(struct exchange *exchange, struct slice text) {
     ASSERT(exchange->frame_end + text.length <= sizeof exchange->frame);
@@ -226,7 +230,8 @@ static bool at_pause(struct exchange *exchange) {
 }
 
 /* What stands in a file goes out from there; *tried false: nothing of it is ready. */
-static enum io_status send_from_file(struct exchange *exchange, size_t *sent, bool *tried) {
+static enum io_status send_from_file(struct exchange *exchange, size_t most, size_t *sent,
+                                     bool *tried) {
     off_t offset;
     int fd;
     bool copy;
@@ -236,18 +241,41 @@ static enum io_status send_from_file(struct exchange *exchange, size_t *sent, bo
     *tried = length > 0;
     if (!*tried)
         return IO_WAIT;
+    if (length > most)
+        length = most;
     struct connection *connection = exchange->client->connection;
     return copy ? connection_copy_file(connection, fd, offset, length, sent)
                 : connection_send_file(connection, fd, &offset, length, sent);
 }
 
-static enum io_status send_some(struct exchange *exchange, size_t *sent, bool *tried) {
+/* No more than `most` bytes of them. */
+static int cut_off(struct iovec *pieces, int count, size_t most) {
+    for (int i = 0; i < count; i++) {
+        if (pieces[i].iov_len >= most) {
+            pieces[i].iov_len = most;
+            return i + 1;
+        }
+        most -= pieces[i].iov_len;
+    }
+    return count;
+}
+
+static enum io_status send_some(struct exchange *exchange, size_t most, size_t *sent, bool *tried) {
     struct iovec pieces[PIECES];
     int count = gather(exchange, pieces);
     if (count == 0)
-        return send_from_file(exchange, sent, tried);
+        return send_from_file(exchange, most, sent, tried);
     *tried = true;
-    return connection_write(exchange->client->connection, pieces, count, sent);
+    return connection_write(exchange->client->connection, pieces, cut_off(pieces, count, most),
+                            sent);
+}
+
+/* Until the client has taken some, or others have been served. */
+static void await_progress(struct exchange *exchange) {
+    struct client *client = exchange->client;
+    if (exchange->has_reader)
+        body_reader_rest(&exchange->reader);
+    loop_timer_after(client->net->loop, &client->timer, client->net->settings->client.send_timeout);
 }
 
 /* Of most responses nothing is left behind the first write. */
@@ -259,12 +287,12 @@ static bool is_over(const struct exchange *exchange) {
 void exchange_send(struct exchange *exchange) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     struct client *client = exchange->client;
-    size_t sent;
+    size_t left = TURN, sent;
     bool tried;
-    for (;;) {
+    while (left > 0) {
         if (exchange->use_chunked)
             frame_chunk(exchange);
-        enum io_status status = send_some(exchange, &sent, &tried);
+        enum io_status status = send_some(exchange, left, &sent, &tried);
         if (!tried) {
             if (at_pause(exchange))
                 continue;
@@ -275,17 +303,18 @@ void exchange_send(struct exchange *exchange) {
             client->net->counters.client_bytes_out += sent;
             exchange->bytes_sent += sent;
             consume(exchange, sent);
-            if (!is_over(exchange))
-                break;
-            sent_all(exchange);
-            return;
-        case IO_WAIT:
-            loop_timer_after(client->net->loop, &client->timer,
-                             client->net->settings->client.send_timeout);
-            return;
+            if (is_over(exchange)) {
+                sent_all(exchange);
+                return;
+            }
+            left -= sent;
+            break;
+        case IO_WAIT: await_progress(exchange); return;
         default: client_lost(client); return;
         }
     }
+    await_progress(exchange);
+    loop_defer(client->net->loop, &exchange->reader_task);
 }
 
 /* False: not all of it went out. */

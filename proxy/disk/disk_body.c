@@ -68,10 +68,12 @@ static size_t ready(struct body_backing *backing, uint64_t position) {
     struct disk_body *disk_body = disk_body_of(backing);
     size_t chunk = (size_t)(position / RECORD_CHUNK), length = chunk_length(disk_body, chunk);
     size_t within = (size_t)(position % RECORD_CHUNK);
-    if (!is_verified(disk_body, chunk) ||
-        (!volume_is_resident(disk_body->volume, disk_body->backing.offset + position,
-                             length - within) &&
-         !was_just_read(disk_body, chunk)))
+    if (!is_verified(disk_body, chunk))
+        return 0;
+    bool just_read = was_just_read(disk_body, chunk);
+    if (!volume_is_resident(disk_body->volume, disk_body->backing.offset + position,
+                            length - within) &&
+        !just_read)
         return 0;
     return length - within;
 }

@@ -1,0 +1,139 @@
+"""Large objects: many who read one at the same time, in a bounded memory; those who wait for nothing
+large are not held up by them, nor by a disk that is slow to bring it."""
+
+import socket
+import threading
+import time
+
+from harness import wire
+from harness.checks import equal, true, until
+from harness.suite import heavy, memcheck, seconds
+from test_disk import Bench, in_threads
+from test_disk_faults import FaultyBench
+
+MB = 1 << 20
+
+
+def large_bench(lab, n, **options):
+    """A bench whose volume has one object of n bytes, which is not in memory: (bench, version)."""
+    bench = Bench(lab, disk={"size": "128MB"}, **options)
+    _, version = bench.get("/own/large", n)
+    bench.on_disk(1)
+    bench.proxy.restart()
+    return bench, version
+
+
+def read_all(bench, path, n, body):
+    """Reads a body as fast as it can and compares it on the way."""
+    with bench.proxy.wire() as connection:
+        connection.send(wire.request("GET", bench.own.url(path, n)))
+        connection.head()
+        at = 0
+        while at < n:
+            piece = connection.read_bytes(min(MB, n - at))
+            if piece != body[at:at + len(piece)]:
+                bench.own.check_bytes(path, body[at:at + len(piece)], piece)
+            at += len(piece)
+
+
+@heavy("RSS of sanitizers says nothing, and it is much to compare")
+@seconds(180)
+def test_a_hundred_read_the_same_one(lab):
+    """The right bytes, from one body, and little memory for it."""
+    n = 20 * MB
+    bench, version = large_bench(lab, n, memory="8MB", workers=2)
+    body = bench.own.body("/own/large", n, version)
+    bench.volume.forget_pages()
+    in_threads(100, lambda _: read_all(bench, "/own/large", n, body))
+    true(bench.proxy.memory_peak_kb() < 96 << 10, f"{bench.proxy.memory_peak_kb()} KB resident at most")
+    equal(bench.own.version(), version, "the origin's newest version")
+
+
+def discard(bench, n, over):
+    """Takes a body as fast as the kernel can throw it away, again and again: the socket always has room."""
+    with bench.proxy.wire(receive_buffer=4 * MB) as connection:
+        while not over.is_set():
+            connection.send(wire.request("GET", bench.own.url("/own/large", n)))
+            connection.head()
+            left = n - len(connection.buffer)
+            connection.buffer = b""
+            while left > 0:
+                got = len(connection.socket.recv(min(left, MB), socket.MSG_TRUNC))
+                true(got > 0, "the connection ended early")
+                left -= got
+
+
+@seconds(120)
+def test_others_get_their_turn(lab):
+    """Those who take whatever is sent to them at once leave room for others, in the same thread."""
+    n = 24 * MB
+    bench, _ = large_bench(lab, n, workers=1)
+    bench.get("/own/quick", 1000)
+    over = threading.Event()
+    threads = [threading.Thread(target=discard, args=(bench, n, over)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(50):
+            true(bench.get("/own/quick", 1000)[0], "a hit meanwhile")
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def stalled(bench):
+    """Waits until nothing more is sent from the disk."""
+    seen = [-1, 0.0]
+
+    def still():
+        count = bench.faults.count("sends")
+        if count != seen[0]:
+            seen[:] = [count, time.monotonic()]
+        return count > 0 and time.monotonic() - seen[1] > 0.5 * bench.lab.patience
+    until(still, 20 * bench.lab.patience, "a client that takes no more")
+
+
+@memcheck
+def test_what_has_left_memory_meanwhile_is_read_again(lab):
+    """While a client takes nothing, the kernel may let go what was ready for it: sending that would wait for the
+    device, and everybody with it."""
+    n = 12_000_000
+    bench = FaultyBench(lab, workers=1)
+    _, version = bench.get("/own/slow", n)
+    bench.on_disk(1)
+    bench.proxy.restart()
+    bench.get("/own/slow", n)
+    with bench.proxy.wire(receive_buffer=8192) as connection:
+        connection.send(wire.request("GET", bench.own.url("/own/slow", n)))
+        connection.head()
+        stalled(bench)
+        bench.faults.set(read_absent=1000, read_delay=2000 * lab.patience)
+        reads, sends = bench.faults.count("reads"), bench.faults.count("sends")
+        got = [connection.read_bytes(MB)]
+        taker = threading.Thread(target=lambda: got.append(connection.read_bytes(n - MB)))
+        taker.start()
+        until(lambda: bench.faults.count("reads") > reads, 20 * lab.patience, "a read of what is gone")
+        equal(bench.faults.count("sends"), sends, "sendfile before that")
+        bench.faults.clear()
+        taker.join()
+    bench.own.check_bytes("/own/slow", bench.own.body("/own/slow", n, version), b"".join(got))
+
+
+@memcheck
+def test_a_slow_disk_holds_up_only_who_reads_it(lab):
+    bench = FaultyBench(lab, workers=1)
+    bench.get("/own/large", 900_000)
+    bench.on_disk(1)
+    bench.proxy.restart()
+    bench.get("/own/quick", 1000)
+    bench.faults.set(read_absent=1000, read_delay=1000 * lab.patience)
+    reads = bench.faults.count("reads")
+    waiting = threading.Thread(target=lambda: bench.get("/own/large", 900_000))
+    waiting.start()
+    until(lambda: bench.faults.count("reads") > reads, 10 * lab.patience, "a read that waits")
+    for _ in range(10):
+        bench.get("/own/quick", 1000)
+    true(waiting.is_alive(), "the large one is still waited for")
+    bench.faults.clear()
+    waiting.join()
