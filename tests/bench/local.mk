@@ -10,7 +10,7 @@ tests_bench_cache_memory_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 tests_bench_cache_memory_SOURCES = tests/bench/cache_memory.c
 tests_bench_cache_memory_LDADD = $(proxy_libs)
 
-# What is measured against, and what asks; no tests.
+# What is measured against, what asks, and whether it does so rightly.
 check_PROGRAMS += tests/bench/limit
 tests_bench_limit_SOURCES = tests/bench/limit.c
 check_PROGRAMS += tests/bench/canned
@@ -19,6 +19,8 @@ tests_bench_canned_SOURCES = tests/bench/canned.c
 tests_bench_canned_LDADD = $(MICROHTTPD_LIBS)
 check_PROGRAMS += tests/bench/reader
 tests_bench_reader_SOURCES = tests/bench/reader.c
+TESTS += tests/bench/check.py
+EXTRA_DIST += tests/bench/check.py
 
 # What the compressor costs beside the bare libraries; by hand.
 check_PROGRAMS += tests/bench/compress

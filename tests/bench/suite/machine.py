@@ -7,7 +7,8 @@ import resource
 import subprocess
 import time
 
-LOAD_CORE, SERVER_CORE = "0", "1"
+CORES = [str(core) for core in sorted(os.sched_getaffinity(0))]  # that we may use
+LOAD_CORE, SERVER_CORE = CORES[0], CORES[min(1, len(CORES) - 1)]
 PACKAGES = ["haproxy", "nginx-light", "trafficserver", "varnish", "squid-openssl", "libmicrohttpd12", "c-icap", "wrk",
             "apache2-utils"]
 CPUCLOCK_SCHED = 2
@@ -61,6 +62,6 @@ def processor():
 
 
 def description():
-    return {"processor": processor(), "cores": os.cpu_count(), "kernel": platform.release(), "memory_mb": free_mb(),
+    return {"processor": processor(), "cores": len(CORES), "kernel": platform.release(), "memory_mb": free_mb(),
             "load": os.getloadavg()[0], "taken": time.strftime("%Y-%m-%d %H:%M"),
             "versions": {package: version for package in PACKAGES if (version := version_of(package))}}

@@ -1,9 +1,7 @@
 """One worker and two: what sharing a cache between threads costs each request."""
 
-import os
-
 from .. import peers, table
-from ..machine import LOAD_CORE, SERVER_CORE
+from ..machine import CORES
 from ..requests import HITS_ONLY, measure
 from ..rounds import Case, Point
 
@@ -16,7 +14,7 @@ class Workers(Case):
 
     def open(self):
         # With three cores the load has one of its own; with two it shares one, for one worker as for two.
-        cores = f"{SERVER_CORE},2" if (os.cpu_count() or 1) > 2 else f"{LOAD_CORE},{SERVER_CORE}"
+        cores = ",".join(CORES[1:3] if len(CORES) > 2 else CORES)
         self.path = self.bench.origin.has(f"/hit/{SIZE}")
         self.servers = {count: peers.retort.start(self.bench, workers=count, core=cores) for count in COUNTS}
         for server in self.servers.values():

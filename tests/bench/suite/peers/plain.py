@@ -7,12 +7,12 @@ from harness import ports
 from ..server import Server
 
 
-def limit(bench, size, closes=False):
+def limit(bench, size, closes=False, **options):
     """The bare loop of epoll: one recv, one send."""
     port = ports.take()
     command = [bench.lab.built("tests/bench/limit"), port, size, *(["close"] if closes else [])]
     return bench.opened(Server(bench.lab, "limit", bench.lab.unique("limit"), command, port,
-                               expected_status=-signal.SIGTERM))
+                               expected_status=-signal.SIGTERM, **options))
 
 
 def microhttpd(bench, **options):

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Is what measures right? In a second or two: the reader against right and wrong bytes, medians and ratios,
+tables, plots' scripts and the generated part of a document, on results made up here.
+
+    check.py        in a build tree, as make check runs it
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
+sys.dont_write_bytecode = True
+
+from harness.checks import contains, equal, lacks, true  # noqa: E402
+from harness.lab import Lab  # noqa: E402
+from suite import document, load, plots, table  # noqa: E402
+from suite.cases import CASES  # noqa: E402
+from suite.origin import Digits, body  # noqa: E402
+from suite.peers import plain  # noqa: E402
+from suite.results import Figures  # noqa: E402
+
+
+class Bench:
+    """As much of one as servers need."""
+
+    def __init__(self, lab):
+        self.lab = lab
+
+    @staticmethod
+    def opened(server):
+        return server
+
+
+def sample(rate, cpu, busy=1.0, errors=0):
+    return {"rate": rate, "cpu_us": cpu, "p50_ms": 1.0, "p99_ms": cpu, "busy": busy, "errors": {"timeout": errors}}
+
+
+def point(row, server, *samples, failure=None):
+    return {"row": row, "server": server, "samples": list(samples), "failure": failure}
+
+
+MADE_UP = {
+    "title": "Made up", "notes": ["a note"], "failure": None, "seconds": 60,
+    "points": [point("1 KB", "limit", sample(200, 4), sample(100, 8), sample(210, 4)),
+               point("1 KB", "retort", sample(180, 5, 0.5), sample(90, 10, 0.5), sample(189, 5, 0.5)),
+               point("1 KB", "haproxy", sample(150, 6, errors=2), sample(80, 12), sample(150, 6)),
+               point("1 KB", "squid", failure="it gave up")]}
+
+
+def test_figures():
+    figures = Figures(MADE_UP)
+    equal(figures.median("1 KB", "retort", "rate"), 180, "a median")
+    equal(round(figures.ratio("1 KB", "retort", "limit", "rate"), 6), 0.9, "a ratio, round by round")
+    equal(figures.best("1 KB", "cpu_us", ["haproxy", "nginx", "squid"], least=True), "haproxy", "the best that is there")
+    equal(figures.errors("1 KB", "haproxy"), 2, "errors")
+    true(figures.is_waiting("1 KB", "retort") and not figures.is_waiting("1 KB", "limit"), "who waits")
+
+
+def test_tables():
+    figures = Figures(MADE_UP)
+    contains(table.matrix(figures), "| 200; 4.00 | 180; 5.00 w | 150; 6.00 (2 errors) | failed |", "the matrix")
+    contains(table.standing(figures, ["haproxy"]), "0.90", "of the limit")
+    equal(table.failures(figures), ["1 KB, Squid: it gave up"], "failures")
+
+
+def test_every_case_shows_nothing():
+    """A case that failed before its first figure is shown all the same."""
+    for name in CASES:
+        contains(document.section(name, {**MADE_UP, "points": [], "failure": "nothing starts"}), "failed: nothing starts", name)
+
+
+def test_plot():
+    plot = plots.of_figures(Figures(MADE_UP), "made-up", "Made up")
+    contains(plot.script("made-up.png"), '"1 KB" 5', "Retort's bar")
+    lacks(plot.script("made-up.png"), "Squid", "the script")
+
+
+def test_document():
+    with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "PERFORMANCE.md"), encoding="utf-8") as file:
+        text = file.read()
+    equal([text.count(mark) for mark in (document.BEGIN, document.END)], [1, 1], "marks in PERFORMANCE.md")
+
+
+def read(lab, server, paths, closes=False):
+    """What the reader sees, for longer where the machine is too busy to answer at all."""
+    for seconds in (0.2, 1, 5, 20):
+        seen = load.reader(lab, server, paths, 4, seconds, closes)
+        if seen["requests"] or sum(seen["errors"].values()):
+            break
+    return seen
+
+
+def test_reader():
+    lab = Lab(os.getcwd(), name="bench-check")
+    try:
+        right, wrong = plain.microhttpd(Bench(lab)), plain.limit(Bench(lab), 5000)
+        for closes in (False, True):
+            seen = read(lab, right, ["/1024", "/5000"], closes)
+            true(seen["requests"] > 0 and not sum(seen["errors"].values()), f"right bytes: {seen}")
+        true(read(lab, wrong, ["/5000"])["errors"]["contents"] > 0, "wrong bytes are noticed")
+        true(read(lab, wrong, ["/4999"])["errors"]["lengths"] > 0, "a wrong length is noticed")
+        true(load.response_length(right, "/1024") > 1024, "a response's length")
+    finally:
+        equal(lab.close(), [], "findings")
+
+
+def test_digits():
+    digits = Digits()
+    digits.take(body(7))
+    digits.take(body(20)[7:])
+    try:
+        digits.take(b"1")
+    except AssertionError:
+        return
+    raise AssertionError("a wrong byte was not noticed")
+
+
+def main():
+    tests = [value for name, value in globals().items() if name.startswith("test_")]
+    for test in tests:
+        test()
+    print(f"{len(tests)} passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
