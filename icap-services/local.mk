@@ -22,20 +22,29 @@ encoder_sources = \
 encoder_cflags = $(ZLIB_CFLAGS) $(BROTLI_CFLAGS) $(ZSTD_CFLAGS)
 encoder_libs = $(ZLIB_LIBS) $(BROTLI_LIBS) $(ZSTD_LIBS)
 
+picture_cflags = $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
+picture_libs = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS) $(ZLIB_LIBS) -lm
+
 # The algorithms, as an archive of which helpers and tests take what they need.
 noinst_LTLIBRARIES += icap-services/libalgorithms.la
 icap_services_libalgorithms_la_CPPFLAGS = $(services_cppflags)
-icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(JPEG_CFLAGS) $(encoder_cflags)
+icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags)
 icap_services_libalgorithms_la_SOURCES = \
 	icap-services/adremover/filter.c icap-services/adremover/filter.h \
 	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
 	icap-services/adremover/rule.c icap-services/adremover/rule.h \
+	icap-services/gray/exif.c icap-services/gray/exif.h \
 	icap-services/gray/gif_gray.c icap-services/gray/gif_gray.h \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h \
 	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
+	icap-services/gray/picture.c icap-services/gray/picture.h \
+	icap-services/gray/png_gray.c icap-services/gray/png_gray.h \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \
+	icap-services/gray/scaler.c icap-services/gray/scaler.h \
+	icap-services/gray/webp_gray.c icap-services/gray/webp_gray.h \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
 	$(encoder_sources) \
+	icap-services/helpers/recipe.c icap-services/helpers/recipe.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/text_table.c icap-services/inject/text_table.h
 icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
@@ -110,17 +119,19 @@ icap_services_retort_helperd_LDADD = common/libservice.la common/libcommon.la $(
 # The helpers.
 helperdir = $(libexecdir)/retort
 helper_PROGRAMS = icap-services/gray-helper icap-services/text-helper
-helper_sources = icap-services/helpers/helper_loop.c icap-services/helpers/helper_loop.h
+helper_sources = icap-services/helpers/helper_loop.c icap-services/helpers/helper_loop.h \
+	icap-services/helpers/sandbox.c icap-services/helpers/sandbox.h
 icap_services_gray_helper_CPPFLAGS = $(services_cppflags)
-icap_services_gray_helper_CFLAGS = $(AM_CFLAGS)
+icap_services_gray_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
 icap_services_gray_helper_SOURCES = $(helper_sources) \
 	icap-services/helpers/gray_helper.c \
-	icap-services/helpers/pipeline.c icap-services/helpers/pipeline.h
-icap_services_gray_helper_LDADD = icap-services/libalgorithms.la $(JPEG_LIBS)
+	icap-services/helpers/pipeline.c icap-services/helpers/pipeline.h \
+	icap-services/helpers/runner.c icap-services/helpers/runner.h
+icap_services_gray_helper_LDADD = icap-services/libalgorithms.la $(picture_libs) $(SECCOMP_LIBS)
 icap_services_text_helper_CPPFLAGS = $(services_cppflags)
 icap_services_text_helper_SOURCES = $(helper_sources) icap-services/helpers/text_helper.c
-icap_services_text_helper_LDADD = icap-services/libalgorithms.la
-icap_services_text_helper_CFLAGS = $(AM_CFLAGS)
+icap_services_text_helper_LDADD = icap-services/libalgorithms.la $(SECCOMP_LIBS)
+icap_services_text_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
 
 dist_man_MANS += docs/retort-helperd.8
 EXTRA_DIST += docs/SERVICES.md

@@ -13,7 +13,8 @@ set -eu
 
 build="build-essential autoconf automake libtool pkg-config
     libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libmicrohttpd-dev liburing-dev libxxhash-dev
-    libjpeg-dev zlib1g-dev libbrotli-dev libzstd-dev libssl-dev libicapapi-dev check"
+    libjpeg-dev libpng-dev libwebp-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
+    libssl-dev libicapapi-dev check"
 run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"
 test="squid-openssl haproxy wrk valgrind time iproute2 util-linux git clang libclang-rt-14-dev

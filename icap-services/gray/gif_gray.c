@@ -1,5 +1,7 @@
 #include "gray/gif_gray.h"
 
+#include "gray/picture.h"
+
 enum {
     HEADER_SIZE = 6,
     SCREEN_SIZE = 7,

@@ -19,9 +19,4 @@ enum gif_gray_result { GIF_GRAY_DONE, GIF_GRAY_UNCHANGED, GIF_GRAY_BAD };
 
 enum gif_gray_result gif_gray(unsigned char *bytes, size_t length);
 
-/* ITU-R BT.601 luma, rounded. */
-static inline unsigned char gray_luma(unsigned red, unsigned green, unsigned blue) {
-    return (unsigned char)((299 * red + 587 * green + 114 * blue + 500) / 1000);
-}
-
 #endif

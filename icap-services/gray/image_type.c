@@ -9,6 +9,8 @@ static const struct {
     {{"GIF89a", 6}, IMAGE_GIF},
     {{"\x89PNG\r\n\x1a\n", 8}, IMAGE_PNG},
     {{"BM", 2}, IMAGE_BMP},
+    {{"II*\0", 4}, IMAGE_TIFF},
+    {{"MM\0*", 4}, IMAGE_TIFF},
     {{"P3", 2}, IMAGE_PPM},
     {{"P6", 2}, IMAGE_PPM},
 };
@@ -25,7 +27,10 @@ static const struct {
     {{"image/x-png", 11}, IMAGE_PNG},
     {{"image/bmp", 9}, IMAGE_BMP},
     {{"image/x-ms-bmp", 14}, IMAGE_BMP},
+    {{"image/tiff", 10}, IMAGE_TIFF},
+    {{"image/webp", 10}, IMAGE_WEBP},
     {{"image/x-portable-pixmap", 23}, IMAGE_PPM},
+    {{"image/x-portable-anymap", 23}, IMAGE_PPM},
 };
 
 enum image_type image_type_of_bytes(struct slice bytes) {
@@ -36,6 +41,14 @@ enum image_type image_type_of_bytes(struct slice bytes) {
             return signatures[i].type;
         could |= bytes.length < signature.length && slice_starts_with(signature, bytes);
     }
+    static const struct slice riff = {"RIFF", 4}, webp = {"WEBP", 4};
+    enum { KIND_AT = 8 };
+    if (bytes.length >= KIND_AT + webp.length)
+        return slice_starts_with(bytes, riff) && memcmp(bytes.base + KIND_AT, webp.base, 4) == 0
+                   ? IMAGE_WEBP
+                   : IMAGE_UNKNOWN;
+    could |= bytes.length < riff.length ? slice_starts_with(riff, bytes)
+                                        : slice_starts_with(bytes, riff);
     return could ? IMAGE_TOO_SHORT : IMAGE_UNKNOWN;
 }
 

@@ -12,6 +12,8 @@
 
 #include "base/slice.h"
 
+enum { IMAGE_SIGNATURE = 12 }; /* bytes that tell the type for certain */
+
 enum image_type {
     IMAGE_UNKNOWN,
     IMAGE_TOO_SHORT,
@@ -20,6 +22,8 @@ enum image_type {
     IMAGE_PNG,
     IMAGE_BMP,
     IMAGE_PPM,
+    IMAGE_TIFF,
+    IMAGE_WEBP,
 };
 
 enum image_type image_type_of_bytes(struct slice bytes);

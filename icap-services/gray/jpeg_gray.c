@@ -1,6 +1,7 @@
 #include "gray/jpeg_gray.h"
 
-#include "gray/gif_gray.h"
+#include "gray/exif.h"
+#include "gray/scaler.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -16,18 +17,19 @@ struct jpeg_work {
     struct jpeg_compress_struct out;
     struct jpeg_progress_mgr progress;
     jmp_buf on_error;
+    const struct picture_options *options;
     unsigned char *bytes;
     unsigned long length;
     unsigned char *row; /* of the decoding path */
-    char *error;
-    size_t error_size;
+    struct scaler *scaler;
+    struct picture_output *output;
 };
 
 static void on_error_exit(j_common_ptr common) {
     struct jpeg_work *work = (struct jpeg_work *)common->err;
     char text[JMSG_LENGTH_MAX];
     common->err->format_message(common, text);
-    snprintf(work->error, work->error_size, "%s", text);
+    picture_bad(work->output, text);
     longjmp(work->on_error, 1);
 }
 
@@ -39,7 +41,7 @@ static void on_message(j_common_ptr common, int level) {
 }
 
 static void fail(struct jpeg_work *work, const char *why) {
-    snprintf(work->error, work->error_size, "%s", why);
+    picture_bad(work->output, why);
     longjmp(work->on_error, 1);
 }
 
@@ -64,6 +66,7 @@ static void create(struct jpeg_work *work) {
 static void destroy(struct jpeg_work *work) {
     jpeg_destroy_compress(&work->out);
     jpeg_destroy_decompress(&work->in);
+    scaler_free(&work->scaler);
     free(work->row);
 }
 
@@ -83,29 +86,51 @@ static bool profile_is_gray(const struct jpeg_decompress_struct *in) {
     return false;
 }
 
-static bool marker_stays(const struct jpeg_marker_struct *marker, bool keep_profile,
-                         bool writes_jfif) {
-    if (marker->marker == JPEG_APP0)
-        return !(writes_jfif && begins_with(marker, "JFIF", 5));
+static bool is_exif(const struct jpeg_marker_struct *marker) {
+    return marker->marker == JPEG_APP0 + 1 && begins_with(marker, "Exif\0", 6);
+}
+
+static bool marker_stays(const struct jpeg_work *work, const struct jpeg_marker_struct *marker,
+                         bool keep_profile) {
+    if (marker->marker == JPEG_APP0 && begins_with(marker, "JFIF", 5))
+        return !work->out.write_JFIF_header;
     if (marker->marker == JPEG_APP0 + 14 && begins_with(marker, "Adobe", 5))
         return false; /* says how to read three or four components */
     if (marker->marker == JPEG_APP0 + 2 && begins_with(marker, "ICC_PROFILE", 12))
         return keep_profile;
     if (marker->marker == JPEG_APP0 + 2 && begins_with(marker, "MPF", 4))
         return false; /* points at pictures behind this one, which do not come along */
-    return true;
+    return !work->options->strip;
+}
+
+static void write_orientation(struct jpeg_work *work, const struct jpeg_marker_struct *exif) {
+    enum { NAME = 6 };
+    char bytes[NAME + EXIF_MINIMAL] = "Exif\0";
+    unsigned orientation =
+        exif_orientation(slice_make((const char *)exif->data + NAME, exif->data_length - NAME));
+    if (orientation == EXIF_UPRIGHT)
+        return;
+    exif_minimal(orientation, bytes + NAME);
+    jpeg_write_marker(&work->out, JPEG_APP0 + 1, (const JOCTET *)bytes, sizeof bytes);
 }
 
 static void copy_markers(struct jpeg_work *work) {
     bool keep_profile = profile_is_gray(&work->in);
     for (const struct jpeg_marker_struct *marker = work->in.marker_list; marker != NULL;
          marker = marker->next)
-        if (marker_stays(marker, keep_profile, work->out.write_JFIF_header))
+        if (marker_stays(work, marker, keep_profile))
             jpeg_write_marker(&work->out, marker->marker, marker->data, marker->data_length);
+        else if (is_exif(marker))
+            write_orientation(work, marker);
 }
 
 /* The luminance must have the full resolution, or dropping the rest would shrink the picture. */
-static bool luminance_can_be_kept(const struct jpeg_decompress_struct *in) {
+static bool luminance_can_be_kept(const struct jpeg_work *work) {
+    const struct jpeg_decompress_struct *in = &work->in;
+    if (work->options->quality > 0 || picture_is_too_wide(work->options, in->image_width))
+        return false;
+    if (in->num_components == 1)
+        return true;
     return in->jpeg_color_space == JCS_YCbCr && in->num_components == 3 &&
            in->comp_info[0].h_samp_factor == in->max_h_samp_factor &&
            in->comp_info[0].v_samp_factor == in->max_v_samp_factor;
@@ -139,78 +164,125 @@ static void cmyk_row_to_gray(unsigned char *row, unsigned width, bool inverted) 
     }
 }
 
+/* libjpeg scales by eighths as it decodes, for less work than decoding all; what is left is done a
+ * row at a time. */
+static void scale_down(struct jpeg_work *work) {
+    struct jpeg_decompress_struct *in = &work->in;
+    uint64_t wanted = work->options->width;
+    in->scale_denom = 8;
+    for (in->scale_num = 1; in->scale_num < 8; in->scale_num++)
+        if (((uint64_t)in->image_width * in->scale_num + 7) / 8 >= wanted)
+            break;
+    jpeg_calc_output_dimensions(in);
+    struct scaler_shape shape = {
+        .channels = 1,
+        .in_width = in->output_width,
+        .in_height = in->output_height,
+        .out_width = (unsigned)wanted,
+        .out_height = picture_scaled_height(work->options, in->image_width, in->image_height)};
+    if (shape.out_height > shape.in_height)
+        shape.out_height = shape.in_height;
+    work->out.image_width = shape.out_width;
+    work->out.image_height = shape.out_height;
+    work->scaler = scaler_create(&shape);
+    if (work->scaler == NULL)
+        fail(work, "out of memory");
+}
+
+/* Hands a row on, through the scaler where there is one. */
+static void write_row(struct jpeg_work *work) {
+    JSAMPROW rows[1] = {work->row};
+    if (work->scaler != NULL) {
+        if (!scaler_push(work->scaler, work->row))
+            return;
+        rows[0] = (unsigned char *)scaler_row(work->scaler);
+    }
+    jpeg_write_scanlines(&work->out, rows, 1);
+}
+
+static void start_encoding(struct jpeg_work *work) {
+    struct jpeg_compress_struct *out = &work->out;
+    jpeg_mem_dest(out, &work->bytes, &work->length);
+    if (work->scaler == NULL) {
+        out->image_width = work->in.output_width;
+        out->image_height = work->in.output_height;
+    }
+    out->input_components = 1;
+    out->in_color_space = JCS_GRAYSCALE;
+    jpeg_set_defaults(out);
+    int quality = work->options->quality > 0 ? (int)work->options->quality : JPEG_GRAY_QUALITY;
+    jpeg_set_quality(out, quality, TRUE);
+    out->optimize_coding = TRUE;
+    if (work->in.progressive_mode)
+        jpeg_simple_progression(out);
+    jpeg_start_compress(out, TRUE);
+    copy_markers(work);
+}
+
 static void encode_anew(struct jpeg_work *work) {
     struct jpeg_decompress_struct *in = &work->in;
-    struct jpeg_compress_struct *out = &work->out;
     bool is_cmyk = in->jpeg_color_space == JCS_CMYK || in->jpeg_color_space == JCS_YCCK;
     in->out_color_space = is_cmyk ? JCS_CMYK : JCS_GRAYSCALE;
+    if (picture_is_too_wide(work->options, in->image_width))
+        scale_down(work);
     jpeg_start_decompress(in);
     work->row = malloc((size_t)in->output_width * (size_t)in->output_components);
     if (work->row == NULL)
         fail(work, "out of memory");
-    jpeg_mem_dest(out, &work->bytes, &work->length);
-    out->image_width = in->output_width;
-    out->image_height = in->output_height;
-    out->input_components = 1;
-    out->in_color_space = JCS_GRAYSCALE;
-    jpeg_set_defaults(out);
-    jpeg_set_quality(out, JPEG_GRAY_QUALITY, TRUE);
-    out->optimize_coding = TRUE;
-    if (in->progressive_mode)
-        jpeg_simple_progression(out);
-    jpeg_start_compress(out, TRUE);
-    copy_markers(work);
+    start_encoding(work);
     while (in->output_scanline < in->output_height) {
         JSAMPROW rows[1] = {work->row};
         jpeg_read_scanlines(in, rows, 1);
         if (is_cmyk)
             cmyk_row_to_gray(work->row, in->output_width, in->saw_Adobe_marker);
-        jpeg_write_scanlines(out, rows, 1);
+        write_row(work);
     }
-    jpeg_finish_compress(out);
+    jpeg_finish_compress(&work->out);
     jpeg_finish_decompress(in);
 }
 
-static void read_header(struct jpeg_work *work, const unsigned char *bytes, size_t length,
-                        uint64_t max_pixels) {
+static void read_header(struct jpeg_work *work, const unsigned char *bytes, size_t length) {
     jpeg_mem_src(&work->in, bytes, length);
     jpeg_save_markers(&work->in, JPEG_COM, 0xffff);
     for (int i = 0; i < 16; i++)
         jpeg_save_markers(&work->in, JPEG_APP0 + i, 0xffff);
     jpeg_read_header(&work->in, TRUE);
-    if ((uint64_t)work->in.image_width * work->in.image_height > max_pixels)
+    if ((uint64_t)work->in.image_width * work->in.image_height > work->options->max_pixels)
         fail(work, "too many pixels");
 }
 
-enum jpeg_gray_result jpeg_gray(const unsigned char *bytes, size_t length, uint64_t max_pixels,
-                                struct jpeg_gray_output *output) {
+static bool has_to_change(const struct jpeg_work *work) {
+    const struct jpeg_decompress_struct *in = &work->in;
+    return in->num_components != 1 || work->options->quality > 0 || work->options->strip ||
+           picture_is_too_wide(work->options, in->image_width);
+}
+
+enum picture_result jpeg_gray(const unsigned char *bytes, size_t length,
+                              const struct picture_options *options,
+                              struct picture_output *output) {
     struct jpeg_work *work = calloc(1, sizeof *work);
     memset(output, 0, sizeof *output);
-    if (work == NULL) {
-        snprintf(output->error, sizeof output->error, "out of memory");
-        return JPEG_GRAY_BAD;
-    }
-    work->error = output->error;
-    work->error_size = sizeof output->error;
+    if (work == NULL)
+        return picture_bad(output, "out of memory");
+    work->options = options;
+    work->output = output;
     /* What is changed between setjmp and longjmp lies on the heap or is volatile. */
-    volatile enum jpeg_gray_result result = JPEG_GRAY_BAD;
+    volatile enum picture_result result = PICTURE_BAD;
     if (setjmp(work->on_error) == 0) {
         create(work);
-        read_header(work, bytes, length, max_pixels);
-        if (work->in.num_components == 1)
-            result = JPEG_GRAY_UNCHANGED;
-        else {
-            if (luminance_can_be_kept(&work->in))
-                keep_luminance(work);
-            else
-                encode_anew(work);
-            result = JPEG_GRAY_DONE;
-        }
-    }
+        read_header(work, bytes, length);
+        result = has_to_change(work) ? PICTURE_DONE : PICTURE_UNCHANGED;
+        if (result == PICTURE_DONE && luminance_can_be_kept(work))
+            keep_luminance(work);
+        else if (result == PICTURE_DONE)
+            encode_anew(work);
+    } else
+        result = PICTURE_BAD;
     destroy(work);
-    if (result == JPEG_GRAY_DONE) {
+    if (result == PICTURE_DONE) {
         output->bytes = work->bytes;
         output->length = work->length;
+        result = picture_done(options, length, output);
     } else
         free(work->bytes);
     free(work);

@@ -26,7 +26,8 @@ static bool read_header(struct png_info *info, const unsigned char *data, uint32
                         unsigned *color) {
     if (length != HEADER_LENGTH)
         return false;
-    info->pixels = (uint64_t)number_at(data) * number_at(data + 4);
+    info->width = number_at(data);
+    info->pixels = (uint64_t)info->width * number_at(data + 4);
     *color = data[9];
     info->is_gray = *color == COLOR_GRAY || *color == COLOR_GRAY_ALPHA;
     info->has_alpha = *color == COLOR_GRAY_ALPHA || *color == COLOR_RGB_ALPHA;
@@ -37,6 +38,7 @@ static bool read_header(struct png_info *info, const unsigned char *data, uint32
 bool png_info_read(struct png_info *info, struct slice bytes) {
     const unsigned char *at = (const unsigned char *)bytes.base, *end = at + bytes.length;
     unsigned color = 0;
+    bool seen_data = false;
     *info = (struct png_info){0};
     if (!slice_starts_with(bytes, SLICE("\x89PNG\r\n\x1a\n")))
         return false;
@@ -44,18 +46,26 @@ bool png_info_read(struct png_info *info, struct slice bytes) {
         uint32_t length = number_at(at);
         const unsigned char *name = at + 4, *data = at + CHUNK_HEAD;
         if (memcmp(name, "IDAT", 4) == 0)
-            return info->pixels > 0;
+            seen_data = true;
         if ((uint64_t)(end - data) < (uint64_t)length + CHUNK_CHECKSUM)
-            return false;
+            break;
+        info->is_whole = memcmp(name, "IEND", 4) == 0;
+        if (info->is_whole)
+            break;
         if (memcmp(name, "IHDR", 4) == 0 && !read_header(info, data, length, &color))
             return false;
-        if (memcmp(name, "PLTE", 4) == 0 && color == COLOR_PALETTE)
+        if (memcmp(name, "PLTE", 4) == 0 && color == COLOR_PALETTE) {
             info->is_gray = palette_is_gray(data, length);
+            info->palette_at = (size_t)(data - (const unsigned char *)bytes.base);
+            info->palette_length = length;
+        }
+        if (memcmp(name, "gAMA", 4) == 0 && length == 4)
+            info->gamma = number_at(data);
         if (memcmp(name, "tRNS", 4) == 0)
             info->has_alpha = true;
         if (memcmp(name, "acTL", 4) == 0)
             info->is_animated = true;
         at = data + length + CHUNK_CHECKSUM;
     }
-    return false;
+    return seen_data && info->pixels > 0;
 }

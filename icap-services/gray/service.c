@@ -22,7 +22,7 @@ enum gray_counter {
 };
 
 struct gray_settings {
-    char *helperd, *pool;
+    char *helperd, *pool, *arguments;
     uint64_t deadline, max_size, min_size;
     struct service_list types;
 };
@@ -47,6 +47,8 @@ static const struct service_option gray_options[] = {
      "/run/retort/helperd.sock", 0, 0, NULL, "socket of retort-helperd"},
     {"Pool", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, pool), "gray", 0, 0, NULL,
      "its pool that makes images gray"},
+    {"Arguments", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, arguments), "", 0, 0, NULL,
+     "what is wanted of images beyond gray, where the URI does not say: width=320&strip"},
     {"Deadline", SERVICE_OPTION_DURATION, offsetof(struct gray_settings, deadline), "10s", 1,
      600000, NULL, "how long an image may wait for the helper, from its last byte on"},
     {"MaxSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_size), "16M", 1024,
@@ -54,8 +56,9 @@ static const struct service_option gray_options[] = {
     {"MinSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, min_size), "0", 0,
      UINT64_C(1) << 32, NULL, "images known to be smaller are passed on as they are"},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct gray_settings, types),
-     "image/jpeg image/jpg image/pjpeg image/gif image/png image/x-png image/bmp image/x-ms-bmp", 0,
-     0, NULL, "content types to make gray"},
+     "image/jpeg image/jpg image/pjpeg image/gif image/png image/x-png image/webp image/bmp "
+     "image/x-ms-bmp image/tiff",
+     0, 0, NULL, "content types to make gray"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static const char *const gray_counters[] = {"UNCHANGED",      "HELPER REFUSED", "HELPER FAILED",
@@ -74,8 +77,7 @@ static void *gray_begin(void *service, struct service_exchange *exchange) {
     struct slice type = media_type_of(exchange->head);
     uint64_t length = adapted_head_length(exchange->head);
     if (!adapted_head_allowed(exchange) || !adapted_head_is_identity(exchange->head) ||
-        !media_type_listed(type, &settings->types) || image_type_of_media(type) == IMAGE_UNKNOWN ||
-        length < settings->min_size)
+        !media_type_listed(type, &settings->types) || length < settings->min_size)
         return NULL;
     if (length != SERVICE_LENGTH_UNKNOWN && length > settings->max_size) {
         exchange->host->count(GRAY_TOO_LARGE);
@@ -94,6 +96,11 @@ static void *gray_begin(void *service, struct service_exchange *exchange) {
  * looks at the bytes alone. */
 static void check_bytes(struct gray_exchange *gray, struct slice start, bool complete) {
     enum image_type type = image_type_of_bytes(start);
+    /* A type that the operator has a recipe for. */
+    if (image_type_of_media(media_type_of(gray->exchange->head)) == IMAGE_UNKNOWN) {
+        gray->checked = true;
+        return;
+    }
     if (type == IMAGE_TOO_SHORT && !complete)
         return;
     gray->checked = true;
@@ -152,7 +159,7 @@ static size_t gray_push(void *state, struct slice body) {
     }
     gray->size += body.length;
     if (!gray->checked) {
-        char start[8];
+        char start[IMAGE_SIGNATURE];
         ssize_t length = pread(gray->original, start, sizeof start, 0);
         check_bytes(gray, slice_make(start, length > 0 ? (size_t)length : 0), false);
         if (gray->verdict == SERVICE_SKIP) {
@@ -205,7 +212,12 @@ static void gray_finish(void *state) {
         give_up(gray, GRAY_UNCHANGED);
         return;
     }
+    struct slice type = media_type_of(gray->exchange->head);
+    struct slice parameters = arena_printf(gray->exchange->arena, "%.*s&%s&type=%.*s",
+                                           SLICE_PRINT(gray->exchange->arguments),
+                                           gray->settings->arguments, SLICE_PRINT(type));
     struct helper_request request = {.socket = gray->settings->helperd,
+                                     .parameters = parameters,
                                      .pool = slice_from(gray->settings->pool),
                                      .body = gray->original,
                                      .body_length = gray->size,

@@ -1,14 +1,18 @@
 /*
- * gray-helper: makes images gray; started by retort-helperd. JPEG and GIF by our own code, PNG and
- * others by the programs of netpbm.
+ * gray-helper: makes images gray; started by retort-helperd, or by hand for one image. JPEG, GIF,
+ * PNG and WebP by our own code in a process that can't open anything, other kinds by programs as
+ * recipes say.
  */
 #include "base/log.h"
 #include "gray/gif_gray.h"
 #include "gray/image_type.h"
 #include "gray/jpeg_gray.h"
-#include "gray/png_info.h"
+#include "gray/png_gray.h"
+#include "gray/webp_gray.h"
 #include "helpers/helper_loop.h"
-#include "helpers/pipeline.h"
+#include "helpers/runner.h"
+#include "helpers/sandbox.h"
+#include "service/arguments.h"
 #include "service/option.h"
 
 #include <getopt.h>
@@ -20,8 +24,21 @@
 
 static struct {
     uint64_t memory, file, cpu, pixels;
-} limits = {
-    .memory = UINT64_C(512) << 20, .file = UINT64_C(256) << 20, .cpu = 20, .pixels = 100000000};
+    bool once;
+    enum sandbox_kind programs; /* what those of recipes may do */
+    struct recipe_book book;
+    struct runner runner;
+} helper = {.memory = UINT64_C(512) << 20,
+            .file = UINT64_C(256) << 20,
+            .cpu = 20,
+            .pixels = 100000000,
+            .programs = SANDBOX_PROGRAMS};
+
+/* By netpbm's programs. What is wanted beyond gray is not for them. */
+static const char *const recipes[] = {
+    "image/bmp=bmptopnm | ppmtopgm | ppmtobmp",
+    "image/x-portable-pixmap=pnmtopnm | ppmtopgm | pnmtopnm",
+};
 
 static enum helper_status failed(struct helper_work *work, const char *why) {
     helper_work_reply(work, slice_from(why));
@@ -35,12 +52,18 @@ static enum helper_status give_bytes(struct helper_work *work, const void *bytes
     return HELPER_DONE;
 }
 
-static enum helper_status jpeg(struct helper_work *work) {
-    struct jpeg_gray_output output;
-    switch (jpeg_gray((const unsigned char *)work->input.base, work->input.length, limits.pixels,
-                      &output)) {
-    case JPEG_GRAY_UNCHANGED: return HELPER_UNCHANGED;
-    case JPEG_GRAY_BAD: return failed(work, output.error);
+typedef enum picture_result converter(const unsigned char *bytes, size_t length,
+                                      const struct picture_options *options,
+                                      struct picture_output *output);
+
+static enum helper_status convert(struct helper_work *work, converter *function) {
+    struct picture_output output;
+    struct picture_options options = {.max_pixels = helper.pixels};
+    picture_options_read(&options, work->parameters);
+    switch (
+        function((const unsigned char *)work->input.base, work->input.length, &options, &output)) {
+    case PICTURE_UNCHANGED: return HELPER_UNCHANGED;
+    case PICTURE_BAD: return failed(work, output.error);
     default: break;
     }
     enum helper_status status = give_bytes(work, output.bytes, output.length);
@@ -63,114 +86,103 @@ static enum helper_status gif(struct helper_work *work) {
     return status;
 }
 
-/* decode | ppmtopgm | encode, from the job's body to a new one. */
-static enum helper_status netpbm(struct helper_work *work, char *const *decode,
-                                 char *const *encode) {
-    static char *const gray[] = {"ppmtopgm", NULL};
-    char *const *const programs[] = {decode, gray, encode, NULL};
+static bool is_larger(const struct helper_work *work) {
+    off_t length = lseek(work->output, 0, SEEK_END);
+    return length < 0 || (uint64_t)length > work->input.length;
+}
+
+static enum helper_status by_recipe(struct helper_work *work, const struct recipe *recipe) {
     char error[200];
+    struct slice value;
+    bool larger = service_argument(work->parameters, SLICE("larger"), &value);
     work->output = helper_body_create("gray");
     if (work->output < 0 || lseek(work->input_fd, 0, SEEK_SET) != 0)
         return failed(work, "no room for the result");
-    if (!pipeline_run(programs, work->input_fd, work->output, error, sizeof error)) {
-        close(work->output);
-        work->output = -1;
-        return failed(work, error);
+    bool good =
+        runner_run(&helper.runner, recipe, work->input_fd, work->output, error, sizeof error);
+    if (good && (larger || !is_larger(work)))
+        return HELPER_DONE;
+    close(work->output);
+    work->output = -1;
+    return good ? HELPER_UNCHANGED : failed(work, error);
+}
+
+static const struct recipe *recipe_for(const struct helper_work *work, enum image_type type) {
+    struct slice named;
+    const struct recipe *recipe = NULL;
+    if (service_argument(work->parameters, SLICE("type"), &named))
+        recipe = recipe_find(&helper.book, named);
+    if (recipe != NULL)
+        return recipe;
+    switch (type) {
+    case IMAGE_BMP: return recipe_find(&helper.book, SLICE("image/bmp"));
+    case IMAGE_TIFF: return recipe_find(&helper.book, SLICE("image/tiff"));
+    case IMAGE_PPM: return recipe_find(&helper.book, SLICE("image/x-portable-pixmap"));
+    default: return NULL;
     }
-    return HELPER_DONE;
-}
-
-/* The transparency, as a picture of its own for pnmtopng. Its descriptor is inherited, hence
- * without close-on-exec; -1 on failure. */
-static int png_alpha(struct helper_work *work) {
-    static char *const decode[] = {"pngtopnm", "-alpha", NULL};
-    char *const *const programs[] = {decode, NULL};
-    char error[200];
-    int kept = helper_body_create("alpha");
-    int alpha = kept < 0 ? -1 : dup(kept);
-    if (kept >= 0)
-        close(kept);
-    if (alpha >= 0 && lseek(work->input_fd, 0, SEEK_SET) == 0 &&
-        pipeline_run(programs, work->input_fd, alpha, error, sizeof error))
-        return alpha;
-    if (alpha >= 0)
-        close(alpha);
-    return -1;
-}
-
-static enum helper_status png(struct helper_work *work) {
-    struct png_info info;
-    if (!png_info_read(&info, work->input))
-        return failed(work, "not a whole PNG");
-    if (info.is_gray || info.is_animated) /* netpbm knows only the first frame */
-        return HELPER_UNCHANGED;
-    if (info.pixels > limits.pixels)
-        return failed(work, "too many pixels");
-    char alpha_option[64];
-    char *encode[4] = {"pnmtopng", NULL, NULL, NULL};
-    int at = 1, alpha = -1;
-    if (info.is_interlaced)
-        encode[at++] = "-interlace";
-    if (info.has_alpha) {
-        alpha = png_alpha(work);
-        if (alpha < 0)
-            return failed(work, "pngtopnm can not read the transparency");
-        snprintf(alpha_option, sizeof alpha_option, "-alpha=/proc/self/fd/%d", alpha);
-        encode[at++] = alpha_option;
-    }
-    static char *const decode[] = {"pngtopnm", NULL};
-    enum helper_status status = netpbm(work, decode, encode);
-    if (alpha >= 0)
-        close(alpha);
-    return status;
-}
-
-static enum helper_status bmp(struct helper_work *work) {
-    static char *const decode[] = {"bmptopnm", NULL}, *const encode[] = {"ppmtobmp", NULL};
-    return netpbm(work, decode, encode);
-}
-
-static enum helper_status ppm(struct helper_work *work) {
-    static char *const copy[] = {"pnmtopnm", NULL};
-    return netpbm(work, copy, copy);
 }
 
 static enum helper_status work_on(struct helper_work *work) {
-    helper_limit_cpu((unsigned)limits.cpu);
-    switch (image_type_of_bytes(work->input)) {
-    case IMAGE_JPEG: return jpeg(work);
+    helper_limit_cpu((unsigned)helper.cpu);
+    enum image_type type = image_type_of_bytes(work->input);
+    const struct recipe *recipe = recipe_for(work, type);
+    if (recipe != NULL)
+        return by_recipe(work, recipe);
+    switch (type) {
+    case IMAGE_JPEG: return convert(work, jpeg_gray);
     case IMAGE_GIF: return gif(work);
-    case IMAGE_PNG: return png(work);
-    case IMAGE_BMP: return bmp(work);
-    case IMAGE_PPM: return ppm(work);
+    case IMAGE_PNG: return convert(work, png_gray);
+    case IMAGE_WEBP: return convert(work, webp_gray);
     default: return failed(work, "not an image of a known kind");
     }
 }
 
 static void usage(void) {
-    fprintf(stderr, "usage: gray-helper [--memory SIZE] [--file SIZE] [--cpu SECONDS] "
-                    "[--pixels NUMBER]\n"
-                    "Takes jobs on descriptor 0; started by retort-helperd. 0 is no limit, except "
-                    "for --pixels.\n");
+    fprintf(stderr, "usage: gray-helper [OPTION...]             jobs from descriptor 0\n"
+                    "       gray-helper [OPTION...] --once [ARGUMENTS] < IMAGE > GRAY-IMAGE\n"
+                    "  --memory SIZE, --file SIZE, --cpu SECONDS   limits; 0 is none\n"
+                    "  --pixels NUMBER                             larger images are refused\n"
+                    "  --recipe 'TYPE=PROGRAM WORD... | PROGRAM'   images for other programs\n"
+                    "  --programs-write                            those may write files\n"
+                    "ARGUMENTS are width=N, quality=N, strip, larger, joined by '&'.\n");
     exit(2);
 }
 
+static void add_recipe(const char *text) {
+    char error[300];
+    if (recipe_add(&helper.book, text, error, sizeof error))
+        return;
+    fprintf(stderr, "%s\n", error);
+    exit(2);
+}
+
+static void read_option(int name) {
+    uint64_t *place = name == 'm'   ? &helper.memory
+                      : name == 'f' ? &helper.file
+                      : name == 'c' ? &helper.cpu
+                      : name == 'p' ? &helper.pixels
+                                    : NULL;
+    if (name == 'r')
+        add_recipe(optarg);
+    else if (name == 'o')
+        helper.once = true;
+    else if (name == 'w')
+        helper.programs = SANDBOX_WRITERS;
+    else if (place == NULL || !service_option_size(slice_from(optarg), place))
+        usage();
+}
+
 static void read_options(int argc, char **argv) {
-    static const struct option options[] = {{"memory", required_argument, NULL, 'm'},
-                                            {"file", required_argument, NULL, 'f'},
-                                            {"cpu", required_argument, NULL, 'c'},
-                                            {"pixels", required_argument, NULL, 'p'},
-                                            {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "m:f:c:p:", options, NULL)) != -1;) {
-        uint64_t *place = c == 'm'   ? &limits.memory
-                          : c == 'f' ? &limits.file
-                          : c == 'c' ? &limits.cpu
-                          : c == 'p' ? &limits.pixels
-                                     : NULL;
-        if (place == NULL || !service_option_size(slice_from(optarg), place))
-            usage();
-    }
-    if (optind != argc)
+    static const struct option options[] = {
+        {"memory", required_argument, NULL, 'm'},   {"file", required_argument, NULL, 'f'},
+        {"cpu", required_argument, NULL, 'c'},      {"pixels", required_argument, NULL, 'p'},
+        {"recipe", required_argument, NULL, 'r'},   {"once", no_argument, NULL, 'o'},
+        {"programs-write", no_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
+        add_recipe(recipes[i]);
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        read_option(c);
+    if (argc - optind > (helper.once ? 1 : 0))
         usage();
 }
 
@@ -179,7 +191,16 @@ int main(int argc, char **argv) {
     read_options(argc, argv);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
-    helper_limit_memory(limits.memory);
-    helper_limit_file(limits.file);
-    return helper_loop_run(work_on);
+    helper_limit_memory(helper.memory);
+    helper_limit_file(helper.file);
+    if (!runner_start(&helper.runner, &helper.book, helper.programs))
+        log_warn("no process for the programs of recipes: such images stay as they are");
+    if (!sandbox_enter(SANDBOX_COMPUTE) && !sandbox_under_checker())
+        log_warn("no seccomp: this process keeps all that its user may do");
+    int status = helper.once ? helper_loop_once(slice_from(argv[optind]), STDIN_FILENO,
+                                                STDOUT_FILENO, work_on)
+                             : helper_loop_run(work_on);
+    runner_stop(&helper.runner);
+    recipe_book_release(&helper.book);
+    return status;
 }

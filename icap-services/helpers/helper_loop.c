@@ -1,13 +1,11 @@
 #include "helpers/helper_loop.h"
 
 #include "base/log.h"
+#include "helpers/sandbox.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#endif
 
 enum { JOBS_FD = 0 };
 
@@ -78,6 +76,59 @@ int helper_loop_run(enum helper_status (*function)(struct helper_work *work)) {
     }
 }
 
+/* ---- by hand ------------------------------------------------------------------------------ */
+
+/* A sealed copy of all that is to be read at `fd`; false with errno. */
+static bool collect(int fd, struct helper_packet *job) {
+    char bytes[65536];
+    ssize_t length;
+    job->body = helper_body_create("input");
+    while (job->body >= 0 && (length = read(fd, bytes, sizeof bytes)) != 0) {
+        if (length < 0 || !helper_body_write(job->body, bytes, (size_t)length))
+            return false;
+        job->message.body_length += (uint64_t)length;
+    }
+    return job->body >= 0 && helper_body_seal(job->body);
+}
+
+static bool copy_out(int from, int to) {
+    char bytes[65536];
+    ssize_t length;
+    off_t at = 0;
+    while ((length = pread(from, bytes, sizeof bytes, at)) > 0) {
+        if (!helper_body_write(to, bytes, (size_t)length))
+            return false;
+        at += length;
+    }
+    return length == 0;
+}
+
+int helper_loop_once(struct slice parameters, int input, int output,
+                     enum helper_status (*function)(struct helper_work *)) {
+    static struct helper_packet job, result;
+    helper_packet_init(&job, HELPER_JOB, 1);
+    helper_packet_init(&result, HELPER_RESULT, 1);
+    if (!helper_packet_set_parameters(&job, parameters) || (input >= 0 && !collect(input, &job))) {
+        log_error("the input can not be read");
+        return 1;
+    }
+    enum helper_status status = do_job(&job, &result, function);
+    struct slice text = helper_packet_parameters(&result);
+    bool good = status == HELPER_DONE || status == HELPER_UNCHANGED;
+    if (!good)
+        log_error("%s: %.*s", helper_status_text(status), SLICE_PRINT(text));
+    else if (status == HELPER_UNCHANGED)
+        good = job.body < 0 || copy_out(job.body, output);
+    else
+        good = result.body >= 0 ? copy_out(result.body, output)
+                                : helper_body_write(output, text.base, text.length);
+    helper_packet_close_body(&job);
+    helper_packet_close_body(&result);
+    return good ? 0 : 1;
+}
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
 static void limit(int resource, uint64_t value) {
     struct rlimit now;
     if (value == 0 || getrlimit(resource, &now) != 0)
@@ -86,19 +137,8 @@ static void limit(int resource, uint64_t value) {
     setrlimit(resource, &now);
 }
 
-/* Memory checkers map far more than the program uses. */
-static bool under_checker(void) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return true;
-#elif __has_include(<valgrind/valgrind.h>)
-    return RUNNING_ON_VALGRIND;
-#else
-    return false;
-#endif
-}
-
 void helper_limit_memory(uint64_t bytes) {
-    if (!under_checker())
+    if (!sandbox_under_checker()) /* they map far more than the program uses */
         limit(RLIMIT_AS, bytes);
 }
 

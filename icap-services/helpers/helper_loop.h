@@ -28,6 +28,10 @@ struct helper_work {
 
 /* Returns the exit status of the process. */
 int helper_loop_run(enum helper_status (*work)(struct helper_work *work));
+/* One job by hand: the body from `input` (-1: none), the result to `output`; the body itself where
+ * it would stay as it is. Returns the exit status: 1 when it failed, and the log says why. */
+int helper_loop_once(struct slice parameters, int input, int output,
+                     enum helper_status (*work)(struct helper_work *work));
 /* False when it is longer than HELPER_INLINE_MAX. */
 bool helper_work_reply(struct helper_work *work, struct slice text);
 

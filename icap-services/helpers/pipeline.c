@@ -10,12 +10,20 @@
 
 extern char **environ;
 
+static int null_fd = -1;
+
+bool pipeline_prepare(void) {
+    if (null_fd < 0)
+        null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return null_fd >= 0;
+}
+
 static int start(char *const *program, int input, int output, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, null_fd, STDERR_FILENO);
     int error = posix_spawnp(pid, program[0], &actions, NULL, program, environ);
     posix_spawn_file_actions_destroy(&actions);
     return error;
@@ -46,6 +54,10 @@ bool pipeline_run(char *const *const *programs, int input, int output, char *err
     int count = 0, from = input;
     bool good = true;
     error[0] = 0;
+    if (!pipeline_prepare()) {
+        snprintf(error, error_size, "/dev/null: %s", strerror(errno));
+        return false;
+    }
     for (; good && programs[count] != NULL && count < PIPELINE_MAX;) {
         int ends[2] = {-1, output};
         if (programs[count + 1] != NULL && pipe2(ends, O_CLOEXEC) != 0) {

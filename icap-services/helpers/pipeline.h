@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PIPELINE_MAX = 4 };
+enum { PIPELINE_MAX = 8 };
+
+/* Opens what pipeline_run needs, for a process that will not be able to later. False with errno. */
+bool pipeline_prepare(void);
 
 bool pipeline_run(char *const *const *programs, int input, int output, char *error,
                   size_t error_size);

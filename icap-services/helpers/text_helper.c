@@ -21,6 +21,7 @@ static struct {
     const char *path;
     struct text_table *table;
     struct stat read; /* the file as it was when it was read */
+    const char *once; /* the address to answer for, by hand */
     uint64_t delay;   /* milliseconds, to try what a slow helper does */
 } texts;
 
@@ -56,6 +57,7 @@ static enum helper_status answer(struct helper_work *work) {
 
 static void usage(void) {
     fprintf(stderr, "usage: text-helper [--file FILE] [--delay TIME]\n"
+                    "       text-helper [--file FILE] --once ADDRESS     by hand\n"
                     "Takes jobs on descriptor 0; started by retort-helperd. FILE has lines\n"
                     "ADDRESS/BITS<TAB>TEXT and default<TAB>TEXT; %%{ip} stands for the client's "
                     "address.\n");
@@ -65,10 +67,13 @@ static void usage(void) {
 static void read_options(int argc, char **argv) {
     static const struct option options[] = {{"file", required_argument, NULL, 'f'},
                                             {"delay", required_argument, NULL, 'd'},
+                                            {"once", required_argument, NULL, 'o'},
                                             {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "f:d:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "f:d:o:", options, NULL)) != -1;) {
         if (c == 'f')
             texts.path = optarg;
+        else if (c == 'o')
+            texts.once = optarg;
         else if (c != 'd' || !service_option_duration(slice_from(optarg), &texts.delay))
             usage();
     }
@@ -82,7 +87,9 @@ int main(int argc, char **argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     texts.table = text_table_builtin();
     read_again();
-    int status = helper_loop_run(answer);
+    int status = texts.once != NULL
+                     ? helper_loop_once(slice_from(texts.once), -1, STDOUT_FILENO, answer)
+                     : helper_loop_run(answer);
     text_table_free(&texts.table);
     return status;
 }

@@ -2,7 +2,8 @@
  * calls gray must be a picture again. */
 #include "gray/gif_gray.h"
 #include "gray/jpeg_gray.h"
-#include "gray/png_info.h"
+#include "gray/png_gray.h"
+#include "gray/webp_gray.h"
 
 #include <stdlib.h>
 
@@ -16,19 +17,31 @@ static void try_gif(const uint8_t *data, size_t size) {
     free(bytes);
 }
 
-static void try_jpeg(const uint8_t *data, size_t size) {
-    struct jpeg_gray_output output, again;
-    if (jpeg_gray(data, size, 1 << 18, &output) != JPEG_GRAY_DONE)
+/* Twice, since what is gray must stay as it is. */
+static void try_converter(enum picture_result (*convert)(const unsigned char *, size_t,
+                                                         const struct picture_options *,
+                                                         struct picture_output *),
+                          const uint8_t *data, size_t size, bool exact) {
+    const struct picture_options options = {.max_pixels = 1 << 18, .larger = true};
+    const struct picture_options small = {
+        .max_pixels = 1 << 18, .width = 7, .quality = 50, .strip = true};
+    struct picture_output output, again;
+    if (convert(data, size, &small, &output) == PICTURE_DONE)
+        free(output.bytes);
+    if (convert(data, size, &options, &output) != PICTURE_DONE)
         return;
-    if (jpeg_gray(output.bytes, output.length, 1 << 18, &again) != JPEG_GRAY_UNCHANGED)
+    enum picture_result result = convert(output.bytes, output.length, &options, &again);
+    if (result == PICTURE_BAD || (exact && result != PICTURE_UNCHANGED))
         abort();
+    if (result == PICTURE_DONE)
+        free(again.bytes);
     free(output.bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct png_info info;
-    png_info_read(&info, slice_make((const char *)data, size));
     try_gif(data, size);
-    try_jpeg(data, size);
+    try_converter(jpeg_gray, data, size, true);
+    try_converter(png_gray, data, size, true);
+    try_converter(webp_gray, data, size, false);
     return 0;
 }

@@ -1,8 +1,8 @@
 # Unit tests of the services' algorithms.
 check_PROGRAMS += tests/unit-services/unit
 tests_unit_services_unit_CPPFLAGS = $(services_cppflags)
-tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JPEG_CFLAGS) $(encoder_cflags)
-tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(JPEG_LIBS) $(encoder_libs) $(BROTLI_DECODER_LIBS)
+tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(picture_cflags) $(encoder_cflags)
+tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS)
 tests_unit_services_unit_SOURCES = \
 	tests/unit-services/suites.h \
 	tests/unit-services/test_accept_encoding.c \
@@ -15,11 +15,15 @@ tests_unit_services_unit_SOURCES = \
 	tests/unit-services/test_image_type.c \
 	tests/unit-services/test_jpeg_gray.c \
 	tests/unit-services/test_option.c \
+	tests/unit-services/test_picture.c \
+	tests/unit-services/test_png_gray.c \
 	tests/unit-services/test_png_info.c \
+	tests/unit-services/test_recipe.c \
 	tests/unit-services/test_request_kind.c \
 	tests/unit-services/test_scanner.c \
 	tests/unit-services/test_text_table.c \
 	tests/unit-services/test_url_pattern.c \
+	tests/unit-services/test_webp_gray.c \
 	tests/unit-services/unit.c
 TESTS += tests/unit-services/unit
 
@@ -44,7 +48,7 @@ tests_unit_services_fuzz_filter_LDADD = icap-services/libalgorithms.la
 tests_unit_services_fuzz_image_SOURCES = tests/unit-services/fuzz_image.c
 tests_unit_services_fuzz_image_CPPFLAGS = $(services_cppflags)
 tests_unit_services_fuzz_image_LDFLAGS = $(fuzz_ldflags)
-tests_unit_services_fuzz_image_LDADD = icap-services/libalgorithms.la $(JPEG_LIBS)
+tests_unit_services_fuzz_image_LDADD = icap-services/libalgorithms.la $(picture_libs)
 tests_unit_services_fuzz_page_SOURCES = tests/unit-services/fuzz_page.c
 tests_unit_services_fuzz_page_CPPFLAGS = $(services_cppflags)
 tests_unit_services_fuzz_page_LDFLAGS = $(fuzz_ldflags)

@@ -24,11 +24,15 @@ Suite *helper_protocol_suite(void);
 Suite *image_type_suite(void);
 Suite *jpeg_gray_suite(void);
 Suite *option_suite(void);
+Suite *picture_suite(void);
+Suite *png_gray_suite(void);
 Suite *png_info_suite(void);
+Suite *recipe_suite(void);
 Suite *request_kind_suite(void);
 Suite *scanner_suite(void);
 Suite *text_table_suite(void);
 Suite *url_pattern_suite(void);
+Suite *webp_gray_suite(void);
 
 enum { GUARD_MAX = 128 * 1024 };
 

@@ -44,11 +44,15 @@ int main(void) {
     srunner_add_suite(runner, image_type_suite());
     srunner_add_suite(runner, jpeg_gray_suite());
     srunner_add_suite(runner, option_suite());
+    srunner_add_suite(runner, picture_suite());
+    srunner_add_suite(runner, png_gray_suite());
     srunner_add_suite(runner, png_info_suite());
+    srunner_add_suite(runner, recipe_suite());
     srunner_add_suite(runner, request_kind_suite());
     srunner_add_suite(runner, scanner_suite());
     srunner_add_suite(runner, text_table_suite());
     srunner_add_suite(runner, url_pattern_suite());
+    srunner_add_suite(runner, webp_gray_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -1,0 +1,60 @@
+/*
+ * What is wanted of a picture, and what came of it: shared by the converters of all kinds.
+ *
+ *     struct picture_options options = {.max_pixels = 100000000};
+ *     picture_options_read(&options, SLICE("width=320&quality=60&strip"));
+ *     struct picture_output output;
+ *     switch (jpeg_gray(bytes, length, &options, &output)) {
+ *     case PICTURE_DONE:      output.bytes, output.length; free(output.bytes)
+ *     case PICTURE_UNCHANGED: it is as it is wanted, or would not be smaller
+ *     case PICTURE_BAD:       output.error says why
+ *     }
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_GRAY_PICTURE_H
+#define RETORT_GRAY_PICTURE_H
+
+#include "base/slice.h"
+
+enum { PICTURE_SIDE_MAX = 65535 };
+
+struct picture_options {
+    uint64_t max_pixels; /* more are refused */
+    uint64_t width;      /* wider pictures are scaled down to it; 0: none */
+    uint64_t quality;    /* 1..100, of lossy kinds, which are encoded anew for it; 0: as it comes */
+    bool strip;          /* metadata goes, but for the orientation */
+    bool larger;         /* a result that is larger than the original is good too */
+};
+
+struct picture_output {
+    unsigned char *bytes; /* malloc'ed */
+    size_t length;
+    char error[200];
+};
+
+enum picture_result { PICTURE_DONE, PICTURE_UNCHANGED, PICTURE_BAD };
+
+/* Takes what is named in the arguments of a service (service/arguments.h); what is not named, or is
+ * no good number, stays. */
+void picture_options_read(struct picture_options *options, struct slice arguments);
+
+/* Does a picture of that width have to be made smaller? */
+static inline bool picture_is_too_wide(const struct picture_options *options, uint64_t width) {
+    return options->width > 0 && width > options->width;
+}
+/* The height that goes with the width that is wanted, at least 1. */
+unsigned picture_scaled_height(const struct picture_options *options, unsigned width,
+                               unsigned height);
+
+/* What a converter returns: BAD with `why` in the output, and DONE unless that would be larger. */
+enum picture_result picture_bad(struct picture_output *output, const char *why);
+enum picture_result picture_done(const struct picture_options *options, size_t original_length,
+                                 struct picture_output *output);
+
+/* ITU-R BT.601 luma, rounded. */
+static inline unsigned char gray_luma(unsigned red, unsigned green, unsigned blue) {
+    return (unsigned char)((299 * red + 587 * green + 114 * blue + 500) / 1000);
+}
+
+#endif

@@ -1,0 +1,239 @@
+#include "gray/png_gray.h"
+
+#include "gray/png_info.h"
+#include "gray/scaler.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <png.h>
+#include <zlib.h>
+
+/* libpng's weights, in hundred-thousandths: those of gray_luma. */
+enum { WEIGHT_RED = 29900, WEIGHT_GREEN = 58700, KEYWORD_BYTES_MAX = 1 << 20 };
+
+struct png_work {
+    const unsigned char *bytes;
+    size_t length, at;
+    const struct picture_options *options;
+    struct picture_output *output;
+    size_t room; /* of output->bytes */
+    png_structp in, out;
+    png_infop in_info, out_info;
+    unsigned char *pixels, **rows;
+    struct scaler *scaler;
+    jmp_buf on_error;
+};
+
+static _Noreturn void fail(struct png_work *work, const char *why) {
+    picture_bad(work->output, why);
+    longjmp(work->on_error, 1);
+}
+
+static _Noreturn void on_error(png_structp png, png_const_charp text) {
+    fail(png_get_error_ptr(png), text);
+}
+
+static void on_warning(png_structp png, png_const_charp text) {
+    (void)png;
+    (void)text;
+}
+
+static void on_read(png_structp png, png_bytep out, size_t length) {
+    struct png_work *work = png_get_io_ptr(png);
+    if (work->length - work->at < length)
+        fail(work, "the picture ends too early");
+    memcpy(out, work->bytes + work->at, length);
+    work->at += length;
+}
+
+static void on_write(png_structp png, png_bytep bytes, size_t length) {
+    struct png_work *work = png_get_io_ptr(png);
+    struct picture_output *output = work->output;
+    if (work->room - output->length < length) {
+        size_t room = 2 * (work->room + length);
+        unsigned char *larger = realloc(output->bytes, room);
+        if (larger == NULL)
+            fail(work, "out of memory");
+        output->bytes = larger;
+        work->room = room;
+    }
+    memcpy(output->bytes + output->length, bytes, length);
+    output->length += length;
+}
+
+static void on_flush(png_structp png) {
+    (void)png;
+}
+
+/* ---- pixels ------------------------------------------------------------------------------- */
+
+static void read_pixels(struct png_work *work, const struct png_info *info) {
+    png_structp in = work->in;
+    png_set_user_limits(in, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
+    png_set_chunk_malloc_max(in, KEYWORD_BYTES_MAX);
+    png_set_read_fn(in, work, on_read);
+    png_read_info(in, work->in_info);
+    unsigned width = png_get_image_width(in, work->in_info);
+    unsigned height = png_get_image_height(in, work->in_info);
+    bool scaled = picture_is_too_wide(work->options, width);
+    png_set_expand(in); /* palettes, few bits, and a transparent colour */
+    if (scaled)
+        png_set_scale_16(in);
+    if (!info->is_gray || png_get_color_type(in, work->in_info) == PNG_COLOR_TYPE_PALETTE)
+        png_set_rgb_to_gray_fixed(in, PNG_ERROR_ACTION_NONE, WEIGHT_RED, WEIGHT_GREEN);
+    png_set_interlace_handling(in);
+    png_read_update_info(in, work->in_info);
+    size_t row_bytes = png_get_rowbytes(in, work->in_info);
+    work->pixels = malloc(row_bytes * height);
+    work->rows = malloc(sizeof *work->rows * height);
+    if (work->pixels == NULL || work->rows == NULL)
+        fail(work, "out of memory");
+    for (unsigned y = 0; y < height; y++)
+        work->rows[y] = work->pixels + y * row_bytes;
+    png_read_image(in, work->rows);
+    png_read_end(in, work->in_info);
+}
+
+/* What does not speak of colours goes along. */
+static void copy_metadata(struct png_work *work) {
+    png_uint_32 across, down;
+    png_textp texts;
+    png_fixed_point gamma;
+    int unit, intent, count;
+    if (png_get_gAMA_fixed(work->in, work->in_info, &gamma))
+        png_set_gAMA_fixed(work->out, work->out_info, gamma);
+    if (png_get_sRGB(work->in, work->in_info, &intent))
+        png_set_sRGB(work->out, work->out_info, intent);
+    if (png_get_pHYs(work->in, work->in_info, &across, &down, &unit))
+        png_set_pHYs(work->out, work->out_info, across, down, unit);
+    if (!work->options->strip && png_get_text(work->in, work->in_info, &texts, &count) > 0)
+        png_set_text(work->out, work->out_info, texts, count);
+}
+
+/* The rows become those of the picture as it is wanted; returns its height. */
+static unsigned scale_rows(struct png_work *work, unsigned channels, unsigned width,
+                           unsigned height) {
+    struct scaler_shape shape = {.channels = channels,
+                                 .in_width = width,
+                                 .in_height = height,
+                                 .out_width = (unsigned)work->options->width,
+                                 .out_height = picture_scaled_height(work->options, width, height)};
+    work->scaler = scaler_create(&shape);
+    if (work->scaler == NULL)
+        fail(work, "out of memory");
+    unsigned made = 0;
+    for (unsigned y = 0; y < height; y++)
+        if (scaler_push(work->scaler, work->rows[y]))
+            memcpy(work->rows[made++], scaler_row(work->scaler), shape.out_width * channels);
+    return made;
+}
+
+static void write_pixels(struct png_work *work, const struct png_info *info) {
+    unsigned width = png_get_image_width(work->in, work->in_info);
+    unsigned height = png_get_image_height(work->in, work->in_info);
+    unsigned channels = png_get_channels(work->in, work->in_info);
+    int depth = png_get_bit_depth(work->in, work->in_info), interlaced = info->is_interlaced;
+    if (picture_is_too_wide(work->options, width)) {
+        height = scale_rows(work, channels, width, height);
+        width = (unsigned)work->options->width;
+        interlaced = PNG_INTERLACE_NONE;
+    }
+    png_set_write_fn(work->out, work, on_write, on_flush);
+    png_set_IHDR(work->out, work->out_info, width, height, depth,
+                 channels == 2 ? PNG_COLOR_TYPE_GRAY_ALPHA : PNG_COLOR_TYPE_GRAY, interlaced,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    copy_metadata(work);
+    png_write_info(work->out, work->out_info);
+    png_write_image(work->out, work->rows);
+    png_write_end(work->out, work->out_info);
+}
+
+static enum picture_result convert_pixels(struct png_work *work, const struct png_info *info) {
+    volatile enum picture_result result = PICTURE_BAD;
+    if (setjmp(work->on_error) == 0) {
+        work->in = png_create_read_struct(PNG_LIBPNG_VER_STRING, work, on_error, on_warning);
+        work->out = png_create_write_struct(PNG_LIBPNG_VER_STRING, work, on_error, on_warning);
+        if (work->in == NULL || work->out == NULL)
+            fail(work, "out of memory");
+        work->in_info = png_create_info_struct(work->in);
+        work->out_info = png_create_info_struct(work->out);
+        if (work->in_info == NULL || work->out_info == NULL)
+            fail(work, "out of memory");
+        read_pixels(work, info);
+        write_pixels(work, info);
+        result = picture_done(work->options, work->length, work->output);
+    }
+    png_destroy_read_struct(&work->in, &work->in_info, NULL);
+    png_destroy_write_struct(&work->out, &work->out_info);
+    scaler_free(&work->scaler);
+    free(work->rows);
+    free(work->pixels);
+    return result;
+}
+
+/* ---- palettes ----------------------------------------------------------------------------- */
+
+static unsigned char linear_luma(const unsigned char *entry, double exponent) {
+    double light = 0.299 * pow(entry[0] / 255.0, exponent) +
+                   0.587 * pow(entry[1] / 255.0, exponent) +
+                   0.114 * pow(entry[2] / 255.0, exponent);
+    return (unsigned char)(pow(light, 1 / exponent) * 255 + 0.5);
+}
+
+static void write_checksum(unsigned char *to, uLong sum) {
+    for (int i = 0; i < 4; i++)
+        to[i] = (unsigned char)(sum >> (24 - 8 * i));
+}
+
+/* A copy with another palette, and the checksum that goes with it. */
+static enum picture_result convert_palette(struct png_work *work, const struct png_info *info) {
+    if (!info->is_whole)
+        return picture_bad(work->output, "the picture ends too early");
+    unsigned char *bytes = work->output->bytes = malloc(work->length);
+    if (bytes == NULL)
+        return picture_bad(work->output, "out of memory");
+    memcpy(bytes, work->bytes, work->length);
+    unsigned char *entry = bytes + info->palette_at;
+    double exponent = info->gamma == 0 ? 1 : 100000.0 / info->gamma;
+    for (uint32_t i = 0; i + 2 < info->palette_length; i += 3, entry += 3) {
+        unsigned char luma = info->gamma == 0 ? gray_luma(entry[0], entry[1], entry[2])
+                                              : linear_luma(entry, exponent);
+        memset(entry, luma, 3);
+    }
+    const unsigned char *name = bytes + info->palette_at - 4;
+    write_checksum(bytes + info->palette_at + info->palette_length,
+                   crc32(0, name, info->palette_length + 4));
+    work->output->length = work->length;
+    return PICTURE_DONE;
+}
+
+enum picture_result png_gray(const unsigned char *bytes, size_t length,
+                             const struct picture_options *options, struct picture_output *output) {
+    struct png_info info;
+    struct png_work *work = calloc(1, sizeof *work);
+    memset(output, 0, sizeof *output);
+    if (work == NULL)
+        return picture_bad(output, "out of memory");
+    work->bytes = bytes;
+    work->length = length;
+    work->options = options;
+    work->output = output;
+    enum picture_result result;
+    bool known = png_info_read(&info, slice_make((const char *)bytes, length));
+    bool smaller = known && picture_is_too_wide(options, info.width);
+    if (!known)
+        result = picture_bad(output, "not a whole PNG");
+    else if (info.pixels > options->max_pixels)
+        result = picture_bad(output, "too many pixels");
+    else if (info.is_animated ? info.is_gray || info.palette_length == 0 : info.is_gray && !smaller)
+        result = PICTURE_UNCHANGED;
+    else if (info.palette_length > 0 && (info.is_animated || !smaller))
+        result = convert_palette(work, &info);
+    else
+        result = convert_pixels(work, &info);
+    free(work);
+    return result;
+}

@@ -1,0 +1,29 @@
+/*
+ * Makes a picture smaller, a row at a time: each new pixel is the mean of the area it covers.
+ *
+ *     struct scaler *scaler = scaler_create(&shape);       NULL: no memory
+ *     for each row of the original
+ *         if (scaler_push(scaler, row)) ... scaler_row(scaler): the next row of the result
+ *     scaler_free(&scaler);
+ *
+ * The result is not larger than the original in either direction; exactly out_height rows come out.
+ * Threads: belongs to one thread.
+ */
+#ifndef RETORT_GRAY_SCALER_H
+#define RETORT_GRAY_SCALER_H
+
+#include <stdbool.h>
+
+struct scaler;
+
+struct scaler_shape {
+    unsigned channels; /* bytes a pixel, each of which is averaged by itself */
+    unsigned in_width, in_height, out_width, out_height;
+};
+
+struct scaler *scaler_create(const struct scaler_shape *shape);
+void scaler_free(struct scaler **scalerp);
+bool scaler_push(struct scaler *scaler, const unsigned char *row);
+const unsigned char *scaler_row(const struct scaler *scaler);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * A recipe: programs that make one kind of picture gray, one behind another, as an operator writes
+ * them down. There is no shell: words are separated by blanks, programs by "|", and that is all.
+ *
+ *     struct recipe_book book = {0};
+ *     if (!recipe_add(&book, "image/bmp=bmptopnm | ppmtopgm | ppmtobmp", error, sizeof error)) ...
+ *     const struct recipe *recipe = recipe_find(&book, SLICE("image/bmp"));    NULL: none
+ *     pipeline_run(recipe->programs, input, output, error, sizeof error);
+ *     recipe_book_release(&book);
+ *
+ * The last recipe for a type counts; one without programs ("image/bmp=") takes the type away.
+ * Threads: one.
+ */
+#ifndef RETORT_HELPERS_RECIPE_H
+#define RETORT_HELPERS_RECIPE_H
+
+#include "base/slice.h"
+
+enum { RECIPES_MAX = 32, RECIPE_WORDS_MAX = 24 };
+
+struct recipe {
+    char *type;
+    char ***programs; /* each a list of words; both end with NULL */
+};
+
+struct recipe_book {
+    struct recipe recipes[RECIPES_MAX];
+    unsigned count;
+};
+
+bool recipe_add(struct recipe_book *book, const char *text, char *error, size_t error_size);
+const struct recipe *recipe_find(const struct recipe_book *book, struct slice type);
+void recipe_book_release(struct recipe_book *book);
+
+#endif

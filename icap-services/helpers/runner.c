@@ -1,0 +1,109 @@
+#include "helpers/runner.h"
+
+#include "helpers/pipeline.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ORDER_FILES = 2, ANSWER_MAX = 200 };
+
+/* An order is the number of a recipe, with input and output as descriptors. */
+struct order_control {
+    _Alignas(struct cmsghdr) char bytes[CMSG_SPACE(ORDER_FILES * sizeof(int))];
+};
+
+static struct msghdr order_header(struct iovec *part, struct order_control *control) {
+    return (struct msghdr){.msg_iov = part,
+                           .msg_iovlen = 1,
+                           .msg_control = control->bytes,
+                           .msg_controllen = sizeof control->bytes};
+}
+
+static bool send_order(int fd, unsigned number, const int files[ORDER_FILES]) {
+    struct iovec part = {&number, sizeof number};
+    struct order_control control = {{0}};
+    struct msghdr header = order_header(&part, &control);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(ORDER_FILES * sizeof(int));
+    memcpy(CMSG_DATA(rights), files, ORDER_FILES * sizeof(int));
+    return sendmsg(fd, &header, MSG_NOSIGNAL) == sizeof number;
+}
+
+static bool receive_order(int fd, unsigned *number, int files[ORDER_FILES]) {
+    struct iovec part = {number, sizeof *number};
+    struct order_control control;
+    struct msghdr header = order_header(&part, &control);
+    ssize_t length;
+    do
+        length = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+    while (length < 0 && errno == EINTR);
+    struct cmsghdr *rights = length == sizeof *number ? CMSG_FIRSTHDR(&header) : NULL;
+    if (rights == NULL || rights->cmsg_len != CMSG_LEN(ORDER_FILES * sizeof(int)))
+        return false;
+    memcpy(files, CMSG_DATA(rights), ORDER_FILES * sizeof(int));
+    return true;
+}
+
+static _Noreturn void serve(const struct recipe_book *book, int fd, enum sandbox_kind sandbox) {
+    unsigned number;
+    int files[ORDER_FILES];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sandbox_enter(sandbox);
+    while (receive_order(fd, &number, files)) {
+        char answer[ANSWER_MAX] = "there is no such recipe";
+        if (number < book->count)
+            pipeline_run((char *const *const *)book->recipes[number].programs, files[0], files[1],
+                         answer, sizeof answer);
+        close(files[0]);
+        close(files[1]);
+        if (send(fd, answer, strlen(answer) + 1, MSG_NOSIGNAL) < 0)
+            break;
+    }
+    _exit(0);
+}
+
+bool runner_start(struct runner *runner, const struct recipe_book *book,
+                  enum sandbox_kind sandbox) {
+    int ends[2];
+    *runner = (struct runner){book, -1, -1};
+    if (!pipeline_prepare() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    runner->pid = fork();
+    if (runner->pid == 0) {
+        close(ends[0]);
+        close(STDIN_FILENO); /* where the helper's jobs come in */
+        serve(book, ends[1], sandbox);
+    }
+    close(ends[1]);
+    runner->fd = ends[0];
+    return runner->pid > 0;
+}
+
+bool runner_run(struct runner *runner, const struct recipe *recipe, int input, int output,
+                char *error, size_t error_size) {
+    int files[ORDER_FILES] = {input, output};
+    char answer[ANSWER_MAX] = "the programs can not be run";
+    unsigned number = (unsigned)(recipe - runner->book->recipes);
+    ssize_t length = -1;
+    if (runner->fd >= 0 && send_order(runner->fd, number, files))
+        length = recv(runner->fd, answer, sizeof answer - 1, 0);
+    if (length == 0)
+        snprintf(answer, sizeof answer, "the process that runs programs has died");
+    snprintf(error, error_size, "%s", answer);
+    return length == 1;
+}
+
+void runner_stop(struct runner *runner) {
+    if (runner->fd >= 0)
+        close(runner->fd);
+    if (runner->pid > 0)
+        waitpid(runner->pid, NULL, 0);
+    *runner = (struct runner){runner->book, -1, -1};
+}

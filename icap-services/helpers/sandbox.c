@@ -1,0 +1,167 @@
+#include "helpers/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+
+#include <seccomp.h>
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+
+static const char *const compute_allowed[] = {"brk",
+                                              "clock_gettime",
+                                              "clock_nanosleep",
+                                              "close",
+                                              "dup",
+                                              "exit",
+                                              "exit_group",
+                                              "fcntl",
+                                              "fstat",
+                                              "ftruncate",
+                                              "futex",
+                                              "getegid",
+                                              "geteuid",
+                                              "getpid",
+                                              "getrandom",
+                                              "getrlimit",
+                                              "getrusage",
+                                              "gettid",
+                                              "gettimeofday",
+                                              "lseek",
+                                              "madvise",
+                                              "memfd_create",
+                                              "mmap",
+                                              "mprotect",
+                                              "mremap",
+                                              "munmap",
+                                              "nanosleep",
+                                              "newfstatat",
+                                              "poll",
+                                              "ppoll",
+                                              "pread64",
+                                              "prlimit64",
+                                              "pwrite64",
+                                              "read",
+                                              "readv",
+                                              "recvfrom",
+                                              "recvmsg",
+                                              "restart_syscall",
+                                              "rt_sigaction",
+                                              "rt_sigprocmask",
+                                              "rt_sigreturn",
+                                              "sched_yield",
+                                              "sendmsg",
+                                              "sendto",
+                                              "setrlimit",
+                                              "sigaltstack",
+                                              "tgkill",
+                                              "wait4",
+                                              "write",
+                                              "writev",
+                                              "set_robust_list",
+                                              "rseq",
+                                              NULL};
+
+static const char *const programs_denied[] = {"accept",
+                                              "accept4",
+                                              "add_key",
+                                              "bind",
+                                              "bpf",
+                                              "chroot",
+                                              "connect",
+                                              "delete_module",
+                                              "finit_module",
+                                              "init_module",
+                                              "io_uring_enter",
+                                              "io_uring_register",
+                                              "io_uring_setup",
+                                              "kexec_load",
+                                              "keyctl",
+                                              "kill",
+                                              "listen",
+                                              "mount",
+                                              "move_mount",
+                                              "name_to_handle_at",
+                                              "open_by_handle_at",
+                                              "open_tree",
+                                              "openat2",
+                                              "perf_event_open",
+                                              "pidfd_getfd",
+                                              "pidfd_open",
+                                              "pidfd_send_signal",
+                                              "pivot_root",
+                                              "process_vm_readv",
+                                              "process_vm_writev",
+                                              "ptrace",
+                                              "reboot",
+                                              "request_key",
+                                              "setns",
+                                              "socket",
+                                              "swapoff",
+                                              "swapon",
+                                              "tkill",
+                                              "umount2",
+                                              "unshare",
+                                              "userfaultfd",
+                                              NULL};
+
+static const char *const writing_denied[] = {
+    "chmod",    "chown",    "creat",     "fchmod",    "fchmodat", "fchown",  "fchownat",
+    "lchown",   "link",     "linkat",    "mkdir",     "mkdirat",  "mknod",   "mknodat",
+    "rename",   "renameat", "renameat2", "rmdir",     "setxattr", "symlink", "symlinkat",
+    "truncate", "unlink",   "unlinkat",  "utimensat", NULL};
+
+bool sandbox_under_checker(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#elif __has_include(<valgrind/valgrind.h>)
+    return RUNNING_ON_VALGRIND;
+#else
+    return false;
+#endif
+}
+
+/* A name that this machine's kernel has not is none to worry about. */
+static bool add_all(scmp_filter_ctx filter, uint32_t action, const char *const *names) {
+    bool good = true;
+    for (; *names != NULL; names++) {
+        int number = seccomp_syscall_resolve_name(*names);
+        if (number >= 0)
+            good &= seccomp_rule_add(filter, action, number, 0) == 0;
+    }
+    return good;
+}
+
+/* Opening for writing, in either way to say it. */
+static bool deny_writing(scmp_filter_ctx filter, int call, unsigned flags_at) {
+    static const scmp_datum_t masks[][2] = {
+        {O_ACCMODE, O_WRONLY}, {O_ACCMODE, O_RDWR}, {O_CREAT, O_CREAT}};
+    bool good = true;
+    for (int i = 0; call >= 0 && i < 3; i++)
+        good &=
+            seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), call, 1,
+                             SCMP_CMP(flags_at, SCMP_CMP_MASKED_EQ, masks[i][0], masks[i][1])) == 0;
+    return good;
+}
+
+static bool fill(scmp_filter_ctx filter, enum sandbox_kind kind) {
+    if (kind == SANDBOX_COMPUTE)
+        return add_all(filter, SCMP_ACT_ALLOW, compute_allowed);
+    bool good = add_all(filter, SCMP_ACT_ERRNO(EPERM), programs_denied);
+    if (kind == SANDBOX_WRITERS)
+        return good;
+    return good && add_all(filter, SCMP_ACT_ERRNO(EPERM), writing_denied) &&
+           deny_writing(filter, SCMP_SYS(openat), 2) && deny_writing(filter, SCMP_SYS(open), 1);
+}
+
+bool sandbox_enter(enum sandbox_kind kind) {
+    if (sandbox_under_checker())
+        return false;
+    uint32_t otherwise = kind == SANDBOX_COMPUTE ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW;
+    scmp_filter_ctx filter = seccomp_init(otherwise);
+    bool good = filter != NULL && fill(filter, kind) && seccomp_load(filter) == 0;
+    if (filter != NULL)
+        seccomp_release(filter);
+    return good;
+}

@@ -1,0 +1,224 @@
+#include "suites.h"
+
+#include "gray/png_gray.h"
+
+#include <math.h>
+
+#include <png.h>
+
+enum { WIDTH = 37, HEIGHT = 23, SIZE_MAX_PNG = 64 * 1024 };
+
+static const struct picture_options plain = {.max_pixels = 1 << 20, .larger = true};
+
+struct form {
+    int color, depth, interlace;
+    png_fixed_point gamma; /* 0: none */
+    bool transparent;      /* a tRNS chunk */
+};
+
+struct file {
+    unsigned char bytes[SIZE_MAX_PNG];
+    size_t length;
+};
+
+static void on_write(png_structp png, png_bytep bytes, size_t length) {
+    struct file *file = png_get_io_ptr(png);
+    ck_assert_uint_le(file->length + length, sizeof file->bytes);
+    memcpy(file->bytes + file->length, bytes, length);
+    file->length += length;
+}
+
+static void on_read(png_structp png, png_bytep out, size_t length) {
+    struct slice *rest = png_get_io_ptr(png);
+    ck_assert_uint_le(length, rest->length);
+    memcpy(out, rest->base, length);
+    *rest = slice_make(rest->base + length, rest->length - length);
+}
+
+static void set_colours(png_structp png, png_infop info, const struct form *form) {
+    png_color palette[200];
+    png_byte alphas[100];
+    png_color_16 clear = {.red = 1, .green = 2, .blue = 3, .gray = 1};
+    for (int i = 0; i < 200; i++) {
+        palette[i] = (png_color){(png_byte)i, (png_byte)(200 - i), (png_byte)(i * 7)};
+        alphas[i / 2] = (png_byte)i;
+    }
+    if (form->color == PNG_COLOR_TYPE_PALETTE)
+        png_set_PLTE(png, info, palette, 1 << (form->depth == 8 ? 7 : form->depth));
+    if (form->transparent)
+        png_set_tRNS(png, info, alphas, form->depth == 8 ? 100 : 2, &clear);
+}
+
+static void encode(const struct form *form, struct file *file) {
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    png_text text = {.compression = PNG_TEXT_COMPRESSION_NONE, .key = "Comment", .text = "hello"};
+    static unsigned char rows[HEIGHT][WIDTH * 8];
+    unsigned char *pointers[HEIGHT];
+    file->length = 0;
+    png_set_write_fn(png, file, on_write, NULL);
+    png_set_IHDR(png, info, WIDTH, HEIGHT, form->depth, form->color, form->interlace, 0, 0);
+    if (form->gamma > 0)
+        png_set_gAMA_fixed(png, info, form->gamma);
+    png_set_pHYs(png, info, 5000, 5000, PNG_RESOLUTION_METER);
+    png_set_text(png, info, &text, 1);
+    set_colours(png, info, form);
+    png_write_info(png, info);
+    for (unsigned y = 0; y < HEIGHT; y++) {
+        pointers[y] = rows[y];
+        for (unsigned x = 0; x < WIDTH * 8; x++)
+            rows[y][x] = (unsigned char)(((x * 7 + y * 3) ^ (x * y >> 4)) &
+                                         (form->color == PNG_COLOR_TYPE_PALETTE ? 0x7f : 0xff));
+    }
+    png_write_image(png, pointers);
+    png_write_end(png, info);
+    png_destroy_write_struct(&png, &info);
+}
+
+/* What a viewer sees: RGBA, 16 bits each, and what the header says. */
+struct view {
+    unsigned width, height;
+    int color, depth, interlace;
+    bool has_text, has_gamma, has_size;
+    uint16_t pixels[HEIGHT][WIDTH][4];
+};
+
+static void decode(struct slice bytes, struct view *view) {
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    unsigned char *pointers[HEIGHT];
+    png_set_read_fn(png, &bytes, on_read);
+    png_read_info(png, info);
+    png_get_IHDR(png, info, &view->width, &view->height, &view->depth, &view->color,
+                 &view->interlace, NULL, NULL);
+    ck_assert(view->width <= WIDTH && view->height <= HEIGHT);
+    view->has_text = png_get_text(png, info, NULL, NULL) > 0;
+    view->has_gamma = png_get_valid(png, info, PNG_INFO_gAMA) != 0;
+    view->has_size = png_get_valid(png, info, PNG_INFO_pHYs) != 0;
+    png_set_expand_16(png);
+    png_set_gray_to_rgb(png);
+    png_set_add_alpha(png, 0xffff, PNG_FILLER_AFTER);
+    png_set_swap(png);
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    for (unsigned y = 0; y < HEIGHT; y++)
+        pointers[y] = (unsigned char *)view->pixels[y];
+    png_read_image(png, pointers);
+    png_destroy_read_struct(&png, &info, NULL);
+}
+
+static void expect_luma(const struct view *before, const struct view *after, int tolerance) {
+    for (unsigned y = 0; y < HEIGHT; y++)
+        for (unsigned x = 0; x < WIDTH; x++) {
+            const uint16_t *from = before->pixels[y][x], *to = after->pixels[y][x];
+            int luma = (int)(0.299 * from[0] + 0.587 * from[1] + 0.114 * from[2]);
+            EXPECT(to[0] == to[1] && to[0] == to[2] && from[3] == to[3] &&
+                       abs(to[0] - luma) <= tolerance,
+                   "at %u,%u: %u of %u, %u, %u", x, y, to[0], from[0], from[1], from[2]);
+        }
+}
+
+static const struct form forms[] = {
+    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 0, false},
+    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_ADAM7, 0, true},
+    {PNG_COLOR_TYPE_RGB, 16, PNG_INTERLACE_NONE, 0, false},
+    {PNG_COLOR_TYPE_RGB_ALPHA, 8, PNG_INTERLACE_NONE, 0, false},
+    {PNG_COLOR_TYPE_RGB_ALPHA, 16, PNG_INTERLACE_ADAM7, 0, false},
+    {PNG_COLOR_TYPE_PALETTE, 8, PNG_INTERLACE_NONE, 0, true},
+    {PNG_COLOR_TYPE_PALETTE, 4, PNG_INTERLACE_ADAM7, 0, false},
+    {PNG_COLOR_TYPE_PALETTE, 1, PNG_INTERLACE_NONE, 0, true},
+};
+
+START_TEST(pictures_become_gray) {
+    static struct file file;
+    static struct view before, after;
+    struct picture_output output, again;
+    const struct form *form = &forms[_i];
+    encode(form, &file);
+    decode(slice_make((char *)file.bytes, file.length), &before);
+    ck_assert_int_eq(png_gray(file.bytes, file.length, &plain, &output), PICTURE_DONE);
+    decode(slice_make((char *)output.bytes, output.length), &after);
+    expect_luma(&before, &after, form->depth == 16 ? 8 : 257);
+    ck_assert_int_eq(after.interlace, form->interlace);
+    ck_assert(after.has_text && after.has_size);
+    ck_assert_int_eq(after.depth, form->depth);
+    if (form->color == PNG_COLOR_TYPE_PALETTE) { /* all but palette and its checksum */
+        ck_assert_uint_eq(output.length, file.length);
+        size_t different = 0;
+        for (size_t i = 0; i < file.length; i++)
+            different += output.bytes[i] != file.bytes[i];
+        ck_assert_uint_le(different, 3 * 128 + 4);
+    }
+    ck_assert_int_eq(png_gray(output.bytes, output.length, &plain, &again), PICTURE_UNCHANGED);
+    free(output.bytes);
+}
+END_TEST
+
+/* Luminance is a matter of light: with a gamma of 1/2.2 pure green is lighter than 0.587. */
+START_TEST(gamma_counts) {
+    static struct file file;
+    static struct view before, after;
+    struct picture_output output;
+    struct form form = {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 45455, false};
+    for (int kind = 0; kind < 2; kind++) {
+        form.color = kind == 0 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_PALETTE;
+        encode(&form, &file);
+        decode(slice_make((char *)file.bytes, file.length), &before);
+        ck_assert_int_eq(png_gray(file.bytes, file.length, &plain, &output), PICTURE_DONE);
+        decode(slice_make((char *)output.bytes, output.length), &after);
+        ck_assert(after.has_gamma);
+        const uint16_t *from = before.pixels[5][5], *to = after.pixels[5][5];
+        double light = 0, weights[] = {0.299, 0.587, 0.114};
+        for (int i = 0; i < 3; i++)
+            light += weights[i] * pow(from[i] / 65535.0, 2.2);
+        EXPECT(fabs(to[0] / 65535.0 - pow(light, 1 / 2.2)) < 0.02, "%u of %u, %u, %u", to[0],
+               from[0], from[1], from[2]);
+        free(output.bytes);
+    }
+}
+END_TEST
+
+START_TEST(wide_pictures_are_scaled) {
+    static struct file file;
+    static struct view after;
+    struct picture_output output;
+    const struct picture_options small = {.max_pixels = 1 << 20, .width = 12, .strip = true};
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
+        encode(&forms[i], &file);
+        ck_assert_int_eq(png_gray(file.bytes, file.length, &small, &output), PICTURE_DONE);
+        decode(slice_make((char *)output.bytes, output.length), &after);
+        ck_assert_uint_eq(after.width, 12);
+        ck_assert_uint_eq(after.height, 7);
+        ck_assert(!after.has_text);
+        ck_assert_uint_lt(output.length, file.length);
+        free(output.bytes);
+    }
+}
+END_TEST
+
+START_TEST(damage_is_reported) {
+    static struct file file;
+    struct picture_output output;
+    const struct picture_options few = {.max_pixels = WIDTH * HEIGHT - 1};
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
+        encode(&forms[i], &file);
+        for (size_t cut = 0; cut < file.length; cut += i == 0 || i == 5 ? 1 : 97) {
+            struct slice input = guard_put(slice_make((char *)file.bytes, cut));
+            EXPECT(png_gray((const unsigned char *)input.base, cut, &plain, &output) == PICTURE_BAD,
+                   "form %zu cut at %zu of %zu", i, cut, file.length);
+            EXPECT(output.error[0] != 0, "no reason given");
+        }
+        ck_assert_int_eq(png_gray(file.bytes, file.length, &few, &output), PICTURE_BAD);
+        ck_assert_str_eq(output.error, "too many pixels");
+    }
+}
+END_TEST
+
+Suite *png_gray_suite(void) {
+    const TTest *const tests[] = {gamma_counts, wide_pictures_are_scaled, damage_is_reported};
+    Suite *suite = suite_of("png_gray", tests, COUNT_OF(tests));
+    TCase *cases = tcase_create("each form");
+    tcase_add_loop_test(cases, pictures_become_gray, 0, COUNT_OF(forms));
+    suite_add_tcase(suite, cases);
+    return suite;
+}
