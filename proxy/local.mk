@@ -52,8 +52,12 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/volume_purges.c \
 	proxy/disk/writer.c proxy/disk/writer.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
+	proxy/icap/account.c proxy/icap/account.h proxy/icap/account.def \
+	proxy/icap/endpoint.c proxy/icap/endpoint.h \
+	proxy/icap/kept.c proxy/icap/kept.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/probe.c proxy/icap/probe.h \
+	proxy/icap/quota.c proxy/icap/quota.h \
 	proxy/icap/service.c proxy/icap/service.h \
 	proxy/icap/virgin.c proxy/icap/virgin.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
@@ -99,6 +103,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \
+	proxy/admin/services_page.c proxy/admin/services_page.h \
 	proxy/admin/page.c proxy/admin/page.h
 
 proxy_retort_CPPFLAGS = $(proxy_cppflags)

@@ -27,6 +27,7 @@ struct retort {
     struct flights *flights;
     struct origin_places *places;
     struct origin_groups *origins; /* of settings */
+    struct icap_quotas *quotas;    /* likewise */
     struct worker **workers;
     unsigned worker_count;
     struct admin *admin;
@@ -56,6 +57,7 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
         .flights = retort->flights,
         .places = retort->places,
         .origins = retort->origins,
+        .quotas = retort->quotas,
     };
     retort->workers = xcalloc(count, sizeof *retort->workers);
     for (; retort->worker_count < count; retort->worker_count++) {
@@ -140,13 +142,16 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
         apply_log(settings);
         cache_set_limit(retort->cache, settings->cache.memory);
         struct origin_groups *origins = origin_groups_new(settings, retort->origins);
+        struct icap_quotas *quotas = icap_quotas_new(settings);
         for (unsigned i = 0; i < retort->worker_count; i++)
-            worker_reload(retort->workers[i], settings, origins);
+            worker_reload(retort->workers[i], settings, origins, quotas);
         await_workers(retort);
         settings_release(&retort->settings);
         origin_groups_release(&retort->origins);
+        icap_quotas_release(&retort->quotas);
         retort->settings = settings;
         retort->origins = origins;
+        retort->quotas = quotas;
         settings = NULL;
         good = true;
     }
@@ -167,7 +172,28 @@ static void drain(void *context) {
 }
 
 static unsigned service_rank(const char *state) {
-    return strcmp(state, "up") == 0 ? 2 : strcmp(state, "down") == 0 ? 1 : 0;
+    static const char *const ranks[] = {"unknown", "down", "trial", "up"};
+    unsigned rank = 0;
+    for (unsigned i = 0; state != NULL && i < sizeof ranks / sizeof ranks[0]; i++)
+        if (strcmp(state, ranks[i]) == 0)
+            rank = i + 1;
+    return rank;
+}
+
+static void add_service(struct admin_icap_service *service, const struct worker_service *seen) {
+    service->connections += seen->connections;
+    service->pending += seen->pending;
+    icap_account_add(&service->account, &seen->account);
+    if (service->istag[0] == '\0')
+        memcpy(service->istag, seen->istag, sizeof service->istag);
+    if (service->product[0] == '\0')
+        memcpy(service->product, seen->product, sizeof service->product);
+    for (unsigned i = 0; i < service->settings->endpoint_count; i++) {
+        const char *state = seen->endpoint_states[i];
+        if (service_rank(state) > service_rank(service->endpoint_states[i]))
+            service->endpoint_states[i] = state;
+        service->endpoint_connections[i] += seen->endpoint_connections[i];
+    }
 }
 
 static void add_services(struct admin_report *report, const struct worker_report *worker) {
@@ -177,8 +203,7 @@ static void add_services(struct admin_report *report, const struct worker_report
         struct admin_icap_service *service = &report->icap_services[i];
         if (service_rank(worker->services[i].state) > service_rank(service->state))
             service->state = worker->services[i].state;
-        service->connections += worker->services[i].connections;
-        service->pending += worker->services[i].pending;
+        add_service(service, &worker->services[i]);
     }
 }
 
@@ -217,6 +242,7 @@ static void start_report(struct retort *retort, struct admin_report *report) {
     for (size_t i = 0; i < settings->icap_service_count; i++) {
         report->icap_services[i].name = settings->icap_services[i].name;
         report->icap_services[i].state = "unknown";
+        report->icap_services[i].settings = &settings->icap_services[i];
     }
 }
 
@@ -325,6 +351,7 @@ static void release(struct retort *retort) {
         flights_free(&retort->flights);
     origin_places_free(&retort->places);
     origin_groups_release(&retort->origins);
+    icap_quotas_release(&retort->quotas);
     settings_release(&retort->settings);
 }
 
@@ -347,6 +374,7 @@ static int run(struct retort *retort) {
     retort->flights = flights_new();
     retort->places = origin_places_new();
     retort->origins = origin_groups_new(retort->settings, NULL);
+    retort->quotas = icap_quotas_new(retort->settings);
     bool opened = open_disk(retort, error);
     calls.disk = retort->disk;
     if (opened && start_workers(retort, error))

@@ -120,7 +120,8 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->flights = shared->flights;
     host->places = shared->places;
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
-    host->adapt = adapt_set_new(&worker->net, worker->settings, shared->origins);
+    host->adapt = adapt_set_new(&worker->net, &worker->mailbox, worker->settings, shared->origins,
+                                shared->quotas);
     host->logs = access_logs_open(&worker->loop, worker->settings);
     list_init(&host->active);
     if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
@@ -220,6 +221,7 @@ struct reload_message {
     struct worker *worker;
     struct settings *settings;
     struct origin_groups *origins;
+    struct icap_quotas *quotas;
 };
 
 static void on_reload(struct message *message) {
@@ -231,26 +233,30 @@ static void on_reload(struct message *message) {
     worker->settings = reload->settings;
     worker->net.settings = reload->settings;
     struct origin_groups *origins = reload->origins;
+    struct icap_quotas *quotas = reload->quotas;
     free(reload);
     if (!worker->draining && !open_listeners(worker, worker->settings, error))
         log_error("worker %u: %s", worker->index, error);
     adapt_set_release(&worker->host.adapt);
-    worker->host.adapt = adapt_set_new(&worker->net, worker->settings, origins);
+    worker->host.adapt =
+        adapt_set_new(&worker->net, &worker->mailbox, worker->settings, origins, quotas);
     start_checks(worker, origins);
     origin_groups_release(&origins);
+    icap_quotas_release(&quotas);
     access_logs_close(&worker->host.logs);
     worker->host.logs = access_logs_open(&worker->loop, worker->settings);
     /* Open exchanges point into the old listens only until ADMIT, which has run. */
     settings_release(&old);
 }
 
-void worker_reload(struct worker *worker, struct settings *settings,
-                   struct origin_groups *origins) {
+void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
+                   struct icap_quotas *quotas) {
     struct reload_message *reload = xcalloc(1, sizeof *reload);
     reload->message.deliver = on_reload;
     reload->worker = worker;
     reload->settings = settings_reference(settings);
     reload->origins = origin_groups_reference(origins);
+    reload->quotas = icap_quotas_reference(quotas);
     mailbox_post(&worker->mailbox, &reload->message);
 }
 
@@ -271,6 +277,22 @@ static void report_leave(struct report_message *ask) {
     free(ask);
 }
 
+static void report_service(struct worker_service *report, const struct icap_service *service) {
+    report->state = icap_service_state_name(service);
+    report->connections = icap_service_connections(service);
+    report->pending = service->waiting_count;
+    report->account = service->account;
+    for (unsigned i = 0; i < service->endpoint_count; i++) {
+        const struct icap_endpoint *endpoint = service->endpoints[i];
+        report->endpoint_states[i] = icap_endpoint_state_name(endpoint);
+        report->endpoint_connections[i] = endpoint->busy;
+        if (report->istag[0] == '\0')
+            memcpy(report->istag, endpoint->options.istag, sizeof report->istag);
+        if (report->product[0] == '\0')
+            memcpy(report->product, endpoint->options.product, sizeof report->product);
+    }
+}
+
 static void on_report(struct message *message) {
     struct report_message *ask = CONTAINER_OF(message, struct report_message, message);
     struct worker *worker = ask->worker;
@@ -281,11 +303,7 @@ static void on_report(struct message *message) {
     ask->report.service_count = set->service_count;
     ask->report.services = xcalloc(set->service_count + 1, sizeof *ask->report.services);
     for (size_t i = 0; i < set->service_count; i++)
-        ask->report.services[i] = (struct worker_service){
-            .state = icap_service_state_name(set->services[i]),
-            .connections = set->services[i]->connections,
-            .pending = set->services[i]->waiting_count,
-        };
+        report_service(&ask->report.services[i], set->services[i]);
     sem_post(&ask->answered);
     report_leave(ask);
 }

@@ -4,7 +4,7 @@
  *
  *     struct worker *worker = worker_new(settings, &shared, index, error);
  *     worker_start(worker);
- *     worker_reload(worker, settings, origins);    from any thread
+ *     worker_reload(worker, settings, origins, quotas);    from any thread
  *     worker_report(worker, &report, 1000);
  *     worker_drain(worker);
  *     worker_join(&worker);
@@ -16,6 +16,7 @@
 
 #include "cache/flight.h"
 #include "cache/store.h"
+#include "icap/service.h"
 #include "net/counters.h"
 #include "origin/place.h"
 #include "settings/settings.h"
@@ -26,6 +27,10 @@ struct worker;
 struct worker_service {
     const char *state;
     unsigned connections, pending;
+    char istag[ICAP_TAG], product[ICAP_TAG]; /* empty: not known */
+    const char *endpoint_states[ICAP_ENDPOINTS_MAX];
+    unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
+    struct icap_account account;
 };
 
 struct worker_report {
@@ -42,12 +47,14 @@ struct worker_shared {
     struct flights *flights;
     struct origin_places *places;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
+    struct icap_quotas *quotas;    /* likewise */
 };
 
 struct worker *worker_new(struct settings *settings, const struct worker_shared *shared,
                           unsigned index, char error[SETTINGS_ERROR]);
 bool worker_start(struct worker *worker);
-void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins);
+void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
+                   struct icap_quotas *quotas);
 /* False when the worker did not answer within so many milliseconds. */
 bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience);
 void worker_report_release(struct worker_report *report);

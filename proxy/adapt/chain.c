@@ -1,6 +1,7 @@
 #include "adapt/chain.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 
 static uint64_t nanoseconds(void) {
     struct timespec now;
@@ -17,6 +18,14 @@ static struct slice head_bytes(struct arena *arena, const struct http_head *head
     return slice_make(bytes, length + 2);
 }
 
+/* Some service up to this one has bypass. */
+static bool may_go_back(const struct adapt_chain *chain) {
+    for (unsigned i = 0; i <= chain->at; i++)
+        if (chain->services[i]->settings->bypass)
+            return true;
+    return false;
+}
+
 static void start_stage(struct adapt_chain *chain) {
     struct adapt_message *message = chain->message;
     struct icap_request request = {
@@ -27,10 +36,16 @@ static void start_stage(struct adapt_chain *chain) {
         .virgin = &message->body,
         .path = message->path,
         .client_ip = message->client_ip,
+        .client_port = message->client_port,
+        .server_ip = message->server_ip,
+        .proxy_authorization = message->proxy_authorization,
+        .proxy_authenticate = message->proxy_authenticate,
         .transaction_id = message->transaction_id,
+        .hold = may_go_back(chain),
     };
     struct icap_call *call = arena_alloc(chain->arena, sizeof *call);
     chain->calls[chain->at] = call;
+    chain->saved[chain->at] = NULL;
     chain->stage_started = nanoseconds();
     icap_call_start(call, chain->services[chain->at], &request, chain->adapted, &chain->task);
 }
@@ -39,7 +54,20 @@ static void record(struct adapt_chain *chain, const char *verdict) {
     struct adapt_record *entry = &chain->records[chain->at];
     entry->service = chain->services[chain->at]->settings->name;
     entry->verdict = verdict;
+    entry->error = NULL;
     entry->milliseconds = (unsigned)((nanoseconds() - chain->stage_started + 500000) / 1000000);
+}
+
+static struct http_head **head_slot(struct adapt_chain *chain) {
+    return chain->reqmod ? &chain->message->request : &chain->message->response;
+}
+
+/* In case that its service fails later. */
+static void save_head(struct adapt_chain *chain) {
+    if (!chain->services[chain->at]->settings->bypass)
+        return;
+    chain->saved[chain->at] = arena_alloc(chain->arena, sizeof **chain->saved);
+    http_head_assign(chain->saved[chain->at], *head_slot(chain));
 }
 
 /* The adapted head takes the place of the old one; framing is ours to decide. */
@@ -53,7 +81,7 @@ static void take_head(struct adapt_chain *chain, struct icap_call *call, struct 
     if (*slot == NULL)
         return;
     http_head_remove_hop_by_hop(*slot);
-    if (!chain->reqmod || slot == &chain->message->response)
+    if (!chain->reqmod || slot == &chain->message->response || !call->head_given)
         http_head_remove(*slot, HTTP_CONTENT_LENGTH);
 }
 
@@ -63,8 +91,8 @@ static void unmodified(struct adapt_chain *chain, struct icap_call *call) {
     chain->message->body = icap_call_body(call);
 }
 
-/* Origins exist that want a length: an adapted request goes out with the one that the service stated.
- * Whoever sends the body checks it. */
+/* Origins exist that want a length: an adapted request goes out with the one that the service
+ * stated. Whoever sends the body checks it. */
 static void trust_length(struct adapt_message *message) {
     uint64_t length;
     if (message->body != NULL &&
@@ -77,7 +105,8 @@ static void modified(struct adapt_chain *chain, struct icap_call *call) {
     chain->net->counters.icap_modified++;
     record(chain, "MODIFIED");
     chain->modified = true;
-    take_head(chain, call, chain->reqmod ? &chain->message->request : &chain->message->response);
+    save_head(chain);
+    take_head(chain, call, head_slot(chain));
     chain->message->body = icap_call_body(call);
     if (chain->reqmod)
         trust_length(chain->message);
@@ -92,27 +121,102 @@ static enum adapt_state satisfied(struct adapt_chain *chain, struct icap_call *c
     return ADAPT_SATISFIED;
 }
 
+static void bypass(struct adapt_chain *chain, const char *error) {
+    chain->net->counters.icap_bypassed++;
+    chain->services[chain->at]->account.bypassed++;
+    record(chain, "BYPASSED");
+    chain->records[chain->at].error = error;
+    chain->bypassed = true;
+}
+
+/* Its body broke off because a service before it did: the one that began it. */
+static struct icap_call *culprit(struct adapt_chain *chain, unsigned *at) {
+    for (unsigned i = chain->at; i-- > 0;) {
+        struct icap_call *call = chain->calls[i];
+        if (!call->broken)
+            return NULL;
+        *at = i;
+        if (!call->virgin.failed)
+            return call;
+    }
+    return NULL;
+}
+
+/* The message as it was before a service that failed when others had its output already. */
+static bool go_back(struct adapt_chain *chain) {
+    unsigned at = 0;
+    struct source *body;
+    struct icap_call *call = culprit(chain, &at);
+    if (call == NULL || !chain->services[at]->settings->bypass)
+        return false;
+    const char *error = call->error;
+    for (unsigned i = chain->at + 1; i-- > at + 1;)
+        icap_call_close(chain->calls[i]);
+    if (!icap_call_recover(call, &body))
+        return false;
+    if (chain->saved[at] != NULL)
+        http_head_assign(*head_slot(chain), chain->saved[at]);
+    chain->message->body = body;
+    chain->at = at;
+    bypass(chain, error);
+    return true;
+}
+
 static enum adapt_state failed(struct adapt_chain *chain, struct icap_call *call) {
+    const char *error = call->error, *name = chain->services[chain->at]->settings->name;
     if (chain->services[chain->at]->settings->bypass &&
         icap_call_recover(call, &chain->message->body)) {
-        chain->net->counters.icap_bypassed++;
-        record(chain, "BYPASSED");
-        chain->bypassed = true;
+        bypass(chain, error);
         return ADAPT_RUNNING;
     }
+    if (call->virgin.failed && go_back(chain))
+        return ADAPT_RUNNING;
     record(chain, "FAILED");
-    chain->error = call->error;
-    chain->failed_service = chain->services[chain->at]->settings->name;
+    chain->records[chain->at].error = error;
+    chain->error = error;
+    chain->failed_service = name;
     return ADAPT_FAILED;
+}
+
+/* The services that one with `routing` names take the place of those that were to follow. */
+static void reroute(struct adapt_chain *chain, const struct icap_call *call) {
+    if (call->next_services == NULL)
+        return;
+    struct slice rest = slice_from(call->next_services), name;
+    chain->count = chain->at + 1;
+    while (chain->count < ADAPT_CHAIN_MAX && slice_next_element(&rest, &name)) {
+        struct icap_service *service = adapt_set_find(chain->set, chain->point, name);
+        if (service != NULL)
+            chain->services[chain->count++] = service;
+        else
+            log_warn("icap service %s: X-Next-Services names \"%.*s\", which is no icap_service of "
+                     "the same point",
+                     chain->services[chain->at]->settings->name, SLICE_PRINT(name));
+    }
 }
 
 static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call *call) {
     switch (call->verdict) {
-    case ICAP_UNMODIFIED: unmodified(chain, call); return ADAPT_RUNNING;
-    case ICAP_MODIFIED: modified(chain, call); return ADAPT_RUNNING;
+    case ICAP_UNMODIFIED:
+        unmodified(chain, call);
+        reroute(chain, call);
+        return ADAPT_RUNNING;
+    case ICAP_MODIFIED:
+        modified(chain, call);
+        reroute(chain, call);
+        return ADAPT_RUNNING;
     case ICAP_SATISFIED: return satisfied(chain, call);
     default: return failed(chain, call);
     }
+}
+
+/* Whoever asked takes the message now: nothing is taken back any more. */
+static void finish(struct adapt_chain *chain) {
+    for (unsigned i = 0; i < chain->at; i++)
+        icap_call_commit(chain->calls[i]);
+    if (chain->state == ADAPT_RUNNING)
+        chain->state = ADAPT_DONE;
+    loop_defer(chain->net->loop, chain->waker);
 }
 
 /* One of the services has spoken. */
@@ -124,22 +228,22 @@ static void on_verdict(struct task *task) {
         return;
     chain->state = take_verdict(chain, call);
     chain->at++;
-    if (chain->state == ADAPT_RUNNING && chain->at < chain->count) {
+    if (chain->state == ADAPT_RUNNING && chain->at < chain->count)
         start_stage(chain);
-        return;
-    }
-    if (chain->state == ADAPT_RUNNING)
-        chain->state = ADAPT_DONE;
-    loop_defer(chain->net->loop, chain->waker);
+    else
+        finish(chain);
 }
 
-void adapt_chain_start(struct adapt_chain *chain, struct icap_service *const *services,
-                       unsigned count, struct adapt_message *message, struct arena *arena,
-                       struct net_context *net, struct task *waker) {
+void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
+                       struct icap_service *const *services, unsigned count,
+                       struct adapt_message *message, struct arena *arena, struct net_context *net,
+                       struct task *waker) {
     ASSERT(count > 0 && count <= ADAPT_CHAIN_MAX);
     INIT_OBJ(chain, ADAPT_CHAIN_MAGIC);
     memcpy(chain->services, services, count * sizeof *services);
     chain->count = count;
+    chain->set = set;
+    chain->point = services[0]->settings->point;
     chain->state = ADAPT_RUNNING;
     chain->message = message;
     chain->reqmod = message->response == NULL;
@@ -156,7 +260,7 @@ void adapt_chain_close(struct adapt_chain *chain) {
         return;
     task_cancel(&chain->task);
     /* The last first: each reads from the one before it. */
-    for (unsigned i = chain->count; i-- > 0;)
+    for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;)
         if (chain->calls[i] != NULL)
             icap_call_close(chain->calls[i]);
     chain->magic = 0;

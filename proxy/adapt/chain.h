@@ -8,8 +8,11 @@
  *     ADAPT_FAILED     chain.error, chain.failed_service; nothing of the message may be used
  *     adapt_chain_close(&chain);      ends what is still under way, the body's source included
  *
- * Bodies stream through all the services at once: the second starts on the first one's output. The
- * chain speaks to its services through icap/ only; another kind of adapter would stand beside it.
+ * Bodies stream through all the services at once: the second starts on the first one's output. As
+ * long as nothing of the adapted message has been given out, a service with bypass may still fail:
+ * the message goes on as it was before it, to those that follow. A service with `routing` may say
+ * which ones these are (X-Next-Services). The chain speaks to its services through icap/ only;
+ * another kind of adapter would stand beside it.
  *
  * Threads: the worker's.
  */
@@ -25,7 +28,8 @@ enum adapt_state { ADAPT_IDLE, ADAPT_RUNNING, ADAPT_DONE, ADAPT_SATISFIED, ADAPT
 /* What became of the message at one service; for the access log. */
 struct adapt_record {
     const char *service, *verdict;
-    unsigned milliseconds;
+    unsigned milliseconds; /* to the verdict */
+    const char *error;     /* of what failed; else NULL */
 };
 
 struct adapt_message {
@@ -33,6 +37,9 @@ struct adapt_message {
     struct http_head *response; /* NULL at a REQMOD point, until a service answers */
     struct source *body;        /* of the response if there is one, else of the request; owned */
     struct slice path, client_ip, transaction_id;
+    struct slice server_ip; /* of the origin, where it is known */
+    uint16_t client_port;
+    struct slice proxy_authorization, proxy_authenticate; /* taken out of the heads */
 };
 
 struct adapt_chain {
@@ -46,7 +53,10 @@ struct adapt_chain {
     struct icap_service *services[ADAPT_CHAIN_MAX];
     struct icap_call *calls[ADAPT_CHAIN_MAX];
     struct adapt_record records[ADAPT_CHAIN_MAX];
+    struct http_head *saved[ADAPT_CHAIN_MAX]; /* the head before that service; NULL: unchanged */
     unsigned count, at;
+    const struct adapt_set *set;
+    enum icap_point point;
     uint64_t stage_started; /* nanoseconds */
     struct adapt_message *message;
     struct http_head *adapted;
@@ -56,9 +66,10 @@ struct adapt_chain {
     struct task *waker;
 };
 
-void adapt_chain_start(struct adapt_chain *chain, struct icap_service *const *services,
-                       unsigned count, struct adapt_message *message, struct arena *arena,
-                       struct net_context *net, struct task *waker);
+void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
+                       struct icap_service *const *services, unsigned count,
+                       struct adapt_message *message, struct arena *arena, struct net_context *net,
+                       struct task *waker);
 void adapt_chain_close(struct adapt_chain *chain);
 
 #endif

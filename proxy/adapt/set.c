@@ -2,17 +2,20 @@
 
 #include "base/assert.h"
 
-struct adapt_set *adapt_set_new(struct net_context *net, struct settings *settings,
-                                struct origin_groups *origins) {
+struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox,
+                                struct settings *settings, struct origin_groups *origins,
+                                struct icap_quotas *quotas) {
     struct adapt_set *set;
     ALLOC_OBJ(set, ADAPT_SET_MAGIC);
     set->references = 1;
     set->settings = settings_reference(settings);
     set->origins = origin_groups_reference(origins);
+    set->quotas = icap_quotas_reference(quotas);
     set->service_count = settings->icap_service_count;
     set->services = xcalloc(set->service_count + 1, sizeof *set->services);
     for (size_t i = 0; i < set->service_count; i++)
-        set->services[i] = icap_service_new(net, &settings->icap_services[i], settings->workers);
+        set->services[i] =
+            icap_service_new(net, &settings->icap_services[i], &quotas->services[i], mailbox);
     for (size_t i = 0; i < settings->adapt_count; i++)
         for (size_t j = 0; j < settings->adapts[i].service_count; j++) {
             if (settings->adapts[i].services[j]->point == ICAP_REQMOD_PRECACHE)
@@ -40,9 +43,19 @@ void adapt_set_release(struct adapt_set **setp) {
     for (size_t i = 0; i < set->service_count; i++)
         icap_service_free(&set->services[i]);
     free(set->services);
+    icap_quotas_release(&set->quotas);
     origin_groups_release(&set->origins);
     settings_release(&set->settings);
     FREE_OBJ(set);
+}
+
+struct icap_service *adapt_set_find(const struct adapt_set *set, enum icap_point point,
+                                    struct slice name) {
+    for (size_t i = 0; i < set->service_count; i++)
+        if (set->services[i]->settings->point == point &&
+            slice_equal(slice_from(set->services[i]->settings->name), name))
+            return set->services[i];
+    return NULL;
 }
 
 static bool contains(struct icap_service *const *chosen, unsigned count,

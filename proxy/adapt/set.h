@@ -2,7 +2,7 @@
  * The services of one worker under one snapshot of the settings, and which of them a message is
  * for.
  *
- *     struct adapt_set *set = adapt_set_new(net, settings, origins);
+ *     struct adapt_set *set = adapt_set_new(net, mailbox, settings, origins, quotas);
  *     unsigned count = adapt_set_choose(set, ICAP_RESPMOD_PRECACHE, &subject, chosen);
  *     adapt_set_release(&set);
  *
@@ -29,13 +29,18 @@ struct adapt_set {
     size_t service_count;
     struct icap_service **services; /* as in settings->icap_services */
     bool any_reqmod, any_respmod;   /* some rule names a service of that point */
+    struct icap_quotas *quotas;     /* of the same snapshot; referenced */
 };
 
-struct adapt_set *adapt_set_new(struct net_context *net, struct settings *settings,
-                                struct origin_groups *origins);
+struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox,
+                                struct settings *settings, struct origin_groups *origins,
+                                struct icap_quotas *quotas);
 struct adapt_set *adapt_set_reference(struct adapt_set *set);
 void adapt_set_release(struct adapt_set **setp);
 
+/* The service of that name, if it is of that point; else NULL. */
+struct icap_service *adapt_set_find(const struct adapt_set *set, enum icap_point point,
+                                    struct slice name);
 unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point,
                           const struct class_subject *subject,
                           struct icap_service *chosen[ADAPT_CHAIN_MAX]);

@@ -5,6 +5,7 @@
  *     GET  /status      {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
  *     GET  /metrics     the counters as Prometheus text
  *     GET  /origins     {"origins": [{"name", "queued", "servers": [{"url", "state", ...}]}]}
+ *     GET  /services    {"services": [{"name", "state", "endpoints": [...], "requests", ...}]}
  *     GET  /settings    the loaded settings
  *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
  *     POST /drain       stops accepting, finishes what is under way, exits
@@ -34,6 +35,7 @@
 #define RETORT_ADMIN_ADMIN_H
 
 #include "disk/disk.h"
+#include "icap/service.h"
 #include "net/counters.h"
 #include "settings/settings.h"
 
@@ -46,6 +48,11 @@ struct admin_icap_service {
     const char *state;    /* "unknown", "up", "down" */
     unsigned connections; /* open now */
     unsigned pending;     /* transactions waiting for OPTIONS or a connection */
+    const struct icap_service_settings *settings;    /* of that reference too */
+    char istag[ICAP_TAG], product[ICAP_TAG];         /* empty: not known */
+    const char *endpoint_states[ICAP_ENDPOINTS_MAX]; /* NULL: no worker told */
+    unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
+    struct icap_account account; /* since the settings were loaded */
 };
 
 struct admin_report {

@@ -2,6 +2,7 @@
 
 #include "admin/cache_page.h"
 #include "admin/origins_page.h"
+#include "admin/services_page.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "config.h"
@@ -190,10 +191,18 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     }
     print_gauges(out, &report);
     print_services(out, &report);
+    services_page_print_metrics(out, &report);
     origins_page_print_metrics(out, calls);
     ASSERT(fclose(out) == 0);
     page->status = 200;
     page->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    release_report(&report);
+}
+
+static void page_services(struct page *page, const struct admin_calls *calls) {
+    struct admin_report report;
+    take_report(calls, &report);
+    services_page_write(page, &report);
     release_report(&report);
 }
 
@@ -230,6 +239,7 @@ static const struct route {
     {"/status", "GET", page_status},     {"/metrics", "GET", page_metrics},
     {"/settings", "GET", page_settings}, {"/reload", "POST", page_reload},
     {"/drain", "POST", page_drain},      {"/origins", "GET", origins_page_make},
+    {"/services", "GET", page_services},
 };
 
 static bool method_fits(const struct route *route, const char *method) {
@@ -267,6 +277,6 @@ void page_make(struct page *page, const struct admin_calls *calls,
         return;
     }
     page_error(page, 404,
-               "no such page; there are /status, /metrics, /settings, /origins, /reload, /drain, "
-               "/cache/...");
+               "no such page; there are /status, /metrics, /settings, /origins, /services, "
+               "/reload, /drain, /cache/...");
 }

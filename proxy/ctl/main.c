@@ -65,6 +65,10 @@ static int origins_answer(const struct choices *choices, const struct http_answe
     return choices->json ? show_raw(choices, answer) : show_json(answer, show_origins);
 }
 
+static int services_answer(const struct choices *choices, const struct http_answer *answer) {
+    return choices->json ? show_raw(choices, answer) : show_json(answer, show_services);
+}
+
 static int reload_answer(const struct choices *choices, const struct http_answer *answer) {
     if (choices->json)
         return show_raw(choices, answer);
@@ -83,6 +87,7 @@ static const struct command commands[] = {
     {"status", "GET", "/status", status_answer, "state, cache, ICAP services, counters"},
     {"metrics", "GET", "/metrics", show_raw, "counters for Prometheus"},
     {"origins", "GET", "/origins", origins_answer, "groups of origins and how their servers are"},
+    {"services", "GET", "/services", services_answer, "ICAP services: endpoints, counts, times"},
     {"settings", "GET", "/settings", settings_answer, "the loaded settings, defaults included"},
     {"reload", "POST", "/reload", reload_answer, "read the configuration again"},
     {"drain", "POST", "/drain", drain_answer, "finish what is under way and exit"},

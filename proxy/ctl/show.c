@@ -51,7 +51,7 @@ static void show_cache(FILE *out, const json_t *status) {
     fputc('\n', out);
 }
 
-static void show_services(FILE *out, const json_t *services) {
+static void show_service_states(FILE *out, const json_t *services) {
     size_t i;
     json_t *service;
     if (json_array_size(services) == 0)
@@ -94,7 +94,7 @@ void show_status(FILE *out, json_t *status) {
                 "WARNING: %" JSON_INTEGER_FORMAT
                 " worker(s) did not answer in time; their counters are missing below\n",
                 silent);
-    show_services(out, json_object_get(status, "icap_services"));
+    show_service_states(out, json_object_get(status, "icap_services"));
     show_counters(out, json_object_get(status, "counters"));
 }
 
@@ -143,6 +143,51 @@ void show_origins(FILE *out, json_t *origins) {
         if (i > 0)
             fputc('\n', out);
         show_group(out, group);
+    }
+}
+
+/* "verdict_seconds" is shown as "verdict  mean 1.2 ms, half below 0.5 ms, ..." */
+static void show_times(FILE *out, const char *name, const json_t *times) {
+    const char *unit = strstr(name, "_seconds");
+    int length = unit != NULL ? (int)(unit - name) : (int)strlen(name);
+    if (number_of(times, "count") == 0)
+        return;
+    fprintf(out, "    %-*.*s mean %.2f ms, half below %.2f ms, 90 %% %.2f ms, 99 %% %.2f ms\n", 18,
+            length, name, 1e3 * json_number_value(json_object_get(times, "mean")),
+            1e3 * json_number_value(json_object_get(times, "p50")),
+            1e3 * json_number_value(json_object_get(times, "p90")),
+            1e3 * json_number_value(json_object_get(times, "p99")));
+}
+
+static void show_service(FILE *out, const json_t *service) {
+    size_t i;
+    json_t *endpoint, *value;
+    const char *name;
+    fprintf(out,
+            "%s, %s: %s, ISTag %s, %" JSON_INTEGER_FORMAT " connections, %" JSON_INTEGER_FORMAT
+            " waiting; %s\n",
+            text_of(service, "name"), text_of(service, "point"), text_of(service, "state"),
+            text_of(service, "istag"), number_of(service, "connections"),
+            number_of(service, "pending"), text_of(service, "service"));
+    json_array_foreach(json_object_get(service, "endpoints"), i, endpoint) fprintf(
+        out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " connections\n", text_of(endpoint, "uri"),
+        text_of(endpoint, "state"), number_of(endpoint, "connections"));
+    json_object_foreach(json_object_get(service, "account"), name,
+                        value) if (json_integer_value(value) > 0)
+        fprintf(out, "    %-18s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
+    json_object_foreach(json_object_get(service, "times"), name, value)
+        show_times(out, name, value);
+}
+
+void show_services(FILE *out, json_t *services) {
+    size_t i;
+    json_t *service, *array = json_object_get(services, "services");
+    if (json_array_size(array) == 0)
+        fputs("there are none: no icap_service section in the configuration\n", out);
+    json_array_foreach(array, i, service) {
+        if (i > 0)
+            fputc('\n', out);
+        show_service(out, service);
     }
 }
 

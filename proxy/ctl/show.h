@@ -15,6 +15,7 @@
 
 void show_status(FILE *out, json_t *status);
 void show_origins(FILE *out, json_t *origins);
+void show_services(FILE *out, json_t *services);
 void show_settings(FILE *out, json_t *settings);
 
 #endif

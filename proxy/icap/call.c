@@ -5,9 +5,28 @@
 static void on_ready(struct connection *connection);
 static void seek_connection(struct icap_call *call);
 
+static const struct icap_service_settings *settings_of(const struct icap_call *call) {
+    return call->service->settings;
+}
+
+static void count_verdict(struct icap_call *call) {
+    struct icap_account *account = &call->service->account;
+    switch (call->verdict) {
+    case ICAP_UNMODIFIED: account->unmodified++; break;
+    case ICAP_MODIFIED: *(call->partial ? &account->partial : &account->modified) += 1; break;
+    case ICAP_SATISFIED: account->satisfied++; break;
+    default: return;
+    }
+    uint64_t took = icap_microseconds() - call->started;
+    icap_times_add(&account->to_verdict, took);
+    if (call->verdict == ICAP_UNMODIFIED || !call->parts.has_body)
+        icap_times_add(&account->to_last_byte, took);
+}
+
 void icap_call_settle(struct icap_call *call, enum icap_verdict verdict) {
     ASSERT(call->verdict == ICAP_PENDING);
     call->verdict = verdict;
+    count_verdict(call);
     icap_call_watch(call, false);
     if (call->waker != NULL)
         loop_defer(call->net->loop, call->waker);
@@ -15,78 +34,129 @@ void icap_call_settle(struct icap_call *call, enum icap_verdict verdict) {
 
 /* The clock runs while the service has the word; not while the origin or the client has. */
 void icap_call_watch(struct icap_call *call, bool waiting) {
+    const struct icap_service_settings *settings = settings_of(call);
+    uint64_t patience = settings->timeout;
+    if (call->step == ICAP_STEP_SERVICE)
+        patience = settings->queue_timeout;
+    else if (call->step == ICAP_STEP_ANSWER && settings->first_byte_timeout > 0)
+        patience = settings->first_byte_timeout;
     if (waiting)
-        loop_timer_after(call->net->loop, &call->timer, call->service->settings->timeout);
+        loop_timer_after(call->net->loop, &call->timer, patience);
     else
         timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
 }
 
+static void pool_connection(struct icap_call *call) {
+    struct icap_endpoint *endpoint = call->endpoint;
+    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
+    unsigned most = icap_quota_idle(call->service->quota, &bid, call->service->waiter != NULL);
+    pool_give(endpoint->pool, icap_endpoint_key(endpoint), &call->connection,
+              settings_of(call)->idle_timeout, most);
+}
+
 void icap_call_leave_connection(struct icap_call *call, bool reusable) {
+    struct icap_endpoint *endpoint = call->endpoint;
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
         if (reusable)
-            pool_give(call->service->pool, icap_service_pool_key(call->service), &call->connection,
-                      call->service->settings->idle_timeout,
-                      call->service->settings->max_connections);
+            pool_connection(call);
         else
             connection_close(&call->connection);
     }
-    if (call->has_place) {
-        call->has_place = false;
-        icap_service_leave(call->service);
-    }
+    call->endpoint = NULL;
+    if (endpoint != NULL)
+        icap_service_leave(call->service, endpoint);
+}
+
+static bool may_try_again(const struct icap_call *call) {
+    return call->verdict == ICAP_PENDING && !call->final && !call->virgin.failed &&
+           virgin_is_whole(&call->virgin);
 }
 
 /* A connection from the pool may have died while it was idle: that says nothing of the service. */
-static bool may_repeat(const struct icap_call *call) {
-    return call->step == ICAP_STEP_ANSWER && call->reused && !call->heard && !call->repeated &&
-           virgin_is_whole(&call->virgin);
+static bool may_repeat(const struct icap_call *call, enum icap_failure failure) {
+    return may_try_again(call) && call->step == ICAP_STEP_ANSWER && !call->repeated &&
+           ((call->reused && !call->heard) || failure == ICAP_FAILURE_PATIENCE);
+}
+
+static void start_over(struct icap_call *call) {
+    net_buffer_give(call->net, &call->in);
+    virgin_restart(&call->virgin);
+    free(call->adapted_bytes);
+    call->adapted_bytes = NULL;
+    call->parts_known = call->partial = false;
 }
 
 static void repeat(struct icap_call *call) {
     call->repeated = true;
     call->net->counters.icap_retries++;
+    call->service->account.retries++;
     call->net->counters.icap_connections_open--;
     connection_close(&call->connection);
-    net_buffer_give(call->net, &call->in);
-    virgin_restart(&call->virgin);
+    start_over(call);
     seek_connection(call);
 }
 
-void icap_call_fail(struct icap_call *call, bool unreachable, const char *error) {
+static bool may_switch(const struct icap_call *call, enum icap_failure failure) {
+    return may_try_again(call) && call->endpoint != NULL && call->except == NULL &&
+           call->service->endpoint_count > 1 && failure != ICAP_FAILURE_REFUSED;
+}
+
+static void switch_endpoint(struct icap_call *call, enum icap_failure failure, const char *error) {
+    struct icap_endpoint *endpoint = call->endpoint;
+    call->service->account.switches++;
+    call->except = endpoint;
+    call->error = error;
+    icap_call_leave_connection(call, false);
+    icap_service_failed(call->service, endpoint, failure, error);
+    start_over(call);
+    call->repeated = false;
+    call->step = ICAP_STEP_SERVICE;
+    icap_call_watch(call, true);
+    loop_defer(call->net->loop, &call->task);
+}
+
+void icap_call_fail(struct icap_call *call, enum icap_failure failure, const char *error) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     task_cancel(&call->send_task);
     feed_release(&call->feed);
-    if (may_repeat(call) && !call->virgin.failed) {
+    if (may_repeat(call, failure)) {
         repeat(call);
         return;
     }
-    bool virgins_fault = call->virgin.failed;
-    bool queued = call->step == ICAP_STEP_SERVICE;
-    call->error = virgins_fault ? "the body that it was to adapt broke off" : error;
+    if (may_switch(call, failure)) {
+        switch_endpoint(call, failure, error);
+        return;
+    }
+    struct icap_endpoint *endpoint = call->endpoint;
+    if (call->virgin.failed) {
+        failure = ICAP_FAILURE_BODY;
+        error = "the body that it was to adapt broke off";
+    }
+    call->error = error;
     call->step = ICAP_STEP_OVER;
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
     icap_call_watch(call, false);
-    if (queued) /* that all its connections are busy is no fault of the service */
-        call->net->counters.icap_failures++;
-    else if (!virgins_fault)
-        icap_service_failed(call->service, unreachable, error);
+    icap_service_failed(call->service, endpoint, failure, error);
     if (call->verdict == ICAP_PENDING) {
         icap_call_settle(call, ICAP_FAILED);
         return;
     }
-    call->body_failed = true;
+    call->body_failed = call->broken = true;
     source_wake(&call->body);
 }
 
-/* Time is up: no second try. */
+/* Time is up. */
 static void give_up(struct icap_call *call, const char *error) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     bool queued = call->step == ICAP_STEP_SERVICE;
     icap_service_stop_waiting(call->service, &call->waiter);
+    task_cancel(&call->task);
     call->repeated = true;
-    icap_call_fail(call, false, queued ? "no connection to it became free in time" : error);
+    icap_call_fail(call, queued ? ICAP_FAILURE_QUEUE : ICAP_FAILURE_TIMEOUT,
+                   queued ? "no connection to it became free in time, nor did it answer OPTIONS"
+                          : error);
 }
 
 static void on_timeout(struct timer *timer) {
@@ -95,6 +165,7 @@ static void on_timeout(struct timer *timer) {
 
 static void on_total_timeout(struct timer *timer) {
     struct icap_call *call = CONTAINER_OF(timer, struct icap_call, total);
+    call->final = true;
     if (call->step != ICAP_STEP_OVER)
         give_up(call, "it took longer than its total_timeout");
 }
@@ -104,24 +175,41 @@ static bool connected(struct icap_call *call) {
     call->heard = false;
     call->net->counters.icap_transactions++;
     call->net->counters.icap_connections_open++;
+    call->service->account.requests++;
     if (!icap_call_write_head(call)) {
-        icap_call_fail(call, false, "the heads are too large for it");
+        call->final = true;
+        icap_call_fail(call, ICAP_FAILURE_REFUSED, "the heads are too large for it");
         return false;
     }
     return true;
 }
 
+/* A pooled connection on which nothing has come since: what a server sends behind an answer must
+ * not become the answer to somebody else. */
+static struct connection *take_pooled(struct icap_call *call) {
+    struct pool *pool = call->endpoint->pool;
+    struct slice key = icap_endpoint_key(call->endpoint);
+    struct connection *connection;
+    char byte;
+    size_t got;
+    while ((connection = pool_take(pool, key, on_ready, call)) != NULL) {
+        if (connection_read(connection, &byte, 1, &got) == IO_WAIT)
+            return connection;
+        connection_close(&connection);
+    }
+    return NULL;
+}
+
 static void seek_connection(struct icap_call *call) {
-    const struct icap_service_settings *settings = call->service->settings;
+    struct icap_endpoint *endpoint = call->endpoint;
     call->reused = false;
     if (!call->repeated)
-        call->connection =
-            pool_take(call->service->pool, icap_service_pool_key(call->service), on_ready, call);
+        call->connection = take_pooled(call);
     if (call->connection == NULL) {
         call->step = ICAP_STEP_CONNECT;
         icap_call_watch(call, false);
-        dial_start(&call->dial, call->net, settings->uri.host, settings->uri.port,
-                   settings->connect_timeout, &call->task);
+        dial_start(&call->dial, call->net, endpoint->uri->host, endpoint->uri->port,
+                   settings_of(call)->connect_timeout, &call->task);
         return;
     }
     call->reused = true;
@@ -129,20 +217,31 @@ static void seek_connection(struct icap_call *call) {
         icap_call_send(call);
 }
 
+/* No endpoint is to be had. */
+static void refuse(struct icap_call *call, enum icap_failure failure, const char *error) {
+    call->final = true;
+    icap_call_fail(call, failure, call->except != NULL ? call->error : error);
+}
+
 static void seek_service(struct icap_call *call) {
     struct icap_service *service = call->service;
-    switch (icap_service_ready(service, &call->waiter)) {
-    case ICAP_SERVICE_UP: call->has_place = true; break;
-    case ICAP_SERVICE_WAIT: return;
-    case ICAP_SERVICE_DOWN:
-        call->step = ICAP_STEP_OVER;
-        call->error = icap_service_error(service);
-        icap_call_settle(call, ICAP_FAILED);
+    switch (icap_service_take(service, &call->waiter, call->except, &call->endpoint)) {
+    case ICAP_SERVICE_UP: break;
+    case ICAP_SERVICE_WAIT:
+        service->account.queued += !call->queued;
+        call->queued = true;
         return;
+    case ICAP_SERVICE_FULL:
+        refuse(call, ICAP_FAILURE_QUEUE, "too many wait for a connection to it");
+        return;
+    case ICAP_SERVICE_DOWN: refuse(call, ICAP_FAILURE_DOWN, icap_service_error(service)); return;
     }
-    if (icap_options_transfer(&service->options, call->path) == ICAP_TRANSFER_IGNORE) {
-        icap_call_leave_connection(call, false);
+    if (call->queued)
+        icap_times_add(&service->account.queue, icap_microseconds() - call->started);
+    if (icap_options_transfer(&call->endpoint->options, call->request.path) ==
+        ICAP_TRANSFER_IGNORE) {
         call->step = ICAP_STEP_OVER;
+        icap_call_leave_connection(call, false);
         icap_call_settle(call, ICAP_UNMODIFIED);
         return;
     }
@@ -151,7 +250,7 @@ static void seek_service(struct icap_call *call) {
 
 static void on_dialled(struct icap_call *call) {
     if (call->dial.state == DIAL_FAILED) {
-        icap_call_fail(call, true, call->dial.error);
+        icap_call_fail(call, ICAP_FAILURE_CONNECT, call->dial.error);
         return;
     }
     if (call->dial.state != DIAL_DONE)
@@ -187,6 +286,8 @@ static void on_ready(struct connection *connection) {
         return;
     if (call->step == ICAP_STEP_ANSWER)
         icap_call_receive(call);
+    else if (call->step == ICAP_STEP_BODY && call->verdict == ICAP_PENDING)
+        icap_call_await_body(call);
     else if (call->step == ICAP_STEP_BODY)
         source_wake(&call->body);
 }
@@ -194,25 +295,29 @@ static void on_ready(struct connection *connection) {
 void icap_call_start(struct icap_call *call, struct icap_service *service,
                      const struct icap_request *request, struct http_head *adapted,
                      struct task *waker) {
+    const struct icap_service_settings *settings = service->settings;
+    const struct kept_limits limits = {
+        .memory = settings->keep,
+        .file = settings->keep_on_disk,
+        .directory = settings->temporary_directory,
+    };
     INIT_OBJ(call, ICAP_CALL_MAGIC);
     call->service = service;
     call->net = service->net;
     call->waker = waker;
     call->adapted = adapted;
-    call->request_head = request->request_head;
-    call->response_head = request->response_head;
-    call->path = request->path;
-    call->client_ip = request->client_ip;
-    call->transaction_id = request->transaction_id;
+    call->request = *request;
+    call->request.virgin = NULL;
     call->has_body = *request->virgin != NULL;
+    call->started = icap_microseconds();
     timer_init(&call->timer, on_timeout);
     timer_init(&call->total, on_total_timeout);
-    if (service->settings->total_timeout > 0)
-        loop_timer_after(call->net->loop, &call->total, service->settings->total_timeout);
+    if (settings->total_timeout > 0)
+        loop_timer_after(call->net->loop, &call->total, settings->total_timeout);
     task_init(&call->task, on_task);
     task_init(&call->send_task, on_virgin_news);
     icap_waiter_init(&call->waiter, &call->task);
-    virgin_init(&call->virgin, call->net->loop, request->virgin, service->settings->keep);
+    virgin_init(&call->virgin, call->net->loop, request->virgin, &limits);
     source_set_waker(&call->virgin.first, &call->send_task);
     icap_call_watch(call, true);
     seek_service(call);
@@ -227,13 +332,20 @@ struct source *icap_call_body(struct icap_call *call) {
 
 bool icap_call_recover(struct icap_call *call, struct source **body) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    ASSERT(call->verdict == ICAP_FAILED);
+    ASSERT(call->verdict == ICAP_FAILED || call->broken);
     *body = NULL;
     if (!virgin_is_whole(&call->virgin) || call->virgin.failed)
         return false;
     if (call->has_body)
         *body = virgin_replay(&call->virgin);
     return true;
+}
+
+void icap_call_commit(struct icap_call *call) {
+    CHECK_OBJ(call, ICAP_CALL_MAGIC);
+    bool wanted = call->partial && !call->body_ended;
+    if (call->verdict != ICAP_PENDING && !wanted)
+        virgin_stop_keeping(&call->virgin);
 }
 
 void icap_call_close(struct icap_call *call) {
@@ -249,8 +361,11 @@ void icap_call_close(struct icap_call *call) {
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
     feed_release(&call->feed);
+    call->service->account.kept_on_disk += call->virgin.kept.on_disk;
+    call->service->account.unkept += call->virgin.unkept;
     virgin_release(&call->virgin);
     free(call->head);
     free(call->adapted_bytes);
+    free(call->next_services);
     call->magic = 0;
 }

@@ -9,15 +9,21 @@
  *     ICAP_SATISFIED   REQMOD answered with a response: adapted_head and icap_call_body
  *     ICAP_FAILED      call.error says why; icap_call_recover gives the virgin body if all of it is
  *                      still there
+ *     icap_call_commit(&call);     the adapted message is on its way: no turning back
  *     icap_call_close(&call);
  *
  * The virgin body is sent as the source gives it, read and written at the same time; a preview is
- * sent where the service asked for one, with ieof where the body ends within it. A pooled
- * connection that dies before the first byte of an answer is replaced by a fresh one, once, as long
- * as the virgin body is whole. A virgin body that breaks off is never completed with a last chunk.
+ * sent where the service asked for one, with ieof where the body ends within it. What may be wanted
+ * again of it is kept (icap/virgin.h): until the verdict, and where the service has bypass until
+ * icap_call_commit. A pooled connection that dies before the first byte of an answer is replaced by
+ * a fresh one, once, and so is one that ends with 408; another endpoint is tried, once, when one
+ * fails before its verdict. A virgin body that breaks off is never completed with a last chunk.
  *
  * Within a preview 206 is offered to services that know it: an adapted beginning, then the virgin
  * body from any place on (draft-icap-ext-partial-content).
+ *
+ * With `hold`, the verdict waits for the first byte of the adapted body: up to there a service that
+ * dies is a failure which can be recovered from.
  *
  * Threads: the worker's. The virgin source is taken over. adapted_head's slices point into the
  * call's own memory and live until icap_call_close.
@@ -29,6 +35,7 @@
 #include "icap/service.h"
 #include "icap/virgin.h"
 #include "icap/wire.h"
+#include "net/dial.h"
 #include "net/feed.h"
 
 enum icap_verdict { ICAP_PENDING, ICAP_UNMODIFIED, ICAP_MODIFIED, ICAP_SATISFIED, ICAP_FAILED };
@@ -38,8 +45,12 @@ struct icap_request {
     struct slice response_head; /* empty: REQMOD */
     struct source **virgin;     /* *virgin NULL: no body; taken over */
     struct slice path;          /* for Transfer-Preview and its like */
-    struct slice client_ip;
+    struct slice client_ip;     /* these four: for fields that the service may want; or empty */
+    struct slice server_ip;
+    uint16_t client_port;                                 /* 0: unknown */
+    struct slice proxy_authorization, proxy_authenticate; /* empty: none */
     struct slice transaction_id;
+    bool hold;
 };
 
 enum icap_step {
@@ -61,12 +72,16 @@ struct icap_call {
     struct net_context *net;
     struct task *waker;
     struct icap_waiter waiter;
-    bool has_place; /* one of the service's connections is ours */
+    struct icap_endpoint *endpoint;     /* one of its connections is ours; NULL: none */
+    const struct icap_endpoint *except; /* has failed already */
     struct task task;
     struct dial dial;
     struct connection *connection;
     struct timer timer; /* of a pause */
     struct timer total; /* of the whole */
+    uint64_t started;   /* microseconds */
+    bool queued;
+    bool final; /* no other try */
     bool reused, heard, repeated, may_204, may_206, previewing, has_body;
     /* sending */
     char *head; /* ICAP head and HTTP heads */
@@ -75,7 +90,7 @@ struct icap_call {
     struct virgin virgin;
     struct feed feed;
     struct task send_task;
-    struct slice request_head, response_head, path, client_ip, transaction_id;
+    struct icap_request request; /* but for `virgin` */
     /* receiving */
     struct net_buffer *in;
     struct icap_encapsulated parts;
@@ -83,12 +98,17 @@ struct icap_call {
     struct http_head *adapted;
     struct chunked_decoder chunked;
     struct source body;
+    enum icap_verdict outcome; /* the verdict, while it is held */
+    char first;                /* byte of the body that the verdict waited for */
+    bool first_there;
+    bool broken; /* the service failed after its verdict */
     bool body_failed, body_ended, keep_connection;
     bool awaited;       /* whoever reads the body waits for more */
     bool partial;       /* 206: the adapted body may go on with the virgin one */
     bool original;      /* it does, from here on */
     uint64_t skip_left; /* virgin bytes before that place */
     char *adapted_bytes;
+    char *next_services; /* X-Next-Services as it came; NULL: none */
 };
 
 void icap_call_start(struct icap_call *call, struct icap_service *service,
@@ -96,18 +116,22 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
                      struct task *waker);
 /* After UNMODIFIED, MODIFIED or SATISFIED; NULL: no body. Once. */
 struct source *icap_call_body(struct icap_call *call);
-/* After FAILED: may the virgin message be used? Then *body is its body (NULL: it has none). */
+/* After FAILED, or when the body broke off before icap_call_commit (call.broken): may the virgin
+ * message be used? Then *body is its body (NULL: it has none). */
 bool icap_call_recover(struct icap_call *call, struct source **body);
+/* Lets go of what was kept in case of a failure. */
+void icap_call_commit(struct icap_call *call);
 void icap_call_close(struct icap_call *call);
 
 /* Inside icap/. */
-void icap_call_fail(struct icap_call *call, bool unreachable, const char *error);
+void icap_call_fail(struct icap_call *call, enum icap_failure failure, const char *error);
 void icap_call_settle(struct icap_call *call, enum icap_verdict verdict);
 void icap_call_watch(struct icap_call *call, bool waiting);
 void icap_call_send(struct icap_call *call);
 bool icap_call_write_head(struct icap_call *call);
 void icap_call_receive(struct icap_call *call);
 void icap_call_body_init(struct icap_call *call);
+void icap_call_await_body(struct icap_call *call);
 void icap_call_leave_connection(struct icap_call *call, bool reusable);
 
 #endif

@@ -36,6 +36,10 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
         options->ttl = (int64_t)number;
     copy_field(options->istag, sizeof options->istag, head, HTTP_ISTAG);
     copy_field(options->service, sizeof options->service, head, HTTP_SERVICE_ID);
+    copy_field(options->product, sizeof options->product, head, HTTP_SERVICE);
+    options->client_ip = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Client-IP"));
+    options->client_port = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Client-Port"));
+    options->server_ip = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Server-IP"));
     copy_field(options->transfer_preview, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_PREVIEW);
     copy_field(options->transfer_ignore, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_IGNORE);
     copy_field(options->transfer_complete, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_COMPLETE);

@@ -21,10 +21,12 @@ struct icap_options {
     bool preview_given;
     size_t preview;
     bool allow_204, allow_206;
-    unsigned max_connections; /* 0: not stated */
-    int64_t ttl;              /* seconds; -1: for ever */
+    unsigned max_connections;               /* 0: not stated */
+    int64_t ttl;                            /* seconds; -1: for ever */
+    bool client_ip, client_port, server_ip; /* X-Include asks for them */
     char istag[ICAP_TAG];
-    char service[ICAP_TAG];
+    char service[ICAP_TAG]; /* the name it has: Service-ID */
+    char product[ICAP_TAG]; /* what it is: Service */
     char transfer_preview[ICAP_TRANSFER_LIST], transfer_ignore[ICAP_TRANSFER_LIST],
         transfer_complete[ICAP_TRANSFER_LIST];
 };

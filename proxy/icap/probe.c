@@ -1,15 +1,19 @@
 #include "icap/probe.h"
 
 #include "base/assert.h"
+#include "icap/service.h"
+#include "icap/wire.h"
+#include "net/dial.h"
 
 #include <stdio.h>
 
-enum { HEAD_MAX = 16384, REQUEST_MAX = 2048 };
+enum { HEAD_MAX = 64 * 1024, REQUEST_MAX = 4096 };
 
 struct icap_probe {
     unsigned magic;
 #define ICAP_PROBE_MAGIC 0x1ca990beu
-    struct icap_service *service;
+    struct icap_endpoint *endpoint;
+    struct net_context *net;
     icap_probe_fn *on_probed;
     struct dial dial;
     struct task dial_task;
@@ -23,49 +27,55 @@ struct icap_probe {
 /* Frees the probe first: the callback may start another. */
 static void finish(struct icap_probe *probe, const struct icap_options *options,
                    const char *error) {
-    struct icap_service *service = probe->service;
+    struct icap_endpoint *endpoint = probe->endpoint;
     icap_probe_fn *on_probed = probe->on_probed;
-    icap_probe_cancel(&service->probe);
-    on_probed(service, options, error);
+    icap_probe_cancel(&endpoint->probe);
+    on_probed(endpoint, options, error);
 }
 
 static void on_timeout(struct timer *timer) {
     finish(CONTAINER_OF(timer, struct icap_probe, timer), NULL, "OPTIONS was not answered in time");
 }
 
-static void parse(struct icap_probe *probe) {
+/* True: the probe is over. */
+static bool parse(struct icap_probe *probe) {
     struct http_head head;
     struct icap_options options;
     const char *error;
     struct slice bytes = net_buffer_bytes(probe->in);
     ssize_t used = http_head_parse_icap_response(&head, bytes.base, bytes.length, 0);
-    if (used == 0 && bytes.length < HEAD_MAX)
-        return;
-    if (used <= 0)
+    if (used == 0)
+        return false;
+    if (used < 0)
         finish(probe, NULL, "the answer to OPTIONS is not ICAP");
     else if (icap_options_parse(&options, &head, &error))
         finish(probe, &options, NULL);
     else
         finish(probe, NULL, error);
+    return true;
 }
 
+/* Until the socket is empty: there is one event for all that has come. */
 static void receive(struct icap_probe *probe) {
     size_t got;
-    struct net_context *net = probe->service->net;
-    if (probe->in == NULL)
-        probe->in = net_buffer_take(net);
-    if (!net_buffer_make_room(net, &probe->in, HEAD_MAX)) {
-        finish(probe, NULL, "the answer to OPTIONS is too long");
-        return;
-    }
-    switch (connection_read(probe->connection, probe->in->data + probe->in->end,
-                            probe->in->capacity - probe->in->end, &got)) {
-    case IO_DONE:
+    while (probe->connection->readable) {
+        if (probe->in == NULL)
+            probe->in = net_buffer_take(probe->net);
+        if (!net_buffer_make_room(probe->net, &probe->in, HEAD_MAX)) {
+            finish(probe, NULL, "the answer to OPTIONS is too long");
+            return;
+        }
+        switch (connection_read(probe->connection, probe->in->data + probe->in->end,
+                                probe->in->capacity - probe->in->end, &got)) {
+        case IO_DONE: break;
+        case IO_WAIT: return;
+        default:
+            finish(probe, NULL, "it closed the connection instead of answering OPTIONS");
+            return;
+        }
         probe->in->end += got;
-        parse(probe);
-        break;
-    case IO_WAIT: break;
-    default: finish(probe, NULL, "it closed the connection instead of answering OPTIONS");
+        if (parse(probe))
+            return;
     }
 }
 
@@ -93,30 +103,39 @@ static void on_dialled(struct task *task) {
     on_ready(probe->connection);
 }
 
-struct icap_probe *icap_probe_start(struct icap_service *service, icap_probe_fn *on_probed) {
-    const struct icap_service_settings *settings = service->settings;
-    struct icap_probe *probe;
-    ALLOC_OBJ(probe, ICAP_PROBE_MAGIC);
-    probe->service = service;
-    probe->on_probed = on_probed;
-    timer_init(&probe->timer, on_timeout);
-    task_init(&probe->dial_task, on_dialled);
-    struct slice host = settings->uri.host;
+static struct slice write_request(struct icap_probe *probe) {
+    const struct icap_endpoint *endpoint = probe->endpoint;
+    char credentials[ICAP_CREDENTIALS_FIELD];
     int length =
         snprintf(probe->request, sizeof probe->request,
                  "OPTIONS %s ICAP/1.0\r\n"
                  "Host: %s%.*s%s:%u\r\n"
                  "User-Agent: Retort\r\n"
+                 "%s"
                  "Encapsulated: null-body=0\r\n\r\n",
-                 settings->uri_text, settings->uri.host_is_ipv6 ? "[" : "", SLICE_PRINT(host),
-                 settings->uri.host_is_ipv6 ? "]" : "", settings->uri.port);
-    probe->left = slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
-    service->net->counters.icap_options++;
-    service->net->counters.icap_connections++;
-    loop_timer_after(service->net->loop, &probe->timer,
+                 endpoint->uri_text, endpoint->uri->host_is_ipv6 ? "[" : "",
+                 SLICE_PRINT(endpoint->uri->host), endpoint->uri->host_is_ipv6 ? "]" : "",
+                 endpoint->uri->port,
+                 icap_credentials_write(endpoint->service->settings->credentials, credentials));
+    return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
+}
+
+struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, icap_probe_fn *on_probed) {
+    const struct icap_service_settings *settings = endpoint->service->settings;
+    struct icap_probe *probe;
+    ALLOC_OBJ(probe, ICAP_PROBE_MAGIC);
+    probe->endpoint = endpoint;
+    probe->net = endpoint->service->net;
+    probe->on_probed = on_probed;
+    timer_init(&probe->timer, on_timeout);
+    task_init(&probe->dial_task, on_dialled);
+    probe->left = write_request(probe);
+    probe->net->counters.icap_options++;
+    probe->net->counters.icap_connections++;
+    loop_timer_after(probe->net->loop, &probe->timer,
                      settings->connect_timeout + settings->timeout);
-    dial_start(&probe->dial, service->net, host, settings->uri.port, settings->connect_timeout,
-               &probe->dial_task);
+    dial_start(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
+               settings->connect_timeout, &probe->dial_task);
     return probe;
 }
 
@@ -126,7 +145,7 @@ void icap_probe_cancel(struct icap_probe **probep) {
     if (probe == NULL)
         return;
     CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
-    struct net_context *net = probe->service->net;
+    struct net_context *net = probe->net;
     task_cancel(&probe->dial_task);
     dial_cancel(&probe->dial);
     timer_cancel(&net->loop->timers, &probe->timer);

@@ -16,22 +16,27 @@ static bool sent_all(const struct icap_call *call) {
 /* 100: the service wants what follows the preview. */
 static void go_on(struct icap_call *call) {
     if (!call->previewing) {
-        icap_call_fail(call, false, "it said 100 where no preview was sent");
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 100 where no preview was sent");
         return;
     }
     call->previewing = false;
     if (call->feed.ended)
         return; /* a 100 after ieof: there is nothing to go on with */
     feed_lift_limit(&call->feed);
-    if (!call->may_204)
-        virgin_stop_keeping(&call->virgin);
+    if (!call->may_204 && !call->service->settings->bypass)
+        virgin_stop_keeping(&call->virgin); /* nothing can ask for it any more */
     icap_call_send(call);
 }
 
 static void unmodified(struct icap_call *call) {
     bool within_preview = call->previewing;
-    if (!virgin_is_whole(&call->virgin) || (!within_preview && !call->may_204)) {
-        icap_call_fail(call, false, "it said 204 where that was not offered");
+    if (!within_preview && !call->may_204) {
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 204 where that was not offered");
+        return;
+    }
+    if (!virgin_is_whole(&call->virgin)) {
+        icap_call_fail(call, ICAP_FAILURE_REFUSED,
+                       "it said 204 to a body that is larger than keep and keep_on_disk");
         return;
     }
     bool idle = net_buffer_bytes(call->in).length == 0 && call->head_left.length == 0 &&
@@ -40,8 +45,8 @@ static void unmodified(struct icap_call *call) {
     task_cancel(&call->send_task);
     feed_release(&call->feed);
     net_buffer_give(call->net, &call->in);
+    icap_endpoint_succeeded(call->endpoint);
     icap_call_leave_connection(call, idle);
-    icap_service_succeeded(call->service);
     icap_call_settle(call, ICAP_UNMODIFIED);
 }
 
@@ -73,56 +78,91 @@ static bool take_head(struct icap_call *call, struct slice bytes) {
     return used > 0 && (size_t)used == length && sound_framing(call, response);
 }
 
+/* RFC 3507 §4.4.1: a message has a head of its kind, or at least a body that goes with the head
+ * that we have. */
 static bool fits_method(const struct icap_call *call) {
-    bool reqmod = call->response_head.length == 0;
+    bool reqmod = call->request.response_head.length == 0;
     const struct icap_encapsulated *parts = &call->parts;
-    if (reqmod && parts->has_response)
+    if (!reqmod)
+        return !parts->body_is_request && (parts->has_response || parts->has_body);
+    if (parts->has_response)
         return !parts->body_is_request;
-    if (reqmod)
-        return !parts->has_body || parts->body_is_request || !parts->has_request;
-    return !parts->body_is_request && (parts->has_response || parts->has_body);
+    if (parts->has_body)
+        return parts->body_is_request || !parts->has_request;
+    return parts->has_request;
 }
 
 static void modified(struct icap_call *call) {
     struct slice bytes = net_buffer_bytes(call->in);
     if (!fits_method(call) || !take_head(call, bytes)) {
-        icap_call_fail(call, false, "the message in its answer can't be parsed");
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "the message in its answer can't be parsed");
         return;
     }
-    bool satisfied = call->response_head.length == 0 && call->parts.has_response;
+    bool satisfied = call->request.response_head.length == 0 && call->parts.has_response;
     call->in->begin += call->parts.body_at;
-    if (!call->partial)
+    call->previewing = false; /* the preview was enough: nothing more is wanted */
+    call->outcome = satisfied ? ICAP_SATISFIED : ICAP_MODIFIED;
+    if (!call->partial && !call->service->settings->bypass)
         virgin_stop_keeping(&call->virgin);
-    icap_service_succeeded(call->service);
+    icap_endpoint_succeeded(call->endpoint);
     if (call->parts.has_body) {
         icap_call_body_init(call);
         call->step = ICAP_STEP_BODY;
+        if (call->request.hold) {
+            icap_call_await_body(call);
+            return;
+        }
     } else {
         bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
         call->step = ICAP_STEP_OVER;
         net_buffer_give(call->net, &call->in);
         icap_call_leave_connection(call, reusable);
     }
-    if (call->previewing) /* the preview was enough: nothing more is wanted */
-        call->previewing = false;
-    icap_call_settle(call, satisfied ? ICAP_SATISFIED : ICAP_MODIFIED);
+    icap_call_settle(call, call->outcome);
 }
 
-static const char *refusal(unsigned status) {
-    switch (status) {
-    case 206: return "it said 206 where that was not offered";
-    case 404: return "it said 404: there is no such service";
-    case 405: return "it said 405: it does not do this method";
-    case 408: return "it said 408: it ran out of patience";
-    case 503: return "it said 503: it is overloaded";
-    default: return status >= 500 ? "it failed (5xx)" : "it refused (an unexpected status)";
-    }
+static void refused(struct icap_call *call, unsigned status) {
+    static const struct {
+        unsigned status;
+        enum icap_failure failure;
+        const char *error;
+    } refusals[] = {
+        {206, ICAP_FAILURE_PROTOCOL, "it said 206 where that was not offered"},
+        {404, ICAP_FAILURE_GONE, "it said 404: there is no such service; check its uri"},
+        {405, ICAP_FAILURE_GONE, "it said 405: it does not do this method; check its point"},
+        {407, ICAP_FAILURE_GONE, "it said 407: it wants other credentials"},
+        {408, ICAP_FAILURE_PATIENCE, "it said 408: it ran out of patience"},
+        {503, ICAP_FAILURE_OVERLOADED, "it said 503: it is overloaded"},
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        if (refusals[i].status == status) {
+            icap_call_fail(call, refusals[i].failure, refusals[i].error);
+            return;
+        }
+    if (status >= 500)
+        icap_call_fail(call, ICAP_FAILURE_SERVER, "it failed (5xx)");
+    else
+        icap_call_fail(call, ICAP_FAILURE_REFUSED, "it refused (an unexpected status)");
+}
+
+/* One field says where the parts are; two may say two things. */
+static bool take_parts(struct icap_call *call, const struct http_head *head) {
+    const struct http_field *field = http_head_find(head, HTTP_ENCAPSULATED);
+    return field != NULL && http_head_find_next(head, HTTP_ENCAPSULATED, field) == NULL &&
+           icap_encapsulated_parse(&call->parts, field->value, HTTP_HEADS_MAX);
+}
+
+static void take_next_services(struct icap_call *call, const struct http_head *head) {
+    if (!call->service->settings->routing || !http_head_has(head, HTTP_X_NEXT_SERVICES))
+        return;
+    free(call->next_services);
+    call->next_services = slice_dup(http_head_value(head, HTTP_X_NEXT_SERVICES));
 }
 
 static void judge(struct icap_call *call, const struct http_head *head) {
-    struct slice encapsulated = http_head_value(head, HTTP_ENCAPSULATED);
-    icap_service_see_istag(call->service, http_head_value(head, HTTP_ISTAG));
+    icap_endpoint_see_istag(call->endpoint, http_head_value(head, HTTP_ISTAG));
     call->keep_connection = !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
+    take_next_services(call, head);
     switch (head->status) {
     case 100: go_on(call); return;
     case 204: unmodified(call); return;
@@ -132,14 +172,13 @@ static void judge(struct icap_call *call, const struct http_head *head) {
         if (call->partial)
             break;
         /* fall through */
-    default: icap_call_fail(call, false, refusal(head->status)); return;
+    default: refused(call, head->status); return;
     }
-    if (encapsulated.base == NULL ||
-        !icap_encapsulated_parse(&call->parts, encapsulated, HTTP_HEADS_MAX)) {
-        icap_call_fail(call, false, "the Encapsulated header of its answer is wrong");
-        return;
-    }
-    call->parts_known = true;
+    if (take_parts(call, head))
+        call->parts_known = true;
+    else
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL,
+                       "the Encapsulated header of its answer is wrong");
 }
 
 /* True: something was parsed, look again. */
@@ -156,7 +195,7 @@ static bool parse(struct icap_call *call) {
     struct http_head head;
     ssize_t used = http_head_parse_icap_response(&head, bytes.base, bytes.length, 0);
     if (used < 0 || (used == 0 && bytes.length > ICAP_HEAD_MAX)) {
-        icap_call_fail(call, false, "its answer is not ICAP");
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "its answer is not ICAP");
         return true;
     }
     if (used == 0)
@@ -172,17 +211,18 @@ void icap_call_receive(struct icap_call *call) {
         if (call->in == NULL)
             call->in = net_buffer_take(call->net);
         if (!net_buffer_make_room(call->net, &call->in, HTTP_HEADS_MAX + ICAP_HEAD_MAX)) {
-            icap_call_fail(call, false, "the heads in its answer are too large");
+            icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "the heads in its answer are too large");
             return;
         }
         switch (connection_read(call->connection, call->in->data + call->in->end,
                                 call->in->capacity - call->in->end, &got)) {
         case IO_DONE: break;
         case IO_WAIT: return;
-        case IO_END: icap_call_fail(call, false, "it closed the connection"); return;
-        case IO_FAILED: icap_call_fail(call, false, strerrordesc_np(errno)); return;
+        case IO_END: icap_call_fail(call, ICAP_FAILURE_CLOSED, "it closed the connection"); return;
+        case IO_FAILED: icap_call_fail(call, ICAP_FAILURE_CLOSED, strerrordesc_np(errno)); return;
         }
         call->heard = true;
+        call->service->account.bytes_in += got;
         call->in->end += got;
         while (call->step == ICAP_STEP_ANSWER && call->in != NULL && parse(call))
             ;
@@ -192,6 +232,8 @@ void icap_call_receive(struct icap_call *call) {
 }
 
 static enum source_status ended(struct icap_call *call) {
+    struct icap_account *account = &call->service->account;
+    icap_times_add(&account->to_last_byte, icap_microseconds() - call->started);
     bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
     call->body_ended = true;
     call->step = ICAP_STEP_OVER;
@@ -203,8 +245,9 @@ static enum source_status ended(struct icap_call *call) {
     return SOURCE_END;
 }
 
-static enum source_status broke_off(struct icap_call *call, const char *error) {
-    icap_call_fail(call, false, error);
+static enum source_status broke_off(struct icap_call *call, enum icap_failure failure,
+                                    const char *error) {
+    icap_call_fail(call, failure, error);
     return SOURCE_FAILED;
 }
 
@@ -216,11 +259,14 @@ static enum source_status refill(struct icap_call *call) {
         switch (connection_read(call->connection, call->in->data, call->in->capacity, &got)) {
         case IO_DONE:
             call->in->end = got;
+            call->service->account.bytes_in += got;
             call->awaited = false;
             icap_call_watch(call, false);
             return SOURCE_DATA;
-        case IO_END: return broke_off(call, "it closed the connection in the middle of a body");
-        case IO_FAILED: return broke_off(call, strerrordesc_np(errno));
+        case IO_END:
+            return broke_off(call, ICAP_FAILURE_CLOSED,
+                             "it closed the connection in the middle of a body");
+        case IO_FAILED: return broke_off(call, ICAP_FAILURE_CLOSED, strerrordesc_np(errno));
         case IO_WAIT: break;
         }
     }
@@ -234,7 +280,8 @@ static enum source_status refill(struct icap_call *call) {
 /* The last chunk of a 206 says where the virgin body takes over. */
 static bool finish_body(struct icap_call *call) {
     if (call->chunked.has_original && !call->partial) {
-        broke_off(call, "its last chunk refers to the original body outside a 206");
+        broke_off(call, ICAP_FAILURE_PROTOCOL,
+                  "its last chunk refers to the original body outside a 206");
         return false;
     }
     call->original = call->chunked.has_original;
@@ -243,6 +290,8 @@ static bool finish_body(struct icap_call *call) {
     if (call->original) {
         call->body_ended = false;
         virgin_replay(&call->virgin);
+    } else if (call->partial) {
+        virgin_stop_keeping(&call->virgin);
     }
     return true;
 }
@@ -256,7 +305,10 @@ static enum source_status read_original(struct icap_call *call, char *buffer, si
             most = (size_t)call->skip_left;
         enum source_status status = source_read(&call->virgin.replay, buffer, most, got);
         if (status == SOURCE_END && call->skip_left > 0) {
-            icap_service_failed(call->service, false, "it wanted more of the body than there is");
+            icap_service_failed(call->service, NULL, ICAP_FAILURE_PROTOCOL,
+                                "it wanted more of the body than there is");
+            call->error = "it wanted more of the body than there is";
+            call->body_failed = true;
             return SOURCE_FAILED;
         }
         if (status != SOURCE_DATA || call->skip_left == 0)
@@ -266,10 +318,8 @@ static enum source_status read_original(struct icap_call *call, char *buffer, si
     }
 }
 
-static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
+static enum source_status read_body(struct icap_call *call, char *buffer, size_t capacity,
                                     size_t *got) {
-    struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
     *got = 0;
     if (call->body_ended)
         return SOURCE_END;
@@ -284,11 +334,13 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
                 chunked_decode(&call->chunked, &input, buffer, capacity, got);
             call->in->begin = call->in->end - input.length;
             if (status == CHUNKED_BAD)
-                return broke_off(call, "its chunked coding is broken");
+                return broke_off(call, ICAP_FAILURE_PROTOCOL, "its chunked coding is broken");
             if (status == CHUNKED_END && !finish_body(call))
                 return SOURCE_FAILED;
             if (*got > 0)
                 return SOURCE_DATA;
+            if (status == CHUNKED_END && call->verdict == ICAP_PENDING)
+                return SOURCE_END; /* of what the verdict waits for */
             if (status == CHUNKED_END)
                 return call->original ? read_original(call, buffer, capacity, got) : SOURCE_END;
         }
@@ -296,6 +348,34 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
         if (status != SOURCE_DATA)
             return status;
     }
+}
+
+/* With the byte that the verdict waited for, more if there is more. */
+static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
+                                    size_t *got) {
+    struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
+    CHECK_OBJ(call, ICAP_CALL_MAGIC);
+    if (!call->first_there)
+        return read_body(call, buffer, capacity, got);
+    call->first_there = false;
+    *buffer = call->first;
+    *got = 0;
+    if (capacity > 1)
+        read_body(call, buffer + 1, capacity - 1, got);
+    (*got)++;
+    return SOURCE_DATA;
+}
+
+/* The verdict counts from the first byte of the body on, or with its end. */
+void icap_call_await_body(struct icap_call *call) {
+    size_t got;
+    switch (read_body(call, &call->first, 1, &got)) {
+    case SOURCE_WAIT:
+    case SOURCE_FAILED: return;
+    case SOURCE_DATA: call->first_there = true; break;
+    case SOURCE_END: break;
+    }
+    icap_call_settle(call, call->outcome);
 }
 
 static void body_close(struct source *source) {

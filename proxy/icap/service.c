@@ -1,26 +1,23 @@
 #include "icap/service.h"
 
 #include "base/assert.h"
-#include "base/log.h"
-#include "icap/probe.h"
 
-enum { FAILURES_DOWN = 10 };
-
-static void on_retry(struct timer *timer);
+static void on_places(struct task *task);
 
 struct icap_service *icap_service_new(struct net_context *net,
                                       const struct icap_service_settings *settings,
-                                      unsigned workers) {
+                                      struct icap_quota *quota, struct mailbox *mailbox) {
     struct icap_service *service;
     ALLOC_OBJ(service, ICAP_SERVICE_MAGIC);
     service->net = net;
     service->settings = settings;
-    service->workers = workers;
-    service->back_off = settings->down_min;
-    service->error = "it has not been asked yet";
+    service->quota = quota;
+    service->mailbox = mailbox;
     list_init(&service->waiting);
-    timer_init(&service->retry, on_retry);
-    service->pool = pool_new(net, &net->counters.icap_connections_open);
+    task_init(&service->wake_task, on_places);
+    service->endpoint_count = settings->endpoint_count;
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        service->endpoints[i] = icap_endpoint_new(service, i);
     return service;
 }
 
@@ -31,9 +28,10 @@ void icap_service_free(struct icap_service **servicep) {
         return;
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     ASSERT(list_empty(&service->waiting));
-    icap_probe_cancel(&service->probe);
-    timer_cancel(&service->net->loop->timers, &service->retry);
-    pool_free(&service->pool);
+    waiter_cancel(&service->waiter, &service->quota->lock);
+    task_cancel(&service->wake_task);
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        icap_endpoint_free(&service->endpoints[i]);
     FREE_OBJ(service);
 }
 
@@ -48,100 +46,100 @@ static void wake_one(struct icap_service *service) {
     loop_defer(service->net->loop, waiter->task);
 }
 
-static void wake_all(struct icap_service *service) {
+void icap_service_wake_all(struct icap_service *service) {
     while (!list_empty(&service->waiting))
         wake_one(service);
 }
 
-static void go_down(struct icap_service *service, const char *error) {
-    if (service->state != ICAP_STATE_DOWN)
-        log_warn("icap service %s (%s) is down: %s; %s, trying again in %lu ms",
-                 service->settings->name, service->settings->uri_text, error,
-                 service->settings->bypass ? "messages pass unadapted"
-                                           : "its requests are answered with 502",
-                 (unsigned long)service->back_off);
-    service->state = ICAP_STATE_DOWN;
-    service->error = error;
-    service->have_options = false;
-    pool_close_idle(service->pool);
-    loop_timer_after(service->net->loop, &service->retry, service->back_off);
-    service->back_off *= 2;
-    if (service->back_off > service->settings->down_max)
-        service->back_off = service->settings->down_max;
-    wake_all(service);
-}
-
-/* Does the service do what it is configured for? */
-static const char *unfit(const struct icap_service *service, const struct icap_options *options) {
-    if (service->settings->point == ICAP_REQMOD_PRECACHE && !options->reqmod)
-        return "its Methods do not list REQMOD: configure another point";
-    if (service->settings->point == ICAP_RESPMOD_PRECACHE && !options->respmod)
-        return "its Methods do not list RESPMOD: configure another point";
-    return NULL;
-}
-
-static void on_probed(struct icap_service *service, const struct icap_options *options,
-                      const char *error) {
+/* Somewhere, in whatever worker, a connection has become free. */
+static void on_places(struct task *task) {
+    struct icap_service *service = CONTAINER_OF(task, struct icap_service, wake_task);
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
-    if (options != NULL)
-        error = unfit(service, options);
-    if (error != NULL) {
-        go_down(service, error);
-        return;
-    }
-    if (service->state == ICAP_STATE_DOWN)
-        log_info("icap service %s is up again", service->settings->name);
-    service->state = ICAP_STATE_UP;
-    service->options = *options;
-    service->have_options = true;
-    service->failures = 0;
-    service->back_off = service->settings->down_min;
-    service->options_expire =
-        options->ttl < 0 ? TIMER_NEVER : service->net->loop->now + (uint64_t)options->ttl * 1000;
-    wake_all(service);
+    wake_one(service);
 }
 
-static void probe(struct icap_service *service) {
-    if (service->probe == NULL)
-        service->probe = icap_probe_start(service, on_probed);
+/* Those who wait here are told of what others leave, one at a time. */
+static void watch_quota(struct icap_service *service) {
+    if (!list_empty(&service->waiting))
+        icap_quota_wait(service->quota, &service->waiter, service->mailbox, &service->wake_task);
 }
 
-static void on_retry(struct timer *timer) {
-    struct icap_service *service = CONTAINER_OF(timer, struct icap_service, retry);
-    CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
-    probe(service);
-}
-
-/* This worker's share of the connections. */
-static unsigned share(const struct icap_service *service) {
-    unsigned most = service->settings->max_connections;
-    if (service->options.max_connections > 0 && service->options.max_connections < most)
-        most = service->options.max_connections;
-    return most > service->workers ? most / service->workers : 1;
-}
-
-static enum icap_readiness wait_for(struct icap_service *service, struct icap_waiter *waiter) {
-    if (list_empty(&waiter->link)) {
+/* Whoever was called and came too late keeps his turn. */
+static enum icap_readiness wait_for(struct icap_service *service, struct icap_waiter *waiter,
+                                    bool called) {
+    if (!list_empty(&waiter->link))
+        return ICAP_SERVICE_WAIT;
+    if (!called && service->waiting_count >= service->settings->queue_max)
+        return ICAP_SERVICE_FULL;
+    if (called)
+        list_prepend(&service->waiting, &waiter->link);
+    else
         list_append(&service->waiting, &waiter->link);
-        service->waiting_count++;
-    }
+    service->waiting_count++;
     return ICAP_SERVICE_WAIT;
 }
 
-enum icap_readiness icap_service_ready(struct icap_service *service, struct icap_waiter *waiter) {
+static void stop_waiting(struct icap_service *service, struct icap_waiter *waiter) {
+    if (list_empty(&waiter->link))
+        return;
+    list_remove(&waiter->link);
+    service->waiting_count--;
+}
+
+/* The endpoints that can serve; *hopeful: those that are not down. */
+static unsigned gather(struct icap_service *service, const struct icap_endpoint *except,
+                       struct icap_quota_bid bids[ICAP_ENDPOINTS_MAX], unsigned *hopeful) {
+    unsigned count = 0;
+    *hopeful = 0;
+    for (unsigned i = 0; i < service->endpoint_count; i++) {
+        struct icap_endpoint *endpoint =
+            service->endpoints[(service->first + i) % service->endpoint_count];
+        if (endpoint == except)
+            continue;
+        if (icap_endpoint_ready(endpoint))
+            bids[count++] = icap_endpoint_bid(endpoint);
+        if (endpoint->state != ICAP_STATE_DOWN)
+            (*hopeful)++;
+    }
+    return count;
+}
+
+static bool try(struct icap_service *service, const struct icap_quota_bid *bids, unsigned count,
+                struct icap_endpoint **endpoint) {
+    int best = -1;
+    if (count > 0)
+        best = icap_quota_take(service->quota, bids, count, service->net->loop->now);
+    if (best < 0)
+        return false;
+    *endpoint = service->endpoints[bids[best].endpoint];
+    (*endpoint)->busy++;
+    service->first = (bids[best].endpoint + 1) % service->endpoint_count;
+    return true;
+}
+
+enum icap_readiness icap_service_take(struct icap_service *service, struct icap_waiter *waiter,
+                                      const struct icap_endpoint *except,
+                                      struct icap_endpoint **endpoint) {
+    struct icap_quota_bid bids[ICAP_ENDPOINTS_MAX];
+    unsigned hopeful;
+    bool called = waiter->called;
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     waiter->called = false;
-    if (service->state == ICAP_STATE_DOWN)
+    unsigned count = gather(service, except, bids, &hopeful);
+    if (hopeful == 0)
         return ICAP_SERVICE_DOWN;
-    if (!service->have_options) {
-        probe(service);
-        return wait_for(service, waiter);
+    bool got = try(service, bids, count, endpoint);
+    if (!got) {
+        if (wait_for(service, waiter, called) == ICAP_SERVICE_FULL)
+            return ICAP_SERVICE_FULL;
+        watch_quota(service);
+        /* What became free before we watched would not be told. */
+        got = try(service, bids, count, endpoint);
     }
-    if (service->options_expire <= service->net->loop->now)
-        probe(service);
-    if (service->connections >= share(service))
-        return wait_for(service, waiter);
-    service->connections++;
+    if (!got)
+        return ICAP_SERVICE_WAIT;
+    stop_waiting(service, waiter);
+    wake_one(service); /* there may be more for the next */
     return ICAP_SERVICE_UP;
 }
 
@@ -150,49 +148,59 @@ void icap_service_stop_waiting(struct icap_service *service, struct icap_waiter 
         waiter->called = false;
         wake_one(service); /* its turn is the next one's */
     }
-    if (list_empty(&waiter->link))
-        return;
-    list_remove(&waiter->link);
-    service->waiting_count--;
+    stop_waiting(service, waiter);
 }
 
-void icap_service_leave(struct icap_service *service) {
+void icap_service_leave(struct icap_service *service, struct icap_endpoint *endpoint) {
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
-    ASSERT(service->connections > 0);
-    service->connections--;
-    wake_one(service);
+    ASSERT(endpoint->busy > 0);
+    endpoint->busy--;
+    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
+    icap_quota_leave(service->quota, &bid, service->net->loop);
 }
 
-void icap_service_succeeded(struct icap_service *service) {
-    service->failures = 0;
-}
-
-void icap_service_failed(struct icap_service *service, bool unreachable, const char *error) {
+void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
+                         enum icap_failure failure, const char *error) {
+    struct icap_account *account = &service->account;
+    uint64_t *const counts[] = {
+        [ICAP_FAILURE_CONNECT] = &account->error_connect,
+        [ICAP_FAILURE_TIMEOUT] = &account->error_timeout,
+        [ICAP_FAILURE_CLOSED] = &account->error_closed,
+        [ICAP_FAILURE_PROTOCOL] = &account->error_protocol,
+        [ICAP_FAILURE_REFUSED] = &account->error_refused,
+        [ICAP_FAILURE_PATIENCE] = &account->error_refused,
+        [ICAP_FAILURE_GONE] = &account->error_refused,
+        [ICAP_FAILURE_OVERLOADED] = &account->error_overloaded,
+        [ICAP_FAILURE_SERVER] = &account->error_server,
+        [ICAP_FAILURE_QUEUE] = &account->error_queue,
+        [ICAP_FAILURE_DOWN] = &account->error_down,
+        [ICAP_FAILURE_BODY] = &account->error_body,
+    };
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
-    service->net->counters.icap_failures++;
-    if (service->state != ICAP_STATE_UP)
-        return;
-    if (unreachable || ++service->failures >= FAILURES_DOWN)
-        go_down(service, error);
-}
-
-void icap_service_see_istag(struct icap_service *service, struct slice istag) {
-    if (istag.length == 0 || istag.length >= sizeof service->options.istag ||
-        slice_equal(istag, slice_from(service->options.istag)))
-        return;
-    memcpy(service->options.istag, istag.base, istag.length);
-    service->options.istag[istag.length] = '\0';
+    (*counts[failure])++;
+    if (failure != ICAP_FAILURE_BODY)
+        service->net->counters.icap_failures++;
+    if (endpoint != NULL)
+        icap_endpoint_failed(endpoint, failure, error);
 }
 
 const char *icap_service_error(const struct icap_service *service) {
-    return service->error;
+    return service->endpoints[service->first]->error;
 }
 
-struct slice icap_service_pool_key(const struct icap_service *service) {
-    return slice_from(service->settings->name);
-}
-
+/* The best of its endpoints' states. */
 const char *icap_service_state_name(const struct icap_service *service) {
-    static const char *const names[] = {"unknown", "up", "down"};
-    return names[service->state];
+    static const char *const names[] = {"unknown", "down", "up", "up"};
+    enum icap_state best = ICAP_STATE_UNKNOWN;
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        if (service->endpoints[i]->state > best)
+            best = service->endpoints[i]->state;
+    return names[best];
+}
+
+unsigned icap_service_connections(const struct icap_service *service) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        count += service->endpoints[i]->busy;
+    return count;
 }

@@ -1,35 +1,28 @@
 /*
- * An ICAP service as one worker knows it: what its OPTIONS said, whether it is up, and its
- * connections.
+ * An ICAP service as one worker knows it: its endpoints, who waits for one of them, and its
+ * account.
  *
- *     struct icap_service *service = icap_service_new(net, settings, workers);
- *     switch (icap_service_ready(service, &call->waiter)) {
- *     case ICAP_SERVICE_UP:      go on: icap_service_connect
+ *     struct icap_service *service = icap_service_new(net, settings, quota, mailbox);
+ *     switch (icap_service_take(service, &call->waiter, NULL, &endpoint)) {
+ *     case ICAP_SERVICE_UP:      a connection's place at `endpoint` is ours
  *     case ICAP_SERVICE_WAIT:    OPTIONS are being asked, or every connection is taken: the
- * waiter's task will run; ask again case ICAP_SERVICE_DOWN:    fail now: icap_service_error() says
- * why
+ *                                waiter's task will run; ask again
+ *     case ICAP_SERVICE_FULL:    so many wait already
+ *     case ICAP_SERVICE_DOWN:    fail now: icap_service_error() says why
  *     }
+ *     icap_service_leave(service, endpoint);
  *
- * OPTIONS are asked before the first use, and again when their TTL has passed by our clock, while
- * the old answer goes on serving. A service goes down when it can't be reached, does not answer
- * OPTIONS, or fails FAILURES_DOWN transactions in a row; it is then tried again by itself after
- * down_min, twice that, and so on up to down_max. While it is down nobody waits for it.
+ * While all endpoints are down nobody waits for them.
  *
- * Connections: max_connections of the settings and Max-Connections of the service bound all workers
- * together; each worker has its share, at least one.
- *
- * Threads: one per worker and snapshot of the settings.
+ * Threads: one per worker and snapshot of the settings; the quota is shared.
  */
 #ifndef RETORT_ICAP_SERVICE_H
 #define RETORT_ICAP_SERVICE_H
 
-#include "icap/options.h"
-#include "net/dial.h"
-#include "net/pool.h"
-#include "settings/settings.h"
+#include "icap/account.h"
+#include "icap/endpoint.h"
 
-enum icap_readiness { ICAP_SERVICE_UP, ICAP_SERVICE_WAIT, ICAP_SERVICE_DOWN };
-enum icap_service_state { ICAP_STATE_UNKNOWN, ICAP_STATE_UP, ICAP_STATE_DOWN };
+enum icap_readiness { ICAP_SERVICE_UP, ICAP_SERVICE_WAIT, ICAP_SERVICE_FULL, ICAP_SERVICE_DOWN };
 
 struct icap_waiter {
     struct list_link link;
@@ -37,27 +30,21 @@ struct icap_waiter {
     struct task *task;
 };
 
-struct icap_probe; /* an OPTIONS request under way */
-
 struct icap_service {
     unsigned magic;
 #define ICAP_SERVICE_MAGIC 0x1ca95e54u
     struct net_context *net;
     const struct icap_service_settings *settings;
-    unsigned workers;
-    enum icap_service_state state;
-    const char *error;
-    struct icap_options options;
-    bool have_options;
-    uint64_t options_expire; /* loop time; TIMER_NEVER: never */
-    uint64_t back_off;
-    unsigned failures; /* transactions in a row */
-    struct icap_probe *probe;
-    struct timer retry;
-    struct pool *pool;
-    unsigned connections; /* in use by transactions */
+    struct icap_quota *quota;
+    struct mailbox *mailbox;
+    struct icap_endpoint *endpoints[ICAP_ENDPOINTS_MAX];
+    unsigned endpoint_count;
+    unsigned first; /* endpoint that is asked first among equals */
     struct list_link waiting;
     unsigned waiting_count;
+    struct waiter *waiter; /* in the quota, while somebody here waits */
+    struct task wake_task;
+    struct icap_account account;
 };
 
 static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *task) {
@@ -68,22 +55,25 @@ static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *tas
 
 struct icap_service *icap_service_new(struct net_context *net,
                                       const struct icap_service_settings *settings,
-                                      unsigned workers);
+                                      struct icap_quota *quota, struct mailbox *mailbox);
 void icap_service_free(struct icap_service **servicep);
 
-enum icap_readiness icap_service_ready(struct icap_service *service, struct icap_waiter *waiter);
+/* Not `except`, if that is not NULL. */
+enum icap_readiness icap_service_take(struct icap_service *service, struct icap_waiter *waiter,
+                                      const struct icap_endpoint *except,
+                                      struct icap_endpoint **endpoint);
 void icap_service_stop_waiting(struct icap_service *service, struct icap_waiter *waiter);
+/* The transaction is over; its connection has been closed, or pooled. */
+void icap_service_leave(struct icap_service *service, struct icap_endpoint *endpoint);
+/* Why nothing is to be had: of the endpoint that was asked first. */
 const char *icap_service_error(const struct icap_service *service);
-
-/* A connection's place is taken by icap_service_ready and given back here. */
-void icap_service_leave(struct icap_service *service);
-/* How a transaction went: a row of failures brings the service down, unreachable does at once. */
-void icap_service_succeeded(struct icap_service *service);
-void icap_service_failed(struct icap_service *service, bool unreachable, const char *error);
-/* An ISTag seen in any response. */
-void icap_service_see_istag(struct icap_service *service, struct slice istag);
-
-struct slice icap_service_pool_key(const struct icap_service *service);
 const char *icap_service_state_name(const struct icap_service *service);
+unsigned icap_service_connections(const struct icap_service *service);
+
+/* Inside icap/. */
+void icap_service_wake_all(struct icap_service *service);
+/* Counts a failure, and takes the endpoint (NULL: none was reached) down if it is due. */
+void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
+                         enum icap_failure failure, const char *error);
 
 #endif

@@ -3,12 +3,12 @@
 static void keep(struct virgin *virgin, const char *bytes, size_t count) {
     if (!virgin->keeping)
         return;
-    if (virgin->kept.length + count > virgin->limit || !spool_append(&virgin->kept, bytes, count)) {
-        virgin->passed = virgin->kept.length;
-        virgin_stop_keeping(virgin);
+    if (kept_append(&virgin->kept, bytes, count)) {
+        virgin->cursor.taken += count;
         return;
     }
-    virgin->passed += count;
+    virgin->unkept = true;
+    virgin_stop_keeping(virgin);
 }
 
 static enum source_status read_on(struct virgin *virgin, const struct source *reader, char *buffer,
@@ -24,20 +24,21 @@ static enum source_status read_on(struct virgin *virgin, const struct source *re
     return status;
 }
 
+/* What was kept: data, or a file that can't be read back. */
+static enum source_status from_kept(ssize_t count, size_t *got) {
+    *got = count > 0 ? (size_t)count : 0;
+    return count > 0 ? SOURCE_DATA : SOURCE_FAILED;
+}
+
 static enum source_status first_read(struct source *source, char *buffer, size_t capacity,
                                      size_t *got) {
     struct virgin *virgin = CONTAINER_OF(source, struct virgin, first);
     CHECK_OBJ(virgin, VIRGIN_MAGIC);
     *got = 0;
-    if (virgin->keeping && virgin->passed < virgin->kept.length) {
-        *got = spool_peek(&virgin->kept, &virgin->cursor, buffer, capacity);
-        virgin->passed += *got;
-        return SOURCE_DATA;
-    }
-    if (!virgin->keeping && virgin->kept.length > 0) {
-        *got = spool_read(&virgin->kept, buffer, capacity);
-        return SOURCE_DATA;
-    }
+    if (virgin->keeping && virgin->cursor.taken < kept_length(&virgin->kept))
+        return from_kept(kept_peek(&virgin->kept, &virgin->cursor, buffer, capacity), got);
+    if (!virgin->keeping && kept_length(&virgin->kept) > 0)
+        return from_kept(kept_take(&virgin->kept, buffer, capacity), got);
     enum source_status status = read_on(virgin, source, buffer, capacity, got);
     if (status == SOURCE_DATA)
         keep(virgin, buffer, *got);
@@ -48,8 +49,10 @@ static enum source_status replay_read(struct source *source, char *buffer, size_
                                       size_t *got) {
     struct virgin *virgin = CONTAINER_OF(source, struct virgin, replay);
     CHECK_OBJ(virgin, VIRGIN_MAGIC);
-    *got = spool_read(&virgin->kept, buffer, capacity);
-    return *got > 0 ? SOURCE_DATA : read_on(virgin, source, buffer, capacity, got);
+    *got = 0;
+    if (kept_length(&virgin->kept) > 0)
+        return from_kept(kept_take(&virgin->kept, buffer, capacity), got);
+    return read_on(virgin, source, buffer, capacity, got);
 }
 
 static void no_close(struct source *source) {
@@ -59,12 +62,12 @@ static void no_close(struct source *source) {
 static const struct source_class first_class = {"virgin body", first_read, no_close, NULL};
 static const struct source_class replay_class = {"virgin body again", replay_read, no_close, NULL};
 
-void virgin_init(struct virgin *virgin, struct loop *loop, struct source **from, size_t limit) {
+void virgin_init(struct virgin *virgin, struct loop *loop, struct source **from,
+                 const struct kept_limits *limits) {
     INIT_OBJ(virgin, VIRGIN_MAGIC);
     virgin->from = *from;
     *from = NULL;
-    spool_init(&virgin->kept);
-    virgin->limit = limit;
+    kept_init(&virgin->kept, limits);
     virgin->keeping = true;
     virgin->ended = virgin->from == NULL;
     int64_t length = virgin->from == NULL ? 0 : virgin->from->length;
@@ -78,29 +81,25 @@ bool virgin_is_whole(const struct virgin *virgin) {
 
 void virgin_restart(struct virgin *virgin) {
     ASSERT(virgin->keeping);
-    virgin->passed = 0;
-    virgin->cursor = (struct spool_cursor){NULL, 0};
+    virgin->cursor = (struct kept_cursor){{NULL, 0}, 0};
 }
 
 /* After a restart there may be kept bytes that `first` has yet to pass on: only those stay. */
 void virgin_stop_keeping(struct virgin *virgin) {
-    char scrap[4096];
     if (!virgin->keeping)
         return;
     virgin->keeping = false;
-    if (virgin->passed == virgin->kept.length)
-        spool_release(&virgin->kept);
+    if (virgin->cursor.taken == kept_length(&virgin->kept))
+        kept_release(&virgin->kept);
     else
-        while (virgin->passed > 0) {
-            size_t piece = virgin->passed < sizeof scrap ? virgin->passed : sizeof scrap;
-            virgin->passed -= spool_read(&virgin->kept, scrap, piece);
-        }
+        kept_skip(&virgin->kept, virgin->cursor.taken);
 }
 
 struct source *virgin_replay(struct virgin *virgin) {
     ASSERT(virgin->keeping);
     virgin->first.waker = NULL;
     virgin->keeping = false;
+    virgin->replaying = true;
     return &virgin->replay;
 }
 
@@ -108,6 +107,6 @@ void virgin_release(struct virgin *virgin) {
     if (virgin->magic != VIRGIN_MAGIC)
         return;
     source_close(&virgin->from);
-    spool_release(&virgin->kept);
+    kept_release(&virgin->kept);
     virgin->magic = 0;
 }

@@ -24,6 +24,7 @@ struct pool {
 #define POOL_MAGIC 0x90019001u
     struct net_context *net;
     uint64_t *idle_gauge;
+    unsigned count;
     struct pool_key *table[TABLE_SIZE];
     struct list_link empty; /* keys, oldest first */
     unsigned empty_count;
@@ -87,6 +88,7 @@ static void leave(struct connection *connection) {
     timer_set(&connection->net->loop->timers, &connection->pool_timer, TIMER_NEVER);
     connection->pool_key = NULL;
     (*key->pool->idle_gauge)--;
+    key->pool->count--;
     if (--key->count == 0)
         note_empty(key);
 }
@@ -116,6 +118,11 @@ void pool_close_idle(struct pool *pool) {
                 drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
         }
     }
+}
+
+unsigned pool_count(const struct pool *pool) {
+    CHECK_OBJ(pool, POOL_MAGIC);
+    return pool->count;
 }
 
 void pool_free(struct pool **poolp) {
@@ -183,6 +190,7 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
         pool->empty_count--;
     }
     (*pool->idle_gauge)++;
+    pool->count++;
     list_prepend(&key->idle, &connection->pool_link);
     connection->pool_timer.on_timeout = on_timeout;
     loop_timer_after(pool->net->loop, &connection->pool_timer, idle_timeout);

@@ -25,5 +25,7 @@ struct connection *pool_take(struct pool *pool, struct slice key, connection_rea
 void pool_give(struct pool *pool, struct slice key, struct connection **connectionp,
                uint64_t idle_timeout, unsigned max_idle);
 void pool_close_idle(struct pool *pool);
+/* Idle connections, of all keys. */
+unsigned pool_count(const struct pool *pool);
 
 #endif

@@ -25,6 +25,10 @@ static const char *const access_log_words[] = {"squid", "combined", "json", NULL
 static const char *const disk_io_words[] = {"auto", "threads", NULL};
 static const char *const disk_admission_words[] = {"all", "second", NULL};
 static const char *const icap_point_words[] = {"reqmod_precache", "respmod_precache", NULL};
+
+const char *icap_point_name(enum icap_point point) {
+    return icap_point_words[point];
+}
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
 static const char *const balance_words[] = {"round_robin", "least_connections", "consistent_hash",
@@ -244,6 +248,12 @@ const struct option options[] = {
      .example = "\"/var/log/retort/error.log\""},
     {TOP(log_level), .name = "log_level", WORD(log_level_words), DEFAULT("info"),
      DOC "The least important messages that are written.", .example = "warn"},
+    {TOP(temporary_directory), .name = "temporary_directory", STRING, DEFAULT("/var/tmp"),
+     DOC
+     "Where bodies too large for memory wait for the verdict of an ICAP service, in files "
+     "without a name that go with their request. Should be on a disk; icap_service.keep_on_disk "
+     "limits what each may take.",
+     .example = "\"/var/cache/retort/tmp\""},
     {TOP(drain_timeout), .name = "drain_timeout", TIME_OF(0, DAY), DEFAULT("30s"),
      DOC "How long transactions under way may take to finish after SIGTERM or \"retortctl drain\" "
          "before they are cut off.",
@@ -557,9 +567,12 @@ const struct option options[] = {
          "line, with everything that is known, services and times included.",
      .example = "json"},
 
-    {SERVICE(uri_text), .name = "uri", STRING, .required = true,
-     DOC "The service's address: icap://HOST[:PORT]/SERVICE. The port is 1344 when left out.",
-     .example = "\"icap://127.0.0.1:1344/gray\""},
+    {SERVICE(uri_texts), .name = "uri", STRINGS, .required = true,
+     DOC "The service's address: icap://HOST[:PORT]/SERVICE. The port is 1344 when left out. "
+         "Several addresses are endpoints of the same service: each transaction goes to the one "
+         "with the fewest under way, and on to another one, once, if that fails before its "
+         "verdict.",
+     .example = "{ \"icap://10.0.0.1/gray\", \"icap://10.0.0.2/gray\" }"},
     {SERVICE(point), .name = "point", WORD(icap_point_words), .required = true,
      DOC "Where in a request's life the service is asked (RFC 3507, 6.1). reqmod_precache: about "
          "the request, before the cache is looked into. respmod_precache: about the origin's "
@@ -574,6 +587,11 @@ const struct option options[] = {
     {SERVICE(timeout), .name = "timeout", TIMEOUT, DEFAULT("30s"),
      DOC "How long the service may take for its verdict, and then how long its answer may pause.",
      .example = "\"5s\""},
+    {SERVICE(first_byte_timeout), .name = "first_byte_timeout", TIME_OF(0, DAY), DEFAULT("0s"),
+     DOC "How long the service may take for its verdict once it has the word, where that differs "
+         "from timeout, which then is for pauses only: a virus scanner thinks long and answers "
+         "fast. 0 means timeout.",
+     .example = "\"2m\""},
     {SERVICE(total_timeout), .name = "total_timeout", TIME_OF(0, DAY), DEFAULT("1h"),
      DOC "How long a whole transaction with the service may take, even if it never pauses; slow "
          "origins and clients count in. 0 means no limit.",
@@ -583,24 +601,62 @@ const struct option options[] = {
     {SERVICE(idle_timeout), .name = "idle_timeout", TIME_OF(0, TIMEOUT_MAX), DEFAULT("60s"),
      DOC "How long an unused connection to the ICAP server is kept.", .example = "\"20s\""},
     {SERVICE(max_connections), .name = "max_connections", COUNT(1, 1e6), DEFAULT("64"),
-     DOC "Most connections to the service, over all workers; the server's Max-Connections lowers "
-         "it. Transactions that find all of them busy wait.",
+     DOC "Most connections to the service, over all its endpoints and all workers, idle ones "
+         "included. What an endpoint says as Max-Connections is held besides, for all workers "
+         "together. Transactions that find all of them busy wait.",
      .example = "16"},
+    {SERVICE(queue_max), .name = "queue_max", COUNT(0, 1e6), DEFAULT("1000"),
+     DOC "How many transactions of a worker may wait for a connection to the service. Those beyond "
+         "are treated as if the service had failed, at once.",
+     .example = "100"},
+    {SERVICE(queue_timeout), .name = "queue_timeout", TIMEOUT, DEFAULT("10s"),
+     DOC "How long a transaction may wait for a connection to the service before it is treated as "
+         "if the service had failed.",
+     .example = "\"1s\""},
     {SERVICE(preview), .name = "preview", SIZE_OF(0, 1 * MB), DEFAULT("4KB"),
      DOC "The largest preview of a body; the service's own Preview lowers it. 0: none is sent, "
          "and every service gets whole bodies.",
      .example = "\"1KB\""},
-    {SERVICE(keep), .name = "keep", SIZE_OF(0, 1 * GB), DEFAULT("1MB"),
+    {SERVICE(keep), .name = "keep", SIZE_OF(0, 1 * GB), DEFAULT("256KB"),
      DOC "How much of a body is kept in memory until the service's verdict, so that the original "
-         "can be sent after a 204 or a failure, or the request repeated. Larger bodies can not "
-         "be bypassed once more than this was sent. At least as large as preview.",
-     .example = "\"256KB\""},
+         "can be sent after a 204 or a failure, or the request repeated. What is beyond goes to a "
+         "file, see keep_on_disk. At least as large as preview.",
+     .example = "\"1MB\""},
+    {SERVICE(keep_on_disk), .name = "keep_on_disk", SIZE_OF(0, 1024 * GB), DEFAULT("16GB"),
+     DOC "How much more of a body is kept in a file in temporary_directory. Only what a service "
+         "reads before it has decided goes there; a service that answers while it reads costs no "
+         "file. Bodies larger than both can not be bypassed, nor left as they are by a 204 after "
+         "the preview, once more than this was sent. 0: no file.",
+     .example = "\"1GB\""},
+    {SERVICE(failures_down), .name = "failures_down", COUNT(1, 1e6), DEFAULT("10"),
+     DOC "So many transactions in a row must fail for an endpoint of the service to be taken for "
+         "down. One that can not be connected to is down at once.",
+     .example = "3"},
     {SERVICE(down_min), .name = "down_min", TIMEOUT, DEFAULT("1s"),
      DOC "How long a service that failed is left alone before it is asked for its OPTIONS again. "
          "Each further failure doubles the time up to down_max.",
      .example = "\"2s\""},
     {SERVICE(down_max), .name = "down_max", TIMEOUT, DEFAULT("30s"),
      DOC "The longest time for which a service is left alone.", .example = "\"5m\""},
+    {SERVICE(routing), .name = "routing", BOOL, DEFAULT("false"),
+     DOC "Whether the service may say which services follow it: X-Next-Services in its answer, a "
+         "list of names of icap_service sections of the same point, takes the place of what adapt "
+         "sections have behind it; an empty one ends the chain.",
+     .example = "true"},
+    {SERVICE(credentials), .name = "credentials", STRING, .fallback_note = "none",
+     DOC "\"USER:PASSWORD\" for an ICAP server that wants to know who asks: sent as "
+         "Proxy-Authorization, scheme Basic (RFC 3507, 7.1). They pass in clear.",
+     .example = "\"proxy:secret\""},
+    {SERVICE(proxy_credentials), .name = "proxy_credentials", BOOL, DEFAULT("false"),
+     DOC
+     "Whether the service sees Proxy-Authorization of requests and Proxy-Authenticate of "
+     "responses, as fields of the ICAP request (RFC 3507, 4.4.2). They hold clients' passwords: "
+     "only for a service that checks them. Not together with credentials.",
+     .example = "true"},
+    {SERVICE(include), .name = "include", STRINGS, DEFAULT("X-Client-IP"),
+     DOC "Fields about the client and the server that the service gets even if the X-Include of "
+         "its OPTIONS does not ask for them: X-Client-IP, X-Client-Port, X-Server-IP.",
+     .example = "{ X-Client-IP, X-Client-Port }"},
 
     {URL_CLASS(hosts), .name = "host", STRINGS, .check = url_class_check_host,
      DOC "Names of hosts, exactly; \"*.example.com\" stands for all names below example.com, "

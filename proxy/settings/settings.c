@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A snapshot in the making. */
 struct load {
@@ -452,27 +453,76 @@ static bool apply_access_logs(struct load *load) {
     return true;
 }
 
-static bool check_icap_uri(struct load *load, const struct document_section *section,
-                           struct icap_service_settings *service) {
-    int line = line_of(section, "uri");
-    bool parsed = url_parse(&service->uri, slice_from(service->uri_text));
-    if (parsed && slice_equal_nocase(service->uri.scheme, SLICE("icaps")))
+static bool parse_icap_uri(struct load *load, int line, const char *text, struct url *url) {
+    bool parsed = url_parse(url, slice_from(text));
+    if (parsed && slice_equal_nocase(url->scheme, SLICE("icaps")))
         return load_fail(load, line, "uri: \"%s\": icaps (TLS) is not spoken yet; write icap://",
-                         service->uri_text);
-    if (!parsed || !slice_equal_nocase(service->uri.scheme, SLICE("icap")) ||
-        url_path(&service->uri).length < 2)
+                         text);
+    if (!parsed || !slice_equal_nocase(url->scheme, SLICE("icap")) || url_path(url).length < 2)
         return load_fail(load, line,
                          "uri: \"%s\" is not the address of an ICAP service; write "
                          "\"icap://HOST:PORT/SERVICE\"",
-                         service->uri_text);
+                         text);
+    return true;
+}
+
+static bool check_icap_uris(struct load *load, const struct document_section *section,
+                            struct icap_service_settings *service) {
+    int line = line_of(section, "uri");
+    unsigned count = 0;
+    while (service->uri_texts[count] != NULL)
+        count++;
+    if (count == 0 || count > ICAP_ENDPOINTS_MAX)
+        return load_fail(load, line, "uri: name 1 to %d addresses", ICAP_ENDPOINTS_MAX);
+    service->endpoints = xcalloc(count, sizeof *service->endpoints);
+    for (; service->endpoint_count < count; service->endpoint_count++)
+        if (!parse_icap_uri(load, line, service->uri_texts[service->endpoint_count],
+                            &service->endpoints[service->endpoint_count]))
+            return false;
+    return true;
+}
+
+static bool check_icap_credentials(struct load *load, const struct document_section *section,
+                                   const struct icap_service_settings *service) {
+    if (service->credentials == NULL)
+        return true;
+    if (strchr(service->credentials, ':') == NULL)
+        return load_fail(load, line_of(section, "credentials"),
+                         "credentials: write \"USER:PASSWORD\"");
+    if (strlen(service->credentials) > ICAP_CREDENTIALS_MAX)
+        return load_fail(load, line_of(section, "credentials"),
+                         "credentials: at most %d characters", ICAP_CREDENTIALS_MAX);
+    if (service->proxy_credentials)
+        return load_fail(load, line_of(section, "proxy_credentials"),
+                         "proxy_credentials: the service gets either our credentials or those of "
+                         "clients in Proxy-Authorization; leave one of the two out");
+    return true;
+}
+
+static bool check_icap_include(struct load *load, const struct document_section *section,
+                               const struct icap_service_settings *service) {
+    static const char *const known[] = {"X-Client-IP", "X-Client-Port", "X-Server-IP"};
+    for (char **name = service->include; name != NULL && *name != NULL; name++) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            found = found || strcasecmp(*name, known[i]) == 0;
+        if (!found)
+            return load_fail(load, line_of(section, "include"),
+                             "include: \"%s\" is not known; write X-Client-IP, X-Client-Port or "
+                             "X-Server-IP",
+                             *name);
+    }
     return true;
 }
 
 static bool apply_icap_service(struct load *load, const struct document_section *section,
                                struct icap_service_settings *service) {
     service->name = xstrdup(section->title);
+    service->temporary_directory = load->settings->temporary_directory;
     if (!check_name(load, section) || !apply_values(load, section, "icap_service", service) ||
-        !check_icap_uri(load, section, service))
+        !check_icap_uris(load, section, service) ||
+        !check_icap_credentials(load, section, service) ||
+        !check_icap_include(load, section, service))
         return false;
     if (service->down_min > service->down_max)
         return load_fail(load, line_of(section, "down_min"), "down_min is larger than down_max");
@@ -759,6 +809,7 @@ static void release_elements(struct settings *settings) {
     for (size_t i = 0; i < settings->icap_service_count; i++) {
         release_values("icap_service", &settings->icap_services[i]);
         free(settings->icap_services[i].name);
+        free(settings->icap_services[i].endpoints);
     }
     for (size_t i = 0; i < settings->url_class_count; i++)
         url_class_free(&settings->url_classes[i]);

@@ -73,21 +73,36 @@ struct disk_settings {
 };
 
 enum icap_point { ICAP_REQMOD_PRECACHE, ICAP_RESPMOD_PRECACHE };
+/* As in the configuration. */
+const char *icap_point_name(enum icap_point point);
+
+enum { ICAP_ENDPOINTS_MAX = 16, ICAP_CREDENTIALS_MAX = 200 };
 
 struct icap_service_settings {
     char *name;
-    char *uri_text;
-    struct url uri; /* slices of uri_text */
+    char **uri_texts;      /* one an endpoint; ends with NULL */
+    struct url *endpoints; /* the same, parsed: slices of uri_texts */
+    unsigned endpoint_count;
     enum icap_point point;
-    bool bypass;            /* on failure: the virgin message (true) or an error (false) */
-    uint64_t timeout;       /* for the verdict, and for each pause of the answer */
-    uint64_t total_timeout; /* for a whole transaction, however busy; 0: none */
+    bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
+    uint64_t timeout;            /* for the verdict, and for each pause of the answer */
+    uint64_t first_byte_timeout; /* for the verdict alone; 0: timeout */
+    uint64_t total_timeout;      /* for a whole transaction, however busy; 0: none */
     uint64_t connect_timeout;
-    uint64_t idle_timeout;       /* of a pooled connection */
-    unsigned max_connections;    /* of all workers together; also bound by Max-Connections */
-    size_t preview;              /* largest preview sent; bound by the service's Preview */
-    size_t keep;                 /* virgin bytes kept for a 204, a bypass or a retry */
-    uint64_t down_min, down_max; /* back-off of a service that fails */
+    uint64_t idle_timeout;    /* of a pooled connection */
+    unsigned max_connections; /* of all workers and endpoints; also bound by Max-Connections */
+    unsigned queue_max;       /* transactions that may wait for a connection, in a worker */
+    uint64_t queue_timeout;   /* and for how long */
+    size_t preview;           /* largest preview sent; bound by the service's Preview */
+    size_t keep;              /* virgin bytes kept in memory for a 204, a bypass or a retry */
+    size_t keep_on_disk;      /* and in a temporary file beyond that */
+    const char *temporary_directory; /* the settings' */
+    unsigned failures_down;          /* transactions in a row that take an endpoint down */
+    uint64_t down_min, down_max;     /* back-off of a service that fails */
+    char *credentials;               /* "user:password" for the ICAP server; NULL: none */
+    bool routing;                    /* its X-Next-Services names the services that follow */
+    bool proxy_credentials;          /* it may see those that clients have for this proxy */
+    char **include;                  /* fields about the client that it gets unasked; NULL: none */
 };
 
 /* adapt CLASS { services = { a, b } } */
@@ -107,6 +122,7 @@ struct settings {
     char *name;       /* in Via and error pages */
     char *error_log;  /* NULL: stderr */
     enum log_level log_level;
+    char *temporary_directory; /* for files without a name */
     uint64_t drain_timeout;
 
     struct listen_settings *listens;
@@ -144,9 +160,9 @@ struct settings {
         uint64_t collapse_timeout; /* milliseconds; 0: no collapsing */
         uint64_t stale_if_error;   /* milliseconds */
         uint64_t stale_while_revalidate;
-        uint64_t refresh_pause;      /* longest; milliseconds; 0: none */
-        char **targeted;             /* names of fields (RFC 9213), ends with NULL */
-        uint64_t heuristic_max;      /* milliseconds */
+        uint64_t refresh_pause; /* longest; milliseconds; 0: none */
+        char **targeted;        /* names of fields (RFC 9213), ends with NULL */
+        uint64_t heuristic_max; /* milliseconds */
         enum disk_io disk_io;
         struct disk_settings *disks; /* in the file's order */
         size_t disk_count;

@@ -206,8 +206,13 @@ static void put_services(struct line *line, const struct access_entry *entry, bo
                 put_slice(line, first ? slice_make("", 0) : SLICE(","));
                 put_slice(line, SLICE("{\"service\":"));
                 put_json(line, slice_from(record->service));
-                put_format(line, ",\"verdict\":\"%s\",\"ms\":%u}", record->verdict,
+                put_format(line, ",\"verdict\":\"%s\",\"ms\":%u", record->verdict,
                            record->milliseconds);
+                if (record->error != NULL) {
+                    put_slice(line, SLICE(",\"error\":"));
+                    put_json(line, slice_from(record->error));
+                }
+                put_slice(line, SLICE("}"));
             } else {
                 put_format(line, "%s%s:%s:%u", first ? "" : ",", record->service, record->verdict,
                            record->milliseconds);

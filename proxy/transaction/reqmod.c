@@ -22,8 +22,11 @@ static bool start(struct transaction *transaction) {
         return false;
     transaction_own_request(transaction);
     transaction_take_body(transaction);
+    struct slice credentials = http_head_value(transaction->request, HTTP_PROXY_AUTHORIZATION);
     prepare_head(transaction);
     transaction->message = (struct adapt_message){
+        .proxy_authorization = credentials,
+        .client_port = address_port(&transaction->exchange->client->address),
         .request = transaction->request,
         .body = transaction->request_body,
         .path = url_path(&transaction->url),
@@ -32,7 +35,7 @@ static bool start(struct transaction *transaction) {
     };
     transaction->request_body = NULL;
     transaction->reqmod = arena_alloc(&transaction->arena, sizeof *transaction->reqmod);
-    adapt_chain_start(transaction->reqmod, chosen, count, &transaction->message,
+    adapt_chain_start(transaction->reqmod, transaction->adapt, chosen, count, &transaction->message,
                       &transaction->arena, transaction->net, &transaction->task);
     return true;
 }

@@ -9,6 +9,14 @@ static bool can_be_adapted(const struct transaction *transaction) {
            !transaction_is_internal(transaction);
 }
 
+/* Of the origin, where one was asked. */
+static struct slice server_ip(struct transaction *transaction) {
+    if (transaction->call == NULL || transaction->call->address.length == 0)
+        return slice_make("", 0);
+    char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
+    return slice_make(text, address_format_ip(&transaction->call->address, text));
+}
+
 static bool start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     struct class_subject subject;
@@ -18,8 +26,11 @@ static bool start(struct transaction *transaction) {
         return false;
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
     memcpy(request, transaction->request, sizeof *request);
+    struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
     http_head_remove_hop_by_hop(request);
     http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
+    transaction->challenge = http_head_value(transaction->response, HTTP_PROXY_AUTHENTICATE);
+    http_head_remove(transaction->response, HTTP_PROXY_AUTHENTICATE);
     request->target = transaction->url_text;
     transaction->message = (struct adapt_message){
         .request = request,
@@ -27,12 +38,17 @@ static bool start(struct transaction *transaction) {
         .body = transaction->response_body,
         .path = url_path(&transaction->url),
         .client_ip = transaction_client_ip(transaction),
+        .client_port = address_port(&transaction->exchange->client->address),
+        .server_ip = server_ip(transaction),
+        .proxy_authorization = credentials,
+        .proxy_authenticate = transaction->challenge,
         .transaction_id = slice_from(transaction_id(transaction)),
     };
     transaction->response_body = NULL;
     transaction->respmod = arena_alloc(&transaction->arena, sizeof *transaction->respmod);
-    adapt_chain_start(transaction->respmod, chosen, count, &transaction->message,
-                      &transaction->arena, transaction->net, &transaction->task);
+    adapt_chain_start(transaction->respmod, transaction->adapt, chosen, count,
+                      &transaction->message, &transaction->arena, transaction->net,
+                      &transaction->task);
     return true;
 }
 
@@ -61,5 +77,7 @@ enum step step_respmod(struct transaction *transaction) {
     transaction->response = transaction->message.response;
     transaction->response_body = transaction->message.body;
     transaction->message.body = NULL;
+    if (transaction->challenge.length > 0) /* it is for the client, whatever a service made of it */
+        http_head_set(transaction->response, HTTP_PROXY_AUTHENTICATE, transaction->challenge);
     return STEP_STORE;
 }

@@ -113,6 +113,7 @@ struct transaction {
     bool body_taken;
     struct adapt_message message; /* what the chains work on */
     struct adapt_chain *reqmod, *respmod;
+    struct slice challenge; /* Proxy-Authenticate of the response, kept from services */
 
     /* the cache */
     bool cache_allowed;

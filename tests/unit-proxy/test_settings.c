@@ -39,7 +39,7 @@ START_TEST(the_whole_language_is_read) {
     ck_assert_int_eq(s->icap_services[0].point, ICAP_RESPMOD_PRECACHE);
     ck_assert(s->icap_services[0].bypass);
     ck_assert_uint_eq(s->icap_services[0].timeout, 5000);
-    ck_assert_uint_eq(s->icap_services[0].uri.port, 1344);
+    ck_assert_uint_eq(s->icap_services[0].endpoints[0].port, 1344);
     ck_assert_uint_eq(s->adapt_count, 1);
     ck_assert_str_eq(url_class_name(s->adapts[0].url_class), "images");
     ck_assert_ptr_eq(s->adapts[0].services[0], &s->icap_services[0]);

@@ -194,6 +194,7 @@ class IcapServer(Server):
         self.options.update({name.replace("_", "-"): value for name, value in options.items()})
         self.options_answer = None
         self.options_count = 0
+        self.options_requests = []
         self.transactions = []
         super().__init__(lab, self._serve, receive_buffer=receive_buffer)
 
@@ -205,6 +206,7 @@ class IcapServer(Server):
             if request.method == "OPTIONS":
                 with self.lock:
                     self.options_count += 1
+                    self.options_requests.append(request)
                 if self.options_answer is None:
                     self.send_options(connection)
                 elif self.options_answer(self, connection):

@@ -1,0 +1,104 @@
+#include "admin/services_page.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t number_of(const struct icap_account *account,
+                          const struct icap_account_description *description) {
+    uint64_t value;
+    memcpy(&value, (const char *)account + description->at, sizeof value);
+    return value;
+}
+
+static const struct icap_times *times_of(const struct icap_account *account,
+                                         const struct icap_account_description *description) {
+    return (const struct icap_times *)((const char *)account + description->at);
+}
+
+static json_t *times_to_json(const struct icap_times *times) {
+    double mean = times->count > 0 ? (double)times->sum / (double)times->count : 0;
+    return json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)times->count, "mean",
+                     mean / 1e6, "p50", (double)icap_times_quantile(times, 0.5) / 1e6, "p90",
+                     (double)icap_times_quantile(times, 0.9) / 1e6, "p99",
+                     (double)icap_times_quantile(times, 0.99) / 1e6);
+}
+
+static json_t *endpoints_to_json(const struct admin_icap_service *service) {
+    json_t *array = json_array();
+    for (unsigned i = 0; i < service->settings->endpoint_count; i++) {
+        const char *state = service->endpoint_states[i];
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:i}", "uri", service->settings->uri_texts[i],
+                                        "state", state != NULL ? state : "unknown", "connections",
+                                        (int)service->endpoint_connections[i]));
+    }
+    return array;
+}
+
+/* What a service says of itself need not be UTF-8, which JSON has to be. */
+static json_t *text_to_json(const char *text) {
+    json_t *json = json_string(text);
+    return json != NULL ? json : json_string("?");
+}
+
+static json_t *service_to_json(const struct admin_icap_service *service) {
+    json_t *numbers = json_object(), *times = json_object();
+    for (const struct icap_account_description *d = icap_account_numbers; d->name != NULL; d++)
+        json_object_set_new(numbers, d->name,
+                            json_integer((json_int_t)number_of(&service->account, d)));
+    for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++)
+        json_object_set_new(times, d->name, times_to_json(times_of(&service->account, d)));
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
+                     "point", icap_point_name(service->settings->point), "state", service->state,
+                     "istag", text_to_json(service->istag), "service",
+                     text_to_json(service->product), "connections", (int)service->connections,
+                     "pending", (int)service->pending, "endpoints", endpoints_to_json(service),
+                     "account", numbers, "times", times);
+}
+
+void services_page_write(struct page *page, const struct admin_report *report) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < report->icap_service_count; i++)
+        json_array_append_new(array, service_to_json(&report->icap_services[i]));
+    page_json(page, 200, json_pack("{s:o}", "services", array));
+}
+
+static void print_times(FILE *out, const char *service, const char *name,
+                        const struct icap_times *times) {
+    uint64_t passed = 0;
+    for (unsigned i = 0; i + 1 < ICAP_TIMES; i++) {
+        passed += times->below[i];
+        fprintf(out, "retort_icap_service_%s_bucket{service=\"%s\",le=\"%g\"} %lu\n", name, service,
+                (double)((uint64_t)ICAP_TIMES_FIRST << i) / 1e6, (unsigned long)passed);
+    }
+    fprintf(out,
+            "retort_icap_service_%s_bucket{service=\"%s\",le=\"+Inf\"} %lu\n"
+            "retort_icap_service_%s_sum{service=\"%s\"} %.6f\n"
+            "retort_icap_service_%s_count{service=\"%s\"} %lu\n",
+            name, service, (unsigned long)times->count, name, service, (double)times->sum / 1e6,
+            name, service, (unsigned long)times->count);
+}
+
+void services_page_print_metrics(FILE *out, const struct admin_report *report) {
+    const struct admin_icap_service *services = report->icap_services;
+    if (report->icap_service_count == 0)
+        return;
+    for (const struct icap_account_description *d = icap_account_numbers; d->name != NULL; d++) {
+        fprintf(out,
+                "# HELP retort_icap_service_%s_total %s\n"
+                "# TYPE retort_icap_service_%s_total counter\n",
+                d->name, d->help, d->name);
+        for (size_t i = 0; i < report->icap_service_count; i++)
+            fprintf(out, "retort_icap_service_%s_total{service=\"%s\"} %lu\n", d->name,
+                    services[i].name, (unsigned long)number_of(&services[i].account, d));
+    }
+    for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++) {
+        fprintf(out,
+                "# HELP retort_icap_service_%s %s\n"
+                "# TYPE retort_icap_service_%s histogram\n",
+                d->name, d->help, d->name);
+        for (size_t i = 0; i < report->icap_service_count; i++)
+            print_times(out, services[i].name, d->name, times_of(&services[i].account, d));
+    }
+}

@@ -1,0 +1,22 @@
+/*
+ * GET /services: the ICAP services, with their endpoints and their accounts (icap/account.h); and
+ * the same numbers as metrics.
+ *
+ *     {"services": [{"name", "point", "state", "istag", "connections", "pending",
+ *                    "endpoints": [{"uri", "state", "connections"}],
+ *                    "account": {"requests": 12, ...},
+ *                    "times": {"verdict_seconds": {"count", "mean", "p50", "p90", "p99"}, ...}}]}
+ *
+ * Quantiles are upper bounds: times are counted by powers of two. Threads: the admin thread.
+ */
+#ifndef RETORT_ADMIN_SERVICES_PAGE_H
+#define RETORT_ADMIN_SERVICES_PAGE_H
+
+#include "admin/page.h"
+
+#include <stdio.h>
+
+void services_page_write(struct page *page, const struct admin_report *report);
+void services_page_print_metrics(FILE *out, const struct admin_report *report);
+
+#endif

@@ -1,0 +1,52 @@
+#include "icap/account.h"
+
+#include <time.h>
+
+const struct icap_account_description icap_account_numbers[] = {
+#define ACCOUNT(name, help) {#name, help, offsetof(struct icap_account, name)},
+#include "icap/account.def"
+#undef ACCOUNT
+    {NULL, NULL, 0},
+};
+
+const struct icap_account_description icap_account_times[] = {
+    {"queue_seconds", "time that requests waited for a connection or for OPTIONS",
+     offsetof(struct icap_account, queue)},
+    {"verdict_seconds", "time from the request to the verdict",
+     offsetof(struct icap_account, to_verdict)},
+    {"last_byte_seconds", "time from the request to the last byte of the answer",
+     offsetof(struct icap_account, to_last_byte)},
+    {NULL, NULL, 0},
+};
+
+void icap_times_add(struct icap_times *times, uint64_t microseconds) {
+    unsigned at = 0;
+    while (at + 1 < ICAP_TIMES && microseconds >= (uint64_t)ICAP_TIMES_FIRST << at)
+        at++;
+    times->below[at]++;
+    times->count++;
+    times->sum += microseconds;
+}
+
+uint64_t icap_times_quantile(const struct icap_times *times, double share) {
+    uint64_t passed = 0;
+    for (unsigned i = 0; i < ICAP_TIMES; i++) {
+        passed += times->below[i];
+        if (passed > 0 && (double)passed >= share * (double)times->count)
+            return (uint64_t)ICAP_TIMES_FIRST << i;
+    }
+    return 0;
+}
+
+void icap_account_add(struct icap_account *sum, const struct icap_account *account) {
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)account;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+}
+
+uint64_t icap_microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}

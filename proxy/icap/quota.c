@@ -1,0 +1,148 @@
+#include "icap/quota.h"
+
+#include "base/assert.h"
+
+struct icap_quotas *icap_quotas_new(const struct settings *settings) {
+    struct icap_quotas *quotas;
+    ALLOC_OBJ(quotas, ICAP_QUOTAS_MAGIC);
+    quotas->references = 1;
+    quotas->count = settings->icap_service_count;
+    quotas->services = xcalloc(quotas->count + 1, sizeof *quotas->services);
+    for (size_t i = 0; i < quotas->count; i++) {
+        struct icap_quota *quota = &quotas->services[i];
+        INIT_OBJ(quota, ICAP_QUOTA_MAGIC);
+        pthread_mutex_init(&quota->lock, NULL);
+        list_init(&quota->waiting);
+        quota->most = settings->icap_services[i].max_connections;
+        quota->endpoint_count = settings->icap_services[i].endpoint_count;
+        quota->workers = settings->workers;
+    }
+    return quotas;
+}
+
+struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas) {
+    CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
+    atomic_fetch_add(&quotas->references, 1);
+    return quotas;
+}
+
+void icap_quotas_release(struct icap_quotas **quotasp) {
+    struct icap_quotas *quotas = *quotasp;
+    *quotasp = NULL;
+    if (quotas == NULL)
+        return;
+    CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
+    if (atomic_fetch_sub(&quotas->references, 1) != 1)
+        return;
+    for (size_t i = 0; i < quotas->count; i++) {
+        ASSERT(list_empty(&quotas->services[i].waiting));
+        pthread_mutex_destroy(&quotas->services[i].lock);
+    }
+    free(quotas->services);
+    FREE_OBJ(quotas);
+}
+
+static struct icap_quota_endpoint *endpoint_of(struct icap_quota *quota, unsigned index) {
+    CHECK_OBJ(quota, ICAP_QUOTA_MAGIC);
+    ASSERT(index < quota->endpoint_count);
+    return &quota->endpoints[index];
+}
+
+/* What the worker has open may have become less while it was idle. */
+static void count(struct icap_quota *quota, const struct icap_quota_bid *bid, unsigned open) {
+    struct icap_quota_endpoint *endpoint = endpoint_of(quota, bid->endpoint);
+    endpoint->open += open - *bid->counted;
+    quota->open += open - *bid->counted;
+    *bid->counted = open;
+}
+
+/* Of all workers together. */
+static unsigned limit(const struct icap_quota *quota, const struct icap_quota_endpoint *endpoint) {
+    unsigned most = quota->most;
+    if (endpoint->stated > 0 && endpoint->stated < most)
+        most = endpoint->stated;
+    return most;
+}
+
+static bool has_room(const struct icap_quota *quota, const struct icap_quota_bid *bid,
+                     uint64_t now) {
+    const struct icap_quota_endpoint *endpoint = &quota->endpoints[bid->endpoint];
+    if (endpoint->lowered > 0 && now < endpoint->lowered_until &&
+        endpoint->busy >= endpoint->lowered)
+        return false;
+    if (bid->idle > 0)
+        return endpoint->busy < limit(quota, endpoint);
+    return endpoint->open < limit(quota, endpoint) && quota->open < quota->most;
+}
+
+int icap_quota_take(struct icap_quota *quota, const struct icap_quota_bid *bids, unsigned bid_count,
+                    uint64_t now) {
+    int best = -1;
+    pthread_mutex_lock(&quota->lock);
+    for (unsigned i = 0; i < bid_count; i++) {
+        count(quota, &bids[i], bids[i].busy + bids[i].idle);
+        if (has_room(quota, &bids[i], now) &&
+            (best < 0 ||
+             quota->endpoints[bids[i].endpoint].busy < quota->endpoints[bids[best].endpoint].busy))
+            best = (int)i;
+    }
+    if (best >= 0) {
+        const struct icap_quota_bid *bid = &bids[best];
+        endpoint_of(quota, bid->endpoint)->busy++;
+        if (bid->idle == 0)
+            count(quota, bid, bid->busy + 1);
+    }
+    pthread_mutex_unlock(&quota->lock);
+    return best;
+}
+
+static void wake(struct icap_quota *quota, const struct loop *loop) {
+    quota->asking = 0;
+    waiters_wake(&quota->waiting, loop);
+}
+
+void icap_quota_leave(struct icap_quota *quota, const struct icap_quota_bid *bid,
+                      const struct loop *loop) {
+    pthread_mutex_lock(&quota->lock);
+    struct icap_quota_endpoint *endpoint = endpoint_of(quota, bid->endpoint);
+    ASSERT(endpoint->busy > 0);
+    endpoint->busy--;
+    count(quota, bid, bid->busy + bid->idle);
+    wake(quota, loop);
+    pthread_mutex_unlock(&quota->lock);
+}
+
+void icap_quota_wait(struct icap_quota *quota, struct waiter **slot, struct mailbox *mailbox,
+                     struct task *task) {
+    if (*slot != NULL)
+        return;
+    pthread_mutex_lock(&quota->lock);
+    waiter_add(&quota->waiting, slot, mailbox, task);
+    quota->asking++;
+    pthread_mutex_unlock(&quota->lock);
+}
+
+unsigned icap_quota_idle(struct icap_quota *quota, const struct icap_quota_bid *bid,
+                         bool own_waiter) {
+    pthread_mutex_lock(&quota->lock);
+    unsigned share = limit(quota, endpoint_of(quota, bid->endpoint)) / quota->workers;
+    bool others = quota->asking > (own_waiter ? 1u : 0u);
+    pthread_mutex_unlock(&quota->lock);
+    if (others && bid->busy + bid->idle > share)
+        return 0;
+    return share;
+}
+
+void icap_quota_state(struct icap_quota *quota, unsigned endpoint, unsigned max_connections) {
+    pthread_mutex_lock(&quota->lock);
+    endpoint_of(quota, endpoint)->stated = max_connections;
+    pthread_mutex_unlock(&quota->lock);
+}
+
+void icap_quota_lower(struct icap_quota *quota, unsigned index, uint64_t until) {
+    pthread_mutex_lock(&quota->lock);
+    struct icap_quota_endpoint *endpoint = endpoint_of(quota, index);
+    endpoint->lowered = endpoint->busy > 1 ? endpoint->busy / 2 : 1;
+    endpoint->lowered_until = until;
+    pthread_mutex_unlock(&quota->lock);
+}

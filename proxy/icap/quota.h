@@ -1,0 +1,80 @@
+/*
+ * A quota: the connections that all workers together have to one ICAP service, and how many they
+ * may have: to all of its endpoints (max_connections), and to each one (its Max-Connections, and
+ * less for a while after a 503).
+ *
+ *     struct icap_quota_bid bids[] = {{.endpoint = 0, .share = &share, .busy = 3, .idle = 1}, ...};
+ *     int won = icap_quota_take(quota, bids, count, now);     index of the least loaded one; or -1:
+ *     icap_quota_wait(quota, &slot, mailbox, &task);          the task runs when one may be free
+ *     ... its own idle connection, or a new one ...
+ *     icap_quota_leave(quota, &bid, loop);      the connection was closed or is idle now
+ *
+ * A connection counts from its opening to its end, idle ones included: at an ICAP server even those
+ * may hold a thread. A worker keeps at most its share of them idle, so that none is starved by
+ * what another one does not use. Connections that end while idle are noticed at the worker's next
+ * call, which is soon enough, as they are within its share.
+ *
+ *     struct icap_quotas *quotas = icap_quotas_new(settings);    one for each service, by main
+ *
+ * Threads: any; one lock a service.
+ */
+#ifndef RETORT_ICAP_QUOTA_H
+#define RETORT_ICAP_QUOTA_H
+
+#include "event/waiter.h"
+#include "settings/settings.h"
+
+struct icap_quota_endpoint {
+    unsigned open, busy;
+    unsigned stated;  /* its Max-Connections; 0: not stated */
+    unsigned lowered; /* by a 503; 0: not */
+    uint64_t lowered_until;
+};
+
+struct icap_quota {
+    unsigned magic;
+#define ICAP_QUOTA_MAGIC 0x1ca9900au
+    pthread_mutex_t lock;
+    unsigned most, workers, endpoint_count;
+    unsigned open;
+    unsigned asking; /* workers in `waiting` */
+    struct list_link waiting;
+    struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
+};
+
+struct icap_quotas {
+    unsigned magic;
+#define ICAP_QUOTAS_MAGIC 0x1ca99005u
+    _Atomic unsigned references;
+    size_t count;
+    struct icap_quota *services; /* as in settings->icap_services */
+};
+
+/* What a worker has of an endpoint. */
+struct icap_quota_bid {
+    unsigned endpoint;
+    unsigned busy, idle; /* connections, now */
+    unsigned *counted;   /* those that the quota knows of: the worker's, 0 at first */
+};
+
+struct icap_quotas *icap_quotas_new(const struct settings *settings);
+struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas);
+void icap_quotas_release(struct icap_quotas **quotasp);
+
+/* Before taking, `busy` does not count the one that is asked for; before leaving, not any more. */
+int icap_quota_take(struct icap_quota *quota, const struct icap_quota_bid *bids, unsigned count,
+                    uint64_t now);
+void icap_quota_leave(struct icap_quota *quota, const struct icap_quota_bid *bid,
+                      const struct loop *loop);
+void icap_quota_wait(struct icap_quota *quota, struct waiter **slot, struct mailbox *mailbox,
+                     struct task *task);
+/* Idle connections that a worker may keep to the endpoint; with `own_waiter`, whether it waits
+ * itself. */
+unsigned icap_quota_idle(struct icap_quota *quota, const struct icap_quota_bid *bid,
+                         bool own_waiter);
+/* What OPTIONS say; 0: nothing. */
+void icap_quota_state(struct icap_quota *quota, unsigned endpoint, unsigned max_connections);
+/* A 503: half of what is under way, until `until`. */
+void icap_quota_lower(struct icap_quota *quota, unsigned endpoint, uint64_t until);
+
+#endif
