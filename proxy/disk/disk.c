@@ -70,8 +70,14 @@ static struct doorkeeper *doorkeeper_of_memory(uint64_t memory) {
 }
 
 static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
+    unsigned variants = disk->settings->cache.max_variants;
     const struct volume_hooks hooks = {
-        .arg = disk, .leave = leave, .outdated = outdated, .used = used};
+        .arg = disk,
+        .max_variants = variants < DISK_VARIANTS ? variants : DISK_VARIANTS,
+        .leave = leave,
+        .outdated = outdated,
+        .used = used,
+    };
     for (size_t i = 0; i < disk->settings->cache.disk_count; i++) {
         const struct disk_settings *settings = &disk->settings->cache.disks[i];
         struct volume *volume = volume_open(settings, &hooks, error);
@@ -232,6 +238,17 @@ struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
     return volume_stream_open(volume, object, variant_of(object), since->purges, body_length);
 }
 
+/* A load that had found it before may have brought it to memory since then, or be about to. */
+static void remove_loaded(struct disk *disk, struct cache_key key, const struct object *object) {
+    struct cache_walk walk = {0};
+    purges_add_key(cache_purges(disk->cache), key);
+    cache_walk_key(disk->cache, &walk, key);
+    for (size_t i = 0; i < walk.count; i++)
+        if (object == NULL || object_same_variant(walk.objects[i], object))
+            cache_remove(disk->cache, walk.objects[i]);
+    cache_walk_end(&walk);
+}
+
 unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object) {
     unsigned count = 0;
     if (disk == NULL)
@@ -240,6 +257,8 @@ unsigned disk_remove(struct disk *disk, struct cache_key key, const struct objec
     uint32_t variant = object == NULL ? DISK_ANY_VARIANT : variant_of(object);
     for (size_t i = 0; i < disk->count; i++)
         count += volume_remove(disk->volumes[i], key, variant);
+    if (count > 0)
+        remove_loaded(disk, key, object);
     return count;
 }
 

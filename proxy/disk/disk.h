@@ -50,7 +50,8 @@ struct disk_moment {
 
 struct disk_moment disk_now(const struct disk *disk);
 void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since);
-/* object NULL: all variants. */
+/* object NULL: all variants. After they were removed from memory; what is read from disk at that
+ * moment does not come back there. */
 unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object);
 void disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
 /* Waits until all that has happened so far is written. */

@@ -33,6 +33,7 @@ struct disk_index {
     unsigned magic;
 #define DISK_INDEX_MAGIC 0xd15c1de0u
     uint32_t segment_count, blocks_in_segment;
+    unsigned max_variants;
     _Atomic uint64_t count;
     struct shard shards[SHARDS];
 };
@@ -43,12 +44,15 @@ static uint32_t *chain_heads(uint32_t count) {
     return heads;
 }
 
-struct disk_index *disk_index_new(uint32_t segment_count, uint32_t blocks_in_segment) {
+struct disk_index *disk_index_new(uint32_t segment_count, uint32_t blocks_in_segment,
+                                  unsigned max_variants) {
+    ASSERT(max_variants > 0);
     struct disk_index *index = aligned_alloc(64, sizeof *index);
     ASSERT(index != NULL);
     INIT_OBJ(index, DISK_INDEX_MAGIC);
     index->segment_count = segment_count;
     index->blocks_in_segment = blocks_in_segment;
+    index->max_variants = max_variants;
     for (unsigned i = 0; i < SHARDS; i++) {
         struct shard *shard = &index->shards[i];
         pthread_mutex_init(&shard->lock, NULL);
@@ -148,6 +152,23 @@ static unsigned unlink_entries(struct disk_index *index, struct shard *shard, ui
     return count;
 }
 
+/* Whoever reads a key goes through all of its variants: too many of them lose the oldest. Entries
+ * of a bucket stand newest first. */
+static void limit_variants(struct disk_index *index, struct shard *shard, uint64_t key) {
+    unsigned count = 0;
+    uint32_t oldest = NONE;
+    for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
+        const struct entry *entry = entry_at(shard, number);
+        if (entry->key == key) {
+            oldest = entry->at;
+            count++;
+        }
+        number = entry->next;
+    }
+    if (count > index->max_variants)
+        unlink_entries(index, shard, key, DISK_ANY_VARIANT, oldest);
+}
+
 void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_place *place) {
     CHECK_OBJ(index, DISK_INDEX_MAGIC);
     ASSERT(place->segment < index->segment_count && place->blocks <= BLOCKS_MAX);
@@ -168,8 +189,9 @@ void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_pl
     };
     *bucket = *segment = number;
     shard->live++;
-    pthread_mutex_unlock(&shard->lock);
     atomic_fetch_add_explicit(&index->count, 1, memory_order_relaxed);
+    limit_variants(index, shard, key);
+    pthread_mutex_unlock(&shard->lock);
 }
 
 static struct disk_place place_of(const struct disk_index *index, const struct entry *entry) {

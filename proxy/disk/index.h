@@ -1,7 +1,7 @@
 /*
  * The index of a volume: where on it the records of a key stand, in 32 bytes of memory for each.
  *
- *     struct disk_index *index = disk_index_new(segment_count);
+ *     struct disk_index *index = disk_index_new(segment_count, blocks_in_segment, 32);
  *     disk_index_put(index, key, variant, &place);               in the place of an older one
  *     unsigned count = disk_index_find(index, key, places, 8);   newest first
  *     disk_index_drop_segment(index, segment, on_dropped, arg);  before the segment is used again
@@ -29,7 +29,9 @@ struct disk_place {
     uint32_t segment;
 };
 
-struct disk_index *disk_index_new(uint32_t segment_count, uint32_t blocks_in_segment);
+/* max_variants: of a key; the oldest others go. */
+struct disk_index *disk_index_new(uint32_t segment_count, uint32_t blocks_in_segment,
+                                  unsigned max_variants);
 void disk_index_free(struct disk_index **indexp);
 
 void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_place *place);

@@ -3,8 +3,6 @@
 #include "disk/doorkeeper.h"
 #include "disk/reading.h"
 
-enum { VARIANTS_MAX = 32 };
-
 /* How the bytes come: at once or not at all; by whoever may wait; later, by another thread. */
 enum patience { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
 
@@ -18,14 +16,14 @@ struct disk_load {
     struct {
         struct volume *volume;
         struct disk_place place;
-    } places[VARIANTS_MAX];
+    } places[DISK_VARIANTS];
     unsigned count, at;
     bool promotes; /* small ones become the memory cache's */
     bool begun;    /* reading is of the one `at` */
     struct reading reading;
     struct disk_read read;
     unsigned found;
-    struct object *objects[VARIANTS_MAX];
+    struct object *objects[DISK_VARIANTS];
     /* for the one who waits */
     struct message message;
     struct mailbox *mailbox;
@@ -35,10 +33,10 @@ struct disk_load {
 
 static void collect_places(struct disk_load *load) {
     struct disk *disk = load->disk;
-    struct disk_place places[VARIANTS_MAX];
+    struct disk_place places[DISK_VARIANTS];
     for (size_t i = 0; i < disk->count; i++) {
         unsigned count = disk_index_find(disk->volumes[i]->index, load->key.low, places,
-                                         VARIANTS_MAX - load->count);
+                                         DISK_VARIANTS - load->count);
         for (unsigned j = 0; j < count; j++) {
             load->places[load->count].volume = disk->volumes[i];
             load->places[load->count++].place = places[j];

@@ -36,6 +36,8 @@ struct reading {
 
 /* Larger bodies stay on disk and are sent from there. */
 enum { DISK_SMALL = RECORD_CHUNK };
+/* That are read of a key, and so may be on a volume. */
+enum { DISK_VARIANTS = 32 };
 
 /* False: its segment is about to be used again. */
 bool reading_begin(struct reading *reading, struct volume *volume, const struct disk_place *place,

@@ -7,6 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Under the lock: are the same bytes on their way already, for another client? */
+static bool is_streaming(const struct volume *volume, const struct volume_stream *stream) {
+    const struct object *object = stream->object;
+    LIST_FOR_EACH_SAFE (link, next, &volume->streams) {
+        const struct volume_stream *other = CONTAINER_OF(link, struct volume_stream, link);
+        if (other->variant == stream->variant && other->body_length == stream->body_length &&
+            !other->failed && !other->cancelled && other->object->key.low == object->key.low &&
+            other->object->key.high == object->key.high &&
+            slice_equal(object_etag(other->object), object_etag(object)) &&
+            object_last_modified(other->object) == object_last_modified(object))
+            return true;
+    }
+    return false;
+}
+
 struct volume_stream *volume_stream_open(struct volume *volume, struct object *object,
                                          uint32_t variant, uint64_t events, uint64_t length) {
     struct volume_stream *stream;
@@ -28,10 +43,18 @@ struct volume_stream *volume_stream_open(struct volume *volume, struct object *o
     job->variant = variant;
     job->events = events;
     pthread_mutex_lock(&volume->lock);
-    list_append(&volume->streams, &stream->link);
-    queue_add(volume, job, false);
+    bool wanted = !is_streaming(volume, stream);
+    if (wanted) {
+        list_append(&volume->streams, &stream->link);
+        queue_add(volume, job, false);
+    }
     pthread_mutex_unlock(&volume->lock);
-    return stream;
+    if (wanted)
+        return stream;
+    queue_free_job(job);
+    object_release(&stream->object);
+    FREE_OBJ(stream);
+    return NULL;
 }
 
 void volume_stream_put(struct volume_stream *stream, struct slice bytes) {

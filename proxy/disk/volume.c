@@ -158,7 +158,8 @@ static int begin_segments(struct volume *volume, char error[SETTINGS_ERROR]) {
         list_init(&volume->segments[i].bodies);
         atomic_init(&volume->segments[i].oldest, UINT64_MAX);
     }
-    volume->index = disk_index_new(header->segment_count, segment_blocks(volume));
+    volume->index =
+        disk_index_new(header->segment_count, segment_blocks(volume), volume->hooks.max_variants);
     volume->open_segment = VOLUME_NONE;
     volume->next_sequence = volume->next_serial = 1;
     void *map = mmap(NULL, header->size, PROT_READ, MAP_SHARED | MAP_NORESERVE, volume->fd, 0);

@@ -43,6 +43,7 @@ struct volume;
 /* What a volume asks and tells those who use it; from its thread. */
 struct volume_hooks {
     void *arg;
+    unsigned max_variants; /* of a key, at least 1 */
     /* Objects in memory whose body stands in this unit have to go. */
     void (*leave)(void *arg, struct volume *volume, uint32_t segment);
     /* Has a purge made this record out of date? */
@@ -137,7 +138,8 @@ uint64_t volume_oldest(struct volume *volume);
  *     volume_stream_put(stream, bytes);                   never waits
  *     volume_stream_close(&stream, whole);
  *
- * What does not arrive whole, or faster than it can be written, is left out. */
+ * What does not arrive whole, or faster than it can be written, is left out. NULL: not wanted, as
+ * when the same bytes (by their validators and length) are on their way for another client. */
 struct volume_stream;
 struct volume_stream *volume_stream_open(struct volume *volume, struct object *object,
                                          uint32_t variant, uint64_t events, uint64_t body_length);

@@ -12,6 +12,7 @@ from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import memcheck
 from test_disk import Bench, is_hit, names
+from test_disk_faults import FaultyBench
 
 LARGE = 1_500_000
 
@@ -133,3 +134,70 @@ def test_a_volume_that_is_added_hides_nothing_new(lab):
     for path, version in versions.items():
         response = proxy.get(own.url(path, 9000))
         equal((is_hit(response), own.check(path, 9000, response)), (True, version), f"{path}: hit, version")
+
+
+def test_a_crowd_writes_one_copy(lab):
+    """Of a large body that many fetch at the same moment one stream goes to disk."""
+    slow = Slow(lab)
+    bench = Bench(lab, cache={"max_object": "100KB"}, workers=2)
+    url, got = slow.raw.url("/large"), []
+    clients = [threading.Thread(target=lambda: got.append(bench.proxy.get(url))) for _ in range(5)]
+    for client in clients:
+        client.start()
+    for _ in clients:
+        slow.halves.acquire()
+    slow.go_on.set()
+    for client in clients:
+        client.join()
+    equal([len(response.body) for response in got], 5 * [LARGE], "bytes")
+    bench.on_disk(1)
+    bench.get("/own/other", 1000)
+    bench.on_disk(2)
+    true(gauge(bench.proxy, "bytes_written") < 1.5 * LARGE, f"{gauge(bench.proxy, 'bytes_written')} bytes written")
+    true(is_hit(bench.proxy.get(url)), "a hit")
+
+
+def test_variants_on_disk_are_limited(lab):
+    bench = Bench(lab, cache={"max_variants": 4})
+    for turn in range(2):
+        for number in range(12):
+            bench.get("/own/v", 2000, kind=f"{turn}-{number}", vary="X-Kind")
+        bench.get(f"/own/other/{turn}", 1000)
+        bench.on_disk(5 + turn)
+        equal(gauge(bench.proxy, "objects"), 5 + turn, "objects on disk")
+        bench.proxy.restart()
+        equal(gauge(bench.proxy, "objects"), 5 + turn, "objects on disk after a restart")
+    true(bench.get("/own/v", 2000, kind="1-11", vary="X-Kind")[0], "the newest is there")
+    true(not bench.get("/own/v", 2000, kind="0-11", vary="X-Kind")[0], "an old one is not")
+
+
+class Changing:
+    """An origin whose page may be stored when it is asked for the first time, and never again."""
+
+    def __init__(self, lab):
+        self.raw = RawOrigin(lab, self.answer)
+        self.asked = threading.Lock()
+
+    def answer(self, connection, _request):
+        first = self.asked.acquire(blocking=False)
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: %s\r\nETag: \"e\"\r\nContent-Length: 3\r\n\r\n%s"
+                        % ((b"max-age=600", b"old") if first else (b"no-store", b"new")))
+
+
+def test_what_is_dropped_is_not_brought_back_by_a_load(lab):
+    """One client's reload shows that the page must not be stored any more, while another's is being read."""
+    changing = Changing(lab)
+    bench = FaultyBench(lab, workers=2)
+    url = changing.raw.url("/page")
+    equal(bench.proxy.get(url).body, b"old", "body")
+    bench.on_disk(1)
+    bench.proxy.restart()
+    bench.faults.set(read_absent=1000, read_delay=1500 * lab.patience)
+    reads = bench.faults.count("reads")
+    reader = threading.Thread(target=lambda: bench.proxy.get(url))
+    reader.start()
+    until(lambda: bench.faults.count("reads") > reads + 1, 20 * lab.patience, "a read under way")
+    bench.faults.clear()
+    equal(bench.proxy.get(url, {"Cache-Control": "no-cache"}).body, b"new", "the reload's body")
+    reader.join()
+    true(not is_hit(bench.proxy.get(url)), "the old page is gone")

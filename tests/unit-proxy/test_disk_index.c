@@ -3,7 +3,7 @@
 
 #include "disk/index.h"
 
-enum { SEGMENTS = 64, BLOCKS = 1 << 16, MOST = 64 };
+enum { SEGMENTS = 64, BLOCKS = 1 << 16, MOST = 64, VARIANTS = 32 };
 
 static struct disk_index *the_index;
 
@@ -28,7 +28,7 @@ static unsigned count_of(uint64_t key) {
 }
 
 static void start(void) {
-    the_index = disk_index_new(SEGMENTS, BLOCKS);
+    the_index = disk_index_new(SEGMENTS, BLOCKS, VARIANTS);
 }
 
 static void stop(void) {
@@ -53,6 +53,21 @@ START_TEST(variants_stand_side_by_side) {
     ck_assert_uint_eq(disk_index_find(the_index, 7, places, MOST), 2);
     ck_assert_uint_eq(places[0].segment, 2);
     ck_assert_uint_eq(disk_index_count(the_index), 3);
+    stop();
+}
+END_TEST
+
+START_TEST(too_many_variants_lose_the_oldest) {
+    struct disk_place places[MOST];
+    start();
+    for (uint32_t variant = 1; variant <= VARIANTS + 10; variant++)
+        put(7, variant, variant % SEGMENTS, 2);
+    ck_assert_uint_eq(disk_index_find(the_index, 7, places, MOST), VARIANTS);
+    for (unsigned i = 0; i < VARIANTS; i++)
+        ck_assert_uint_eq(places[i].variant, VARIANTS + 10 - i);
+    ck_assert_uint_eq(disk_index_count(the_index), VARIANTS);
+    put(7, 15, 0, 9); /* it was there */
+    ck_assert_uint_eq(count_of(7), VARIANTS);
     stop();
 }
 END_TEST
@@ -165,9 +180,10 @@ END_TEST
 
 Suite *disk_index_suite(void) {
     const TTest *tests[] = {
-        variants_stand_side_by_side, removal_is_of_a_variant_or_all,
-        a_segment_goes_at_once,      places_of_entries_are_used_again,
-        a_walk_sees_what_is_there,   a_million_take_32_bytes_each,
+        variants_stand_side_by_side,      too_many_variants_lose_the_oldest,
+        removal_is_of_a_variant_or_all,   a_segment_goes_at_once,
+        places_of_entries_are_used_again, a_walk_sees_what_is_there,
+        a_million_take_32_bytes_each,
     };
     return suite_of("disk_index", tests, COUNT_OF(tests));
 }

@@ -37,7 +37,8 @@ static bool used(void *arg, uint64_t key) {
     return false;
 }
 
-static const struct volume_hooks hooks = {.leave = leave, .outdated = outdated, .used = used};
+static const struct volume_hooks hooks = {
+    .max_variants = 32, .leave = leave, .outdated = outdated, .used = used};
 
 static void open_volume(void) {
     char error[SETTINGS_ERROR] = "";
