@@ -33,6 +33,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
 	proxy/client/client.c proxy/client/client.h \
+	proxy/client/outbox.c \
 	proxy/client/request_body.c proxy/client/response.c \
 	proxy/disk/disk.c proxy/disk/disk.h \
 	proxy/disk/disk_body.c proxy/disk/disk_body.h \

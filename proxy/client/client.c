@@ -41,6 +41,7 @@ static void client_free(struct client *client) {
     ASSERT(client->exchange == NULL);
     connection_close(&client->connection);
     net_buffer_give(client->net, &client->buffer);
+    free(client->held_memory);
     timer_cancel(&client->net->loop->timers, &client->timer);
     list_remove(&client->link);
     hooks->client_count--;
@@ -78,7 +79,6 @@ void client_accept(struct net_context *net, int fd, const struct address *addres
 /* Reads away what the client still sends, so that closing does not reset the connection before the
  * client has seen the response (RFC 9112 §9.6). */
 static void linger(struct client *client) {
-    client->state = CLIENT_LINGERING;
     connection_shutdown(client->connection);
     arm(client, LINGER_TIME);
     client->lingered = 0;
@@ -291,8 +291,11 @@ static void wait_for_request(struct client *client) {
  * finished within on_request come back here rather than calling deeper. False: the client is gone.
  */
 static bool client_read(struct client *client) {
+    if (client->held_memory != NULL)
+        client_flush(client);
     client->reading = true;
-    while (!client->finished && client->exchange == NULL && client->state != CLIENT_LINGERING) {
+    while (!client->finished && client->exchange == NULL && client->state != CLIENT_LINGERING &&
+           client->held_memory == NULL) {
         if (client->buffer != NULL && parse_head(client))
             continue;
         if (!client->connection->readable) {
@@ -302,28 +305,37 @@ static bool client_read(struct client *client) {
         fill(client);
     }
     client->reading = false;
+    enum io_status flushed = client_flush(client);
     if (client->exchange != NULL)
+        return true; /* it writes what is left before its own */
+    if (flushed == IO_WAIT) {
+        arm(client, client->net->settings->client.send_timeout);
         return true;
-    if (client->state == CLIENT_LINGERING && !client->finished)
-        return linger_read(client);
-    if (!client->finished)
+    }
+    if (client->finished || flushed == IO_FAILED) {
+        client_free(client);
+        return false;
+    }
+    if (client->state != CLIENT_LINGERING)
         return true;
-    client_free(client);
-    return false;
+    linger(client);
+    return linger_read(client);
 }
 
 void client_on_ready(struct connection *connection) {
     struct client *client;
     CAST_OBJ(client, connection->owner, CLIENT_MAGIC);
-    switch (client->state) {
-    case CLIENT_LINGERING: linger_read(client); return;
-    case CLIENT_BUSY:
+    if (client->state == CLIENT_BUSY) {
         if (connection->readable)
             source_wake(&client->exchange->body);
         if (connection->writable && client->exchange->state == EXCHANGE_SENDING)
             exchange_send(client->exchange);
-        return;
-    default: client_read(client);
+        else if (connection->writable)
+            client_flush(client);
+    } else if (client->state == CLIENT_LINGERING && client->held_memory == NULL) {
+        linger_read(client);
+    } else if (client->held_memory == NULL || connection->writable) {
+        client_read(client);
     }
 }
 
@@ -339,6 +351,7 @@ void exchange_own_request(struct exchange *exchange, struct arena *arena) {
 void exchange_abort(struct exchange *exchange) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     struct client *client = exchange->client;
+    client_flush(client);
     connection_abort(&client->connection);
     client_lost(client);
 }
@@ -409,7 +422,7 @@ void exchange_finish(struct exchange **exchangep) {
     else if (!reusable && body_ended && !input_waits(client))
         client->finished = true;
     else if (!reusable && !client->finished)
-        linger(client);
+        client->state = CLIENT_LINGERING;
     if (!client->reading)
         client_read(client);
 }
@@ -429,7 +442,8 @@ void client_drain(struct client_hooks *hooks) {
     hooks->draining = true;
     LIST_FOR_EACH_SAFE (link, next, &hooks->clients) {
         struct client *client = CONTAINER_OF(link, struct client, link);
-        if (client->state == CLIENT_IDLE && !client->connection->readable)
+        if (client->state == CLIENT_IDLE && !client->connection->readable &&
+            client->held.length == 0)
             client_free(client);
         else if (client->exchange != NULL)
             client->exchange->keep_alive = false;

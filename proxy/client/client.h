@@ -34,6 +34,8 @@
 struct exchange;
 struct client;
 
+enum { CLIENT_OUTBOX = 32 * 1024 };
+
 struct client_hooks {
     void (*on_request)(struct exchange *exchange, void *arg);
     void *arg;
@@ -43,6 +45,7 @@ struct client_hooks {
     bool draining; /* no connection is kept open after its response */
     struct exchange *free_exchanges;
     unsigned free_exchange_count;
+    char outbox[CLIENT_OUTBOX]; /* see outbox.c */
 };
 
 void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
@@ -137,6 +140,8 @@ struct client {
     struct client_hooks *hooks;
     struct connection *connection;
     struct net_buffer *buffer;
+    struct slice held;   /* answers that leave with those to the requests behind them */
+    char *held_memory;   /* where they stand; NULL: in the outbox */
     size_t head_checked; /* bytes of the buffer known to hold no end of head */
     struct exchange *exchange;
     struct timer timer;
@@ -171,6 +176,15 @@ struct connection *exchange_take_connection(struct exchange *exchange,
                                             struct net_buffer **leftover);
 
 /* Inside client/. */
+
+/* True: requests wait behind the one that these bytes answer, and they are held back for a while;
+ * *held is how many they are. */
+bool client_hold(struct client *client, const struct iovec *pieces, int count, size_t *held);
+/* Writes what is held, then pieces[1 .. count], of which *put bytes are taken; pieces[0] is room
+ * for the former. */
+enum io_status client_write(struct client *client, struct iovec *pieces, int count, size_t *put);
+/* Writes what is held. IO_WAIT: the rest waits in memory of its own. */
+enum io_status client_flush(struct client *client);
 void client_on_ready(struct connection *connection);
 void exchange_send(struct exchange *exchange);
 void exchange_on_body(struct task *task);

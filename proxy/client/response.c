@@ -261,13 +261,18 @@ static int cut_off(struct iovec *pieces, int count, size_t most) {
 }
 
 static enum io_status send_some(struct exchange *exchange, size_t most, size_t *sent, bool *tried) {
-    struct iovec pieces[PIECES];
-    int count = gather(exchange, pieces);
-    if (count == 0)
-        return send_from_file(exchange, most, sent, tried);
-    *tried = true;
-    return connection_write(exchange->client->connection, pieces, cut_off(pieces, count, most),
-                            sent);
+    struct client *client = exchange->client;
+    struct iovec pieces[1 + PIECES];
+    int count = cut_off(pieces + 1, gather(exchange, pieces + 1), most);
+    *sent = 0;
+    *tried = count > 0 || client->held.length > 0;
+    if (count == 0) {
+        enum io_status status = client_flush(client);
+        return status != IO_DONE ? status : send_from_file(exchange, most, sent, tried);
+    }
+    if (client_hold(client, pieces + 1, count, sent))
+        return IO_DONE;
+    return client_write(client, pieces, count, sent);
 }
 
 /* Until the client has taken some, or others have been served. */
@@ -319,11 +324,11 @@ void exchange_send(struct exchange *exchange) {
 
 /* False: not all of it went out. */
 static bool send_now(struct exchange *exchange, struct slice bytes, size_t *sent) {
-    struct iovec piece = {(void *)bytes.base, bytes.length};
+    struct iovec pieces[] = {{NULL, 0}, {(void *)bytes.base, bytes.length}};
     *sent = 0;
     if (exchange->state != EXCHANGE_REQUEST || exchange->client->connection == NULL)
         return false;
-    connection_write(exchange->client->connection, &piece, 1, sent);
+    client_write(exchange->client, pieces, 1, sent);
     exchange->bytes_sent += *sent;
     return *sent == bytes.length;
 }

@@ -15,7 +15,7 @@ from harness.wire import request
 FEW, MANY = 300, 1500
 
 # Instructions a request, system calls as one.
-HIT = 6900
+HIT = 5800
 MISS = 37000
 
 

@@ -54,6 +54,77 @@ def test_pipeline_in_single_bytes(lab):
         equal([wire.response().text() for _ in range(3)], ["b0", "b1", "b2"], "bodies")
 
 
+def fresh(origin, n):
+    return origin.url("/bytes", n=n, cc="max-age=3600")
+
+
+@memcheck
+def test_pipelined_hits_of_all_sizes(lab):
+    """Answers that are held back for those behind them, with others between that can't be held."""
+    origin = Origin(lab)
+    proxy = Retort(lab)
+    sizes = [0, 1, 3000, 70000, 20, 31000, 31000, 5, 200000, 1]
+    for n in sizes:
+        proxy.get(fresh(origin, n))
+    with proxy.wire() as wire:
+        wire.send(b"".join(request("GET", fresh(origin, n)) for n in sizes)
+                  + request("HEAD", fresh(origin, 3000))
+                  + request("GET", origin.url("/bytes", n=5000, cc="no-store"))
+                  + request("POST", origin.url("/text", say="post"), {"Expect": "100-continue"}, b"abc")
+                  + request("GET", fresh(origin, 3000), {"Range": "bytes=10-19, 30-39"})
+                  + request("GET", fresh(origin, 3000), {"Connection": "close"}) + b"too late")
+        for n in sizes:
+            same_bytes(wire.response().body, origin.body(n))
+        equal(wire.response(method="HEAD").status, 200, "HEAD")
+        same_bytes(wire.response().body, origin.body(5000))
+        equal(wire.response(method="POST").status, 200, "POST")
+        equal(wire.response().status, 206, "two ranges")
+        same_bytes(wire.response().body, origin.body(3000))
+        true(wire.at_end(), "the connection should close")
+
+
+def ask_and_finish(wire, requests):
+    wire.send(requests)
+    wire.finish_sending()
+
+
+def test_pipelined_hits_to_a_client_that_reads_late(lab):
+    """The socket does not take what was held back: it waits, and nothing is lost or mixed up."""
+    origin = Origin(lab)
+    proxy = Retort(lab)
+    sizes = [(17 * i) % 3000 for i in range(100)]
+    for n in sizes:
+        proxy.get(fresh(origin, n))
+    for last in ({}, {"Connection": "close"}):
+        with proxy.wire(receive_buffer=4096) as wire:
+            requests = [request("GET", fresh(origin, n)) for n in sizes * 60]
+            requests.append(request("GET", fresh(origin, 17), last))
+            asking = threading.Thread(target=ask_and_finish, args=(wire, b"".join(requests)))
+            asking.start()
+            # It asks for no more when it can't send: both directions are full.
+            until(lambda: proxy.counter("client_bytes_out") > 0, 10 * lab.patience, "answers")
+            for n in sizes * 60 + [17]:
+                same_bytes(wire.response().body, origin.body(n))
+            asking.join()
+            true(wire.at_end(), "the connection should close")
+
+
+@memcheck
+def test_client_that_leaves_a_pipeline(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab)
+    proxy.get(fresh(origin, 3000))
+    for taken in (0, 5000):
+        with proxy.wire(receive_buffer=4096) as wire:
+            asking = request("GET", fresh(origin, 3000)) * 400
+            wire.socket.setblocking(False)
+            wire.socket.send(asking)
+            wire.socket.settimeout(20)
+            wire.read_bytes(taken)
+            wire.abort()
+    same_bytes(proxy.get(fresh(origin, 3000)).body, origin.body(3000))
+
+
 @memcheck
 def test_http_1_0_closes(lab):
     origin = Origin(lab)

@@ -1,0 +1,118 @@
+"""The system calls of a hit: no more than a server takes that does nothing but answer."""
+
+import collections
+import os
+import re
+import signal
+
+from harness.checks import between, equal, until
+from harness.origin import Origin
+from harness.retort import Retort
+from harness.suite import heavy
+from harness.wire import request
+
+TIMES = 40
+WAITING = {"epoll_wait", "rt_sigtimedwait", "restart_syscall"}
+HEAVY = "strace runs the program itself"
+
+
+def hit(name, headers=None):
+    return request("GET", f"/text?say={name}&cc=max-age%3D3600", headers, host="www.example.com")
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0]
+
+
+class Traced:
+    """A proxy under strace that has some hits stored."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.origin = Origin(lab)
+        self.path = lab.path("calls")
+        # -D: the tracer stands aside, and the proxy is our own child.
+        self.proxy = Retort(lab, reverse={"/": self.origin.url("/")}, start_seconds=60, stop_seconds=60,
+                            under=["strace", "-D", "-f", "-qq", "-o", self.path])
+        # No access log: what is written for it is not the way of the request.
+        self.proxy.write_config(re.sub(r"access_log .*", "", self.proxy.text()))
+        self.proxy.restart()
+        self.marks = self.wire()
+        for name in ("begin", "end", "hello"):
+            self.ask(self.marks, name)
+
+    def wire(self):
+        return self.proxy.wire(reverse=True, timeout=60)
+
+    def ask(self, wire, name, headers=None):
+        wire.send(hit(name, headers))
+        equal(wire.response().text(), name, "body")
+
+    def stand_still(self):
+        os.kill(self.proxy.pid, signal.SIGSTOP)
+        until(lambda: state(self.proxy.pid) in "Tt", 30 * self.lab.patience, "a process that stands")
+
+    def go_on(self):
+        os.kill(self.proxy.pid, signal.SIGCONT)
+
+    def count(self, work):
+        """The calls that are made while `work` runs, those that wait left out."""
+        self.ask(self.marks, "begin")
+        work()
+        self.ask(self.marks, "end")
+        self.proxy.stop()
+        with open(self.path, encoding="latin-1") as out:
+            lines = out.read().split("\n")
+        marks = [max(i for i, line in enumerate(lines) if 'recvfrom' in line and f'"GET /text?say={name}' in line)
+                 for name in ("begin", "end")]
+        names = (re.match(r"\d+ +(\w+)\(", line) for line in lines[marks[0] + 1:marks[1]])
+        counts = collections.Counter(match.group(1) for match in names if match)
+        counts["sendto"] -= 1  # the answer to the first mark
+        return {name: count for name, count in counts.items() if name not in WAITING}
+
+
+@heavy(HEAVY)
+def test_a_hit_on_a_kept_connection(lab):
+    traced = Traced(lab)
+    with traced.wire() as wire:
+        traced.ask(wire, "hello")
+        counts = traced.count(lambda: [traced.ask(wire, "hello") for _ in range(TIMES)])
+    equal(counts, {"recvfrom": TIMES, "sendto": TIMES}, "calls")
+
+
+@heavy(HEAVY)
+def test_pipelined_hits_leave_together(lab):
+    traced = Traced(lab)
+
+    def work():
+        wire.send(hit("hello") * TIMES)
+        for _ in range(TIMES):
+            equal(wire.response().text(), "hello", "body")
+
+    with traced.wire() as wire:
+        traced.ask(wire, "hello")
+        counts = traced.count(work)
+    equal(counts, {"recvfrom": 1, "sendto": 1}, "calls")
+
+
+@heavy(HEAVY)
+def test_a_hit_on_a_connection_of_its_own(lab):
+    """What has arrived before the connection is accepted is answered without watching it."""
+    traced = Traced(lab)
+
+    def work():
+        traced.stand_still()
+        wires = [traced.wire() for _ in range(TIMES)]
+        for wire in wires:
+            wire.send(hit("hello", {"Connection": "close"}))
+        traced.go_on()
+        for wire in wires:
+            equal(wire.response().text(), "hello", "body")
+            equal(wire.at_end(), True, "the connection's end")
+            wire.close()
+
+    counts = traced.count(work)
+    # Now and then one more is accepted for than there are.
+    between(counts.pop("accept4"), TIMES, TIMES * 1.3, "accept4")
+    equal(counts, {"recvfrom": TIMES, "sendto": TIMES, "close": TIMES}, "calls")
