@@ -32,15 +32,18 @@ def plots_of(name, case):
 def provenance(known):
     machine, settings = known["machine"], known["settings"]
     minutes = sum(case["seconds"] for case in known["cases"].values()) / 60
-    busy = f" The machine was busy with other work (load {machine['load']:.1f}): compare within a table only." if machine["load"] > BUSY_LOAD else ""
-    return (f"Taken on {machine['taken']}: {settings['rounds']} rounds of {settings['seconds']} s, {minutes:.0f} minutes in all, on "
-            f"{machine['cores']} cores of {machine['processor']}, Linux {machine['kernel']}.{busy}\n")
+    busy = ""
+    if machine["load"] > BUSY_LOAD:
+        busy = f" The machine was busy with other work (load {machine['load']:.1f}): compare within a table only."
+    return (f"Taken on {machine['taken']}: {settings['rounds']} rounds of {settings['seconds']} s, {minutes:.0f} minutes in all, "
+            f"on {machine['cores']} cores of {machine['processor']}, Linux {machine['kernel']}.{busy}\n")
 
 
 def peers_of(known):
     versions = known["machine"]["versions"]
     modules = {"retort": retort, **CACHES}
-    rows = [[LABELS[name], versions.get(PACKAGES.get(name), "this one"), sentence(module)] for name, module in modules.items()]
+    rows = [[LABELS[name], versions.get(PACKAGES.get(name), "this one"), sentence(module)]
+            for name, module in modules.items()]
     rows.append(["libmicrohttpd", versions.get(PACKAGES["microhttpd"], table.NOTHING), sentence(plain.microhttpd)])
     return table.markdown(["", "version", "configured with"], rows, texts=3)
 

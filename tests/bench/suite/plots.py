@@ -14,8 +14,8 @@ from .peers import LABELS
 from .server import Missing
 
 SIZE = "880,400"
-COLOURS = {"limit": "#999999", "Retort": "#c0392b", "HAProxy": "#2d6fb5", "nginx": "#3a9a4a", "ATS": "#8e5bb5", "Varnish": "#d98c1f",
-           "Squid": "#5f5f5f", "libmicrohttpd": "#bbbbbb"}
+COLOURS = {"limit": "#999999", "Retort": "#c0392b", "HAProxy": "#2d6fb5", "nginx": "#3a9a4a", "ATS": "#8e5bb5",
+           "Varnish": "#d98c1f", "Squid": "#5f5f5f", "libmicrohttpd": "#bbbbbb"}
 OTHERS = ["#c0392b", "#2d6fb5", "#3a9a4a", "#8e5bb5"]
 
 HEAD = """

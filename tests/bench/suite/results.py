@@ -49,6 +49,10 @@ class Figures:
     def there(self, row, server):
         return bool(self.points.get((row, server), {}).get("samples"))
 
+    def known(self):
+        """(row, server) of all points that have samples."""
+        return [at for at in self.points if self.there(*at)]
+
     def values(self, row, server, name):
         samples = self.points.get((row, server), {}).get("samples", [])
         return [sample[name] for sample in samples if sample.get(name) is not None]

@@ -59,6 +59,29 @@ def latencies(figures, first="case"):
                     [[row, *(cell(row, server) for server in servers)] for row in figures.rows()])
 
 
+def usual(figures, about, first="case"):
+    """What most cases show: the matrix and the latencies, behind what there is to say."""
+    return (f"{about} Requests a second; microseconds of CPU time for each.\n\n" + matrix(figures, first)
+            + "\nLatency in milliseconds: median; 99 %.\n\n" + latencies(figures, first))
+
+
+def medians(figures, row, server, columns):
+    """columns: {title: (name of the figure, digits)}"""
+    return [number(figures.median(row, server, name), digits) for name, digits in columns.values()]
+
+
+def by_server(figures, columns):
+    """A line for each server, where there is one row."""
+    rows = [[LABELS.get(server, server), *medians(figures, row, server, columns)] for row, server in figures.known()]
+    return markdown(["", *columns], rows)
+
+
+def by_row(figures, columns, server, first=""):
+    """A line for each row, of one server."""
+    rows = [[row, *medians(figures, row, server, columns)] for row in figures.rows() if figures.there(row, server)]
+    return markdown([first, *columns], rows)
+
+
 def standing(figures, peers, limit="limit", own="retort"):
     """Retort against the limit and against the best of the peers, each figure by its own best."""
     rows = []

@@ -38,8 +38,7 @@ class Disk(Case):
 
     @staticmethod
     def show(figures):
-        return (f"{CONNECTIONS} connections, {MEMORY >> 20} MB of memory. Requests a second; microseconds of CPU time for each.\n\n"
-                + table.matrix(figures) + "\nLatency in milliseconds: median; 99 %.\n\n" + table.latencies(figures))
+        return table.usual(figures, f"{CONNECTIONS} connections, {MEMORY >> 20} MB of memory.")
 
 
 def body(number, size):

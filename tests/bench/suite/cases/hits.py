@@ -19,7 +19,8 @@ class Hits(Case):
         bench = self.bench
         self.limits = {(size, headers): peers.plain.limit(bench, size, closes=headers == CLOSE)
                        for size, _, headers in ROWS.values()}
-        self.servers = {"retort": peers.retort.start(bench), "retort+log": peers.retort.start(bench, kind="retort+log", log=True),
+        self.servers = {"retort": peers.retort.start(bench),
+                        "retort+log": peers.retort.start(bench, kind="retort+log", log=True),
                         **bench.start_peers(peers.CACHES), "microhttpd": peers.plain.microhttpd(bench)}
         for size in {size for size, _, _ in ROWS.values()}:
             bench.origin.has(f"/hit/{size}")
@@ -36,10 +37,8 @@ class Hits(Case):
 
     @staticmethod
     def show(figures):
-        caches = list(peers.CACHES)
-        return ("Requests a second; microseconds of CPU time for each. `w`: the server waited for wrk, so its CPU time decides.\n\n"
-                + table.matrix(figures) + "\nLatency in milliseconds: median; 99 %.\n\n" + table.latencies(figures) + "\n"
-                + table.standing(figures, caches) + "\n" + log_cost(figures))
+        return (table.usual(figures, "`w`: the server waited for wrk, so its CPU time decides.") + "\n"
+                + table.standing(figures, list(peers.CACHES)) + "\n" + log_cost(figures))
 
     @staticmethod
     def plots(figures):

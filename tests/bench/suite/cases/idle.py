@@ -45,10 +45,10 @@ class Idle(Case):
 
     @staticmethod
     def show(figures):
-        rows = [[table.LABELS[server], *(table.number(figures.median(row, server, name), 1) for name in ("before_mb", "memory_mb", "each_kb"))]
-                for row in figures.rows() for server in figures.servers(row) if figures.there(row, server)]
-        return (f"{CONNECTIONS} connections with one hit of {SIZE} bytes each, then idle; memory of the processes, shared pages counted in part.\n\n"
-                + table.markdown(["", "MB before", "MB more", "KB a connection"], rows))
+        about = (f"{CONNECTIONS} connections with one hit of {SIZE} bytes each, then idle; memory of the processes, shared pages "
+                 "counted in part.\n\n")
+        return about + table.by_server(figures, {"MB before": ("before_mb", 1), "MB more": ("memory_mb", 1),
+                                                 "KB a connection": ("each_kb", 1)})
 
 
 def asked(server, path, count):

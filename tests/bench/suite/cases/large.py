@@ -28,8 +28,7 @@ class Large(Case):
 
     @staticmethod
     def show(figures):
-        return (f"{CONNECTIONS} connections. Requests a second; microseconds of CPU time for each.\n\n" + table.matrix(figures)
-                + "\nLatency in milliseconds: median; 99 %.\n\n" + table.latencies(figures))
+        return table.usual(figures, f"{CONNECTIONS} connections.")
 
 
 class Huge(Case):
@@ -65,8 +64,7 @@ class Huge(Case):
 
     @staticmethod
     def show(figures):
-        rows = [[table.LABELS[server], *(table.number(figures.median(row, server, name), digits)
-                                         for name, digits in (("gb_s", 2), ("cpu_s_gb", 2), ("memory_mb", 0)))]
-                for row in figures.rows() for server in figures.servers(row) if figures.there(row, server)]
-        return (f"From disk (page cache), {READERS} connections that begin at once and read for {READ_SECONDS} s; each byte was right.\n\n"
-                + table.markdown(["", "GB/s", "CPU seconds a GB", "memory, MB"], rows))
+        about = (f"From disk (page cache): {READERS} connections that begin at once and read for {READ_SECONDS} s. "
+                 "Each byte was right.\n\n")
+        return about + table.by_server(figures, {"GB/s": ("gb_s", 2), "CPU seconds a GB": ("cpu_s_gb", 2),
+                                                 "memory, MB": ("memory_mb", 0)})

@@ -28,11 +28,12 @@ class Misses(Case):
 
     @staticmethod
     def show(figures):
-        rows = [[row, table.number(figures.median(row, "retort", "cpu_us")), table.against(figures, row, best, "retort", "cpu_us")]
+        about = (f"{CONNECTIONS} connections. Origin and wrk share a core: with `w` the server waited for them, so its CPU "
+                 "time decides.")
+        rows = [[row, *table.medians(figures, row, "retort", {"": ("cpu_us", None)}),
+                 table.against(figures, row, best, "retort", "cpu_us")]
                 for row in figures.rows() if (best := figures.best(row, "cpu_us", PEERS, least=True))]
-        return (f"{CONNECTIONS} connections. Requests a second; microseconds of CPU time for each. Origin and wrk share a core: "
-                "with `w` the server waited for them, so its CPU time decides.\n\n" + table.matrix(figures)
-                + "\nLatency in milliseconds: median; 99 %.\n\n" + table.latencies(figures) + "\n"
+        return (table.usual(figures, about) + "\n"
                 + table.markdown(["Retort", "CPU us a request", "best peer's by Retort's"], rows))
 
     @staticmethod

@@ -53,11 +53,11 @@ class Stalls(Case):
 
     @staticmethod
     def show(figures):
-        rows = [[row, *(table.number(figures.median(row, "retort", name)) for name in ("rate", "p50_ms", "p99_ms", "disk_rate", "disk_mb_s"))]
-                for row in figures.rows() if figures.there(row, "retort")]
-        return (f"{SIZE} bytes from memory on {CONNECTIONS} connections; {DISK_CONNECTIONS} more ask for any of {COUNT} objects of "
-                f"{BYTES >> 10} KB that are in neither memory nor page cache. Both loads share a core.\n\n"
-                + table.markdown(["hits in memory", "requests/s", "median ms", "99 % ms", "disk hits/s", "MB/s read from the device"], rows))
+        about = (f"{SIZE} bytes from memory on {CONNECTIONS} connections; {DISK_CONNECTIONS} more ask for any of {COUNT} objects "
+                 f"of {BYTES >> 10} KB that are in neither memory nor page cache. Both loads share a core.\n\n")
+        return about + table.by_row(figures, {
+            "requests/s": ("rate", None), "median ms": ("p50_ms", 2), "99 % ms": ("p99_ms", 2),
+            "disk hits/s": ("disk_rate", None), "MB/s read from the device": ("disk_mb_s", None)}, "retort", "hits in memory")
 
 
 @contextlib.contextmanager

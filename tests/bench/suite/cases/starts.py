@@ -28,6 +28,4 @@ class Starts(Case):
 
     @staticmethod
     def show(figures):
-        rows = [[table.LABELS[server], table.number(figures.median("start", server, "ms"), 0)] for server in figures.servers()
-                if figures.there("start", server)]
-        return table.markdown(["", "ms"], rows)
+        return table.by_server(figures, {"ms": ("ms", 0)})

@@ -21,13 +21,15 @@ class Workers(Case):
             self.bench.warm(server, self.path, SIZE)
 
     def points(self):
-        return [Point(ROW, f"workers {count}", lambda server=server: measure(self, server, self.path, CONNECTIONS, expect=HITS_ONLY))
+        return [Point(ROW, f"workers {count}", lambda server=server: self.measured(server))
                 for count, server in self.servers.items()]
+
+    def measured(self, server):
+        return measure(self, server, self.path, CONNECTIONS, expect=HITS_ONLY)
 
     @staticmethod
     def show(figures):
-        names = [f"workers {count}" for count in COUNTS]
-        rows = [[name.split()[1], table.number(figures.median(ROW, name, "rate")), table.number(figures.median(ROW, name, "cpu_us")),
-                 table.ratio(figures.ratio(ROW, name, names[0], "cpu_us"))] for name in names if figures.there(ROW, name)]
+        rows = [[server.split()[1], *table.medians(figures, row, server, {"rate": ("rate", None), "CPU": ("cpu_us", None)}),
+                 table.ratio(figures.ratio(row, server, figures.servers()[0], "cpu_us"))] for row, server in figures.known()]
         return (f"{ROW}; the workers and wrk on the same two cores, or on three where there are so many.\n\n"
                 + table.markdown(["workers", "requests/s", "CPU us a request", "times one worker's"], rows))

@@ -3,9 +3,10 @@
 Text for more sections of its configuration may be given. server.admin is the socket of the admin plane.
 """
 
+import json
 import os
 
-from harness import ports
+from harness import ports, wire
 
 from ..server import Server
 
@@ -43,3 +44,9 @@ def start_on_disk(bench, name="retort-disk", *, memory=8 << 20, size="4GB", **op
     server = start(bench, name, memory=f"{memory >> 20}MB", cache=f'disk "{directory}" {{ size = "{size}" }}', **options)
     server.volume = os.path.join(directory, "retort.cache")
     return server
+
+
+def counters(server):
+    """What /status of its admin plane says; the socket may come a moment after the listeners."""
+    server.process.wait_ready(lambda: os.path.exists(server.admin))
+    return json.loads(wire.fetch(server.admin, "GET", "/status", host="localhost").body)["counters"]

@@ -24,7 +24,8 @@ def start(bench, name="varnish"):
     name, port = bench.lab.unique(name), ports.take()
     path = bench.lab.write(name + ".vcl", VCL.format(origin=bench.origin.port))
     command = ["varnishd", "-F", "-n", bench.lab.path(name), "-f", path, "-a", f"127.0.0.1:{port}", "-T", "none",
-               "-s", "malloc,64m", "-p", "vsl_mask=" + ",".join("-" + tag for tag in LOGGED), "-p", "timeout_idle=600", "-p", "listen_depth=4096"]
+               "-s", "malloc,64m", "-p", "vsl_mask=" + ",".join("-" + tag for tag in LOGGED),
+               "-p", "timeout_idle=600", "-p", "listen_depth=4096"]
     if os.getuid() != 0:
         command[1:1] = ["-j", "none"]
     return bench.opened(Server(bench.lab, "varnish", name, command, port))
