@@ -149,11 +149,32 @@ char *slice_dup(struct slice text) {
     return copy;
 }
 
+/* From the number of bits, 1233/4096 being the logarithm of 2; that may be one too many. */
 static unsigned digits_of(uint64_t number) {
-    unsigned count = 1;
-    for (; number >= 100; number /= 100)
-        count += 2;
-    return count + (number >= 10);
+    static const uint64_t powers[20] = {
+        0,
+        10,
+        100,
+        1000,
+        10000,
+        100000,
+        1000000,
+        10000000,
+        100000000,
+        1000000000,
+        10000000000,
+        100000000000,
+        1000000000000,
+        10000000000000,
+        100000000000000,
+        1000000000000000,
+        10000000000000000,
+        100000000000000000,
+        1000000000000000000,
+        10000000000000000000u,
+    };
+    unsigned bits = 64 - (unsigned)__builtin_clzll(number | 1), most = bits * 1233 >> 12;
+    return most + (number >= powers[most]);
 }
 
 /* Two digits at a time: divisions are what this takes. */
@@ -167,10 +188,13 @@ char *slice_put_number(char *at, int64_t number) {
     if (number < 0)
         *at++ = '-';
     char *end = at + digits_of(rest), *digit = end;
-    for (; rest >= 10; rest /= 100)
+    for (; rest > UINT32_MAX; rest /= 100)
         memcpy(digit -= 2, &pairs[rest % 100 * 2], 2);
+    uint32_t small = (uint32_t)rest; /* of which divisions are cheaper */
+    for (; small >= 10; small /= 100)
+        memcpy(digit -= 2, &pairs[small % 100 * 2], 2);
     if (digit > at)
-        *at = (char)('0' + rest);
+        *at = (char)('0' + small);
     return end;
 }
 

@@ -12,6 +12,7 @@ void loop_update_time(struct loop *loop) {
     loop->now_nanoseconds = (uint64_t)monotonic.tv_sec * 1000000000 + (uint64_t)monotonic.tv_nsec;
     loop->now = loop->now_nanoseconds / 1000000;
     loop->wall = wall.tv_sec;
+    loop->wall_milliseconds = (unsigned)(wall.tv_nsec / 1000000);
 }
 
 bool loop_init(struct loop *loop) {

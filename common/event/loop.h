@@ -45,6 +45,7 @@ struct loop {
     uint64_t now;             /* milliseconds of the monotonic clock, at the start of this round */
     uint64_t now_nanoseconds; /* the same */
     time_t wall;              /* seconds since 1970, likewise */
+    unsigned wall_milliseconds; /* of that second */
     struct timers timers;
     struct list_link tasks;
     int batch_count, batch_at;

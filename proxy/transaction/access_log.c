@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum { GATHER = 32768, LINE_MAX_BYTES = 65536, FLUSH_AFTER = 200, URL_SHOWN = 2560 };
@@ -14,6 +12,9 @@ enum { GATHER = 32768, LINE_MAX_BYTES = 65536, FLUSH_AFTER = 200, URL_SHOWN = 25
 struct access_log {
     int fd;
     enum access_log_format format;
+    time_t dated;
+    size_t date_length;
+    char date[64]; /* of `dated`, as the combined format has it */
     size_t length;
     char bytes[GATHER + LINE_MAX_BYTES];
 };
@@ -95,39 +96,75 @@ struct line {
     char *at, *end;
 };
 
-static void put_slice(struct line *line, struct slice text) {
+static inline void put(struct line *line, struct slice text) {
     size_t room = (size_t)(line->end - line->at);
-    size_t length = text.length < room ? text.length : room;
-    if (length > 0)
-        memcpy(line->at, text.base, length);
-    line->at += length;
+    line->at = slice_put(line->at, slice_make(text.base, text.length < room ? text.length : room));
 }
 
-static void put_format(struct line *line, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static void put_text(struct line *line, const char *text) {
+    put(line, slice_from(text));
+}
 
-static void put_format(struct line *line, const char *format, ...) {
-    va_list arguments;
-    size_t room = (size_t)(line->end - line->at);
-    va_start(arguments, format);
-    int length = vsnprintf(line->at, room, format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        line->at += (size_t)length < room ? (size_t)length : (room > 0 ? room - 1 : 0);
+static void put_number(struct line *line, uint64_t number) {
+    char digits[SLICE_DIGITS];
+    put(line, slice_of_number(digits, (int64_t)number));
+}
+
+/* Right-aligned in a field of so many characters, up to six. */
+static void put_aligned(struct line *line, uint64_t number, unsigned width, struct slice padding) {
+    char digits[SLICE_DIGITS];
+    struct slice text = slice_of_number(digits, (int64_t)number);
+    if (text.length < width)
+        put(line, slice_make(padding.base, width - text.length));
+    put(line, text);
+}
+
+/* "17.042", of a number of thousandths. */
+static void put_thousandths(struct line *line, uint64_t whole, uint64_t thousandths) {
+    put_number(line, whole);
+    put(line, SLICE("."));
+    put_aligned(line, thousandths, 3, SLICE("00"));
+}
+
+static void put_time(struct line *line, const struct timespec *time) {
+    put_thousandths(line, (uint64_t)time->tv_sec, (uint64_t)time->tv_nsec / 1000000);
+}
+
+static void put_hex(struct line *line, struct slice before, unsigned byte) {
+    static const char digits[] = "0123456789ABCDEF";
+    put(line, before);
+    put(line, slice_make(&digits[byte >> 4], 1));
+    put(line, slice_make(&digits[byte & 15], 1));
+}
+
+/* Bytes that stand for themselves in every format. */
+static const bool is_harmless[256] = {
+    ['!'] = true,
+    ['#' ... '['] = true,
+    [']' ... '~'] = true,
+};
+
+static size_t harmless_length(struct slice text, size_t from) {
+    size_t end = text.length < URL_SHOWN ? text.length : URL_SHOWN, at = from;
+    while (at < end && is_harmless[(unsigned char)text.base[at]])
+        at++;
+    return at - from;
 }
 
 /* Bytes that could forge or break a line are shown as %XX; an empty text as "-". */
 static void put_plain(struct line *line, struct slice text, bool keep_spaces) {
     if (text.length == 0)
-        put_slice(line, SLICE("-"));
-    for (size_t i = 0; i < text.length && i < URL_SHOWN; i++) {
+        put(line, SLICE("-"));
+    for (size_t i = 0; i < text.length && i < URL_SHOWN;) {
         unsigned char c = (unsigned char)text.base[i];
-        if (c > 0x20 && c < 0x7f && c != '"' && c != '\\')
-            put_slice(line, slice_make(&text.base[i], 1));
-        else if (c == ' ' && keep_spaces)
-            put_slice(line, SLICE(" "));
+        size_t length = harmless_length(text, i);
+        if (length == 0 && c == ' ' && keep_spaces)
+            length = 1;
+        if (length > 0)
+            put(line, slice_make(&text.base[i], length));
         else
-            put_format(line, "%%%02X", c);
+            put_hex(line, SLICE("%"), c);
+        i += length > 0 ? length : 1;
     }
 }
 
@@ -155,24 +192,27 @@ static size_t utf8_length(struct slice text) {
 }
 
 static void put_json(struct line *line, struct slice text) {
-    put_slice(line, SLICE("\""));
+    put(line, SLICE("\""));
     for (size_t i = 0; i < text.length && i < URL_SHOWN;) {
         struct slice rest = slice_make(text.base + i, text.length - i);
         unsigned char c = (unsigned char)rest.base[0];
-        size_t length = utf8_length(rest);
+        size_t length = harmless_length(text, i);
+        if (length == 0)
+            length = utf8_length(rest);
         if (length == 0) {
-            put_slice(line, SLICE("\\ufffd"));
+            put(line, SLICE("\\ufffd"));
             length = 1;
         } else if (c == '"' || c == '\\') {
-            put_format(line, "\\%c", c);
+            put(line, SLICE("\\"));
+            put(line, slice_make(rest.base, 1));
         } else if (c < 0x20 || c == 0x7f) {
-            put_format(line, "\\u%04x", c);
+            put_hex(line, SLICE("\\u00"), c);
         } else {
-            put_slice(line, slice_make(rest.base, length));
+            put(line, slice_make(rest.base, length));
         }
         i += length;
     }
-    put_slice(line, SLICE("\""));
+    put(line, SLICE("\""));
 }
 
 /* Squid's names for our results, so that its log analysers understand. */
@@ -196,107 +236,144 @@ static const char *squid_result(const struct access_entry *entry) {
     return "NONE";
 }
 
+static void put_record(struct line *line, const struct adapt_record *record, bool json) {
+    if (json) {
+        put(line, SLICE("{\"service\":"));
+        put_json(line, slice_from(record->service));
+        put(line, SLICE(",\"verdict\":\""));
+        put_text(line, record->verdict);
+        put(line, SLICE("\",\"ms\":"));
+        put_number(line, record->milliseconds);
+        put(line, SLICE("}"));
+    } else {
+        put_text(line, record->service);
+        put(line, SLICE(":"));
+        put_text(line, record->verdict);
+        put(line, SLICE(":"));
+        put_number(line, record->milliseconds);
+    }
+}
+
 static void put_services(struct line *line, const struct access_entry *entry, bool json) {
     bool first = true;
     for (int i = 0; i < 2; i++) {
         const struct adapt_chain *chain = entry->chains[i];
         for (unsigned j = 0; chain != NULL && j < chain->at; j++) {
-            const struct adapt_record *record = &chain->records[j];
-            if (json) {
-                put_slice(line, first ? slice_make("", 0) : SLICE(","));
-                put_slice(line, SLICE("{\"service\":"));
-                put_json(line, slice_from(record->service));
-                put_format(line, ",\"verdict\":\"%s\",\"ms\":%u", record->verdict,
-                           record->milliseconds);
-                if (record->error != NULL) {
-                    put_slice(line, SLICE(",\"error\":"));
-                    put_json(line, slice_from(record->error));
-                }
-                put_slice(line, SLICE("}"));
-            } else {
-                put_format(line, "%s%s:%s:%u", first ? "" : ",", record->service, record->verdict,
-                           record->milliseconds);
-            }
+            if (!first)
+                put(line, SLICE(","));
+            put_record(line, &chain->records[j], json);
             first = false;
         }
     }
     if (first && !json)
-        put_slice(line, SLICE("-"));
+        put(line, SLICE("-"));
 }
 
 static void write_squid(struct line *line, const struct access_entry *entry) {
     bool asked = entry->origin.length > 0;
-    put_format(line, "%ld.%03ld %6lu ", (long)entry->time.tv_sec, entry->time.tv_nsec / 1000000,
-               (unsigned long)(entry->duration / 1000));
-    put_slice(line, entry->client);
-    put_format(line, " %s%s/%03u %lu ", squid_result(entry), entry->aborted ? "_ABORTED" : "",
-               entry->status, (unsigned long)entry->bytes);
+    put_time(line, &entry->time);
+    put(line, SLICE(" "));
+    put_aligned(line, entry->duration / 1000, 6, SLICE("      "));
+    put(line, SLICE(" "));
+    put(line, entry->client);
+    put(line, SLICE(" "));
+    put_text(line, squid_result(entry));
+    put(line, entry->aborted ? SLICE("_ABORTED/") : SLICE("/"));
+    put_aligned(line, entry->status, 3, SLICE("00"));
+    put(line, SLICE(" "));
+    put_number(line, entry->bytes);
+    put(line, SLICE(" "));
     put_plain(line, entry->method, false);
-    put_slice(line, SLICE(" "));
+    put(line, SLICE(" "));
     put_plain(line, entry->url, false);
-    put_format(line, " - %s/", asked ? "HIER_DIRECT" : "HIER_NONE");
+    put(line, asked ? SLICE(" - HIER_DIRECT/") : SLICE(" - HIER_NONE/"));
     put_plain(line, entry->origin, false);
-    put_slice(line, SLICE(" "));
+    put(line, SLICE(" "));
     struct slice type = entry->content_type;
     const char *parameters = type.length > 0 ? memchr(type.base, ';', type.length) : NULL;
     if (parameters != NULL)
         type.length = (size_t)(parameters - type.base);
     put_plain(line, slice_trim(type), false);
-    put_format(line, " %s ", entry->id);
+    put(line, SLICE(" "));
+    put_text(line, entry->id);
+    put(line, SLICE(" "));
     put_services(line, entry, false);
 }
 
-static void write_combined(struct line *line, const struct access_entry *entry) {
-    char date[64];
+/* "21/Nov/2026:09:15:00 +0000", made once a second. */
+static void put_date(struct line *line, struct access_log *log, time_t time) {
     struct tm calendar;
-    localtime_r(&entry->time.tv_sec, &calendar);
-    strftime(date, sizeof date, "%d/%b/%Y:%H:%M:%S %z", &calendar);
-    put_slice(line, entry->client);
-    put_format(line, " - - [%s] \"", date);
+    if (log->date_length == 0 || log->dated != time) {
+        localtime_r(&time, &calendar);
+        log->date_length = strftime(log->date, sizeof log->date, "%d/%b/%Y:%H:%M:%S %z", &calendar);
+        log->dated = time;
+    }
+    put(line, slice_make(log->date, log->date_length));
+}
+
+static void write_combined(struct line *line, struct access_log *log,
+                           const struct access_entry *entry) {
+    put(line, entry->client);
+    put(line, SLICE(" - - ["));
+    put_date(line, log, entry->time.tv_sec);
+    put(line, SLICE("] \""));
     put_plain(line, entry->method, false);
-    put_slice(line, SLICE(" "));
+    put(line, SLICE(" "));
     put_plain(line, entry->url, false);
-    put_format(line, " HTTP/1.%u\" %u %lu \"", entry->version % 10, entry->status,
-               (unsigned long)entry->bytes);
+    put(line, entry->version == 10 ? SLICE(" HTTP/1.0\" ") : SLICE(" HTTP/1.1\" "));
+    put_number(line, entry->status);
+    put(line, SLICE(" "));
+    put_number(line, entry->bytes);
+    put(line, SLICE(" \""));
     put_plain(line, entry->referer, true);
-    put_slice(line, SLICE("\" \""));
+    put(line, SLICE("\" \""));
     put_plain(line, entry->user_agent, true);
-    put_format(line, "\" %s %s ", entry->result, entry->id);
+    put(line, SLICE("\" "));
+    put_text(line, entry->result);
+    put(line, SLICE(" "));
+    put_text(line, entry->id);
+    put(line, SLICE(" "));
     put_services(line, entry, false);
 }
 
-static void put_member(struct line *line, const char *name, struct slice value) {
-    put_format(line, ",\"%s\":", name);
+/* `before` is the comma and the name. */
+static void put_member(struct line *line, struct slice before, struct slice value) {
+    put(line, before);
     put_json(line, value);
 }
 
 static void write_json(struct line *line, const struct access_entry *entry) {
-    put_format(line, "{\"time\":%ld.%03ld,\"id\":\"%s\"", (long)entry->time.tv_sec,
-               entry->time.tv_nsec / 1000000, entry->id);
-    put_member(line, "client", entry->client);
-    put_member(line, "method", entry->method);
-    put_member(line, "url", entry->url);
-    put_format(line, ",\"status\":%u,\"bytes\":%lu,\"result\":\"%s\",\"ms\":%lu.%03lu",
-               entry->status, (unsigned long)entry->bytes, entry->result,
-               (unsigned long)(entry->duration / 1000), (unsigned long)(entry->duration % 1000));
-    put_member(line, "origin", entry->origin.length > 0 ? entry->origin : SLICE("-"));
-    put_format(line, ",\"step\":\"%s\",\"aborted\":%s", entry->step,
-               entry->aborted ? "true" : "false");
+    put(line, SLICE("{\"time\":"));
+    put_time(line, &entry->time);
+    put_member(line, SLICE(",\"id\":"), slice_from(entry->id));
+    put_member(line, SLICE(",\"client\":"), entry->client);
+    put_member(line, SLICE(",\"method\":"), entry->method);
+    put_member(line, SLICE(",\"url\":"), entry->url);
+    put(line, SLICE(",\"status\":"));
+    put_number(line, entry->status);
+    put(line, SLICE(",\"bytes\":"));
+    put_number(line, entry->bytes);
+    put_member(line, SLICE(",\"result\":"), slice_from(entry->result));
+    put(line, SLICE(",\"ms\":"));
+    put_thousandths(line, entry->duration / 1000, entry->duration % 1000);
+    put_member(line, SLICE(",\"origin\":"), entry->origin.length > 0 ? entry->origin : SLICE("-"));
+    put_member(line, SLICE(",\"step\":"), slice_from(entry->step));
+    put(line, entry->aborted ? SLICE(",\"aborted\":true") : SLICE(",\"aborted\":false"));
     if (entry->error != NULL)
-        put_member(line, "error", slice_from(entry->error));
-    put_member(line, "content_type", entry->content_type);
-    put_member(line, "user_agent", entry->user_agent);
-    put_member(line, "referer", entry->referer);
-    put_slice(line, SLICE(",\"icap\":["));
+        put_member(line, SLICE(",\"error\":"), slice_from(entry->error));
+    put_member(line, SLICE(",\"content_type\":"), entry->content_type);
+    put_member(line, SLICE(",\"user_agent\":"), entry->user_agent);
+    put_member(line, SLICE(",\"referer\":"), entry->referer);
+    put(line, SLICE(",\"icap\":["));
     put_services(line, entry, true);
-    put_slice(line, SLICE("]}"));
+    put(line, SLICE("]}"));
 }
 
 static void write_line(struct access_log *log, const struct access_entry *entry) {
     struct line line = {log->bytes + log->length, log->bytes + log->length + LINE_MAX_BYTES - 1};
     switch (log->format) {
     case ACCESS_LOG_SQUID: write_squid(&line, entry); break;
-    case ACCESS_LOG_COMBINED: write_combined(&line, entry); break;
+    case ACCESS_LOG_COMBINED: write_combined(&line, log, entry); break;
     case ACCESS_LOG_JSON: write_json(&line, entry); break;
     }
     *line.at++ = '\n';

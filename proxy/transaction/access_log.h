@@ -20,7 +20,7 @@
 struct access_logs;
 
 struct access_entry {
-    struct timespec time; /* wall clock, at the end */
+    struct timespec time; /* wall clock, at the end; milliseconds count */
     uint64_t duration;    /* microseconds */
     const char *id;
     struct slice client, method, url, user_agent, referer, content_type, origin;

@@ -10,20 +10,23 @@ static struct slice request_value(const struct transaction *transaction, enum ht
                                                     : http_head_value(transaction->request, id);
 }
 
+/* The stored head is text: looks for the one line that is wanted. */
+static struct slice line_value(struct slice head, struct slice name) {
+    const char *at = head.base, *end = head.base + head.length, *line_end;
+    for (; (line_end = memchr(at, '\r', (size_t)(end - at))) != NULL; at = line_end + 2) {
+        struct slice line = slice_make(at, (size_t)(line_end - at));
+        if (slice_starts_with(line, name))
+            return slice_make(line.base + name.length, line.length - name.length);
+    }
+    return slice_make("", 0);
+}
+
 static struct slice content_type(const struct transaction *transaction) {
     if (transaction->response != NULL && transaction->error == NULL)
         return http_head_value(transaction->response, HTTP_CONTENT_TYPE);
     if (transaction->object == NULL)
         return transaction->error != NULL ? SLICE("text/html") : slice_make("", 0);
-    /* The stored head is text: look for the one line that is wanted. */
-    struct slice head = object_head(transaction->object);
-    static const char name[] = "\r\nContent-Type: ";
-    const char *at = memmem(head.base, head.length, name, sizeof name - 1);
-    if (at == NULL)
-        return slice_make("", 0);
-    at += sizeof name - 1;
-    const char *end = memchr(at, '\r', head.length - (size_t)(at - head.base));
-    return slice_make(at, end == NULL ? 0 : (size_t)(end - at));
+    return line_value(object_head(transaction->object), SLICE("Content-Type: "));
 }
 
 static void write_entry(struct transaction *transaction) {
@@ -31,7 +34,9 @@ static void write_entry(struct transaction *transaction) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    const struct loop *loop = transaction->net->loop;
     struct access_entry entry = {
+        .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
         .duration = (end - exchange->started) / 1000,
         .id = transaction_id(transaction),
         .client = transaction_client_ip(transaction),
@@ -50,7 +55,6 @@ static void write_entry(struct transaction *transaction) {
         .aborted = exchange->state == EXCHANGE_ABORTED,
         .chains = {transaction->reqmod, transaction->respmod},
     };
-    clock_gettime(CLOCK_REALTIME, &entry.time);
     if (transaction->tunnel != NULL)
         entry.bytes = transaction->tunnel->bytes[1];
     access_logs_write(transaction->host->logs, &entry);

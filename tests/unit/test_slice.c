@@ -54,14 +54,23 @@ START_TEST(lower_at_every_length) {
 }
 END_TEST
 
+static void check_number(int64_t number) {
+    char digits[SLICE_DIGITS], expected[SLICE_DIGITS + 1];
+    snprintf(expected, sizeof expected, "%lld", (long long)number);
+    ck_assert_slice_eq(slice_of_number(digits, number), slice_from(expected));
+}
+
 START_TEST(numbers_are_written) {
     static const int64_t numbers[] = {0,    7,     10,        42,        99,        100, 101, 999,
                                       1000, 65535, 123456789, INT64_MAX, INT64_MIN, -1,  -10, -100};
-    char digits[SLICE_DIGITS], expected[SLICE_DIGITS + 1];
-    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
-        snprintf(expected, sizeof expected, "%lld", (long long)numbers[i]);
-        ck_assert_slice_eq(slice_of_number(digits, numbers[i]), slice_from(expected));
-    }
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        check_number(numbers[i]);
+    for (uint64_t power = 10; power <= INT64_MAX / 10; power *= 10)
+        for (int64_t number = (int64_t)power - 2; number <= (int64_t)power + 2; number++)
+            check_number(number);
+    for (unsigned bit = 0; bit < 63; bit++)
+        for (int64_t number = ((int64_t)1 << bit) - 1; number <= ((int64_t)1 << bit) + 1; number++)
+            check_number(number);
 }
 END_TEST
 
