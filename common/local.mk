@@ -19,5 +19,6 @@ common_libcommon_la_SOURCES = \
 	common/http/framing.c common/http/framing.h \
 	common/http/head.c common/http/head.h common/http/methods.def common/http/names.def \
 	common/http/names.c common/http/names.h \
+	common/http/neutral.c common/http/neutral.h \
 	common/http/trailer.c common/http/trailer.h \
 	common/http/url.c common/http/url.h

@@ -25,14 +25,29 @@ encoder_libs = $(ZLIB_LIBS) $(BROTLI_LIBS) $(ZSTD_LIBS)
 picture_cflags = $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
 picture_libs = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS) $(ZLIB_LIBS) -lm
 
+adremover_sources = \
+	icap-services/adremover/domain_set.c icap-services/adremover/domain_set.h \
+	icap-services/adremover/filter.c icap-services/adremover/filter.h \
+	icap-services/adremover/filter_match.c \
+	icap-services/adremover/filter_strip.c \
+	icap-services/adremover/picture.c icap-services/adremover/picture.h \
+	icap-services/adremover/regex.c icap-services/adremover/regex.h \
+	icap-services/adremover/replacement.c icap-services/adremover/replacement.h \
+	icap-services/adremover/request.c icap-services/adremover/request.h \
+	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
+	icap-services/adremover/rule.c icap-services/adremover/rule.h \
+	icap-services/adremover/rule_index.c icap-services/adremover/rule_index.h \
+	icap-services/adremover/rule_parse.c \
+	icap-services/adremover/site.c icap-services/adremover/site.h \
+	icap-services/adremover/filter_internal.h icap-services/adremover/hash.h
+adremover_libs = $(PCRE2_LIBS) $(PSL_LIBS)
+
 # The algorithms, as an archive of which helpers and tests take what they need.
 noinst_LTLIBRARIES += icap-services/libalgorithms.la
 icap_services_libalgorithms_la_CPPFLAGS = $(services_cppflags)
-icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags)
+icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS)
 icap_services_libalgorithms_la_SOURCES = \
-	icap-services/adremover/filter.c icap-services/adremover/filter.h \
-	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
-	icap-services/adremover/rule.c icap-services/adremover/rule.h \
+	$(adremover_sources) \
 	icap-services/gray/exif.c icap-services/gray/exif.h \
 	icap-services/gray/gif_gray.c icap-services/gray/gif_gray.h \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h \
@@ -66,13 +81,11 @@ host_sources = \
 	icap-services/host-c-icap/transaction.c icap-services/host-c-icap/transaction.h
 
 icap_services_srv_adremover_la_SOURCES = $(host_sources) icap-services/adremover/service.c \
-	icap-services/adremover/filter.c icap-services/adremover/filter.h \
-	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
-	icap-services/adremover/rule.c icap-services/adremover/rule.h
+	$(adremover_sources)
 icap_services_srv_adremover_la_CPPFLAGS = $(module_cppflags)
-icap_services_srv_adremover_la_CFLAGS = $(module_cflags)
+icap_services_srv_adremover_la_CFLAGS = $(module_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS)
 icap_services_srv_adremover_la_LDFLAGS = $(module_ldflags)
-icap_services_srv_adremover_la_LIBADD = $(module_libs)
+icap_services_srv_adremover_la_LIBADD = $(module_libs) $(adremover_libs)
 
 icap_services_srv_gray_la_SOURCES = $(host_sources) icap-services/gray/service.c \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h
@@ -121,6 +134,13 @@ helperdir = $(libexecdir)/retort
 helper_PROGRAMS = icap-services/gray-helper icap-services/text-helper
 helper_sources = icap-services/helpers/helper_loop.c icap-services/helpers/helper_loop.h \
 	icap-services/helpers/sandbox.c icap-services/helpers/sandbox.h
+# What `retortctl adlist` runs.
+helper_PROGRAMS += icap-services/retort-adlist
+icap_services_retort_adlist_CPPFLAGS = $(services_cppflags)
+icap_services_retort_adlist_CFLAGS = $(AM_CFLAGS)
+icap_services_retort_adlist_SOURCES = icap-services/adremover/adlist.c
+icap_services_retort_adlist_LDADD = icap-services/libalgorithms.la $(adremover_libs)
+
 icap_services_gray_helper_CPPFLAGS = $(services_cppflags)
 icap_services_gray_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
 icap_services_gray_helper_SOURCES = $(helper_sources) \

@@ -114,10 +114,11 @@ proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) 
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 
-proxy_retortctl_CPPFLAGS = $(proxy_cppflags)
+proxy_retortctl_CPPFLAGS = $(proxy_cppflags) -DHELPER_DIR='"$(helperdir)"'
 proxy_retortctl_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 proxy_retortctl_SOURCES = \
 	proxy/ctl/main.c \
+	proxy/ctl/adlist_command.c proxy/ctl/adlist_command.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
 	proxy/ctl/http_call.c proxy/ctl/http_call.h \
 	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h \

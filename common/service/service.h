@@ -145,7 +145,12 @@ struct service_exchange {
     struct service_wait wait;
     uint64_t body_length; /* of the adapted body when known at ADAPT, else SERVICE_LENGTH_UNKNOWN */
     bool keeps_body;      /* at ADAPT: the head alone was changed */
-    bool failed;          /* it wanted to adapt and could not: counted */
+    /* At ADAPT of a request: the head of a response that is given at once, in place of asking
+     * anybody (RFC 3507 §3.1, request satisfaction). Its body comes from pull, of body_length; with
+     * a length of 0 there is none, as for a HEAD. The request's own body is thrown away by the
+     * host. */
+    const struct http_head *answer;
+    bool failed; /* it wanted to adapt and could not: counted */
 };
 
 struct service_ops {

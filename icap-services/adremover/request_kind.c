@@ -1,6 +1,6 @@
 #include "adremover/request_kind.h"
 
-#include "adremover/filter.h"
+#include "adremover/request.h"
 #include "http/url.h"
 
 struct kind {
@@ -83,6 +83,29 @@ unsigned request_kind_types(const struct http_head *head, struct slice path) {
     if (types == 0)
         types = look_up(endings, sizeof endings / sizeof *endings, ending_of(path));
     return types != 0 ? types : types_of_accept(head);
+}
+
+unsigned request_kind_method(const struct http_head *head) {
+    switch (head->method_id) {
+    case HTTP_METHOD_GET: return FILTER_METHOD_GET;
+    case HTTP_METHOD_HEAD: return FILTER_METHOD_HEAD;
+    case HTTP_METHOD_POST: return FILTER_METHOD_POST;
+    case HTTP_METHOD_PUT: return FILTER_METHOD_PUT;
+    case HTTP_METHOD_DELETE: return FILTER_METHOD_DELETE;
+    default: return FILTER_METHOD_OTHER;
+    }
+}
+
+enum filter_party request_kind_party(const struct http_head *head) {
+    const struct http_field *field = http_head_find_text(head, SLICE("Sec-Fetch-Site"));
+    if (field == NULL)
+        return FILTER_PARTY_UNKNOWN;
+    if (slice_equal_nocase(field->value, SLICE("cross-site")))
+        return FILTER_PARTY_THIRD;
+    if (slice_equal_nocase(field->value, SLICE("same-site")) ||
+        slice_equal_nocase(field->value, SLICE("same-origin")))
+        return FILTER_PARTY_FIRST;
+    return FILTER_PARTY_UNKNOWN;
 }
 
 struct slice request_kind_page(const struct http_head *head) {

@@ -3,6 +3,7 @@
  *
  *     unsigned types = request_kind_types(head, path);      enum filter_type, or-ed
  *     struct slice page = request_kind_page(head);          host; empty when not told
+ *     enum filter_party party = request_kind_party(head);
  *
  * Sec-Fetch-Dest says it exactly, but browsers send it only to https; else the ending of the path
  * and the Accept field say what it may be. Threads: pure.
@@ -10,10 +11,14 @@
 #ifndef RETORT_ADREMOVER_REQUEST_KIND_H
 #define RETORT_ADREMOVER_REQUEST_KIND_H
 
+#include "adremover/request.h"
 #include "http/head.h"
 
 /* `path` may have a query behind it. */
 unsigned request_kind_types(const struct http_head *head, struct slice path);
 struct slice request_kind_page(const struct http_head *head);
+unsigned request_kind_method(const struct http_head *head); /* enum filter_method */
+/* By Sec-Fetch-Site, which is sent also where Referer is held back. */
+enum filter_party request_kind_party(const struct http_head *head);
 
 #endif

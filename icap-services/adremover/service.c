@@ -1,92 +1,139 @@
 /*
- * adremover: requests for advertisements are rewritten to ask for one blank image, which the proxy
- * itself serves. The page stays as it is, and all replaced advertisements are one cached object.
+ * adremover: requests for advertisements get something neutral of the same kind instead. The page
+ * stays as it is. Either the request is rewritten, to ask for the one object that all replaced
+ * advertisements of a kind share, which the proxy itself serves; or it is answered at once, which
+ * asks nothing of the proxy. What lists call parameters for tracking is taken off URLs.
  *
  * The URL is made of the request line and the Host field, so that it works for explicit proxies,
- * for reverse proxies and for intercepted traffic. Only GET and HEAD are rewritten.
+ * for reverse proxies and for intercepted traffic. Only GET and HEAD are looked at.
  */
 #include "service/service.h"
 #include "adremover/filter.h"
+#include "adremover/picture.h"
+#include "adremover/replacement.h"
 #include "adremover/request_kind.h"
 #include "base/assert.h"
-#include "http/url.h"
+#include "service/arguments.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
-enum adremover_counter { ADREMOVER_REPLACED, ADREMOVER_EXCEPTIONS, ADREMOVER_UNDECIDED };
+enum adremover_counter {
+    ADREMOVER_REPLACED,
+    ADREMOVER_EXCEPTIONS,
+    ADREMOVER_UNDECIDED,
+    ADREMOVER_STRIPPED
+};
+
+enum adremover_way { ADREMOVER_REWRITE, ADREMOVER_ANSWER };
 
 struct adremover_settings {
     struct service_list lists, rules;
-    char *blank;
+    char *blank, *neutral, *picture;
+    uint64_t way;
+};
+
+/* A URL to ask for, cut into what a request line and Host take of it. */
+struct place {
+    struct slice url, authority, path;
 };
 
 struct adremover {
     unsigned magic;
 #define ADREMOVER_MAGIC 0x6164726du
     struct filter *filter;
-    struct slice blank_url, blank_authority, blank_path;
+    struct place blank, neutral; /* `neutral` ends with "/" */
+    enum adremover_way way;
+    struct picture picture;
 };
 
-/* One is enough: an exchange of this service has no state, only its verdict. */
-static unsigned replaced_exchange;
+/* One exchange that is changed. */
+struct adremover_exchange {
+    unsigned magic;
+#define ADREMOVER_EXCHANGE_MAGIC 0x61647278u
+    struct slice left; /* of the answer's body */
+};
 
 static const struct service_option adremover_options[] = {
     {"List", SERVICE_OPTION_LIST, offsetof(struct adremover_settings, lists), NULL, 0, 0, NULL,
      "file of rules in EasyList's language, or a hosts file; several may be given"},
     {"Rule", SERVICE_OPTION_LIST, offsetof(struct adremover_settings, rules), NULL, 0, 0, NULL,
      "one rule; several may be given"},
+    {"Target", SERVICE_OPTION_CHOICE, offsetof(struct adremover_settings, way), "rewrite", 0, 0,
+     "rewrite|answer", "rewrite: ask for another URL instead; answer: answer at once"},
     {"Blank", SERVICE_OPTION_TEXT, offsetof(struct adremover_settings, blank),
-     "http://retort.internal/blank.gif", 0, 0, NULL, "what is asked for in place of an ad"},
+     "http://retort.internal/blank.gif", 0, 0, NULL,
+     "rewrite: what is asked for in place of a picture"},
+    {"Neutral", SERVICE_OPTION_TEXT, offsetof(struct adremover_settings, neutral),
+     "http://retort.internal/", 0, 0, NULL,
+     "rewrite: where empty.js, empty.css and the like are asked for"},
+    {"Picture", SERVICE_OPTION_TEXT, offsetof(struct adremover_settings, picture), "", 0, 0, NULL,
+     "answer: file of a picture to give in place of pictures"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
-static const char *const adremover_counters[] = {"REPLACED", "EXCEPTIONS", "UNDECIDED", NULL};
+static const char *const adremover_counters[] = {"REPLACED", "EXCEPTIONS", "UNDECIDED", "STRIPPED",
+                                                 NULL};
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 3, 4))) static void
-report(const struct service_host *host, enum log_level level, const char *format, ...) {
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    host->log(level, line);
-}
-
-static bool set_blank(struct adremover *adremover, const char *text, char *error,
-                      size_t error_size) {
+static bool set_place(struct place *place, const char *name, const char *text, bool folder,
+                      char *error, size_t error_size) {
     struct url url;
-    struct slice blank = slice_from(text);
-    if (!url_parse(&url, blank)) {
-        snprintf(error, error_size,
-                 "Blank wants a URL such as http://retort.internal/blank.gif, "
-                 "not \"%s\"",
-                 text);
+    place->url = slice_from(text);
+    bool good = url_parse(&url, place->url) && (!folder || text[place->url.length - 1] == '/');
+    if (!good) {
+        snprintf(error, error_size, "%s wants a URL such as http://retort.internal/%s, not \"%s\"",
+                 name, folder ? "" : "blank.gif", text);
         return false;
     }
     const char *authority = strstr(text, "://") + 3;
-    adremover->blank_url = blank;
-    adremover->blank_path = url.path_query.length > 0 ? url.path_query : SLICE("/");
-    adremover->blank_authority = slice_make(authority, strcspn(authority, "/?#"));
+    place->path = url.path_query.length > 0 ? url.path_query : SLICE("/");
+    place->authority = slice_make(authority, strcspn(authority, "/?#"));
     return true;
+}
+
+static void report_options(const struct filter_counts *counts, const struct service_host *host) {
+    char line[1024];
+    size_t length = (size_t)snprintf(line, sizeof line, "rules were passed over for options:");
+    for (unsigned i = 0; i < counts->option_count && length < sizeof line; i++)
+        length += (size_t)snprintf(line + length, sizeof line - length, " %s %u",
+                                   counts->options[i].name, counts->options[i].rules);
+    if (counts->option_count > 0)
+        host->log(LOG_LEVEL_INFO, line);
+}
+
+static void report(const struct filter_counts *counts, const struct service_host *host) {
+    char line[512];
+    snprintf(line, sizeof line,
+             "%u rules (%u hosts, %u exceptions, %u regular expressions); passed over: %u for "
+             "options that are not supported, %u bad ones%s%s; %u element hiding rules",
+             counts->rules, counts->hosts, counts->exceptions, counts->regexes, counts->unsupported,
+             counts->bad, counts->bad > 0 ? ", the first at " : "", counts->first_bad,
+             counts->cosmetic);
+    host->log(LOG_LEVEL_INFO, line);
+    report_options(counts, host);
 }
 
 static void load(struct adremover *adremover, const struct adremover_settings *settings,
                  const struct service_host *host) {
-    char error[300];
-    for (unsigned i = 0; i < settings->lists.count; i++)
-        if (!filter_load(adremover->filter, settings->lists.items[i], error, sizeof error))
-            report(host, LOG_LEVEL_ERROR, "list %s; going on without it", error);
+    char error[300], line[400];
+    adremover->filter = filter_create();
+    for (unsigned i = 0; i < settings->lists.count; i++) {
+        if (filter_load(adremover->filter, settings->lists.items[i], error, sizeof error))
+            continue;
+        snprintf(line, sizeof line, "list %s; going on without it", error);
+        host->log(LOG_LEVEL_ERROR, line);
+    }
     for (unsigned i = 0; i < settings->rules.count; i++)
         filter_add(adremover->filter, slice_from(settings->rules.items[i]), "Rule");
     filter_seal(adremover->filter);
-    const struct filter_counts *counts = filter_counts(adremover->filter);
-    report(host, LOG_LEVEL_INFO,
-           "%u rules (%u hosts, %u exceptions); %u of kinds that are not supported and %u bad ones "
-           "passed over%s%s",
-           counts->rules, counts->hosts, counts->exceptions, counts->unsupported, counts->bad,
-           counts->bad > 0 ? ", the first at " : "", counts->first_bad);
+    report(filter_counts(adremover->filter), host);
+}
+
+static void mix_contents(const struct adremover *adremover, struct service_host *host) {
+    uint64_t contents = filter_fingerprint(adremover->filter);
+    struct slice picture = adremover->picture.body;
+    host->fingerprint = service_fingerprint(host->fingerprint, &contents, sizeof contents);
+    host->fingerprint = service_fingerprint(host->fingerprint, picture.base, picture.length);
 }
 
 static void *adremover_start(const void *settings_pointer, struct service_host *host, char *error,
@@ -94,14 +141,15 @@ static void *adremover_start(const void *settings_pointer, struct service_host *
     const struct adremover_settings *settings = settings_pointer;
     struct adremover *adremover;
     ALLOC_OBJ(adremover, ADREMOVER_MAGIC);
-    if (!set_blank(adremover, settings->blank, error, error_size)) {
+    adremover->way = (enum adremover_way)settings->way;
+    if (!set_place(&adremover->blank, "Blank", settings->blank, false, error, error_size) ||
+        !set_place(&adremover->neutral, "Neutral", settings->neutral, true, error, error_size) ||
+        !picture_load(&adremover->picture, settings->picture, error, error_size)) {
         FREE_OBJ(adremover);
         return NULL;
     }
-    adremover->filter = filter_create();
     load(adremover, settings, host);
-    uint64_t contents = filter_fingerprint(adremover->filter);
-    host->fingerprint = service_fingerprint(host->fingerprint, &contents, sizeof contents);
+    mix_contents(adremover, host);
     return adremover;
 }
 
@@ -109,10 +157,11 @@ static void adremover_stop(void *service) {
     struct adremover *adremover;
     CAST_OBJ(adremover, service, ADREMOVER_MAGIC);
     filter_free(&adremover->filter);
+    picture_release(&adremover->picture);
     FREE_OBJ(adremover);
 }
 
-/* ---- requests ----------------------------------------------------------------------------- */
+/* ---- the URL ------------------------------------------------------------------------------ */
 
 static bool is_absolute(struct slice target) {
     return target.length > 0 && target.base[0] != '/' && target.base[0] != '*';
@@ -122,9 +171,22 @@ static struct slice full_url(const struct service_exchange *exchange) {
     const struct http_head *head = exchange->head;
     if (is_absolute(head->target))
         return head->target;
-    return arena_printf(exchange->arena, "http://%.*s%.*s",
-                        SLICE_PRINT(http_head_value(head, HTTP_HOST)), SLICE_PRINT(head->target));
+    return arena_concat(exchange->arena, SLICE("http://"), http_head_value(head, HTTP_HOST),
+                        head->target);
 }
+
+static bool read_request(struct filter_request *request, const struct service_exchange *exchange) {
+    const struct http_head *head = exchange->head;
+    if (!filter_request_init(request, full_url(exchange)))
+        return false;
+    request->types = request_kind_types(head, request->parsed.path_query);
+    request->method = request_kind_method(head);
+    request->party = request_kind_party(head);
+    filter_request_set_page(request, request_kind_page(head));
+    return true;
+}
+
+/* ---- what is done with it ----------------------------------------------------------------- */
 
 /* So that the request can be answered from the cache, for anybody. */
 static void drop_what_hinders_caching(struct http_head *head) {
@@ -136,46 +198,129 @@ static void drop_what_hinders_caching(struct http_head *head) {
         http_head_remove(head, names[i]);
 }
 
-static void rewrite(const struct adremover *adremover, struct service_exchange *exchange) {
+static void rewrite(const struct adremover *adremover, struct service_exchange *exchange,
+                    const struct neutral *neutral, bool named) {
     struct http_head *head = exchange->head;
-    head->target = is_absolute(head->target) ? adremover->blank_url : adremover->blank_path;
-    http_head_set(head, HTTP_HOST, adremover->blank_authority);
+    bool blank = replacement_is_picture(neutral) && !named;
+    const struct place *place = blank ? &adremover->blank : &adremover->neutral;
+    struct slice target = is_absolute(head->target) ? place->url : place->path;
+    head->target = blank ? target : arena_concat(exchange->arena, target, neutral->name);
+    http_head_set(head, HTTP_HOST, place->authority);
     drop_what_hinders_caching(head);
     exchange->keeps_body = true;
-    exchange->host->count(ADREMOVER_REPLACED);
 }
+
+/* Nobody is asked. The answer depends on the lists of this moment, so it is not to be stored. */
+static void answer(const struct adremover *adremover, struct service_exchange *exchange,
+                   struct slice type, struct slice body, struct adremover_exchange *state) {
+    struct http_head *head = arena_alloc(exchange->arena, sizeof *head);
+    bool is_head = exchange->head->method_id == HTTP_METHOD_HEAD;
+    http_head_init(head);
+    head->version = 11;
+    head->status = 200;
+    head->reason = SLICE("OK");
+    http_head_add(head, SLICE("Content-Type"), type);
+    http_head_add(head, SLICE("Content-Length"), arena_printf(exchange->arena, "%zu", body.length));
+    http_head_add(head, SLICE("Cache-Control"), SLICE("no-store"));
+    exchange->answer = head;
+    exchange->body_length = is_head ? 0 : body.length;
+    state->left = is_head ? SLICE("") : body;
+}
+
+static struct adremover_exchange *changed(struct service_exchange *exchange) {
+    struct adremover_exchange *state = arena_alloc(exchange->arena, sizeof *state);
+    INIT_OBJ(state, ADREMOVER_EXCHANGE_MAGIC);
+    return state;
+}
+
+/* The setting, or what the client says in the URI by which it calls the service. */
+static enum adremover_way way_of(const struct adremover *adremover,
+                                 const struct service_exchange *exchange) {
+    struct slice target;
+    if (!service_argument(exchange->arguments, SLICE("target"), &target))
+        return adremover->way;
+    return slice_equal_nocase(target, SLICE("answer")) ? ADREMOVER_ANSWER : ADREMOVER_REWRITE;
+}
+
+static void *replace(const struct adremover *adremover, struct service_exchange *exchange,
+                     const struct filter_request *request, const struct filter_answer *verdict) {
+    struct adremover_exchange *state = changed(exchange);
+    const struct neutral *neutral = replacement_of(request->types, verdict->resource);
+    bool named = verdict->resource.length > 0 && neutral_find(verdict->resource) != NULL;
+    const struct picture *picture = &adremover->picture;
+    exchange->host->count(ADREMOVER_REPLACED);
+    if (way_of(adremover, exchange) == ADREMOVER_REWRITE)
+        rewrite(adremover, exchange, neutral, named);
+    else if (picture->body.length > 0 && replacement_is_picture(neutral) && !named)
+        answer(adremover, exchange, picture->type, picture->body, state);
+    else
+        answer(adremover, exchange, neutral->type, neutral->body, state);
+    return state;
+}
+
+static void *strip(const struct adremover *adremover, struct service_exchange *exchange,
+                   struct filter_request *request) {
+    struct slice url = request->url, rule;
+    if (memchr(url.base, '?', url.length) == NULL)
+        return NULL;
+    char *out = arena_alloc(exchange->arena, url.length);
+    size_t length = filter_strip(adremover->filter, request, out, url.length, &rule);
+    if (length == 0)
+        return NULL;
+    size_t path = (size_t)(request->parsed.path_query.base - url.base);
+    bool absolute = is_absolute(exchange->head->target);
+    /* "http://host?x" leaves no path at all behind. */
+    exchange->head->target = absolute         ? slice_make(out, length)
+                             : path == length ? SLICE("/")
+                                              : slice_make(out + path, length - path);
+    exchange->keeps_body = true;
+    exchange->host->count(ADREMOVER_STRIPPED);
+    return changed(exchange);
+}
+
+/* ---- the service's calls ------------------------------------------------------------------ */
 
 static void *adremover_begin(void *service, struct service_exchange *exchange) {
     struct adremover *adremover;
     struct filter_request request;
-    struct url url;
+    struct filter_answer verdict;
     CAST_OBJ(adremover, service, ADREMOVER_MAGIC);
     const struct http_head *head = exchange->head;
     if (head->method_id != HTTP_METHOD_GET && head->method_id != HTTP_METHOD_HEAD)
         return NULL;
-    struct slice text = full_url(exchange);
-    if (slice_equal(text, adremover->blank_url) || !url_parse(&url, text) ||
-        !filter_request_init(&request, text, request_kind_page(head),
-                             request_kind_types(head, url.path_query)))
+    if (!read_request(&request, exchange) || slice_equal(request.url, adremover->blank.url) ||
+        slice_starts_with(request.url, adremover->neutral.url))
         return NULL;
-    switch (filter_match(adremover->filter, &request)) {
-    case FILTER_BLOCK: rewrite(adremover, exchange); return &replaced_exchange;
+    switch (filter_match(adremover->filter, &request, &verdict)) {
+    case FILTER_BLOCK: return replace(adremover, exchange, &request, &verdict);
     case FILTER_EXCEPTION: exchange->host->count(ADREMOVER_EXCEPTIONS); break;
     case FILTER_UNDECIDED: exchange->host->count(ADREMOVER_UNDECIDED); break;
     case FILTER_PASS: break;
     }
-    return NULL;
+    return strip(adremover, exchange, &request);
 }
 
 static enum service_verdict adremover_preview(void *state, struct slice body, bool complete) {
-    ASSERT(state == &replaced_exchange);
+    struct adremover_exchange *exchange;
+    CAST_OBJ(exchange, state, ADREMOVER_EXCHANGE_MAGIC);
     (void)body;
     (void)complete;
     return SERVICE_ADAPT;
 }
 
+static enum service_flow adremover_pull(void *state, char *out, size_t capacity, size_t *got) {
+    struct adremover_exchange *exchange;
+    CAST_OBJ(exchange, state, ADREMOVER_EXCHANGE_MAGIC);
+    *got = exchange->left.length < capacity ? exchange->left.length : capacity;
+    memcpy(out, exchange->left.base, *got);
+    exchange->left.base += *got;
+    exchange->left.length -= *got;
+    return exchange->left.length == 0 ? SERVICE_DONE : SERVICE_FLOW;
+}
+
 static void adremover_end(void *state) {
-    ASSERT(state == &replaced_exchange);
+    struct adremover_exchange *exchange;
+    CAST_OBJ(exchange, state, ADREMOVER_EXCHANGE_MAGIC);
 }
 
 const struct service_ops service_implementation = {
@@ -190,5 +335,6 @@ const struct service_ops service_implementation = {
     .stop = adremover_stop,
     .begin = adremover_begin,
     .preview = adremover_preview,
+    .pull = adremover_pull,
     .end = adremover_end,
 };

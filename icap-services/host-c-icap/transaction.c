@@ -11,9 +11,10 @@
 /* What happens to the body. */
 enum body_mode {
     BODY_UNDECIDED,
-    BODY_HELD,    /* goes to the service; nothing comes out yet */
-    BODY_ADAPTED, /* goes to the service and comes from it */
-    BODY_PASSED,  /* is copied through; the service has nothing inside any more */
+    BODY_HELD,     /* goes to the service; nothing comes out yet */
+    BODY_ADAPTED,  /* goes to the service and comes from it */
+    BODY_PASSED,   /* is copied through; the service has nothing inside any more */
+    BODY_ANSWERED, /* is thrown away; another comes from the service */
 };
 
 struct transaction {
@@ -126,7 +127,21 @@ static int skip_before_body(struct transaction *transaction, struct ci_request *
     return CI_MOD_CONTINUE;
 }
 
+/* A response in place of the request (RFC 3507 §3.1). */
+static bool answer(struct transaction *transaction, struct ci_request *request) {
+    const struct service_exchange *exchange = &transaction->exchange;
+    ASSERT(exchange->point == SERVICE_REQUEST);
+    transaction->mode = BODY_ANSWERED;
+    transaction->outcome = TRANSACTION_ADAPTED;
+    transaction->complete = exchange->body_length == 0;
+    ci_req_unlock_data(request);
+    return ci_http_response_create(request, 1, !transaction->complete) &&
+           head_list_write(ci_http_response_headers(request), exchange->answer, false);
+}
+
 static bool adapt(struct transaction *transaction, struct ci_request *request) {
+    if (transaction->exchange.answer != NULL)
+        return answer(transaction, request);
     transaction->mode = transaction->exchange.keeps_body ? BODY_PASSED : BODY_ADAPTED;
     transaction->outcome = TRANSACTION_ADAPTED;
     ci_req_unlock_data(request);
@@ -247,7 +262,8 @@ static void copy_through(struct round *round, struct slice *from) {
 
 static void pull(struct transaction *transaction, struct round *round) {
     size_t room = round->capacity - round->put, got = 0;
-    if (room == 0 || transaction->complete || transaction->mode != BODY_ADAPTED)
+    if (room == 0 || transaction->complete ||
+        (transaction->mode != BODY_ADAPTED && transaction->mode != BODY_ANSWERED))
         return;
     enum service_flow flow =
         transaction->owner->ops->pull(transaction->state, round->out + round->put, room, &got);
@@ -265,7 +281,7 @@ static void pull(struct transaction *transaction, struct round *round) {
 static void move(struct transaction *transaction, struct round *round, bool at_end) {
     struct slice *sources[] = {&transaction->preview, &round->in};
     for (int i = 0; i < 2; i++) {
-        if (transaction->complete)
+        if (transaction->complete || transaction->mode == BODY_ANSWERED)
             *sources[i] = slice_make(NULL, 0);
         else if (transaction->mode == BODY_PASSED)
             copy_through(round, sources[i]);
@@ -277,7 +293,7 @@ static void move(struct transaction *transaction, struct round *round, bool at_e
     bool all_in = at_end && transaction->preview.length == 0 && round->in.length == 0;
     if (all_in && !transaction->finished && transaction->state != NULL) {
         transaction->finished = true;
-        if (transaction->mode != BODY_PASSED)
+        if (transaction->mode != BODY_PASSED && transaction->mode != BODY_ANSWERED)
             transaction->owner->ops->finish(transaction->state);
     }
     pull(transaction, round);

@@ -3,6 +3,7 @@
  * Exit status: 0 done, 1 it did not work (the reason is on stderr), 2 used wrongly.
  */
 #include "config.h"
+#include "ctl/adlist_command.h"
 #include "ctl/cache_command.h"
 #include "ctl/helperd_client.h"
 #include "ctl/http_call.h"
@@ -96,12 +97,14 @@ static const struct command commands[] = {
 static void usage(FILE *out) {
     fputs("Usage: retortctl [-s WHERE] [--json] COMMAND\n"
           "       retortctl [-s WHERE] [--json] cache COMMAND [ARGUMENTS]\n"
-          "       retortctl [-H PATH] helpers [ARGUMENTS]\n\n",
+          "       retortctl [-H PATH] helpers [ARGUMENTS]\n"
+          "       retortctl adlist test|check LIST... [OPTIONS]\n\n",
           out);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     cache_command_help(out);
-    fputs("  helpers    pools of helper processes\n"
+    fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
+          "  helpers    pools of helper processes\n"
           "  helpers renice POOL NICE | helpers resize POOL COUNT | helpers reload\n\n"
           "  -s, --socket WHERE    retort's admin.listen: a path or ADDRESS:PORT\n"
           "                        (else $RETORT_ADMIN, else " ADMIN_DEFAULT ")\n"
@@ -147,6 +150,8 @@ static int run(const struct choices *choices, int argc, char **argv) {
         return run_helpers(choices, argc, argv);
     if (argc > 0 && strcmp(argv[0], "cache") == 0)
         return cache_command(choices->admin, choices->json, argc, argv);
+    if (argc > 0 && strcmp(argv[0], "adlist") == 0)
+        return adlist_command(argv);
     for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(argv[0], commands[i].name) != 0)
             continue;

@@ -1,15 +1,10 @@
 #include "transaction/transaction.h"
 
 #include "base/assert.h"
+#include "http/neutral.h"
 
 /* The host "retort.internal": a few things that Retort serves itself, through the cache like
- * anything else. The blank image is what replaced advertisements turn into. */
-
-static const unsigned char blank_gif[] = {
-    'G',  'I',  'F',  '8',  '9',  'a',  0x01, 0x00, 0x01, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0xff, 0xff, 0xff, 0x21, 0xf9, 0x04, 0x01, 0x00, 0x00, 0x00, 0x00, 0x2c, 0x00, 0x00,
-    0x00, 0x00, 0x01, 0x00, 0x01, 0x00, 0x00, 0x02, 0x02, 0x44, 0x01, 0x00, 0x3b,
-};
+ * anything else. The neutral resources are what replaced advertisements turn into. */
 
 struct bytes_source {
     struct source source;
@@ -60,9 +55,9 @@ static void answer(struct transaction *transaction, unsigned status, struct slic
 
 void transaction_answer_internally(struct transaction *transaction) {
     struct slice path = url_path(&transaction->url);
-    if (slice_equal(path, SLICE("/blank.gif")))
-        answer(transaction, 200, SLICE("image/gif"), SLICE("public, max-age=86400"),
-               slice_make((const char *)blank_gif, sizeof blank_gif));
+    const struct neutral *neutral = neutral_find(slice_make(path.base + 1, path.length - 1));
+    if (neutral != NULL)
+        answer(transaction, 200, neutral->type, SLICE("public, max-age=86400"), neutral->body);
     else
         answer(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
                SLICE("retort.internal has no such thing\n"));

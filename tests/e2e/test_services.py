@@ -2,18 +2,19 @@
 
 import os
 import re
+import subprocess
 import threading
 import time
 import zlib
 
 from harness import media
-from harness.checks import Skip, contains, equal, lacks, one_of, same_bytes, true
+from harness.checks import Skip, contains, equal, lacks, one_of, same_bytes, true, until
 from harness.codings import DECODERS, decode
 from harness.lab import DATA
 from harness.nginx import Nginx
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin
-from harness.retort import Retort
+from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import heavy, memcheck, seconds
 
@@ -361,22 +362,118 @@ def test_inject_per_client_is_not_shared(lab):
 
 # adremover
 
+# Kinds of ads: two URLs of each, fields of the request, type and size of what is given instead.
+KINDS = [
+    (("/ads/one.gif", "/x/banner/y/img/1.png"), {}, "image/gif", 43),
+    (("/ads/two.js", "/ads/three.js?x"), {}, "text/javascript", 0),
+    (("/ads/a.css", "/ads/b.css"), {}, "text/css", 0),
+    (("/ads/frame", "/ads/frame2"), {"Sec-Fetch-Dest": "iframe"}, "text/html", None),
+    (("/ads/film.mp4", "/ads/film.webm"), {}, "video/mp4", None),
+    (("/ads/call", "/ads/call2"), {"Sec-Fetch-Dest": "empty"}, "text/plain", 0),
+]
+
+
 @memcheck
 def test_ads_are_replaced_and_then_hits(lab, shared):
+    """All ads of a kind are one object: the first is a miss, every other a hit."""
     proxy = shared.proxy(lab, "adremover")
-    bodies = []
-    for path in ("/ads/one.gif", "/ads/two.js", "/x/banner/y/img/1.png", "/pic-ad-300x250.jpg"):
-        answer = proxy.get(shared.nginx.url(path))
-        equal((answer.status, answer.header("Content-Type")), (200, "image/gif"), f"{path}: status and type")
-        bodies.append(answer.body)
-    equal(len(set(bodies)), 1, "different blank images")
-    blank = media.Gif(bodies[0])
+    for paths, fields, kind, size in KINDS:
+        answers = [proxy.get(shared.nginx.url(path), fields) for path in paths]
+        equal([a.status for a in answers], [200, 200], f"{paths}: statuses")
+        equal({a.header("Content-Type") for a in answers}, {kind}, f"{paths}: types")
+        equal(answers[0].body, answers[1].body, f"{paths}: bodies")
+        equal(len(answers[0].body), len(answers[0].body) if size is None else size, f"{paths}: length")
+    entries = proxy.log(2 * len(KINDS))
+    equal([e["result"] for e in entries], ["MISS", "HIT"] * len(KINDS), "results")
+    equal([[v["verdict"] for v in e["icap"]] for e in entries], [["MODIFIED"]] * len(entries), "verdicts")
+    blank = media.Gif(proxy.get(shared.nginx.url("/pic-ad-300x250.jpg")).body)
     equal((blank.width, blank.height, len(blank.frames)), (1, 1, 1), "the blank image's shape")
-    entries = proxy.log(4)
-    equal([e["result"] for e in entries[1:]], ["HIT"] * 3, "results after the first")
-    equal([[v["verdict"] for v in e["icap"]] for e in entries], [["MODIFIED"]] * 4, "verdicts")
     with open(shared.nginx.access_log, encoding="utf-8") as log:
         lacks(log.read(), "/ads/one.gif", "nginx's access log")
+
+
+@memcheck
+def test_ads_are_answered_at_once(lab, shared):
+    """With target=answer the service gives the response itself, whatever the proxy serves."""
+    uri = shared.services.cicap.uri("adremover") + "?target=answer"
+    proxy = Retort(lab, services=[Service("adremover", uri, "reqmod_precache", timeout="20s")])
+    for paths, fields, kind, size in KINDS:
+        for path in paths:
+            answer = proxy.get(shared.nginx.url(path), fields)
+            equal((answer.status, answer.header("Content-Type")), (200, kind), f"{path}: status and type")
+            equal(len(answer.body), len(answer.body) if size is None else size, f"{path}: length")
+    equal([[v["verdict"] for v in e["icap"]] for e in proxy.log(2 * len(KINDS))],
+          [["SATISFIED"]] * 2 * len(KINDS), "verdicts")
+
+
+def test_own_picture(lab, shared):
+    """The operator's picture in place of ads: by a URL that is asked for, or as the answer itself."""
+    path, kind = "gif/video-001.gif", "image/gif"
+    for options in (f"adremover.Blank {shared.nginx.url('/' + path)}",
+                    f"adremover.Target answer\nadremover.Picture {lab.data(path)}"):
+        services = Services(lab, adremover=options, names=("adremover",))
+        proxy = Retort(lab, services=services.for_proxy())
+        for url in ("http://ads.example/x.gif", "http://ads.example/y.png"):
+            answer = proxy.get(url)
+            equal((answer.status, answer.header("Content-Type")), (200, kind), f"{options}: {url}")
+            same_bytes(answer.body, lab.read_data(path), f"{options}: {url}")
+        equal(proxy.get("http://ads.example/x.js").body, b"", f"{options}: a script")
+    equal([e["result"] for e in proxy.log(3)], ["SERVICE"] * 3, "answers are not stored")
+
+
+def test_parameters_are_taken_off(lab, shared):
+    services = Services(lab, ads="||127.0.0.1^$removeparam=utm_id\n", names=("adremover",))
+    proxy = Retort(lab, services=services.for_proxy())
+    for url in ("/html/management.html?utm_id=1", "/html/management.html?utm_id=2"):
+        equal(proxy.get(shared.nginx.url(url), {"Accept": "text/html"}).status, 200, url)
+    equal([e["result"] for e in proxy.log(2)], ["MISS", "HIT"], "one object without the parameter")
+    with open(shared.nginx.access_log, encoding="utf-8") as log:
+        lacks(log.read(), "utm_id", "nginx's access log")
+
+
+def test_ads_by_c_icap_client(lab, shared):
+    """c-icap's own client, for both targets."""
+    got = lab.path("from-c-icap-client")
+    for service, wanted in (("adremover?target=answer", b"GIF89a"), ("adremover", b"")):
+        command = ["c-icap-client", "-i", "127.0.0.1", "-p", str(shared.services.cicap.port), "-s", service, "-method",
+                   "GET", "-req", "http://ads.example/x.gif", "-o", got, "-v"]
+        done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+        equal(done.returncode, 0, f"{service}: {done.stderr[-300:]}")
+        with open(got, "rb") as file:
+            equal(file.read()[:6], wanted, f"{service}: body")
+        said = done.stdout.decode() + done.stderr.decode()
+        contains(said, "retort.internal/blank.gif" if service == "adremover" else "image/gif", f"{service}: output")
+        os.unlink(got)
+
+
+def test_lists_are_reloaded_under_load(lab, shared):
+    """New lists without a failed request: before, after and while c-icap reads its configuration again."""
+    services = Services(lab, children=2, names=("adremover",))
+    proxy = Retort(lab, services=services.for_proxy(bypass=False), workers=2)
+    url, stop, wrong, seen = shared.nginx.url("/gif/video-001.gif"), threading.Event(), [], []
+    lab.write("ads.txt", "||ads.example^\n")
+
+    def run(number):
+        while not stop.is_set():
+            answer = proxy.get(url)
+            if answer.status != 200 or answer.body not in (picture, blank):
+                wrong.append((number, answer.status, answer.body[:80]))
+            seen.append(answer.body == blank)
+    picture, blank = lab.read_data("gif/video-001.gif"), proxy.get("http://retort.internal/blank.gif").body
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(seen) > 20, 30 * lab.patience, "requests before")
+    lab.write("ads.txt", "||127.0.0.1^*/gif/\n")
+    services.cicap.reconfigure()
+    until(lambda: any(seen) or wrong, 30 * lab.patience, "the new list")
+    begun = len(seen)
+    until(lambda: len(seen) > begun + 20, 30 * lab.patience, "requests after")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    equal(wrong[:3], [], "requests that went wrong")
+    equal(proxy.get(url).body, blank, "the new list is in force")
 
 
 def test_what_is_no_ad_passes(lab, shared):
@@ -407,7 +504,7 @@ def test_easylist_and_real_urls(lab):
     services = Services(lab, ads=lab.data("lists/easylist.txt"), names=("adremover",))
     proxy = Retort(lab, services=services.for_proxy(), origin={"dns_timeout": "100ms", "connect_timeout": "100ms"})
     for url in ("http://apopgo.com/x", "http://ad.doubleclick.net/ad/site;sz=1x1", "http://www.007-gateway.com/a"):
-        answer = proxy.get(url, {"Referer": "http://news.example/"})
+        answer = proxy.get(url, {"Referer": "http://news.example/", "Accept": "image/webp,*/*"})
         equal((answer.status, answer.header("Content-Type")), (200, "image/gif"), url)
 
 

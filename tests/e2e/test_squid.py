@@ -79,3 +79,16 @@ def test_adremover(lab, services):
     theirs = squid.get(url)
     true(theirs.status >= 500, f"Squid should look for the internal host, status {theirs.status}")
     contains(theirs.text(), "retort.internal", "Squid's error page")
+
+
+@heavy("Squid's own time limits")
+def test_adremover_answers(lab, services):
+    """Answered at once, an ad needs nothing of Squid; and what is no ad goes on as it came."""
+    origin = Nginx(lab, lab.data("."))
+    squid = Squid(lab, [("reqmod_precache", services.cicap.uri("adremover") + "?target=answer")])
+    for path, kind, start in (("/ads/x.gif", "image/gif", b"GIF89a"), ("/ads/x.js", "text/javascript", b""),
+                              ("/ads/y.gif", "image/gif", b"GIF89a")):
+        answer = squid.get(origin.url(path))
+        equal((answer.status, answer.header("Content-Type")), (200, kind), f"{path}: status and type")
+        equal(answer.body[:6], start, f"{path}: body")
+    same_bytes(squid.get(origin.url("/gif/triangle-001.gif")).body, lab.read_data("gif/triangle-001.gif"), "no ad")

@@ -2,7 +2,7 @@
 check_PROGRAMS += tests/unit-services/unit
 tests_unit_services_unit_CPPFLAGS = $(services_cppflags)
 tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(picture_cflags) $(encoder_cflags)
-tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS)
+tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS) $(adremover_libs)
 tests_unit_services_unit_SOURCES = \
 	tests/unit-services/suites.h \
 	tests/unit-services/test_accept_encoding.c \
@@ -27,13 +27,6 @@ tests_unit_services_unit_SOURCES = \
 	tests/unit-services/unit.c
 TESTS += tests/unit-services/unit
 
-# For comparisons of the filter with others, by hand: compare_filters.py.
-check_PROGRAMS += tests/unit-services/filter-tool
-tests_unit_services_filter_tool_CPPFLAGS = $(services_cppflags)
-tests_unit_services_filter_tool_CFLAGS = $(AM_CFLAGS)
-tests_unit_services_filter_tool_SOURCES = tests/unit-services/filter_tool.c
-tests_unit_services_filter_tool_LDADD = icap-services/libalgorithms.la
-
 # The services as they run; takes half a minute, wants c-icap and netpbm.
 EXTRA_DIST += \
 	tests/unit-services/compare_filters.py \
@@ -44,7 +37,7 @@ EXTRA_DIST += \
 tests_unit_services_fuzz_filter_SOURCES = tests/unit-services/fuzz_filter.c
 tests_unit_services_fuzz_filter_CPPFLAGS = $(services_cppflags)
 tests_unit_services_fuzz_filter_LDFLAGS = $(fuzz_ldflags)
-tests_unit_services_fuzz_filter_LDADD = icap-services/libalgorithms.la
+tests_unit_services_fuzz_filter_LDADD = icap-services/libalgorithms.la $(adremover_libs)
 tests_unit_services_fuzz_image_SOURCES = tests/unit-services/fuzz_image.c
 tests_unit_services_fuzz_image_CPPFLAGS = $(services_cppflags)
 tests_unit_services_fuzz_image_LDFLAGS = $(fuzz_ldflags)

@@ -1,6 +1,5 @@
 #include "suites.h"
 
-#include "adremover/filter.h"
 #include "adremover/request_kind.h"
 
 static unsigned types_of(const char *fields, const char *path) {
@@ -37,7 +36,26 @@ START_TEST(pages) {
 }
 END_TEST
 
+START_TEST(parties) {
+    static const struct {
+        const char *site;
+        enum filter_party party;
+    } cases[] = {{"cross-site", FILTER_PARTY_THIRD},
+                 {"same-origin", FILTER_PARTY_FIRST},
+                 {"same-site", FILTER_PARTY_FIRST},
+                 {"none", FILTER_PARTY_UNKNOWN}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct http_head head;
+        char text[100];
+        snprintf(text, sizeof text, "HEAD / HTTP/1.1\r\nSec-Fetch-Site: %s\r\n\r\n", cases[i].site);
+        ck_assert_int_gt(http_head_parse_request(&head, text, strlen(text), 0), 0);
+        ck_assert_int_eq(request_kind_party(&head), cases[i].party);
+        ck_assert_uint_eq(request_kind_method(&head), FILTER_METHOD_HEAD);
+    }
+}
+END_TEST
+
 Suite *request_kind_suite(void) {
-    const TTest *const tests[] = {types, pages};
+    const TTest *const tests[] = {types, pages, parties};
     return suite_of("request_kind", tests, COUNT_OF(tests));
 }

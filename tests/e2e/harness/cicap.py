@@ -118,6 +118,11 @@ class Cicap:
     def uri(self, name):
         return f"icap://{self.authority}/{name}"
 
+    def reconfigure(self):
+        """It reads its configuration again, and starts new children that serve new connections."""
+        with open(os.path.join(self.directory, "c-icap.ctl"), "w", encoding="ascii") as control:
+            control.write("reconfigure")
+
     def children(self):
         return descendants_of(self.process.pid)
 

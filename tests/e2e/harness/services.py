@@ -31,7 +31,7 @@ class Services:
     """`scope` is inject's: "shared" lets its pages be cached for all, "client" does not."""
 
     def __init__(self, lab, *, scope="shared", gray_processes=2, gray_more="", text_more="", deadline=None,
-                 children=1, threads=30, ads=ADS, gray="", names=("adremover", "gray", "inject", "gzip")):
+                 children=1, threads=30, ads=ADS, gray="", adremover="", names=("adremover", "gray", "inject", "gzip")):
         self.lab = lab
         deadline = deadline or f"{8 * lab.patience}s"
         gray = gray or f"gray.Deadline {10 * lab.patience}s"
@@ -41,7 +41,7 @@ class Services:
             texts=texts, gray_processes=gray_processes, gray_more=gray_more, text_more=text_more, deadline=deadline))
         ads_path = ads if isinstance(ads, str) and ads.startswith("/") else lab.write("ads.txt", ads)
         options = {
-            "adremover": f"adremover.List {ads_path}",
+            "adremover": f"adremover.List {ads_path}\n{adremover}",
             "gray": f"gray.Helperd {self.helperd.socket}\n{gray}",
             "inject": f"inject.Helperd {self.helperd.socket}\ninject.Scope {scope}",
             "gzip": "",

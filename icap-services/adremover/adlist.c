@@ -1,0 +1,271 @@
+/*
+ * What lists of rules would do with URLs, and what is in them: `retortctl adlist` runs it.
+ * Exit status: 0 done, 1 a list or the input could not be read, 2 used wrongly.
+ */
+#include "adremover/filter.h"
+#include "adremover/request_kind.h"
+#include "base/assert.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { EXIT_USAGE = 2, ERROR_SIZE = 300 };
+
+struct adlist {
+    struct filter *filter;
+    unsigned types; /* 0: by the URL */
+    struct slice page;
+    bool time;
+};
+
+/* One line of input: a URL, and perhaps a page's URL and a type behind tabs. */
+struct question {
+    struct slice url, page;
+    unsigned types;
+};
+
+static const char usage_text[] =
+    "Usage: retortctl adlist test LIST... [--type TYPE] [--from URL] [--time] < URLS\n"
+    "       retortctl adlist check LIST...\n\n"
+    "  test     prints for each URL: block RULE, allow RULE, strip RULE or none\n"
+    "  check    counts what is in the lists, and the options that are not known\n\n"
+    "  -t, --type TYPE    script image stylesheet object xmlhttprequest subdocument ping\n"
+    "                     websocket font media other document; else by the URL's ending\n"
+    "  -f, --from URL     of the page that the URLs belong to\n"
+    "  -T, --time         nanoseconds for each URL, and on average\n"
+    "A line of input may also be URL, URL of its page and type, with tabs between.\n";
+
+static int complain(const char *what, const char *detail) {
+    fprintf(stderr, "retortctl: %s%s\n", what, detail);
+    return EXIT_FAILURE;
+}
+
+static unsigned type_of(struct slice name) {
+    static const struct {
+        const char *name;
+        unsigned type;
+    } types[] = {{"script", FILTER_TYPE_SCRIPT},
+                 {"image", FILTER_TYPE_IMAGE},
+                 {"stylesheet", FILTER_TYPE_STYLESHEET},
+                 {"object", FILTER_TYPE_OBJECT},
+                 {"xmlhttprequest", FILTER_TYPE_XMLHTTPREQUEST},
+                 {"subdocument", FILTER_TYPE_SUBDOCUMENT},
+                 {"sub_frame", FILTER_TYPE_SUBDOCUMENT},
+                 {"ping", FILTER_TYPE_PING},
+                 {"websocket", FILTER_TYPE_WEBSOCKET},
+                 {"font", FILTER_TYPE_FONT},
+                 {"media", FILTER_TYPE_MEDIA},
+                 {"other", FILTER_TYPE_OTHER},
+                 {"document", FILTER_TYPE_DOCUMENT}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (slice_equal_nocase(name, slice_from(types[i].name)))
+            return types[i].type;
+    return 0;
+}
+
+static struct slice host_of(struct slice text) {
+    struct url url;
+    return url_parse(&url, text) ? url.host : SLICE("");
+}
+
+/* ---- questions ---------------------------------------------------------------------------- */
+
+static struct slice take_part(struct slice *rest) {
+    const char *tab = rest->length == 0 ? NULL : memchr(rest->base, '\t', rest->length);
+    size_t length = tab == NULL ? rest->length : (size_t)(tab - rest->base);
+    struct slice part = slice_make(rest->base, length);
+    size_t used = tab == NULL ? length : length + 1;
+    *rest = slice_make(rest->base + used, rest->length - used);
+    return part;
+}
+
+static struct question read_question(const struct adlist *adlist, struct slice line) {
+    struct question question = {.url = take_part(&line)};
+    struct slice page = take_part(&line), type = take_part(&line);
+    question.page = page.length > 0 ? host_of(page) : adlist->page;
+    question.types = type.length > 0 ? type_of(type) : adlist->types;
+    return question;
+}
+
+static bool make_request(struct filter_request *request, const struct question *question) {
+    struct http_head nothing;
+    if (!filter_request_init(request, question->url))
+        return false;
+    filter_request_set_page(request, question->page);
+    request->types = question->types;
+    if (question->types == 0) {
+        http_head_init(&nothing);
+        request->types = request_kind_types(&nothing, request->parsed.path_query);
+    }
+    return true;
+}
+
+static const char *decide(const struct adlist *adlist, const struct question *question,
+                          struct slice *rule) {
+    static struct filter_request request;
+    static char stripped[FILTER_URL_MAX];
+    struct filter_answer answer;
+    *rule = SLICE("");
+    if (!make_request(&request, question))
+        return "none";
+    enum filter_verdict verdict = filter_match(adlist->filter, &request, &answer);
+    *rule = answer.rule;
+    if (verdict == FILTER_BLOCK)
+        return "block";
+    if (filter_strip(adlist->filter, &request, stripped, sizeof stripped, rule) > 0)
+        return "strip";
+    return verdict == FILTER_EXCEPTION ? "allow" : "none";
+}
+
+/* ---- the input ---------------------------------------------------------------------------- */
+
+struct input {
+    char *text;
+    size_t length;
+    struct slice *lines;
+    size_t count;
+};
+
+static bool read_input(struct input *input) {
+    size_t capacity = 0;
+    *input = (struct input){.text = NULL};
+    do {
+        capacity = capacity == 0 ? 1 << 16 : capacity * 2;
+        input->text = xrealloc(input->text, capacity);
+        input->length += fread(input->text + input->length, 1, capacity - input->length, stdin);
+    } while (input->length == capacity);
+    return !ferror(stdin);
+}
+
+static void split_input(struct input *input) {
+    size_t capacity = 0;
+    const char *end = input->text + input->length;
+    for (const char *at = input->text; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *stop = newline == NULL ? end : newline;
+        if (input->count == capacity) {
+            capacity = capacity == 0 ? 1024 : capacity * 2;
+            input->lines = xrealloc(input->lines, capacity * sizeof *input->lines);
+        }
+        size_t length = (size_t)(stop - at);
+        length -= length > 0 && at[length - 1] == '\r';
+        input->lines[input->count++] = slice_make(at, length);
+        at = stop + 1;
+    }
+}
+
+/* ---- commands ----------------------------------------------------------------------------- */
+
+/* Of this process: what else the machine does is not counted. */
+static double nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void time_all(const struct adlist *adlist, const struct input *input, double load) {
+    struct slice rule;
+    size_t blocked = 0;
+    double begun = nanoseconds();
+    for (size_t i = 0; i < input->count; i++) {
+        struct question question = read_question(adlist, input->lines[i]);
+        blocked += decide(adlist, &question, &rule)[0] == 'b';
+    }
+    double each = (nanoseconds() - begun) / (double)(input->count == 0 ? 1 : input->count);
+    fprintf(stderr, "lists loaded in %.1f ms; %zu URLs, %zu blocked, %.0f ns each\n", load / 1e6,
+            input->count, blocked, each);
+}
+
+static int test(const struct adlist *adlist, double load) {
+    struct input input;
+    if (!read_input(&input)) {
+        free(input.text);
+        return complain("the URLs could not be read", "");
+    }
+    split_input(&input);
+    if (adlist->time)
+        time_all(adlist, &input, load);
+    for (size_t i = 0; i < input.count; i++) {
+        struct slice rule;
+        struct question question = read_question(adlist, input.lines[i]);
+        double begun = adlist->time ? nanoseconds() : 0;
+        const char *decision = decide(adlist, &question, &rule);
+        double took = adlist->time ? nanoseconds() - begun : 0;
+        printf("%s%s%.*s", decision, rule.length > 0 ? " " : "", SLICE_PRINT(rule));
+        if (adlist->time)
+            printf("\t%.0f", took);
+        putchar('\n');
+    }
+    free(input.lines);
+    free(input.text);
+    return EXIT_SUCCESS;
+}
+
+static int check(const struct adlist *adlist) {
+    const struct filter_counts *counts = filter_counts(adlist->filter);
+    printf("%8u rules in use\n", counts->rules);
+    printf("%8u of them exceptions\n", counts->exceptions);
+    printf("%8u of them whole hosts\n", counts->hosts);
+    printf("%8u of them regular expressions\n", counts->regexes);
+    printf("%8u withdrawn by badfilter\n", counts->withdrawn);
+    printf("%8u element hiding rules, which are not a proxy's business\n", counts->cosmetic);
+    printf("%8u that cannot be understood%s%s\n", counts->bad,
+           counts->bad > 0 ? ", the first at " : "", counts->first_bad);
+    printf("%8u passed over for an option that is not supported\n", counts->unsupported);
+    for (unsigned i = 0; i < counts->option_count; i++)
+        printf("%16u %s\n", counts->options[i].rules, counts->options[i].name);
+    return EXIT_SUCCESS;
+}
+
+static bool load_lists(struct adlist *adlist, int count, char **paths) {
+    char error[ERROR_SIZE];
+    for (int i = 0; i < count; i++)
+        if (!filter_load(adlist->filter, paths[i], error, sizeof error)) {
+            complain("", error);
+            return false;
+        }
+    filter_seal(adlist->filter);
+    return true;
+}
+
+static bool read_options(struct adlist *adlist, int argc, char **argv) {
+    static const struct option options[] = {{"type", required_argument, NULL, 't'},
+                                            {"from", required_argument, NULL, 'f'},
+                                            {"time", no_argument, NULL, 'T'},
+                                            {NULL, 0, NULL, 0}};
+    int letter;
+    while ((letter = getopt_long(argc, argv, "t:f:T", options, NULL)) != -1) {
+        switch (letter) {
+        case 't': adlist->types = type_of(slice_from(optarg)); break;
+        case 'f': adlist->page = host_of(slice_from(optarg)); break;
+        case 'T': adlist->time = true; break;
+        default: return false;
+        }
+        if (letter == 't' && adlist->types == 0) {
+            fprintf(stderr, "retortctl: there is no type \"%s\"\n", optarg);
+            return false;
+        }
+        if (letter == 'f' && adlist->page.length == 0) {
+            fprintf(stderr, "retortctl: --from wants a URL such as http://news.example/\n");
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    struct adlist adlist = {.page = SLICE("")};
+    if (!read_options(&adlist, argc, argv) || argc - optind < 2 ||
+        (strcmp(argv[optind], "test") != 0 && strcmp(argv[optind], "check") != 0)) {
+        fputs(usage_text, stderr);
+        return EXIT_USAGE;
+    }
+    double begun = nanoseconds();
+    int status = EXIT_FAILURE;
+    adlist.filter = filter_create();
+    if (load_lists(&adlist, argc - optind - 1, argv + optind + 1))
+        status = argv[optind][0] == 't' ? test(&adlist, nanoseconds() - begun) : check(&adlist);
+    filter_free(&adlist.filter);
+    return status;
+}

@@ -1,0 +1,47 @@
+/*
+ * What filter.c (filling), filter_match.c and filter_strip.c share.
+ *
+ * Rules are told apart by what they do and stand in an index each, so that a request asks only for
+ * what can still change the answer: exceptions only when something blocks it. Threads: see
+ * filter.h.
+ */
+#ifndef RETORT_ADREMOVER_FILTER_INTERNAL_H
+#define RETORT_ADREMOVER_FILTER_INTERNAL_H
+
+#include "adremover/filter.h"
+#include "adremover/rule_index.h"
+
+enum filter_class {
+    FILTER_CLASS_IMPORTANT,
+    FILTER_CLASS_BLOCKING,
+    FILTER_CLASS_EXCEPTIONS,
+    FILTER_CLASS_PAGES, /* exceptions for all that belongs to a page */
+    FILTER_CLASS_REDIRECTS,
+    FILTER_CLASS_REDIRECT_EXCEPTIONS,
+    FILTER_CLASS_STRIPS,
+    FILTER_CLASS_STRIP_EXCEPTIONS,
+    FILTER_CLASSES
+};
+
+struct text_block;
+
+struct filter {
+    unsigned magic;
+#define FILTER_MAGIC 0x46696c74u
+    struct rule *rules;
+    uint32_t count, capacity;
+    struct text_block *texts;
+    size_t text_room;
+    struct rule_index classes[FILTER_CLASSES];
+    struct filter_counts counts;
+    uint64_t fingerprint;
+    bool sealed;
+};
+
+/* Looks through a class; the visitor is asked about rules that fit in every respect. Where it is
+ * not known whether a rule fits, *unknown becomes true (may be NULL) and exceptions count as
+ * fitting. */
+bool filter_search(const struct filter *filter, enum filter_class class,
+                   struct filter_request *request, bool *unknown, rule_visitor visit, void *arg);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * The hashes by which rules are found: of words of URLs, of hosts label by label, and the keys that
+ * the index makes of them. All inline: they are computed for every byte of every URL.
+ *
+ * Hosts are hashed from their end, so that one pass over "a.b.example" passes by "example",
+ * "b.example" and the whole.
+ *
+ * Threads: pure.
+ */
+#ifndef RETORT_ADREMOVER_HASH_H
+#define RETORT_ADREMOVER_HASH_H
+
+#include "base/slice.h"
+
+#define HASH_WORD_SEED 2166136261u
+#define HASH_HOST_SEED 0xcbf29ce484222325u
+
+static inline uint32_t hash_word_step(uint32_t hash, unsigned char byte) {
+    return (hash ^ byte) * 16777619u;
+}
+
+static inline uint32_t hash_word(const char *bytes, size_t length) {
+    uint32_t hash = HASH_WORD_SEED;
+    for (size_t i = 0; i < length; i++)
+        hash = hash_word_step(hash, (unsigned char)bytes[i]);
+    return hash;
+}
+
+static inline uint64_t hash_host_step(uint64_t hash, unsigned char byte) {
+    return (hash ^ byte) * 0x100000001b3u;
+}
+
+static inline uint64_t hash_host(struct slice host) {
+    uint64_t hash = HASH_HOST_SEED;
+    for (size_t i = host.length; i-- > 0;)
+        hash = hash_host_step(hash, (unsigned char)host.base[i]);
+    return hash;
+}
+
+/* What a key of the index is made of. */
+enum hash_kind { HASH_KIND_WORD, HASH_KIND_HEAD, HASH_KIND_TAIL, HASH_KIND_HOST, HASH_KIND_PAGE };
+
+static inline uint32_t hash_key(enum hash_kind kind, uint64_t hash) {
+    hash = (hash ^ ((uint64_t)kind << 56)) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(hash >> 32);
+}
+
+/* The first or last bytes of a word that is not known whole, for HEAD and TAIL. */
+enum { HASH_PART = 3 };
+
+static inline uint64_t hash_part(const char *bytes) {
+    return (uint64_t)(unsigned char)bytes[0] | (uint64_t)(unsigned char)bytes[1] << 8 |
+           (uint64_t)(unsigned char)bytes[2] << 16;
+}
+
+#endif

@@ -1,0 +1,52 @@
+#include "adremover/picture.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static struct slice type_of(struct slice body) {
+    if (slice_starts_with(body, SLICE("GIF8")))
+        return SLICE("image/gif");
+    if (slice_starts_with(body, SLICE("\x89PNG\r\n")))
+        return SLICE("image/png");
+    if (slice_starts_with(body, SLICE("\xff\xd8\xff")))
+        return SLICE("image/jpeg");
+    if (slice_starts_with(body, SLICE("RIFF")) && body.length > 12 &&
+        memcmp(body.base + 8, "WEBP", 4) == 0)
+        return SLICE("image/webp");
+    if (slice_starts_with(body, SLICE("<svg")) || slice_starts_with(body, SLICE("<?xml")))
+        return SLICE("image/svg+xml");
+    return SLICE("");
+}
+
+bool picture_load(struct picture *picture, const char *path, char *error, size_t error_size) {
+    *picture = (struct picture){SLICE(""), SLICE("")};
+    if (path[0] == 0)
+        return true;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        snprintf(error, error_size, "Picture %s: %s", path, strerror(errno));
+        return false;
+    }
+    char *bytes = xmalloc(PICTURE_MAX + 1);
+    size_t length = fread(bytes, 1, PICTURE_MAX + 1, file);
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    picture->body = slice_make(bytes, length);
+    picture->type = type_of(picture->body);
+    if (!failed && length <= PICTURE_MAX && picture->type.length > 0)
+        return true;
+    snprintf(error, error_size,
+             "Picture %s: wants a GIF, PNG, JPEG, WebP or SVG of at most %d bytes", path,
+             PICTURE_MAX);
+    free(bytes);
+    *picture = (struct picture){SLICE(""), SLICE("")};
+    return false;
+}
+
+void picture_release(struct picture *picture) {
+    if (picture->body.length > 0)
+        free((char *)picture->body.base);
+    *picture = (struct picture){SLICE(""), SLICE("")};
+}

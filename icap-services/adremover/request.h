@@ -1,0 +1,98 @@
+/*
+ * A request as rules see it: its URL in lower case and cut into words and labels once, the page it
+ * belongs to, and what kind of thing it asks for.
+ *
+ *     struct filter_request request;                    60 KB: no need to clear it
+ *     if (!filter_request_init(&request, url)) ...      none, or too long to be looked at
+ *     request.types = FILTER_TYPE_IMAGE;                by default all parts of a page
+ *     request.method = FILTER_METHOD_GET;               the default
+ *     filter_request_set_page(&request, SLICE("news.example"));      when it is known
+ *     filter_match(filter, &request, &answer);
+ *
+ * Slices point into the URL that was given and into the request itself, which is not to be copied.
+ * What costs something and few rules ask for (whether page and URL are of one site) is found out at
+ * the first question and remembered, so that matching changes the request.
+ *
+ * Threads: one request, one thread. Nothing is allocated.
+ */
+#ifndef RETORT_ADREMOVER_REQUEST_H
+#define RETORT_ADREMOVER_REQUEST_H
+
+#include "http/url.h"
+
+enum {
+    FILTER_URL_MAX = 16384,
+    FILTER_WORDS_MAX = FILTER_URL_MAX / 3 + 1,
+    FILTER_LABELS_MAX = 24,
+    FILTER_HOST_MAX = 256,
+};
+
+enum filter_type {
+    FILTER_TYPE_SCRIPT = 1 << 0,
+    FILTER_TYPE_IMAGE = 1 << 1,
+    FILTER_TYPE_STYLESHEET = 1 << 2,
+    FILTER_TYPE_OBJECT = 1 << 3,
+    FILTER_TYPE_XMLHTTPREQUEST = 1 << 4,
+    FILTER_TYPE_SUBDOCUMENT = 1 << 5,
+    FILTER_TYPE_PING = 1 << 6,
+    FILTER_TYPE_WEBSOCKET = 1 << 7,
+    FILTER_TYPE_FONT = 1 << 8,
+    FILTER_TYPE_MEDIA = 1 << 9,
+    FILTER_TYPE_OTHER = 1 << 10,
+    FILTER_TYPE_DOCUMENT = 1 << 11, /* the page itself: blocked only where a rule says $document */
+    FILTER_TYPE_PARTS = FILTER_TYPE_DOCUMENT - 1, /* everything a page consists of */
+};
+
+enum filter_method {
+    FILTER_METHOD_GET = 1 << 0,
+    FILTER_METHOD_HEAD = 1 << 1,
+    FILTER_METHOD_POST = 1 << 2,
+    FILTER_METHOD_PUT = 1 << 3,
+    FILTER_METHOD_DELETE = 1 << 4,
+    FILTER_METHOD_OTHER = 1 << 5,
+};
+
+enum filter_party { FILTER_PARTY_UNKNOWN, FILTER_PARTY_FIRST, FILTER_PARTY_THIRD };
+
+/* A run of letters and digits, at least two, with none before and none behind. */
+struct filter_word {
+    uint32_t hash;
+    uint16_t at, length;
+};
+
+/* A host and each host above it, the whole one first, with hash_host of it. */
+struct filter_labels {
+    unsigned count;
+    struct {
+        uint64_t hash;
+        uint16_t at;
+    } label[FILTER_LABELS_MAX];
+};
+
+struct filter_request {
+    struct slice url;        /* as it came, without a fragment */
+    struct url parsed;       /* of it */
+    size_t length;           /* of `lower` */
+    struct slice host;       /* in `lower` */
+    struct slice page;       /* host of the page it belongs to, in `page_text`; empty: not known */
+    unsigned types;          /* enum filter_type: several where that is not known */
+    unsigned method;         /* enum filter_method */
+    enum filter_party party; /* set by the caller where it knows better; else found out */
+    bool party_known;
+    bool entities_known;
+    struct filter_labels host_labels, page_labels;
+    struct filter_labels entities; /* of the page, with "*" for its public suffix: "news.*" */
+    unsigned word_count;
+    char page_text[FILTER_HOST_MAX];
+    struct filter_word words[FILTER_WORDS_MAX];
+    char lower[FILTER_URL_MAX + 1];
+};
+
+/* Without a page, for a GET of any part of a page. False: not an absolute URL, or too long. */
+bool filter_request_init(struct filter_request *request, struct slice url);
+/* A host; one that is too long for a host is as none. */
+void filter_request_set_page(struct filter_request *request, struct slice page);
+enum filter_party filter_request_party(struct filter_request *request);
+const struct filter_labels *filter_request_entities(struct filter_request *request);
+
+#endif

@@ -1,0 +1,504 @@
+#include "adremover/rule.h"
+
+#include "base/assert.h"
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* What has been read of the options. */
+struct options {
+    unsigned added, removed; /* types */
+    bool any_type;           /* one that is not inverse */
+    bool beyond;             /* ... of a kind that a proxy does not see */
+    unsigned methods_added, methods_removed;
+    struct domain_set *to, *denied;
+};
+
+static const struct {
+    struct slice name;
+    unsigned types;
+} type_names[] = {
+#define TYPE(name, types)                                                                          \
+    { {name, sizeof name - 1}, types }
+    TYPE("script", FILTER_TYPE_SCRIPT),
+    TYPE("image", FILTER_TYPE_IMAGE),
+    TYPE("stylesheet", FILTER_TYPE_STYLESHEET),
+    TYPE("css", FILTER_TYPE_STYLESHEET),
+    TYPE("object", FILTER_TYPE_OBJECT),
+    TYPE("object-subrequest", FILTER_TYPE_OBJECT),
+    TYPE("xmlhttprequest", FILTER_TYPE_XMLHTTPREQUEST),
+    TYPE("xhr", FILTER_TYPE_XMLHTTPREQUEST),
+    TYPE("subdocument", FILTER_TYPE_SUBDOCUMENT),
+    TYPE("frame", FILTER_TYPE_SUBDOCUMENT),
+    TYPE("ping", FILTER_TYPE_PING),
+    TYPE("beacon", FILTER_TYPE_PING),
+    TYPE("websocket", FILTER_TYPE_WEBSOCKET),
+    TYPE("font", FILTER_TYPE_FONT),
+    TYPE("media", FILTER_TYPE_MEDIA),
+    TYPE("other", FILTER_TYPE_OTHER),
+    TYPE("document", FILTER_TYPE_DOCUMENT),
+    TYPE("doc", FILTER_TYPE_DOCUMENT),
+    TYPE("all", FILTER_TYPE_PARTS | FILTER_TYPE_DOCUMENT),
+    /* Nothing that a proxy sees: a rule of these alone is not supported. */
+    TYPE("popup", 0),
+    TYPE("popunder", 0),
+    TYPE("webrtc", 0),
+    TYPE("inline-script", 0),
+    TYPE("inline-font", 0),
+};
+
+static bool set_type(struct options *options, struct slice name, bool inverse) {
+    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++) {
+        if (!slice_equal_nocase(name, type_names[i].name))
+            continue;
+        *(inverse ? &options->removed : &options->added) |= type_names[i].types;
+        options->beyond |= type_names[i].types == 0;
+        options->any_type |= !inverse;
+        return true;
+    }
+    return false;
+}
+
+static unsigned method_of(struct slice name) {
+    static const char *const names[] = {"get", "head", "post", "put", "delete"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_equal_nocase(name, slice_from(names[i])))
+            return 1u << i;
+    return FILTER_METHOD_OTHER;
+}
+
+static bool set_methods(struct options *options, struct slice value) {
+    const char *end = value.base + value.length;
+    for (const char *at = value.base; at < end;) {
+        const char *bar = memchr(at, '|', (size_t)(end - at));
+        const char *stop = bar == NULL ? end : bar;
+        bool inverse = *at == '~';
+        struct slice name = slice_make(at + inverse, (size_t)(stop - at) - inverse);
+        *(inverse ? &options->methods_removed : &options->methods_added) |= method_of(name);
+        at = stop + 1;
+    }
+    return value.length > 0;
+}
+
+static struct rule_extra *extra_of(struct rule *rule) {
+    if (rule->extra == NULL)
+        rule->extra = xcalloc(1, sizeof *rule->extra);
+    return rule->extra;
+}
+
+static bool set_domains(struct domain_set **set, struct slice value, bool inverse) {
+    free(*set);
+    *set = domain_set_parse(value, inverse);
+    return *set != NULL;
+}
+
+static struct slice keep(struct rule_reading *reading, struct slice text) {
+    return slice_make(reading->keep(reading->keeper, text.base, text.length), text.length);
+}
+
+static enum rule_parsed set_action(struct rule *rule, struct rule_reading *reading,
+                                   enum rule_action action, struct slice value) {
+    if (value.length == 0)
+        return RULE_BAD;
+    rule->action = (uint8_t)action;
+    extra_of(rule)->value = keep(reading, value);
+    return RULE_GOOD;
+}
+
+/* removeparam, =name, =~name, =/regex/ or =/regex/i; without a value every parameter goes. */
+static enum rule_parsed set_strip(struct rule *rule, struct rule_reading *reading,
+                                  struct slice value) {
+    struct rule_extra *extra = extra_of(rule);
+    rule->action = RULE_STRIPS;
+    extra->value_inverse = value.length > 0 && value.base[0] == '~';
+    value.base += extra->value_inverse, value.length -= extra->value_inverse;
+    extra->value = value.length == 0 ? SLICE("") : keep(reading, value);
+    if (value.length < 2 || value.base[0] != '/')
+        return RULE_GOOD;
+    const char *end = memrchr(value.base + 1, '/', value.length - 1);
+    if (end == NULL)
+        return RULE_BAD;
+    bool insensitive = end + 1 < value.base + value.length && end[1] == 'i';
+    struct slice pattern = slice_make(value.base + 1, (size_t)(end - value.base) - 1);
+    regex_free(&extra->param_regex);
+    extra->param_regex = regex_create(pattern, !insensitive);
+    return extra->param_regex == NULL ? RULE_BAD : RULE_GOOD;
+}
+
+enum option_id {
+    OPTION_DOMAIN,
+    OPTION_TO,
+    OPTION_DENYALLOW,
+    OPTION_METHOD,
+    OPTION_THIRD,
+    OPTION_FIRST,
+    OPTION_MATCH_CASE,
+    OPTION_IMPORTANT,
+    OPTION_BADFILTER,
+    OPTION_REDIRECT,
+    OPTION_REDIRECT_RULE,
+    OPTION_EMPTY,
+    OPTION_MP4,
+    OPTION_REMOVEPARAM,
+    OPTION_NOTHING,
+    OPTION_UNKNOWN,
+};
+
+static enum option_id find_option(struct slice name) {
+    static const struct {
+        struct slice name;
+        enum option_id id;
+    } names[] = {
+#define OPTION(name, id) {{name, sizeof name - 1}, id}
+        OPTION("domain", OPTION_DOMAIN),
+        OPTION("from", OPTION_DOMAIN),
+        OPTION("to", OPTION_TO),
+        OPTION("denyallow", OPTION_DENYALLOW),
+        OPTION("method", OPTION_METHOD),
+        OPTION("third-party", OPTION_THIRD),
+        OPTION("3p", OPTION_THIRD),
+        OPTION("first-party", OPTION_FIRST),
+        OPTION("1p", OPTION_FIRST),
+        OPTION("match-case", OPTION_MATCH_CASE),
+        OPTION("important", OPTION_IMPORTANT),
+        OPTION("badfilter", OPTION_BADFILTER),
+        OPTION("redirect", OPTION_REDIRECT),
+        OPTION("rewrite", OPTION_REDIRECT),
+        OPTION("redirect-rule", OPTION_REDIRECT_RULE),
+        OPTION("empty", OPTION_EMPTY),
+        OPTION("mp4", OPTION_MP4),
+        OPTION("removeparam", OPTION_REMOVEPARAM),
+        OPTION("queryprune", OPTION_REMOVEPARAM),
+        OPTION("collapse", OPTION_NOTHING), /* how a browser closes the gap */
+        OPTION("_", OPTION_NOTHING),
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_equal_nocase(name, names[i].name))
+            return names[i].id;
+    return OPTION_UNKNOWN;
+}
+
+static enum rule_parsed parse_option(struct rule *rule, struct rule_reading *reading,
+                                     struct options *options, struct slice text) {
+    bool inverse = text.length > 0 && text.base[0] == '~';
+    struct slice name = slice_make(text.base + inverse, text.length - inverse), value = SLICE("");
+    const char *equals = memchr(name.base, '=', name.length);
+    if (equals != NULL) {
+        value = slice_make(equals + 1, name.length - (size_t)(equals + 1 - name.base));
+        name.length = (size_t)(equals - name.base);
+    }
+    reading->option = name;
+    if (equals == NULL && set_type(options, name, inverse))
+        return RULE_GOOD;
+    enum rule_parsed domains = RULE_UNSUPPORTED;
+    switch (find_option(name)) {
+    case OPTION_DOMAIN:
+        return set_domains(&extra_of(rule)->pages, value, inverse) ? RULE_GOOD : domains;
+    case OPTION_TO: return set_domains(&options->to, value, inverse) ? RULE_GOOD : domains;
+    case OPTION_DENYALLOW: return set_domains(&options->denied, value, true) ? RULE_GOOD : domains;
+    case OPTION_METHOD: return set_methods(options, value) ? RULE_GOOD : RULE_BAD;
+    case OPTION_THIRD: rule->party = inverse ? FILTER_PARTY_FIRST : FILTER_PARTY_THIRD; break;
+    case OPTION_FIRST: rule->party = inverse ? FILTER_PARTY_THIRD : FILTER_PARTY_FIRST; break;
+    case OPTION_MATCH_CASE: rule->match_case = !inverse; break;
+    case OPTION_IMPORTANT: rule->important = true; break;
+    case OPTION_BADFILTER: rule->bad_filter = true; break;
+    case OPTION_REDIRECT: return set_action(rule, reading, RULE_BLOCKS_TO, value);
+    case OPTION_REDIRECT_RULE: return set_action(rule, reading, RULE_REDIRECTS, value);
+    case OPTION_EMPTY: return set_action(rule, reading, RULE_BLOCKS_TO, SLICE("empty"));
+    case OPTION_MP4: return set_action(rule, reading, RULE_BLOCKS_TO, SLICE("noop-1s.mp4"));
+    case OPTION_REMOVEPARAM: return set_strip(rule, reading, value);
+    case OPTION_NOTHING: break;
+    case OPTION_UNKNOWN: return RULE_UNSUPPORTED;
+    }
+    return RULE_GOOD;
+}
+
+/* Where an option ends: at a comma that is neither escaped nor within a regular expression. */
+static size_t option_length(struct slice text) {
+    const char *equals = memchr(text.base, '=', text.length);
+    const char *comma = memchr(text.base, ',', text.length);
+    size_t at = 0;
+    if (equals != NULL && (comma == NULL || equals < comma)) {
+        at = (size_t)(equals - text.base) + 1;
+        at += at < text.length && text.base[at] == '~';
+        if (at < text.length && text.base[at] == '/')
+            for (at++; at < text.length && text.base[at] != '/'; at++)
+                at += text.base[at] == '\\';
+    }
+    while (at < text.length && (text.base[at] != ',' || text.base[at - (at > 0)] == '\\'))
+        at++;
+    return at < text.length ? at : text.length;
+}
+
+static void join_hosts(struct rule *rule, struct options *options) {
+    struct domain_set **set = options->to != NULL ? &options->to : &options->denied;
+    if (*set == NULL)
+        return;
+    extra_of(rule)->hosts = *set;
+    *set = NULL;
+}
+
+static void settle_methods(struct rule *rule, const struct options *options) {
+    enum { ALL = 2 * FILTER_METHOD_OTHER - 1 };
+    unsigned methods = options->methods_added;
+    if (options->methods_removed != 0)
+        methods = (methods == 0 ? ALL : methods) & ~options->methods_removed;
+    rule->methods = (uint8_t)methods;
+}
+
+static enum rule_parsed settle(struct rule *rule, struct rule_reading *reading,
+                               struct options *options) {
+    unsigned types = FILTER_TYPE_PARTS;
+    /* What is to be cut off is the address of a page, or what a page asks for in the background. */
+    if (rule->action == RULE_STRIPS)
+        types = FILTER_TYPE_DOCUMENT | FILTER_TYPE_SUBDOCUMENT | FILTER_TYPE_XMLHTTPREQUEST;
+    types = (options->any_type ? options->added : types) & ~options->removed;
+    rule->types = (uint16_t)types;
+    settle_methods(rule, options);
+    if (options->to != NULL && options->denied != NULL) {
+        reading->option = SLICE("denyallow and to");
+        return RULE_UNSUPPORTED;
+    }
+    join_hosts(rule, options);
+    if (types != 0)
+        return RULE_GOOD;
+    if (options->beyond)
+        reading->option = SLICE("popup");
+    return options->beyond ? RULE_UNSUPPORTED : RULE_BAD;
+}
+
+static enum rule_parsed parse_options(struct rule *rule, struct rule_reading *reading,
+                                      struct slice text) {
+    struct options options = {.added = 0};
+    enum rule_parsed parsed = RULE_GOOD;
+    while (parsed == RULE_GOOD && text.length > 0) {
+        size_t length = option_length(text), used = length + (length < text.length);
+        if (length > 0)
+            parsed = parse_option(rule, reading, &options, slice_make(text.base, length));
+        text = slice_make(text.base + used, text.length - used);
+    }
+    if (parsed == RULE_GOOD)
+        parsed = settle(rule, reading, &options);
+    free(options.to);
+    free(options.denied);
+    return parsed;
+}
+
+/* Could these be options? Names, and perhaps values, with commas between. */
+static bool looks_like_options(struct slice text) {
+    bool in_name = true, any = false;
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.base[i];
+        bool of_name = ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '~';
+        if (c == ',')
+            in_name = true;
+        else if (c == '=')
+            in_name = false;
+        else if (in_name && !of_name)
+            return false;
+        any |= of_name;
+    }
+    return any;
+}
+
+/* The "$" that begins the options: the last one with what could be options behind it. */
+static size_t find_options(struct slice text) {
+    for (size_t i = text.length; i-- > 0;)
+        if (text.base[i] == '$' &&
+            looks_like_options(slice_make(text.base + i + 1, text.length - i - 1)))
+            return i;
+    return text.length;
+}
+
+/* ---- patterns ----------------------------------------------------------------------------- */
+
+static bool is_host_byte(unsigned char c) {
+    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_';
+}
+
+static size_t host_prefix(struct slice text) {
+    size_t length = 0;
+    while (length < text.length && is_host_byte((unsigned char)text.base[length]))
+        length++;
+    return length;
+}
+
+static bool is_host(struct slice text) {
+    return text.length > 0 && text.base[0] != '.' && text.base[text.length - 1] != '.' &&
+           host_prefix(text) == text.length;
+}
+
+static enum rule_parsed parse_regex(struct rule *rule, struct rule_reading *reading,
+                                    struct slice text) {
+    struct slice pattern = slice_make(text.base + 1, text.length - 2);
+    struct regex *regex = regex_create(pattern, rule->match_case);
+    if (regex == NULL)
+        return RULE_BAD;
+    extra_of(rule)->regex = regex;
+    rule->pattern = keep(reading, pattern).base;
+    rule->length = (uint16_t)pattern.length;
+    return RULE_GOOD;
+}
+
+static struct slice take_anchors(struct rule *rule, struct slice text) {
+    if (slice_starts_with(text, SLICE("||"))) {
+        rule->at_host = true;
+        text.base += 2, text.length -= 2;
+    } else if (slice_starts_with(text, SLICE("|"))) {
+        rule->at_start = true;
+        text.base++, text.length--;
+    }
+    if (text.length > 0 && text.base[text.length - 1] == '|') {
+        rule->at_end = true;
+        text.length--;
+    }
+    while (text.length > 0 && text.base[0] == '*') { /* says nothing */
+        rule->at_start = rule->at_host = false;
+        text.base++, text.length--;
+    }
+    while (text.length > 0 && text.base[text.length - 1] == '*') {
+        rule->at_end = false;
+        text.length--;
+    }
+    return text;
+}
+
+/* A copy in lower case, unless case matters. */
+static void keep_pattern(struct rule *rule, struct rule_reading *reading, struct slice text) {
+    char *pattern = reading->keep(reading->keeper, text.base, text.length);
+    for (size_t i = 0; !rule->match_case && i < text.length; i++)
+        pattern[i] = (char)ascii_lower((unsigned char)pattern[i]);
+    rule->pattern = pattern;
+    rule->length = (uint16_t)text.length;
+    rule->plain =
+        memchr(text.base, '*', text.length) == NULL && memchr(text.base, '^', text.length) == NULL;
+}
+
+/* What the pattern says of the host, where that is all of it to its end. */
+static void find_host(struct rule *rule) {
+    struct slice text = slice_make(rule->pattern, rule->length);
+    size_t length = host_prefix(text);
+    bool complete = length < text.length ? strchr("/^:?", text.base[length]) != NULL : rule->at_end;
+    if (!rule->at_host || rule->match_case || !complete || !is_host(slice_make(text.base, length)))
+        return;
+    rule->host_length = (uint16_t)length;
+    rule->whole_host = length + 1 == text.length && text.base[length] == '^' && !rule->at_end;
+}
+
+static enum rule_parsed parse_pattern(struct rule *rule, struct rule_reading *reading,
+                                      struct slice text, bool any_options) {
+    if (text.length > 2 && text.base[0] == '/' && text.base[text.length - 1] == '/')
+        return parse_regex(rule, reading, text);
+    text = take_anchors(rule, text);
+    /* An empty pattern matches everything: sensible only where options narrow it. */
+    if (text.length == 0 && (!any_options || rule->at_host || rule->at_end))
+        return RULE_BAD;
+    if (text.length == 0 && rule->extra == NULL && rule->types == FILTER_TYPE_PARTS)
+        return RULE_BAD;
+    keep_pattern(rule, reading, text);
+    find_host(rule);
+    return RULE_GOOD;
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+/* "0.0.0.0 " and its like: how many bytes until the host. */
+static size_t hosts_prefix(struct slice line) {
+    static const char *const addresses[] = {"0.0.0.0", "127.0.0.1", "::1", "::", "0"};
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        size_t length = strlen(addresses[i]);
+        if (!slice_starts_with(line, slice_from(addresses[i])) || line.length <= length ||
+            (line.base[length] != ' ' && line.base[length] != '\t'))
+            continue;
+        while (length < line.length && (line.base[length] == ' ' || line.base[length] == '\t'))
+            length++;
+        return length;
+    }
+    return 0;
+}
+
+static bool is_own_host(struct slice host) {
+    static const char *const names[] = {"localhost", "0.0.0.0", "broadcasthost", "local"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_equal_nocase(host, slice_from(names[i])))
+            return true;
+    return slice_starts_with_nocase(host, SLICE("localhost.")) ||
+           slice_starts_with_nocase(host, SLICE("ip6-"));
+}
+
+static enum rule_parsed parse_host_line(struct rule *rule, struct rule_reading *reading,
+                                        struct slice text) {
+    size_t length = 0;
+    while (length < text.length && strchr(" \t#", text.base[length]) == NULL)
+        length++;
+    struct slice host = slice_make(text.base, length);
+    if (!is_host(host) || length >= FILTER_HOST_MAX)
+        return RULE_BAD;
+    if (is_own_host(host))
+        return RULE_NONE;
+    keep_pattern(rule, reading, host);
+    rule->types = FILTER_TYPE_PARTS;
+    rule->at_host = rule->whole_host = rule->exact_host = true;
+    rule->host_length = rule->length;
+    return RULE_GOOD;
+}
+
+static bool is_comment(struct slice line) {
+    if (line.length == 0 || line.base[0] == '!' || line.base[0] == '[')
+        return true;
+    return line.base[0] == '#' && (line.length == 1 || strchr("#@?$%^", line.base[1]) == NULL);
+}
+
+/* What hides parts of pages: ## #@# #?# #$# #%# and others, with two "#" at most three bytes apart
+ * that are of this alphabet. */
+static bool is_cosmetic(struct slice line) {
+    for (const char *at = line.base, *end = line.base + line.length;
+         (at = memchr(at, '#', (size_t)(end - at))) != NULL; at++) {
+        const char *next = at + 1;
+        while (next < end && next < at + 4 && strchr("@?$%^", *next) != NULL)
+            next++;
+        if (next < end && next < at + 5 && *next == '#')
+            return true;
+    }
+    return false;
+}
+
+static enum rule_parsed parse_rule(struct rule *rule, struct rule_reading *reading,
+                                   struct slice text) {
+    rule->types = FILTER_TYPE_PARTS;
+    if (slice_starts_with(text, SLICE("@@"))) {
+        rule->exception = true;
+        text.base += 2, text.length -= 2;
+    }
+    bool is_regex = text.length > 2 && text.base[0] == '/' && text.base[text.length - 1] == '/';
+    size_t options = is_regex ? text.length : find_options(text);
+    if (options < text.length) {
+        enum rule_parsed parsed = parse_options(
+            rule, reading, slice_make(text.base + options + 1, text.length - options - 1));
+        if (parsed != RULE_GOOD)
+            return parsed;
+    }
+    return parse_pattern(rule, reading, slice_make(text.base, options), options < text.length);
+}
+
+enum rule_parsed rule_parse(struct rule *rule, struct rule_reading *reading, struct slice line) {
+    memset(rule, 0, sizeof *rule);
+    line = slice_trim(line);
+    if (is_comment(line))
+        return RULE_NONE;
+    if (is_cosmetic(line))
+        return RULE_COSMETIC;
+    if (line.length > RULE_LINE_MAX)
+        return RULE_BAD;
+    size_t prefix = hosts_prefix(line);
+    struct slice rest = slice_make(line.base + prefix, line.length - prefix);
+    enum rule_parsed parsed =
+        prefix > 0 ? parse_host_line(rule, reading, rest) : parse_rule(rule, reading, line);
+    if (parsed == RULE_GOOD) {
+        rule->line = keep(reading, line).base;
+        rule->line_length = (uint16_t)line.length;
+    } else
+        rule_release(rule);
+    return parsed;
+}

@@ -1,0 +1,13 @@
+/*
+ * `retortctl adlist ...`: becomes retort-adlist, which knows the ad remover's rules.
+ *
+ *     return adlist_command(argv);        argv[0] is "adlist"
+ *
+ * Returns only when that program cannot be run: the exit status, after a word on stderr.
+ */
+#ifndef RETORT_CTL_ADLIST_COMMAND_H
+#define RETORT_CTL_ADLIST_COMMAND_H
+
+int adlist_command(char **argv);
+
+#endif
