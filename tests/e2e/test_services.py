@@ -446,6 +446,33 @@ def test_ads_by_c_icap_client(lab, shared):
         os.unlink(got)
 
 
+def test_adlist(lab):
+    """retortctl tells what lists do with URLs, without a proxy."""
+    rules = lab.write("list.txt", "! a list\n||ads.example^$image\n@@/good/\n/pix$third-party\n##.ad\n||x^$csp=a\n"
+                                  "||page.example^$removeparam=utm_id\n")
+    def run(*arguments, text=""):
+        return subprocess.run([lab.built("proxy/retortctl"), "adlist", *arguments], input=text, capture_output=True,
+                              text=True, timeout=60, check=False)
+    urls = "http://ads.example/a.gif\nhttp://ads.example/good/b.gif\nhttp://o.example/pix.gif\nnonsense\n"
+    done = run("test", rules, text=urls)
+    equal((done.returncode, done.stdout), (0, "block ||ads.example^$image\nallow @@/good/\nnone\nnone\n"), "by ending")
+    done = run("test", rules, "--type", "script", "--from", "http://news.example/x", text=urls)
+    equal(done.stdout, "none\nnone\nblock /pix$third-party\nnone\n", "a script from a page")
+    done = run("test", rules, text="http://page.example/?utm_id=1\thttp://page.example/\tdocument\r\n")
+    equal(done.stdout, "strip ||page.example^$removeparam=utm_id\n", "page and type in the line")
+    done = run("test", rules, "--time", text=urls)
+    true(all(re.fullmatch(r"(block|allow|none).*\t\d+", line) for line in done.stdout.splitlines()), done.stdout)
+    contains(done.stderr, "4 URLs, 1 blocked", "the average")
+    done = run("check", rules)
+    true(re.search(r"^ *4 rules in use$", done.stdout, re.M), done.stdout)
+    true(re.search(r"^ *1 csp$", done.stdout, re.M), done.stdout)
+    for wrong in (("test",), ("sing", rules), ("test", rules, "--type", "song"), ("test", rules, "--from", "nowhere")):
+        equal(run(*wrong).returncode, 2, f"{wrong}: status")
+    done = run("test", rules + ".missing")
+    equal(done.returncode, 1, "a list that is not there")
+    contains(done.stderr, "list.txt.missing: No such file", "its message")
+
+
 def test_lists_are_reloaded_under_load(lab, shared):
     """New lists without a failed request: before, after and while c-icap reads its configuration again."""
     services = Services(lab, children=2, names=("adremover",))

@@ -27,8 +27,13 @@ tests_unit_services_unit_SOURCES = \
 	tests/unit-services/unit.c
 TESTS += tests/unit-services/unit
 
+# The ad remover's decisions against Brave's; the whole of it by hand, see the script.
+TESTS += tests/unit-services/compare-filters.sh
+
 # The services as they run; takes half a minute, wants c-icap and netpbm.
 EXTRA_DIST += \
+	tests/unit-services/brave/Cargo.lock tests/unit-services/brave/Cargo.toml tests/unit-services/brave/main.rs \
+	tests/unit-services/compare-filters.sh \
 	tests/unit-services/compare_filters.py \
 	tests/unit-services/icap.py \
 	tests/unit-services/services_test.py

@@ -4,13 +4,13 @@
 //!
 //! Prints "block RULE", "allow RULE" or "none" for each line. With --time it prints nothing of that
 //! but, on descriptor 2, how long the lists took to load and the nanoseconds for each request, its
-//! parsing included; the engine then keeps no texts of rules, as in a browser.
+//! parsing included, in time of this process; the engine then keeps no texts of rules, as in a
+//! browser.
 
 use adblock::lists::{FilterSet, ParseOptions};
 use adblock::request::Request;
 use adblock::Engine;
 use std::io::{BufRead, Write};
-use std::time::Instant;
 
 fn engine_of(paths: &[String], with_texts: bool) -> Engine {
     let mut set = FilterSet::new(with_texts);
@@ -19,6 +19,12 @@ fn engine_of(paths: &[String], with_texts: bool) -> Engine {
         set.add_filter_list(String::from_utf8_lossy(&bytes).into_owned(), ParseOptions::default());
     }
     Engine::new_with_filter_set(set)
+}
+
+/// Nanoseconds on a core so far.
+fn now() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux");
+    text.split(' ').next().and_then(|field| field.parse().ok()).expect("a number")
 }
 
 fn answer(engine: &Engine, line: &str) -> Option<adblock::blocker::BlockerResult> {
@@ -34,20 +40,20 @@ fn main() {
     if timed {
         paths.remove(0);
     }
-    let begun = Instant::now();
+    let begun = now();
     let engine = engine_of(&paths, !timed);
-    let loaded = begun.elapsed();
+    let loaded = now() - begun;
     let lines: Vec<String> = std::io::stdin().lock().split(b'\n')
         .map(|line| String::from_utf8_lossy(&line.expect("a line")).into_owned())
         .collect();
     if timed {
-        let begun = Instant::now();
+        let begun = now();
         let blocked = lines.iter()
             .filter(|line| answer(&engine, line).is_some_and(|r| r.should_block()))
             .count();
-        let each = begun.elapsed().as_nanos() as f64 / lines.len().max(1) as f64;
-        eprintln!("loaded in {:.1} ms, {} blocked, {:.0} ns per request",
-                  loaded.as_secs_f64() * 1e3, blocked, each);
+        let each = (now() - begun) / lines.len().max(1) as f64;
+        eprintln!("lists loaded in {:.1} ms; {} blocked, {:.0} ns each",
+                  loaded / 1e6, blocked, each);
         return;
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
