@@ -30,7 +30,7 @@ adremover_sources = \
 	icap-services/adremover/filter.c icap-services/adremover/filter.h \
 	icap-services/adremover/filter_match.c \
 	icap-services/adremover/filter_strip.c \
-	icap-services/adremover/picture.c icap-services/adremover/picture.h \
+	icap-services/adremover/own_picture.c icap-services/adremover/own_picture.h \
 	icap-services/adremover/regex.c icap-services/adremover/regex.h \
 	icap-services/adremover/replacement.c icap-services/adremover/replacement.h \
 	icap-services/adremover/request.c icap-services/adremover/request.h \

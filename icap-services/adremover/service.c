@@ -9,7 +9,7 @@
  */
 #include "service/service.h"
 #include "adremover/filter.h"
-#include "adremover/picture.h"
+#include "adremover/own_picture.h"
 #include "adremover/replacement.h"
 #include "adremover/request_kind.h"
 #include "base/assert.h"
@@ -43,7 +43,7 @@ struct adremover {
     struct filter *filter;
     struct place blank, neutral; /* `neutral` ends with "/" */
     enum adremover_way way;
-    struct picture picture;
+    struct own_picture picture;
 };
 
 /* One exchange that is changed. */
@@ -144,7 +144,7 @@ static void *adremover_start(const void *settings_pointer, struct service_host *
     adremover->way = (enum adremover_way)settings->way;
     if (!set_place(&adremover->blank, "Blank", settings->blank, false, error, error_size) ||
         !set_place(&adremover->neutral, "Neutral", settings->neutral, true, error, error_size) ||
-        !picture_load(&adremover->picture, settings->picture, error, error_size)) {
+        !own_picture_load(&adremover->picture, settings->picture, error, error_size)) {
         FREE_OBJ(adremover);
         return NULL;
     }
@@ -157,7 +157,7 @@ static void adremover_stop(void *service) {
     struct adremover *adremover;
     CAST_OBJ(adremover, service, ADREMOVER_MAGIC);
     filter_free(&adremover->filter);
-    picture_release(&adremover->picture);
+    own_picture_release(&adremover->picture);
     FREE_OBJ(adremover);
 }
 
@@ -247,7 +247,7 @@ static void *replace(const struct adremover *adremover, struct service_exchange 
     struct adremover_exchange *state = changed(exchange);
     const struct neutral *neutral = replacement_of(request->types, verdict->resource);
     bool named = verdict->resource.length > 0 && neutral_find(verdict->resource) != NULL;
-    const struct picture *picture = &adremover->picture;
+    const struct own_picture *picture = &adremover->picture;
     exchange->host->count(ADREMOVER_REPLACED);
     if (way_of(adremover, exchange) == ADREMOVER_REWRITE)
         rewrite(adremover, exchange, neutral, named);

@@ -1,4 +1,4 @@
-#include "adremover/picture.h"
+#include "adremover/own_picture.h"
 
 #include "base/assert.h"
 
@@ -20,8 +20,9 @@ static struct slice type_of(struct slice body) {
     return SLICE("");
 }
 
-bool picture_load(struct picture *picture, const char *path, char *error, size_t error_size) {
-    *picture = (struct picture){SLICE(""), SLICE("")};
+bool own_picture_load(struct own_picture *picture, const char *path, char *error,
+                      size_t error_size) {
+    *picture = (struct own_picture){SLICE(""), SLICE("")};
     if (path[0] == 0)
         return true;
     FILE *file = fopen(path, "re");
@@ -29,24 +30,24 @@ bool picture_load(struct picture *picture, const char *path, char *error, size_t
         snprintf(error, error_size, "Picture %s: %s", path, strerror(errno));
         return false;
     }
-    char *bytes = xmalloc(PICTURE_MAX + 1);
-    size_t length = fread(bytes, 1, PICTURE_MAX + 1, file);
+    char *bytes = xmalloc(OWN_PICTURE_MAX + 1);
+    size_t length = fread(bytes, 1, OWN_PICTURE_MAX + 1, file);
     bool failed = ferror(file) != 0;
     fclose(file);
     picture->body = slice_make(bytes, length);
     picture->type = type_of(picture->body);
-    if (!failed && length <= PICTURE_MAX && picture->type.length > 0)
+    if (!failed && length <= OWN_PICTURE_MAX && picture->type.length > 0)
         return true;
     snprintf(error, error_size,
              "Picture %s: wants a GIF, PNG, JPEG, WebP or SVG of at most %d bytes", path,
-             PICTURE_MAX);
+             OWN_PICTURE_MAX);
     free(bytes);
-    *picture = (struct picture){SLICE(""), SLICE("")};
+    *picture = (struct own_picture){SLICE(""), SLICE("")};
     return false;
 }
 
-void picture_release(struct picture *picture) {
+void own_picture_release(struct own_picture *picture) {
     if (picture->body.length > 0)
         free((char *)picture->body.base);
-    *picture = (struct picture){SLICE(""), SLICE("")};
+    *picture = (struct own_picture){SLICE(""), SLICE("")};
 }
