@@ -35,7 +35,7 @@ void loop_release(struct loop *loop) {
 }
 
 static void run_tasks(struct loop *loop) {
-    /* Tasks deferred meanwhile run in the next round: input and output get their turn between. */
+    /* Tasks deferred meanwhile wait for the next call: input and output get their turn. */
     struct list_link due;
     list_init(&due);
     list_splice(&due, &loop->tasks);
@@ -79,6 +79,8 @@ void loop_run_once(struct loop *loop) {
     loop_update_time(loop);
     run_events(loop);
     timers_run(&loop->timers, loop->now);
+    /* Twice: what a task has woken follows at once, not after another look at the events. */
+    run_tasks(loop);
     run_tasks(loop);
 }
 

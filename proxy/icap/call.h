@@ -85,7 +85,6 @@ struct icap_call {
     bool reused, heard, repeated, may_204, may_206, previewing, has_body;
     /* sending */
     char *head; /* ICAP head and HTTP heads */
-    size_t head_length;
     struct slice head_left;
     struct virgin virgin;
     struct feed feed;

@@ -4,10 +4,25 @@
 #include "base/log.h"
 #include "icap/probe.h"
 #include "icap/service.h"
+#include "icap/wire.h"
+
+#include <stdio.h>
 
 enum { OVERLOADED_FOR = 10000 };
 
 static void on_retry(struct timer *timer);
+
+/* URI, Host and what else is always the same. */
+static char *write_head(const struct icap_endpoint *endpoint) {
+    const struct url *uri = endpoint->uri;
+    char *head, credentials[ICAP_CREDENTIALS_FIELD];
+    int length = asprintf(
+        &head, "%s ICAP/1.0\r\nHost: %s%.*s%s:%u\r\nUser-Agent: Retort\r\n%s", endpoint->uri_text,
+        uri->host_is_ipv6 ? "[" : "", SLICE_PRINT(uri->host), uri->host_is_ipv6 ? "]" : "",
+        uri->port, icap_credentials_write(endpoint->service->settings->credentials, credentials));
+    ASSERT(length > 0);
+    return head;
+}
 
 struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned index) {
     struct icap_endpoint *endpoint;
@@ -16,6 +31,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->index = index;
     endpoint->uri_text = service->settings->uri_texts[index];
     endpoint->uri = &service->settings->endpoints[index];
+    endpoint->head = write_head(endpoint);
     endpoint->back_off = service->settings->down_min;
     endpoint->error = "it has not been asked yet";
     timer_init(&endpoint->retry, on_retry);
@@ -31,6 +47,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     icap_probe_cancel(&endpoint->probe);
     timer_cancel(&endpoint->service->net->loop->timers, &endpoint->retry);
     pool_free(&endpoint->pool);
+    free(endpoint->head);
     FREE_OBJ(endpoint);
 }
 

@@ -49,6 +49,7 @@ struct icap_endpoint {
     unsigned index;
     const char *uri_text;
     const struct url *uri;
+    char *head; /* what every request to it begins with, behind the method; ends with a line end */
     enum icap_state state;
     const char *error;
     struct icap_options options;

@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "icap/service.h"
-#include "icap/wire.h"
 #include "net/dial.h"
 
 #include <stdio.h>
@@ -104,19 +103,8 @@ static void on_dialled(struct task *task) {
 }
 
 static struct slice write_request(struct icap_probe *probe) {
-    const struct icap_endpoint *endpoint = probe->endpoint;
-    char credentials[ICAP_CREDENTIALS_FIELD];
-    int length =
-        snprintf(probe->request, sizeof probe->request,
-                 "OPTIONS %s ICAP/1.0\r\n"
-                 "Host: %s%.*s%s:%u\r\n"
-                 "User-Agent: Retort\r\n"
-                 "%s"
-                 "Encapsulated: null-body=0\r\n\r\n",
-                 endpoint->uri_text, endpoint->uri->host_is_ipv6 ? "[" : "",
-                 SLICE_PRINT(endpoint->uri->host), endpoint->uri->host_is_ipv6 ? "]" : "",
-                 endpoint->uri->port,
-                 icap_credentials_write(endpoint->service->settings->credentials, credentials));
+    int length = snprintf(probe->request, sizeof probe->request,
+                          "OPTIONS %sEncapsulated: null-body=0\r\n\r\n", probe->endpoint->head);
     return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
 }
 

@@ -1,12 +1,39 @@
 #include "base/assert.h"
 #include "icap/call.h"
 
-#include <stdio.h>
 #include <strings.h>
 
 /* Sending: the ICAP head, the HTTP heads in it, and the virgin body, chunked. */
 
-enum { ICAP_HEAD_MAX = 4096, EXTRA_MAX = 2048 };
+enum { ICAP_HEAD_MAX = 4096 };
+
+/* A head being written; what does not fit is noticed at the end. */
+struct writer {
+    char *at, *end;
+    bool full;
+};
+
+static void put(struct writer *writer, struct slice text) {
+    if (text.length > (size_t)(writer->end - writer->at)) {
+        writer->full = true;
+        return;
+    }
+    if (text.length > 0)
+        memcpy(writer->at, text.base, text.length);
+    writer->at += text.length;
+}
+
+static void put_number(struct writer *writer, uint64_t number) {
+    char digits[SLICE_DIGITS];
+    put(writer, slice_of_number(digits, number));
+}
+
+static void put_field(struct writer *writer, struct slice name, struct slice value) {
+    put(writer, name);
+    put(writer, SLICE(": "));
+    put(writer, value);
+    put(writer, SLICE("\r\n"));
+}
 
 static bool is_reqmod(const struct icap_call *call) {
     return call->request.response_head.length == 0;
@@ -42,101 +69,83 @@ static bool includes(const struct icap_service_settings *settings, const char *n
     return false;
 }
 
-static size_t add_field(char *out, size_t length, const char *name, struct slice value) {
-    size_t room = EXTRA_MAX - length;
-    int more = snprintf(out + length, room, "%s: %.*s\r\n", name, SLICE_PRINT(value));
-    return more > 0 && (size_t)more < room ? length + (size_t)more : length;
-}
-
 /* What the service asks for, or is configured to get (see settings: include). */
-static void write_extra(const struct icap_call *call, char out[EXTRA_MAX]) {
+static void put_client(const struct icap_call *call, struct writer *writer) {
     const struct icap_service_settings *settings = call->service->settings;
     const struct icap_options *options = &call->endpoint->options;
     const struct icap_request *request = &call->request;
-    char port[8];
-    size_t length = 0;
-    out[0] = '\0';
+    char port[SLICE_DIGITS];
     if (request->client_ip.length > 0 && (options->client_ip || includes(settings, "X-Client-IP")))
-        length = add_field(out, length, "X-Client-IP", request->client_ip);
-    if (request->client_port > 0 && (options->client_port || includes(settings, "X-Client-Port"))) {
-        snprintf(port, sizeof port, "%u", request->client_port);
-        length = add_field(out, length, "X-Client-Port", slice_from(port));
-    }
+        put_field(writer, SLICE("X-Client-IP"), request->client_ip);
+    if (request->client_port > 0 && (options->client_port || includes(settings, "X-Client-Port")))
+        put_field(writer, SLICE("X-Client-Port"), slice_of_number(port, request->client_port));
     if (request->server_ip.length > 0 && (options->server_ip || includes(settings, "X-Server-IP")))
-        length = add_field(out, length, "X-Server-IP", request->server_ip);
+        put_field(writer, SLICE("X-Server-IP"), request->server_ip);
     if (settings->proxy_credentials && request->proxy_authorization.length > 0)
-        length = add_field(out, length, "Proxy-Authorization", request->proxy_authorization);
+        put_field(writer, SLICE("Proxy-Authorization"), request->proxy_authorization);
     if (settings->proxy_credentials && request->proxy_authenticate.length > 0)
-        add_field(out, length, "Proxy-Authenticate", request->proxy_authenticate);
+        put_field(writer, SLICE("Proxy-Authenticate"), request->proxy_authenticate);
 }
 
-static int write_encapsulated(const struct icap_call *call, char *out, size_t capacity) {
-    size_t request = call->request.request_head.length,
-           response = call->request.response_head.length;
-    const char *body = !call->has_body ? "null-body" : is_reqmod(call) ? "req-body" : "res-body";
-    if (is_reqmod(call))
-        return snprintf(out, capacity, "Encapsulated: req-hdr=0, %s=%zu\r\n\r\n", body, request);
-    return snprintf(out, capacity, "Encapsulated: req-hdr=0, res-hdr=%zu, %s=%zu\r\n\r\n", request,
-                    body, request + response);
+static void put_encapsulated(const struct icap_call *call, struct writer *writer) {
+    size_t request = call->request.request_head.length;
+    size_t response = call->request.response_head.length;
+    put(writer, SLICE("Encapsulated: req-hdr=0, "));
+    if (!is_reqmod(call)) {
+        put(writer, SLICE("res-hdr="));
+        put_number(writer, request);
+        put(writer, SLICE(", "));
+    }
+    put(writer, !call->has_body   ? SLICE("null-body=")
+                : is_reqmod(call) ? SLICE("req-body=")
+                                  : SLICE("res-body="));
+    put_number(writer, request + response);
+    put(writer, SLICE("\r\n\r\n"));
 }
 
-static void begin_preview(struct icap_call *call, char out[40]) {
+static void put_preview(struct icap_call *call, struct writer *writer) {
     size_t size;
-    out[0] = '\0';
     call->previewing = wants_preview(call, &size);
     if (!call->previewing)
         return;
-    snprintf(out, 40, "Preview: %zu\r\n", size);
+    put(writer, SLICE("Preview: "));
+    put_number(writer, size);
+    put(writer, SLICE("\r\n"));
     feed_set_limit(&call->feed, size, SLICE("0\r\n\r\n"), SLICE("0; ieof\r\n\r\n"));
 }
 
-static const char *allow(struct icap_call *call) {
+static void put_allow(struct icap_call *call, struct writer *writer) {
     call->may_204 = can_offer_204(call);
     call->may_206 = call->previewing && call->endpoint->options.allow_206;
     if (call->may_206)
-        return call->may_204 ? "Allow: 204, 206\r\n" : "Allow: 206\r\n";
-    return call->may_204 ? "Allow: 204\r\n" : "";
+        put(writer, call->may_204 ? SLICE("Allow: 204, 206\r\n") : SLICE("Allow: 206\r\n"));
+    else if (call->may_204)
+        put(writer, SLICE("Allow: 204\r\n"));
 }
 
-static int write_icap_head(struct icap_call *call, char *out) {
-    const struct icap_endpoint *endpoint = call->endpoint;
-    const struct url *uri = endpoint->uri;
-    char preview[40], extra[EXTRA_MAX], credentials[ICAP_CREDENTIALS_FIELD];
-    begin_preview(call, preview);
-    write_extra(call, extra);
-    int length = snprintf(out, ICAP_HEAD_MAX,
-                          "%s %s ICAP/1.0\r\n"
-                          "Host: %s%.*s%s:%u\r\n"
-                          "User-Agent: Retort\r\n"
-                          "%s%s%s%s"
-                          "X-Transaction-ID: %.*s\r\n",
-                          is_reqmod(call) ? "REQMOD" : "RESPMOD", endpoint->uri_text,
-                          uri->host_is_ipv6 ? "[" : "", SLICE_PRINT(uri->host),
-                          uri->host_is_ipv6 ? "]" : "", uri->port, allow(call), preview,
-                          icap_credentials_write(call->service->settings->credentials, credentials),
-                          extra, SLICE_PRINT(call->request.transaction_id));
-    if (length < ICAP_HEAD_MAX)
-        length += write_encapsulated(call, out + length, ICAP_HEAD_MAX - (size_t)length);
-    return length;
+static void put_icap_head(struct icap_call *call, struct writer *writer) {
+    put(writer, is_reqmod(call) ? SLICE("REQMOD ") : SLICE("RESPMOD "));
+    put(writer, slice_from(call->endpoint->head)); /* the rest of the line, Host and so on */
+    put_preview(call, writer);
+    put_allow(call, writer);
+    put_client(call, writer);
+    put_field(writer, SLICE("X-Transaction-ID"), call->request.transaction_id);
+    put_encapsulated(call, writer);
 }
 
 bool icap_call_write_head(struct icap_call *call) {
-    size_t heads = call->request.request_head.length + call->request.response_head.length;
+    const struct icap_request *request = &call->request;
+    size_t size = ICAP_HEAD_MAX + request->request_head.length + request->response_head.length;
     feed_release(&call->feed);
     feed_init(&call->feed, call->net, call->has_body ? &call->virgin.first : NULL, true);
     if (call->head == NULL)
-        call->head = xmalloc(ICAP_HEAD_MAX + heads);
-    int length = write_icap_head(call, call->head);
-    if (length >= ICAP_HEAD_MAX)
-        return false;
-    char *at = call->head + length;
-    memcpy(at, call->request.request_head.base, call->request.request_head.length);
-    at += call->request.request_head.length;
-    if (call->request.response_head.length > 0)
-        memcpy(at, call->request.response_head.base, call->request.response_head.length);
-    call->head_length = (size_t)length + heads;
-    call->head_left = slice_make(call->head, call->head_length);
-    return true;
+        call->head = xmalloc(size);
+    struct writer writer = {call->head, call->head + size, false};
+    put_icap_head(call, &writer);
+    put(&writer, request->request_head);
+    put(&writer, request->response_head);
+    call->head_left = slice_make(call->head, (size_t)(writer.at - call->head));
+    return !writer.full;
 }
 
 static int gather(struct icap_call *call, struct iovec *pieces) {

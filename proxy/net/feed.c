@@ -79,6 +79,16 @@ static enum feed_status failed(struct feed *feed) {
     return FEED_FAILED;
 }
 
+/* The mark that follows goes with the last piece, where it is known to be the last. */
+static void frame_with_end(struct feed *feed, size_t size, uint64_t announced) {
+    _Static_assert(CHUNKED_HEAD_MAX >= sizeof "0; ieof\r\n\r\n", "there is room for a mark");
+    frame(feed, size);
+    if (feed->limit == 0)
+        at_limit(feed);
+    else if (feed->taken == announced)
+        finish(feed, &feed->ended, feed->end_mark);
+}
+
 enum feed_status feed_fill(struct feed *feed) {
     if (feed_bytes(feed).length > 0)
         return FEED_READY;
@@ -93,7 +103,8 @@ enum feed_status feed_fill(struct feed *feed) {
     size_t capacity = out->capacity - OVERHEAD - CHUNKED_HEAD_MAX, got;
     if (capacity > feed->limit)
         capacity = (size_t)feed->limit;
-    /* Framed by the length that the head announced: any other would be taken for another message. */
+    /* Framed by the length that the head announced: any other would be taken for another message.
+     */
     uint64_t announced = feed->source->length < 0 ? UINT64_MAX : (uint64_t)feed->source->length;
     switch (source_read(feed->source, out->data + out->begin, capacity, &got)) {
     case SOURCE_DATA: break;
@@ -112,6 +123,6 @@ enum feed_status feed_fill(struct feed *feed) {
     if (feed->limit != UINT64_MAX)
         feed->limit -= got;
     if (feed->chunked)
-        frame(feed, got);
+        frame_with_end(feed, got, announced);
     return FEED_READY;
 }

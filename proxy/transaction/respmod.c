@@ -25,7 +25,7 @@ static bool start(struct transaction *transaction) {
     if (count == 0)
         return false;
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
-    memcpy(request, transaction->request, sizeof *request);
+    http_head_assign(request, transaction->request);
     struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
     http_head_remove_hop_by_hop(request);
     http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
