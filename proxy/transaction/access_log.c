@@ -244,6 +244,10 @@ static void put_record(struct line *line, const struct adapt_record *record, boo
         put_text(line, record->verdict);
         put(line, SLICE("\",\"ms\":"));
         put_number(line, record->milliseconds);
+        if (record->error != NULL) {
+            put(line, SLICE(",\"error\":"));
+            put_json(line, slice_from(record->error));
+        }
         put(line, SLICE("}"));
     } else {
         put_text(line, record->service);
