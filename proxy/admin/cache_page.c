@@ -91,16 +91,13 @@ static bool take_stored(const struct cache_call *call, struct cache_key *key) {
     return true;
 }
 
-/* What was changed in memory, as it is now; a large one can't be written again. */
+/* What was changed in memory, as it is now. */
 static void keep_on_disk(const struct cache_call *call, struct cache_key key) {
     struct cache_walk walk = {0};
     struct disk_moment since = disk_now(call->disk);
     cache_walk_key(call->cache, &walk, key);
     for (size_t i = 0; i < walk.count; i++)
-        if (walk.objects[i]->body->kind == BODY_BACKED)
-            disk_remove(call->disk, key, walk.objects[i]);
-        else
-            disk_store(call->disk, walk.objects[i], &since);
+        disk_store(call->disk, walk.objects[i], &since);
     cache_walk_end(&walk);
 }
 

@@ -159,6 +159,7 @@ void disk_close(struct disk **diskp) {
 static uint32_t variant_of(const struct object *object) {
     struct slice vary = object_vary(object);
     uint32_t hash = (uint32_t)XXH3_64bits_withSeed(vary.base, vary.length, object->scope);
+    hash &= ~DISK_RENEWAL;
     return hash == DISK_ANY_VARIANT ? 1 : hash;
 }
 
@@ -209,17 +210,25 @@ static void remove_replaced(struct disk *disk, const struct object *object,
             volume_remove(disk->volumes[i], object->key, variant_of(object));
 }
 
+/* A new head for a body that stands there needs no admission, but to stand where it will be looked
+ * for. */
+static bool is_for_disk(struct disk *disk, struct volume *volume, const struct object *object) {
+    if (object->body->kind == BODY_BACKED)
+        return is_keepable(object) && disk_body_is_on(object->body, volume);
+    bool admitted =
+        is_keepable(object) && is_admitted(disk, volume, object->key, body_length(object->body));
+    remove_replaced(disk, object, admitted ? volume : NULL);
+    return admitted;
+}
+
 void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since) {
     if (disk == NULL)
         return;
     CHECK_OBJ(disk, DISK_MAGIC);
     struct volume *volume = volume_for(disk, object->key);
-    if (body_state(object->body) != BODY_COMPLETE || object->body->kind != BODY_SHARED)
+    if (body_state(object->body) != BODY_COMPLETE || object->body->kind == BODY_PASSING)
         return;
-    bool admitted =
-        is_keepable(object) && is_admitted(disk, volume, object->key, body_length(object->body));
-    remove_replaced(disk, object, admitted ? volume : NULL);
-    if (!admitted)
+    if (!is_for_disk(disk, volume, object))
         return;
     volume_store(volume, object, variant_of(object), since->purges);
     if (!cache_would_hold(disk->cache, object, &since->memory))

@@ -283,9 +283,19 @@ struct cache_key *disk_body_keys(struct volume *volume, uint32_t segment, size_t
     return keys;
 }
 
+static const struct disk_body *disk_body_in(const struct body *body) {
+    return (const struct disk_body *)(const void *)body->backing;
+}
+
+bool disk_body_is_on(const struct body *body, const struct volume *volume) {
+    return body->kind == BODY_BACKED && disk_body_in(body)->volume == volume;
+}
+
+uint64_t disk_body_contents(const struct body *body) {
+    ASSERT(body->kind == BODY_BACKED);
+    return record_contents(disk_body_in(body)->sums, disk_body_in(body)->length);
+}
+
 bool disk_body_is_in(const struct body *body, const struct volume *volume, uint32_t segment) {
-    if (body->kind != BODY_BACKED)
-        return false;
-    const struct disk_body *disk_body = (const struct disk_body *)(const void *)body->backing;
-    return disk_body->volume == volume && disk_body->place.segment == segment;
+    return disk_body_is_on(body, volume) && disk_body_in(body)->place.segment == segment;
 }

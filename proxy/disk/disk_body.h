@@ -18,6 +18,10 @@
 /* The pin passes over. */
 struct body *disk_body_new(struct volume *volume, struct reads *reads,
                            const struct disk_place *place, const struct record *record);
+/* Does the body stand on this volume? */
+bool disk_body_is_on(const struct body *body, const struct volume *volume);
+/* See record_contents. */
+uint64_t disk_body_contents(const struct body *body);
 /* Does the body stand in this unit? */
 bool disk_body_is_in(const struct body *body, const struct volume *volume, uint32_t segment);
 /* The keys of all objects with bodies there, which the caller frees. */

@@ -129,7 +129,12 @@ static void grow(struct shard *shard) {
     free(old);
 }
 
-/* Takes entries of the key out of their bucket: those of a variant, or at a place. */
+static bool is_renewal(const struct entry *entry) {
+    return (entry->variant & DISK_RENEWAL) != 0;
+}
+
+/* Takes entries of the key out of their bucket: those of a variant, or at a place. Returns how many
+ * objects they stood for. */
 static unsigned unlink_entries(struct disk_index *index, struct shard *shard, uint64_t key,
                                uint32_t variant, uint32_t at) {
     unsigned count = 0;
@@ -146,7 +151,7 @@ static unsigned unlink_entries(struct disk_index *index, struct shard *shard, ui
         *link = entry->next;
         entry->dead = true;
         shard->live--;
-        count++;
+        count += !is_renewal(entry);
     }
     atomic_fetch_sub_explicit(&index->count, count, memory_order_relaxed);
     return count;
@@ -159,7 +164,7 @@ static void limit_variants(struct disk_index *index, struct shard *shard, uint64
     uint32_t oldest = NONE;
     for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
         const struct entry *entry = entry_at(shard, number);
-        if (entry->key == key) {
+        if (entry->key == key && !is_renewal(entry)) {
             oldest = entry->at;
             count++;
         }
@@ -189,7 +194,8 @@ void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_pl
     };
     *bucket = *segment = number;
     shard->live++;
-    atomic_fetch_add_explicit(&index->count, 1, memory_order_relaxed);
+    if ((place->variant & DISK_RENEWAL) == 0)
+        atomic_fetch_add_explicit(&index->count, 1, memory_order_relaxed);
     limit_variants(index, shard, key);
     pthread_mutex_unlock(&shard->lock);
 }
@@ -222,16 +228,10 @@ unsigned disk_index_remove(struct disk_index *index, uint64_t key, uint32_t vari
     struct shard *shard = shard_of(index, key);
     pthread_mutex_lock(&shard->lock);
     unsigned count = unlink_entries(index, shard, key, variant, NONE);
+    if (variant != DISK_ANY_VARIANT)
+        unlink_entries(index, shard, key, variant | DISK_RENEWAL, NONE);
     pthread_mutex_unlock(&shard->lock);
     return count;
-}
-
-bool disk_index_remove_place(struct disk_index *index, uint64_t key, uint32_t at) {
-    struct shard *shard = shard_of(index, key);
-    pthread_mutex_lock(&shard->lock);
-    unsigned count = unlink_entries(index, shard, key, DISK_ANY_VARIANT, at);
-    pthread_mutex_unlock(&shard->lock);
-    return count > 0;
 }
 
 static struct entry *find_place(struct shard *shard, uint64_t key, uint32_t at) {
@@ -242,6 +242,15 @@ static struct entry *find_place(struct shard *shard, uint64_t key, uint32_t at) 
         number = entry->next;
     }
     return NULL;
+}
+
+bool disk_index_remove_place(struct disk_index *index, uint64_t key, uint32_t at) {
+    struct shard *shard = shard_of(index, key);
+    pthread_mutex_lock(&shard->lock);
+    bool found = find_place(shard, key, at) != NULL;
+    unlink_entries(index, shard, key, DISK_ANY_VARIANT, at);
+    pthread_mutex_unlock(&shard->lock);
+    return found;
 }
 
 bool disk_index_has_place(struct disk_index *index, uint64_t key, uint32_t at) {
@@ -329,7 +338,7 @@ unsigned disk_index_walk(struct disk_index *index, uint64_t *position, uint64_t 
         pthread_mutex_lock(&shard->lock);
         for (; number < shard->entry_count && count < most; number++) {
             const struct entry *entry = entry_at(shard, number);
-            if (entry->dead)
+            if (entry->dead || is_renewal(entry))
                 continue;
             keys[count] = entry->key;
             places[count++] = place_of(index, entry);

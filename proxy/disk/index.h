@@ -23,6 +23,10 @@ struct disk_index;
 
 enum { DISK_ANY_VARIANT = 0 };
 
+/* With the number of a variant: the record that renews its head. Such entries go with their variant
+ * and count neither as objects nor as variants. */
+#define DISK_RENEWAL UINT32_C(0x80000000)
+
 struct disk_place {
     uint32_t variant;
     uint32_t at, blocks; /* in RECORD_ALIGN, from the start of the first segment */
@@ -37,7 +41,8 @@ void disk_index_free(struct disk_index **indexp);
 void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_place *place);
 unsigned disk_index_find(struct disk_index *index, uint64_t key, struct disk_place *places,
                          unsigned most);
-/* One variant, or with DISK_ANY_VARIANT all of them; returns how many there were. */
+/* One variant, what only renews one, or with DISK_ANY_VARIANT all of them; returns how many objects
+ * there were. */
 unsigned disk_index_remove(struct disk_index *index, uint64_t key, uint32_t variant);
 /* The entry for a record that turned out to be bad or out of date. */
 bool disk_index_remove_place(struct disk_index *index, uint64_t key, uint32_t at);

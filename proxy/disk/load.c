@@ -6,6 +6,18 @@
 /* How the bytes come: at once or not at all; by whoever may wait; later, by another thread. */
 enum patience { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
 
+enum { COUNT_OF_PLACES = 2 * DISK_VARIANTS };
+
+/* What was read to renew another. */
+struct renewal {
+    struct renewal *next;
+    struct body_held *held;
+    struct record record; /* its texts stand in there */
+    struct volume *volume;
+    struct disk_place place;
+    bool used;
+};
+
 struct disk_load {
     unsigned magic;
 #define DISK_LOAD_MAGIC 0xd15c10adu
@@ -16,12 +28,13 @@ struct disk_load {
     struct {
         struct volume *volume;
         struct disk_place place;
-    } places[DISK_VARIANTS];
+    } places[COUNT_OF_PLACES]; /* what renews others first */
     unsigned count, at;
     bool promotes; /* small ones become the memory cache's */
     bool begun;    /* reading is of the one `at` */
     struct reading reading;
     struct disk_read read;
+    struct renewal *renewals;
     unsigned found;
     struct object *objects[DISK_VARIANTS];
     /* for the one who waits */
@@ -31,16 +44,23 @@ struct disk_load {
     bool done, abandoned;
 };
 
+static void collect_some(struct disk_load *load, struct volume *volume,
+                         const struct disk_place *places, unsigned count, bool renewals) {
+    for (unsigned i = 0; i < count && load->count < COUNT_OF_PLACES; i++)
+        if (((places[i].variant & DISK_RENEWAL) != 0) == renewals) {
+            load->places[load->count].volume = volume;
+            load->places[load->count++].place = places[i];
+        }
+}
+
 static void collect_places(struct disk_load *load) {
     struct disk *disk = load->disk;
-    struct disk_place places[DISK_VARIANTS];
+    struct disk_place places[COUNT_OF_PLACES];
     for (size_t i = 0; i < disk->count; i++) {
-        unsigned count = disk_index_find(disk->volumes[i]->index, load->key.low, places,
-                                         DISK_VARIANTS - load->count);
-        for (unsigned j = 0; j < count; j++) {
-            load->places[load->count].volume = disk->volumes[i];
-            load->places[load->count++].place = places[j];
-        }
+        struct volume *volume = disk->volumes[i];
+        unsigned count = disk_index_find(volume->index, load->key.low, places, COUNT_OF_PLACES);
+        collect_some(load, volume, places, count, true);
+        collect_some(load, volume, places, count, false);
     }
 }
 
@@ -90,11 +110,51 @@ static bool get_bytes(struct disk_load *load) {
     return false;
 }
 
+static void keep_renewal(struct disk_load *load) {
+    struct reading *reading = &load->reading;
+    struct renewal *renewal = xcalloc(1, sizeof *renewal);
+    renewal->next = load->renewals;
+    renewal->held = reading->held;
+    renewal->record = reading->record;
+    renewal->volume = reading->volume;
+    renewal->place = reading->place;
+    load->renewals = renewal;
+    volume_unpin(reading->volume, &reading->place);
+}
+
+/* NULL: there is none. */
+static const struct record *find_renewal(struct disk_load *load) {
+    for (struct renewal *renewal = load->renewals; renewal != NULL; renewal = renewal->next)
+        if (reading_is_renewed(&load->reading, &renewal->record)) {
+            renewal->used = true;
+            disk_index_mark(load->reading.volume->index, load->key.low, renewal->place.at);
+            return &renewal->record;
+        }
+    return NULL;
+}
+
+/* Those that renew nothing any more are not met again. */
+static void free_renewals(struct disk_load *load) {
+    while (load->renewals != NULL) {
+        struct renewal *renewal = load->renewals;
+        load->renewals = renewal->next;
+        if (!renewal->used)
+            disk_index_remove_place(renewal->volume->index, load->key.low, renewal->place.at);
+        body_held_free(&renewal->held);
+        free(renewal);
+    }
+}
+
 /* At hand for whoever asked, and into the memory cache. Large ones always: what is known of their
  * bodies is then there for others. */
 static void end_one(struct disk_load *load) {
-    struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges);
-    if (object != NULL && object->key.high == load->key.high &&
+    if (reading_is_renewal(&load->reading)) {
+        keep_renewal(load);
+        return;
+    }
+    struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges,
+                                        load->renewals == NULL ? NULL : find_renewal(load));
+    if (object != NULL && object->key.high == load->key.high && load->found < DISK_VARIANTS &&
         ((!load->promotes && object->body->kind == BODY_HELD) ||
          cache_insert(load->disk->cache, object, &load->arrival)))
         load->objects[load->found++] = object;
@@ -115,6 +175,7 @@ static bool load_all(struct disk_load *load) {
         load->begun = false;
         end_one(load);
     }
+    free_renewals(load);
     return true;
 }
 
@@ -214,7 +275,7 @@ unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **ob
         while (reading_wants(&reading))
             reading_got(&reading, volume_read(volume, reading.offset, reading.bytes, reading.length,
                                               VOLUME_MAY_WAIT));
-        objects[found] = reading_end(&reading, disk->reads, &disk->purges);
+        objects[found] = reading_end(&reading, disk->reads, &disk->purges, NULL);
         found += objects[found] != NULL;
     }
     return found;

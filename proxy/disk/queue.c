@@ -64,7 +64,7 @@ static bool store(struct volume *volume, struct object *object, uint32_t variant
 
 void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
     CHECK_OBJ(volume, VOLUME_MAGIC);
-    if (!store(volume, object, variant, events))
+    if (!store(volume, object, variant, events) && object->body->kind != BODY_BACKED)
         volume_remove(volume, object->key, variant); /* what it would have replaced */
 }
 

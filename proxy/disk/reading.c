@@ -47,8 +47,10 @@ bool reading_wants(struct reading *reading) {
 static bool fits_its_place(const struct reading *reading) {
     const struct record *record = &reading->record;
     uint64_t length = record->front_length + record->front.body_length;
-    return record_blocks(length) == reading->place.blocks && record->front.kind == RECORD_OBJECT &&
-           record->front.key.low == reading->key;
+    bool renews = (reading->place.variant & DISK_RENEWAL) != 0;
+    return record_blocks(length) == reading->place.blocks &&
+           record->front.key.low == reading->key &&
+           record->front.kind == (renews ? RECORD_RENEWAL : RECORD_OBJECT);
 }
 
 /* The device has said so: it is not known whether the record is good. */
@@ -100,16 +102,37 @@ struct object *reading_object(const struct record *record, struct body *body) {
                          record->vary, body);
 }
 
+bool reading_is_renewal(const struct reading *reading) {
+    return reading->state == READING_DONE && reading->record.front.kind == RECORD_RENEWAL;
+}
+
+bool reading_is_renewed(const struct reading *reading, const struct record *renewal) {
+    const struct record_front *front = &reading->record.front;
+    return reading->state == READING_DONE && renewal->front.key.high == front->key.high &&
+           renewal->front.variant == front->variant &&
+           renewal->front.renewed == record_contents(reading->record.sums, front->body_length);
+}
+
+/* What was purged stays so, whatever was renewed since; what was made stale is fresh again with a
+ * head that is newer. */
+static enum purge_action judge(struct purge_log *purges, const struct object *object,
+                               const struct record *record, const struct record *renewal) {
+    enum purge_action action = purge_log_judge(purges, object, record->front.events);
+    if (action != PURGE_STALE || renewal == NULL)
+        return action;
+    return purge_log_judge(purges, object, renewal->front.events);
+}
+
 /* The object, unless a purge speaks against it. */
 static struct object *object_of(struct reading *reading, struct body *body,
-                                struct purge_log *purges) {
-    struct object *object = reading_object(&reading->record, body);
+                                struct purge_log *purges, const struct record *renewal) {
+    struct object *object = reading_object(renewal != NULL ? renewal : &reading->record, body);
     struct disk_index *index = reading->volume->index;
     if (object == NULL) {
         fail(reading, "its head");
         return NULL;
     }
-    switch (purge_log_judge(purges, object, reading->record.front.events)) {
+    switch (judge(purges, object, &reading->record, renewal)) {
     case PURGE_NOTHING: break;
     case PURGE_STALE: object_set_lifetime(object, 0, time(NULL)); break;
     case PURGE_REMOVE:
@@ -121,9 +144,10 @@ static struct object *object_of(struct reading *reading, struct body *body,
     return object;
 }
 
-struct object *reading_end(struct reading *reading, struct reads *reads, struct purge_log *purges) {
+struct object *reading_end(struct reading *reading, struct reads *reads, struct purge_log *purges,
+                           const struct record *renewal) {
     struct body *body = reading->state == READING_DONE ? body_of(reading, reads) : NULL;
-    struct object *object = body == NULL ? NULL : object_of(reading, body, purges);
+    struct object *object = body == NULL ? NULL : object_of(reading, body, purges, renewal);
     body_release(&body);
     if (reading->pinned)
         volume_unpin(reading->volume, &reading->place);

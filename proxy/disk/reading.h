@@ -45,7 +45,13 @@ bool reading_begin(struct reading *reading, struct volume *volume, const struct 
 /* False: there is nothing more to read. */
 bool reading_wants(struct reading *reading);
 void reading_got(struct reading *reading, bool good);
-struct object *reading_end(struct reading *reading, struct reads *reads, struct purge_log *purges);
+/* renewal: the record that may have a newer head for it; NULL: there is none. */
+struct object *reading_end(struct reading *reading, struct reads *reads, struct purge_log *purges,
+                           const struct record *renewal);
+/* Is that what the record is good for? */
+bool reading_is_renewal(const struct reading *reading);
+/* Does the renewal go with what was read? */
+bool reading_is_renewed(const struct reading *reading, const struct record *renewal);
 
 /* The object that a record stands for; NULL: it makes none. */
 struct object *reading_object(const struct record *record, struct body *body);

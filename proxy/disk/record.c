@@ -9,12 +9,17 @@
 #define PURGES_MAGIC  0x5452544f50000001u
 #define SEGMENT_MAGIC 0x5452544f53000001u
 #define SEAL_MAGIC    0x5452544f45000001u
-#define RECORD_MAGIC  0x5452544f52000001u
+#define RECORD_MAGIC  0x5452544f52000002u
 
-enum { VOLUME_VERSION = 1 };
+enum { VOLUME_VERSION = 2 };
 
 uint64_t record_sum(const void *bytes, size_t length) {
     return XXH3_64bits(bytes, length);
+}
+
+uint64_t record_contents(const uint64_t *sums, uint64_t body_length) {
+    return XXH3_64bits_withSeed(sums, (size_t)record_chunks(body_length) * sizeof *sums,
+                                body_length);
 }
 
 size_t record_front_length(const struct record_front *front) {
@@ -52,7 +57,7 @@ static bool is_plausible(const struct record_front *front, uint64_t identity, ui
            front->sequence == sequence && front->url_length <= RECORD_TEXT_MAX &&
            front->head_length <= RECORD_TEXT_MAX && front->vary_length <= RECORD_TEXT_MAX &&
            front->body_length <= (uint64_t)1 << 40 && front->kind >= RECORD_OBJECT &&
-           front->kind <= RECORD_REMOVAL;
+           front->kind <= RECORD_RENEWAL;
 }
 
 static bool has_its_sum(const struct record_front *front, struct slice bytes) {

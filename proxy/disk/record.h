@@ -34,7 +34,9 @@ enum {
     SEGMENT_START = 2 * RECORD_ALIGN,
 };
 
-enum record_kind { RECORD_OBJECT = 1, RECORD_REMOVAL = 2 };
+/* A renewal has a new head, and no body: that of the object's record, whose key and variant it has,
+ * goes on to count, if it is the same one. */
+enum record_kind { RECORD_OBJECT = 1, RECORD_REMOVAL = 2, RECORD_RENEWAL = 3 };
 
 struct volume_header {
     uint64_t magic;
@@ -98,6 +100,7 @@ struct record_front {
     uint64_t events; /* the newest purge that the record need not fear */
     struct cache_key key;
     uint64_t body_length;
+    uint64_t renewed; /* RECORD_RENEWAL: record_contents of the body */
     uint32_t kind, variant;
     uint32_t url_length, head_length, vary_length;
     uint32_t unused;
@@ -134,6 +137,8 @@ void record_write(const struct record_front *front, struct slice url, struct sli
 enum record_verdict record_read(struct record *record, struct slice bytes, uint64_t identity,
                                 uint64_t sequence);
 uint64_t record_sum(const void *bytes, size_t length);
+/* Tells a body from others by the sums of its chunks. */
+uint64_t record_contents(const uint64_t *sums, uint64_t body_length);
 /* Has all of the body the sums that the front says? */
 bool record_body_good(const struct record *record, const char *body);
 

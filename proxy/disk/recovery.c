@@ -88,7 +88,8 @@ static bool is_entry_good(const struct volume *volume, const struct unit *unit,
     return entry->at >= SEGMENT_START / RECORD_ALIGN && entry->at < blocks &&
            entry->blocks <= blocks - entry->at &&
            (entry->kind == RECORD_REMOVAL ||
-            (entry->kind == RECORD_OBJECT && entry->variant != DISK_ANY_VARIANT));
+            ((entry->kind == RECORD_OBJECT || entry->kind == RECORD_RENEWAL) &&
+             entry->variant != DISK_ANY_VARIANT));
 }
 
 static bool read_entries(struct volume *volume, struct unit *unit,
@@ -156,7 +157,7 @@ static uint32_t take_record(struct volume *volume, struct unit *unit, const char
         !record_body_good(&record, bytes + record.front_length))
         return 0;
     const struct record_front *front = &record.front;
-    if (front->kind == RECORD_OBJECT && front->events < atomic_load(&segment->oldest))
+    if (front->kind != RECORD_REMOVAL && front->events < atomic_load(&segment->oldest))
         atomic_store(&segment->oldest, front->events);
     uint64_t length = record.front_length + front->body_length;
     add_entry(unit, front, at, length);
@@ -215,9 +216,11 @@ static void apply(struct volume *volume, const struct unit *unit,
     };
     if (entry->serial >= volume->next_serial)
         volume->next_serial = entry->serial + 1;
-    if (entry->kind == RECORD_REMOVAL)
-        disk_index_remove(volume->index, entry->key, entry->variant);
+    if (entry->kind == RECORD_RENEWAL)
+        place.variant |= DISK_RENEWAL;
     else
+        disk_index_remove(volume->index, entry->key, entry->variant);
+    if (entry->kind != RECORD_REMOVAL)
         disk_index_put(volume->index, entry->key, &place);
 }
 

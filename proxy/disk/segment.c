@@ -484,7 +484,7 @@ static void note_written(struct volume *volume, uint32_t first, const struct rec
                          const struct record_front *front) {
     struct volume_segment *segment = &volume->segments[first];
     segment->used = entry->at + entry->blocks;
-    if (front->kind == RECORD_OBJECT && front->events < atomic_load(&segment->oldest))
+    if (front->kind != RECORD_REMOVAL && front->events < atomic_load(&segment->oldest))
         atomic_store(&segment->oldest, front->events);
     count(&volume->count.writes, 1);
 }

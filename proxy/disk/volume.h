@@ -117,7 +117,7 @@ void volume_stop(struct volume *volume);
 /* When no body of it is left. */
 void volume_close(struct volume **volumep);
 
-/* The object is complete, and in memory. */
+/* The object is complete, and in memory, or its body stands on the volume and its head is new. */
 void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events);
 /* From now on nobody finds it, nor what of it is on its way, and the record of that follows.
  * Returns how many there were. */

@@ -1,6 +1,7 @@
 #include "disk/writer.h"
 
 #include "base/assert.h"
+#include "disk/disk_body.h"
 #include "disk/stream.h"
 #include "disk/summing.h"
 
@@ -74,8 +75,10 @@ void writer_publish(struct volume *volume, struct volume_job *job, uint32_t at,
     pthread_mutex_lock(&volume->lock);
     bool wanted = !job->cancelled && (stream == NULL || !stream->cancelled);
     segment_forget_rescued(volume, job->key.low, job->variant);
-    if (wanted)
+    if (wanted) {
+        disk_index_remove(volume->index, job->key.low, job->variant | DISK_RENEWAL);
         disk_index_put(volume->index, job->key.low, &place);
+    }
     pthread_mutex_unlock(&volume->lock);
     if (!wanted && writer_stands_alone(volume, &place))
         segment_abandon(volume, place.segment);
@@ -130,6 +133,31 @@ static void leave_out(struct volume *volume, const struct volume_job *job) {
     queue_free_job(removal);
 }
 
+/* Of an object whose body stands on the volume: the head it has now. Without it the one before goes
+ * on to count. */
+static void do_renew(struct volume *volume, struct volume_job *job) {
+    struct record_front front = writer_front(job, 0);
+    struct record_texts texts = writer_texts(job->object);
+    front.kind = RECORD_RENEWAL;
+    front.renewed = disk_body_contents(job->object->body);
+    uint32_t at = writer_is_paused(volume) ? VOLUME_NONE
+                                           : segment_append(volume, &front, &texts, NULL, NULL, 0);
+    if (at == VOLUME_NONE) {
+        queue_count_dropped(volume);
+        return;
+    }
+    struct disk_place place = {
+        .variant = job->variant | DISK_RENEWAL,
+        .at = at,
+        .blocks = (uint32_t)record_blocks(record_front_length(&front)),
+        .segment = at / segment_blocks(volume),
+    };
+    pthread_mutex_lock(&volume->lock);
+    if (!job->cancelled)
+        disk_index_put(volume->index, job->key.low, &place);
+    pthread_mutex_unlock(&volume->lock);
+}
+
 static void do_store(struct volume *volume, struct volume_job *job) {
     if (writer_is_paused(volume)) {
         leave_out(volume, job);
@@ -156,7 +184,9 @@ static bool do_job(struct volume *volume, struct volume_job *job) {
     bool done = true;
     switch (job->kind) {
     case JOB_STORE:
-        if (!job->cancelled)
+        if (!job->cancelled && job->object->body->kind == BODY_BACKED)
+            do_renew(volume, job);
+        else if (!job->cancelled)
             do_store(volume, job);
         break;
     case JOB_REMOVE: do_remove(volume, job); break;

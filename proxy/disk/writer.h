@@ -25,7 +25,8 @@ static inline bool writer_stands_alone(const struct volume *volume,
 bool writer_is_paused(const struct volume *volume);
 struct record_front writer_front(const struct volume_job *job, uint64_t body_length);
 struct record_texts writer_texts(const struct object *object);
-/* What has been written can be found, unless it was removed while it was written. */
+/* What has been written can be found, unless it was removed while it was written; what renewed the
+ * one before does not count any more. */
 void writer_publish(struct volume *volume, struct volume_job *job, uint32_t at,
                     const struct record_front *front);
 

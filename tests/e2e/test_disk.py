@@ -290,6 +290,67 @@ def test_a_confirmation_is_kept(lab):
     same_bytes(seen.body, pattern(300000), "body")
 
 
+class Renewing:
+    """An origin of one large page, stale at once: how often it was asked stands in X-Turn; a new version comes
+    when `version` is set."""
+
+    def __init__(self, lab, n):
+        self.n, self.version, self.turn = n, b"1", 0
+        self.raw = RawOrigin(lab, self.answer)
+        self.url = self.raw.url("/renewed")
+
+    def body(self):
+        return self.version + pattern(self.n - 1)
+
+    def answer(self, connection, request):
+        self.turn += 1
+        same = request.header("If-None-Match") == f'"{self.version.decode()}"'
+        connection.send(b"HTTP/1.1 %s\r\nETag: \"%s\"\r\nCache-Control: max-age=%d\r\nX-Turn: %d\r\n" % (
+            b"304 Not Modified" if same else b"200 OK", self.version, 600 if same else 0, self.turn)
+            + (b"\r\n" if same else b"Content-Length: %d\r\n\r\n%s" % (self.n, self.body())))
+
+    def expect(self, bench, turn, hit, what):
+        seen = bench.proxy.get(self.url)
+        equal((seen.header("X-Turn"), is_hit(seen)), (str(turn), hit), f"{what}: turn, hit")
+        same_bytes(seen.body, self.body(), what)
+
+
+def settle(bench):
+    """Waits until what has been asked for is written."""
+    bench.cache("delete", "http://nowhere/", expect=1)
+
+
+@memcheck
+def test_a_confirmation_of_what_stands_on_disk_is_kept(lab):
+    """The body is not in memory; its new head outlives restarts and kills all the same."""
+    for n in (300_000, 1_200_000):
+        bench, origin = Bench(lab, directory=lab.path(f"volume{n}")), Renewing(lab, n)
+        origin.expect(bench, 1, False, "stored")
+        bench.on_disk(1)
+        bench.proxy.restart()
+        origin.expect(bench, 2, False, "confirmed")
+        settle(bench)
+        for stop in (bench.proxy.kill, bench.proxy.stop, bench.proxy.kill):
+            stop()
+            bench.proxy.start()
+            equal(gauge(bench.proxy, "objects"), 1, "objects on disk")
+            origin.expect(bench, 2, True, "after a restart")
+        bench.cache("expire", origin.url, "0")
+        settle(bench)
+        bench.proxy.kill()
+        bench.proxy.start()
+        origin.version = b"2"
+        origin.expect(bench, 3, False, "a new version")
+        bench.get("/own/other", 1000)
+        settle(bench)
+        bench.proxy.restart()
+        origin.expect(bench, 4, False, "that is not renewed by what renewed the old one")
+        settle(bench)
+        equal(bench.cache("delete", origin.url)["purged"], 1, "deleted")
+        bench.proxy.restart()
+        origin.expect(bench, 5, False, "deleted with all that renewed it")
+
+
 @memcheck
 def test_stale_ones_stand_in_for_a_dead_origin(lab):
     bench = Bench(lab)
