@@ -127,13 +127,15 @@ static int skip_before_body(struct transaction *transaction, struct ci_request *
     return CI_MOD_CONTINUE;
 }
 
-/* A response in place of the request (RFC 3507 §3.1). */
+/* A response in place of the request (RFC 3507 §3.1). Where the request has a body the response has
+ * one too, if an empty one: without it c-icap leaves the rest of the request's unread, and takes it
+ * for the next request. */
 static bool answer(struct transaction *transaction, struct ci_request *request) {
     const struct service_exchange *exchange = &transaction->exchange;
     ASSERT(exchange->point == SERVICE_REQUEST);
     transaction->mode = BODY_ANSWERED;
     transaction->outcome = TRANSACTION_ADAPTED;
-    transaction->complete = exchange->body_length == 0;
+    transaction->complete = exchange->body_length == 0 && !exchange->has_body;
     ci_req_unlock_data(request);
     return ci_http_response_create(request, 1, !transaction->complete) &&
            head_list_write(ci_http_response_headers(request), exchange->answer, false);
@@ -277,6 +279,17 @@ static void pull(struct transaction *transaction, struct round *round) {
     }
 }
 
+/* The answer in place of a request with a body is held back until that body is in: c-icap does not
+ * reliably read on once it has sent the end of a response. */
+static void pull_answer(struct transaction *transaction, struct round *round, bool at_end) {
+    if (transaction->exchange.has_body && !at_end)
+        return;
+    if (transaction->exchange.body_length == 0)
+        transaction->complete = true;
+    else
+        pull(transaction, round);
+}
+
 /* Moves bytes: the rest of the preview first, then what c-icap brought. */
 static void move(struct transaction *transaction, struct round *round, bool at_end) {
     struct slice *sources[] = {&transaction->preview, &round->in};
@@ -296,7 +309,10 @@ static void move(struct transaction *transaction, struct round *round, bool at_e
         if (transaction->mode != BODY_PASSED && transaction->mode != BODY_ANSWERED)
             transaction->owner->ops->finish(transaction->state);
     }
-    pull(transaction, round);
+    if (transaction->mode == BODY_ANSWERED)
+        pull_answer(transaction, round, at_end);
+    else
+        pull(transaction, round);
     if (transaction->mode == BODY_PASSED) {
         copy_through(round, &transaction->preview);
         if (transaction->preview.length == 0)
