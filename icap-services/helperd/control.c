@@ -23,9 +23,9 @@ static json_t *ok(void) {
 }
 
 static json_t *describe_worker(const struct supervisor *supervisor, const struct worker *worker) {
-    json_t *object =
-        json_pack("{s:i, s:s, s:I}", "pid", (int)worker->pid, "state",
-                  worker_state_text(worker->state), "served", (json_int_t)worker->served);
+    json_t *object = json_pack(
+        "{s:i, s:s, s:I, s:I}", "pid", (int)worker->pid, "state", worker_state_text(worker->state),
+        "served", (json_int_t)worker->served, "cpu_ms", (json_int_t)worker_cpu(worker));
     errno = 0;
     int nice = worker->pid > 0 ? getpriority(PRIO_PROCESS, (id_t)worker->pid) : 0;
     if (worker->pid > 0 && errno == 0) {
@@ -37,6 +37,11 @@ static json_t *describe_worker(const struct supervisor *supervisor, const struct
     return object;
 }
 
+static const char *breaker_text(enum breaker_state state) {
+    static const char *const texts[] = {"closed", "open", "trying"};
+    return texts[state];
+}
+
 static json_t *describe_pool(const struct supervisor *supervisor, struct pool *pool) {
     const struct pool_counts *counts = &pool->counts;
     json_t *workers = json_array();
@@ -44,17 +49,24 @@ static json_t *describe_pool(const struct supervisor *supervisor, struct pool *p
         json_array_append_new(workers,
                               describe_worker(supervisor, CONTAINER_OF(link, struct worker, link)));
     uint64_t answered = counts->served + counts->unchanged;
-    return json_pack(
-        "{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-        "name", pool->settings.name, "command", pool->settings.command[0], "nice",
-        pool->settings.nice, "processes", (int)pool->settings.processes, "queued",
-        (int)pool->queued, "queue", (int)pool->settings.queue, "deadline_ms",
-        (json_int_t)pool->settings.deadline, "max_jobs", (json_int_t)pool->settings.max_jobs,
-        "served", (json_int_t)counts->served, "unchanged", (json_int_t)counts->unchanged, "failed",
-        (json_int_t)counts->failed, "refused", (json_int_t)counts->refused, "timeouts",
-        (json_int_t)counts->timeouts, "cancelled", (json_int_t)counts->cancelled, "restarts",
-        (json_int_t)counts->restarts, "mean_ms",
-        (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered), "workers", workers);
+    const struct pool_settings *settings = &pool->settings;
+    json_t *object = json_pack(
+        "{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:s, s:I, s:o}", "name", settings->name,
+        "command", settings->command[0], "nice", settings->terms.nice, "processes",
+        (int)settings->processes, "max_processes", (int)settings->max_processes, "queued",
+        (int)pool->queued, "queue", (int)settings->queue, "deadline_ms",
+        (json_int_t)settings->deadline, "max_jobs", (json_int_t)settings->max_jobs, "breaker",
+        breaker_text(pool->breaker), "cpu_ms", (json_int_t)pool_cpu(pool), "workers", workers);
+    json_t *numbers =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "served",
+                  (json_int_t)counts->served, "unchanged", (json_int_t)counts->unchanged, "failed",
+                  (json_int_t)counts->failed, "refused", (json_int_t)counts->refused, "timeouts",
+                  (json_int_t)counts->timeouts, "cancelled", (json_int_t)counts->cancelled,
+                  "restarts", (json_int_t)counts->restarts, "broken", (json_int_t)counts->broken,
+                  "mean_ms", (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered));
+    json_object_update(object, numbers);
+    json_decref(numbers);
+    return object;
 }
 
 static json_t *call_helpers(struct supervisor *supervisor) {

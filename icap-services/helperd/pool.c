@@ -4,9 +4,12 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +40,52 @@ static void finish_job(struct job *job, enum helper_status status, struct helper
     FREE_OBJ(job);
 }
 
+/* ---- the breaker -------------------------------------------------------------------------- */
+
+static void refuse_waiting(struct pool *pool, const char *why) {
+    LIST_FOR_EACH_SAFE (link, next, &pool->queue) {
+        pool->queued--;
+        finish_job(CONTAINER_OF(link, struct job, link), HELPER_REFUSED, NULL, why);
+    }
+}
+
+static void note_result(struct pool *pool) {
+    if (pool->breaker != BREAKER_CLOSED)
+        log_info("pool %s: its helpers work again", pool->settings.name);
+    pool->breaker = BREAKER_CLOSED;
+    pool->deaths = 0;
+}
+
+static void note_death(struct pool *pool) {
+    pool->deaths++;
+    if (pool->settings.breaker == 0 || pool->retiring)
+        return;
+    if (pool->breaker == BREAKER_CLOSED && pool->deaths < pool->settings.breaker)
+        return;
+    if (pool->breaker == BREAKER_CLOSED) {
+        pool->counts.broken++;
+        log_error("pool %s: %u helpers in a row have died: its jobs are refused, one each %llu ms "
+                  "is tried; look at its command, %s",
+                  pool->settings.name, pool->deaths,
+                  (unsigned long long)pool->settings.breaker_time, pool->settings.command[0]);
+    }
+    pool->breaker = BREAKER_OPEN;
+    pool->breaker_ends = pool->loop->now + pool->settings.breaker_time;
+    refuse_waiting(pool, "the helpers of the pool die one after another");
+}
+
+/* May a job come in? The first one after the time is the try. A try whose job was cancelled, or
+ * never reached a helper, leaves no mark, so that after the time another one follows. */
+static bool breaker_admits(struct pool *pool) {
+    if (pool->breaker == BREAKER_CLOSED)
+        return true;
+    if (pool->loop->now < pool->breaker_ends)
+        return false;
+    pool->breaker = BREAKER_TRYING;
+    pool->breaker_ends = pool->loop->now + pool->settings.breaker_time;
+    return true;
+}
+
 /* ---- workers ------------------------------------------------------------------------------ */
 
 static void start_later(struct worker *worker) {
@@ -48,15 +97,23 @@ static void start_later(struct worker *worker) {
 }
 
 static void start_worker(struct pool *pool, struct worker *worker) {
-    if (worker_start(worker, pool->settings.command, pool->settings.nice)) {
+    if (worker_start(worker, pool->settings.command, &pool->settings.terms)) {
         log_info("pool %s: helper %d started at nice %d", pool->settings.name, (int)worker->pid,
-                 pool->settings.nice);
+                 pool->settings.terms.nice);
         return;
     }
     log_error("pool %s: no new helper process: %s; trying again", pool->settings.name,
               strerror(errno));
     worker->failures++;
     start_later(worker);
+}
+
+/* Those that are not about to be removed. */
+static unsigned lasting_workers(const struct pool *pool) {
+    unsigned count = 0;
+    LIST_FOR_EACH (link, &pool->workers)
+        count += !CONTAINER_OF(link, struct worker, link)->surplus;
+    return count;
 }
 
 static void on_worker_timer(struct timer *timer) {
@@ -68,6 +125,9 @@ static void on_worker_timer(struct timer *timer) {
     else if (worker->state == WORKER_DOWN) {
         start_worker(pool, worker);
         dispatch(pool);
+    } else if (worker->state == WORKER_IDLE && lasting_workers(pool) > pool->settings.processes) {
+        worker->surplus = true;
+        worker_retire(worker, POOL_LEAVE_TIME);
     }
 }
 
@@ -92,6 +152,8 @@ static void settle(struct pool *pool, struct worker *worker) {
     if (worker->replace)
         replace_one(pool);
     dispatch(pool);
+    if (worker->state == WORKER_IDLE && pool->settings.max_processes > pool->settings.processes)
+        loop_timer_after(pool->loop, &worker->timer, pool->settings.idle);
 }
 
 static void on_result(struct worker *worker, struct helper_packet *result) {
@@ -101,6 +163,7 @@ static void on_result(struct worker *worker, struct helper_packet *result) {
     worker->state = WORKER_IDLE;
     worker->served++;
     worker->failures = 0;
+    note_result(pool);
     if (worker->job != NULL)
         finish_job(worker->job, result->message.status, result, NULL);
     settle(pool, worker);
@@ -138,6 +201,9 @@ static void on_exit_of(struct worker *worker, int status) {
     CAST_OBJ(pool, worker->pool, POOL_MAGIC);
     timer_cancel(&pool->loop->timers, &worker->job_timer);
     log_exit(pool, worker, status);
+    pool->counts.ended_cpu += worker->ended_cpu;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        note_death(pool);
     if (worker->job != NULL)
         finish_job(worker->job, HELPER_FAILED, NULL, "the helper died");
     if (worker->surplus || pool->retiring) {
@@ -197,9 +263,10 @@ static void give(struct pool *pool, struct worker *worker, struct job *job) {
     list_remove(&job->link);
     pool->queued--;
     timer_cancel(&pool->loop->timers, &job->timer);
+    timer_cancel(&pool->loop->timers, &worker->timer);
     uint64_t left = job->deadline > pool->loop->now ? job->deadline - pool->loop->now : 0;
     job->packet.message.milliseconds = (uint32_t)left;
-    if (!worker_give(worker, &job->packet)) {
+    if (!worker_give(worker, &job->packet, pool->settings.terms.cpu)) {
         worker_kill(worker);
         finish_job(job, HELPER_FAILED, NULL, "the helper died");
         return;
@@ -216,11 +283,31 @@ static void dispatch(struct pool *pool) {
         give(pool, worker, CONTAINER_OF(first, struct job, link));
 }
 
+/* One more for a job that would wait, if there may be one more. */
+static void grow(struct pool *pool) {
+    if (pool->queued > 0 && pool->breaker == BREAKER_CLOSED &&
+        lasting_workers(pool) < pool->settings.max_processes) {
+        add_worker(pool);
+        dispatch(pool);
+    }
+}
+
 static void on_wait_timeout(struct timer *timer) {
     struct job *job = CONTAINER_OF(timer, struct job, timer);
     CHECK_OBJ(job, JOB_MAGIC);
     job->pool->queued--;
     finish_job(job, HELPER_TIMEOUT, NULL, "the deadline passed in the queue");
+}
+
+/* Why a job can't be taken; NULL when it can. */
+static const char *refusal_of(struct pool *pool) {
+    bool full = pool->queued >= pool->settings.queue && idle_worker(pool) == NULL &&
+                lasting_workers(pool) >= pool->settings.max_processes;
+    if (pool->retiring)
+        return "retort-helperd is stopping";
+    if (full)
+        return "the queue of the pool is full";
+    return breaker_admits(pool) ? NULL : "the helpers of the pool die one after another";
 }
 
 void pool_submit(struct pool *pool, struct job **jobp) {
@@ -237,16 +324,16 @@ void pool_submit(struct pool *pool, struct job **jobp) {
     job->packet.message.id = ++pool->next_id;
     list_init(&job->link);
     timer_init(&job->timer, on_wait_timeout);
-    bool full = pool->queued >= pool->settings.queue && idle_worker(pool) == NULL;
-    if (full || pool->retiring) {
-        finish_job(job, HELPER_REFUSED, NULL,
-                   full ? "the queue of the pool is full" : "retort-helperd is stopping");
+    const char *refusal = refusal_of(pool);
+    if (refusal != NULL) {
+        finish_job(job, HELPER_REFUSED, NULL, refusal);
         return;
     }
     list_append(&pool->queue, &job->link);
     pool->queued++;
     timer_set(&pool->loop->timers, &job->timer, job->deadline);
     dispatch(pool);
+    grow(pool);
 }
 
 void pool_cancel(struct job **jobp) {
@@ -273,6 +360,7 @@ static void copy_settings(struct pool_settings *to, const struct pool_settings *
     while (from->command[words] != NULL)
         words++;
     to->name = xstrdup(from->name);
+    to->terms.cgroup = from->terms.cgroup == NULL ? NULL : xstrdup(from->terms.cgroup);
     to->command = xcalloc(words + 1, sizeof *to->command);
     for (unsigned i = 0; i < words; i++)
         to->command[i] = xstrdup(from->command[i]);
@@ -282,7 +370,29 @@ static void release_settings(struct pool_settings *settings) {
     for (char **word = settings->command; *word != NULL; word++)
         free(*word);
     free(settings->command);
+    free(settings->terms.cgroup);
     free(settings->name);
+}
+
+/* The directory is the operator's, or what runs as root makes; that helpers run without is a
+ * warning. */
+static void prepare_cgroup(const struct pool_settings *settings) {
+    const struct helper_terms *terms = &settings->terms;
+    char path[PATH_MAX], weight[16];
+    if (terms->cgroup == NULL)
+        return;
+    if (mkdir(terms->cgroup, 0755) != 0 && errno != EEXIST)
+        log_warn("pool %s: cgroup %s: %s", settings->name, terms->cgroup, strerror(errno));
+    if (terms->cgroup_weight == 0)
+        return;
+    snprintf(path, sizeof path, "%s/cpu.weight", terms->cgroup);
+    int length = snprintf(weight, sizeof weight, "%u\n", terms->cgroup_weight);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, weight, (size_t)length) != length)
+        log_warn("pool %s: %s: %s; is the cpu controller on in the cgroup above?", settings->name,
+                 path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
 }
 
 struct pool *pool_create(struct loop *loop, const struct pool_settings *settings) {
@@ -290,6 +400,7 @@ struct pool *pool_create(struct loop *loop, const struct pool_settings *settings
     ALLOC_OBJ(pool, POOL_MAGIC);
     pool->loop = loop;
     copy_settings(&pool->settings, settings);
+    prepare_cgroup(settings);
     list_init(&pool->link);
     list_init(&pool->workers);
     list_init(&pool->queue);
@@ -331,18 +442,27 @@ static bool same_command(char *const *a, char *const *b) {
     return *a == *b;
 }
 
+/* All but the nice level, which can be changed while a helper runs. */
+static bool same_terms(const struct helper_terms *a, const struct helper_terms *b) {
+    bool same_cgroup = a->cgroup == NULL || b->cgroup == NULL ? a->cgroup == b->cgroup
+                                                              : strcmp(a->cgroup, b->cgroup) == 0;
+    return same_cgroup && a->io == b->io && a->scheduler == b->scheduler && a->memory == b->memory;
+}
+
 void pool_reconfigure(struct pool *pool, const struct pool_settings *settings) {
     char error[256];
-    bool other_command = !same_command(pool->settings.command, settings->command);
-    int nice = pool->settings.nice;
+    bool other = !same_command(pool->settings.command, settings->command) ||
+                 !same_terms(&pool->settings.terms, &settings->terms);
+    int nice = pool->settings.terms.nice;
     release_settings(&pool->settings);
     copy_settings(&pool->settings, settings);
-    pool->settings.nice = nice;
-    if (!pool_renice(pool, settings->nice, error, sizeof error))
+    prepare_cgroup(settings);
+    pool->settings.terms.nice = nice;
+    if (!pool_renice(pool, settings->terms.nice, error, sizeof error))
         log_error("pool %s: %s", settings->name, error);
     LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
-        worker->replace |= other_command;
+        worker->replace |= other;
     }
     pool_resize(pool, settings->processes);
     replace_one(pool);
@@ -361,7 +481,7 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size) {
                  own, own, NICE_HIGH);
         return false;
     }
-    pool->settings.nice = nice;
+    pool->settings.terms.nice = nice;
     LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         /* Raising always works. Lowering is for root; anyone else starts new processes. */
@@ -374,10 +494,14 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size) {
 
 void pool_resize(struct pool *pool, unsigned processes) {
     unsigned kept = 0;
+    bool fixed = pool->settings.max_processes <= pool->settings.processes;
     pool->settings.processes = processes;
+    if (fixed || pool->settings.max_processes < processes)
+        pool->settings.max_processes = processes;
+    unsigned most = pool->settings.max_processes;
     LIST_FOR_EACH_SAFE (link, next, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
-        worker->surplus = kept >= processes;
+        worker->surplus = kept >= most;
         kept += !worker->surplus;
         if (worker->surplus && worker->state == WORKER_IDLE)
             worker_retire(worker, POOL_LEAVE_TIME);
@@ -391,11 +515,7 @@ void pool_resize(struct pool *pool, unsigned processes) {
 
 void pool_retire(struct pool *pool) {
     pool->retiring = true;
-    LIST_FOR_EACH_SAFE (link, next, &pool->queue) {
-        pool->queued--;
-        finish_job(CONTAINER_OF(link, struct job, link), HELPER_REFUSED, NULL,
-                   "retort-helperd is stopping");
-    }
+    refuse_waiting(pool, "retort-helperd is stopping");
     LIST_FOR_EACH_SAFE (link, next, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         if (worker->state == WORKER_IDLE)
@@ -403,6 +523,13 @@ void pool_retire(struct pool *pool) {
         else if (worker->state == WORKER_DOWN)
             remove_worker(pool, worker);
     }
+}
+
+uint64_t pool_cpu(const struct pool *pool) {
+    uint64_t total = pool->counts.ended_cpu;
+    LIST_FOR_EACH (link, &pool->workers)
+        total += worker_cpu(CONTAINER_OF(link, struct worker, link));
+    return total;
 }
 
 bool pool_is_quiet(const struct pool *pool) {

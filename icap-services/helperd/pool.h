@@ -16,6 +16,13 @@
  *
  * A helper that ends is started again; one that ends soon after its start, with a delay that
  * doubles from POOL_BACKOFF_FIRST to POOL_BACKOFF_LAST milliseconds.
+ *
+ * While jobs wait, processes are added up to max_processes; those beyond `processes` leave after a
+ * time without work.
+ *
+ * The circuit breaker: when `breaker` helpers have died one after another without a result between,
+ * jobs are refused at once. After breaker_time one job is let through; its result closes the
+ * breaker, its failure begins the time anew.
  */
 #ifndef RETORT_HELPERD_POOL_H
 #define RETORT_HELPERD_POOL_H
@@ -45,7 +52,12 @@ struct job {
 
 struct pool_counts {
     uint64_t served, unchanged, failed, refused, timeouts, cancelled, restarts, milliseconds;
+    uint64_t broken;    /* how often the breaker opened */
+    uint64_t ended_cpu; /* milliseconds of CPU time of processes that have ended */
 };
+
+/* CLOSED: all is well. TRYING: one job is under way to see whether it is again. */
+enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_TRYING };
 
 struct pool {
     unsigned magic;
@@ -59,6 +71,9 @@ struct pool {
     unsigned queued;
     uint64_t next_id;
     bool retiring;
+    enum breaker_state breaker;
+    unsigned deaths;       /* in a row, without a result */
+    uint64_t breaker_ends; /* when one job may be tried */
     struct pool_counts counts;
 };
 
@@ -72,6 +87,8 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size);
 void pool_resize(struct pool *pool, unsigned processes);
 void pool_retire(struct pool *pool);
 bool pool_is_quiet(const struct pool *pool);
+/* Milliseconds of CPU time, of all its processes so far. */
+uint64_t pool_cpu(const struct pool *pool);
 /* The worker with that process, NULL when it is of another pool. */
 struct worker *pool_find(struct pool *pool, pid_t pid);
 

@@ -7,6 +7,7 @@
 
 #include <confuse.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/un.h>
 
@@ -45,13 +46,79 @@ static int check_clients(cfg_t *cfg, cfg_opt_t *option) {
     return check_range(cfg, option, 1, 100000);
 }
 
-static int check_deadline(cfg_t *cfg, cfg_opt_t *option) {
+static int check_max_processes(cfg_t *cfg, cfg_opt_t *option) {
+    return check_range(cfg, option, 0, POOL_PROCESSES_MAX);
+}
+
+static int check_weight(cfg_t *cfg, cfg_opt_t *option) {
+    return check_range(cfg, option, 0, 10000);
+}
+
+static int check_breaker(cfg_t *cfg, cfg_opt_t *option) {
+    return check_range(cfg, option, 0, 100000);
+}
+
+/* `least` milliseconds: 1, or 0 where none is a good answer. */
+static int check_time(cfg_t *cfg, cfg_opt_t *option, uint64_t least) {
     uint64_t milliseconds;
     const char *text = cfg_opt_getnstr(option, 0);
-    if (service_option_duration(slice_from(text), &milliseconds) && milliseconds > 0 &&
+    if (service_option_duration(slice_from(text), &milliseconds) && milliseconds >= least &&
         milliseconds <= 3600 * 1000)
         return 0;
-    cfg_error(cfg, "deadline wants a time such as 500ms, 10s or 2m, at most 60m, not \"%s\"", text);
+    cfg_error(cfg, "%s wants a time such as 500ms, 10s or 2m, at most 60m, not \"%s\"",
+              cfg_opt_name(option), text);
+    return -1;
+}
+
+static int check_deadline(cfg_t *cfg, cfg_opt_t *option) {
+    return check_time(cfg, option, 1);
+}
+
+static int check_cpu(cfg_t *cfg, cfg_opt_t *option) {
+    return check_time(cfg, option, 0);
+}
+
+static int check_memory(cfg_t *cfg, cfg_opt_t *option) {
+    uint64_t bytes;
+    if (service_option_size(slice_from(cfg_opt_getnstr(option, 0)), &bytes))
+        return 0;
+    cfg_error(cfg, "memory wants a size such as 64M or 1G, not \"%s\"", cfg_opt_getnstr(option, 0));
+    return -1;
+}
+
+static bool read_io(const char *text, int *io) {
+    bool is_level = text[0] >= '0' && text[0] <= '0' + IO_BEST_EFFORT_LOWEST && text[1] == 0;
+    *io = is_level ? text[0] - '0' : strcmp(text, "idle") == 0 ? IO_IDLE : IO_AS_NICE;
+    return is_level || *io == IO_IDLE || text[0] == 0;
+}
+
+static int check_io(cfg_t *cfg, cfg_opt_t *option) {
+    int io;
+    if (read_io(cfg_opt_getnstr(option, 0), &io))
+        return 0;
+    cfg_error(cfg, "io must be 0 to 7 or idle, not \"%s\"", cfg_opt_getnstr(option, 0));
+    return -1;
+}
+
+static bool read_scheduler(const char *text, int *scheduler) {
+    static const struct {
+        const char *name;
+        int policy;
+    } policies[] = {{"normal", SCHED_OTHER}, {"batch", SCHED_BATCH}, {"idle", SCHED_IDLE}};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        if (strcmp(text, policies[i].name) == 0) {
+            *scheduler = policies[i].policy;
+            return true;
+        }
+    return false;
+}
+
+static int check_scheduler(cfg_t *cfg, cfg_opt_t *option) {
+    int scheduler;
+    if (read_scheduler(cfg_opt_getnstr(option, 0), &scheduler))
+        return 0;
+    cfg_error(cfg, "scheduler must be normal, batch or idle, not \"%s\"",
+              cfg_opt_getnstr(option, 0));
     return -1;
 }
 
@@ -78,6 +145,27 @@ static int check_socket(cfg_t *cfg, cfg_opt_t *option) {
     return -1;
 }
 
+static char *optional(cfg_t *cfg, const char *name) {
+    const char *text = cfg_getstr(cfg, name);
+    return text == NULL || text[0] == 0 ? NULL : xstrdup(text);
+}
+
+static uint64_t read_time(cfg_t *section, const char *name) {
+    uint64_t milliseconds = 0;
+    service_option_duration(slice_from(cfg_getstr(section, name)), &milliseconds);
+    return milliseconds;
+}
+
+static void read_terms(struct helper_terms *terms, cfg_t *section) {
+    terms->nice = (int)cfg_getint(section, "nice");
+    terms->cpu = read_time(section, "cpu");
+    terms->cgroup = optional(section, "cgroup");
+    terms->cgroup_weight = (unsigned)cfg_getint(section, "cgroup_weight");
+    read_io(cfg_getstr(section, "io"), &terms->io);
+    read_scheduler(cfg_getstr(section, "scheduler"), &terms->scheduler);
+    service_option_size(slice_from(cfg_getstr(section, "memory")), &terms->memory);
+}
+
 static void read_pool(struct pool_settings *pool, cfg_t *section) {
     unsigned words = cfg_size(section, "command");
     pool->name = xstrdup(cfg_title(section));
@@ -85,15 +173,16 @@ static void read_pool(struct pool_settings *pool, cfg_t *section) {
     for (unsigned i = 0; i < words; i++)
         pool->command[i] = xstrdup(cfg_getnstr(section, "command", i));
     pool->processes = (unsigned)cfg_getint(section, "processes");
-    pool->nice = (int)cfg_getint(section, "nice");
+    pool->max_processes = (unsigned)cfg_getint(section, "max_processes");
+    if (pool->max_processes < pool->processes)
+        pool->max_processes = pool->processes;
+    pool->idle = read_time(section, "idle");
     pool->queue = (unsigned)cfg_getint(section, "queue");
     pool->max_jobs = (uint64_t)cfg_getint(section, "max_jobs");
-    service_option_duration(slice_from(cfg_getstr(section, "deadline")), &pool->deadline);
-}
-
-static char *optional(cfg_t *cfg, const char *name) {
-    const char *text = cfg_getstr(cfg, name);
-    return text == NULL || text[0] == 0 ? NULL : xstrdup(text);
+    pool->deadline = read_time(section, "deadline");
+    pool->breaker = (unsigned)cfg_getint(section, "breaker");
+    pool->breaker_time = read_time(section, "breaker_time");
+    read_terms(&pool->terms, section);
 }
 
 static struct helperd_settings *read_all(cfg_t *cfg) {
@@ -117,6 +206,16 @@ struct helperd_settings *helperd_settings_read(const char *path) {
                         CFG_INT("queue", 64, CFGF_NONE),
                         CFG_STR("deadline", "10s", CFGF_NONE),
                         CFG_INT("max_jobs", 0, CFGF_NONE),
+                        CFG_INT("max_processes", 0, CFGF_NONE),
+                        CFG_STR("idle", "30s", CFGF_NONE),
+                        CFG_STR("io", "", CFGF_NONE),
+                        CFG_STR("scheduler", "normal", CFGF_NONE),
+                        CFG_STR("memory", "0", CFGF_NONE),
+                        CFG_STR("cpu", "0", CFGF_NONE),
+                        CFG_STR("cgroup", "", CFGF_NONE),
+                        CFG_INT("cgroup_weight", 0, CFGF_NONE),
+                        CFG_INT("breaker", 8, CFGF_NONE),
+                        CFG_STR("breaker_time", "10s", CFGF_NONE),
                         CFG_END()};
     cfg_opt_t options[] = {CFG_STR("socket", "/run/retort/helperd.sock", CFGF_NONE),
                            CFG_STR("socket_group", "", CFGF_NONE),
@@ -136,6 +235,15 @@ struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_set_validate_func(cfg, "pool|queue", check_queue);
     cfg_set_validate_func(cfg, "pool|max_jobs", check_max_jobs);
     cfg_set_validate_func(cfg, "pool|deadline", check_deadline);
+    cfg_set_validate_func(cfg, "pool|max_processes", check_max_processes);
+    cfg_set_validate_func(cfg, "pool|idle", check_deadline);
+    cfg_set_validate_func(cfg, "pool|io", check_io);
+    cfg_set_validate_func(cfg, "pool|scheduler", check_scheduler);
+    cfg_set_validate_func(cfg, "pool|memory", check_memory);
+    cfg_set_validate_func(cfg, "pool|cpu", check_cpu);
+    cfg_set_validate_func(cfg, "pool|cgroup_weight", check_weight);
+    cfg_set_validate_func(cfg, "pool|breaker", check_breaker);
+    cfg_set_validate_func(cfg, "pool|breaker_time", check_deadline);
     int result = cfg_parse(cfg, path);
     if (result == CFG_FILE_ERROR)
         log_error("%s: %s", path, strerror(errno));
@@ -157,6 +265,7 @@ void helperd_settings_free(struct helperd_settings **settingsp) {
         for (char **word = pool->command; *word != NULL; word++)
             free(*word);
         free(pool->command);
+        free(pool->terms.cgroup);
         free(pool->name);
     }
     free(settings->pools);

@@ -12,6 +12,8 @@
  *         max_jobs  = 0
  *     }
  *
+ * retort-helperd(8) says what each of them means.
+ *
  *     struct helperd_settings *settings = helperd_settings_read(path);   NULL: errors are logged
  *     helperd_settings_free(&settings);
  */
@@ -23,11 +25,29 @@
 
 enum { NICE_LOW = -20, NICE_HIGH = 19, POOL_PROCESSES_MAX = 256, POOL_QUEUE_MAX = 65536 };
 
+/* What the kernel gives a helper's input and output: ioprio_set(2). */
+enum { IO_AS_NICE = -1, IO_BEST_EFFORT_LOWEST = 7, IO_IDLE = 8 };
+
+/* How a helper is run. */
+struct helper_terms {
+    int nice;
+    int io;                 /* IO_AS_NICE, 0 (first) to 7 (last) in turn, IO_IDLE */
+    int scheduler;          /* SCHED_OTHER, SCHED_BATCH, SCHED_IDLE */
+    uint64_t memory;        /* bytes of address space; 0: no limit */
+    uint64_t cpu;           /* milliseconds of CPU time for a job; 0: no limit */
+    char *cgroup;           /* directory of a cgroup v2; NULL: where retort-helperd is */
+    unsigned cgroup_weight; /* its cpu.weight, 1 to 10000; 0: as it is */
+};
+
 struct pool_settings {
     char *name;
     char **command; /* ends with NULL */
     unsigned processes;
-    int nice;
+    unsigned max_processes; /* at least processes: more are started while jobs wait */
+    uint64_t idle;          /* milliseconds after which those beyond `processes` leave */
+    struct helper_terms terms;
+    unsigned breaker;      /* so many helpers dead in a row: jobs are refused; 0: never */
+    uint64_t breaker_time; /* milliseconds until one job is tried again */
     unsigned queue;
     uint64_t deadline; /* milliseconds */
     uint64_t max_jobs; /* a helper is replaced after so many; 0: never */

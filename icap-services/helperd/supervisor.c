@@ -129,14 +129,21 @@ static void raise_descriptor_limit(void) {
 
 /* ---- signals ------------------------------------------------------------------------------ */
 
+static uint64_t milliseconds_of(const struct rusage *usage) {
+    int64_t microseconds = usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
+    return (uint64_t)((usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000 +
+                      microseconds / 1000);
+}
+
 static void wait_for_children(struct supervisor *supervisor) {
     int status;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+    struct rusage usage;
+    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;)
         LIST_FOR_EACH (link, &supervisor->pools) {
             struct worker *worker = pool_find(CONTAINER_OF(link, struct pool, link), pid);
             if (worker == NULL)
                 continue;
-            worker_exited(worker, status);
+            worker_exited(worker, status, milliseconds_of(&usage));
             break;
         }
 }

@@ -6,9 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/ioprio.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static void close_socket(struct worker *worker) {
@@ -41,17 +46,49 @@ static void on_socket(struct event *event, uint32_t events) {
     helper_packet_close_body(&packet);
 }
 
-/* In the child: nothing of the supervisor may stay. */
-static _Noreturn void become_helper(int socket, char *const *command, int nice) {
+/* ---- in the child ------------------------------------------------------------------------- */
+
+static void join_cgroup(const char *directory) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/cgroup.procs", directory);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "0", 1) != 1)
+        log_warn("a helper can not join %s: %s", path, strerror(errno));
+}
+
+static void set_io_priority(int io) {
+    int class = io == IO_IDLE ? IOPRIO_CLASS_IDLE : IOPRIO_CLASS_BE;
+    int level = io == IO_IDLE ? 0 : io;
+    if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, class << IOPRIO_CLASS_SHIFT | level) != 0)
+        log_warn("can not set the I/O priority of a helper: %s", strerror(errno));
+}
+
+static void accept_terms(const struct helper_terms *terms) {
+    struct sched_param none = {0};
+    struct rlimit memory = {terms->memory, terms->memory};
+    if (terms->cgroup != NULL)
+        join_cgroup(terms->cgroup);
+    if (terms->scheduler != SCHED_OTHER && sched_setscheduler(0, terms->scheduler, &none) != 0)
+        log_warn("can not set the scheduler of a helper: %s", strerror(errno));
+    if (setpriority(PRIO_PROCESS, 0, terms->nice) != 0)
+        log_warn("can not run a helper at nice %d: %s; retort-helperd needs to be root for less "
+                 "than its own",
+                 terms->nice, strerror(errno));
+    if (terms->io != IO_AS_NICE)
+        set_io_priority(terms->io);
+    if (terms->memory > 0 && setrlimit(RLIMIT_AS, &memory) != 0)
+        log_warn("can not limit the memory of a helper: %s", strerror(errno));
+}
+
+/* Nothing of the supervisor may stay. */
+static _Noreturn void become_helper(int socket, char *const *command,
+                                    const struct helper_terms *terms) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
     setpgid(0, 0);
-    if (setpriority(PRIO_PROCESS, 0, nice) != 0)
-        log_warn("can not run a helper at nice %d: %s; retort-helperd needs to be root for less "
-                 "than its own",
-                 nice, strerror(errno));
+    accept_terms(terms);
     dup2(socket, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     close_range(3, UINT_MAX, 0);
@@ -60,7 +97,9 @@ static _Noreturn void become_helper(int socket, char *const *command, int nice) 
     _exit(127);
 }
 
-bool worker_start(struct worker *worker, char *const *command, int nice) {
+/* ---- in the supervisor -------------------------------------------------------------------- */
+
+bool worker_start(struct worker *worker, char *const *command, const struct helper_terms *terms) {
     int ends[2];
     CHECK_OBJ(worker, WORKER_MAGIC);
     ASSERT(worker->state == WORKER_DOWN);
@@ -68,7 +107,7 @@ bool worker_start(struct worker *worker, char *const *command, int nice) {
         return false;
     pid_t pid = fork();
     if (pid == 0)
-        become_helper(ends[1], command, nice);
+        become_helper(ends[1], command, terms);
     int error = errno;
     close(ends[1]);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -87,8 +126,29 @@ bool worker_start(struct worker *worker, char *const *command, int nice) {
     return true;
 }
 
-bool worker_give(struct worker *worker, const struct helper_packet *packet) {
+uint64_t worker_cpu(const struct worker *worker) {
+    clockid_t clock;
+    struct timespec used;
+    if (worker->pid <= 0 || clock_getcpuclockid(worker->pid, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0)
+        return 0;
+    return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
+}
+
+/* From what it has used so far, in whole seconds, since that is what the kernel counts. */
+static void limit_cpu(const struct worker *worker, uint64_t milliseconds) {
+    struct rlimit limit;
+    if (prlimit(worker->pid, RLIMIT_CPU, NULL, &limit) != 0)
+        return;
+    limit.rlim_cur = (worker_cpu(worker) + milliseconds + 999) / 1000;
+    if (limit.rlim_cur < limit.rlim_max)
+        prlimit(worker->pid, RLIMIT_CPU, &limit, NULL);
+}
+
+bool worker_give(struct worker *worker, const struct helper_packet *packet, uint64_t cpu) {
     ASSERT(worker->state == WORKER_IDLE);
+    if (cpu > 0)
+        limit_cpu(worker, cpu);
     if (helper_packet_send(worker->fd, packet) != HELPER_IO_DONE)
         return false;
     worker->state = WORKER_BUSY;
@@ -109,8 +169,9 @@ void worker_kill(struct worker *worker) {
     kill(worker->pid, SIGKILL); /* should its group not exist yet */
 }
 
-void worker_exited(struct worker *worker, int wait_status) {
+void worker_exited(struct worker *worker, int wait_status, uint64_t cpu) {
     CHECK_OBJ(worker, WORKER_MAGIC);
+    worker->ended_cpu = cpu;
     kill(-worker->pid, SIGKILL); /* programs it left behind */
     close_socket(worker);
     worker->state = WORKER_DOWN;

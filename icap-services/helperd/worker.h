@@ -17,6 +17,7 @@
 
 #include "base/list.h"
 #include "event/loop.h"
+#include "helperd/settings.h"
 #include "service/helper_protocol.h"
 
 enum worker_state { WORKER_DOWN, WORKER_IDLE, WORKER_BUSY, WORKER_LEAVING };
@@ -47,20 +48,23 @@ struct worker {
     struct timer timer;     /* DOWN: when to start again; LEAVING: when to kill */
     uint64_t started;       /* loop's milliseconds */
     uint64_t served;        /* by this process */
+    uint64_t ended_cpu;     /* of the last process: milliseconds, with programs it started */
     unsigned failures;      /* in a row, for the back-off */
     bool replace;           /* to be restarted when idle */
     bool surplus;           /* to be removed when idle */
 };
 
 /* False with errno when there is no process to be had. */
-bool worker_start(struct worker *worker, char *const *command, int nice);
-/* Sends a job; false when the worker is gone. */
-bool worker_give(struct worker *worker, const struct helper_packet *packet);
+bool worker_start(struct worker *worker, char *const *command, const struct helper_terms *terms);
+/* Sends a job, that may use `cpu` milliseconds (0: any); false when the worker is gone. */
+bool worker_give(struct worker *worker, const struct helper_packet *packet, uint64_t cpu);
+/* Milliseconds of CPU time that its process has used, without those of programs it started. */
+uint64_t worker_cpu(const struct worker *worker);
 /* Asks it to leave by closing the socket; it is killed if it takes longer than `milliseconds`. */
 void worker_retire(struct worker *worker, uint64_t milliseconds);
 void worker_kill(struct worker *worker);
-/* The process has been waited for. */
-void worker_exited(struct worker *worker, int wait_status);
+/* The process has been waited for, and had used so many milliseconds of CPU time. */
+void worker_exited(struct worker *worker, int wait_status, uint64_t cpu);
 
 const char *worker_state_text(enum worker_state state);
 

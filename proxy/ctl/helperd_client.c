@@ -11,10 +11,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static int usage(void) {
     fputs("usage: helpers [--json]\n"
+          "       helpers top [SECONDS [TIMES]]\n"
           "       helpers renice POOL NICE\n"
           "       helpers resize POOL PROCESSES\n"
           "       helpers reload\n",
@@ -99,6 +101,9 @@ static void print_pool(const json_t *pool) {
            number(pool, "nice"), queue, number(pool, "served"), number(pool, "unchanged"),
            number(pool, "failed"), number(pool, "timeouts"), number(pool, "refused"),
            number(pool, "restarts"), number(pool, "mean_ms"));
+    if (strcmp(text(pool, "breaker"), "closed") != 0)
+        printf(
+            "  its helpers die one after another: its jobs are refused until one of them works\n");
     const json_t *workers = json_object_get(pool, "workers");
     for (size_t i = 0; i < json_array_size(workers); i++) {
         const json_t *worker = json_array_get(workers, i);
@@ -131,6 +136,92 @@ static int show(const char *path, bool as_json) {
     return 0;
 }
 
+/* ---- top ---------------------------------------------------------------------------------- */
+
+static json_t *ask_pools(const char *path) {
+    json_t *command = json_pack("{s:s}", "call", "helpers");
+    json_t *answer = call(path, command);
+    json_decref(command);
+    return answer;
+}
+
+static const json_t *pool_named(const json_t *answer, const char *name) {
+    const json_t *pools = json_object_get(answer, "pools");
+    for (size_t i = 0; i < json_array_size(pools); i++)
+        if (strcmp(text(json_array_get(pools, i), "name"), name) == 0)
+            return json_array_get(pools, i);
+    return NULL;
+}
+
+static size_t count_busy(const json_t *pool) {
+    const json_t *workers = json_object_get(pool, "workers");
+    size_t busy = 0;
+    for (size_t i = 0; i < json_array_size(workers); i++)
+        busy += strcmp(text(json_array_get(workers, i), "state"), "busy") == 0;
+    return busy;
+}
+
+static long long answered(const json_t *pool) {
+    return number(pool, "served") + number(pool, "unchanged");
+}
+
+/* What happened between two answers. CPU is in percent of one core. */
+static void print_top(const json_t *before, const json_t *after, double seconds) {
+    const json_t *pools = json_object_get(after, "pools");
+    printf("%-12s %5s %9s %6s %9s %7s %9s %9s\n", "POOL", "NICE", "PROCESSES", "BUSY", "QUEUE",
+           "CPU %", "JOBS/s", "BREAKER");
+    for (size_t i = 0; i < json_array_size(pools); i++) {
+        const json_t *now = json_array_get(pools, i), *then = pool_named(before, text(now, "name"));
+        char queue[48];
+        snprintf(queue, sizeof queue, "%lld/%lld", number(now, "queued"), number(now, "queue"));
+        double cpu = (double)(number(now, "cpu_ms") - (then == NULL ? 0 : number(then, "cpu_ms")));
+        double jobs = (double)(answered(now) - (then == NULL ? 0 : answered(then)));
+        printf("%-12s %5lld %9zu %6zu %9s %7.1f %9.1f %9s\n", text(now, "name"),
+               number(now, "nice"), json_array_size(json_object_get(now, "workers")),
+               count_busy(now), queue, cpu / 10 / seconds, jobs / seconds, text(now, "breaker"));
+    }
+    putchar('\n');
+    fflush(stdout);
+}
+
+static double monotonic_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* `times` 0: until it is interrupted. */
+static int top(const char *path, double interval, long times) {
+    json_t *before = ask_pools(path);
+    double then = monotonic_seconds();
+    for (long turn = 0; before != NULL && (times == 0 || turn < times); turn++) {
+        struct timespec pause = {(time_t)interval,
+                                 (long)((interval - (double)(time_t)interval) * 1e9)};
+        nanosleep(&pause, NULL);
+        json_t *after = ask_pools(path);
+        double now = monotonic_seconds();
+        if (after != NULL)
+            print_top(before, after, now - then);
+        json_decref(before);
+        before = after;
+        then = now;
+    }
+    bool good = before != NULL;
+    json_decref(before);
+    return good ? 0 : 1;
+}
+
+static int top_command(const char *path, int argc, char **argv) {
+    char *end = "";
+    double interval = argc > 2 ? strtod(argv[2], &end) : 2;
+    long times = argc > 3 && *end == 0 ? strtol(argv[3], &end, 10) : 0;
+    if (*end != 0 || !(interval >= 0.01 && interval <= 3600) || times < 0) {
+        fprintf(stderr, "top wants seconds, 0.01 to 3600, and how often\n");
+        return 2;
+    }
+    return top(path, interval, times);
+}
+
 static int simple_call(const char *path, json_t *command) {
     json_t *answer = call(path, command);
     json_decref(command);
@@ -146,6 +237,8 @@ int helperd_client_command(const char *socket_path, int argc, char **argv) {
         return show(socket_path, argc == 2);
     if (argc == 2 && strcmp(argv[1], "reload") == 0)
         return simple_call(socket_path, json_pack("{s:s}", "call", "reload"));
+    if (argc >= 2 && argc <= 4 && strcmp(argv[1], "top") == 0)
+        return top_command(socket_path, argc, argv);
     bool renice = argc == 4 && strcmp(argv[1], "renice") == 0;
     if (!renice && !(argc == 4 && strcmp(argv[1], "resize") == 0))
         return usage();

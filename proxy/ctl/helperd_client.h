@@ -3,6 +3,7 @@
  *
  *     helpers                    a table of pools and their processes
  *     helpers --json             the same as retort-helperd tells it
+ *     helpers top [S [N]]        CPU and jobs of each pool, every S seconds, N times
  *     helpers renice POOL N
  *     helpers resize POOL N
  *     helpers reload

@@ -105,7 +105,8 @@ static void usage(FILE *out) {
     cache_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
           "  helpers    pools of helper processes\n"
-          "  helpers renice POOL NICE | helpers resize POOL COUNT | helpers reload\n\n"
+          "  helpers top [SECONDS [TIMES]] | helpers renice POOL NICE | helpers resize POOL COUNT "
+          "| helpers reload\n\n"
           "  -s, --socket WHERE    retort's admin.listen: a path or ADDRESS:PORT\n"
           "                        (else $RETORT_ADMIN, else " ADMIN_DEFAULT ")\n"
           "  -H, --helperd PATH    the socket of retort-helperd\n"

@@ -28,3 +28,8 @@ tests_bench_compress_CPPFLAGS = $(services_cppflags)
 tests_bench_compress_CFLAGS = $(AM_CFLAGS)
 tests_bench_compress_SOURCES = tests/bench/compress.c
 tests_bench_compress_LDADD = icap-services/libalgorithms.la $(encoder_libs)
+
+# What it takes to hand a job to a helper; by hand.
+check_PROGRAMS += tests/bench/handover
+tests_bench_handover_SOURCES = tests/bench/handover.c
+tests_bench_handover_LDADD = common/libservice.la common/libcommon.la

@@ -8,6 +8,7 @@ scratch directory, not as root if it need not be. With --valgrind all of them ru
 an error or a definite leak in our code fails the run. Exit status 0 when all is well.
 """
 import argparse
+import fcntl
 import glob
 import gzip
 import json
@@ -36,7 +37,7 @@ from icap import Broken, Connection, reqmod, respmod  # noqa: E402
 REQUEST = "GET http://origin.example/a HTTP/1.1\nHost: origin.example\nAccept-Encoding: gzip\n"
 PREVIEWS = (None, 0, 1, 100, 1024, 4096, 10**9)
 VALGRIND = ["valgrind", "-q", "--trace-children=yes", "--leak-check=full", "--show-leak-kinds=definite",
-            "--errors-for-leak-kinds=definite", "--trace-children-skip=*pnm*,*ppm*,*/bmp*",
+            "--errors-for-leak-kinds=definite", "--trace-children-skip=*pnm*,*ppm*,*/bmp*,*python*,*/sh,*/dash,*/head,*/upper-helper",
             "--num-callers=25", "--keep-debuginfo=yes"]
 
 
@@ -959,6 +960,132 @@ def test_helper_that_does_not_start(lab):
     status, _ = result_of(submit(lab, "broken"))
     assert status in (FAILED, TIMEOUT), status
     assert lab.pool("broken")["restarts"] < 20
+
+
+class OtherHelperd(Lab):
+    """A retort-helperd beside the lab's, with pools of its own, for one test."""
+
+    def __init__(self, lab, name, pools):  # pylint: disable=super-init-not-called
+        self.options, self.build, self.dir = lab.options, lab.build, lab.dir
+        self.patience, self.stretch, self.processes = lab.patience, lab.stretch, lab.processes
+        self.name, self.socket = name, lab.path(name + ".sock")
+        self.write(name + ".conf", 'socket = "%s"\n%s' % (self.socket, pools))
+        self.process = self.spawn(name, [lab.build + "/icap-services/retort-helperd", "-f", lab.path(name + ".conf")])
+        until(self.listens, 10 * self.patience, "retort-helperd")
+
+    def listens(self):
+        try:
+            return self.command(call="helpers")["ok"]
+        except OSError:
+            return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        assert self.stop(self.process)
+        self.processes.remove(self.process)
+
+    def log(self):
+        with open(self.path(self.name + ".log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def retortctl(self, *words):
+        return subprocess.run([self.build + "/proxy/retortctl", "-H", self.socket, "helpers", *words],
+                              stdout=subprocess.PIPE, encoding="utf-8", timeout=60, check=True).stdout
+
+
+def test_pools_grow_and_shrink(lab):
+    """Processes come while jobs wait, up to the limit, and leave when there is nothing to do."""
+    pool = """pool some { command = {"%s/icap-services/text-helper", "--delay", "300ms"} processes = 1 max_processes = 3
+              idle = "200ms" queue = 8 deadline = "60s" nice = 0 }""" % lab.build
+    with OtherHelperd(lab, "growing", pool) as other:
+        jobs = [submit(other, "some") for _ in range(6)]
+        until(lambda: len(other.workers("some", "busy")) == 3, 10 * lab.patience, "three at work")
+        assert len(other.workers("some")) == 3 and other.pool("some")["queued"] <= 3
+        assert [result_of(job)[0] for job in jobs] == [DONE] * 6
+        until(lambda: len(other.workers("some")) == 1, 10 * lab.patience, "one alone")
+        other.command(call="resize", pool="some", processes=2)
+        assert len(other.workers("some")) == 2
+        assert "some" in other.retortctl("top", "0.1", "2") and other.pool("some")["cpu_ms"] >= 0
+
+
+def test_breaker(lab):
+    """Helpers that die of every job: soon jobs are refused at once, and one in a while is tried."""
+    flag = lab.path("cured")
+    pool = """pool bad { command = {"/bin/sh", "-c", "test -e %s && exec %s/icap-services/text-helper; head -c1 >/dev/null; exit 3"}
+              breaker = 3 breaker_time = "200ms" deadline = "60s" nice = 0 }""" % (flag, lab.build)
+    with OtherHelperd(lab, "crashing", pool) as other:
+        for _ in range(3):
+            assert result_of(submit(other, "bad"))[0] == FAILED
+        until(lambda: other.pool("bad")["breaker"] == "open", 10 * lab.patience, "the breaker to open")
+        status, why = result_of(submit(other, "bad"))
+        assert status in (REFUSED, FAILED), status  # FAILED: the time was over already
+        assert status == FAILED or b"die" in why, why
+        assert other.pool("bad")["broken"] == 1 and "are refused until" in other.retortctl()
+        open(flag, "w", encoding="ascii").close()
+        until(lambda: result_of(submit(other, "bad"))[0] == DONE, 30 * lab.patience, "a job that is tried")
+        assert other.pool("bad")["breaker"] == "closed"
+        assert result_of(submit(other, "bad"))[0] == DONE
+
+
+def test_terms_of_helpers(lab):
+    """Nice, I/O priority, scheduler, memory, cgroup and CPU time are what the configuration says."""
+    group = lab.path("cgroup")
+    os.mkdir(group)
+    for name in ("cgroup.procs", "cpu.weight"):
+        open(os.path.join(group, name), "w", encoding="ascii").close()
+    pools = """pool kept { command = {"%s/icap-services/text-helper"} nice = 3 io = "idle" scheduler = "batch" memory = "%s"
+               cgroup = "%s" cgroup_weight = 25 }
+               pool spins { command = {"/bin/sh", "-c", "head -c1 >/dev/null; while :; do :; done"} cpu = "1s" deadline = "60s" nice = 0 }
+               """ % (lab.build, "0" if lab.options.valgrind else "300M", group)
+    with OtherHelperd(lab, "limited", pools) as other:
+        pid = until(lambda: other.workers("kept", "idle"), 10 * lab.patience, "a helper")[0]
+        executed = "memcheck" if lab.options.valgrind else "text-helper"
+        until(lambda: executed in os.readlink("/proc/%d/exe" % pid), 10 * lab.patience, "the helper's program")
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 3 and os.sched_getscheduler(pid) == os.SCHED_BATCH
+        assert subprocess.run(["ionice", "-p", str(pid)], stdout=subprocess.PIPE, check=True).stdout.strip() == b"idle"
+        if not lab.options.valgrind:
+            with open("/proc/%d/limits" % pid, encoding="ascii") as limits:
+                assert re.search(r"Max address space\s+%d " % (300 << 20), limits.read())
+        with open(os.path.join(group, "cpu.weight"), encoding="ascii") as weight:
+            assert weight.read() == "25\n"
+        with open(os.path.join(group, "cgroup.procs"), encoding="ascii") as processes:
+            assert processes.read() == "0", "it did not join"
+        status, why = result_of(submit(other, "spins"))
+        assert status == FAILED and b"died" in why, (status, why)
+        until(lambda: "CPU time limit" in other.log(), 10 * lab.patience, "its end in the log")
+        assert other.pool("spins")["cpu_ms"] >= 200  # the kernel's two clocks differ
+
+
+def test_examples_of_helpers(lab):
+    """Those of examples/helper: in C on its own, and in Python with bodies."""
+    folder, program = os.path.join(SOURCE, "examples", "helper"), lab.path("upper-helper")
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", program, os.path.join(folder, "upper.c")], check=True)
+    pools = """pool upper { command = {"%s"} nice = 0 }
+               pool reverse { command = {"/usr/bin/python3", "%s/reverse.py"} nice = 0 deadline = "60s" }""" % (program, folder)
+    with OtherHelperd(lab, "examples", pools) as other:
+        for _ in range(3):
+            assert result_of(submit(other, "upper", parameters=b"some words")) == (DONE, b"SOME WORDS")
+            status, why = result_of(submit(other, "reverse"))
+            assert status == FAILED and b"body" in why, (status, why)
+            assert reversed_by(other, b"a body to be turned round" * 1000) == (b"a body to be turned round" * 1000)[::-1]
+
+
+def reversed_by(lab, data):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection, \
+            os.fdopen(os.memfd_create("body", os.MFD_ALLOW_SEALING), "w+b") as body:
+        connection.settimeout(20 * lab.patience)
+        connection.connect(lab.socket)
+        body.write(data)
+        body.flush()
+        fcntl.fcntl(body, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+        socket.send_fds(connection, [struct.pack("=IHHQQIIII24s", 0x52744a31, 1, 1, 7, len(data), 0, 60000, 0, 1,
+                                                 b"reverse")], [body.fileno()])
+        packet, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 1)
+        assert struct.unpack("=IHHQQIIII24s", packet[:64])[5] == DONE, packet[64:]
+        with open(descriptors[0], "rb") as result:
+            return os.pread(result.fileno(), len(data), 0)
 
 
 # ---- many at once, and clients that misbehave ------------------------------------------------
