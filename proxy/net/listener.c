@@ -86,6 +86,8 @@ static int open_socket(const struct address *address) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     /* Inherited by accepted sockets: answers leave at once. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    /* Clients speak first: a connection is accepted with its request, which then needs no wait. */
+    setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof on);
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0 &&
         bind(fd, &address->any, address->length) == 0 && listen(fd, BACKLOG) == 0)
         return fd;

@@ -13,8 +13,10 @@ from harness.wire import Wire, request
 
 @memcheck
 def test_terminate_when_idle(lab):
-    proxy = Retort(lab)
+    origin, proxy = Origin(lab), Retort(lab)
     idle = proxy.wire()
+    idle.send(request("GET", origin.url("/text", say="hello")))
+    equal(idle.response().text(), "hello", "body")
     proxy.terminate()
     equal(proxy.wait_exit(5), 0, "exit status")
     true(idle.at_end(), "an idle connection should be closed")
