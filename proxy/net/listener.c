@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, ACCEPT_BATCH = 64, EXHAUSTED_PAUSE = 100 };
+enum {
+    BACKLOG = 65535 /* as many as net.core.somaxconn allows */,
+    ACCEPT_BATCH = 64,
+    EXHAUSTED_PAUSE = 100
+};
 /* So many times the batch has to be there whole before it is made larger. */
 enum { GROW_AFTER = 8 };
 
