@@ -51,7 +51,9 @@ static void check_bounds(const struct settings *settings) {
     for (size_t i = 0; i < settings->icap_service_count; i++) {
         const struct icap_service_settings *service = &settings->icap_services[i];
         ASSERT(service->preview <= service->keep && service->down_min <= service->down_max);
-        ASSERT(service->uri.host.length > 0 && service->uri.port > 0);
+        ASSERT(service->endpoint_count >= 1 && service->endpoint_count <= ICAP_ENDPOINTS_MAX);
+        for (unsigned j = 0; j < service->endpoint_count; j++)
+            ASSERT(service->endpoints[j].host.length > 0 && service->endpoints[j].port > 0);
     }
     for (size_t i = 0; i < settings->map_count; i++)
         ASSERT(settings->maps[i].path[0] == '/' && settings->maps[i].origin.host.length > 0);

@@ -3,6 +3,7 @@
 fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
 fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_freshness tests/fuzz/fuzz_icap \
+	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
 fuzzers_services = tests/unit-services/fuzz_filter tests/unit-services/fuzz_image \
 	tests/unit-services/fuzz_page
@@ -52,6 +53,10 @@ tests_fuzz_fuzz_icap_SOURCES = tests/fuzz/fuzz_icap.c $(fuzz_lines)
 tests_fuzz_fuzz_icap_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_icap_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_icap_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_icap_call_SOURCES = tests/fuzz/fuzz_icap_call.c $(fuzz_lines)
+tests_fuzz_fuzz_icap_call_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_icap_call_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_icap_call_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_range_SOURCES = tests/fuzz/fuzz_range.c $(fuzz_lines)
 tests_fuzz_fuzz_range_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_range_LDFLAGS = $(fuzz_ldflags)
