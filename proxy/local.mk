@@ -79,7 +79,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
-	proxy/transaction/policy.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
+	proxy/transaction/policy.c proxy/transaction/rules.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
 	proxy/transaction/reverse_map.c \
 	proxy/transaction/route.c proxy/transaction/route.h \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
@@ -92,12 +92,20 @@ proxy_libproxy_a_SOURCES = \
 	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
 	proxy/settings/json.c \
+	proxy/settings/literals.c proxy/settings/literals.h \
+	proxy/settings/load.c proxy/settings/load.h \
+	proxy/settings/load_adapt.c proxy/settings/load_cache.c proxy/settings/load_class.c \
+	proxy/settings/load_listen.c proxy/settings/load_map.c proxy/settings/load_origins.c \
 	proxy/settings/manual.c \
+	proxy/settings/map_table.c proxy/settings/map_table.h \
+	proxy/settings/name_table.c proxy/settings/name_table.h \
+	proxy/settings/needles.c proxy/settings/needles.h \
 	proxy/settings/negative.c proxy/settings/negative.h \
 	proxy/settings/options.c proxy/settings/options.h \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/settings/regex.c proxy/settings/regex.h \
+	proxy/settings/rules.c proxy/settings/rules.h \
 	proxy/settings/settings.c proxy/settings/settings.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/settings/url_class.c proxy/settings/url_class.h \

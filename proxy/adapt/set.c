@@ -2,6 +2,18 @@
 
 #include "base/assert.h"
 
+static void note_rules(struct adapt_set *set, enum icap_point point, bool *any) {
+    const struct settings *settings = set->settings;
+    set->rules[point] = xcalloc(set->rule_words, sizeof(uint64_t));
+    for (size_t i = 0; i < settings->adapt_count; i++)
+        for (size_t j = 0; j < settings->adapts[i].service_count; j++)
+            if (settings->adapts[i].services[j]->point == point) {
+                size_t rule = settings->adapt_rules + i;
+                set->rules[point][rule / 64] |= UINT64_C(1) << rule % 64;
+                *any = true;
+            }
+}
+
 struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox,
                                 struct settings *settings, struct origin_groups *origins,
                                 struct icap_quotas *quotas) {
@@ -16,13 +28,9 @@ struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox
     for (size_t i = 0; i < set->service_count; i++)
         set->services[i] =
             icap_service_new(net, &settings->icap_services[i], &quotas->services[i], mailbox);
-    for (size_t i = 0; i < settings->adapt_count; i++)
-        for (size_t j = 0; j < settings->adapts[i].service_count; j++) {
-            if (settings->adapts[i].services[j]->point == ICAP_REQMOD_PRECACHE)
-                set->any_reqmod = true;
-            else
-                set->any_respmod = true;
-        }
+    set->rule_words = rules_words(settings->rules);
+    note_rules(set, ICAP_REQMOD_PRECACHE, &set->any_reqmod);
+    note_rules(set, ICAP_RESPMOD_PRECACHE, &set->any_respmod);
     return set;
 }
 
@@ -44,6 +52,8 @@ void adapt_set_release(struct adapt_set **setp) {
         icap_service_free(&set->services[i]);
     free(set->services);
     icap_quotas_release(&set->quotas);
+    free(set->rules[ICAP_REQMOD_PRECACHE]);
+    free(set->rules[ICAP_RESPMOD_PRECACHE]);
     origin_groups_release(&set->origins);
     settings_release(&set->settings);
     FREE_OBJ(set);
@@ -66,25 +76,24 @@ static bool contains(struct icap_service *const *chosen, unsigned count,
     return false;
 }
 
-unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point,
-                          const struct class_subject *subject,
+static unsigned add_services(const struct adapt_set *set, const struct adapt_settings *adapt,
+                             enum icap_point point, unsigned count,
+                             struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
+    for (size_t i = 0; i < adapt->service_count && count < ADAPT_CHAIN_MAX; i++) {
+        const struct icap_service_settings *wanted = adapt->services[i];
+        struct icap_service *service = set->services[wanted - set->settings->icap_services];
+        if (wanted->point == point && !contains(chosen, count, service))
+            chosen[count++] = service;
+    }
+    return count;
+}
+
+unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, const uint64_t *bits,
                           struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
     const struct settings *settings = set->settings;
+    size_t from = settings->adapt_rules, to = from + settings->adapt_count;
     unsigned count = 0;
-    for (size_t i = 0; i < settings->adapt_count; i++) {
-        const struct adapt_settings *adapt = &settings->adapts[i];
-        bool matched = false;
-        for (size_t j = 0; j < adapt->service_count; j++) {
-            const struct icap_service_settings *wanted = adapt->services[j];
-            if (wanted->point != point || count == ADAPT_CHAIN_MAX)
-                continue;
-            if (!matched && !url_class_matches(adapt->url_class, subject))
-                break;
-            matched = true;
-            struct icap_service *service = set->services[wanted - settings->icap_services];
-            if (!contains(chosen, count, service))
-                chosen[count++] = service;
-        }
-    }
+    for (size_t rule = rules_next(bits, from, to); rule < to; rule = rules_next(bits, rule + 1, to))
+        count = add_services(set, &settings->adapts[rule - from], point, count, chosen);
     return count;
 }

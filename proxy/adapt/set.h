@@ -3,7 +3,7 @@
  * for.
  *
  *     struct adapt_set *set = adapt_set_new(net, mailbox, settings, origins, quotas);
- *     unsigned count = adapt_set_choose(set, ICAP_RESPMOD_PRECACHE, &subject, chosen);
+ *     unsigned count = adapt_set_choose(set, ICAP_RESPMOD_PRECACHE, bits, chosen);
  *     adapt_set_release(&set);
  *
  * A transaction references the set that it began with, so that a reload takes nothing from under
@@ -28,8 +28,10 @@ struct adapt_set {
     struct origin_groups *origins; /* of the same snapshot; referenced */
     size_t service_count;
     struct icap_service **services; /* as in settings->icap_services */
-    bool any_reqmod, any_respmod;   /* some rule names a service of that point */
-    struct icap_quotas *quotas;     /* of the same snapshot; referenced */
+    uint64_t *rules[2]; /* by enum icap_point: bits of rules that name a service of it */
+    size_t rule_words;
+    bool any_reqmod, any_respmod;
+    struct icap_quotas *quotas; /* of the same snapshot; referenced */
 };
 
 struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox,
@@ -41,8 +43,13 @@ void adapt_set_release(struct adapt_set **setp);
 /* The service of that name, if it is of that point; else NULL. */
 struct icap_service *adapt_set_find(const struct adapt_set *set, enum icap_point point,
                                     struct slice name);
-unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point,
-                          const struct class_subject *subject,
+/* Would adapt_set_choose choose any? */
+static inline bool adapt_set_has(const struct adapt_set *set, enum icap_point point,
+                                 const uint64_t *bits) {
+    return rules_meet(bits, set->rules[point], set->rule_words);
+}
+/* By the adapt sections whose bits (settings/rules.h) are set. */
+unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, const uint64_t *bits,
                           struct icap_service *chosen[ADAPT_CHAIN_MAX]);
 
 #endif

@@ -116,6 +116,11 @@ struct cache_key cache_key_by_settings(struct slice url_text, const struct setti
         .path = url_path(&url),
         .client = client,
     };
-    policy_resolve(settings->policies, settings->policy_count, &subject, &policy);
+    struct arena arena;
+    arena_init(&arena);
+    const uint64_t *bits = rules_find(settings->rules, &subject, &arena);
+    bits = rules_without_type(settings->rules, bits, &arena);
+    policy_resolve(settings->policies, settings->policy_count, bits, &policy);
+    arena_release(&arena);
     return cache_key_by_policy(url_text, &policy);
 }

@@ -8,7 +8,7 @@
  * With query_drop = { "utm_*" } and query_sort, http://h/a?z=1&utm_source=x&b=2 has the key of
  * http://h/a?b=2&z=1. Values stay as they are, and parameters of one name stay in their order.
  *
- * Threads: pure functions; nothing is allocated.
+ * Threads: pure functions. By policy, nothing is allocated.
  */
 #ifndef RETORT_CACHE_KEY_H
 #define RETORT_CACHE_KEY_H

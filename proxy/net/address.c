@@ -165,18 +165,39 @@ static bool same_bits(const unsigned char *a, const unsigned char *b, unsigned b
     return rest == 0 || ((a[bits / 8] ^ b[bits / 8]) >> (8 - rest)) == 0;
 }
 
+/* NULL: it is not of IP. */
+static const unsigned char *ip_bytes(const struct address *address, bool *v6) {
+    *v6 = false;
+    if (address->any.sa_family == AF_INET)
+        return (const unsigned char *)&address->v4.sin_addr;
+    if (is_mapped(address))
+        return address->v6.sin6_addr.s6_addr + 12;
+    *v6 = true;
+    return address->any.sa_family == AF_INET6 ? address->v6.sin6_addr.s6_addr : NULL;
+}
+
 bool network_contains(const struct network *network, const struct address *address) {
-    const unsigned char *bytes;
-    bool v6 = false;
-    if (address->any.sa_family == AF_INET) {
-        bytes = (const unsigned char *)&address->v4.sin_addr;
-    } else if (is_mapped(address)) {
-        bytes = address->v6.sin6_addr.s6_addr + 12;
-    } else if (address->any.sa_family == AF_INET6) {
-        bytes = address->v6.sin6_addr.s6_addr;
-        v6 = true;
-    } else {
-        return false;
+    bool v6;
+    const unsigned char *bytes = ip_bytes(address, &v6);
+    return bytes != NULL && v6 == network->v6 && same_bits(network->prefix, bytes, network->bits);
+}
+
+void network_mask(struct network *network, unsigned bits) {
+    network->bits = bits;
+    for (unsigned i = 0; i < sizeof network->prefix; i++) {
+        unsigned here = bits <= 8 * i ? 0 : bits >= 8 * i + 8 ? 8 : bits - 8 * i;
+        network->prefix[i] &= (unsigned char)(0xff00u >> here);
     }
-    return v6 == network->v6 && same_bits(network->prefix, bytes, network->bits);
+}
+
+bool network_around(struct network *network, const struct address *address, bool v6,
+                    unsigned bits) {
+    bool is_v6;
+    const unsigned char *bytes = ip_bytes(address, &is_v6);
+    if (bytes == NULL || is_v6 != v6)
+        return false;
+    *network = (struct network){.v6 = v6};
+    memcpy(network->prefix, bytes, v6 ? 16 : 4);
+    network_mask(network, bits);
+    return true;
 }

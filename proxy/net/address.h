@@ -51,5 +51,9 @@ struct network {
 
 bool network_parse(struct network *network, struct slice text);
 bool network_contains(const struct network *network, const struct address *address);
+/* Clears what lies behind so many bits of the prefix. */
+void network_mask(struct network *network, unsigned bits);
+/* The block of that size that the address is in; false: it is an address of the other kind. */
+bool network_around(struct network *network, const struct address *address, bool v6, unsigned bits);
 
 #endif

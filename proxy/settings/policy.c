@@ -30,17 +30,15 @@ static void lay_over(struct cache_policy *policy, const struct policy_settings *
 }
 
 /* From the last to the first, so that what an earlier one states covers what later ones do. */
-bool policy_resolve(const struct policy_settings *policies, size_t count,
-                    const struct class_subject *subject, struct cache_policy *policy) {
-    bool any = false;
+bool policy_resolve(const struct policy_settings *policies, size_t count, const uint64_t *bits,
+                    struct cache_policy *policy) {
+    size_t at = rules_before(bits, count);
     policy_init(policy);
-    for (size_t i = count; i-- > 0;) {
-        if (!url_class_matches(policies[i].url_class, subject))
-            continue;
-        lay_over(policy, &policies[i]);
-        any = true;
-    }
-    return any;
+    if (at == 0)
+        return false;
+    for (; at > 0; at = rules_before(bits, at - 1))
+        lay_over(policy, &policies[at - 1]);
+    return true;
 }
 
 bool policy_check_parameter(const char *text, char *error, size_t error_size) {

@@ -4,7 +4,8 @@
  *     policy images { ttl = "1d"  query_drop = { "utm_*" } }
  *
  *     struct cache_policy policy;
- *     if (policy_resolve(settings->policies, settings->policy_count, &subject, &policy)) ...
+ *     const uint64_t *bits = rules_find(settings->rules, &subject, arena);
+ *     if (policy_resolve(settings->policies, settings->policy_count, bits, &policy)) ...
  *
  * Several may match: for each option the first one in the file's order that states it counts. The
  * result is a value whose lists belong to the settings, so resolving allocates nothing.
@@ -14,7 +15,7 @@
 #ifndef RETORT_SETTINGS_POLICY_H
 #define RETORT_SETTINGS_POLICY_H
 
-#include "settings/url_class.h"
+#include "settings/rules.h"
 
 /* A time that no policy states. */
 #define POLICY_UNSTATED UINT64_MAX
@@ -55,9 +56,10 @@ struct policy_settings {
 void policy_init(struct cache_policy *policy);
 /* A value of that size, at that offset, is stated. */
 void policy_state(struct policy_settings *policy, size_t at, size_t size);
-/* False: none matches, and `policy` is as policy_init leaves it. */
-bool policy_resolve(const struct policy_settings *policies, size_t count,
-                    const struct class_subject *subject, struct cache_policy *policy);
+/* Of those whose bits (rules.h) are set. False: none is, and `policy` is as policy_init leaves it.
+ */
+bool policy_resolve(const struct policy_settings *policies, size_t count, const uint64_t *bits,
+                    struct cache_policy *policy);
 
 /* The name of a parameter of a query, a '*' at its end standing for the rest. */
 bool policy_check_parameter(const char *text, char *error, size_t error_size);

@@ -3,6 +3,8 @@
 #include "settings/regex.h"
 
 #include "base/assert.h"
+#include "settings/literals.h"
+#include "settings/needles.h"
 
 #include <pcre2.h>
 #include <pthread.h>
@@ -14,6 +16,17 @@
  */
 enum { REGEX_MATCH_LIMIT = 100000, REGEX_DEPTH_LIMIT = 1000, REGEX_HEAP_LIMIT_KB = 1024 };
 enum { REGEX_STACK_MIN = 32 << 10, REGEX_STACK_MAX = 512 << 10 };
+enum { FILTER_LEAST = 4 }; /* expressions that are worth one */
+
+/* Which of many expressions a text may be found to have. */
+struct regex_filter {
+    unsigned magic;
+#define REGEX_FILTER_MAGIC 0x5246494cu
+    struct name_table literals; /* with the numbers of expressions */
+    struct needles *needles;
+    uint32_t *others; /* expressions without literals */
+    size_t other_count;
+};
 
 /* PCRE2's scratch memory, one per thread, made at its first search. */
 struct regex_scratch {
@@ -22,6 +35,8 @@ struct regex_scratch {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
+    uint64_t *tried; /* a bit for each of the expressions that are searched for */
+    size_t tried_size;
 };
 
 static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
@@ -33,6 +48,7 @@ static void on_thread_end(void *arg) {
     pcre2_match_data_free(scratch->data);
     pcre2_match_context_free(scratch->context);
     pcre2_jit_stack_free(scratch->stack);
+    free(scratch->tried);
     FREE_OBJ(scratch);
 }
 
@@ -88,9 +104,39 @@ bool regex_check(const char *text, char *error, size_t error_size) {
     return regex != NULL;
 }
 
+static struct regex_filter *filter_new(char **texts, size_t count) {
+    struct regex_filter *filter;
+    struct literals literals;
+    ALLOC_OBJ(filter, REGEX_FILTER_MAGIC);
+    filter->others = xcalloc(count, sizeof *filter->others);
+    for (size_t i = 0; i < count; i++) {
+        if (!literals_of(texts[i], &literals)) {
+            filter->others[filter->other_count++] = (uint32_t)i;
+            continue;
+        }
+        for (unsigned j = 0; j < literals.count; j++)
+            name_table_add(&filter->literals, literal_text(&literals.each[j]), (uint32_t)i);
+    }
+    name_table_seal(&filter->literals);
+    filter->needles = needles_new(&filter->literals);
+    return filter;
+}
+
+static void filter_free(struct regex_filter **filterp) {
+    struct regex_filter *filter = *filterp;
+    *filterp = NULL;
+    if (filter == NULL)
+        return;
+    CHECK_OBJ(filter, REGEX_FILTER_MAGIC);
+    needles_free(&filter->needles);
+    name_table_release(&filter->literals);
+    free(filter->others);
+    FREE_OBJ(filter);
+}
+
 void regexes_compile(struct regexes *regexes, char **texts) {
     char error[200];
-    regexes->count = 0;
+    *regexes = (struct regexes){0};
     while (texts != NULL && texts[regexes->count] != NULL)
         regexes->count++;
     regexes->codes = xcalloc(regexes->count + 1, sizeof *regexes->codes);
@@ -100,22 +146,75 @@ void regexes_compile(struct regexes *regexes, char **texts) {
         /* Where there is no JIT, the interpreter does the same, slower. */
         pcre2_jit_compile(regexes->codes[i], PCRE2_JIT_COMPLETE);
     }
+    if (regexes->count >= FILTER_LEAST)
+        regexes->filter = filter_new(texts, regexes->count);
 }
 
 void regexes_release(struct regexes *regexes) {
     for (size_t i = 0; i < regexes->count; i++)
         pcre2_code_free(regexes->codes[i]);
     free(regexes->codes);
+    filter_free(&regexes->filter);
     *regexes = (struct regexes){0};
 }
 
-bool regexes_find(const struct regexes *regexes, struct slice text) {
-    struct regex_scratch *scratch = regex_scratch();
-    for (size_t i = 0; i < regexes->count; i++) {
-        int found = pcre2_match(regexes->codes[i], (PCRE2_SPTR)(text.base == NULL ? "" : text.base),
-                                text.length, 0, 0, scratch->data, scratch->context);
-        if (found >= 0)
+/* One search. */
+struct regex_search {
+    const struct regexes *regexes;
+    struct regex_scratch *scratch;
+    struct slice text;
+    bool found;
+};
+
+static bool search_for(struct regex_search *search, size_t at) {
+    struct slice text = search->text;
+    search->found =
+        pcre2_match(search->regexes->codes[at], (PCRE2_SPTR)(text.base == NULL ? "" : text.base),
+                    text.length, 0, 0, search->scratch->data, search->scratch->context) >= 0;
+    return search->found;
+}
+
+/* Each is searched for once, however often its literals stand there: texts are strangers'. */
+static bool on_literal(void *arg, struct numbers numbers) {
+    struct regex_search *search = arg;
+    for (size_t i = 0; i < numbers.count; i++) {
+        uint32_t at = numbers.each[i];
+        uint64_t *tried = &search->scratch->tried[at / 64], bit = UINT64_C(1) << at % 64;
+        if ((*tried & bit) == 0 && search_for(search, at))
             return true;
+        *tried |= bit;
     }
     return false;
+}
+
+static void clear_tried(struct regex_scratch *scratch, size_t count) {
+    size_t size = (count + 63) / 64 * sizeof *scratch->tried;
+    if (size > scratch->tried_size) {
+        scratch->tried = xrealloc(scratch->tried, size);
+        scratch->tried_size = size;
+    }
+    memset(scratch->tried, 0, size);
+}
+
+static void search_filtered(struct regex_search *search) {
+    const struct regex_filter *filter = search->regexes->filter;
+    CHECK_OBJ(filter, REGEX_FILTER_MAGIC);
+    for (size_t i = 0; i < filter->other_count; i++)
+        if (search_for(search, filter->others[i]))
+            return;
+    if (filter->needles == NULL)
+        return;
+    clear_tried(search->scratch, search->regexes->count);
+    needles_search(filter->needles, search->text, on_literal, search);
+}
+
+bool regexes_find(const struct regexes *regexes, struct slice text) {
+    struct regex_search search = {.regexes = regexes, .scratch = regex_scratch(), .text = text};
+    if (regexes->filter != NULL)
+        search_filtered(&search);
+    else
+        for (size_t i = 0; i < regexes->count; i++)
+            if (search_for(&search, i))
+                break;
+    return search.found;
 }

@@ -8,6 +8,9 @@
  *     if (regexes_find(&regexes, path)) ...                 one of them was found
  *     regexes_release(&regexes);
  *
+ * Of many, only those are searched for whose literals (literals.h) stand in the text, so that a
+ * hundred cost hardly more than one.
+ *
  * Threads: read-only once compiled; PCRE2's scratch memory is kept per thread and freed with it.
  */
 #ifndef RETORT_SETTINGS_REGEX_H
@@ -18,6 +21,7 @@
 struct regexes {
     struct pcre2_real_code_8 **codes;
     size_t count;
+    struct regex_filter *filter; /* NULL: they are few */
 };
 
 bool regex_check(const char *text, char *error, size_t error_size);

@@ -129,6 +129,7 @@ struct settings {
     size_t listen_count;
     struct map_settings *maps; /* sorted: first match wins */
     size_t map_count;
+    struct map_table *map_table;
     struct origins_settings *origins_groups; /* in the file's order */
     size_t origins_group_count;
     struct parent_settings *parents; /* likewise */
@@ -145,7 +146,9 @@ struct settings {
     size_t adapt_count;
     struct policy_settings *policies; /* likewise */
     size_t policy_count;
-    bool policies_by_type; /* some are for what the response turns out to be */
+    bool policies_by_type;            /* some are for what the response turns out to be */
+    struct rules *rules;              /* the policies, then the adapt sections, then the parents */
+    size_t adapt_rules, parent_rules; /* the numbers of their first ones */
 
     struct {
         size_t memory;             /* bytes of bodies, heads and bookkeeping */

@@ -1,20 +1,15 @@
 #include "settings/url_class.h"
 
 #include "base/assert.h"
+#include "settings/name_table.h"
 #include "settings/regex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Names in order, looked up by halving. */
-struct name_set {
-    struct slice *names;
-    size_t count;
-};
-
 struct host_condition {
-    struct name_set exact;
-    struct name_set below; /* parents of the names that match */
+    struct name_table exact;
+    struct name_table below; /* parents of the names that match */
 };
 
 struct url_class {
@@ -77,8 +72,8 @@ bool url_class_check_method(const char *text, char *error, size_t error_size) {
 
 bool url_class_check_content_type(const char *text, char *error, size_t error_size) {
     const char *slash = strchr(text, '/');
-    if (slash != NULL && is_token(text, (size_t)(slash - text)) &&
-        is_token(slash + 1, strlen(slash + 1)))
+    if (slash != NULL && strlen(text) < URL_CLASS_TYPE_MAX / 2 &&
+        is_token(text, (size_t)(slash - text)) && is_token(slash + 1, strlen(slash + 1)))
         return true;
     return check_fail(error, error_size,
                       "is not a media type: write it without parameters, as in \"text/html\" or "
@@ -152,47 +147,33 @@ static void lower_names(char **names) {
     }
 }
 
-static int compare_names(const void *a, const void *b) {
-    const struct slice *x = a, *y = b;
-    if (x->length != y->length)
-        return x->length < y->length ? -1 : 1;
-    return x->length == 0 ? 0 : memcmp(x->base, y->base, x->length);
-}
-
-static void name_set_add(struct name_set *set, struct slice name) {
-    set->names[set->count++] = name;
-}
-
-static bool name_set_has(const struct name_set *set, struct slice name) {
-    return set->count > 0 &&
-           bsearch(&name, set->names, set->count, sizeof name, compare_names) != NULL;
-}
-
 static void host_condition_make(struct host_condition *condition, char **names, bool domains) {
-    size_t count = strings_count(names);
-    condition->exact.names = xcalloc(count + 1, sizeof *condition->exact.names);
-    condition->below.names = xcalloc(count + 1, sizeof *condition->below.names);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
         bool star = strncmp(names[i], "*.", 2) == 0;
         if (star || domains)
-            name_set_add(&condition->below, slice_from(star ? names[i] + 2 : names[i]));
+            name_table_add(&condition->below, slice_from(star ? names[i] + 2 : names[i]), 0);
         if (!star)
-            name_set_add(&condition->exact, slice_from(names[i]));
+            name_table_add(&condition->exact, slice_from(names[i]), 0);
     }
-    qsort(condition->exact.names, condition->exact.count, sizeof(struct slice), compare_names);
-    qsort(condition->below.names, condition->below.count, sizeof(struct slice), compare_names);
+    name_table_seal(&condition->exact);
+    name_table_seal(&condition->below);
+}
+
+static void host_condition_release(struct host_condition *condition) {
+    name_table_release(&condition->exact);
+    name_table_release(&condition->below);
 }
 
 static bool host_condition_match(const struct host_condition *condition, struct slice host) {
-    if (host.length > 1 && host.base[host.length - 1] == '.')
-        host.length--;
-    if (name_set_has(&condition->exact, host))
+    host = url_class_host(host);
+    if (name_table_find(&condition->exact, host).count > 0)
         return true;
-    if (condition->below.count == 0)
+    if (!name_table_may_have_end(&condition->below, host))
         return false;
     for (size_t i = 1; i + 1 < host.length; i++)
         if (host.base[i] == '.' &&
-            name_set_has(&condition->below, slice_make(host.base + i + 1, host.length - i - 1)))
+            name_table_find(&condition->below, slice_make(host.base + i + 1, host.length - i - 1))
+                    .count > 0)
             return true;
     return false;
 }
@@ -245,10 +226,8 @@ void url_class_free(struct url_class **url_classp) {
     strings_free(url_class->conditions.methods);
     strings_free(url_class->conditions.content_types);
     strings_free(url_class->conditions.clients);
-    free(url_class->hosts.exact.names);
-    free(url_class->hosts.below.names);
-    free(url_class->domains.exact.names);
-    free(url_class->domains.below.names);
+    host_condition_release(&url_class->hosts);
+    host_condition_release(&url_class->domains);
     regexes_release(&url_class->path_regexes);
     regexes_release(&url_class->url_regexes);
     free(url_class->clients);
@@ -275,11 +254,24 @@ static bool method_matches(char **methods, struct slice method) {
     return false;
 }
 
-static bool content_type_matches(char **types, struct slice type) {
+static struct slice without_parameters(struct slice type) {
     const char *semicolon = type.length > 0 ? memchr(type.base, ';', type.length) : NULL;
     if (semicolon != NULL)
         type.length = (size_t)(semicolon - type.base);
-    type = slice_trim(type);
+    return slice_trim(type);
+}
+
+size_t url_class_type_name(struct slice content_type, char out[URL_CLASS_TYPE_MAX]) {
+    struct slice type = without_parameters(content_type);
+    size_t length = type.length < URL_CLASS_TYPE_MAX ? type.length : URL_CLASS_TYPE_MAX - 1;
+    for (size_t i = 0; i < length; i++)
+        out[i] = (char)ascii_lower((unsigned char)type.base[i]);
+    out[length] = '\0';
+    return length;
+}
+
+static bool content_type_matches(char **types, struct slice type) {
+    type = without_parameters(type);
     for (size_t i = 0; types[i] != NULL; i++) {
         struct slice wanted = slice_from(types[i]);
         if (slice_equal_nocase(wanted, type))
@@ -300,24 +292,37 @@ static bool client_matches(const struct url_class *url_class, const struct addre
 }
 
 /* Cheap conditions first; regular expressions last. */
-bool url_class_matches(const struct url_class *url_class, const struct class_subject *subject) {
+bool url_class_matches_request(const struct url_class *url_class,
+                               const struct class_subject *subject, enum url_class_known known) {
     CHECK_OBJ(url_class, URL_CLASS_MAGIC);
     const struct url_class_conditions *stated = &url_class->conditions;
     if (stated->methods != NULL && !method_matches(stated->methods, subject->method))
         return false;
-    if (stated->content_types != NULL &&
-        (subject->content_type.base == NULL
-             ? !subject->response_pending
-             : !content_type_matches(stated->content_types, subject->content_type)))
+    if (stated->hosts != NULL && known != URL_CLASS_KNOWN_HOST &&
+        !host_condition_match(&url_class->hosts, subject->host))
         return false;
-    if (stated->hosts != NULL && !host_condition_match(&url_class->hosts, subject->host))
+    if (stated->domains != NULL && known != URL_CLASS_KNOWN_DOMAIN &&
+        !host_condition_match(&url_class->domains, subject->host))
         return false;
-    if (stated->domains != NULL && !host_condition_match(&url_class->domains, subject->host))
-        return false;
-    if (stated->clients != NULL &&
+    if (stated->clients != NULL && known != URL_CLASS_KNOWN_CLIENT &&
         (subject->client == NULL || !client_matches(url_class, subject->client)))
         return false;
     if (stated->path_regexes != NULL && !regexes_find(&url_class->path_regexes, subject->path))
         return false;
     return stated->url_regexes == NULL || regexes_find(&url_class->url_regexes, subject->url);
+}
+
+static bool response_matches(const struct url_class *url_class,
+                             const struct class_subject *subject) {
+    char **types = url_class->conditions.content_types;
+    if (types == NULL)
+        return true;
+    return subject->content_type.base == NULL ? subject->response_pending
+                                              : content_type_matches(types, subject->content_type);
+}
+
+bool url_class_matches(const struct url_class *url_class, const struct class_subject *subject) {
+    CHECK_OBJ(url_class, URL_CLASS_MAGIC);
+    return response_matches(url_class, subject) &&
+           url_class_matches_request(url_class, subject, URL_CLASS_KNOWN_NOTHING);
 }

@@ -10,6 +10,8 @@
  *     struct class_subject subject = { .method = ..., .host = ..., .url = ..., .path = ... };
  *     if (url_class_matches(class, &subject)) ...
  *
+ * Requests are compared with many classes at once by struct rules (rules.h).
+ *
  * Threads: classes are read-only; matching keeps PCRE2's scratch memory per thread.
  */
 #ifndef RETORT_SETTINGS_URL_CLASS_H
@@ -22,15 +24,35 @@ struct url_class;
 /* What is asked about. Slices may be anything; they are not changed. */
 struct class_subject {
     struct slice method;
-    struct slice host; /* lower case, without port */
-    struct slice url;  /* absolute, normalised */
-    struct slice path; /* path without the query */
+    struct slice host;         /* lower case, without port */
+    struct slice url;          /* absolute, normalised */
+    struct slice path;         /* path without the query */
     struct slice content_type; /* of the response, with parameters; base NULL: no response yet */
     bool response_pending;     /* no response yet: could the one that is to come match? */
     const struct address *client;
 };
 
 bool url_class_matches(const struct url_class *url_class, const struct class_subject *subject);
+/* What need not be looked at, because the caller knows that it holds. */
+enum url_class_known {
+    URL_CLASS_KNOWN_NOTHING,
+    URL_CLASS_KNOWN_HOST,
+    URL_CLASS_KNOWN_DOMAIN,
+    URL_CLASS_KNOWN_CLIENT
+};
+/* The conditions about the request alone, whatever is known of the response. */
+bool url_class_matches_request(const struct url_class *url_class,
+                               const struct class_subject *subject, enum url_class_known known);
+/* A host as classes compare it: without the dot of the root. */
+static inline struct slice url_class_host(struct slice host) {
+    if (host.length > 1 && host.base[host.length - 1] == '.')
+        host.length--;
+    return host;
+}
+/* The media type of a Content-Type in small letters, with a NUL, cut off where it is longer than
+ * any that a class can name; returns its length. */
+enum { URL_CLASS_TYPE_MAX = 256 };
+size_t url_class_type_name(struct slice content_type, char out[URL_CLASS_TYPE_MAX]);
 const char *url_class_name(const struct url_class *url_class);
 
 /* The conditions of a class; strings and lists end with NULL; NULL: not stated. */

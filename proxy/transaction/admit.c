@@ -88,7 +88,5 @@ enum step step_admit(struct transaction *transaction) {
     note_upgrade(transaction);
     if (http_head_has(request, HTTP_TE))
         note_trailers(transaction);
-    /* A request repeated in the background has been adapted before. */
-    return transaction->adapt->any_reqmod && !transaction->exchange->background ? STEP_REQMOD
-                                                                                : STEP_LOOKUP;
+    return transaction_wants_reqmod(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }

@@ -8,14 +8,10 @@
 /* FETCH: ask the origin. The request goes out as RFC 9110 §7.6 wants it of an intermediary; retries
  * over a fresh connection happen inside the call, those at another server of a group here. */
 
+/* Whatever type the response will be of. */
 static bool has_respmod(struct transaction *transaction) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    struct class_subject subject;
-    if (!transaction->adapt->any_respmod)
-        return false;
-    transaction_subject(transaction, &subject);
-    subject.response_pending = true;
-    return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE, &subject, chosen) > 0;
+    return transaction->adapt->any_respmod &&
+           adapt_set_has(transaction->adapt, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction));
 }
 
 static void remove_conditions(struct http_head *head) {

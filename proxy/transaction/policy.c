@@ -2,19 +2,14 @@
 
 /* What the policies of the settings say about this transaction. */
 
-/* `content_type` with base NULL: there is no response yet. */
-static void resolve(struct transaction *transaction, struct slice content_type) {
+static void resolve(struct transaction *transaction, const uint64_t *rules) {
     const struct settings *settings = transaction->settings;
-    struct class_subject subject;
-    struct cache_policy policy;
-    transaction_subject(transaction, &subject);
-    subject.content_type = content_type;
     transaction->policy = NULL;
-    if (!policy_resolve(settings->policies, settings->policy_count, &subject, &policy))
+    if (rules_before(rules, settings->policy_count) == 0)
         return;
-    struct cache_policy *kept = arena_alloc(&transaction->arena, sizeof *kept);
-    *kept = policy;
-    transaction->policy = kept;
+    struct cache_policy *policy = arena_alloc(&transaction->arena, sizeof *policy);
+    policy_resolve(settings->policies, settings->policy_count, rules, policy);
+    transaction->policy = policy;
 }
 
 static void ignore_no_cache(struct cache_control *asked) {
@@ -26,7 +21,7 @@ static void ignore_no_cache(struct cache_control *asked) {
 bool transaction_begin_policy(struct transaction *transaction) {
     if (transaction->settings->policy_count == 0)
         return true;
-    resolve(transaction, slice_make(NULL, 0));
+    resolve(transaction, transaction_request_rules(transaction));
     const struct cache_policy *policy = transaction->policy;
     if (policy == NULL)
         return true;
@@ -40,9 +35,8 @@ bool transaction_begin_policy(struct transaction *transaction) {
 }
 
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response) {
-    struct slice content_type = http_head_value(response, HTTP_CONTENT_TYPE);
     if (transaction->settings->policies_by_type)
-        resolve(transaction, content_type.base == NULL ? SLICE("") : content_type);
+        resolve(transaction, transaction_response_rules(transaction, response));
 }
 
 /* What others are to get has no cookie; who is not to share the response keeps it. */

@@ -13,13 +13,10 @@ static void prepare_head(struct transaction *transaction) {
         transaction->request->target = transaction->url_text;
 }
 
-static bool start(struct transaction *transaction) {
+static void start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    struct class_subject subject;
-    transaction_subject(transaction, &subject);
-    unsigned count = adapt_set_choose(transaction->adapt, ICAP_REQMOD_PRECACHE, &subject, chosen);
-    if (count == 0)
-        return false;
+    unsigned count = adapt_set_choose(transaction->adapt, ICAP_REQMOD_PRECACHE,
+                                      transaction_request_rules(transaction), chosen);
     transaction_own_request(transaction);
     transaction_take_body(transaction);
     struct slice credentials = http_head_value(transaction->request, HTTP_PROXY_AUTHORIZATION);
@@ -37,7 +34,15 @@ static bool start(struct transaction *transaction) {
     transaction->reqmod = arena_alloc(&transaction->arena, sizeof *transaction->reqmod);
     adapt_chain_start(transaction->reqmod, transaction->adapt, chosen, count, &transaction->message,
                       &transaction->arena, transaction->net, &transaction->task);
-    return true;
+}
+
+bool transaction_wants_reqmod(struct transaction *transaction) {
+    /* A request repeated in the background has been adapted before. */
+    return transaction->adapt->any_reqmod && !transaction->exchange->background &&
+           adapt_set_has(transaction->adapt, ICAP_REQMOD_PRECACHE,
+                         transaction_rules(transaction)) &&
+           adapt_set_has(transaction->adapt, ICAP_REQMOD_PRECACHE,
+                         transaction_request_rules(transaction));
 }
 
 static bool parse_target(const struct http_head *request, struct url *url) {
@@ -56,6 +61,7 @@ static enum step adopt_request(struct transaction *transaction) {
     transaction->message.body = NULL;
     if (!transaction->reqmod->modified)
         return STEP_LOOKUP;
+    transaction->rules = NULL;
     request->method_id = http_method_lookup(request->method);
     if (transaction->is_connect)
         return STEP_LOOKUP;
@@ -91,8 +97,8 @@ static enum step failed(struct transaction *transaction) {
 }
 
 enum step step_reqmod(struct transaction *transaction) {
-    if (transaction->reqmod == NULL && !start(transaction))
-        return STEP_LOOKUP;
+    if (transaction->reqmod == NULL)
+        start(transaction);
     switch (transaction->reqmod->state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return adopt_request(transaction);

@@ -3,8 +3,16 @@
 /* RESPMOD: services that change responses before the cache stores them, so that a response is
  * adapted once and served many times. */
 
+static bool is_wanted(struct transaction *transaction) {
+    const struct adapt_set *set = transaction->adapt;
+    return set->any_respmod &&
+           adapt_set_has(set, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction)) &&
+           adapt_set_has(set, ICAP_RESPMOD_PRECACHE,
+                         transaction_response_rules(transaction, transaction->response));
+}
+
 static bool can_be_adapted(const struct transaction *transaction) {
-    return transaction->adapt->any_respmod && transaction->request->method_id != HTTP_METHOD_HEAD &&
+    return transaction->request->method_id != HTTP_METHOD_HEAD &&
            transaction->response->status != 304 && transaction->response->status != 206 &&
            !transaction_is_internal(transaction);
 }
@@ -17,13 +25,11 @@ static struct slice server_ip(struct transaction *transaction) {
     return slice_make(text, address_format_ip(&transaction->call->address, text));
 }
 
-static bool start(struct transaction *transaction) {
+static void start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    struct class_subject subject;
-    transaction_subject(transaction, &subject);
-    unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE, &subject, chosen);
-    if (count == 0)
-        return false;
+    unsigned count =
+        adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
+                         transaction_response_rules(transaction, transaction->response), chosen);
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
     http_head_assign(request, transaction->request);
     struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
@@ -49,25 +55,20 @@ static bool start(struct transaction *transaction) {
     adapt_chain_start(transaction->respmod, transaction->adapt, chosen, count,
                       &transaction->message, &transaction->arena, transaction->net,
                       &transaction->task);
-    return true;
 }
 
 /* A HEAD tells of what a GET would bring, and of that only the service knows the length. */
 static void forget_length(struct transaction *transaction) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    struct class_subject subject;
-    if (!transaction->adapt->any_respmod || transaction->request->method_id != HTTP_METHOD_HEAD)
-        return;
-    transaction_subject(transaction, &subject);
-    if (adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE, &subject, chosen) > 0)
+    if (transaction->request->method_id == HTTP_METHOD_HEAD && is_wanted(transaction))
         http_head_remove(transaction->response, HTTP_CONTENT_LENGTH);
 }
 
 enum step step_respmod(struct transaction *transaction) {
     if (transaction->respmod == NULL) {
         forget_length(transaction);
-        if (!can_be_adapted(transaction) || !start(transaction))
+        if (!can_be_adapted(transaction) || !is_wanted(transaction))
             return STEP_STORE;
+        start(transaction);
     }
     switch (transaction->respmod->state) {
     case ADAPT_RUNNING: return STEP_WAIT;

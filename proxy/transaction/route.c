@@ -17,14 +17,11 @@ static void set_group(const struct transaction *transaction, struct route *route
 
 static const struct parent_settings *find_parent(struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
-    struct class_subject subject;
+    size_t from = settings->parent_rules, to = from + settings->parent_count;
     if (settings->parent_count == 0)
         return NULL;
-    transaction_subject(transaction, &subject);
-    for (size_t i = 0; i < settings->parent_count; i++)
-        if (url_class_matches(settings->parents[i].url_class, &subject))
-            return &settings->parents[i];
-    return NULL;
+    size_t rule = rules_next(transaction_request_rules(transaction), from, to);
+    return rule < to ? &settings->parents[rule - from] : NULL;
 }
 
 /* One origin is a group of one where its connections are limited. */

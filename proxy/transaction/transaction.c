@@ -267,19 +267,3 @@ struct slice transaction_client_ip(struct transaction *transaction) {
     }
     return transaction->client_ip;
 }
-
-void transaction_subject(struct transaction *transaction, struct class_subject *subject) {
-    *subject = (struct class_subject){
-        .method = transaction->request->method,
-        .host = transaction->url.host,
-        .url = transaction->url_text,
-        .path = url_path(&transaction->url),
-        .content_type = slice_make(NULL, 0),
-        .client = &transaction->exchange->client->address,
-    };
-    if (transaction->response != NULL) {
-        subject->content_type = http_head_value(transaction->response, HTTP_CONTENT_TYPE);
-        if (subject->content_type.base == NULL)
-            subject->content_type = slice_make("", 0);
-    }
-}

@@ -117,6 +117,7 @@ struct transaction {
 
     /* the cache */
     bool cache_allowed;
+    const uint64_t *rules; /* see transaction_rules; NULL: not asked yet, or no longer true */
     const struct cache_policy *policy; /* NULL: none is for this */
     struct cache_control asked;
     struct cache_key key;
@@ -211,7 +212,14 @@ struct slice transaction_authority(struct transaction *transaction, struct slice
                                    uint16_t port);
 /* The client's address as text, written when it is first asked for. */
 struct slice transaction_client_ip(struct transaction *transaction);
-void transaction_subject(struct transaction *transaction, struct class_subject *subject);
+/* Is the request for a service that changes requests? */
+bool transaction_wants_reqmod(struct transaction *transaction);
+/* The bits of the rules (settings/rules.h) that the request is for: whatever content type they
+ * want; those that want none; those that the response, which is there, fits. */
+const uint64_t *transaction_rules(struct transaction *transaction);
+const uint64_t *transaction_request_rules(struct transaction *transaction);
+const uint64_t *transaction_response_rules(struct transaction *transaction,
+                                           const struct http_head *response);
 /* The leader tells those who follow how its fetch came out. */
 void transaction_land(struct transaction *transaction, enum flight_outcome outcome);
 /* What was to be stored has arrived, or will not: an object of unknown length enters the index now

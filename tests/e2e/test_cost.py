@@ -8,46 +8,97 @@ import re
 
 from harness.checks import equal, true
 from harness.origin import Origin
-from harness.retort import Retort
+from harness.retort import Retort, Service
 from harness.suite import heavy
 from harness.wire import request
 
 FEW, MANY = 300, 1500
+
+# How much more a hundred rules may take than one, and services that a request is not for than none.
+BY_RULES = 1.03
+BY_SERVICES = 1.02
 
 # Instructions a request, system calls as one.
 HIT = 5800
 MISS = 37000
 
 
-def instructions(lab, count, path):
+def instructions(lab, count, path, host, options):
     """All that retort executed, from its start to its end, with so many requests in between."""
     origin = Origin(lab)
-    counts = lab.path(f"callgrind.{count}")
-    proxy = Retort(lab, reverse={"/": origin.url("/")}, start_seconds=60, stop_seconds=60,
+    counts = lab.path(f"callgrind.{lab.unique('count')}")
+    maps = {"/": origin.url("/"), **{prefix: origin.url("/") for prefix in options.pop("maps", ())}}
+    proxy = Retort(lab, reverse=maps, start_seconds=60, stop_seconds=60, **options,
                    under=["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}"])
     # No access log: what is written for it is not the way of the request.
     proxy.write_config(re.sub(r"access_log .*", "", proxy.text()))
     proxy.restart()
     with proxy.wire(reverse=True, timeout=60) as wire:
         for _ in range(count):
-            wire.send(request("GET", path, {"Host": "www.example.com", "User-Agent": "test", "Accept": "*/*"}))
+            wire.send(request("GET", path, {"Host": host, "User-Agent": "test", "Accept": "*/*"}))
             equal(wire.response().status, 200, "status")
     proxy.stop()
     with open(counts, encoding="utf-8") as out:
         return int(re.search(r"^(?:totals|summary): (\d+)", out.read(), re.M).group(1))
 
 
-def cost(lab, path):
-    return (instructions(lab, MANY, path) - instructions(lab, FEW, path)) // (MANY - FEW)
+def cost(lab, path, host="www.example.com", **options):
+    few, many = (instructions(lab, count, path, host, dict(options)) for count in (FEW, MANY))
+    return (many - few) // (MANY - FEW)
+
+
+STORED = "/text?say=hello&cc=max-age%3D3600"
+NOT_STORED = "/bytes?n=10240&cc=no-store"
 
 
 @heavy("callgrind runs the program itself")
 def test_a_hit(lab):
-    each = cost(lab, "/text?say=hello&cc=max-age%3D3600")
+    each = cost(lab, STORED)
     true(each <= HIT, f"a hit takes {each} instructions, more than {HIT}")
 
 
 @heavy("callgrind runs the program itself")
 def test_a_miss(lab):
-    each = cost(lab, "/bytes?n=10240&cc=no-store")
+    each = cost(lab, NOT_STORED)
     true(each <= MISS, f"a miss takes {each} instructions, more than {MISS}")
+
+
+def grows_little(lab, path, of_rules):
+    """of_rules gives the options of so many rules. None is for the request."""
+    one, hundred = (cost(lab, path, **of_rules(count)) for count in (1, 100))
+    true(hundred <= BY_RULES * one, f"with 100 rules {hundred} instructions, with one {one}")
+
+
+def policies(condition):
+    """Rules of the cache for so many classes; condition gives the one of each."""
+    return lambda count: {
+        "url_classes": {f"c{i}": condition(i) for i in range(count)},
+        "extra": "\n".join(f"policy c{i} {{ ttl = 1d }}" for i in range(count))}
+
+
+@heavy("callgrind runs the program itself")
+def test_a_hundred_classes_of_hosts(lab):
+    """Their names end as the host of the request does, so that they can't be told from it at a glance."""
+    grows_little(lab, STORED, policies(lambda i: {"domain": f"h{i}.example.com"}))
+
+
+@heavy("callgrind runs the program itself")
+def test_a_hundred_classes_of_expressions(lab):
+    grows_little(lab, STORED, policies(lambda i: {"url_regex": f"/section{i}/.*\\.html$"}))
+
+
+@heavy("callgrind runs the program itself")
+def test_a_hundred_maps(lab):
+    grows_little(lab, NOT_STORED, lambda count: {
+        "maps": [f"http://host{i}.example.com/dir{i}/" for i in range(count)] + [f"/dir{i}/" for i in range(count)]})
+
+
+@heavy("callgrind runs the program itself")
+def test_services_that_a_request_is_not_for(lab):
+    def of(point, **condition):
+        return {"services": [Service("echo", "icap://127.0.0.1:1/echo", point=point)],
+                "url_classes": {"ads": condition}, "adapt": {"ads": ["echo"]}}
+    for path, with_it in ((STORED, of("reqmod_precache", domain="example.org")),
+                          (NOT_STORED, of("respmod_precache", path_regex="\\.(jpe?g|png)$"))):
+        with_it, without = cost(lab, path, **with_it), cost(lab, path)
+        true(with_it <= BY_SERVICES * without, f"{path}: {with_it} instructions, without it {without}")

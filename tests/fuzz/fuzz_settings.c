@@ -30,17 +30,47 @@ static void check_error(const char *path, const char *error) {
     ASSERT(strncmp(error, path, strlen(path)) == 0 && error[strlen(path)] == ':');
 }
 
-static void ask_classes(const struct settings *settings) {
-    struct class_subject subject = {.method = SLICE("GET"),
-                                    .host = SLICE("img.example.com"),
-                                    .url = SLICE("http://img.example.com/a/b.jpg?c=d"),
-                                    .path = SLICE("/a/b.jpg"),
-                                    .content_type = SLICE("image/jpeg")};
+/* The class of a rule, by its number. */
+static const struct url_class *class_of(const struct settings *settings, size_t rule) {
+    if (rule >= settings->parent_rules)
+        return settings->parents[rule - settings->parent_rules].url_class;
+    if (rule >= settings->adapt_rules)
+        return settings->adapts[rule - settings->adapt_rules].url_class;
+    return settings->policies[rule].url_class;
+}
+
+/* All rules at once say what each class says by itself. */
+static void ask_rules(const struct settings *settings, const struct class_subject *subject,
+                      const struct url *url) {
     struct cache_policy policy;
-    for (size_t i = 0; i < settings->url_class_count; i++)
-        url_class_matches(settings->url_classes[i], &subject);
-    policy_resolve(settings->policies, settings->policy_count, &subject, &policy);
-    settings_find_map(settings, subject.host, subject.path);
+    size_t count = settings->parent_rules + settings->parent_count;
+    struct arena arena;
+    arena_init(&arena);
+    const uint64_t *bits = rules_find(settings->rules, subject, &arena);
+    const uint64_t *glance = rules_glance(settings->rules, url, subject->url);
+    ASSERT(glance == NULL || glance == bits);
+    bits = rules_with_type(settings->rules, bits, subject->content_type, &arena);
+    policy_resolve(settings->policies, settings->policy_count, bits, &policy);
+    for (size_t rule = 0; rule < count; rule++)
+        ASSERT((bits[rule / 64] >> rule % 64 & 1) ==
+               url_class_matches(class_of(settings, rule), subject));
+    arena_release(&arena);
+}
+
+static void ask_classes(const struct settings *settings) {
+    static const char *const urls[] = {"http://img.example.com/a/b.jpg?c=d",
+                                       "http://www.example.com/ads/BANNER.gif",
+                                       "http://EXAMPLE.org/", "http://10.0.0.1/index.html"};
+    struct class_subject subject = {.method = SLICE("GET"), .content_type = SLICE("image/jpeg")};
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        struct url url;
+        subject.url = slice_from(urls[i]);
+        ASSERT(url_parse(&url, subject.url));
+        subject.host = url.host;
+        subject.path = url_path(&url);
+        ask_rules(settings, &subject, &url);
+        settings_find_map(settings, subject.host, subject.path);
+    }
     settings_connect_port_allowed(settings, 443);
 }
 

@@ -21,6 +21,7 @@ Suite *settings_suite(void);
 Suite *settings_errors_suite(void);
 Suite *url_class_suite(void);
 Suite *policy_suite(void);
+Suite *rules_suite(void);
 Suite *map_suite(void);
 Suite *origins_suite(void);
 Suite *manual_suite(void);

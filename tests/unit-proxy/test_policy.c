@@ -18,7 +18,13 @@ static struct class_subject subject_of(const char *path) {
 static bool resolve(const struct settings *settings, const char *path,
                     struct cache_policy *policy) {
     struct class_subject subject = subject_of(path);
-    return policy_resolve(settings->policies, settings->policy_count, &subject, policy);
+    struct arena arena;
+    arena_init(&arena);
+    const uint64_t *bits = rules_find(settings->rules, &subject, &arena);
+    bits = rules_without_type(settings->rules, bits, &arena);
+    bool any = policy_resolve(settings->policies, settings->policy_count, bits, policy);
+    arena_release(&arena);
+    return any;
 }
 
 START_TEST(every_option_is_read) {
@@ -28,7 +34,8 @@ START_TEST(every_option_is_read) {
                "ttl_min = 1s ttl_max = 1h negative_ttl = 30s required_headers = 2 "
                "ignore_client_no_cache = true max_variants = 4 query_drop = { \"utm_*\", fbclid } "
                "query_keep = id query_sort = true query_ignore = true strip_cookies = true "
-               "set_cookie = pass stale_if_error = 5m stale_while_revalidate = 7s }\ncache { max_variants = 9 }\n");
+               "set_cookie = pass stale_if_error = 5m stale_while_revalidate = 7s }\ncache { "
+               "max_variants = 9 }\n");
     ck_assert(resolve(s, "/", &p));
     ck_assert_int_eq(p.cache, POLICY_CACHE_ALWAYS);
     ck_assert_int_eq(p.set_cookie, POLICY_SET_COOKIE_PASS);

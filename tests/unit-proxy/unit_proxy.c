@@ -94,6 +94,7 @@ int main(void) {
     srunner_add_suite(runner, settings_errors_suite());
     srunner_add_suite(runner, url_class_suite());
     srunner_add_suite(runner, policy_suite());
+    srunner_add_suite(runner, rules_suite());
     srunner_add_suite(runner, map_suite());
     srunner_add_suite(runner, origins_suite());
     srunner_add_suite(runner, manual_suite());

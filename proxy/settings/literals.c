@@ -1,0 +1,224 @@
+#include "settings/literals.h"
+
+/* Walks through an expression. `lost`: something that is not understood. */
+struct walk {
+    const char *at;
+    unsigned depth;
+    bool lost;
+};
+
+enum { DEPTH_MAX = 20 };
+
+/* One branch: what stands between two bars. */
+struct branch {
+    struct literal run; /* what is being read */
+    struct literals best;
+};
+
+enum quantity { ONCE, SOME, PERHAPS_NONE };
+
+static void walk_branches(struct walk *walk, struct literals *literals);
+
+static bool is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The longer the shortest text, the rarer it is found; 0: there are none. */
+static unsigned shortest(const struct literals *literals) {
+    unsigned least = literals->count == 0 ? 0 : LITERAL_MOST;
+    for (unsigned i = 0; i < literals->count; i++)
+        if (literals->each[i].length < least)
+            least = literals->each[i].length;
+    return least;
+}
+
+static void consider(struct branch *branch, const struct literals *literals) {
+    if (shortest(literals) > shortest(&branch->best))
+        branch->best = *literals;
+}
+
+static void end_run(struct branch *branch) {
+    struct literals literals = {.count = branch->run.length > 0, .each = {branch->run}};
+    consider(branch, &literals);
+    branch->run.length = 0;
+}
+
+/* "{n}", "{n,}", "{n,m}"; a brace that is none of these stands for itself. */
+static enum quantity read_braces(struct walk *walk) {
+    const char *at = walk->at + 1;
+    bool none = true;
+    if (is_one_of(*at, ", ")) /* in newer versions of PCRE2 these mean something */
+        walk->lost = true;
+    if (!is_digit(*at))
+        return ONCE;
+    for (; is_digit(*at); at++)
+        none = none && *at == '0';
+    if (*at == ',')
+        for (at++; is_digit(*at);)
+            at++;
+    if (*at != '}') {
+        walk->lost = true;
+        return ONCE;
+    }
+    walk->at = at + 1;
+    return none ? PERHAPS_NONE : SOME;
+}
+
+/* How often what has just been read may stand. */
+static enum quantity read_quantity(struct walk *walk) {
+    enum quantity quantity = ONCE;
+    if (is_one_of(*walk->at, "?*+"))
+        quantity = *walk->at++ == '+' ? SOME : PERHAPS_NONE;
+    else if (*walk->at == '{')
+        quantity = read_braces(walk);
+    if (quantity != ONCE && is_one_of(*walk->at, "?+")) /* lazy, possessive */
+        walk->at++;
+    return quantity;
+}
+
+static void take_byte(struct walk *walk, struct branch *branch, char byte) {
+    enum quantity quantity = read_quantity(walk);
+    if (branch->run.length == LITERAL_MOST)
+        end_run(branch);
+    if (quantity != PERHAPS_NONE)
+        branch->run.bytes[branch->run.length++] = (char)ascii_lower((unsigned char)byte);
+    if (quantity != ONCE)
+        end_run(branch);
+}
+
+/* Something that is no certain byte. */
+static void take_other(struct walk *walk, struct branch *branch) {
+    read_quantity(walk);
+    end_run(branch);
+}
+
+static void take_escape(struct walk *walk, struct branch *branch) {
+    char next = walk->at[1];
+    bool is_word = is_digit(next) || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
+    if (next == '\0' || (is_word && !is_one_of(next, "dDwWsShHvVNRbBAzZG"))) {
+        walk->lost = true;
+        return;
+    }
+    walk->at += 2;
+    if (is_word)
+        take_other(walk, branch);
+    else
+        take_byte(walk, branch, next);
+}
+
+static void take_set(struct walk *walk, struct branch *branch) {
+    const char *at = walk->at + 1;
+    at += *at == '^';
+    at += *at == ']';
+    for (; *at != ']'; at++) {
+        if (*at == '\\')
+            at++;
+        /* "[:alpha:]" in a set, or a quotation. */
+        if (*at == '\0' || (*at == '[' && is_one_of(at[1], ":.=")) ||
+            (at[-1] == '\\' && is_one_of(*at, "QE"))) {
+            walk->lost = true;
+            return;
+        }
+    }
+    walk->at = at + 1;
+    take_other(walk, branch);
+}
+
+/* What stands behind "(?" of options: "i)" or "i:". False: it is something else. */
+static bool skip_options(struct walk *walk, bool *is_group) {
+    const char *at = walk->at + 2;
+    while (is_one_of(*at, "imsnUJ^-"))
+        at++;
+    if (*at != ':' && *at != ')')
+        return false;
+    *is_group = *at == ':';
+    walk->at = at + 1;
+    return true;
+}
+
+static void take_group(struct walk *walk, struct branch *branch) {
+    struct literals inside;
+    bool is_group = true, counts = true;
+    end_run(branch);
+    if (walk->at[1] != '?') {
+        walk->lost = walk->at[1] == '*';
+        walk->at++;
+    } else if (!skip_options(walk, &is_group)) {
+        /* Comments and (?x) are read by other rules. */
+        walk->lost = !is_one_of(walk->at[2], "=!<>");
+        walk->at += 3;
+        counts = false;
+    }
+    if (!is_group)
+        return;
+    walk_branches(walk, &inside);
+    if (walk->lost || *walk->at != ')') {
+        walk->lost = true;
+        return;
+    }
+    walk->at++;
+    if (read_quantity(walk) != PERHAPS_NONE && counts)
+        consider(branch, &inside);
+}
+
+static void take_atom(struct walk *walk, struct branch *branch) {
+    switch (*walk->at) {
+    case '\\': take_escape(walk, branch); return;
+    case '[': take_set(walk, branch); return;
+    case '(': take_group(walk, branch); return;
+    case '.':
+    case '^':
+    case '$':
+        walk->at++;
+        take_other(walk, branch);
+        return;
+    case '?':
+    case '*':
+    case '+': walk->lost = true; return;
+    case '{': walk->lost = is_digit(walk->at[1]) || is_one_of(walk->at[1], ", ");
+    }
+    take_byte(walk, branch, *walk->at++);
+}
+
+static void walk_branch(struct walk *walk, struct literals *literals) {
+    struct branch branch = {0};
+    while (!walk->lost && *walk->at != '\0' && *walk->at != '|' && *walk->at != ')')
+        take_atom(walk, &branch);
+    end_run(&branch);
+    *literals = branch.best;
+}
+
+/* Each branch adds its texts; one without any spoils it for all. */
+static void join(struct literals *all, const struct literals *more, bool *spoiled) {
+    *spoiled = *spoiled || more->count == 0 || all->count + more->count > LITERALS_MAX;
+    if (*spoiled) {
+        all->count = 0;
+        return;
+    }
+    memcpy(all->each + all->count, more->each, more->count * sizeof *more->each);
+    all->count += more->count;
+}
+
+static void walk_branches(struct walk *walk, struct literals *literals) {
+    struct literals one;
+    bool spoiled = false;
+    literals->count = 0;
+    walk->lost = walk->lost || ++walk->depth > DEPTH_MAX;
+    for (; !walk->lost; walk->at++) {
+        walk_branch(walk, &one);
+        join(literals, &one, &spoiled);
+        if (*walk->at != '|')
+            break;
+    }
+    walk->depth--;
+}
+
+bool literals_of(const char *regex, struct literals *literals) {
+    struct walk walk = {.at = regex};
+    walk_branches(&walk, literals);
+    return !walk.lost && *walk.at == '\0' && shortest(literals) >= LITERAL_LEAST;
+}

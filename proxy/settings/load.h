@@ -1,0 +1,67 @@
+/*
+ * The rooms in which a configuration file becomes a snapshot: a file for each kind of sections, and
+ * what they share.
+ *
+ *     bool load_maps(struct load *load) {
+ *         DOCUMENT_FOR_EACH_SECTION(section, load->document, "map") {
+ *             if (!load_values(load, section, "map", map))
+ *                 return false;
+ *             if (...) return load_fail(load, load_line_of(section, "origin"), "...", ...);
+ *
+ * Each takes its sections of the document to their place in the settings, and may look at what was
+ * loaded before: settings.c has the order. After false the message stands in `error`, and what is
+ * in the settings so far is released as if it were whole.
+ *
+ * Threads: the caller's of settings_load.
+ */
+#ifndef RETORT_SETTINGS_LOAD_H
+#define RETORT_SETTINGS_LOAD_H
+
+#include "settings/document.h"
+
+/* A snapshot in the making. */
+struct load {
+    struct settings *settings;
+    const struct document *document;
+    char *error; /* SETTINGS_ERROR bytes */
+};
+
+/* False. Line 0: it is about no line. */
+bool load_fail(struct load *load, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Where to point for a complaint about an option: at its value, else at its section. */
+int load_line_of(const struct document_section *section, const char *name);
+/* Writes the options of one section, or their defaults, into the destination. */
+bool load_values(struct load *load, const struct document_section *section, const char *kind,
+                 void *destination);
+void load_release_values(const char *kind, void *destination);
+/* Is the title a name that others can refer to? */
+bool load_check_name(struct load *load, const struct document_section *section);
+
+bool load_listens(struct load *load);
+bool load_origins_groups(struct load *load);
+bool load_maps(struct load *load);
+bool load_cache(struct load *load);
+bool load_icap_services(struct load *load);
+bool load_url_classes(struct load *load);
+bool load_adapts(struct load *load);
+bool load_policies(struct load *load);
+bool load_parents(struct load *load);
+void warn_about_maps(const struct load *load);
+
+/* NULL: there is none of that name. */
+const struct origins_settings *load_find_origins(const struct settings *settings,
+                                                 struct slice name);
+const struct url_class *load_find_class(const struct settings *settings, const char *name);
+
+void release_listens(struct settings *settings);
+void release_origins_groups(struct settings *settings);
+void release_maps(struct settings *settings);
+void release_disks(struct settings *settings);
+void release_icap_services(struct settings *settings);
+void release_url_classes(struct settings *settings);
+void release_adapts(struct settings *settings);
+void release_policies(struct settings *settings);
+void release_parents(struct settings *settings);
+
+#endif

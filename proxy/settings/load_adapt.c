@@ -1,0 +1,174 @@
+/* Services and what they are asked about: icap_service and adapt sections. */
+#include "settings/load.h"
+
+#include "base/assert.h"
+#include "settings/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool parse_icap_uri(struct load *load, int line, const char *text, struct url *url) {
+    bool parsed = url_parse(url, slice_from(text));
+    if (parsed && slice_equal_nocase(url->scheme, SLICE("icaps")))
+        return load_fail(load, line, "uri: \"%s\": icaps (TLS) is not spoken yet; write icap://",
+                         text);
+    if (!parsed || !slice_equal_nocase(url->scheme, SLICE("icap")) || url_path(url).length < 2)
+        return load_fail(load, line,
+                         "uri: \"%s\" is not the address of an ICAP service; write "
+                         "\"icap://HOST:PORT/SERVICE\"",
+                         text);
+    return true;
+}
+
+static bool check_icap_uris(struct load *load, const struct document_section *section,
+                            struct icap_service_settings *service) {
+    int line = load_line_of(section, "uri");
+    unsigned count = 0;
+    while (service->uri_texts[count] != NULL)
+        count++;
+    if (count == 0 || count > ICAP_ENDPOINTS_MAX)
+        return load_fail(load, line, "uri: name 1 to %d addresses", ICAP_ENDPOINTS_MAX);
+    service->endpoints = xcalloc(count, sizeof *service->endpoints);
+    for (; service->endpoint_count < count; service->endpoint_count++)
+        if (!parse_icap_uri(load, line, service->uri_texts[service->endpoint_count],
+                            &service->endpoints[service->endpoint_count]))
+            return false;
+    return true;
+}
+
+static bool check_icap_credentials(struct load *load, const struct document_section *section,
+                                   const struct icap_service_settings *service) {
+    if (service->credentials == NULL)
+        return true;
+    if (strchr(service->credentials, ':') == NULL)
+        return load_fail(load, load_line_of(section, "credentials"),
+                         "credentials: write \"USER:PASSWORD\"");
+    if (strlen(service->credentials) > ICAP_CREDENTIALS_MAX)
+        return load_fail(load, load_line_of(section, "credentials"),
+                         "credentials: at most %d characters", ICAP_CREDENTIALS_MAX);
+    if (service->proxy_credentials)
+        return load_fail(load, load_line_of(section, "proxy_credentials"),
+                         "proxy_credentials: the service gets either our credentials or those of "
+                         "clients in Proxy-Authorization; leave one of the two out");
+    return true;
+}
+
+static bool check_icap_include(struct load *load, const struct document_section *section,
+                               const struct icap_service_settings *service) {
+    static const char *const known[] = {"X-Client-IP", "X-Client-Port", "X-Server-IP"};
+    for (char **name = service->include; name != NULL && *name != NULL; name++) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            found = found || strcasecmp(*name, known[i]) == 0;
+        if (!found)
+            return load_fail(load, load_line_of(section, "include"),
+                             "include: \"%s\" is not known; write X-Client-IP, X-Client-Port or "
+                             "X-Server-IP",
+                             *name);
+    }
+    return true;
+}
+
+static bool apply_icap_service(struct load *load, const struct document_section *section,
+                               struct icap_service_settings *service) {
+    service->name = xstrdup(section->title);
+    service->temporary_directory = load->settings->temporary_directory;
+    if (!load_check_name(load, section) || !load_values(load, section, "icap_service", service) ||
+        !check_icap_uris(load, section, service) ||
+        !check_icap_credentials(load, section, service) ||
+        !check_icap_include(load, section, service))
+        return false;
+    if (service->down_min > service->down_max)
+        return load_fail(load, load_line_of(section, "down_min"),
+                         "down_min is larger than down_max");
+    if (service->preview > service->keep)
+        return load_fail(load, load_line_of(section, "keep"),
+                         "keep is smaller than preview; a preview must be kept, or there would be "
+                         "nothing to send after a 204");
+    return true;
+}
+
+bool load_icap_services(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->icap_service_count = document_section_count(load->document, "icap_service");
+    settings->icap_services =
+        xcalloc(settings->icap_service_count + 1, sizeof *settings->icap_services);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "icap_service")
+    if (!apply_icap_service(load, section, &settings->icap_services[i++]))
+        return false;
+    return true;
+}
+
+static const struct icap_service_settings *find_service(const struct settings *settings,
+                                                        const char *name) {
+    for (size_t i = 0; i < settings->icap_service_count; i++)
+        if (strcmp(settings->icap_services[i].name, name) == 0)
+            return &settings->icap_services[i];
+    return NULL;
+}
+
+static bool add_service(struct load *load, const struct document_value *value,
+                        struct adapt_settings *adapt) {
+    const struct icap_service_settings *service = find_service(load->settings, value->text);
+    if (service == NULL)
+        return load_fail(load, value->line,
+                         "services: there is no icap_service \"%s\"; add one or correct the name",
+                         value->text);
+    for (size_t i = 0; i < adapt->service_count; i++)
+        if (adapt->services[i] == service)
+            return load_fail(load, value->line, "services: \"%s\" stands twice in the list",
+                             value->text);
+    adapt->services[adapt->service_count++] = service;
+    if (service->point == ICAP_REQMOD_PRECACHE &&
+        url_class_conditions(adapt->url_class)->content_types != NULL)
+        log_warn(
+            "%s:%d: service %s is asked about requests, but class %s has a content_type and so "
+            "matches responses only: the service will never be asked",
+            load->document->path, value->line, service->name, url_class_name(adapt->url_class));
+    return true;
+}
+
+static bool apply_adapt(struct load *load, const struct document_section *section,
+                        struct adapt_settings *adapt) {
+    struct adapt_names names = {0};
+    adapt->url_class = load_find_class(load->settings, section->title);
+    if (adapt->url_class == NULL)
+        return load_fail(load, section->line,
+                         "adapt: there is no url_class \"%s\"; add one, correct the name, or use "
+                         "the class \"all\"",
+                         section->title);
+    bool good = load_values(load, section, "adapt", &names);
+    load_release_values("adapt", &names);
+    adapt->services = xcalloc(section->value_count + 1, sizeof *adapt->services);
+    for (size_t i = 0; good && i < section->value_count; i++)
+        good = add_service(load, &section->values[i], adapt);
+    return good;
+}
+
+bool load_adapts(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->adapt_count = document_section_count(load->document, "adapt");
+    settings->adapts = xcalloc(settings->adapt_count + 1, sizeof *settings->adapts);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "adapt")
+    if (!apply_adapt(load, section, &settings->adapts[i++]))
+        return false;
+    return true;
+}
+
+void release_icap_services(struct settings *settings) {
+    for (size_t i = 0; i < settings->icap_service_count; i++) {
+        load_release_values("icap_service", &settings->icap_services[i]);
+        free(settings->icap_services[i].name);
+        free(settings->icap_services[i].endpoints);
+    }
+    free(settings->icap_services);
+}
+
+void release_adapts(struct settings *settings) {
+    for (size_t i = 0; i < settings->adapt_count; i++)
+        free(settings->adapts[i].services);
+    free(settings->adapts);
+}

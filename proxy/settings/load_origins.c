@@ -1,0 +1,128 @@
+/* Groups of origins, and the parents that are such: origins and parent sections. */
+#include "settings/load.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool add_server(struct load *load, const struct document_value *value,
+                       struct origins_settings *origins) {
+    struct origin_server_settings *server = &origins->servers[origins->server_count++];
+    char reason[200];
+    bool good = origins_parse_server(server, value->text, reason, sizeof reason);
+    ASSERT(good); /* the option's check has seen it */
+    for (struct origin_server_settings *other = origins->servers; other < server; other++)
+        if (slice_equal_nocase(other->url.host, server->url.host) &&
+            other->url.port == server->url.port)
+            return load_fail(load, value->line, "servers: \"%s\" stands twice; use weight=2",
+                             server->text);
+    return true;
+}
+
+static bool apply_servers(struct load *load, const struct document_section *section,
+                          struct origins_settings *origins) {
+    origins->servers = xcalloc(section->value_count, sizeof *origins->servers);
+    for (size_t i = 0; i < section->value_count; i++)
+        if (strcmp(section->values[i].option->name, "servers") == 0 &&
+            !add_server(load, &section->values[i], origins))
+            return false;
+    if (origins->server_count > ORIGINS_SERVERS_MAX)
+        return load_fail(load, section->line, "origins: more than %u servers", ORIGINS_SERVERS_MAX);
+    return true;
+}
+
+static void note_failure_status(struct origins_settings *origins) {
+    uint64_t status;
+    for (char **text = origins->failure_texts; *text != NULL; text++)
+        if (slice_to_uint64(slice_from(*text), &status))
+            origins->rules.failure_status[status - 500] = true;
+}
+
+static bool apply_origins_group(struct load *load, const struct document_section *section,
+                                struct origins_settings *origins) {
+    origins->name = xstrdup(section->title);
+    if (!load_check_name(load, section) || !load_values(load, section, "origins", origins) ||
+        !apply_servers(load, section, origins))
+        return false;
+    note_failure_status(origins);
+    if (origins->rules.down_min > origins->rules.down_max)
+        return load_fail(load, load_line_of(section, "down_min"),
+                         "down_min is larger than down_max");
+    return true;
+}
+
+bool load_origins_groups(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->origins_group_count = document_section_count(load->document, "origins");
+    settings->origins_groups =
+        xcalloc(settings->origins_group_count + 1, sizeof *settings->origins_groups);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "origins")
+    if (!apply_origins_group(load, section, &settings->origins_groups[i++]))
+        return false;
+    return true;
+}
+
+const struct origins_settings *load_find_origins(const struct settings *settings,
+                                                 struct slice name) {
+    for (size_t i = 0; i < settings->origins_group_count; i++)
+        if (slice_equal(slice_from(settings->origins_groups[i].name), name))
+            return &settings->origins_groups[i];
+    return NULL;
+}
+
+static bool apply_parent(struct load *load, const struct document_section *section,
+                         struct parent_settings *parent) {
+    parent->url_class = load_find_class(load->settings, section->title);
+    if (parent->url_class == NULL)
+        return load_fail(load, section->line,
+                         "parent: there is no url_class \"%s\"; add one, correct the name, or use "
+                         "the class \"all\"",
+                         section->title);
+    if (!load_values(load, section, "parent", parent))
+        return false;
+    if (parent->origins_name == NULL && parent->direct != PARENT_DIRECT_ALWAYS)
+        return load_fail(load, section->line,
+                         "parent \"%s\" has no origins; write: origins = NAME, or direct = always",
+                         section->title);
+    if (parent->origins_name == NULL)
+        return true;
+    parent->origins = load_find_origins(load->settings, slice_from(parent->origins_name));
+    if (parent->origins == NULL)
+        return load_fail(load, load_line_of(section, "origins"),
+                         "origins: there is no origins section \"%s\"; add one or correct the name",
+                         parent->origins_name);
+    return true;
+}
+
+bool load_parents(struct load *load) {
+    struct settings *settings = load->settings;
+    size_t i = 0;
+    settings->parent_count = document_section_count(load->document, "parent");
+    settings->parents = xcalloc(settings->parent_count + 1, sizeof *settings->parents);
+    DOCUMENT_FOR_EACH_SECTION(section, load->document, "parent")
+    if (!apply_parent(load, section, &settings->parents[i++]))
+        return false;
+    return true;
+}
+
+static void release_origins_group(struct origins_settings *origins) {
+    load_release_values("origins", origins);
+    for (size_t i = 0; i < origins->server_count; i++)
+        origins_release_server(&origins->servers[i]);
+    free(origins->servers);
+    free(origins->name);
+}
+
+void release_origins_groups(struct settings *settings) {
+    for (size_t i = 0; i < settings->origins_group_count; i++)
+        release_origins_group(&settings->origins_groups[i]);
+    free(settings->origins_groups);
+}
+
+void release_parents(struct settings *settings) {
+    for (size_t i = 0; i < settings->parent_count; i++)
+        load_release_values("parent", &settings->parents[i]);
+    free(settings->parents);
+}

@@ -1,0 +1,237 @@
+#include "settings/needles.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+
+/* Bytes of a needle that count, and cells of the automaton; the former become fewer where the
+ * latter would be too many. */
+enum { LENGTH_MOST = 64, LENGTH_LEAST = 3, CELLS_MOST = 4 << 20 };
+
+/* Names of the table that end in a state, a row as the search has it. */
+struct ending {
+    uint32_t from, to;
+    uint32_t shorter; /* a row: of those that end here too; 0: none */
+};
+
+/* A row of cells has for each kind of byte where the row of the next state begins. The rows in
+ * which names end stand behind all others. */
+struct needles {
+    unsigned magic;
+#define NEEDLES_MAGIC 0x4e45444cu
+    const struct name_table *table;
+    unsigned char kinds[256]; /* of bytes; 0: in no needle */
+    unsigned kind_count;
+    uint32_t *cells;
+    uint32_t first_ending; /* where the row begins */
+    struct ending *endings;
+};
+
+/* The automaton in the making, by numbers of states; 0 is where a search begins. */
+struct making {
+    unsigned kind_count;
+    uint32_t *next; /* a row for each state, as `cells`; while there is none: 0 */
+    struct ending *endings;
+    uint32_t *failures, *queue, *rows;
+    uint32_t count;
+};
+
+static void set_kinds(struct needles *needles) {
+    needles->kind_count = 1;
+    for (size_t i = 0; i < needles->table->count; i++) {
+        struct slice name = name_table_name(needles->table, i);
+        for (size_t j = 0; j < name.length; j++) {
+            unsigned char *kind = &needles->kinds[(unsigned char)name.base[j]];
+            if (*kind == 0)
+                *kind = (unsigned char)needles->kind_count++;
+        }
+    }
+    for (unsigned c = 'A'; c <= 'Z'; c++)
+        needles->kinds[c] = needles->kinds[ascii_lower((unsigned char)c)];
+}
+
+/* The table is in order, so names that begin alike follow one another. */
+static void add_name(struct making *making, const struct needles *needles, uint32_t at,
+                     size_t most) {
+    struct slice name = name_table_name(needles->table, at);
+    uint32_t state = 0;
+    ASSERT(name.length > 0);
+    for (size_t i = 0; i < name.length && i < most; i++) {
+        unsigned kind = needles->kinds[(unsigned char)name.base[i]];
+        uint32_t *next = &making->next[(size_t)state * making->kind_count + kind];
+        if (*next == 0)
+            *next = making->count++;
+        state = *next;
+    }
+    struct ending *ending = &making->endings[state];
+    if (ending->to == 0)
+        ending->from = at;
+    ending->to = at + 1;
+}
+
+/* How many states there would be, one for each beginning of a name. */
+static size_t count_states(const struct name_table *table, size_t most) {
+    size_t count = 1;
+    struct slice last = SLICE("");
+    for (size_t i = 0; i < table->count; i++) {
+        struct slice name = name_table_name(table, i);
+        size_t length = name.length < most ? name.length : most, same = 0;
+        while (same < length && same < last.length && name.base[same] == last.base[same])
+            same++;
+        count += length - same;
+        last = name;
+    }
+    return count;
+}
+
+static size_t choose_length(const struct needles *needles) {
+    size_t most = LENGTH_MOST;
+    while (most > LENGTH_LEAST &&
+           count_states(needles->table, most) * needles->kind_count > CELLS_MOST)
+        most = most / 2 > LENGTH_LEAST ? most / 2 : LENGTH_LEAST;
+    return most;
+}
+
+static bool ends(const struct making *making, uint32_t state) {
+    return making->endings[state].to > 0 || making->endings[state].shorter > 0;
+}
+
+/* What has been read in `state` less its first byte, as far as that is the beginning of a name, is
+ * where the search goes on when `state` knows no way. */
+static void take_state(struct making *making, uint32_t state, uint32_t *queued) {
+    const unsigned kinds = making->kind_count;
+    uint32_t failure = making->failures[state];
+    for (unsigned kind = 1; kind < kinds; kind++) {
+        uint32_t *next = &making->next[(size_t)state * kinds + kind];
+        uint32_t otherwise = state == 0 ? 0 : making->next[(size_t)failure * kinds + kind];
+        if (*next == 0) {
+            *next = otherwise;
+            continue;
+        }
+        making->failures[*next] = otherwise;
+        making->endings[*next].shorter =
+            making->endings[otherwise].to > 0 ? otherwise : making->endings[otherwise].shorter;
+        making->queue[(*queued)++] = *next;
+    }
+}
+
+/* From short to long: a state's failure is shorter. */
+static void complete(struct making *making) {
+    uint32_t queued = 0;
+    take_state(making, 0, &queued);
+    for (uint32_t i = 0; i < queued; i++)
+        take_state(making, making->queue[i], &queued);
+}
+
+static void order_rows(struct making *making, struct needles *needles) {
+    uint32_t row = 0;
+    for (uint32_t state = 0; state < making->count; state++)
+        if (!ends(making, state))
+            making->rows[state] = row++;
+    needles->first_ending = row * making->kind_count;
+    for (uint32_t state = 0; state < making->count; state++)
+        if (ends(making, state))
+            making->rows[state] = row++;
+}
+
+static void write_rows(const struct making *making, struct needles *needles) {
+    const unsigned kinds = making->kind_count;
+    uint32_t plain = needles->first_ending / kinds;
+    needles->cells = xcalloc((size_t)making->count * kinds, sizeof *needles->cells);
+    needles->endings = xcalloc(making->count - plain, sizeof *needles->endings);
+    for (uint32_t state = 0; state < making->count; state++) {
+        uint32_t row = making->rows[state];
+        for (unsigned kind = 0; kind < kinds; kind++)
+            needles->cells[(size_t)row * kinds + kind] =
+                making->rows[making->next[(size_t)state * kinds + kind]] * kinds;
+        if (row < plain)
+            continue;
+        struct ending *ending = &needles->endings[row - plain];
+        *ending = making->endings[state];
+        ending->shorter = ending->shorter == 0 ? 0 : making->rows[ending->shorter] * kinds;
+    }
+}
+
+static void make(struct needles *needles) {
+    size_t most = choose_length(needles), states = count_states(needles->table, most);
+    struct making making = {
+        .kind_count = needles->kind_count,
+        .next = xcalloc(states * needles->kind_count, sizeof(uint32_t)),
+        .endings = xcalloc(states, sizeof(struct ending)),
+        .failures = xcalloc(states, sizeof(uint32_t)),
+        .queue = xcalloc(states, sizeof(uint32_t)),
+        .rows = xcalloc(states, sizeof(uint32_t)),
+        .count = 1,
+    };
+    for (size_t i = 0; i < needles->table->count; i++)
+        add_name(&making, needles, (uint32_t)i, most);
+    ASSERT(making.count == states);
+    complete(&making);
+    order_rows(&making, needles);
+    write_rows(&making, needles);
+    free(making.next);
+    free(making.endings);
+    free(making.failures);
+    free(making.queue);
+    free(making.rows);
+}
+
+struct needles *needles_new(const struct name_table *table) {
+    struct needles *needles;
+    if (table->count == 0)
+        return NULL;
+    ALLOC_OBJ(needles, NEEDLES_MAGIC);
+    needles->table = table;
+    set_kinds(needles);
+    make(needles);
+    return needles;
+}
+
+void needles_free(struct needles **needlesp) {
+    struct needles *needles = *needlesp;
+    *needlesp = NULL;
+    if (needles == NULL)
+        return;
+    CHECK_OBJ(needles, NEEDLES_MAGIC);
+    free(needles->cells);
+    free(needles->endings);
+    FREE_OBJ(needles);
+}
+
+/* True: the caller has had enough. */
+static bool tell(const struct needles *needles, uint32_t at,
+                 bool (*on_found)(void *arg, struct numbers numbers), void *arg) {
+    while (at >= needles->first_ending) {
+        const struct ending *ending =
+            &needles->endings[(at - needles->first_ending) / needles->kind_count];
+        for (uint32_t name = ending->from; name < ending->to; name++)
+            if (on_found(arg, name_table_numbers(needles->table, name)))
+                return true;
+        at = ending->shorter;
+    }
+    return false;
+}
+
+bool needles_are_in(const struct needles *needles, struct slice text, int stop) {
+    CHECK_OBJ(needles, NEEDLES_MAGIC);
+    const uint32_t *cells = needles->cells, first_ending = needles->first_ending;
+    const unsigned char *byte = (const unsigned char *)text.base, *end = byte + text.length;
+    for (uint32_t at = 0; byte < end && *byte != stop; byte++) {
+        at = cells[at + needles->kinds[*byte]];
+        if (at >= first_ending)
+            return true;
+    }
+    return false;
+}
+
+void needles_search(const struct needles *needles, struct slice text,
+                    bool (*on_found)(void *arg, struct numbers numbers), void *arg) {
+    CHECK_OBJ(needles, NEEDLES_MAGIC);
+    const uint32_t *cells = needles->cells, first_ending = needles->first_ending;
+    const unsigned char *byte = (const unsigned char *)text.base, *end = byte + text.length;
+    for (uint32_t at = 0; byte < end; byte++) {
+        at = cells[at + needles->kinds[*byte]];
+        if (__builtin_expect(at >= first_ending, 0) && tell(needles, at, on_found, arg))
+            return;
+    }
+}
