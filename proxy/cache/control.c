@@ -42,35 +42,42 @@ static int64_t parse_seconds(struct slice text) {
     return value > SECONDS_MAX ? SECONDS_MAX : (int64_t)value;
 }
 
-static void apply(struct cache_control *control, struct slice name, struct slice argument) {
+/* Two grammars: a list of directives (RFC 9111 §5.2), of which the first of a name counts; and a
+ * dictionary (RFC 8941 §3.2), in which the last does and flags have values: ?1, ?0. */
+enum grammar { DIRECTIVES, DICTIONARY };
+
+static void apply(struct cache_control *control, struct slice name, struct slice argument,
+                  enum grammar grammar) {
     for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
         const struct directive *directive = &directives[i];
         if (!slice_equal_nocase(name, directive->name))
             continue;
         if (directive->seconds == 0) {
-            *(bool *)((char *)control + directive->flag) = true;
+            *(bool *)((char *)control + directive->flag) =
+                grammar == DIRECTIVES || !slice_equal(argument, SLICE("?0"));
             return;
         }
         int64_t *seconds = (int64_t *)((char *)control + directive->seconds);
         if (seconds == &control->max_stale && argument.base == NULL)
             control->max_stale_any = true;
-        else if (*seconds < 0)
+        else if (*seconds < 0 || grammar == DICTIONARY)
             *seconds = parse_seconds(argument);
         return;
     }
 }
 
-static void parse_field(struct cache_control *control, struct slice value) {
+static void parse_field(struct cache_control *control, struct slice value, enum grammar grammar) {
     struct slice element;
     while (slice_next_element(&value, &element)) {
         const char *equals = memchr(element.base, '=', element.length);
         if (equals == NULL) {
-            apply(control, element, slice_make(NULL, 0));
+            apply(control, element, slice_make(NULL, 0), grammar);
             continue;
         }
         size_t name_length = (size_t)(equals - element.base);
         struct slice argument = slice_make(equals + 1, element.length - name_length - 1);
-        apply(control, slice_trim(slice_make(element.base, name_length)), slice_trim(argument));
+        apply(control, slice_trim(slice_make(element.base, name_length)), slice_trim(argument),
+              grammar);
     }
 }
 
@@ -89,7 +96,7 @@ void cache_control_parse(struct cache_control *control, const struct http_head *
     }
     for (const struct http_field *field = http_head_find(head, HTTP_CACHE_CONTROL); field != NULL;
          field = http_head_find_next(head, HTTP_CACHE_CONTROL, field))
-        parse_field(control, field->value);
+        parse_field(control, field->value, DIRECTIVES);
 }
 
 /* Takes the parameters off a member of a dictionary. False where a blank stands outside a string:
@@ -124,7 +131,7 @@ static bool parse_dictionary(struct cache_control *control, const struct http_he
         while (slice_next_element(&rest, &member)) {
             if (!cut_parameters(&member))
                 return false;
-            parse_field(control, member);
+            parse_field(control, member, DICTIONARY);
             any = true;
         }
     }

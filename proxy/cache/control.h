@@ -25,7 +25,8 @@ struct cache_control {
 void cache_control_parse(struct cache_control *control, const struct http_head *head);
 
 /* The first field of `names` (ends with NULL) that is there and well formed, for caches that are
- * spoken to by name (RFC 9213 §2.2). False: there is none. */
+ * spoken to by name (RFC 9213 §2.2). It is a dictionary: of duplicates the last counts. False:
+ * there is none. */
 bool cache_control_parse_targeted(struct cache_control *control, const struct http_head *head,
                                   char *const *names);
 

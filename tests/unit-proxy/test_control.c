@@ -91,10 +91,27 @@ START_TEST(strings_of_a_targeted_field_hold_anything) {
 }
 END_TEST
 
+START_TEST(the_last_member_of_a_targeted_field_counts) {
+    struct cache_control c;
+    ck_assert(targeted("CDN-Cache-Control: max-age=5, max-age=7\n", &c));
+    ck_assert_int_eq(c.max_age, 7);
+    ck_assert(targeted("CDN-Cache-Control: max-age=9;p\nCDN-Cache-Control: max-age=8\n", &c));
+    ck_assert_int_eq(c.max_age, 8);
+    ck_assert(targeted("CDN-Cache-Control: no-store, max-age=1, no-store=?0\n", &c));
+    ck_assert(!c.no_store);
+    ck_assert(targeted("CDN-Cache-Control: private=?0, private=?1\n", &c));
+    ck_assert(c.private);
+    c = parse("Cache-Control: max-age=5, max-age=7\n", 200);
+    ck_assert_int_eq(c.max_age, 5);
+}
+END_TEST
+
 Suite *control_suite(void) {
-    const TTest *const tests[] = {directives_are_read, numbers_that_are_none_are_zero,
+    const TTest *const tests[] = {directives_are_read,
+                                  numbers_that_are_none_are_zero,
                                   pragma_counts_in_requests_without_cache_control,
                                   all_lines_of_a_targeted_field_count,
-                                  strings_of_a_targeted_field_hold_anything};
+                                  strings_of_a_targeted_field_hold_anything,
+                                  the_last_member_of_a_targeted_field_counts};
     return suite_of("control", tests, COUNT_OF(tests));
 }
