@@ -17,7 +17,11 @@ enum {
     RESCUE_SHARE = 4,   /* this part of a segment may wait to be written again */
     RESCUE_RECORD = 16, /* larger records than this part of a segment are not */
     BEHIND_SHARE = 8,   /* this part of the ring may be taken while a segment is open */
-    SHARED_SHARE = 4,   /* a record larger than this part of a segment gets a unit of its own */
+    /* A record larger than a part of a segment gets a unit of its own: a quarter, since those that
+     * share one and pass by wait in the queue until they are whole; half where that is little. What
+     * is left over at the ends of segments is not more than that part, of a unit half at most. */
+    SHARED_SHARE = 4,
+    SHARED_HALF = 4 << 20,
 };
 
 static uint64_t offset_of(const struct volume *volume, uint32_t segment) {
@@ -399,8 +403,10 @@ void segment_seal_open(struct volume *volume) {
 /* Appending. */
 
 uint32_t segment_run_for(const struct volume *volume, uint64_t record_length) {
-    uint64_t size = volume->header.segment_size;
-    if (record_length <= size / SHARED_SHARE)
+    uint64_t size = volume->header.segment_size, share = size / SHARED_SHARE;
+    if (share < SHARED_HALF)
+        share = size / 2 < SHARED_HALF ? size / 2 : SHARED_HALF;
+    if (record_length <= share)
         return 0;
     uint64_t needed = record_length + RECORD_ALIGN + SEGMENT_START + sizeof(struct record_entry);
     return (uint32_t)((needed + size - 1) / size);

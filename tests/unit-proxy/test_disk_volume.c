@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIZE = 32 << 20, SEGMENT = SEGMENT_UNIT, LARGE = 600 * 1000 };
+enum { SIZE = 32 << 20, SEGMENT = SEGMENT_UNIT, LARGE = 1100 * 1000 };
 
 static struct disk_settings the_settings;
 static struct volume *the_volume;
@@ -380,6 +380,23 @@ START_TEST(all_in_use_is_no_endless_loop) {
     store("http://room/", 1, 1000);
     volume_flush(the_volume);
     ck_assert(has("http://room/", 1, 1000));
+    stop();
+}
+END_TEST
+
+/* Else each would leave two thirds of a segment of its own empty. */
+START_TEST(records_of_a_third_share_segments) {
+    enum { THIRD = SEGMENT / 3, COUNT = SIZE / SEGMENT + 8 };
+    start("thirds");
+    for (unsigned i = 0; i < COUNT; i++) {
+        store(url_of(i), 1, THIRD);
+        volume_flush(the_volume);
+    }
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (unsigned i = 0; i < COUNT; i++)
+            ck_assert(has(url_of(i), 1, THIRD));
+        restart();
+    }
     stop();
 }
 END_TEST
@@ -876,6 +893,7 @@ Suite *disk_volume_suite(void) {
         removals_outlive_what_they_remove,
         a_body_in_use_is_not_written_over,
         all_in_use_is_no_endless_loop,
+        records_of_a_third_share_segments,
         runs_of_segments_go_round,
         streams_are_found_when_they_are_whole,
         streams_that_break_off_are_not,
