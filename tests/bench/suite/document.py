@@ -68,4 +68,4 @@ def write(known, docs):
         parts.append(section(name, case, plots))
     results.write(os.path.join(docs, "performance.json"), known)
     with open(path, "w", encoding="utf-8") as out:
-        out.write(before + BEGIN + "\n" + re.sub(r"\n{3,}", "\n\n", "\n".join(parts)) + "\n" + END + after)
+        out.write(before + BEGIN + "\n" + re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n") + END + after)

@@ -70,7 +70,12 @@ def take(point, samples, failures):
     if at in failures:
         return
     try:
-        samples[at].append(point.measure())
+        samples[at].append(rounded(point.measure()))
     except Exception as error:  # a peer that gives up loses its row, and only that
         failures[at] = str(error)
         print(f"{point.row}, {point.server}: {error}", file=sys.stderr)
+
+
+def rounded(sample):
+    """More digits than six mean nothing, and are a pain to read."""
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in sample.items()}

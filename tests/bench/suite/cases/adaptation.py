@@ -55,8 +55,8 @@ class Adaptation(Case):
                 ["miss: CPU us", *cells(MISS, "cpu_us")],
                 ["miss: CPU, times none", *ratios(MISS, "cpu_us")],
                 ["miss: median ms, 1 connection", *cells(SINGLE, "p50_ms", 3)]]
-        about = ("After Table 5 of the DataReactor paper, which measured an API inside the proxy: with ICAP in its place, a hit costs "
-                 "the same in each column, since what a service made is stored; on a miss the service is asked. "
+        about = ("After Table 5 of the DataReactor paper, which measured an API inside the proxy: with ICAP in its place, a hit "
+                 "costs the same in each column, since what a service made is stored; on a miss the service is asked. "
                  f"{SIZE // 1000} KB, 20 connections; the origin, c-icap and wrk share a core.\n\n")
         return about + table.markdown(["adaptation", *COLUMNS], rows)
 
