@@ -1,8 +1,9 @@
 """Measures the points of a case in interleaved rounds.
 
 A point is one figure to be taken: in which row of the table, of which server, and the call that takes
-it. Each round takes every point once, so that what disturbs the machine disturbs all of them. A point
-that fails is tried no more and keeps its reason; the others go on.
+it. Each round takes every point once, every other round backwards, so that what disturbs the machine,
+and what a point leaves behind, disturbs all of them. A point that fails is tried no more and keeps its
+reason; the others go on.
 """
 
 import collections
@@ -52,7 +53,7 @@ def measured(case, rounds):
         case.notes += case.bench.left_out
         points = case.points()
         for number in range(min(rounds, case.most_rounds)):
-            for point in points:
+            for point in points[::-1 if number % 2 else 1]:
                 take(point, samples, failures)
             print(f"{case.name}: round {number + 1} after {time.monotonic() - begin:.0f} s", file=sys.stderr)
     except Exception as error:  # the other cases go on

@@ -35,10 +35,10 @@ class Mix(Case):
 
 class Ab(Mix):
     name, title, most_rounds = "ab", "ab -k -c 250 -n 1000000", 1
-    CONNECTIONS, REQUESTS, QUICK, OF_PEERS, SECONDS = 250, 1_000_000, 20_000, 200_000, 40
+    CONNECTIONS, REQUESTS, QUICK, OF_PEERS, SECONDS = 250, 1_000_000, 20_000, 100_000, 40
     sizes, columns = (1000,), {"requests": ("requests", 0), **USUAL}
-    about = (f"1000 bytes, HTTP/1.0 with keepalive; a million requests to Retort, {OF_PEERS // 1000}k to the others, {SECONDS} s "
-             "at the most. ab is the bottleneck: CPU time decides.")
+    about = (f"1000 bytes, HTTP/1.0 with keepalive; a million requests to Retort, fewer to the others, {SECONDS} s at the most. "
+             "ab is the bottleneck: CPU time decides.")
 
     def points(self):
         return [Point("1 KB", name, lambda server=server: self.ask(server)) for name, server in self.servers.items()]
