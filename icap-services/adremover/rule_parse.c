@@ -8,7 +8,7 @@
 struct options {
     unsigned added, removed; /* types */
     bool any_type;           /* one that is not inverse */
-    bool beyond;             /* ... of a kind that a proxy does not see */
+    struct slice beyond;     /* ... of a kind that a proxy does not see: its name */
     unsigned methods_added, methods_removed;
     struct domain_set *to, *denied;
 };
@@ -51,7 +51,8 @@ static bool set_type(struct options *options, struct slice name, bool inverse) {
         if (!slice_equal_nocase(name, type_names[i].name))
             continue;
         *(inverse ? &options->removed : &options->added) |= type_names[i].types;
-        options->beyond |= type_names[i].types == 0;
+        if (type_names[i].types == 0)
+            options->beyond = type_names[i].name;
         options->any_type |= !inverse;
         return true;
     }
@@ -261,14 +262,13 @@ static enum rule_parsed settle(struct rule *rule, struct rule_reading *reading,
     join_hosts(rule, options);
     if (types != 0)
         return RULE_GOOD;
-    if (options->beyond)
-        reading->option = SLICE("popup");
-    return options->beyond ? RULE_UNSUPPORTED : RULE_BAD;
+    reading->option = options->beyond;
+    return options->beyond.length > 0 ? RULE_UNSUPPORTED : RULE_BAD;
 }
 
 static enum rule_parsed parse_options(struct rule *rule, struct rule_reading *reading,
                                       struct slice text) {
-    struct options options = {.added = 0};
+    struct options options = {.beyond = SLICE("")};
     enum rule_parsed parsed = RULE_GOOD;
     while (parsed == RULE_GOOD && text.length > 0) {
         size_t length = option_length(text), used = length + (length < text.length);

@@ -366,20 +366,22 @@ START_TEST(case_matters_where_asked) {
 END_TEST
 
 START_TEST(what_is_no_rule_is_counted) {
-    struct filter *filter = filter_of("! comment\n[Adblock Plus 2.0]\nexample.com##.ad\n"
-                                      "example.com#@#.ad\n##.banner\n\n   \n"
-                                      "||x.example^$csp=script-src 'self'\n"
-                                      "||y.example^$elemhide\n||v.example^$image,Csp=x\n"
-                                      "||z.example^$nonsense\n0.0.0.0 bad_host!\n$\n*\n|\n||\n"
-                                      "good\n");
+    struct filter *filter =
+        filter_of("! comment\n[Adblock Plus 2.0]\nexample.com##.ad\n"
+                  "example.com#@#.ad\n##.banner\n\n   \n"
+                  "||x.example^$csp=script-src 'self'\n"
+                  "||y.example^$elemhide\n||v.example^$image,Csp=x\n||w.example^$webrtc\n"
+                  "||z.example^$nonsense\n0.0.0.0 bad_host!\n$\n*\n|\n||\n"
+                  "good\n");
     const struct filter_counts *counts = filter_counts(filter);
     ck_assert_uint_eq(counts->rules, 2); /* "$" is a pattern of one byte */
     ck_assert_uint_eq(counts->cosmetic, 3);
-    ck_assert_uint_eq(counts->unsupported, 4);
-    ck_assert_uint_eq(counts->option_count, 3);
+    ck_assert_uint_eq(counts->unsupported, 5);
+    ck_assert_uint_eq(counts->option_count, 4);
     ck_assert_str_eq(counts->options[0].name, "csp");
     ck_assert_uint_eq(counts->options[0].rules, 2);
-    ck_assert_str_eq(counts->options[2].name, "nonsense");
+    ck_assert_str_eq(counts->options[2].name, "webrtc");
+    ck_assert_str_eq(counts->options[3].name, "nonsense");
     ck_assert_uint_eq(counts->bad, 4);
     ck_assert_ptr_nonnull(strstr(counts->first_bad, "bad_host!"));
     filter_free(&filter);
