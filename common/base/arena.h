@@ -17,7 +17,7 @@
 
 #include "base/slice.h"
 
-enum { ARENA_BLOCK = 8192 };
+enum { ARENA_BLOCK = 12288 };
 
 struct arena_block;
 

@@ -105,9 +105,9 @@ bool slice_to_uint64(struct slice text, uint64_t *value) {
         return false;
     for (size_t i = 0; i < text.length; i++) {
         unsigned digit = (unsigned)(unsigned char)text.base[i] - '0';
-        if (digit > 9 || sum > (UINT64_MAX - digit) / 10)
+        if (digit > 9 || __builtin_mul_overflow(sum, 10, &sum) ||
+            __builtin_add_overflow(sum, digit, &sum))
             return false;
-        sum = sum * 10 + digit;
     }
     *value = sum;
     return true;

@@ -63,7 +63,8 @@ static bool take_clock(const char *at, struct calendar *c) {
 }
 
 static bool is_text(const char *at, struct slice text) {
-    return slice_equal_nocase(slice_make(at, text.length), text);
+    return memcmp(at, text.base, text.length) == 0 ||
+           slice_equal_nocase(slice_make(at, text.length), text);
 }
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */

@@ -416,15 +416,16 @@ bool http_head_has_token(const struct http_head *head, enum http_name id, struct
     return false;
 }
 
-bool http_head_add(struct http_head *head, struct slice name, struct slice value) {
+static bool add(struct http_head *head, enum http_name id, struct slice name, struct slice value) {
     if (head->field_count == HTTP_FIELDS_ROOM)
         return false;
-    struct http_field *field = &head->fields[head->field_count++];
-    field->name = name;
-    field->value = value;
-    field->id = http_name_lookup(name);
-    note_present(head, field->id);
+    head->fields[head->field_count++] = (struct http_field){name, value, id};
+    note_present(head, id);
     return true;
+}
+
+bool http_head_add(struct http_head *head, struct slice name, struct slice value) {
+    return add(head, http_name_lookup(name), name, value);
 }
 
 /* The first field of the name keeps its place. */
@@ -432,7 +433,7 @@ bool http_head_set(struct http_head *head, enum http_name id, struct slice value
     ASSERT(id != HTTP_OTHER);
     const struct http_field *first = http_head_find(head, id);
     if (first == NULL)
-        return http_head_add(head, http_name_text(id), value);
+        return add(head, id, http_name_text(id), value);
     unsigned kept = (unsigned)(first - head->fields);
     head->fields[kept++].value = value;
     for (unsigned i = kept; i < head->field_count; i++)
@@ -471,7 +472,17 @@ unsigned http_head_remove(struct http_head *head, enum http_name id) {
     ASSERT(id != HTTP_OTHER);
     if (!http_head_has(head, id))
         return 0;
-    return http_head_remove_text(head, http_name_text(id));
+    unsigned kept = 0, count = head->field_count;
+    for (unsigned i = 0; i < count; i++) {
+        if (head->fields[i].id == id)
+            continue;
+        if (kept != i)
+            head->fields[kept] = head->fields[i];
+        kept++;
+    }
+    head->field_count = kept;
+    head->present[id / 64] &= ~((uint64_t)1 << (id % 64));
+    return count - kept;
 }
 
 unsigned http_head_remove_text(struct http_head *head, struct slice name) {

@@ -126,7 +126,8 @@ struct body *body_new(struct net_context *net, enum body_kind kind, int64_t expe
     atomic_init(&body->references, 1);
     body->kind = (uint8_t)kind;
     body->expected = expected;
-    ALLOC_OBJ(body->writing, BODY_WRITING_MAGIC);
+    body->writing = xmalloc(sizeof *body->writing); /* malloc keeps some at hand, calloc does not */
+    INIT_OBJ(body->writing, BODY_WRITING_MAGIC);
     body->writing->net = net;
     body->writing->last = body->writing->tail = &body->first;
     list_init(&body->writing->waiting);
@@ -617,6 +618,15 @@ int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int mos
         }
     }
     return count;
+}
+
+char *body_reader_front(struct body_reader *reader, size_t length) {
+    if (!reader->block->passing || reader->body->kind != BODY_PASSING || !reach_block(reader) ||
+        reader->offset > 0 || !reader->block->passing)
+        return NULL;
+    struct body_passing_block *passing =
+        CONTAINER_OF(reader->block, struct body_passing_block, block);
+    return passing->offset < length ? NULL : passing->buffer->data + passing->offset - length;
 }
 
 void body_reader_advance(struct body_reader *reader, size_t bytes) {

@@ -150,7 +150,7 @@ int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhauste
 /* So many bytes stand there now, from the first of the pieces on. */
 void body_grow(struct body *body, size_t count);
 /* The bytes that wait in the buffer, at least one, pass on as they stand; BODY_PASSING, before
- * body_room was asked. */
+ * body_room was asked. What the buffer holds before them may be overwritten (body_reader_front). */
 void body_pass(struct body *body, struct net_buffer **bufferp);
 void body_finish(struct body *body, enum body_state state);
 void body_set_writer(struct body *body, struct task *writer);
@@ -177,6 +177,9 @@ void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t cou
 void body_reader_close(struct body_reader *reader);
 /* Fills up to `most` pieces with what waits to be read; *bytes is their sum. */
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes);
+/* Room for `length` bytes right before the first of those pieces, so that they can be sent as one;
+ * NULL: there is none. Only a passing body has some: what its buffer was read with. */
+char *body_reader_front(struct body_reader *reader, size_t length);
 /* Of a body in a file: how many bytes can be sent from there, at *offset; 0 like 0 pieces. */
 size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy);
 void body_reader_advance(struct body_reader *reader, size_t bytes);

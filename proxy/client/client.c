@@ -326,6 +326,10 @@ void client_on_ready(struct connection *connection) {
     struct client *client;
     CAST_OBJ(client, connection->owner, CLIENT_MAGIC);
     if (client->state == CLIENT_BUSY) {
+        if (connection->broken) { /* nobody is there for the response: do not wait for it */
+            client_lost(client);
+            return;
+        }
         if (connection->readable)
             source_wake(&client->exchange->body);
         if (connection->writable && client->exchange->state == EXCHANGE_SENDING)

@@ -13,6 +13,8 @@ static void on_event(struct event *event, uint32_t events) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         connection->hangup = true;
+    if (events & (EPOLLHUP | EPOLLERR))
+        connection->broken = true;
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         connection->readable = true;
     if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))

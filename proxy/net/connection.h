@@ -31,6 +31,7 @@ struct connection {
     bool readable, writable;
     bool watched; /* by the loop */
     bool hangup;  /* the other side has finished: reading on tells what is left and then the end */
+    bool broken;  /* it was reset: nothing that is written arrives any more */
     struct net_context *net;
     struct event event;
     void (*on_ready)(struct connection *connection);

@@ -7,7 +7,9 @@
 
 /* Receiving a response: its head into the buffer, its body straight to whoever pulls. */
 
-enum { INTERIM_MAX = 100, PIECES = 8 };
+/* HEADROOM: left free in the buffer, for a body that came with its head is sent from there, and
+ * what the client gets as the head in front of it is a little longer than what the origin sent. */
+enum { INTERIM_MAX = 100, PIECES = 8, HEADROOM = 512 };
 
 static const char head_too_large[] = "its response head is larger than origin.max_head";
 
@@ -66,8 +68,10 @@ static bool parse(struct origin_call *call) {
 
 void origin_call_receive(struct origin_call *call) {
     size_t got;
-    if (call->in == NULL)
+    if (call->in == NULL) {
         call->in = net_buffer_take(call->net);
+        call->in->begin = call->in->end = HEADROOM;
+    }
     while (call->state == ORIGIN_WAITING) {
         if (!net_buffer_make_room(call->net, &call->in, call->request.max_head)) {
             origin_call_fail(call, ORIGIN_BAD, head_too_large);

@@ -78,6 +78,8 @@ static struct slice mapped_target(struct transaction *transaction, const struct 
     rest = slice_make(rest.base + prefix, rest.length - prefix);
     if (base.length == 0)
         base = SLICE("/");
+    if (base.length == 1 && base.base[0] == '/' && rest.length > 0 && rest.base[0] == '/')
+        return rest;
     if (base.base[base.length - 1] == '/' && rest.length > 0 && rest.base[0] == '/')
         rest = slice_make(rest.base + 1, rest.length - 1);
     bool joins = base.base[base.length - 1] != '/' && rest.length > 0 && rest.base[0] != '/' &&

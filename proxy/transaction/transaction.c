@@ -251,12 +251,20 @@ bool transaction_set_url(struct transaction *transaction, const struct url *url)
 
 struct slice transaction_authority(struct transaction *transaction, struct slice host,
                                    uint16_t port) {
-    char digits[SLICE_DIGITS];
-    struct slice none = slice_make("", 0);
+    enum { MORE = 32 }; /* than the host: "[]:65535" */
+    char *text = arena_alloc(&transaction->arena, host.length + MORE), *at = text;
     bool v6 = memchr(host.base, ':', host.length) != NULL;
-    return arena_concat(&transaction->arena, v6 ? SLICE("[") : none, host, v6 ? SLICE("]") : none,
-                        port == 0 ? none : SLICE(":"),
-                        port == 0 ? none : slice_of_number(digits, port));
+    if (v6)
+        *at++ = '[';
+    memcpy(at, host.base, host.length);
+    at += host.length;
+    if (v6)
+        *at++ = ']';
+    if (port > 0) {
+        *at++ = ':';
+        at = slice_put_number(at, port);
+    }
+    return slice_make(text, (size_t)(at - text));
 }
 
 struct slice transaction_client_ip(struct transaction *transaction) {

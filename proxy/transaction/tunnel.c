@@ -2,6 +2,9 @@
 
 #include "base/assert.h"
 
+/* Pieces in a row that go one way before others get their turn. */
+enum { TURNS = 16 };
+
 static void finish(struct tunnel *tunnel) {
     tunnel->over = true;
     loop_defer(tunnel->net->loop, tunnel->waker);
@@ -60,9 +63,25 @@ static bool pull(struct tunnel *tunnel, int from) {
 }
 
 static void relay(struct tunnel *tunnel, int from) {
-    while (!tunnel->over && !tunnel->ways[from].ended)
-        if (!push(tunnel, from) || !pull(tunnel, from))
+    for (unsigned turns = 0; turns < TURNS; turns++)
+        if (tunnel->over || tunnel->ways[from].ended || !push(tunnel, from) || !pull(tunnel, from))
             return;
+    loop_defer(tunnel->net->loop, &tunnel->task);
+}
+
+static void relay_both(struct tunnel *tunnel) {
+    loop_timer_after(tunnel->net->loop, &tunnel->timer, tunnel->idle_timeout);
+    relay(tunnel, 0);
+    relay(tunnel, 1);
+    if (!tunnel->over && tunnel->ways[0].ended && tunnel->ways[1].ended)
+        finish(tunnel);
+}
+
+static void on_task(struct task *task) {
+    struct tunnel *tunnel = CONTAINER_OF(task, struct tunnel, task);
+    CHECK_OBJ(tunnel, TUNNEL_MAGIC);
+    if (!tunnel->over)
+        relay_both(tunnel);
 }
 
 static void on_ready(struct connection *connection) {
@@ -70,11 +89,7 @@ static void on_ready(struct connection *connection) {
     CAST_OBJ(tunnel, connection->owner, TUNNEL_MAGIC);
     if (tunnel->over)
         return;
-    loop_timer_after(tunnel->net->loop, &tunnel->timer, tunnel->idle_timeout);
-    relay(tunnel, 0);
-    relay(tunnel, 1);
-    if (!tunnel->over && tunnel->ways[0].ended && tunnel->ways[1].ended)
-        finish(tunnel);
+    relay_both(tunnel);
 }
 
 static void on_timeout(struct timer *timer) {
@@ -95,6 +110,7 @@ struct tunnel *tunnel_new(struct net_context *net, struct connection *sides[2],
     }
     tunnel->idle_timeout = idle_timeout;
     tunnel->waker = waker;
+    task_init(&tunnel->task, on_task);
     timer_init(&tunnel->timer, on_timeout);
     loop_timer_after(net->loop, &tunnel->timer, idle_timeout);
     connection_set_owner(tunnel->sides[0], on_ready, tunnel);
@@ -111,6 +127,7 @@ void tunnel_free(struct tunnel **tunnelp) {
         return;
     CHECK_OBJ(tunnel, TUNNEL_MAGIC);
     timer_cancel(&tunnel->net->loop->timers, &tunnel->timer);
+    task_cancel(&tunnel->task);
     for (int i = 0; i < 2; i++) {
         connection_close(&tunnel->sides[i]);
         net_buffer_give(tunnel->net, &tunnel->ways[i].buffer);

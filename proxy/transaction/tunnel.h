@@ -27,6 +27,7 @@ struct tunnel {
     struct connection *sides[2]; /* client, origin */
     struct tunnel_way ways[2];   /* from client, from origin */
     struct timer timer;
+    struct task task; /* goes on with what had to give others their turn */
     uint64_t idle_timeout;
     uint64_t bytes[2];
     bool over;

@@ -20,7 +20,8 @@ BY_SERVICES = 1.02
 
 # Instructions a request, system calls as one.
 HIT = 5800
-MISS = 37000
+MISS = 18000
+LARGE_MISS = 21500
 
 
 def instructions(lab, count, path, host, options):
@@ -61,6 +62,13 @@ def test_a_hit(lab):
 def test_a_miss(lab):
     each = cost(lab, NOT_STORED)
     true(each <= MISS, f"a miss takes {each} instructions, more than {MISS}")
+
+
+@heavy("callgrind runs the program itself")
+def test_a_large_miss(lab):
+    """100 KB: few reads, and no byte copied but by the kernel."""
+    each = cost(lab, "/bytes?n=102400&cc=no-store")
+    true(each <= LARGE_MISS, f"a miss of 100 KB takes {each} instructions, more than {LARGE_MISS}")
 
 
 def grows_little(lab, path, of_rules):

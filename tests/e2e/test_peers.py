@@ -42,6 +42,31 @@ def test_client_leaves_while_it_waits_for_100(lab):
     serves(proxy, origin)
 
 
+def test_client_resets_while_the_origin_thinks(lab):
+    """The origin is let go at once, not when it answers somebody who is not there."""
+    asked, let_go = threading.Event(), threading.Event()
+
+    def think(connection, request):
+        if request.target == "/after":
+            return ok(connection, request)
+        asked.set()
+        if connection.read_some() == b"":  # there is nothing to read until the proxy closes
+            let_go.set()
+        return True
+    origin = RawOrigin(lab, think)
+    proxy = Retort(lab)
+    for number, (method, body) in enumerate((("GET", b""), ("POST", b"all of it"))):
+        asked.clear()
+        let_go.clear()
+        with proxy.wire() as client:
+            client.send(request(method, origin.url("/thinks"), {"Content-Length": str(len(body))} if body else {}, body or None))
+            true(asked.wait(10), "the origin was asked")
+            client.abort()
+        true(let_go.wait(10), f"{method}: the connection to the origin was closed")
+        equal(proxy.entries("/thinks", number + 1)[-1]["bytes"], 0, "bytes in the log")
+    serves(proxy, origin)
+
+
 def test_client_leaves_an_object_that_outgrows_the_cache(lab):
     """What can't be stored after all is not fetched for nobody, and holds no connection."""
     left = threading.Event()
