@@ -667,7 +667,9 @@ const struct option options[] = {
     {URL_CLASS(path_regexes), .name = "path_regex", STRINGS, .check = regex_check,
      DOC "Regular expressions (PCRE2, as in Perl) that are searched in the URL's path, without the "
          "query. They tell upper from lower case unless they begin with (?i). A search that takes "
-         "more than a hundred thousand steps, as a hostile URL may provoke, counts as no match.",
+         "more than a hundred thousand steps, as a hostile URL may provoke, counts as no match. "
+         "However many there are, only those are searched for whose fixed texts of at least two "
+         "characters stand in the path; give each one that is its own.",
      .example = "'\\.(jpe?g|gif|png)$'"},
     {URL_CLASS(url_regexes), .name = "url_regex", STRINGS, .check = regex_check,
      DOC "Regular expressions that are searched in the whole URL, query included.",

@@ -16,7 +16,7 @@ FEW, MANY = 300, 1500
 
 # How much more a hundred rules may take than one, and services that a request is not for than none.
 BY_RULES = 1.03
-BY_SERVICES = 1.02
+BY_SERVICES = 1.025
 
 # Instructions a request, system calls as one.
 HIT = 5800
