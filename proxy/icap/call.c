@@ -277,19 +277,23 @@ static void on_virgin_news(struct task *task) {
         icap_call_send(call);
 }
 
-static void on_ready(struct connection *connection) {
-    struct icap_call *call;
-    CAST_OBJ(call, connection->owner, ICAP_CALL_MAGIC);
-    if (connection->writable)
-        icap_call_send(call);
-    if (call->connection != connection || !connection->readable)
-        return;
+static void receive(struct icap_call *call) {
     if (call->step == ICAP_STEP_ANSWER)
         icap_call_receive(call);
     else if (call->step == ICAP_STEP_BODY && call->verdict == ICAP_PENDING)
         icap_call_await_body(call);
     else if (call->step == ICAP_STEP_BODY)
         source_wake(&call->body);
+}
+
+/* What has come first: whoever waits for the answer waits longer than the service for the rest. */
+static void on_ready(struct connection *connection) {
+    struct icap_call *call;
+    CAST_OBJ(call, connection->owner, ICAP_CALL_MAGIC);
+    if (connection->readable)
+        receive(call);
+    if (call->connection == connection && connection->writable)
+        icap_call_send(call);
 }
 
 void icap_call_start(struct icap_call *call, struct icap_service *service,

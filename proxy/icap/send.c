@@ -5,7 +5,8 @@
 
 /* Sending: the ICAP head, the HTTP heads in it, and the virgin body, chunked. */
 
-enum { ICAP_HEAD_MAX = 4096 };
+/* TURNS: pieces sent in a row. */
+enum { ICAP_HEAD_MAX = 4096, TURNS = 8 };
 
 /* A head being written; what does not fit is noticed at the end. */
 struct writer {
@@ -184,7 +185,11 @@ static void write_failed(struct icap_call *call) {
 void icap_call_send(struct icap_call *call) {
     struct iovec pieces[2];
     size_t sent;
-    while (call->connection != NULL) {
+    for (unsigned turn = 0; call->connection != NULL; turn++) {
+        if (turn == TURNS) { /* the answer, which may have begun, goes on its way first */
+            loop_defer(call->net->loop, &call->send_task);
+            return;
+        }
         enum feed_status status = feed_fill(&call->feed);
         if (status == FEED_FAILED) {
             connection_abort(&call->connection);
