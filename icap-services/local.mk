@@ -60,7 +60,9 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
 	$(encoder_sources) \
 	icap-services/helpers/recipe.c icap-services/helpers/recipe.h \
+	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
+	icap-services/inject/text_cache.c icap-services/inject/text_cache.h \
 	icap-services/inject/text_table.c icap-services/inject/text_table.h
 icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
 
@@ -103,7 +105,9 @@ icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
 
 icap_services_srv_inject_la_SOURCES = $(host_sources) icap-services/inject/service.c \
-	icap-services/inject/scanner.c icap-services/inject/scanner.h
+	icap-services/inject/policy.c icap-services/inject/policy.h \
+	icap-services/inject/scanner.c icap-services/inject/scanner.h \
+	icap-services/inject/text_cache.c icap-services/inject/text_cache.h
 icap_services_srv_inject_la_CPPFLAGS = $(module_cppflags)
 icap_services_srv_inject_la_CFLAGS = $(module_cflags)
 icap_services_srv_inject_la_LDFLAGS = $(module_ldflags)

@@ -136,8 +136,9 @@ struct service_exchange {
         *request;           /* always there; fields may be missing with some ICAP clients */
     struct http_head *head; /* the one to change: of the request, or of the response */
     bool has_body;
-    struct slice client_ip; /* as text; empty when the host does not know it */
-    struct slice arguments; /* of the URI the service was called by: service/arguments.h */
+    struct slice client_ip;   /* as text; empty when the host does not know it */
+    struct slice client_user; /* its name (X-Client-Username), empty likewise */
+    struct slice arguments;   /* of the URI the service was called by: service/arguments.h */
     struct arena *arena;
     const struct service_host *host;
 

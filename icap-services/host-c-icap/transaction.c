@@ -56,8 +56,9 @@ void transaction_destroy(struct transaction *transaction) {
 
 /* ---- the heads ---------------------------------------------------------------------------- */
 
-static struct slice client_address(struct transaction *transaction, struct ci_request *request) {
-    const char *text = ci_headers_value(request->request_header, "X-Client-IP");
+static struct slice icap_field(struct transaction *transaction, struct ci_request *request,
+                               const char *name) {
+    const char *text = ci_headers_value(request->request_header, name);
     if (text == NULL)
         return slice_make("", 0);
     return arena_slice(&transaction->arena, slice_trim(slice_from(text)));
@@ -83,7 +84,8 @@ static void fill_exchange(struct transaction *transaction, struct ci_request *re
     exchange->request = &transaction->request;
     exchange->head = on_request ? &transaction->request : &transaction->response;
     exchange->has_body = ci_req_hasbody(request);
-    exchange->client_ip = client_address(transaction, request);
+    exchange->client_ip = icap_field(transaction, request, "X-Client-IP");
+    exchange->client_user = icap_field(transaction, request, "X-Client-Username");
     exchange->arguments = slice_from(request->args);
     exchange->arena = &transaction->arena;
     exchange->host = &transaction->owner->host;

@@ -23,8 +23,9 @@ enum scanner_state {
 static const char *const raw_elements[] = {"script", "style",  "title",   "textarea",
                                            "xmp",    "iframe", "noembed", "noframes"};
 
-void scanner_init(struct scanner *scanner) {
+void scanner_init(struct scanner *scanner, enum scanner_place place) {
     memset(scanner, 0, sizeof *scanner);
+    scanner->place = place;
 }
 
 static bool is_letter(unsigned char c) {
@@ -62,7 +63,7 @@ static unsigned text(struct scanner *scanner, unsigned char c) {
 
 static unsigned tag_open(struct scanner *scanner, unsigned char c) {
     scanner->name_length = 0;
-    scanner->in_attribute = false;
+    scanner->in_attribute = scanner->in_body_tag = false;
     if (c == '/')
         return END_TAG_OPEN;
     if (c == '!')
@@ -88,6 +89,8 @@ static unsigned end_tag_open(struct scanner *scanner, unsigned char c) {
 
 /* The start tag has closed: is text to follow that is not HTML? */
 static unsigned after_start_tag(struct scanner *scanner) {
+    scanner->found |= scanner->in_body_tag;
+    scanner->templates += name_is(scanner, "template");
     scanner->raw = NULL;
     for (size_t i = 0; i < sizeof raw_elements / sizeof *raw_elements; i++)
         if (name_is(scanner, raw_elements[i]))
@@ -101,8 +104,16 @@ static unsigned tag_name(struct scanner *scanner, unsigned char c) {
         name_add(scanner, c);
         return TAG_NAME;
     }
-    scanner->found = name_is(scanner, "body");
+    bool is_body = name_is(scanner, "body") && scanner->templates == 0;
+    scanner->found = is_body && scanner->place == SCANNER_HEAD_END;
+    scanner->in_body_tag = is_body && scanner->place == SCANNER_BODY_START;
     return c == '>' ? after_start_tag(scanner) : IN_TAG;
+}
+
+/* The end tag before which the place may be. */
+static const char *wanted_end(const struct scanner *scanner) {
+    static const char *const names[] = {"head", NULL, "body"};
+    return names[scanner->place];
 }
 
 static unsigned end_tag_name(struct scanner *scanner, unsigned char c) {
@@ -110,7 +121,10 @@ static unsigned end_tag_name(struct scanner *scanner, unsigned char c) {
         name_add(scanner, c);
         return END_TAG_NAME;
     }
-    scanner->found = name_is(scanner, "head");
+    const char *wanted = wanted_end(scanner);
+    if (name_is(scanner, "template") && scanner->templates > 0)
+        scanner->templates--;
+    scanner->found = wanted != NULL && name_is(scanner, wanted) && scanner->templates == 0;
     scanner->name_length = 0; /* an end tag opens no raw text */
     return c == '>' ? TEXT : IN_TAG;
 }
@@ -237,11 +251,12 @@ static int waiting_for(unsigned state) {
 
 /* May the tag being read still turn out to be the one? */
 static bool is_candidate(const struct scanner *scanner) {
+    const char *end = wanted_end(scanner);
     switch (scanner->state) {
     case TAG_OPEN:
-    case END_TAG_OPEN: return true;
-    case TAG_NAME: return name_begins(scanner, "body");
-    case END_TAG_NAME: return name_begins(scanner, "head");
+    case END_TAG_OPEN: return end != NULL;
+    case TAG_NAME: return scanner->place == SCANNER_HEAD_END && name_begins(scanner, "body");
+    case END_TAG_NAME: return end != NULL && name_begins(scanner, end);
     default: return false;
     }
 }
@@ -262,6 +277,8 @@ size_t scanner_scan(struct scanner *scanner, struct slice piece) {
             scanner->pending = 1;
         else if (!scanner->found && !is_candidate(scanner))
             scanner->pending = 0;
+        if (scanner->place == SCANNER_BODY_START)
+            scanner->pending = 0; /* it is behind what is read */
     }
     return at;
 }

@@ -1,28 +1,48 @@
 /*
- * inject: inserts a text into each HTML page, at the end of its head. What text, a helper process
- * says, by the client's address; it is asked as soon as the response's head is known, and the page
- * is passed on while its answer is under way. If the place is reached first, the page waits there
- * up to a deadline, and then goes on without the text.
+ * inject: inserts a text into each HTML page, at the end of its head or where else it is wanted.
+ * What text, a helper process says, by the client's address; it is asked as soon as the response's
+ * head is known, and the page is passed on while its answer is under way. If the place is reached
+ * first, the page waits there up to a deadline, and then goes on without the text.
  *
  * Since the text is for one client, the response says so to caches (Cache-Control: private), unless
  * the operator has set Scope to shared.
  */
 #include "base/assert.h"
 #include "base/spool.h"
+#include "inject/policy.h"
 #include "inject/scanner.h"
+#include "inject/text_cache.h"
 #include "service/adapted_head.h"
+#include "service/arguments.h"
 #include "service/helper_client.h"
+#include "service/url_pattern.h"
 
 #include <poll.h>
 #include <stdio.h>
+#include <strings.h>
 
 enum inject_scope { INJECT_SCOPE_CLIENT, INJECT_SCOPE_SHARED };
-enum inject_counter { INJECT_INSERTED, INJECT_NO_PLACE, INJECT_LATE, INJECT_HELPER_FAILED };
+enum inject_csp { INJECT_CSP_REFUSE, INJECT_CSP_NONCE, INJECT_CSP_INSERT };
+enum inject_counter {
+    INJECT_INSERTED,
+    INJECT_NO_PLACE,
+    INJECT_LATE,
+    INJECT_HELPER_FAILED,
+    INJECT_POLICY,
+};
 
 struct inject_settings {
     char *helperd, *pool;
-    uint64_t deadline, scan_limit, scope;
+    uint64_t deadline, scan_limit, scope, position, cache_ttl, csp;
+    bool send_url;
     struct service_list types;
+};
+
+struct inject_service {
+    unsigned magic;
+#define INJECT_SERVICE_MAGIC 0x696e5376u
+    const struct inject_settings *settings;
+    struct text_cache *cache;
 };
 
 /* How far the page has got. */
@@ -37,8 +57,15 @@ struct inject_exchange {
     unsigned magic;
 #define INJECT_EXCHANGE_MAGIC 0x696e6a65u
     const struct inject_settings *settings;
+    struct text_cache *cache;
     struct service_exchange *exchange;
-    struct helper_job *job;
+    uint64_t cache_ttl, csp;
+    bool send_url;
+    struct slice about;     /* what the helper is asked */
+    struct helper_job *job; /* NULL: the answer was in the cache */
+    struct slice answer;    /* in the exchange's arena or the job */
+    enum policy_verdict policy;
+    struct slice nonce;
     struct scanner scanner;
     enum inject_stage stage;
     struct spool body; /* bytes of the page not given out yet */
@@ -59,21 +86,42 @@ static const struct service_option inject_options[] = {
      600000, NULL, "how long a page may wait for its text"},
     {"Scope", SERVICE_OPTION_CHOICE, offsetof(struct inject_settings, scope), "client", 0, 0,
      "client|shared", "client: the text is for one client and caches must not share the page"},
+    {"Position", SERVICE_OPTION_CHOICE, offsetof(struct inject_settings, position), "head-end", 0,
+     0, "head-end|body-start|body-end", "where the text goes"},
+    {"CacheTtl", SERVICE_OPTION_DURATION, offsetof(struct inject_settings, cache_ttl), "0", 0,
+     86400000, NULL, "how long an answer of the helper is used again; 0: not at all"},
+    {"SendUrl", SERVICE_OPTION_SWITCH, offsetof(struct inject_settings, send_url), "off", 0, 0,
+     NULL, "the helper is told the page's URL, and answers are for that page"},
+    {"Csp", SERVICE_OPTION_CHOICE, offsetof(struct inject_settings, csp), "refuse", 0, 0,
+     "refuse|nonce|insert",
+     "a text with scripts or styles, in a page whose policy forbids them: leave it out, insert it "
+     "with the page's nonce in place of %{nonce}, insert it all the same"},
     {"ScanLimit", SERVICE_OPTION_SIZE, offsetof(struct inject_settings, scan_limit), "1M", 1024,
      UINT64_C(1) << 40, NULL, "how far into a page the end of its head is looked for"},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct inject_settings, types),
      "text/html application/xhtml+xml", 0, 0, NULL, "content types that are pages"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
-static const char *const inject_counters[] = {"INSERTED", "NO PLACE FOUND", "HELPER TOO LATE",
-                                              "HELPER FAILED", NULL};
+static const char *const inject_counters[] = {"INSERTED",      "NO PLACE FOUND", "HELPER TOO LATE",
+                                              "HELPER FAILED", "POLICY FORBIDS", NULL};
 
 static void *inject_start(const void *settings, struct service_host *host, char *error,
                           size_t error_size) {
+    struct inject_service *service;
     (void)host;
     (void)error;
     (void)error_size;
-    return (void *)settings;
+    ALLOC_OBJ(service, INJECT_SERVICE_MAGIC);
+    service->settings = settings;
+    service->cache = text_cache_create();
+    return service;
+}
+
+static void inject_stop(void *state) {
+    struct inject_service *service;
+    CAST_OBJ(service, state, INJECT_SERVICE_MAGIC);
+    text_cache_free(&service->cache);
+    FREE_OBJ(service);
 }
 
 /* In UTF-16 and UTF-32 the tags are not these bytes. */
@@ -96,8 +144,36 @@ static void watch_job(struct inject_exchange *inject) {
                                   .deadline = helper_job_deadline(inject->job)};
 }
 
+static uint64_t choice_argument(struct slice arguments, const char *name, uint64_t otherwise) {
+    const struct service_option *option = inject_options;
+    struct slice text;
+    char error[200];
+    uint64_t choices[sizeof(struct inject_settings) / sizeof(uint64_t) + 1];
+    while (strcasecmp(option->name, name) != 0)
+        option++;
+    if (!service_argument(arguments, slice_from(name), &text) ||
+        !service_option_set(option, choices, text, error, sizeof error))
+        return otherwise;
+    return choices[option->offset / sizeof(uint64_t)];
+}
+
+/* What the URI says comes before the settings. */
+static void read_arguments(struct inject_exchange *inject) {
+    struct slice arguments = inject->exchange->arguments, value;
+    const struct inject_settings *settings = inject->settings;
+    uint64_t place = choice_argument(arguments, "position", settings->position);
+    inject->csp = choice_argument(arguments, "csp", settings->csp);
+    inject->send_url = settings->send_url || service_argument(arguments, SLICE("url"), &value);
+    inject->cache_ttl = settings->cache_ttl;
+    if (service_argument(arguments, SLICE("ttl"), &value))
+        service_option_duration(value, &inject->cache_ttl);
+    scanner_init(&inject->scanner, (enum scanner_place)place);
+}
+
 static void *inject_begin(void *service, struct service_exchange *exchange) {
-    const struct inject_settings *settings = service;
+    struct inject_service *owner;
+    CAST_OBJ(owner, service, INJECT_SERVICE_MAGIC);
+    const struct inject_settings *settings = owner->settings;
     if (!adapted_head_allowed(exchange) || !adapted_head_is_identity(exchange->head) ||
         !media_type_listed(media_type_of(exchange->head), &settings->types) ||
         !is_ascii_based(http_head_value(exchange->head, HTTP_CONTENT_TYPE)))
@@ -105,8 +181,10 @@ static void *inject_begin(void *service, struct service_exchange *exchange) {
     struct inject_exchange *inject;
     ALLOC_OBJ(inject, INJECT_EXCHANGE_MAGIC);
     inject->settings = settings;
+    inject->cache = owner->cache;
     inject->exchange = exchange;
-    scanner_init(&inject->scanner);
+    inject->policy = policy_of(exchange->head, &inject->nonce);
+    read_arguments(inject);
     spool_init(&inject->body);
     spool_init(&inject->text);
     return inject;
@@ -147,23 +225,94 @@ static void report_helper(struct inject_exchange *inject) {
     inject->exchange->host->log(LOG_LEVEL_WARN, line);
 }
 
+/* The address, and the URL and the name on lines of their own. */
+static struct slice about(const struct inject_exchange *inject) {
+    const struct service_exchange *exchange = inject->exchange;
+    struct slice url = SLICE("");
+    if (inject->send_url)
+        url = exchange_url(exchange);
+    if (url.length == 0 && exchange->client_user.length == 0)
+        return exchange->client_ip;
+    return arena_concat(exchange->arena, exchange->client_ip, SLICE("\n"), url, SLICE("\n"),
+                        exchange->client_user);
+}
+
+static bool find_in_cache(struct inject_exchange *inject) {
+    char room[TEXT_CACHE_TEXT_MAX];
+    size_t length;
+    if (inject->cache_ttl == 0 ||
+        !text_cache_find(inject->cache, inject->about, service_now(), room, &length))
+        return false;
+    inject->answer = arena_slice(inject->exchange->arena, slice_make(room, length));
+    return true;
+}
+
+static void ask_helper(struct inject_exchange *inject) {
+    const struct inject_settings *settings = inject->settings;
+    struct helper_request request = {.socket = settings->helperd,
+                                     .pool = slice_from(settings->pool),
+                                     .parameters = inject->about,
+                                     .body = -1,
+                                     .milliseconds = (uint32_t)settings->deadline};
+    inject->job = helper_job_start(&request);
+}
+
+/* The helper has answered, with a text or without: both are worth keeping. */
+static bool take_answer(struct inject_exchange *inject) {
+    enum helper_status status = helper_job_status(inject->job);
+    if (status != HELPER_DONE && status != HELPER_UNCHANGED) {
+        report_helper(inject);
+        return false;
+    }
+    inject->answer = helper_job_parameters(inject->job);
+    if (inject->cache_ttl > 0)
+        text_cache_store(inject->cache, inject->about, inject->answer,
+                         service_now() + (int64_t)inject->cache_ttl);
+    return inject->answer.length > 0;
+}
+
+/* May the text go into a page with this policy? */
+static bool policy_allows(const struct inject_exchange *inject) {
+    static const char placeholder[] = "%{nonce}";
+    if (inject->policy == POLICY_FREE || inject->csp == INJECT_CSP_INSERT ||
+        !policy_concerns(inject->answer))
+        return true;
+    return inject->csp == INJECT_CSP_NONCE && inject->policy == POLICY_NONCE &&
+           memmem(inject->answer.base, inject->answer.length, placeholder,
+                  sizeof placeholder - 1) != NULL;
+}
+
+/* The answer becomes the text, with the page's nonce in its places. */
+static void fill_text(struct inject_exchange *inject) {
+    const struct slice placeholder = SLICE("%{nonce}");
+    struct slice rest = inject->answer;
+    while (rest.length > 0) {
+        const char *place = memmem(rest.base, rest.length, placeholder.base, placeholder.length);
+        size_t length = place == NULL ? rest.length : (size_t)(place - rest.base);
+        spool_append(&inject->text, rest.base, length);
+        if (place != NULL && inject->nonce.length > 0)
+            spool_append(&inject->text, inject->nonce.base, inject->nonce.length);
+        size_t used = place == NULL ? length : length + placeholder.length;
+        rest = slice_make(rest.base + used, rest.length - used);
+    }
+}
+
 static enum service_verdict inject_preview(void *state, struct slice body, bool complete) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
     const struct inject_settings *settings = inject->settings;
     if (complete && body.length == 0)
         return SERVICE_SKIP;
-    struct helper_request request = {.socket = settings->helperd,
-                                     .pool = slice_from(settings->pool),
-                                     .parameters = inject->exchange->client_ip,
-                                     .body = -1,
-                                     .milliseconds = (uint32_t)settings->deadline};
-    inject->job = helper_job_start(&request);
-    if (helper_job_finished(inject->job)) { /* nobody there: the page stays as it is */
-        report_helper(inject);
+    inject->about = about(inject);
+    if (!find_in_cache(inject)) {
+        ask_helper(inject);
+        if (helper_job_finished(inject->job)) { /* nobody there: the page stays as it is */
+            report_helper(inject);
+            return SERVICE_SKIP;
+        }
+        watch_job(inject);
+    } else if (inject->answer.length == 0)
         return SERVICE_SKIP;
-    }
-    watch_job(inject);
     if (settings->scope == INJECT_SCOPE_CLIENT)
         make_private(inject->exchange);
     adapted_head_body_changed(inject->exchange);
@@ -179,19 +328,22 @@ static void give_up_scanning(struct inject_exchange *inject) {
 
 /* The place is reached: go on if the helper has answered. */
 static void try_insert(struct inject_exchange *inject) {
-    helper_job_run(inject->job);
-    watch_job(inject);
-    if (!helper_job_finished(inject->job))
-        return;
-    if (helper_job_status(inject->job) != HELPER_DONE) {
-        report_helper(inject);
-        inject->stage = INJECT_DRAINING;
-        return;
+    bool has_text = true;
+    if (inject->job != NULL) {
+        helper_job_run(inject->job);
+        watch_job(inject);
+        if (!helper_job_finished(inject->job))
+            return;
+        has_text = take_answer(inject);
     }
-    struct slice text = helper_job_parameters(inject->job);
-    spool_append(&inject->text, text.base, text.length);
-    inject->stage = INJECT_INSERTING;
-    count(inject, INJECT_INSERTED);
+    inject->stage = INJECT_DRAINING;
+    if (has_text && !policy_allows(inject))
+        count(inject, INJECT_POLICY);
+    else if (has_text) {
+        fill_text(inject);
+        inject->stage = INJECT_INSERTING;
+        count(inject, INJECT_INSERTED);
+    }
 }
 
 static size_t inject_push(void *state, struct slice body) {
@@ -227,7 +379,8 @@ static void inject_finish(void *state) {
 static void inject_ready(void *state) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
-    helper_job_run(inject->job);
+    if (inject->job != NULL)
+        helper_job_run(inject->job);
     if (inject->stage == INJECT_WAITING)
         try_insert(inject);
     watch_job(inject);
@@ -282,6 +435,7 @@ const struct service_ops service_implementation = {
     .options = inject_options,
     .counters = inject_counters,
     .start = inject_start,
+    .stop = inject_stop,
     .begin = inject_begin,
     .preview = inject_preview,
     .push = inject_push,

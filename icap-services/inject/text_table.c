@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 
 struct text_line {
     int family; /* AF_UNSPEC: the default */
@@ -136,32 +137,84 @@ static const char *find_text(const struct text_table *table, int family,
     return fallback;
 }
 
-static size_t expand(const char *text, const char *address, char *out, size_t capacity) {
-    static const char variable[] = "%{ip}";
-    size_t length = 0;
-    for (const char *at = text; *at != 0;) {
-        const char *piece = at;
-        size_t size = 1;
-        if (strncmp(at, variable, sizeof variable - 1) == 0) {
-            piece = address;
-            size = strlen(address);
-            at += sizeof variable - 1;
-        } else
-            at++;
-        if (size > capacity - length)
-            return 0;
-        memcpy(out + length, piece, size);
-        length += size;
-    }
-    return length;
+/* What the placeholders stand for. */
+struct facts {
+    struct slice ip, url, user, time;
+};
+
+struct output {
+    char *bytes;
+    size_t length, capacity;
+    bool full;
+};
+
+static void put(struct output *out, struct slice bytes) {
+    out->full |= bytes.length > out->capacity - out->length;
+    if (out->full || bytes.length == 0)
+        return;
+    memcpy(out->bytes + out->length, bytes.base, bytes.length);
+    out->length += bytes.length;
 }
 
-size_t text_table_answer(const struct text_table *table, struct slice address, char *out,
+static void put_escaped(struct output *out, struct slice text) {
+    for (size_t i = 0; i < text.length; i++)
+        switch (text.base[i]) {
+        case '&': put(out, SLICE("&amp;")); break;
+        case '<': put(out, SLICE("&lt;")); break;
+        case '>': put(out, SLICE("&gt;")); break;
+        case '"': put(out, SLICE("&quot;")); break;
+        case '\'': put(out, SLICE("&#39;")); break;
+        default: put(out, slice_make(text.base + i, 1)); break;
+        }
+}
+
+static size_t expand(const char *text, const struct facts *facts, char *room, size_t capacity) {
+    const struct {
+        struct slice name, value;
+    } variables[] = {{SLICE("%{ip}"), facts->ip},
+                     {SLICE("%{url}"), facts->url},
+                     {SLICE("%{user}"), facts->user},
+                     {SLICE("%{time}"), facts->time}};
+    struct output out = {room, 0, capacity, false};
+    for (struct slice rest = slice_from(text); rest.length > 0;) {
+        size_t i = 0, count = sizeof variables / sizeof *variables;
+        while (i < count && !slice_starts_with(rest, variables[i].name))
+            i++;
+        size_t used = i < count ? variables[i].name.length : 1;
+        if (i < count)
+            put_escaped(&out, variables[i].value);
+        else
+            put(&out, slice_make(rest.base, 1));
+        rest = slice_make(rest.base + used, rest.length - used);
+    }
+    return out.full ? 0 : out.length;
+}
+
+static struct slice next_line(struct slice *rest) {
+    const char *end = memchr(rest->base, '\n', rest->length);
+    size_t length = end == NULL ? rest->length : (size_t)(end - rest->base);
+    size_t used = end == NULL ? length : length + 1;
+    struct slice line = slice_make(rest->base, length);
+    *rest = slice_make(rest->base + used, rest->length - used);
+    return line;
+}
+
+static struct slice time_text(char room[32]) {
+    time_t now = time(NULL);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    return slice_make(room, strftime(room, 32, "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
+
+size_t text_table_answer(const struct text_table *table, struct slice about, char *out,
                          size_t capacity) {
     CHECK_OBJ(table, TEXT_TABLE_MAGIC);
     unsigned char bytes[16];
-    char text[INET6_ADDRSTRLEN] = "unknown";
+    char text[INET6_ADDRSTRLEN] = "unknown", moment[32];
     int family = AF_UNSPEC;
+    if (about.base == NULL)
+        about = SLICE("");
+    struct slice address = next_line(&about), url = next_line(&about), user = next_line(&about);
     if (address.length < sizeof text) {
         char given[INET6_ADDRSTRLEN];
         memcpy(given, address.base, address.length);
@@ -171,5 +224,6 @@ size_t text_table_answer(const struct text_table *table, struct slice address, c
             inet_ntop(family, bytes, text, sizeof text);
     }
     const char *found = find_text(table, family, bytes);
-    return found == NULL ? 0 : expand(found, text, out, capacity);
+    struct facts facts = {slice_from(text), url, user, time_text(moment)};
+    return found == NULL ? 0 : expand(found, &facts, out, capacity);
 }

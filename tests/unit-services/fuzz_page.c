@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static long place_of(const char *text, size_t length, size_t step) {
     struct scanner scanner;
     size_t total = 0;
-    scanner_init(&scanner);
+    scanner_init(&scanner, SCANNER_HEAD_END);
     while (total < length && !scanner.found) {
         size_t piece = length - total < step ? length - total : step;
         total += scanner_scan(&scanner, slice_make(text + total, piece));

@@ -18,6 +18,7 @@ tests_unit_services_unit_SOURCES = \
 	tests/unit-services/test_picture.c \
 	tests/unit-services/test_png_gray.c \
 	tests/unit-services/test_png_info.c \
+	tests/unit-services/test_policy.c \
 	tests/unit-services/test_recipe.c \
 	tests/unit-services/test_request_kind.c \
 	tests/unit-services/test_scanner.c \

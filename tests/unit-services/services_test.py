@@ -722,6 +722,67 @@ def test_inject_leaves_alone(lab):
     assert answer.body == page
 
 
+def injected(lab, arguments, page, extra="", ip="192.0.2.1", **more):
+    answer = respmod(lab.port, "inject" + arguments, request=REQUEST, response=head("text/html", len(page), extra),
+                     body=page, preview=1024, client_ip=ip, **more)
+    return page if answer.status == 204 else answer.body
+
+
+def test_inject_places(lab):
+    for place, mark in (("head-end", "H"), ("body-start", "S"), ("body-end", "E")):
+        page = b"<html><head><template></head></template>H</head><body class='>'>S<p>x</p>E</body></html>"
+        text = b"<b>192.0.2.1</b>"
+        mark = mark.encode()
+        at = page.rindex(mark) + (place != "body-start")
+        assert injected(lab, "?position=" + place, page) == page[:at] + text + page[at:], place
+
+
+def test_inject_tells_the_page(lab):
+    """URL and name go to the helper if that is wanted, and are escaped; time is."""
+    with open(lab.path("texts.tsv"), encoding="utf-8") as file:
+        before = file.read()
+    lab.write("texts.tsv", "default\t[%{url}|%{user}|%{time}]\n")
+    try:
+        page, request = b"<head></head>", REQUEST.replace("/a HTTP", "/a?b='&c HTTP")
+        answer = respmod(lab.port, "inject?url", request=request, response=head("text/html"), body=page,
+                         client_ip="192.0.2.1", extra=("X-Client-Username: <jo>",))
+        assert re.fullmatch(rb"<head>\[http://origin.example/a\?b=&#39;&amp;c\|&lt;jo&gt;\|20\d\d-\d\d-\d\dT[\d:]+Z\]</head>",
+                            answer.body), answer.body
+    finally:
+        lab.write("texts.tsv", before)
+
+
+def test_inject_keeps_answers(lab):
+    """Each of c-icap's processes asks once for a client; other clients have other texts."""
+    served = lab.pool("text")["served"]
+    for _ in range(30):
+        for ip in ("192.0.2.77", "10.0.0.77"):
+            assert ip.encode() in injected(lab, "?ttl=10m", b"<head></head>", ip=ip)
+    children = 2
+    assert lab.pool("text")["served"] <= served + 2 * children, "the helper was asked too often"
+    assert b"192.0.2.77" in injected(lab, "", b"<head></head>", ip="192.0.2.77")
+    assert lab.pool("text")["served"] > served
+
+
+def test_inject_and_policies(lab):
+    page, plain = b"<head></head>", "default\t<b>x</b>\n"
+    with open(lab.path("texts.tsv"), encoding="utf-8") as file:
+        before = file.read()
+    strict, free = "Content-Security-Policy: default-src 'self'\n", ""
+    nonce = "Content-Security-Policy: script-src 'nonce-abc'\n"
+    try:
+        lab.write("texts.tsv", plain)
+        assert b"<b>x</b>" in injected(lab, "", page, strict)
+        lab.write("texts.tsv", "default\t<script nonce=\"%{nonce}\">x</script>\n")
+        for arguments, extra, expected in (("", strict, None), ("", nonce, None), ("?csp=insert", strict, b""), ("", free, b""),
+                                           ("?csp=nonce", nonce, b"abc"), ("?csp=nonce", strict, None)):
+            body = injected(lab, arguments, page, extra)
+            assert body == (page if expected is None else b"<head><script nonce=\"%s\">x</script></head>" % expected), \
+                (arguments, extra, body)
+    finally:
+        lab.write("texts.tsv", before)
+
+
 # ---- helpers ---------------------------------------------------------------------------------
 
 

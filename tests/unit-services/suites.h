@@ -27,6 +27,7 @@ Suite *option_suite(void);
 Suite *picture_suite(void);
 Suite *png_gray_suite(void);
 Suite *png_info_suite(void);
+Suite *policy_suite(void);
 Suite *recipe_suite(void);
 Suite *request_kind_suite(void);
 Suite *scanner_suite(void);

@@ -73,10 +73,11 @@ static const char *const placeless[] = {
 };
 
 /* Scans in pieces that end at `first` and `second`; returns where the place is, -1 for nowhere. */
-static long scan_split(struct slice text, size_t first, size_t second) {
+static long scan_split_for(enum scanner_place place, struct slice text, size_t first,
+                           size_t second) {
     struct scanner scanner;
     size_t bounds[] = {0, first, second, text.length};
-    scanner_init(&scanner);
+    scanner_init(&scanner, place);
     size_t total = 0;
     for (int i = 0; i < 3; i++) {
         struct slice piece =
@@ -92,22 +93,63 @@ static long scan_split(struct slice text, size_t first, size_t second) {
     return -1;
 }
 
+static long scan_split(struct slice text, size_t first, size_t second) {
+    return scan_split_for(SCANNER_HEAD_END, text, first, second);
+}
+
+/* "@" marks the place again. */
+static void expect_at_every_split(enum scanner_place kind, const char *page) {
+    char text[256];
+    const char *mark = strchr(page, '@');
+    long place = mark == NULL ? -1 : mark - page;
+    size_t length = 0;
+    for (const char *at = page; *at != 0; at++)
+        if (*at != '@')
+            text[length++] = *at;
+    for (size_t a = 0; a <= length; a++)
+        for (size_t b = a; b <= length; b++) {
+            long got = scan_split_for(kind, slice_make(text, length), a, b);
+            EXPECT(got == place, "%s split at %zu and %zu: %ld instead of %ld", page, a, b, got,
+                   place);
+        }
+}
+
+START_TEST(other_places) {
+    static const char *const starts[] = {
+        "<html><head></head><body>@x</body>",
+        "<body class=\"a>b\" onload='c>d'>@x",
+        "<BODY\n>@",
+        "<template><body></template><body a=b>@",
+        "<!-- <body> --><script>'<body>'</script><body>@",
+        "<bodyx><p>x",
+        "</head>x</body>",
+    };
+    static const char *const ends[] = {
+        "<html><head></head><body>x@</body></html>",
+        "<body><!-- </body> --><script>'</body>'</script>@</BODY >",
+        "<body><template></body></template>@</body>",
+        "<body></bodyx></bod>x",
+        "<p a='</body>'>@</body>",
+    };
+    static const char *const heads[] = {
+        "<head><template></head><body></template>@</head>",
+        "<template><template></template></head></template>@</head>",
+        "</template>@</head>",
+        "<template></head><body>",
+        "<templates>@</head>",
+    };
+    for (size_t i = 0; i < COUNT_OF(starts); i++)
+        expect_at_every_split(SCANNER_BODY_START, starts[i]);
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        expect_at_every_split(SCANNER_BODY_END, ends[i]);
+    for (size_t i = 0; i < COUNT_OF(heads); i++)
+        expect_at_every_split(SCANNER_HEAD_END, heads[i]);
+}
+END_TEST
+
 START_TEST(place_is_found_at_every_split) {
-    for (size_t i = 0; i < COUNT_OF(pages); i++) {
-        char text[256];
-        const char *mark = strchr(pages[i], '@');
-        long place = mark - pages[i];
-        size_t length = 0;
-        for (const char *at = pages[i]; *at != 0; at++)
-            if (*at != '@')
-                text[length++] = *at;
-        for (size_t a = 0; a <= length; a++)
-            for (size_t b = a; b <= length; b++) {
-                long got = scan_split(slice_make(text, length), a, b);
-                EXPECT(got == place, "%s split at %zu and %zu: %ld instead of %ld", pages[i], a, b,
-                       got, place);
-            }
-    }
+    for (size_t i = 0; i < COUNT_OF(pages); i++)
+        expect_at_every_split(SCANNER_HEAD_END, pages[i]);
 }
 END_TEST
 
@@ -140,6 +182,6 @@ END_TEST
 
 Suite *scanner_suite(void) {
     const TTest *const tests[] = {place_is_found_at_every_split, no_place_where_there_is_none,
-                                  any_bytes_pass};
+                                  other_places, any_bytes_pass};
     return suite_of("scanner", tests, COUNT_OF(tests));
 }

@@ -46,6 +46,24 @@ START_TEST(first_line_that_fits) {
 }
 END_TEST
 
+START_TEST(placeholders_are_escaped) {
+    char error[200];
+    struct text_table *table =
+        table_of("default\t<a b='%{url}'>%{user}</a>%{ip}\n", error, sizeof error);
+    expect(table, "10.1.2.3\nhttp://a/?b=1&c=<'\">\njo<b>",
+           "<a b='http://a/?b=1&amp;c=&lt;&#39;&quot;&gt;'>jo&lt;b&gt;</a>10.1.2.3");
+    expect(table, "10.1.2.3\nhttp://a/", "<a b='http://a/'></a>10.1.2.3");
+    expect(table, "10.1.2.3", "<a b=''></a>10.1.2.3");
+    text_table_free(&table);
+    table = table_of("default\t%{time}\n", error, sizeof error);
+    char out[64];
+    size_t length = text_table_answer(table, SLICE("::1"), out, sizeof out);
+    ck_assert_uint_eq(length, strlen("2026-01-01T00:00:00Z"));
+    ck_assert(out[4] == '-' && out[10] == 'T' && out[length - 1] == 'Z');
+    text_table_free(&table);
+}
+END_TEST
+
 START_TEST(no_default_no_text) {
     char error[200];
     struct text_table *table = table_of("10.0.0.0/8\tx\n", error, sizeof error);
@@ -72,6 +90,7 @@ START_TEST(bad_lines_are_named) {
 END_TEST
 
 Suite *text_table_suite(void) {
-    const TTest *const tests[] = {first_line_that_fits, no_default_no_text, bad_lines_are_named};
+    const TTest *const tests[] = {first_line_that_fits, placeholders_are_escaped,
+                                  no_default_no_text, bad_lines_are_named};
     return suite_of("text_table", tests, COUNT_OF(tests));
 }

@@ -1,0 +1,28 @@
+/*
+ * What the helper has answered lately, so that it is not asked for each page of a client.
+ *
+ *     struct text_cache *cache = text_cache_create();
+ *     if (text_cache_find(cache, key, now, room, &length)) ...   a copy, perhaps empty: "no text"
+ *     text_cache_store(cache, key, text, now + ttl);
+ *     text_cache_free(&cache);
+ *
+ * TEXT_CACHE_SLOTS answers at most; a newer one takes the place of an older one of the same slot.
+ * Times are milliseconds of any one clock. Threads: any; a mutex is held for a copy.
+ */
+#ifndef RETORT_INJECT_TEXT_CACHE_H
+#define RETORT_INJECT_TEXT_CACHE_H
+
+#include "base/slice.h"
+
+enum { TEXT_CACHE_SLOTS = 1024, TEXT_CACHE_TEXT_MAX = 16384 };
+
+struct text_cache;
+
+struct text_cache *text_cache_create(void);
+void text_cache_free(struct text_cache **cachep);
+bool text_cache_find(struct text_cache *cache, struct slice key, int64_t now,
+                     char room[TEXT_CACHE_TEXT_MAX], size_t *length);
+void text_cache_store(struct text_cache *cache, struct slice key, struct slice text,
+                      int64_t expires);
+
+#endif
