@@ -138,11 +138,11 @@ static bool is_renewal(const struct entry *entry) {
 static unsigned unlink_entries(struct disk_index *index, struct shard *shard, uint64_t key,
                                uint32_t variant, uint32_t at) {
     unsigned count = 0;
-    uint32_t *link = bucket_of(shard, key);
+    uint32_t *link = bucket_of(shard, key), mask = disk_variant_mask(variant);
     while (*link != NONE) {
         struct entry *entry = entry_at(shard, *link);
         bool fits = entry->key == key &&
-                    (variant == DISK_ANY_VARIANT || entry->variant == variant) &&
+                    (variant == DISK_ANY_VARIANT || (entry->variant & mask) == variant) &&
                     (at == NONE || entry->at == at);
         if (!fits) {
             link = &entry->next;
@@ -174,12 +174,10 @@ static void limit_variants(struct disk_index *index, struct shard *shard, uint64
         unlink_entries(index, shard, key, DISK_ANY_VARIANT, oldest);
 }
 
-void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_place *place) {
-    CHECK_OBJ(index, DISK_INDEX_MAGIC);
+/* Under the lock. */
+static void add_entry(struct disk_index *index, struct shard *shard, uint64_t key,
+                      const struct disk_place *place) {
     ASSERT(place->segment < index->segment_count && place->blocks <= BLOCKS_MAX);
-    struct shard *shard = shard_of(index, key);
-    pthread_mutex_lock(&shard->lock);
-    unlink_entries(index, shard, key, place->variant, NONE);
     if (shard->live >= shard->bucket_count * LOAD)
         grow(shard);
     uint32_t number = take_entry(shard);
@@ -197,6 +195,24 @@ void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_pl
     if ((place->variant & DISK_RENEWAL) == 0)
         atomic_fetch_add_explicit(&index->count, 1, memory_order_relaxed);
     limit_variants(index, shard, key);
+}
+
+void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_place *place) {
+    CHECK_OBJ(index, DISK_INDEX_MAGIC);
+    struct shard *shard = shard_of(index, key);
+    pthread_mutex_lock(&shard->lock);
+    unlink_entries(index, shard, key, place->variant, NONE);
+    add_entry(index, shard, key, place);
+    pthread_mutex_unlock(&shard->lock);
+}
+
+void disk_index_move(struct disk_index *index, uint64_t key, uint32_t from,
+                     const struct disk_place *place) {
+    CHECK_OBJ(index, DISK_INDEX_MAGIC);
+    struct shard *shard = shard_of(index, key);
+    pthread_mutex_lock(&shard->lock);
+    unlink_entries(index, shard, key, DISK_ANY_VARIANT, from);
+    add_entry(index, shard, key, place);
     pthread_mutex_unlock(&shard->lock);
 }
 
@@ -228,8 +244,6 @@ unsigned disk_index_remove(struct disk_index *index, uint64_t key, uint32_t vari
     struct shard *shard = shard_of(index, key);
     pthread_mutex_lock(&shard->lock);
     unsigned count = unlink_entries(index, shard, key, variant, NONE);
-    if (variant != DISK_ANY_VARIANT)
-        unlink_entries(index, shard, key, variant | DISK_RENEWAL, NONE);
     pthread_mutex_unlock(&shard->lock);
     return count;
 }

@@ -27,6 +27,12 @@ enum { DISK_ANY_VARIANT = 0 };
  * and count neither as objects nor as variants. */
 #define DISK_RENEWAL UINT32_C(0x80000000)
 
+/* Of the numbers that go with this one: what renews a variant goes with it, but not the other way
+ * round. */
+static inline uint32_t disk_variant_mask(uint32_t variant) {
+    return (variant & DISK_RENEWAL) != 0 ? UINT32_MAX : ~DISK_RENEWAL;
+}
+
 struct disk_place {
     uint32_t variant;
     uint32_t at, blocks; /* in RECORD_ALIGN, from the start of the first segment */
@@ -39,6 +45,9 @@ struct disk_index *disk_index_new(uint32_t segment_count, uint32_t blocks_in_seg
 void disk_index_free(struct disk_index **indexp);
 
 void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_place *place);
+/* The same record stands at another place now; what renews it goes on to. `from` may have gone. */
+void disk_index_move(struct disk_index *index, uint64_t key, uint32_t from,
+                     const struct disk_place *place);
 unsigned disk_index_find(struct disk_index *index, uint64_t key, struct disk_place *places,
                          unsigned most);
 /* One variant, what only renews one, or with DISK_ANY_VARIANT all of them; returns how many objects

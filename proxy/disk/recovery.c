@@ -218,9 +218,9 @@ static void apply(struct volume *volume, const struct unit *unit,
         volume->next_serial = entry->serial + 1;
     if (entry->kind == RECORD_RENEWAL)
         place.variant |= DISK_RENEWAL;
-    else
+    if (entry->kind == RECORD_REMOVAL)
         disk_index_remove(volume->index, entry->key, entry->variant);
-    if (entry->kind != RECORD_REMOVAL)
+    else
         disk_index_put(volume->index, entry->key, &place);
 }
 

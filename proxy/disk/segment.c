@@ -145,7 +145,8 @@ bool segment_forget_rescued(struct volume *volume, uint64_t key, uint32_t varian
     LIST_FOR_EACH_SAFE (link, next, &volume->rescued) {
         struct rescued *rescued = CONTAINER_OF(link, struct rescued, link);
         if (rescued->key != key ||
-            (variant != DISK_ANY_VARIANT && rescued->place.variant != variant))
+            (variant != DISK_ANY_VARIANT &&
+             (rescued->place.variant & disk_variant_mask(variant)) != variant))
             continue;
         rescued->forgotten = true;
         some = true;
@@ -178,7 +179,7 @@ static void write_again(struct volume *volume, const struct rescued *rescued) {
     place.segment = at / segment_blocks(volume);
     pthread_mutex_lock(&volume->lock);
     if (!rescued->forgotten)
-        disk_index_put(volume->index, rescued->key, &place);
+        disk_index_move(volume->index, rescued->key, rescued->place.at, &place);
     pthread_mutex_unlock(&volume->lock);
     count(&volume->count.rewritten, 1);
 }

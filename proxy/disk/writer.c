@@ -75,10 +75,8 @@ void writer_publish(struct volume *volume, struct volume_job *job, uint32_t at,
     pthread_mutex_lock(&volume->lock);
     bool wanted = !job->cancelled && (stream == NULL || !stream->cancelled);
     segment_forget_rescued(volume, job->key.low, job->variant);
-    if (wanted) {
-        disk_index_remove(volume->index, job->key.low, job->variant | DISK_RENEWAL);
+    if (wanted)
         disk_index_put(volume->index, job->key.low, &place);
-    }
     pthread_mutex_unlock(&volume->lock);
     if (!wanted && writer_stands_alone(volume, &place))
         segment_abandon(volume, place.segment);
@@ -153,6 +151,7 @@ static void do_renew(struct volume *volume, struct volume_job *job) {
         .segment = at / segment_blocks(volume),
     };
     pthread_mutex_lock(&volume->lock);
+    segment_forget_rescued(volume, job->key.low, place.variant);
     if (!job->cancelled)
         disk_index_put(volume->index, job->key.low, &place);
     pthread_mutex_unlock(&volume->lock);
