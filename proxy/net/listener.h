@@ -6,8 +6,8 @@
  *     ...
  *     listener_close(&listener);
  *
- * on_accept gets the new descriptor (non-blocking, close-on-exec) and owns it. Connections come with
- * the first bytes that the client has sent; one that says nothing comes a second later
+ * on_accept gets the new descriptor (non-blocking, close-on-exec) and owns it. Connections come
+ * with the first bytes that the client has sent; one that says nothing comes a second later
  * (TCP_DEFER_ACCEPT).
  */
 #ifndef RETORT_NET_LISTENER_H
