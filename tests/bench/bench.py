@@ -18,6 +18,7 @@ import argparse
 import concurrent.futures
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -116,6 +117,7 @@ def measure(options, path):
     """True when Retort failed nowhere."""
     if len(machine.CORES) < 2:
         sys.exit("two cores are needed: one for the server under test, one for all else")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped
     machine.raise_limits()
     os.sched_setaffinity(0, {int(machine.LOAD_CORE)})  # and of all that is started, but for the servers
     known, good = results.read(path), True
