@@ -19,9 +19,9 @@ BY_RULES = 1.03
 BY_SERVICES = 1.025
 
 # Instructions a request, system calls as one.
-HIT = 5800
-MISS = 18000
-LARGE_MISS = 21500
+HIT = 6000
+MISS = 18500
+LARGE_MISS = 22000
 
 
 def instructions(lab, count, path, host, options):
