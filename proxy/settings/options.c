@@ -643,9 +643,10 @@ const struct option options[] = {
          "list of names of icap_service sections of the same point, takes the place of what adapt "
          "sections have behind it; an empty one ends the chain.",
      .example = "true"},
-    {SERVICE(credentials), .name = "credentials", STRING, .fallback_note = "none",
+    {SERVICE(credentials), .name = "credentials", STRING, .secret = true, .fallback_note = "none",
      DOC "\"USER:PASSWORD\" for an ICAP server that wants to know who asks: sent as "
-         "Proxy-Authorization, scheme Basic (RFC 3507, 7.1). They pass in clear.",
+         "Proxy-Authorization, scheme Basic (RFC 3507, 7.1). They pass in clear. "
+         "The admin plane does not show them.",
      .example = "\"proxy:secret\""},
     {SERVICE(proxy_credentials), .name = "proxy_credentials", BOOL, DEFAULT("false"),
      DOC

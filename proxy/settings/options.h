@@ -43,6 +43,7 @@ struct option {
     const char *name;
     enum option_type type;
     bool required;
+    bool secret;               /* an OPTION_STRING that nobody is shown */
     const char *fallback;      /* the default, as it would be written */
     const char *fallback_note; /* shown instead of it where the default depends on something */
     double least, most;        /* of numbers, in bytes and milliseconds; most 0: no bound */

@@ -217,8 +217,8 @@ bool settings_connect_port_allowed(const struct settings *settings, uint16_t por
 /* The manual, made from the option table. */
 void settings_print_markdown(FILE *out);
 void settings_print_man(FILE *out);
-/* What the snapshot holds, every option with its value, as JSON text for the admin plane; the
- * caller frees it. */
+/* What the snapshot holds, every option with its value, secrets excepted, as JSON text for the
+ * admin plane; the caller frees it. */
 char *settings_to_json(const struct settings *settings);
 
 #endif

@@ -336,7 +336,9 @@ json_t *value_to_json(const struct option *option, const void *source) {
     case OPTION_FLOAT: return json_real(*(const double *)at);
     case OPTION_STRING:
         string = *(char *const *)at;
-        return string == NULL ? json_null() : json_string(string);
+        if (string == NULL)
+            return json_null();
+        return json_string(option->secret ? "(not shown)" : string);
     case OPTION_WORD: return json_string(option->words[*(const int *)at]);
     case OPTION_STRINGS: return strings_to_json(*(char **const *)at);
     case OPTION_NETWORKS: return networks_to_json(*(struct network *const *)at, *count);

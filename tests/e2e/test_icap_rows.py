@@ -584,6 +584,7 @@ def test_credentials_for_the_icap_server(lab):
     expected = "Basic " + base64.b64encode(b"proxy:pass word").decode()
     equal(icap.transactions[0].request.header("Proxy-Authorization"), expected, "Proxy-Authorization")
     equal(icap.options_requests[0].header("Proxy-Authorization"), expected, "Proxy-Authorization of OPTIONS")
+    equal(json.loads(proxy.admin("GET", "/settings").body)["icap_service"][0]["credentials"], "(not shown)", "in /settings")
 
 
 # 24: 206 from any place.
