@@ -238,5 +238,8 @@ int main(int count, char **arguments) {
             on_event(events[i].data.ptr, events[i].events);
     }
     report(connections, parallel, now() - begin);
+    free(connections);
+    free(reader.size);
+    free(reader.times);
     return 0;
 }
