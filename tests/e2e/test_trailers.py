@@ -2,7 +2,7 @@
 
 import time
 
-from harness.checks import equal, true
+from harness.checks import equal, one_of, true
 from harness.icap import IcapServer, append
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
@@ -51,7 +51,9 @@ def test_trailers_are_dropped_for_the_others(lab):
         equal((answer.header("X-Sum"), answer.header("Trailer")), (None, None), f"{headers}: header fields")
         equal(origin.requests[-1].header("TE"), None, f"{headers}: what the origin is told")
     answer = proxy.get(origin.url("/d"), TAKES, version="1.0")
-    equal((answer.framing, answer.body), ("close", b"helloworld"), "HTTP/1.0")
+    # A body that is there whole when its head is written has a length to be told.
+    one_of(answer.framing, ("close", "length"), "HTTP/1.0: framing")
+    equal((answer.body, answer.trailers), (b"helloworld", []), "HTTP/1.0")
 
 
 FORBIDDEN = ["Content-Length: 3", "Transfer-Encoding: chunked", "Host: evil", "Set-Cookie: a=b", "cache-control: max-age=9",
