@@ -365,9 +365,9 @@ check_texts() {
 check_ads() {
     verify "ad: fetched" fetch it ads/banner.gif
     verify "ad: replaced by a blank image" is_blank
-    verify "another ad: fetched" fetch it ads/other.js
+    verify "another ad: fetched" fetch it ads/other.gif
     verify "another ad: the same blank image" is_blank
-    verify "another ad: a hit" logged_is ads/other.js HIT
+    verify "another ad: a hit" logged_is ads/other.gif HIT
     verify "ads: the origin was not asked" origin_was_not_asked /ads/
 }
 

@@ -41,8 +41,9 @@ static void gather(struct name_table *table) {
     size_t names = 0, numbers = 0;
     table->numbers = xcalloc(table->count, sizeof *table->numbers);
     for (size_t i = 0; i < table->count; i++) {
-        struct name_entry *entry = &table->entries[i], *last = &table->entries[names - 1];
-        if (names > 0 && slice_equal(entry->name, last->name)) {
+        struct name_entry *entry = &table->entries[i];
+        struct name_entry *last = names > 0 ? &table->entries[names - 1] : NULL;
+        if (last != NULL && slice_equal(entry->name, last->name)) {
             free((char *)(uintptr_t)entry->name.base);
             if (table->numbers[numbers - 1] == entry->number)
                 continue;

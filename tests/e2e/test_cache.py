@@ -514,7 +514,6 @@ def test_head_renews_what_is_stored(lab):
         proxy.stop()
 
 
-@memcheck
 def test_head_about_other_bytes_drops_what_is_stored(lab):
     for get_fields, head_fields in ((b'ETag: "a"\r\n', b'ETag: "b"\r\n'), (b'ETag: "a"\r\n', b'ETag: "a"\r\nContent-Length: 11\r\n'),
                                     (b"", b"Content-Length: 9\r\n"), (b"", b'ETag: "b"\r\n'),

@@ -320,7 +320,6 @@ def settle(bench):
     bench.cache("delete", "http://nowhere/", expect=1)
 
 
-@memcheck
 def test_a_confirmation_of_what_stands_on_disk_is_kept(lab):
     """The body is not in memory; its new head outlives restarts and kills all the same."""
     for n in (300_000, 1_200_000):

@@ -127,7 +127,6 @@ def test_wrong_bits_are_noticed(lab):
         true(bench.get(path, n)[0], f"{path} is a hit again")
 
 
-@memcheck
 def test_a_slow_disk_stops_nobody_else(lab):
     """Hits in memory and requests to the origin go on while a read waits."""
     bench = FaultyBench(lab, workers=1)

@@ -590,7 +590,6 @@ BEFORE_THE_VERDICT = [
 
 
 @seconds(150)
-@memcheck
 def test_failures_before_the_verdict_with_bypass(lab):
     origin = Origin(lab)
     for behave in BEFORE_THE_VERDICT:

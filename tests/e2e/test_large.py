@@ -7,7 +7,7 @@ import time
 
 from harness import wire
 from harness.checks import equal, true, until
-from harness.suite import heavy, memcheck, seconds
+from harness.suite import heavy, seconds
 from test_disk import Bench, in_threads
 from test_disk_faults import FaultyBench
 
@@ -94,7 +94,6 @@ def stalled(bench):
     until(still, 20 * bench.lab.patience, "a client that takes no more")
 
 
-@memcheck
 def test_what_has_left_memory_meanwhile_is_read_again(lab):
     """While a client takes nothing, the kernel may let go what was ready for it: sending that would wait for the
     device, and everybody with it."""
@@ -120,7 +119,6 @@ def test_what_has_left_memory_meanwhile_is_read_again(lab):
     bench.own.check_bytes("/own/slow", bench.own.body("/own/slow", n, version), b"".join(got))
 
 
-@memcheck
 def test_a_slow_disk_holds_up_only_who_reads_it(lab):
     bench = FaultyBench(lab, workers=1)
     bench.get("/own/large", 900_000)
