@@ -77,7 +77,7 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
 static bool same_disk(const struct disk_settings *a, const struct disk_settings *b) {
     return strcmp(a->path, b->path) == 0 && a->size == b->size && a->admission == b->admission &&
            a->max_object == b->max_object && a->threads == b->threads &&
-           a->write_queue == b->write_queue;
+           a->write_queue == b->write_queue && a->write_wait == b->write_wait;
 }
 
 static void warn_of_fixed_disks(const struct settings *old, const struct settings *new) {

@@ -169,6 +169,8 @@ struct volume_job *queue_take(struct volume *volume) {
     if (link != NULL) {
         list_remove(link);
         job = CONTAINER_OF(link, struct volume_job, link);
+        if (job->kind == JOB_STREAM_PUT)
+            atomic_fetch_sub(&volume->passing, job->cost);
     }
     volume->current = job;
     pthread_mutex_unlock(&volume->lock);

@@ -57,6 +57,23 @@ struct volume_stream *volume_stream_open(struct volume *volume, struct object *o
     return NULL;
 }
 
+bool volume_stream_is_behind(struct volume_stream *stream, uint64_t now) {
+    CHECK_OBJ(stream, VOLUME_STREAM_MAGIC);
+    const struct disk_settings *settings = stream->volume->settings;
+    if (atomic_load_explicit(&stream->failed, memory_order_relaxed) ||
+        atomic_load_explicit(&stream->volume->passing, memory_order_relaxed) <
+            settings->write_queue / 4) {
+        stream->behind_since = 0;
+        return false;
+    }
+    if (stream->behind_since == 0)
+        stream->behind_since = now;
+    if (now - stream->behind_since < settings->write_wait)
+        return true;
+    atomic_store(&stream->failed, true);
+    return false;
+}
+
 void volume_stream_put(struct volume_stream *stream, struct slice bytes) {
     CHECK_OBJ(stream, VOLUME_STREAM_MAGIC);
     struct volume *volume = stream->volume;
@@ -69,6 +86,8 @@ void volume_stream_put(struct volume_stream *stream, struct slice bytes) {
         job->stream = stream;
         pthread_mutex_lock(&volume->lock);
         queued = queue_add(volume, job, true);
+        if (queued)
+            atomic_fetch_add(&volume->passing, job->cost);
         pthread_mutex_unlock(&volume->lock);
     }
     if (queued)

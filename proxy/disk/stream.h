@@ -22,6 +22,7 @@ struct volume_stream {
     struct object *object; /* referenced */
     uint32_t variant;
     uint64_t events, body_length;
+    uint64_t behind_since; /* whose writes it: see volume_stream_is_behind; 0: it is not */
     /* the writer's */
     bool gathers;              /* it will share a segment: its bytes wait until they are whole */
     struct list_link gathered; /* JOB_STREAM_PUT; they still count as queued */

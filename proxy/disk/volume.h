@@ -89,7 +89,8 @@ struct volume {
     struct list_link jobs, streams;
     struct volume_job *current; /* what the writer is at */
     struct list_link rescued;
-    size_t queued; /* bytes */
+    size_t queued;          /* bytes */
+    _Atomic size_t passing; /* those of streams that the writer has not come to; read without it */
     bool stopping;
     /* the writer's */
     pthread_t thread;
@@ -135,14 +136,17 @@ uint64_t volume_oldest(struct volume *volume);
 /* A body too large for memory, of known length, written as it passes:
  *
  *     struct volume_stream *stream = volume_stream_open(volume, object, variant, events, length);
- *     volume_stream_put(stream, bytes);                   never waits
+ *     if (!volume_stream_is_behind(stream, loop->now))    else ask again in a moment
+ *         volume_stream_put(stream, bytes);               never waits
  *     volume_stream_close(&stream, whole);
  *
- * What does not arrive whole, or faster than it can be written, is left out. NULL: not wanted, as
- * when the same bytes (by their validators and length) are on their way for another client. */
+ * What does not arrive whole is left out, and so is what the disk keeps waiting for longer than
+ * settings.write_wait: it is then behind no more. NULL: not wanted, as when the same bytes (by
+ * their validators and length) are on their way for another client. */
 struct volume_stream;
 struct volume_stream *volume_stream_open(struct volume *volume, struct object *object,
                                          uint32_t variant, uint64_t events, uint64_t body_length);
+bool volume_stream_is_behind(struct volume_stream *stream, uint64_t now);
 void volume_stream_put(struct volume_stream *stream, struct slice bytes);
 void volume_stream_close(struct volume_stream **streamp, bool whole);
 

@@ -482,6 +482,11 @@ const struct option options[] = {
      DOC "Most bytes that wait to be written. While they are too many, new objects are kept in "
          "memory only.",
      .example = "\"256MB\""},
+    {DISK(write_wait), .name = "write_wait", TIME_OF(0, DAY), DEFAULT("1s"),
+     DOC "A body that is too large for memory is read from its origin no faster than the volume "
+         "takes it. When a quarter of write_queue is such bytes and has been for so long, the body "
+         "passes on without being stored. 0: at once, so that no client ever waits for the disk.",
+     .example = "\"5s\""},
 
     {ONCE("client", client.header_timeout), .name = "header_timeout", TIMEOUT, DEFAULT("30s"),
      DOC "How long a request's head may take, from its first byte to its last. The whole head has "

@@ -70,6 +70,7 @@ struct disk_settings {
     size_t max_object;             /* larger bodies are not kept on disk */
     unsigned threads;              /* that read */
     size_t write_queue;            /* bytes that may wait to be written */
+    uint64_t write_wait;           /* milliseconds that a large body waits for the others */
 };
 
 enum icap_point { ICAP_REQMOD_PRECACHE, ICAP_RESPMOD_PRECACHE };

@@ -2,11 +2,14 @@
 
 #include "base/assert.h"
 
-/* Reads in a row before others get their turn. */
-enum { TURNS = 16 };
+/* Reads in a row before others get their turn; and when a stream that is behind is asked again: the
+ * thread that writes has no way to tell, and in a millisecond it writes a fraction of what waits.
+ */
+enum { TURNS = 16, BEHIND_MS = 1 };
 
 static void finish(struct pump *pump, enum pump_state state) {
     pump->state = state;
+    timer_cancel(&pump->loop->timers, &pump->timer);
     source_close(&pump->source);
     volume_stream_close(&pump->stream, state == PUMP_COMPLETE);
     body_finish(pump->body, state == PUMP_COMPLETE ? BODY_COMPLETE : BODY_FAILED);
@@ -90,12 +93,23 @@ static bool turn(struct pump *pump) {
     }
 }
 
+static bool waits_for_stream(struct pump *pump) {
+    if (pump->stream == NULL || !volume_stream_is_behind(pump->stream, pump->loop->now))
+        return false;
+    loop_timer_after(pump->loop, &pump->timer, BEHIND_MS);
+    return true;
+}
+
 static void on_task(struct task *task) {
     struct pump *pump = CONTAINER_OF(task, struct pump, task);
     for (unsigned i = 0; i < TURNS; i++)
-        if (pump->state != PUMP_RUNNING || !turn(pump))
+        if (pump->state != PUMP_RUNNING || waits_for_stream(pump) || !turn(pump))
             return;
     loop_defer(pump->loop, &pump->task);
+}
+
+static void on_timer(struct timer *timer) {
+    on_task(&CONTAINER_OF(timer, struct pump, timer)->task);
 }
 
 void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, struct body *body,
@@ -110,6 +124,7 @@ void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, s
     pump->rooms = body_length(body) > NET_BUFFER_SIZE / 2 ? 2 : 1; /* it is coming in well */
     pump->waker = waker;
     task_init(&pump->task, on_task);
+    timer_init(&pump->timer, on_timer);
     body_set_writer(body, &pump->task);
     source_set_waker(pump->source, &pump->task);
     on_task(&pump->task);
@@ -122,6 +137,7 @@ void pump_set_unread(struct pump *pump) {
 void pump_stop(struct pump *pump) {
     if (pump->state == PUMP_RUNNING) {
         pump->state = PUMP_FAILED;
+        timer_cancel(&pump->loop->timers, &pump->timer);
         source_close(&pump->source);
         volume_stream_close(&pump->stream, false);
         body_finish(pump->body, BODY_FAILED);

@@ -12,7 +12,8 @@
  * A source that fills all that it is offered is offered more with the next read, so that a large
  * body takes few reads and one that trickles in takes little memory.
  *
- * With a stream, every byte goes there too: bodies that are kept on disk only.
+ * With a stream, every byte goes there too: bodies that are kept on disk only. While that is behind
+ * nothing is read.
  *
  * Threads: the worker's.
  */
@@ -36,6 +37,7 @@ struct pump {
     bool unread;                  /* nobody reads: it is fetched to be kept, or not at all */
     int rooms;                    /* pieces of the body that the next read may fill */
     struct task task;
+    struct timer timer; /* the stream is behind */
     struct task *waker;
 };
 

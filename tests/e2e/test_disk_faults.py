@@ -8,7 +8,7 @@ import threading
 import time
 
 from harness import wire
-from harness.checks import contains, equal, true, until
+from harness.checks import between, contains, equal, true, until
 from harness.disk import ALIGN, PURGES, RECORDS_AT, SEAL_AT, SEGMENTS_AT, gauge, volume_of
 from harness.disk_faults import DiskFaults
 from harness.origin import Origin
@@ -307,6 +307,31 @@ def test_more_than_can_be_written(lab):
     true(took < 10 * lab.patience, f"{took:.1f} s for 200 requests")
     true(gauge(bench.proxy, "writes_dropped") > 50, f"{gauge(bench.proxy, 'writes_dropped')} left out")
     bench.faults.clear()
+
+
+def test_large_ones_wait_for_a_slow_disk(lab):
+    """What is too large for memory comes no faster than it can be written; small ones still find room."""
+    bench = FaultyBench(lab, memory="4MB", disk={"write_queue": "1MB"})
+    bench.faults.set(write_delay=5)
+    large = bench.get("/own/large", 12_000_000)[1]
+    small = bench.get("/own/small", SMALL)[1]
+    bench.on_disk(2)
+    equal(bench.get("/own/large", 12_000_000), (True, large), "the large one: hit, version")
+    equal(bench.get("/own/small", SMALL), (True, small), "the small one: hit, version")
+    equal(gauge(bench.proxy, "writes_dropped"), 0, "left out")
+
+
+def test_large_ones_leave_a_stuck_disk(lab):
+    """It costs a client write_wait, once; the object is left out and counted."""
+    bench = FaultyBench(lab, memory="4MB", disk={"write_queue": "1MB", "write_wait": "300ms"})
+    bench.faults.set(write_delay=3000 * lab.patience)
+    started = time.monotonic()
+    bench.get("/own/large", 12_000_000)
+    took = time.monotonic() - started
+    between(took, 0.3, 2 * lab.patience, "seconds")
+    bench.faults.clear()
+    until(lambda: gauge(bench.proxy, "writes_dropped") == 1, 10 * lab.patience, "it counts as left out")
+    true(not bench.get("/own/large", 12_000_000)[0], "the second is a miss")
 
 
 # Damage to the file.
