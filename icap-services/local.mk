@@ -66,49 +66,73 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/inject/text_table.c icap-services/inject/text_table.h
 icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
 
+# What makes a module for c-icap of a service, with all that services use.
+noinst_LTLIBRARIES += icap-services/libhost.la
+icap_services_libhost_la_CPPFLAGS = $(services_cppflags) $(CICAP_CFLAGS) -DRETORT_VERSION='"$(PACKAGE_VERSION)"'
+icap_services_libhost_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+icap_services_libhost_la_SOURCES = \
+	icap-services/host-c-icap/cicap.h \
+	icap-services/host-c-icap/head_list.c icap-services/host-c-icap/head_list.h \
+	icap-services/host-c-icap/module.c \
+	icap-services/host-c-icap/transaction.c icap-services/host-c-icap/transaction.h
+icap_services_libhost_la_LIBADD = common/libservice.la common/libcommon.la
+
+# The same, for services of others: examples/hello-service. An archive, since every module has a host of its own.
+pkgconfigdir = $(libdir)/pkgconfig
+nodist_pkgconfig_DATA = icap-services/retort-service.pc
+retortbasedir = $(pkgincludedir)/base
+retortbase_HEADERS = \
+	common/base/arena.h common/base/assert.h common/base/list.h common/base/log.h common/base/slice.h common/base/spool.h
+retorthttpdir = $(pkgincludedir)/http
+retorthttp_HEADERS = \
+	common/http/chunked.h common/http/date.h common/http/framing.h common/http/head.h common/http/methods.def \
+	common/http/names.def common/http/names.h common/http/neutral.h common/http/trailer.h common/http/url.h
+retortservicedir = $(pkgincludedir)/service
+retortservice_HEADERS = \
+	common/service/adapted_head.h common/service/arguments.h common/service/helper_client.h \
+	common/service/helper_protocol.h common/service/option.h common/service/service.h common/service/url_pattern.h
+install-exec-local: icap-services/libhost.la
+	$(MKDIR_P) "$(DESTDIR)$(libdir)"
+	$(INSTALL_DATA) icap-services/.libs/libhost.a "$(DESTDIR)$(libdir)/libretort-service.a"
+EXTRA_DIST += examples/hello-service/Makefile examples/hello-service/README.md examples/hello-service/hello.c
+
 # The modules. Each is the host and one service. In the build tree they are in icap-services/.libs/.
 cicapmodule_LTLIBRARIES = \
 	icap-services/srv_adremover.la \
 	icap-services/srv_gray.la \
 	icap-services/srv_gzip.la \
 	icap-services/srv_inject.la
-module_cppflags = $(services_cppflags) $(CICAP_CFLAGS) -DRETORT_VERSION='"$(PACKAGE_VERSION)"'
 module_cflags = $(AM_CFLAGS) -fvisibility=hidden
 module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
-module_libs = common/libservice.la common/libcommon.la
-host_sources = \
-	icap-services/host-c-icap/cicap.h \
-	icap-services/host-c-icap/head_list.c icap-services/host-c-icap/head_list.h \
-	icap-services/host-c-icap/module.c \
-	icap-services/host-c-icap/transaction.c icap-services/host-c-icap/transaction.h
+module_libs = icap-services/libhost.la
 
-icap_services_srv_adremover_la_SOURCES = $(host_sources) icap-services/adremover/service.c \
+icap_services_srv_adremover_la_SOURCES = icap-services/adremover/service.c \
 	$(adremover_sources)
-icap_services_srv_adremover_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_adremover_la_CPPFLAGS = $(services_cppflags)
 icap_services_srv_adremover_la_CFLAGS = $(module_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS)
 icap_services_srv_adremover_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_adremover_la_LIBADD = $(module_libs) $(adremover_libs)
 
-icap_services_srv_gray_la_SOURCES = $(host_sources) icap-services/gray/service.c \
+icap_services_srv_gray_la_SOURCES = icap-services/gray/service.c \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h
-icap_services_srv_gray_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_gray_la_CPPFLAGS = $(services_cppflags)
 icap_services_srv_gray_la_CFLAGS = $(module_cflags)
 icap_services_srv_gray_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_gray_la_LIBADD = $(module_libs)
 
-icap_services_srv_gzip_la_SOURCES = $(host_sources) icap-services/gzip/service.c \
+icap_services_srv_gzip_la_SOURCES = icap-services/gzip/service.c \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \
 	$(encoder_sources)
-icap_services_srv_gzip_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_gzip_la_CPPFLAGS = $(services_cppflags)
 icap_services_srv_gzip_la_CFLAGS = $(module_cflags) $(encoder_cflags)
 icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
 
-icap_services_srv_inject_la_SOURCES = $(host_sources) icap-services/inject/service.c \
+icap_services_srv_inject_la_SOURCES = icap-services/inject/service.c \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h
-icap_services_srv_inject_la_CPPFLAGS = $(module_cppflags)
+icap_services_srv_inject_la_CPPFLAGS = $(services_cppflags)
 icap_services_srv_inject_la_CFLAGS = $(module_cflags)
 icap_services_srv_inject_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_inject_la_LIBADD = $(module_libs)
@@ -118,6 +142,7 @@ install-data-hook:
 	cd "$(DESTDIR)$(cicapmoduledir)" && rm -f srv_adremover.la srv_gray.la srv_gzip.la srv_inject.la
 uninstall-hook:
 	cd "$(DESTDIR)$(cicapmoduledir)" && rm -f srv_adremover.so srv_gray.so srv_gzip.so srv_inject.so
+	rm -f "$(DESTDIR)$(libdir)/libretort-service.a"
 
 # The supervisor.
 sbin_PROGRAMS += icap-services/retort-helperd
