@@ -15,7 +15,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/set.c proxy/adapt/set.h \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
-	proxy/cache/body.c proxy/cache/body.h \
+	proxy/cache/body.c proxy/cache/body.h proxy/cache/body_source.c proxy/cache/body_source.h \
 	proxy/cache/conditional.c proxy/cache/conditional.h \
 	proxy/cache/content.c proxy/cache/content.h \
 	proxy/cache/control.c proxy/cache/control.h \
@@ -87,7 +87,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/receive.c proxy/transaction/admit.c proxy/transaction/reqmod.c \
 	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/cache_status.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
-	proxy/transaction/respmod.c proxy/transaction/store.c proxy/transaction/connect.c \
+	proxy/transaction/respmod.c proxy/transaction/respmod_postcache.c proxy/transaction/late.h proxy/transaction/store.c proxy/transaction/connect.c \
 	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
 	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-static void note_rules(struct adapt_set *set, enum icap_point point, bool *any) {
+static void note_rules(struct adapt_set *set, enum icap_point point) {
     const struct settings *settings = set->settings;
     set->rules[point] = xcalloc(set->rule_words, sizeof(uint64_t));
     for (size_t i = 0; i < settings->adapt_count; i++)
@@ -10,7 +10,7 @@ static void note_rules(struct adapt_set *set, enum icap_point point, bool *any) 
             if (settings->adapts[i].services[j]->point == point) {
                 size_t rule = settings->adapt_rules + i;
                 set->rules[point][rule / 64] |= UINT64_C(1) << rule % 64;
-                *any = true;
+                set->any[point] = true;
             }
 }
 
@@ -29,8 +29,8 @@ struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox
         set->services[i] =
             icap_service_new(net, &settings->icap_services[i], &quotas->services[i], mailbox);
     set->rule_words = rules_words(settings->rules);
-    note_rules(set, ICAP_REQMOD_PRECACHE, &set->any_reqmod);
-    note_rules(set, ICAP_RESPMOD_PRECACHE, &set->any_respmod);
+    for (unsigned point = 0; point < ICAP_POINTS; point++)
+        note_rules(set, (enum icap_point)point);
     return set;
 }
 
@@ -52,8 +52,8 @@ void adapt_set_release(struct adapt_set **setp) {
         icap_service_free(&set->services[i]);
     free(set->services);
     icap_quotas_release(&set->quotas);
-    free(set->rules[ICAP_REQMOD_PRECACHE]);
-    free(set->rules[ICAP_RESPMOD_PRECACHE]);
+    for (unsigned point = 0; point < ICAP_POINTS; point++)
+        free(set->rules[point]);
     origin_groups_release(&set->origins);
     settings_release(&set->settings);
     FREE_OBJ(set);

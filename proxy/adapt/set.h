@@ -28,9 +28,9 @@ struct adapt_set {
     struct origin_groups *origins; /* of the same snapshot; referenced */
     size_t service_count;
     struct icap_service **services; /* as in settings->icap_services */
-    uint64_t *rules[2]; /* by enum icap_point: bits of rules that name a service of it */
+    uint64_t *rules[ICAP_POINTS];   /* bits of rules that name a service of the point */
     size_t rule_words;
-    bool any_reqmod, any_respmod;
+    bool any[ICAP_POINTS];      /* some rule does */
     struct icap_quotas *quotas; /* of the same snapshot; referenced */
 };
 

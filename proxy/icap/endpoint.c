@@ -74,10 +74,10 @@ static void go_down(struct icap_endpoint *endpoint, const char *error) {
 
 /* Does the service do what it is configured for? */
 static const char *unfit(const struct icap_endpoint *endpoint, const struct icap_options *options) {
-    enum icap_point point = endpoint->service->settings->point;
-    if (point == ICAP_REQMOD_PRECACHE && !options->reqmod)
+    bool reqmod = icap_point_is_reqmod(endpoint->service->settings->point);
+    if (reqmod && !options->reqmod)
         return "its Methods do not list REQMOD: configure another point";
-    if (point == ICAP_RESPMOD_PRECACHE && !options->respmod)
+    if (!reqmod && !options->respmod)
         return "its Methods do not list RESPMOD: configure another point";
     return NULL;
 }

@@ -121,7 +121,7 @@ static bool add_service(struct load *load, const struct document_value *value,
             return load_fail(load, value->line, "services: \"%s\" stands twice in the list",
                              value->text);
     adapt->services[adapt->service_count++] = service;
-    if (service->point == ICAP_REQMOD_PRECACHE &&
+    if (icap_point_is_reqmod(service->point) &&
         url_class_conditions(adapt->url_class)->content_types != NULL)
         log_warn(
             "%s:%d: service %s is asked about requests, but class %s has a content_type and so "

@@ -24,7 +24,8 @@ static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
 static const char *const access_log_words[] = {"squid", "combined", "json", NULL};
 static const char *const disk_io_words[] = {"auto", "threads", NULL};
 static const char *const disk_admission_words[] = {"all", "second", NULL};
-static const char *const icap_point_words[] = {"reqmod_precache", "respmod_precache", NULL};
+static const char *const icap_point_words[] = {"reqmod_precache", "reqmod_postcache",
+                                               "respmod_precache", "respmod_postcache", NULL};
 
 const char *icap_point_name(enum icap_point point) {
     return icap_point_words[point];
@@ -580,8 +581,12 @@ const struct option options[] = {
      .example = "{ \"icap://10.0.0.1/gray\", \"icap://10.0.0.2/gray\" }"},
     {SERVICE(point), .name = "point", WORD(icap_point_words), .required = true,
      DOC "Where in a request's life the service is asked (RFC 3507, 6.1). reqmod_precache: about "
-         "the request, before the cache is looked into. respmod_precache: about the origin's "
-         "response, before it is stored, so that one adaptation serves every later hit.",
+         "the request, before the cache is looked into. reqmod_postcache: about the request to "
+         "the origin, when the cache has no answer; what is stored still counts as the answer to "
+         "the client's request. respmod_precache: about the origin's response, before it is "
+         "stored, so that one adaptation serves every later hit. respmod_postcache: about each "
+         "response on its way to a client, be it stored or not; what is stored stays as it is, "
+         "and every client gets an adaptation of its own.",
      .example = "respmod_precache"},
     {SERVICE(bypass), .name = "bypass", BOOL, DEFAULT("false"),
      DOC "What happens when the service fails or is down. true: the message goes on unchanged. "

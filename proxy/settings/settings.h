@@ -73,7 +73,19 @@ struct disk_settings {
     uint64_t write_wait;           /* milliseconds that a large body waits for the others */
 };
 
-enum icap_point { ICAP_REQMOD_PRECACHE, ICAP_RESPMOD_PRECACHE };
+/* The vectoring points of RFC 3507 §6.1, in the order in which a request meets them. */
+enum icap_point {
+    ICAP_REQMOD_PRECACHE,
+    ICAP_REQMOD_POSTCACHE,
+    ICAP_RESPMOD_PRECACHE,
+    ICAP_RESPMOD_POSTCACHE,
+    ICAP_POINTS,
+};
+
+static inline bool icap_point_is_reqmod(enum icap_point point) {
+    return point == ICAP_REQMOD_PRECACHE || point == ICAP_REQMOD_POSTCACHE;
+}
+
 /* As in the configuration. */
 const char *icap_point_name(enum icap_point point);
 

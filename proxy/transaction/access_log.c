@@ -260,7 +260,7 @@ static void put_record(struct line *line, const struct adapt_record *record, boo
 
 static void put_services(struct line *line, const struct access_entry *entry, bool json) {
     bool first = true;
-    for (int i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < ACCESS_CHAINS; i++) {
         const struct adapt_chain *chain = entry->chains[i];
         for (unsigned j = 0; chain != NULL && j < chain->at; j++) {
             if (!first)

@@ -19,6 +19,8 @@
 
 struct access_logs;
 
+enum { ACCESS_CHAINS = 4 }; /* of services: one a point */
+
 struct access_entry {
     struct timespec time; /* wall clock, at the end; milliseconds count */
     uint64_t duration;    /* microseconds */
@@ -29,9 +31,9 @@ struct access_entry {
     uint64_t bytes;     /* sent to the client, heads included */
     const char *result; /* "HIT", "MISS", ... */
     const char *step;
-    const char *error;                   /* NULL: none */
-    bool aborted;                        /* the client did not get all of it */
-    const struct adapt_chain *chains[2]; /* NULL where there was none */
+    const char *error;                               /* NULL: none */
+    bool aborted;                                    /* the client did not get all of it */
+    const struct adapt_chain *chains[ACCESS_CHAINS]; /* NULL where there was none */
 };
 
 struct access_logs *access_logs_open(struct loop *loop, const struct settings *settings);

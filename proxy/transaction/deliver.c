@@ -86,6 +86,23 @@ static void reply_response(struct transaction *transaction) {
     reply->no_content = response->status == 204 || response->status == 304;
 }
 
+/* What services behind the cache made of it: whole, and known by no validator but its own. */
+static void reply_late(struct transaction *transaction) {
+    const struct late *late = transaction->late;
+    struct reply *reply = &transaction->reply;
+    transaction->status = late->head->status;
+    if (client_has(transaction, late->head->status, http_head_value(late->head, HTTP_ETAG), 0)) {
+        reply_not_modified(transaction, late->head);
+        return;
+    }
+    reply->head = transaction_write_head(transaction, late->head);
+    reply->body = late->body;
+    reply->length = -1;
+    if (transaction->request->method_id != HTTP_METHOD_HEAD)
+        reply->length = known_length(late->body, -1);
+    reply->no_content = late->head->status == 204;
+}
+
 /* What comes behind the body of this very response goes on behind it, in chunks for that. A stored
  * one has no trailers any more. */
 static void add_trailers(struct transaction *transaction) {
@@ -103,6 +120,10 @@ static void prepare(struct transaction *transaction) {
     if (transaction->reply.head.base != NULL)
         return; /* an error page */
     transaction->reply.extra = transaction_cache_fields(transaction);
+    if (transaction->late != NULL && transaction->late->changed) {
+        reply_late(transaction);
+        return;
+    }
     if (transaction->object != NULL)
         reply_object(transaction);
     else

@@ -13,10 +13,11 @@ static const char page[] = "<!DOCTYPE html>\n"
 
 /* Where the trouble is, when it is not with the request. */
 static const char *place(const struct transaction *transaction) {
-    if (transaction->respmod != NULL && transaction->respmod->state == ADAPT_FAILED)
-        return transaction->respmod->failed_service;
-    if (transaction->reqmod != NULL && transaction->reqmod->state == ADAPT_FAILED)
-        return transaction->reqmod->failed_service;
+    const struct adapt_chain *chains[ACCESS_CHAINS];
+    transaction_chains(transaction, chains);
+    for (unsigned i = ACCESS_CHAINS; i-- > 0;)
+        if (chains[i] != NULL && chains[i]->state == ADAPT_FAILED)
+            return chains[i]->failed_service;
     return NULL;
 }
 
@@ -42,8 +43,10 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
     struct reply *reply = &transaction->reply;
     struct slice text = write_page(transaction, status, reason);
     transaction_own_request(transaction);
-    transaction_land(transaction, FLIGHT_FAILED);
-    object_release(&transaction->object);
+    if (!transaction->storing) { /* else the response is good, and others may have it */
+        transaction_land(transaction, FLIGHT_FAILED);
+        object_release(&transaction->object);
+    }
     body_release(&transaction->body);
     transaction->body = body_of_bytes(text);
     transaction->status = status;

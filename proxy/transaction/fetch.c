@@ -10,8 +10,17 @@
 
 /* Whatever type the response will be of. */
 static bool has_respmod(struct transaction *transaction) {
-    return transaction->adapt->any_respmod &&
+    return transaction->adapt->any[ICAP_RESPMOD_PRECACHE] &&
            adapt_set_has(transaction->adapt, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction));
+}
+
+static bool has_services(struct transaction *transaction) {
+    return has_respmod(transaction) || transaction_may_adapt_late(transaction);
+}
+
+/* The request for the origin. */
+static const struct http_head *outgoing(const struct transaction *transaction) {
+    return transaction->outgoing != NULL ? &transaction->outgoing->head : transaction->request;
 }
 
 static void remove_conditions(struct http_head *head) {
@@ -48,7 +57,7 @@ static void set_conditions(struct transaction *transaction, struct http_head *he
 
 /* Services adapt whole messages: a part of an image can't be made gray. */
 static void remove_ranges(struct transaction *transaction, struct http_head *head) {
-    if (!http_head_has(head, HTTP_RANGE) || !has_respmod(transaction))
+    if (!http_head_has(head, HTTP_RANGE) || !has_services(transaction))
         return;
     http_head_remove(head, HTTP_RANGE);
     http_head_remove(head, HTTP_IF_RANGE);
@@ -128,7 +137,7 @@ static void remove_hop_by_hop(struct transaction *transaction, struct http_head 
  * of requests are dropped. */
 static char *ask_for_trailers(struct transaction *transaction, struct http_head *head) {
     http_head_remove(head, HTTP_TRAILER);
-    if (transaction->is_upgrade || (transaction->takes_trailers && has_respmod(transaction)))
+    if (transaction->is_upgrade || (transaction->takes_trailers && has_services(transaction)))
         transaction->takes_trailers = false;
     if (!transaction->takes_trailers)
         return NULL;
@@ -139,7 +148,7 @@ static char *ask_for_trailers(struct transaction *transaction, struct http_head 
 
 static bool is_repeatable(const struct transaction *transaction) {
     return !transaction->is_upgrade && transaction->request_body == NULL &&
-           http_method_is_idempotent(transaction->request->method_id);
+           http_method_is_idempotent(outgoing(transaction)->method_id);
 }
 
 static void start_call(struct transaction *transaction) {
@@ -147,7 +156,7 @@ static void start_call(struct transaction *transaction) {
     struct arena *arena = &transaction->arena;
     struct http_head written, *head = &written;
     route_aim(transaction, to);
-    http_head_assign(head, transaction->request);
+    http_head_assign(head, outgoing(transaction));
     remove_hop_by_hop(transaction, head);
     http_head_remove(head, HTTP_EXPECT);
     http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
@@ -205,7 +214,7 @@ static enum step use_stale(struct transaction *transaction) {
     transaction->response = NULL;
     transaction->result = RESULT_STALE;
     transaction_land(transaction, FLIGHT_FAILED);
-    return STEP_DELIVER;
+    return transaction_answer(transaction);
 }
 
 static void give_up_seat(struct transaction *transaction) {
@@ -345,7 +354,7 @@ static enum step revalidated(struct transaction *transaction) {
     transaction->net->counters.cache_revalidated++;
     transaction->result = RESULT_REVALIDATED;
     transaction_land(transaction, outcome);
-    return STEP_DELIVER;
+    return transaction_answer(transaction);
 }
 
 /* The rest that was asked for is not to be had: then all of it. */

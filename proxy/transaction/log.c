@@ -53,8 +53,8 @@ static void write_entry(struct transaction *transaction) {
         .step = transaction->last_step != NULL ? transaction->last_step : "DELIVER",
         .error = transaction->error,
         .aborted = exchange->state == EXCHANGE_ABORTED,
-        .chains = {transaction->reqmod, transaction->respmod},
     };
+    transaction_chains(transaction, entry.chains);
     if (transaction->tunnel != NULL)
         entry.bytes = transaction->tunnel->bytes[1];
     access_logs_write(transaction->host->logs, &entry);
@@ -62,17 +62,23 @@ static void write_entry(struct transaction *transaction) {
 
 /* Others may be reading what arrives, or will ask for it: worth going on without the client. */
 static bool worth_finishing(const struct transaction *transaction) {
-    return transaction->storing && transaction->error == NULL && !transaction->pump.overflowed;
+    return transaction->storing && !transaction->pump.overflowed;
 }
 
 /* Whatever reads from the exchange ends before the exchange does. */
 static void let_client_go(struct transaction *transaction) {
+    if (transaction->late != NULL)
+        late_end(transaction->late);
     if (transaction->pump.state == PUMP_RUNNING && !worth_finishing(transaction))
         pump_stop(&transaction->pump);
     pump_set_unread(&transaction->pump);
     if (transaction->call != NULL)
         origin_call_forget_request(transaction->call);
     source_close(&transaction->request_body);
+    if (transaction->outgoing != NULL) {
+        source_close(&transaction->response_body);
+        adapt_chain_close(&transaction->outgoing->chain);
+    }
     if (transaction->reqmod != NULL) {
         source_close(&transaction->response_body);
         adapt_chain_close(transaction->reqmod);

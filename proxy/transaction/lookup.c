@@ -34,12 +34,12 @@ static enum step hit(struct transaction *transaction, enum cache_result result) 
     transaction->result = result;
     if (result != RESULT_REVALIDATED)
         transaction->net->counters.cache_hits++;
-    return STEP_DELIVER;
+    return transaction_answer(transaction);
 }
 
 static enum step pass(struct transaction *transaction) {
     transaction->result = RESULT_PASS;
-    return STEP_FETCH;
+    return transaction_ask_origin(transaction);
 }
 
 static void on_collapse_timeout(struct timer *timer) {
@@ -81,7 +81,7 @@ static enum step miss(struct transaction *transaction) {
     }
     transaction->result = RESULT_MISS;
     transaction->net->counters.cache_misses++;
-    return STEP_FETCH;
+    return transaction_ask_origin(transaction);
 }
 
 /* What became of the flight that was followed; false: it is still aloft. Whoever came to nothing
@@ -159,6 +159,11 @@ static void drop_spoiled(struct transaction *transaction) {
     object_release(&transaction->object);
 }
 
+/* Services behind the cache see whole responses only. */
+static bool part_will_do(struct transaction *transaction) {
+    return !transaction_may_adapt_late(transaction) && transaction_part_will_do(transaction);
+}
+
 enum step step_lookup(struct transaction *transaction) {
     if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
         return pass(transaction);
@@ -179,7 +184,7 @@ enum step step_lookup(struct transaction *transaction) {
     drop_spoiled(transaction);
     if (transaction->object == NULL)
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
-    if (transaction->object->status == 206 && !transaction_part_will_do(transaction)) {
+    if (transaction->object->status == 206 && !part_will_do(transaction)) {
         transaction->part = transaction->object;
         transaction->object = NULL;
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);

@@ -5,7 +5,7 @@
 
 static bool is_wanted(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
-    return set->any_respmod &&
+    return set->any[ICAP_RESPMOD_PRECACHE] &&
            adapt_set_has(set, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction)) &&
            adapt_set_has(set, ICAP_RESPMOD_PRECACHE,
                          transaction_response_rules(transaction, transaction->response));
@@ -17,8 +17,7 @@ static bool can_be_adapted(const struct transaction *transaction) {
            !transaction_is_internal(transaction);
 }
 
-/* Of the origin, where one was asked. */
-static struct slice server_ip(struct transaction *transaction) {
+struct slice transaction_server_ip(struct transaction *transaction) {
     if (transaction->call == NULL || transaction->call->address.length == 0)
         return slice_make("", 0);
     char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
@@ -45,7 +44,7 @@ static void start(struct transaction *transaction) {
         .path = url_path(&transaction->url),
         .client_ip = transaction_client_ip(transaction),
         .client_port = address_port(&transaction->exchange->client->address),
-        .server_ip = server_ip(transaction),
+        .server_ip = transaction_server_ip(transaction),
         .proxy_authorization = credentials,
         .proxy_authenticate = transaction->challenge,
         .transaction_id = slice_from(transaction_id(transaction)),

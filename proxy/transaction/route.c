@@ -6,6 +6,16 @@
 
 #include <xxhash.h>
 
+/* Of what the origin is asked for. */
+static const struct url *url_of(const struct transaction *transaction) {
+    return transaction->outgoing != NULL ? &transaction->outgoing->url : &transaction->url;
+}
+
+static struct slice host_of(const struct transaction *transaction) {
+    return transaction->outgoing != NULL ? transaction->outgoing->authority
+                                         : transaction->authority;
+}
+
 static void set_group(const struct transaction *transaction, struct route *route,
                       const struct origins_settings *origins) {
     const struct settings *settings = transaction->settings;
@@ -38,7 +48,7 @@ static void set_place(struct transaction *transaction, struct route *route,
 static void find_for_forward(struct transaction *transaction, struct route *route) {
     const struct parent_settings *parent = find_parent(transaction);
     if (parent == NULL || parent->direct == PARENT_DIRECT_ALWAYS) {
-        set_place(transaction, route, &transaction->url);
+        set_place(transaction, route, url_of(transaction));
         return;
     }
     set_group(transaction, route, parent->origins);
@@ -52,8 +62,8 @@ struct route *route_find(struct transaction *transaction) {
         find_for_forward(transaction, route);
         return route;
     }
-    route->map = settings_find_map(transaction->settings, transaction->authority,
-                                   transaction->url.path_query);
+    route->map = settings_find_map(transaction->settings, host_of(transaction),
+                                   url_of(transaction)->path_query);
     if (route->map == NULL)
         return NULL;
     route->by_parent = route->map->parents != NULL;
@@ -73,7 +83,7 @@ static struct slice authority_of(struct transaction *transaction, const struct u
 
 /* The origin's path takes the place of the rule's prefix. */
 static struct slice mapped_target(struct transaction *transaction, const struct map_settings *map) {
-    struct slice base = map->origin.path_query, rest = transaction->url.path_query;
+    struct slice base = map->origin.path_query, rest = url_of(transaction)->path_query;
     size_t prefix = strlen(map->path);
     rest = slice_make(rest.base + prefix, rest.length - prefix);
     if (base.length == 0)
@@ -99,13 +109,13 @@ static void aim_by_map(struct transaction *transaction, struct aim *aim) {
     aim_at(aim, origin);
     aim->target = mapped_target(transaction, map);
     aim->host_header =
-        map->preserve_host ? transaction->authority : authority_of(transaction, origin);
+        map->preserve_host ? host_of(transaction) : authority_of(transaction, origin);
 }
 
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
-    aim_at(aim, &transaction->url);
-    aim->target = transaction->is_connect ? transaction->authority : transaction->url.path_query;
-    aim->host_header = transaction->authority;
+    aim_at(aim, url_of(transaction));
+    aim->target = transaction->is_connect ? host_of(transaction) : url_of(transaction)->path_query;
+    aim->host_header = host_of(transaction);
 }
 
 /* A proxy is told the whole URL (RFC 9112 §3.2.2), which has to name the origin's host, whatever
@@ -115,7 +125,7 @@ static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
     const struct map_settings *map = transaction->route->map;
     if (!transaction->is_connect) {
         struct slice authority =
-            map != NULL ? authority_of(transaction, &map->origin) : transaction->authority;
+            map != NULL ? authority_of(transaction, &map->origin) : host_of(transaction);
         aim->target = arena_printf(arena, "http://%.*s%.*s", SLICE_PRINT(authority),
                                    SLICE_PRINT(aim->target));
         aim->host_header = authority;

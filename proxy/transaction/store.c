@@ -191,7 +191,7 @@ enum step step_store(struct transaction *transaction) {
     if (transaction->response_body != NULL)
         pump_start(&transaction->pump, transaction->net->loop, &transaction->response_body,
                    transaction->body, transaction->settings->cache.max_object, &transaction->task);
-    return STEP_DELIVER;
+    return transaction_answer(transaction);
 }
 
 void transaction_settle(struct transaction *transaction) {

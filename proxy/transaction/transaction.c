@@ -15,9 +15,11 @@ static const struct {
     [STEP_ADMIT] = {"ADMIT", step_admit, false},
     [STEP_REQMOD] = {"REQMOD", step_reqmod, true},
     [STEP_LOOKUP] = {"LOOKUP", step_lookup, false},
+    [STEP_REQMOD_POSTCACHE] = {"REQMOD_POSTCACHE", step_reqmod_postcache, true},
     [STEP_FETCH] = {"FETCH", step_fetch, true},
     [STEP_RESPMOD] = {"RESPMOD", step_respmod, true},
     [STEP_STORE] = {"STORE", step_store, true},
+    [STEP_RESPMOD_POSTCACHE] = {"RESPMOD_POSTCACHE", step_respmod_postcache, true},
     [STEP_TUNNEL] = {"TUNNEL", step_tunnel, true},
     [STEP_DELIVER] = {"DELIVER", step_deliver, false},
     [STEP_LOG] = {"LOG", step_log, false},
@@ -50,6 +52,8 @@ static void end_fetch(struct transaction *transaction) {
     flight_leave(&transaction->flight, &transaction->waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
     disk_load_end(&transaction->load);
+    if (transaction->late != NULL)
+        late_end(transaction->late);
     pump_stop(&transaction->pump);
     tunnel_free(&transaction->tunnel);
     if (transaction->reach != NULL)
@@ -62,6 +66,8 @@ static void end_fetch(struct transaction *transaction) {
     origin_seat_close(transaction->seat);
     origin_place_leave(&transaction->place);
     source_close(&transaction->request_body);
+    if (transaction->outgoing != NULL)
+        adapt_chain_close(&transaction->outgoing->chain);
     if (transaction->reqmod != NULL)
         adapt_chain_close(transaction->reqmod);
 }
@@ -206,6 +212,17 @@ void transaction_take_body(struct transaction *transaction) {
     transaction->request_body = exchange_body(transaction->exchange);
 }
 
+void transaction_chains(const struct transaction *transaction,
+                        const struct adapt_chain *chains[ACCESS_CHAINS]) {
+    const struct adapt_chain *all[ACCESS_CHAINS] = {
+        transaction->reqmod,
+        transaction->outgoing != NULL ? &transaction->outgoing->chain : NULL,
+        transaction->respmod,
+        transaction->late != NULL ? &transaction->late->chain : NULL,
+    };
+    memcpy(chains, all, sizeof all);
+}
+
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
     return (struct freshness_rules){
@@ -235,18 +252,24 @@ enum object_scope transaction_scope(const struct transaction *transaction) {
     return transaction->exchange->listen->mode == LISTEN_REVERSE ? OBJECT_REVERSE : OBJECT_FORWARD;
 }
 
-bool transaction_set_url(struct transaction *transaction, const struct url *url) {
+bool transaction_write_url(struct transaction *transaction, const struct url *from, struct url *url,
+                           struct slice *text, struct slice *authority) {
     enum { MORE = 32 }; /* than is in the parts: "://[]:65535/" */
-    transaction->url = *url;
+    *url = *from;
     size_t capacity = url->scheme.length + url->host.length + url->path_query.length + MORE;
-    char *text = arena_alloc(&transaction->arena, capacity);
-    size_t length = url_rewrite(&transaction->url, text, capacity);
+    char *bytes = arena_alloc(&transaction->arena, capacity);
+    size_t length = url_rewrite(url, bytes, capacity);
     if (length == 0)
         return false;
-    transaction->url_text = slice_make(text, length);
-    const char *begin = text + transaction->url.scheme.length + 3;
-    transaction->authority = slice_make(begin, (size_t)(transaction->url.path_query.base - begin));
+    *text = slice_make(bytes, length);
+    const char *begin = bytes + url->scheme.length + 3;
+    *authority = slice_make(begin, (size_t)(url->path_query.base - begin));
     return true;
+}
+
+bool transaction_set_url(struct transaction *transaction, const struct url *url) {
+    return transaction_write_url(transaction, url, &transaction->url, &transaction->url_text,
+                                 &transaction->authority);
 }
 
 struct slice transaction_authority(struct transaction *transaction, struct slice host,

@@ -1,13 +1,14 @@
 /*
  * A transaction: one request from its head to its line in the access log.
  *
- *     RECEIVE -> ADMIT -> REQMOD -> LOOKUP -> FETCH -> RESPMOD -> STORE -> TUNNEL -> DELIVER -> LOG
+ *     RECEIVE -> ADMIT -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> FETCH -> RESPMOD -> STORE
+ *             -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
  *
  * The steps stand in one table (transaction.c), each in a file of its own. A step does what it can
  * and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs it again
  * when something has happened. Nothing re-enters: callbacks of input and output store a result and
- * defer the task. A hit jumps from LOOKUP to DELIVER, an error page from anywhere, an answer that a
- * service made from REQMOD to STORE.
+ * defer the task. A hit jumps from LOOKUP to DELIVER (by way of RESPMOD_POSTCACHE where services
+ * are to see it), an error page from anywhere, an answer that a service made from REQMOD to STORE.
  *
  *     transaction_start(host, exchange);          from the client's on_request
  *
@@ -25,6 +26,7 @@
 #include "origin/place.h"
 #include "origin/seat.h"
 #include "transaction/access_log.h"
+#include "transaction/late.h"
 #include "transaction/pump.h"
 #include "transaction/route.h"
 #include "transaction/tunnel.h"
@@ -34,9 +36,11 @@ enum step {
     STEP_ADMIT,
     STEP_REQMOD,
     STEP_LOOKUP,
+    STEP_REQMOD_POSTCACHE,
     STEP_FETCH,
     STEP_RESPMOD,
     STEP_STORE,
+    STEP_RESPMOD_POSTCACHE,
     STEP_TUNNEL,
     STEP_DELIVER,
     STEP_LOG,
@@ -113,6 +117,8 @@ struct transaction {
     bool body_taken;
     struct adapt_message message; /* what the chains work on */
     struct adapt_chain *reqmod, *respmod;
+    struct outgoing *outgoing; /* what services behind the cache made of the request; NULL: none */
+    struct late *late; /* what they make of the response for this client; NULL: none was asked */
     struct slice challenge; /* Proxy-Authenticate of the response, kept from services */
 
     /* the cache */
@@ -174,9 +180,11 @@ enum step step_receive(struct transaction *transaction);
 enum step step_admit(struct transaction *transaction);
 enum step step_reqmod(struct transaction *transaction);
 enum step step_lookup(struct transaction *transaction);
+enum step step_reqmod_postcache(struct transaction *transaction);
 enum step step_fetch(struct transaction *transaction);
 enum step step_respmod(struct transaction *transaction);
 enum step step_store(struct transaction *transaction);
+enum step step_respmod_postcache(struct transaction *transaction);
 enum step step_tunnel(struct transaction *transaction);
 enum step step_deliver(struct transaction *transaction);
 enum step step_log(struct transaction *transaction);
@@ -187,6 +195,9 @@ enum step step_log(struct transaction *transaction);
 enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason);
 /* The number as text, written when it is first asked for. */
 const char *transaction_id(struct transaction *transaction);
+/* The chains of services that it went through, in their order; NULL where there was none. */
+void transaction_chains(const struct transaction *transaction,
+                        const struct adapt_chain *chains[ACCESS_CHAINS]);
 /* Copies what the request's head points to, before the client's read buffer is used again. */
 void transaction_own_request(struct transaction *transaction);
 /* The request's body becomes the transaction's; once. */
@@ -207,6 +218,9 @@ unsigned transaction_max_variants(const struct transaction *transaction);
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
 /* Takes the URL that is asked for into url_text and url, normalised. */
 bool transaction_set_url(struct transaction *transaction, const struct url *url);
+/* The same into a place of the caller's. */
+bool transaction_write_url(struct transaction *transaction, const struct url *from, struct url *url,
+                           struct slice *text, struct slice *authority);
 /* "host:port", with brackets where the host needs them; port 0: only the host. */
 struct slice transaction_authority(struct transaction *transaction, struct slice host,
                                    uint16_t port);
@@ -214,6 +228,14 @@ struct slice transaction_authority(struct transaction *transaction, struct slice
 struct slice transaction_client_ip(struct transaction *transaction);
 /* Is the request for a service that changes requests? */
 bool transaction_wants_reqmod(struct transaction *transaction);
+/* To the origin, by way of services that change requests behind the cache where there are any. */
+enum step transaction_ask_origin(struct transaction *transaction);
+/* To the client, by way of services that change responses behind the cache where there are any. */
+enum step transaction_answer(struct transaction *transaction);
+/* May a service behind the cache want the response, whatever it will turn out to be? */
+bool transaction_may_adapt_late(struct transaction *transaction);
+/* Of the origin, where one was asked; else empty. */
+struct slice transaction_server_ip(struct transaction *transaction);
 /* The bits of the rules (settings/rules.h) that the request is for: whatever content type they
  * want; those that want none; those that the response, which is there, fits. */
 const uint64_t *transaction_rules(struct transaction *transaction);

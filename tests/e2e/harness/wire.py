@@ -91,7 +91,7 @@ def chunked(*pieces, last=b"0\r\n\r\n"):
 
 
 class Wire:
-    def __init__(self, address, timeout=20, receive_buffer=None):
+    def __init__(self, address, timeout=20, receive_buffer=None, source=None):
         if isinstance(address, str):
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         else:
@@ -99,6 +99,8 @@ class Wire:
             self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.settimeout(timeout)
         self.timeout = timeout
         self.socket.connect(address)
@@ -304,8 +306,8 @@ def framing(response, method):
     return "close", None
 
 
-def fetch(address, method, target, headers=None, body=None, version="1.1", host=None, timeout=20):
+def fetch(address, method, target, headers=None, body=None, version="1.1", host=None, timeout=20, source=None):
     """One request on a connection of its own."""
-    with Wire(address, timeout) as wire:
+    with Wire(address, timeout, source=source) as wire:
         wire.send(request(method, target, headers, body, version, host))
         return wire.response(method)
