@@ -4,14 +4,19 @@ bin_PROGRAMS += proxy/retortctl
 
 proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
-	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS)
+	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) \
+	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS)
 
 # Everything but main, so that tests can link it.
 noinst_LIBRARIES += proxy/libproxy.a
 proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags)
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
-	proxy/adapt/chain.c proxy/adapt/chain.h \
+	proxy/adapt/chain.c proxy/adapt/chain.h proxy/adapt/message.h \
+	proxy/adapt/coding.c proxy/adapt/coding.h \
+	proxy/adapt/decoder.c proxy/adapt/decoder.h \
+	proxy/adapt/decoding.c proxy/adapt/decoding.h \
+	proxy/adapt/representation.c proxy/adapt/representation.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
@@ -119,7 +124,8 @@ proxy_retort_CPPFLAGS = $(proxy_cppflags)
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c
 proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) \
-	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) -lpthread -lm
+	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) \
+	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 
 proxy_retortctl_CPPFLAGS = $(proxy_cppflags) -DHELPER_DIR='"$(helperdir)"'

@@ -31,10 +31,10 @@ static void weaken_etag(struct service_exchange *exchange) {
 void adapted_head_body_changed(struct service_exchange *exchange) {
     weaken_etag(exchange);
     http_head_remove(exchange->head, HTTP_ACCEPT_RANGES);
-    http_head_remove_text(exchange->head, SLICE("Content-MD5"));
-    http_head_remove_text(exchange->head, SLICE("Digest"));
-    http_head_remove_text(exchange->head, SLICE("Content-Digest"));
-    http_head_remove_text(exchange->head, SLICE("Repr-Digest"));
+    http_head_remove(exchange->head, HTTP_CONTENT_MD5);
+    http_head_remove(exchange->head, HTTP_DIGEST);
+    http_head_remove(exchange->head, HTTP_CONTENT_DIGEST);
+    http_head_remove(exchange->head, HTTP_REPR_DIGEST);
 }
 
 void adapted_head_add_vary(struct service_exchange *exchange, struct slice name) {

@@ -26,7 +26,7 @@ static bool may_go_back(const struct adapt_chain *chain) {
     return false;
 }
 
-static void start_stage(struct adapt_chain *chain) {
+static void ask_service(struct adapt_chain *chain) {
     struct adapt_message *message = chain->message;
     struct icap_request request = {
         .request_head = head_bytes(chain->arena, message->request, http_head_write_request),
@@ -55,6 +55,7 @@ static void record(struct adapt_chain *chain, const char *verdict) {
     entry->service = chain->services[chain->at]->settings->name;
     entry->verdict = verdict;
     entry->error = NULL;
+    entry->changed = false;
     entry->milliseconds = (unsigned)((nanoseconds() - chain->stage_started + 500000) / 1000000);
 }
 
@@ -104,6 +105,7 @@ static void trust_length(struct adapt_message *message) {
 static void modified(struct adapt_chain *chain, struct icap_call *call) {
     chain->net->counters.icap_modified++;
     record(chain, "MODIFIED");
+    chain->records[chain->at].changed = true;
     chain->modified = true;
     save_head(chain);
     take_head(chain, call, head_slot(chain));
@@ -133,6 +135,8 @@ static void bypass(struct adapt_chain *chain, const char *error) {
 static struct icap_call *culprit(struct adapt_chain *chain, unsigned *at) {
     for (unsigned i = chain->at; i-- > 0;) {
         struct icap_call *call = chain->calls[i];
+        if (call == NULL)
+            continue; /* it was not asked */
         if (!call->broken)
             return NULL;
         *at = i;
@@ -140,6 +144,17 @@ static struct icap_call *culprit(struct adapt_chain *chain, unsigned *at) {
             return call;
     }
     return NULL;
+}
+
+/* It was of what is no longer there. */
+static void drop_decoding(struct adapt_chain *chain) {
+    if (chain->decoding == NULL)
+        return;
+    decoding_close(chain->decoding);
+    chain->decoding = NULL;
+    chain->decoded_at = 0;
+    chain->undecodable = NULL;
+    chain->before = chain->before_codes;
 }
 
 /* The message as it was before a service that failed when others had its output already. */
@@ -156,26 +171,62 @@ static bool go_back(struct adapt_chain *chain) {
         return false;
     if (chain->saved[at] != NULL)
         http_head_assign(*head_slot(chain), chain->saved[at]);
+    if (at < chain->decoded_at)
+        drop_decoding(chain);
     chain->message->body = body;
     chain->at = at;
     bypass(chain, error);
     return true;
 }
 
+static enum adapt_state give_up(struct adapt_chain *chain, const char *error) {
+    record(chain, "FAILED");
+    chain->records[chain->at].error = error;
+    chain->error = error;
+    chain->failed_service = chain->services[chain->at]->settings->name;
+    return ADAPT_FAILED;
+}
+
+/* The service can't have the body as it must have it. */
+static enum adapt_state without_decoding(struct adapt_chain *chain) {
+    if (!chain->services[chain->at]->settings->bypass)
+        return give_up(chain, chain->undecodable);
+    bypass(chain, chain->undecodable);
+    return ADAPT_RUNNING;
+}
+
+static bool decoding_failed(const struct adapt_chain *chain) {
+    return chain->decoding != NULL && chain->undecodable == NULL &&
+           decoding_error(chain->decoding) != NULL;
+}
+
+/* The original in place of what could not be decoded to its end, at the first service that wanted
+ * it decoded. */
+static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
+    for (unsigned i = chain->at + 1; i-- > chain->decoded_at;) {
+        icap_call_close(chain->calls[i]);
+        chain->calls[i] = NULL;
+    }
+    chain->undecodable = decoding_error(chain->decoding);
+    chain->at = chain->decoded_at;
+    if (!decoding_restore(chain->decoding, chain->message))
+        return give_up(chain, chain->undecodable);
+    chain->before = chain->before_codes;
+    return without_decoding(chain);
+}
+
 static enum adapt_state failed(struct adapt_chain *chain, struct icap_call *call) {
-    const char *error = call->error, *name = chain->services[chain->at]->settings->name;
+    const char *error = call->error;
     if (chain->services[chain->at]->settings->bypass &&
         icap_call_recover(call, &chain->message->body)) {
         bypass(chain, error);
         return ADAPT_RUNNING;
     }
+    if (call->virgin.failed && decoding_failed(chain))
+        return take_back_decoding(chain);
     if (call->virgin.failed && go_back(chain))
         return ADAPT_RUNNING;
-    record(chain, "FAILED");
-    chain->records[chain->at].error = error;
-    chain->error = error;
-    chain->failed_service = name;
-    return ADAPT_FAILED;
+    return give_up(chain, error);
 }
 
 /* The services that one with `routing` names take the place of those that were to follow. */
@@ -210,13 +261,77 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call
     }
 }
 
+/* Has some service from that one on changed the message? */
+static bool is_changed(const struct adapt_chain *chain, unsigned from) {
+    for (unsigned i = from; i < chain->at; i++)
+        if (chain->records[i].changed)
+            return true;
+    return false;
+}
+
+/* Nobody has made use of the decoded body: then it never was decoded. */
+static void settle_decoding(struct adapt_chain *chain) {
+    if (chain->decoding == NULL || chain->undecodable != NULL)
+        return;
+    if (is_changed(chain, chain->decoded_at) ||
+        !decoding_restore(chain->decoding, chain->message)) {
+        chain->modified = true;
+        decoding_commit(chain->decoding);
+        return;
+    }
+    chain->before = chain->before_codes;
+    chain->net->counters.adapt_decode_restored++;
+}
+
+static void settle_head(struct adapt_chain *chain) {
+    if (chain->reqmod)
+        return;
+    settle_decoding(chain);
+    if (is_changed(chain, 0))
+        representation_changed(chain->message->response, &chain->before, chain->arena);
+}
+
 /* Whoever asked takes the message now: nothing is taken back any more. */
 static void finish(struct adapt_chain *chain) {
     for (unsigned i = 0; i < chain->at; i++)
-        icap_call_commit(chain->calls[i]);
-    if (chain->state == ADAPT_RUNNING)
+        if (chain->calls[i] != NULL)
+            icap_call_commit(chain->calls[i]);
+    if (chain->state == ADAPT_RUNNING) {
         chain->state = ADAPT_DONE;
+        settle_head(chain);
+    }
     loop_defer(chain->net->loop, chain->waker);
+}
+
+/* In front of the first service that wants it. */
+static void begin_decoding(struct adapt_chain *chain) {
+    const struct icap_service_settings *settings = chain->services[chain->at]->settings;
+    if (chain->decoding != NULL)
+        return;
+    chain->decoding = decoding_begin(chain->message, settings, chain->arena, chain->net);
+    if (chain->decoding == NULL)
+        return;
+    chain->decoded_at = chain->at;
+    chain->before_codes = chain->before;
+    representation_note(&chain->before, chain->message->response);
+}
+
+/* The next service; without one the chain has come to its end. */
+static void go_on(struct adapt_chain *chain) {
+    while (chain->state == ADAPT_RUNNING && chain->at < chain->count) {
+        bool decoded = !chain->reqmod && chain->services[chain->at]->settings->decode;
+        if (!decoded || chain->undecodable == NULL) {
+            if (decoded)
+                begin_decoding(chain);
+            ask_service(chain);
+            return;
+        }
+        chain->calls[chain->at] = NULL;
+        chain->stage_started = nanoseconds();
+        chain->state = without_decoding(chain);
+        chain->at++;
+    }
+    finish(chain);
 }
 
 /* One of the services has spoken. */
@@ -228,10 +343,7 @@ static void on_verdict(struct task *task) {
         return;
     chain->state = take_verdict(chain, call);
     chain->at++;
-    if (chain->state == ADAPT_RUNNING && chain->at < chain->count)
-        start_stage(chain);
-    else
-        finish(chain);
+    go_on(chain);
 }
 
 void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
@@ -252,16 +364,21 @@ void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
     chain->waker = waker;
     chain->adapted = arena_alloc(arena, sizeof *chain->adapted);
     task_init(&chain->task, on_verdict);
-    start_stage(chain);
+    if (!chain->reqmod)
+        representation_note(&chain->before, message->response);
+    go_on(chain);
 }
 
 void adapt_chain_close(struct adapt_chain *chain) {
     if (chain->magic != ADAPT_CHAIN_MAGIC)
         return;
     task_cancel(&chain->task);
-    /* The last first: each reads from the one before it. */
-    for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;)
+    /* The last first: each reads from the one before it, and one of them from the decoding. */
+    for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;) {
         if (chain->calls[i] != NULL)
             icap_call_close(chain->calls[i]);
+        if (i == chain->decoded_at)
+            drop_decoding(chain);
+    }
     chain->magic = 0;
 }

@@ -14,11 +14,19 @@
  * which ones these are (X-Next-Services). The chain speaks to its services through icap/ only;
  * another kind of adapter would stand beside it.
  *
+ * In front of the first service with `decode` the content codings of a response are undone, once
+ * (adapt/decoding.h); when no service from there on has changed it the original goes on. A body
+ * that can't be decoded is as if each service with `decode` had failed. What the head says of a
+ * body that has become another is put right at the end (adapt/representation.h).
+ *
  * Threads: the worker's.
  */
 #ifndef RETORT_ADAPT_CHAIN_H
 #define RETORT_ADAPT_CHAIN_H
 
+#include "adapt/decoding.h"
+#include "adapt/message.h"
+#include "adapt/representation.h"
 #include "adapt/set.h"
 #include "base/arena.h"
 #include "icap/call.h"
@@ -30,16 +38,7 @@ struct adapt_record {
     const char *service, *verdict;
     unsigned milliseconds; /* to the verdict */
     const char *error;     /* of what failed; else NULL */
-};
-
-struct adapt_message {
-    struct http_head *request;  /* its target is the absolute URL */
-    struct http_head *response; /* NULL at a REQMOD point, until a service answers */
-    struct source *body;        /* of the response if there is one, else of the request; owned */
-    struct slice path, client_ip, transaction_id;
-    struct slice server_ip; /* of the origin, where it is known */
-    uint16_t client_port;
-    struct slice proxy_authorization, proxy_authenticate; /* taken out of the heads */
+    bool changed;          /* it is another message since */
 };
 
 struct adapt_chain {
@@ -47,7 +46,7 @@ struct adapt_chain {
 #define ADAPT_CHAIN_MAGIC 0xada9c4a1u
     enum adapt_state state;
     const char *error, *failed_service;
-    bool modified; /* some service has changed the message */
+    bool modified; /* some service has changed the message, or it stays decoded */
     bool bypassed; /* some service failed, and the message went on without it */
     bool reqmod;
     struct icap_service *services[ADAPT_CHAIN_MAX];
@@ -60,6 +59,11 @@ struct adapt_chain {
     uint64_t stage_started; /* nanoseconds */
     struct adapt_message *message;
     struct http_head *adapted;
+    struct representation before;       /* what the body was when it came, or once decoded */
+    struct representation before_codes; /* when it came, where it was decoded */
+    struct decoding *decoding;          /* NULL: none */
+    unsigned decoded_at;                /* the service in front of which that was */
+    const char *undecodable;            /* why services that want it decoded can't have it */
     struct arena *arena;
     struct net_context *net;
     struct task task;

@@ -348,7 +348,8 @@ bool object_same_variant(const struct object *a, const struct object *b) {
 /* A 304 does not speak for these: they describe the stored bytes. */
 static bool kept_from_stored(enum http_name id) {
     return id == HTTP_CONTENT_LENGTH || id == HTTP_CONTENT_ENCODING || id == HTTP_CONTENT_RANGE ||
-           id == HTTP_CONTENT_MD5 || id == HTTP_ETAG || made_at_delivery(id);
+           id == HTTP_CONTENT_MD5 || id == HTTP_CONTENT_DIGEST || id == HTTP_REPR_DIGEST ||
+           id == HTTP_DIGEST || id == HTTP_ETAG || made_at_delivery(id);
 }
 
 void object_merge_head(const struct object *object, const struct http_head *not_modified,

@@ -82,6 +82,10 @@ static bool apply_icap_service(struct load *load, const struct document_section 
     if (service->down_min > service->down_max)
         return load_fail(load, load_line_of(section, "down_min"),
                          "down_min is larger than down_max");
+    if (service->decode && icap_point_is_reqmod(service->point))
+        return load_fail(load, load_line_of(section, "decode"),
+                         "decode is for responses, and this service is asked about requests; "
+                         "leave it out");
     if (service->preview > service->keep)
         return load_fail(load, load_line_of(section, "keep"),
                          "keep is smaller than preview; a preview must be kept, or there would be "

@@ -638,6 +638,20 @@ const struct option options[] = {
          "file. Bodies larger than both can not be bypassed, nor left as they are by a 204 after "
          "the preview, once more than this was sent. 0: no file.",
      .example = "\"1GB\""},
+    {SERVICE(decode), .name = "decode", BOOL, DEFAULT("false"),
+     DOC "Whether the service is to see responses without content codings: gzip, deflate, br and "
+         "zstd are undone in front of the first service of a chain that wants that, once for all "
+         "that follow. A response that none of them changes goes on as it came. Responses with "
+         "Cache-Control: no-transform and with codings that are not known stay coded. One that "
+         "turns out not to be decodable, or to be past decode_size or decode_ratio, counts as a "
+         "failure of the service: bypass says what happens then.",
+     .example = "true"},
+    {SERVICE(decode_size), .name = "decode_size", SIZE_OF(1 * MB, 1024 * GB), DEFAULT("256MB"),
+     DOC "How much a body may become by decoding.", .example = "\"1GB\""},
+    {SERVICE(decode_ratio), .name = "decode_ratio", COUNT(0, 1e6), DEFAULT("200"),
+     DOC "How many times as much as was sent a body may become by decoding; the first MB is free. "
+         "Pages become 4 to 20 times as much, bombs 1000 times and more. 0: any.",
+     .example = "1000"},
     {SERVICE(failures_down), .name = "failures_down", COUNT(1, 1e6), DEFAULT("10"),
      DOC "So many transactions in a row must fail for an endpoint of the service to be taken for "
          "down. One that can not be connected to is down at once.",

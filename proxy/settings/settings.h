@@ -110,6 +110,9 @@ struct icap_service_settings {
     size_t keep;              /* virgin bytes kept in memory for a 204, a bypass or a retry */
     size_t keep_on_disk;      /* and in a temporary file beyond that */
     const char *temporary_directory; /* the settings' */
+    bool decode;                     /* it reads no content codings: they are undone for it */
+    size_t decode_size;              /* bytes that may come of a body */
+    unsigned decode_ratio;           /* times what came over the network; 0: any */
     unsigned failures_down;          /* transactions in a row that take an endpoint down */
     uint64_t down_min, down_max;     /* back-off of a service that fails */
     char *credentials;               /* "user:password" for the ICAP server; NULL: none */

@@ -50,15 +50,18 @@ static struct http_head *copy_head(struct transaction *transaction) {
     return head;
 }
 
+static struct slice opaque_tag(struct slice etag) {
+    return slice_starts_with(etag, SLICE("W/")) ? slice_make(etag.base + 2, etag.length - 2) : etag;
+}
+
 /* These tell of the bytes that were stored. */
 static void forget_bytes(struct http_head *head, struct slice old_etag) {
-    static const char *const fields[] = {"Accept-Ranges", "Content-Digest", "Digest",
-                                         "Repr-Digest"};
+    static const enum http_name fields[] = {HTTP_ACCEPT_RANGES,  HTTP_CONTENT_DIGEST,
+                                            HTTP_CONTENT_LENGTH, HTTP_CONTENT_MD5,
+                                            HTTP_DIGEST,         HTTP_REPR_DIGEST};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        http_head_remove_text(head, slice_from(fields[i]));
-    http_head_remove(head, HTTP_CONTENT_MD5);
-    http_head_remove(head, HTTP_CONTENT_LENGTH);
-    if (slice_equal(http_head_value(head, HTTP_ETAG), old_etag))
+        http_head_remove(head, fields[i]);
+    if (slice_equal(opaque_tag(http_head_value(head, HTTP_ETAG)), opaque_tag(old_etag)))
         http_head_remove(head, HTTP_ETAG);
 }
 

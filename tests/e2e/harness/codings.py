@@ -1,5 +1,6 @@
-"""Content codings undone, by zlib and by the libraries that the build needs anyway.
+"""Content codings made and undone, by zlib and by the libraries that the build needs anyway.
 
+    encode("br", body)     gzip, x-gzip, deflate, br, zstd; "raw-deflate" is deflate without its frame
     decode("br", body)     the original; ValueError when the stream is damaged or not whole
     decode("zstd", body, whole=False)     as far as it goes
 """
@@ -71,3 +72,41 @@ def decode(coding, body, whole=True, room=4 << 20):
     if whole and not complete:
         raise ValueError(f"the {coding} stream is not whole")
     return original
+
+
+def _deflate(window):
+    def encode_so(body):
+        stream = zlib.compressobj(6, zlib.DEFLATED, window)
+        return stream.compress(body) + stream.flush()
+    return encode_so
+
+
+def _brotli(body):
+    library = ctypes.CDLL("libbrotlienc.so.1")
+    library.BrotliEncoderMaxCompressedSize.restype = _SIZE
+    library.BrotliEncoderMaxCompressedSize.argtypes = [_SIZE]
+    library.BrotliEncoderCompress.argtypes = [ctypes.c_int] * 3 + [_SIZE, ctypes.c_char_p, _POINTER, _POINTER]
+    room = _SIZE(library.BrotliEncoderMaxCompressedSize(len(body)) or len(body) + 1000)
+    out = ctypes.create_string_buffer(room.value)
+    if not library.BrotliEncoderCompress(5, 22, 0, len(body), body, ctypes.byref(room), out):
+        raise ValueError("no brotli")
+    return out.raw[:room.value]
+
+
+def _zstd(body):
+    library = ctypes.CDLL("libzstd.so.1")
+    library.ZSTD_compressBound.restype = library.ZSTD_compress.restype = _SIZE
+    library.ZSTD_compressBound.argtypes = [_SIZE]
+    library.ZSTD_compress.argtypes = [_POINTER, _SIZE, ctypes.c_char_p, _SIZE, ctypes.c_int]
+    room = library.ZSTD_compressBound(len(body))
+    out = ctypes.create_string_buffer(room)
+    length = library.ZSTD_compress(out, room, body, len(body), 3)
+    return out.raw[:length]
+
+
+ENCODERS = {"gzip": _deflate(15 + 16), "x-gzip": _deflate(15 + 16), "deflate": _deflate(15),
+            "raw-deflate": _deflate(-15), "br": _brotli, "zstd": _zstd}
+
+
+def encode(coding, body):
+    return ENCODERS[coding](body)

@@ -1,0 +1,51 @@
+/*
+ * The decoding of a response for services that read no content codings: once for all of a chain,
+ * with the original kept until it is known whether it is wanted again.
+ *
+ *     struct decoding *decoding = decoding_begin(message, service->settings, arena, net);
+ *     ... NULL: there is nothing to decode, or nobody may; else message->response and ->body are
+ *     the decoded ones, as if the origin had sent no coding
+ *     if (decoding_error(decoding) != NULL) ...         it can't be decoded after all
+ *     if (decoding_restore(decoding, message)) ...      the original, byte for byte
+ *     decoding_commit(decoding);                        the original is not wanted any more
+ *     decoding_close(decoding);
+ *
+ * Left as they are: what has no coding, or one that is not known; bodies known to be empty; what
+ * must not be transformed (no-transform, RFC 9110 §7.7), be it the response that says so or the
+ * request. The original is kept as icap/virgin keeps bodies, within the service's keep and
+ * keep_on_disk; past them it can't be restored. Before decoding_restore whoever read the decoded
+ * body has stopped.
+ *
+ * Threads: the worker's.
+ */
+#ifndef RETORT_ADAPT_DECODING_H
+#define RETORT_ADAPT_DECODING_H
+
+#include "adapt/decoder.h"
+#include "adapt/message.h"
+#include "icap/virgin.h"
+#include "net/context.h"
+#include "settings/settings.h"
+
+struct decoding {
+    unsigned magic;
+#define DECODING_MAGIC 0xdec0d100u
+    struct net_context *net;
+    const char *service; /* in front of which it is done, and the URL: for the log */
+    struct slice url;
+    struct http_head *head; /* of the original */
+    struct virgin coded;    /* the original body */
+    struct decoder decoder;
+};
+
+struct decoding *decoding_begin(struct adapt_message *message,
+                                const struct icap_service_settings *service, struct arena *arena,
+                                struct net_context *net);
+/* Why it can't be decoded; NULL: it can, so far as it has come. */
+const char *decoding_error(const struct decoding *decoding);
+/* False: more of it was read than is kept. */
+bool decoding_restore(struct decoding *decoding, struct adapt_message *message);
+void decoding_commit(struct decoding *decoding);
+void decoding_close(struct decoding *decoding);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * A message on its way through a chain of services (adapt/chain.h), which works on it in place.
+ *
+ * Threads: the worker's. The heads and the slices are the transaction's, for as long as it lives.
+ */
+#ifndef RETORT_ADAPT_MESSAGE_H
+#define RETORT_ADAPT_MESSAGE_H
+
+#include "event/source.h"
+#include "http/head.h"
+
+struct adapt_message {
+    struct http_head *request;  /* its target is the absolute URL */
+    struct http_head *response; /* NULL at a REQMOD point, until a service answers */
+    struct source *body;        /* of the response if there is one, else of the request; owned */
+    struct slice path, client_ip, transaction_id;
+    struct slice server_ip; /* of the origin, where it is known */
+    uint16_t client_port;
+    struct slice proxy_authorization, proxy_authenticate; /* taken out of the heads */
+};
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * What a response's head says of its bytes (RFC 9110 §8), put right where they become others.
+ *
+ *     struct representation before;
+ *     representation_note(&before, head);          before the services
+ *     representation_decoded(head, arena);         the content codings are taken off
+ *     representation_changed(head, &before, arena);       a service has changed the body
+ *
+ * A validator of other bytes than these must not be strong: the origin's ETag becomes weak (RFC
+ * 9110 §8.8.1), which still lets the origin confirm it. Digests of the old bytes and Accept-Ranges
+ * go, and so does Content-Length with a coding. What a service has written itself is left to it: a
+ * field that is another than before stays as it is. Services that code a body choose by what the
+ * client accepts, so Vary says that; where a coding was taken off, nothing is chosen by it any
+ * more.
+ *
+ * No Warning is added, nor is the status made 203: RFC 9111 §5.5 has done away with the one, RFC
+ * 9110 §7.7 leaves the other free, and clients and caches know what to do with a 200.
+ *
+ * Threads: values; slices of the heads and of the arena.
+ */
+#ifndef RETORT_ADAPT_REPRESENTATION_H
+#define RETORT_ADAPT_REPRESENTATION_H
+
+#include "base/arena.h"
+#include "http/head.h"
+
+enum { REPRESENTATION_DIGESTS = 4 };
+
+struct representation {
+    struct slice etag;
+    struct slice digests[REPRESENTATION_DIGESTS];
+    bool coded; /* it has a Content-Encoding */
+};
+
+void representation_note(struct representation *before, const struct http_head *head);
+void representation_decoded(struct http_head *head, struct arena *arena);
+void representation_changed(struct http_head *head, const struct representation *before,
+                            struct arena *arena);
+
+#endif
