@@ -60,10 +60,16 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/account.c proxy/icap/account.h proxy/icap/account.def \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
+	proxy/icap/exchange.c proxy/icap/exchange.h proxy/icap/exchange.def \
+	proxy/icap/exchange_file.c proxy/icap/exchange_file.h \
+	proxy/icap/exchange_filter.c proxy/icap/exchange_filter.h \
 	proxy/icap/kept.c proxy/icap/kept.h \
+	proxy/icap/mask.c proxy/icap/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/probe.c proxy/icap/probe.h \
 	proxy/icap/quota.c proxy/icap/quota.h \
+	proxy/icap/recorder.c proxy/icap/recorder.h \
+	proxy/icap/recording.c proxy/icap/recording.h \
 	proxy/icap/service.c proxy/icap/service.h \
 	proxy/icap/virgin.c proxy/icap/virgin.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
@@ -117,6 +123,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \
+	proxy/admin/record_page.c proxy/admin/record_page.h \
 	proxy/admin/services_page.c proxy/admin/services_page.h \
 	proxy/admin/page.c proxy/admin/page.h
 
@@ -129,15 +136,19 @@ proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) 
 proxy_retort_LDADD = $(proxy_libs)
 
 proxy_retortctl_CPPFLAGS = $(proxy_cppflags) -DHELPER_DIR='"$(helperdir)"'
-proxy_retortctl_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+proxy_retortctl_CFLAGS = $(proxy_cflags)
 proxy_retortctl_SOURCES = \
 	proxy/ctl/main.c \
 	proxy/ctl/adlist_command.c proxy/ctl/adlist_command.h \
+	proxy/ctl/argument.c proxy/ctl/argument.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
 	proxy/ctl/http_call.c proxy/ctl/http_call.h \
 	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h \
+	proxy/ctl/icap_command.c proxy/ctl/icap_command.h \
+	proxy/ctl/icap_record.c proxy/ctl/icap_replay.c proxy/ctl/icap_show.c \
+	proxy/ctl/difference.c proxy/ctl/difference.h \
 	proxy/ctl/show.c proxy/ctl/show.h
-proxy_retortctl_LDADD = proxy/libproxy.a common/libcommon.la $(JANSSON_LIBS)
+proxy_retortctl_LDADD = $(proxy_libs)
 
 include tests/unit-proxy/local.mk
 include tests/bench/local.mk

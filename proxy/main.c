@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "disk/disk.h"
+#include "icap/recorder.h"
 #include "net/listener.h"
 #include "worker.h"
 
@@ -26,8 +27,9 @@ struct retort {
     struct disk *disk; /* NULL: there is none */
     struct flights *flights;
     struct origin_places *places;
-    struct origin_groups *origins; /* of settings */
-    struct icap_quotas *quotas;    /* likewise */
+    struct origin_groups *origins;  /* of settings */
+    struct icap_quotas *quotas;     /* likewise */
+    struct icap_recorder *recorder; /* the latest; NULL: there was none */
     struct worker **workers;
     unsigned worker_count;
     struct admin *admin;
@@ -162,6 +164,27 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
     else
         log_error("reload refused, the running configuration stays: %s", error);
     return good;
+}
+
+/* When this returns all exchanges that begin are recorded. */
+static void record(void *context, struct icap_recorder *recorder) {
+    struct retort *retort = context;
+    pthread_mutex_lock(&retort->lock);
+    icap_recorder_release(&retort->recorder);
+    retort->recorder = icap_recorder_reference(recorder);
+    for (unsigned i = 0; i < retort->worker_count; i++)
+        worker_record(retort->workers[i], recorder);
+    await_workers(retort);
+    pthread_mutex_unlock(&retort->lock);
+}
+
+static struct icap_recorder *current_recorder(void *context) {
+    struct retort *retort = context;
+    pthread_mutex_lock(&retort->lock);
+    struct icap_recorder *recorder =
+        retort->recorder == NULL ? NULL : icap_recorder_reference(retort->recorder);
+    pthread_mutex_unlock(&retort->lock);
+    return recorder;
 }
 
 static void drain(void *context) {
@@ -352,6 +375,7 @@ static void release(struct retort *retort) {
     origin_places_free(&retort->places);
     origin_groups_release(&retort->origins);
     icap_quotas_release(&retort->quotas);
+    icap_recorder_release(&retort->recorder);
     settings_release(&retort->settings);
 }
 
@@ -365,6 +389,8 @@ static int run(struct retort *retort) {
         .drain = drain,
         .settings = current_settings,
         .origins = current_origins,
+        .record = record,
+        .recorder = current_recorder,
     };
     clock_gettime(CLOCK_MONOTONIC, &retort->started);
     apply_log(retort->settings);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "icap/recorder.h"
 #include "net/listener.h"
 #include "net/resolver.h"
 #include "origin/check.h"
@@ -208,6 +209,7 @@ void worker_join(struct worker **workerp) {
     client_hooks_release(&worker->clients);
     resolver_free(&worker->net.resolver);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
+    icap_recorder_release(&worker->net.recorder);
     net_context_release(&worker->net);
     loop_release(&worker->loop);
     settings_release(&worker->settings);
@@ -258,6 +260,29 @@ void worker_reload(struct worker *worker, struct settings *settings, struct orig
     reload->origins = origin_groups_reference(origins);
     reload->quotas = icap_quotas_reference(quotas);
     mailbox_post(&worker->mailbox, &reload->message);
+}
+
+struct record_message {
+    struct message message;
+    struct worker *worker;
+    struct icap_recorder *recorder;
+};
+
+static void on_record(struct message *message) {
+    struct record_message *record = CONTAINER_OF(message, struct record_message, message);
+    struct worker *worker = record->worker;
+    CHECK_OBJ(worker, WORKER_MAGIC);
+    icap_recorder_release(&worker->net.recorder);
+    worker->net.recorder = record->recorder;
+    free(record);
+}
+
+void worker_record(struct worker *worker, struct icap_recorder *recorder) {
+    struct record_message *record = xcalloc(1, sizeof *record);
+    record->message.deliver = on_record;
+    record->worker = worker;
+    record->recorder = icap_recorder_reference(recorder);
+    mailbox_post(&worker->mailbox, &record->message);
 }
 
 /* The asker may have given up before the worker answers: whoever is last frees. */

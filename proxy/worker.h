@@ -55,6 +55,8 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 bool worker_start(struct worker *worker);
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
                    struct icap_quotas *quotas);
+/* From here on its ICAP exchanges are recorded. */
+void worker_record(struct worker *worker, struct icap_recorder *recorder);
 /* False when the worker did not answer within so many milliseconds. */
 bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience);
 void worker_report_release(struct worker_report *report);

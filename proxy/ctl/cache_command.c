@@ -1,6 +1,7 @@
 #include "ctl/cache_command.h"
 
 #include "base/assert.h"
+#include "ctl/argument.h"
 #include "ctl/http_call.h"
 #include "http/url.h"
 
@@ -38,23 +39,6 @@ static int misused(const char *message) {
 
 /* Calls. */
 
-static void put_encoded(FILE *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     strchr("-._~/:", c) != NULL;
-        fprintf(out, plain ? "%c" : "%%%02X", c);
-    }
-}
-
-static void put_argument(FILE *out, const char *name, const char *value) {
-    if (value == NULL)
-        return;
-    fprintf(out, "%s=", name);
-    put_encoded(out, value);
-    fputc('&', out);
-}
-
 /* The path with whatever options were given; url may be NULL. The caller frees it. */
 static char *target(const struct options *options, const char *path, const char *url) {
     char *text;
@@ -62,16 +46,16 @@ static char *target(const struct options *options, const char *path, const char 
     FILE *out = open_memstream(&text, &length);
     ASSERT(out != NULL);
     fprintf(out, "%s?", path);
-    put_argument(out, "url", url);
-    put_argument(out, "prefix", options->prefix);
-    put_argument(out, "host", options->host);
-    put_argument(out, "tag", options->tag);
-    put_argument(out, "regex", options->regex);
-    put_argument(out, "limit", options->limit);
-    put_argument(out, "after", options->after);
-    put_argument(out, "variant", options->variant);
-    put_argument(out, "soft", options->soft ? "yes" : NULL);
-    put_argument(out, "all", options->all ? "yes" : NULL);
+    argument_put(out, "url", url);
+    argument_put(out, "prefix", options->prefix);
+    argument_put(out, "host", options->host);
+    argument_put(out, "tag", options->tag);
+    argument_put(out, "regex", options->regex);
+    argument_put(out, "limit", options->limit);
+    argument_put(out, "after", options->after);
+    argument_put(out, "variant", options->variant);
+    argument_put(out, "soft", options->soft ? "yes" : NULL);
+    argument_put(out, "all", options->all ? "yes" : NULL);
     ASSERT(fclose(out) == 0);
     text[length - 1] = '\0'; /* the last & or the ? */
     return text;
@@ -239,8 +223,8 @@ static char *inject_target(const struct options *options) {
     FILE *out = open_memstream(&whole, &length);
     ASSERT(out != NULL);
     fputs("/cache/object?", out);
-    put_argument(out, "lifetime", options->lifetime);
-    put_argument(out, "url", options->words[1]);
+    argument_put(out, "lifetime", options->lifetime);
+    argument_put(out, "url", options->words[1]);
     ASSERT(fclose(out) == 0);
     return whole;
 }
@@ -391,7 +375,7 @@ static int run_expire(const struct cache_context *context) {
     ASSERT(out != NULL);
     snprintf(path, sizeof path, "/cache/lifetime?seconds=%.30s&", context->options.words[2]);
     fputs(path, out);
-    put_argument(out, "url", context->options.words[1]);
+    argument_put(out, "url", context->options.words[1]);
     ASSERT(fclose(out) == 0);
     struct http_request request = {.method = "POST", .target = whole};
     int status = send_call(context, &request, show_counts);

@@ -7,6 +7,7 @@
 #include "ctl/cache_command.h"
 #include "ctl/helperd_client.h"
 #include "ctl/http_call.h"
+#include "ctl/icap_command.h"
 #include "ctl/show.h"
 
 #include <getopt.h>
@@ -97,12 +98,14 @@ static const struct command commands[] = {
 static void usage(FILE *out) {
     fputs("Usage: retortctl [-s WHERE] [--json] COMMAND\n"
           "       retortctl [-s WHERE] [--json] cache COMMAND [ARGUMENTS]\n"
+          "       retortctl [-s WHERE] [--json] icap COMMAND [ARGUMENTS]\n"
           "       retortctl [-H PATH] helpers [ARGUMENTS]\n"
           "       retortctl adlist test|check LIST... [OPTIONS]\n\n",
           out);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     cache_command_help(out);
+    icap_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
           "  helpers    pools of helper processes\n"
           "  helpers top [SECONDS [TIMES]] | helpers renice POOL NICE | helpers resize POOL COUNT "
@@ -151,6 +154,8 @@ static int run(const struct choices *choices, int argc, char **argv) {
         return run_helpers(choices, argc, argv);
     if (argc > 0 && strcmp(argv[0], "cache") == 0)
         return cache_command(choices->admin, choices->json, argc, argv);
+    if (argc > 0 && strcmp(argv[0], "icap") == 0)
+        return icap_command(choices->admin, choices->json, argc, argv);
     if (argc > 0 && strcmp(argv[0], "adlist") == 0)
         return adlist_command(argv);
     for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof *commands; i++) {

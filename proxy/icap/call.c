@@ -27,6 +27,8 @@ void icap_call_settle(struct icap_call *call, enum icap_verdict verdict) {
     ASSERT(call->verdict == ICAP_PENDING);
     call->verdict = verdict;
     count_verdict(call);
+    if (call->recording != NULL)
+        icap_recording_settled(call);
     icap_call_watch(call, false);
     if (call->waker != NULL)
         loop_defer(call->net->loop, call->waker);
@@ -313,6 +315,8 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     call->request = *request;
     call->request.virgin = NULL;
     call->has_body = *request->virgin != NULL;
+    if (call->net->recorder != NULL)
+        icap_recording_begin(call, request);
     call->started = icap_microseconds();
     timer_init(&call->timer, on_timeout);
     timer_init(&call->total, on_total_timeout);
@@ -331,7 +335,9 @@ struct source *icap_call_body(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     if (call->verdict == ICAP_UNMODIFIED)
         return call->has_body ? virgin_replay(&call->virgin) : NULL;
-    return call->parts.has_body ? &call->body : NULL;
+    if (!call->parts.has_body)
+        return NULL;
+    return call->recording == NULL ? &call->body : icap_recording_body(call, &call->body);
 }
 
 bool icap_call_recover(struct icap_call *call, struct source **body) {
@@ -368,6 +374,8 @@ void icap_call_close(struct icap_call *call) {
     call->service->account.kept_on_disk += call->virgin.kept.on_disk;
     call->service->account.unkept += call->virgin.unkept;
     virgin_release(&call->virgin);
+    if (call->recording != NULL)
+        icap_recording_end(call);
     free(call->head);
     free(call->adapted_bytes);
     free(call->next_services);

@@ -32,6 +32,7 @@
 #define RETORT_ICAP_CALL_H
 
 #include "http/chunked.h"
+#include "icap/recording.h"
 #include "icap/service.h"
 #include "icap/virgin.h"
 #include "icap/wire.h"
@@ -107,7 +108,8 @@ struct icap_call {
     bool original;      /* it does, from here on */
     uint64_t skip_left; /* virgin bytes before that place */
     char *adapted_bytes;
-    char *next_services; /* X-Next-Services as it came; NULL: none */
+    char *next_services;              /* X-Next-Services as it came; NULL: none */
+    struct icap_recording *recording; /* icap/recording.h; NULL: nobody records it */
 };
 
 void icap_call_start(struct icap_call *call, struct icap_service *service,

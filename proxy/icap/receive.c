@@ -200,6 +200,8 @@ static bool parse(struct icap_call *call) {
     }
     if (used == 0)
         return false;
+    if (call->recording != NULL)
+        icap_recording_answered(call, slice_make(bytes.base, (size_t)used));
     call->in->begin += (size_t)used;
     judge(call, &head);
     return true;

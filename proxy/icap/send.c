@@ -143,6 +143,8 @@ bool icap_call_write_head(struct icap_call *call) {
         call->head = xmalloc(size);
     struct writer writer = {call->head, call->head + size, false};
     put_icap_head(call, &writer);
+    if (call->recording != NULL)
+        icap_recording_asked(call, slice_make(call->head, (size_t)(writer.at - call->head)));
     put(&writer, request->request_head);
     put(&writer, request->response_head);
     call->head_left = slice_make(call->head, (size_t)(writer.at - call->head));

@@ -6,7 +6,8 @@ count. The bounds stand a little above what was measured when they were set: who
 
 import re
 
-from harness.checks import equal, true
+from harness.checks import contains, equal, lacks, true
+from harness.icap import IcapServer
 from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.suite import heavy
@@ -24,8 +25,8 @@ MISS = 18500
 LARGE_MISS = 22000
 
 
-def instructions(lab, count, path, host, options):
-    """All that retort executed, from its start to its end, with so many requests in between."""
+def profile(lab, count, path, host, options, prepare=lambda proxy: None):
+    """What callgrind saw from the start of retort to its end, with so many requests in between."""
     origin = Origin(lab)
     counts = lab.path(f"callgrind.{lab.unique('count')}")
     maps = {"/": origin.url("/"), **{prefix: origin.url("/") for prefix in options.pop("maps", ())}}
@@ -34,13 +35,18 @@ def instructions(lab, count, path, host, options):
     # No access log: what is written for it is not the way of the request.
     proxy.write_config(re.sub(r"access_log .*", "", proxy.text()))
     proxy.restart()
+    prepare(proxy)
     with proxy.wire(reverse=True, timeout=60) as wire:
         for _ in range(count):
             wire.send(request("GET", path, {"Host": host, "User-Agent": "test", "Accept": "*/*"}))
             equal(wire.response().status, 200, "status")
     proxy.stop()
     with open(counts, encoding="utf-8") as out:
-        return int(re.search(r"^(?:totals|summary): (\d+)", out.read(), re.M).group(1))
+        return out.read()
+
+
+def instructions(lab, count, path, host, options):
+    return int(re.search(r"^(?:totals|summary): (\d+)", profile(lab, count, path, host, options), re.M).group(1))
 
 
 def cost(lab, path, host="www.example.com", **options):
@@ -110,3 +116,16 @@ def test_services_that_a_request_is_not_for(lab):
                           (NOT_STORED, of("respmod_precache", path_regex="\\.(jpe?g|png)$"))):
         with_it, without = cost(lab, path, **with_it), cost(lab, path)
         true(with_it <= BY_SERVICES * without, f"{path}: {with_it} instructions, without it {without}")
+
+
+@heavy("callgrind runs the program itself")
+def test_recordings_cost_nothing_where_nobody_records(lab):
+    """No function of theirs runs in an exchange with a service."""
+    icap = IcapServer(lab, preview=1024)
+
+    def of(prepare):
+        return profile(lab, 10, NOT_STORED, "www.example.com", {"services": [Service("s", icap.uri())]}, prepare)
+    without = of(lambda proxy: None)
+    contains(without, "icap_call_start", "what ran")
+    lacks(without, "icap_recording", "what ran")
+    contains(of(lambda proxy: proxy.admin("POST", "/icap/record")), "icap_recording", "what ran where somebody records")

@@ -17,6 +17,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_disk_record.c \
 	tests/unit-proxy/test_disk_volume.c \
 	tests/unit-proxy/test_doorkeeper.c \
+	tests/unit-proxy/test_exchange.c \
 	tests/unit-proxy/test_freshness.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \

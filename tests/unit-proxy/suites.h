@@ -30,6 +30,7 @@ Suite *ctl_suite(void);
 Suite *store_suite(void);
 Suite *disk_suite(void);
 Suite *control_suite(void);
+Suite *exchange_suite(void);
 Suite *freshness_suite(void);
 Suite *range_suite(void);
 Suite *vary_suite(void);

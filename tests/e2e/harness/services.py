@@ -31,15 +31,15 @@ class Services:
     """`scope` is inject's: "shared" lets its pages be cached for all, "client" does not."""
 
     def __init__(self, lab, *, scope="shared", gray_processes=2, gray_more="", text_more="", deadline=None,
-                 children=1, threads=30, ads=ADS, gray="", adremover="", names=("adremover", "gray", "inject", "gzip")):
+                 children=1, threads=30, ads=ADS, text=INJECTED, gray="", adremover="", names=("adremover", "gray", "inject", "gzip")):
         self.lab = lab
         deadline = deadline or f"{8 * lab.patience}s"
         gray = gray or f"gray.Deadline {10 * lab.patience}s"
-        texts = lab.write("texts.txt", f"default\t{INJECTED}\n")
+        texts = lab.write(lab.unique("texts.txt"), f"default\t{text}\n")
         self.helperd = Helperd(lab, HELPERD.format(
             gray=lab.built("icap-services/gray-helper"), text=lab.built("icap-services/text-helper"),
             texts=texts, gray_processes=gray_processes, gray_more=gray_more, text_more=text_more, deadline=deadline))
-        ads_path = ads if isinstance(ads, str) and ads.startswith("/") else lab.write("ads.txt", ads)
+        ads_path = ads if isinstance(ads, str) and ads.startswith("/") else lab.write(lab.unique("ads.txt"), ads)
         options = {
             "adremover": f"adremover.List {ads_path}\n{adremover}",
             "gray": f"gray.Helperd {self.helperd.socket}\n{gray}",

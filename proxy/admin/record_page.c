@@ -1,0 +1,142 @@
+#include "admin/record_page.h"
+
+#include "base/log.h"
+#include "icap/recorder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the calls have in common. */
+struct record_call {
+    struct page *page;
+    const struct admin_calls *calls;
+    const struct page_request *request;
+};
+
+static const char *argument(const struct record_call *call, const char *name) {
+    const char *value = page_argument(call->request, name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static bool take_filter(const struct record_call *call, struct icap_exchange_filter *filter) {
+    char error[ICAP_FILTER_ERROR];
+    for (const char *const *name = icap_exchange_filter_names; *name != NULL; name++) {
+        const char *value = argument(call, *name);
+        if (value == NULL || icap_exchange_filter_set(filter, *name, value, error))
+            continue;
+        page_error(call->page, 400, error);
+        return false;
+    }
+    return true;
+}
+
+static bool take_limit(const struct record_call *call, const char *name, uint64_t least,
+                       uint64_t most, uint64_t *limit) {
+    char reason[100];
+    const char *text = argument(call, name);
+    if (text == NULL)
+        return true;
+    if (slice_to_uint64(slice_from(text), limit) && *limit >= least && *limit <= most)
+        return true;
+    snprintf(reason, sizeof reason, "%s must be a number from %llu to %llu", name,
+             (unsigned long long)least, (unsigned long long)most);
+    page_error(call->page, 400, reason);
+    return false;
+}
+
+static bool take_limits(const struct record_call *call, struct icap_recorder_limits *limits) {
+    const struct icap_recorder_limits most = ICAP_RECORDER_MOST;
+    *limits = ICAP_RECORDER_LIMITS;
+    return take_limit(call, "body", 0, most.body, &limits->body) &&
+           take_limit(call, "memory", 1, most.memory, &limits->memory) &&
+           take_limit(call, "exchanges", 1, most.exchanges, &limits->exchanges) &&
+           take_limit(call, "seconds", 1, most.seconds, &limits->seconds);
+}
+
+static bool is_busy(const struct record_call *call) {
+    struct icap_recorder *recorder = call->calls->recorder(call->calls->context);
+    bool busy = recorder != NULL && !icap_recorder_is_over(recorder);
+    icap_recorder_release(&recorder);
+    return busy;
+}
+
+static void start(const struct record_call *call, struct icap_exchange_filter *filter,
+                  const struct icap_recorder_limits *limits) {
+    const char *unmasked = argument(call, "unmasked");
+    bool masked = unmasked == NULL || strcmp(unmasked, "yes") != 0;
+    struct icap_recorder *recorder = icap_recorder_new(filter, limits, masked);
+    log_info("ICAP exchanges are recorded, asked for by the admin plane%s",
+             masked ? "" : ", with all secrets in them");
+    call->calls->record(call->calls->context, recorder);
+    page_json(call->page, 200,
+              json_pack("{s:I}", "recording", (json_int_t)icap_recorder_number(recorder)));
+    icap_recorder_release(&recorder);
+}
+
+static void page_record(const struct record_call *call) {
+    struct icap_exchange_filter filter = {0};
+    struct icap_recorder_limits limits;
+    if (is_busy(call))
+        page_error(call->page, 409, "somebody records already; wait until that has ended");
+    else if (take_filter(call, &filter) && take_limits(call, &limits))
+        start(call, &filter, &limits);
+    icap_exchange_filter_release(&filter);
+}
+
+/* The recording that is meant, referenced; NULL: an answer has been made. */
+static struct icap_recorder *find(const struct record_call *call) {
+    uint64_t number = 0;
+    const char *text = argument(call, "recording");
+    struct icap_recorder *recorder = call->calls->recorder(call->calls->context);
+    if (recorder != NULL && text != NULL && slice_to_uint64(slice_from(text), &number) &&
+        number == icap_recorder_number(recorder))
+        return recorder;
+    icap_recorder_release(&recorder);
+    page_error(call->page, 404, "there is no such recording, or another one has come after it");
+    return NULL;
+}
+
+static void page_take(const struct record_call *call) {
+    struct icap_recorder *recorder = find(call);
+    if (recorder == NULL)
+        return;
+    call->page->status = 200;
+    call->page->content_type = "application/octet-stream";
+    call->page->text = icap_recorder_take(recorder, &call->page->length);
+    icap_recorder_release(&recorder);
+}
+
+static void page_stop(const struct record_call *call) {
+    struct icap_recorder *recorder = find(call);
+    if (recorder == NULL)
+        return;
+    icap_recorder_stop(recorder, "it was stopped");
+    page_json(call->page, 200, json_pack("{s:b}", "stopped", 1));
+    icap_recorder_release(&recorder);
+}
+
+static const struct record_route {
+    const char *path;
+    void (*make)(const struct record_call *call);
+} routes[] = {
+    {"/icap/record", page_record},
+    {"/icap/record/take", page_take},
+    {"/icap/record/stop", page_stop},
+};
+
+bool record_page_make(struct page *page, const struct admin_calls *calls,
+                      const struct page_request *request) {
+    struct record_call call = {page, calls, request};
+    for (size_t i = 0; i < sizeof routes / sizeof *routes && calls->record != NULL; i++) {
+        if (strcmp(request->path, routes[i].path) != 0)
+            continue;
+        if (strcmp(request->method, "POST") == 0) {
+            routes[i].make(&call);
+            return true;
+        }
+        page->allow = "POST";
+        page_error(page, 405, "this changes something: use POST");
+        return true;
+    }
+    return false;
+}

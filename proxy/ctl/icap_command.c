@@ -1,0 +1,169 @@
+#include "ctl/icap_command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int icap_complain(int status, const char *message) {
+    fprintf(stderr, "retortctl: %s\n", message);
+    return status;
+}
+
+void icap_print(FILE *out, struct slice text) {
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.base[i];
+        fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+    }
+}
+
+static int misused(const char *message) {
+    icap_complain(EXIT_FAILURE, message);
+    icap_command_help(stderr);
+    return ICAP_EXIT_TROUBLE;
+}
+
+static bool refuse(const char *option, const char *reason) {
+    fprintf(stderr, "retortctl: %s %s\n", option, reason);
+    return false;
+}
+
+/* "1000", "64KB", "1MB" */
+static bool take_size(const char *option, const char *text, uint64_t *size) {
+    size_t digits = strspn(text, "0123456789");
+    const char *unit = text + digits;
+    unsigned shift = strcmp(unit, "KB") == 0 ? 10 : strcmp(unit, "MB") == 0 ? 20 : 0;
+    if (!slice_to_uint64(slice_make(text, digits), size) || (shift == 0 && *unit != '\0') ||
+        *size > UINT32_MAX)
+        return refuse(option, "needs a size: 4096, 64KB or 1MB");
+    *size <<= shift;
+    return true;
+}
+
+static bool take_number(const char *option, const char *text, uint64_t most, uint64_t *number) {
+    char reason[80];
+    if (slice_to_uint64(slice_from(text), number) && *number > 0 && *number <= most)
+        return true;
+    snprintf(reason, sizeof reason, "needs a number from 1 to %llu", (unsigned long long)most);
+    return refuse(option, reason);
+}
+
+static bool take_filter(struct icap_choices *options, char *text) {
+    char error[ICAP_FILTER_ERROR], *equals = strchr(text, '=');
+    if (equals == NULL || options->filter_count == ICAP_FILTERS_MAX)
+        return refuse("--filter", "needs NAME=VALUE, and not too many of them");
+    *equals = '\0';
+    if (!icap_exchange_filter_set(&options->filter, text, equals + 1, error))
+        return refuse("--filter", error);
+    options->filters[options->filter_count].name = text;
+    options->filters[options->filter_count++].value = equals + 1;
+    return true;
+}
+
+static bool take_ignored(struct icap_choices *options, const char *name) {
+    if (options->ignored_count == ICAP_IGNORED_MAX)
+        return refuse("--ignore", "was given too often");
+    options->ignored[options->ignored_count++] = name;
+    return true;
+}
+
+static bool take_value(struct icap_choices *options, const char *name, char *value) {
+    if (strcmp(name, "--filter") == 0)
+        return take_filter(options, value);
+    if (strcmp(name, "--ignore") == 0)
+        return take_ignored(options, value);
+    if (strcmp(name, "--body") == 0)
+        return options->body_given = take_size(name, value, &options->body);
+    if (strcmp(name, "--memory") == 0)
+        return options->memory_given = take_size(name, value, &options->memory);
+    if (strcmp(name, "--preview") == 0)
+        return take_size(name, value, &options->preview);
+    if (strcmp(name, "--concurrency") == 0)
+        return take_number(name, value, 64, &options->concurrency);
+    if (strcmp(name, "--timeout") == 0)
+        return take_number(name, value, 3600, &options->timeout);
+    const struct {
+        const char *name, **value;
+    } texts[] = {{"--service", &options->service},
+                 {"--exchanges", &options->exchanges},
+                 {"--seconds", &options->seconds}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(name, texts[i].name) == 0) {
+            *texts[i].value = value;
+            return true;
+        }
+    return refuse(name, "is no option of this command");
+}
+
+static bool take_word(struct icap_choices *options, const char *word) {
+    if (options->word_count == (int)(sizeof options->words / sizeof *options->words))
+        return refuse(word, "is one word too many");
+    options->words[options->word_count++] = word;
+    return true;
+}
+
+/* Options may stand anywhere. */
+static bool take_options(struct icap_choices *options, int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        bool good = true;
+        if (strcmp(argv[i], "--unmasked") == 0)
+            options->unmasked = true;
+        else if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0)
+            options->json = true;
+        else if (strncmp(argv[i], "--", 2) != 0)
+            good = take_word(options, argv[i]);
+        else if (i + 1 == argc)
+            good = refuse(argv[i], "is no option, or has no value");
+        else {
+            good = take_value(options, argv[i], argv[i + 1]);
+            i++;
+        }
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static int run_record(struct icap_choices *options) {
+    return icap_record(options);
+}
+
+static const struct icap_verb {
+    const char *name;
+    int least, most; /* words behind it */
+    int (*run)(struct icap_choices *options);
+    const char *help;
+} verbs[] = {
+    {"record", 1, 1, run_record,
+     "FILE [--filter NAME=VALUE] [--exchanges N] [--seconds N] [--body SIZE] [--unmasked]"},
+    {"show", 1, 3, icap_show, "FILE [NUMBER [PART]] [--filter NAME=VALUE]"},
+    {"replay", 1, 1, icap_replay,
+     "FILE --service URI [--filter NAME=VALUE] [--ignore FIELD] [--concurrency N]"},
+};
+
+void icap_command_help(FILE *out) {
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        fprintf(out, "  icap %-7s %s\n", verbs[i].name, verbs[i].help);
+    fputs("  NAME: service, point, host, prefix, regex, status, verdict, sample; all must fit\n",
+          out);
+}
+
+static int run(struct icap_choices *options, const char *name, int argc, char **argv) {
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(name, verbs[i].name) != 0)
+            continue;
+        if (!take_options(options, argc, argv))
+            return ICAP_EXIT_TROUBLE;
+        if (options->word_count < verbs[i].least || options->word_count > verbs[i].most)
+            return misused("too few words, or too many:");
+        return verbs[i].run(options);
+    }
+    return misused("there is no such command; these are:");
+}
+
+int icap_command(const char *admin, bool json, int argc, char **argv) {
+    struct icap_choices options = {
+        .admin = admin, .json = json, .preview = 4096, .concurrency = 4, .timeout = 10};
+    int status = argc < 2 ? misused("which command? These are:")
+                          : run(&options, argv[1], argc - 2, argv + 2);
+    icap_exchange_filter_release(&options.filter);
+    return status;
+}

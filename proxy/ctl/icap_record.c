@@ -1,0 +1,224 @@
+#include "base/assert.h"
+#include "ctl/argument.h"
+#include "ctl/http_call.h"
+#include "ctl/icap_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* retortctl icap record: asks for a recording, and takes what comes of it until its end. */
+
+enum { PAUSE_MILLISECONDS = 100 };
+
+struct taking {
+    const struct icap_choices *options;
+    json_int_t number; /* of the recording */
+    FILE *file;
+    bool told_to_stop;
+    bool over;
+    struct icap_exchange last; /* its numbers, when it is over */
+    char reason[100];
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+    (void)number;
+    interrupted = 1;
+}
+
+/* At once, not when a signal handler's work is resumed. */
+static void watch_signals(void) {
+    const struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static bool refused(const struct http_answer *answer) {
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    const char *reason = json_string_value(json_object_get(json, "error"));
+    if (reason != NULL)
+        icap_complain(0, reason);
+    else
+        fprintf(stderr, "retortctl: retort answered with status %u\n", answer->status);
+    json_decref(json);
+    return false;
+}
+
+static bool call(const struct icap_choices *options, const char *target,
+                 struct http_answer *answer) {
+    char error[HTTP_CALL_ERROR];
+    if (!http_call(answer, options->admin, "POST", target, error)) {
+        icap_complain(0, error);
+        return false;
+    }
+    if (answer->status == 200)
+        return true;
+    refused(answer);
+    http_answer_release(answer);
+    return false;
+}
+
+static void put_size(FILE *out, const char *name, bool given, uint64_t size) {
+    if (given)
+        fprintf(out, "%s=%llu&", name, (unsigned long long)size);
+}
+
+static char *start_target(const struct icap_choices *options) {
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    ASSERT(out != NULL);
+    fputs("/icap/record?", out);
+    for (unsigned i = 0; i < options->filter_count; i++)
+        argument_put(out, options->filters[i].name, options->filters[i].value);
+    argument_put(out, "exchanges", options->exchanges);
+    argument_put(out, "seconds", options->seconds);
+    argument_put(out, "unmasked", options->unmasked ? "yes" : NULL);
+    put_size(out, "body", options->body_given, options->body);
+    put_size(out, "memory", options->memory_given, options->memory);
+    ASSERT(fclose(out) == 0);
+    text[length - 1] = '\0'; /* the last & or the ? */
+    return text;
+}
+
+static bool start(struct taking *taking) {
+    struct http_answer answer;
+    char *target = start_target(taking->options);
+    bool good = call(taking->options, target, &answer);
+    free(target);
+    if (!good)
+        return false;
+    json_t *json = json_loadb(answer.body, answer.length, 0, NULL);
+    taking->number = json_integer_value(json_object_get(json, "recording"));
+    json_decref(json);
+    http_answer_release(&answer);
+    return true;
+}
+
+/* Looks at the records only for the last one. */
+static bool take_records(struct taking *taking, struct slice bytes) {
+    struct icap_record_head head;
+    const char *error;
+    while (bytes.length > 0) {
+        if (bytes.length < ICAP_RECORD_HEAD || !icap_record_head_parse(&head, bytes.base) ||
+            head.length > bytes.length - ICAP_RECORD_HEAD)
+            return false;
+        struct slice content = slice_make(bytes.base + ICAP_RECORD_HEAD, head.length);
+        if (head.kind == ICAP_RECORD_END) {
+            taking->over = icap_exchange_parse(&taking->last, content, &error);
+            snprintf(taking->reason, sizeof taking->reason, "%.*s",
+                     SLICE_PRINT(taking->last.ended));
+            return taking->over;
+        }
+        bytes.base += ICAP_RECORD_HEAD + head.length;
+        bytes.length -= ICAP_RECORD_HEAD + head.length;
+    }
+    return true;
+}
+
+static bool say(struct taking *taking, const char *what, struct http_answer *answer) {
+    char target[80];
+    snprintf(target, sizeof target, "/icap/record%s?recording=%lld", what,
+             (long long)taking->number);
+    return call(taking->options, target, answer);
+}
+
+static void stop(struct taking *taking) {
+    struct http_answer answer;
+    taking->told_to_stop = true;
+    if (say(taking, "/stop", &answer))
+        http_answer_release(&answer);
+}
+
+static void pause_a_little(void) {
+    const struct timespec time = {.tv_nsec = PAUSE_MILLISECONDS * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* False: it did not work, and a message says why. */
+static bool take(struct taking *taking) {
+    struct http_answer answer;
+    if (!say(taking, "/take", &answer))
+        return false;
+    size_t length = answer.length;
+    bool written = fwrite(answer.body, 1, length, taking->file) == length;
+    bool good = written && take_records(taking, slice_make(answer.body, length));
+    http_answer_release(&answer);
+    if (!good)
+        icap_complain(0, written ? "what retort sends can't be read: is it of another version?"
+                                 : strerror(errno));
+    if (good && length == 0)
+        pause_a_little();
+    return good;
+}
+
+static bool run(struct taking *taking) {
+    while (!taking->over) {
+        if (interrupted && !taking->told_to_stop)
+            stop(taking);
+        if (!take(taking)) {
+            if (!taking->told_to_stop)
+                stop(taking);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* For the owner only, and never over what is there. */
+static FILE *create(const char *path) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (file == NULL)
+        fprintf(stderr, "retortctl: can't make %s: %s%s\n", path, strerror(errno),
+                errno == EEXIST ? "; choose another name, or remove it" : "");
+    return file;
+}
+
+static void tell(const struct taking *taking) {
+    const struct icap_exchange *last = &taking->last;
+    long long kept = (long long)last->kept, dropped = (long long)last->dropped,
+              unfinished = (long long)last->unfinished;
+    if (taking->options->json) {
+        json_t *json = json_pack("{s:I, s:I, s:I, s:s}", "exchanges", kept, "dropped", dropped,
+                                 "unfinished", unfinished, "ended", taking->reason);
+        json_dumpf(json, stdout, 0);
+        putchar('\n');
+        json_decref(json);
+        return;
+    }
+    printf("%lld exchanges recorded, %lld dropped, %lld under way at the end: %s\n", kept, dropped,
+           unfinished, taking->reason);
+}
+
+int icap_record(const struct icap_choices *options) {
+    struct taking taking = {.options = options};
+    const char *path = options->words[0];
+    taking.file = create(path);
+    if (taking.file == NULL)
+        return EXIT_FAILURE;
+    watch_signals();
+    if (!start(&taking)) {
+        fclose(taking.file);
+        unlink(path);
+        return EXIT_FAILURE;
+    }
+    bool good = fwrite(ICAP_RECORD_FILE, 1, ICAP_RECORD_FILE_LENGTH, taking.file) ==
+                    ICAP_RECORD_FILE_LENGTH &&
+                fflush(taking.file) == 0 && run(&taking);
+    if (fclose(taking.file) != 0 && good) {
+        fprintf(stderr, "retortctl: can't write %s: %s\n", path, strerror(errno));
+        good = false;
+    }
+    if (good)
+        tell(&taking);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

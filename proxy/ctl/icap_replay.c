@@ -1,0 +1,464 @@
+#include "base/assert.h"
+#include "base/log.h"
+#include "ctl/difference.h"
+#include "ctl/icap_command.h"
+#include "event/mailbox.h"
+#include "icap/call.h"
+#include "net/resolver.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* retortctl icap replay: what was recorded goes to a service once more, by the proxy's own ICAP
+ * client, several exchanges at a time; the answers are compared with the recorded ones. */
+
+enum { NEVER_DOWN = 1000000000, KEEP = ICAP_RECORD_MAX, IDLE_MILLISECONDS = 60000 };
+
+struct tallies {
+    uint64_t exchanges, equal, different, verdicts, heads, bodies, not_compared, answered;
+};
+
+struct replay {
+    unsigned magic;
+#define REPLAY_MAGIC 0x4e914a00u
+    struct icap_choices *options;
+    struct loop loop;
+    struct mailbox mailbox;
+    struct net_context net;
+    struct settings settings;
+    struct icap_service_settings service_settings;
+    char *uri_texts[2];
+    struct url uri;
+    enum icap_point point; /* before the cache or behind it makes no difference to the service */
+    struct icap_quotas *quotas;
+    struct icap_service *service;
+    struct icap_exchange_file *file;
+    uint64_t number; /* of the latest exchange that was read */
+    unsigned under_way;
+    json_t *differences; /* NULL: they are printed */
+    struct tallies tallies;
+    char error[200]; /* of the latest failure */
+};
+
+/* The body that was recorded. */
+struct memory {
+    struct source source;
+    struct slice left;
+    bool whole;
+    bool ran_out; /* the service wanted more than was recorded */
+};
+
+struct item {
+    unsigned magic;
+#define ITEM_MAGIC 0x4e914a01u
+    struct replay *replay;
+    char *content;
+    struct icap_exchange exchange;
+    struct difference difference;
+    struct memory virgin;
+    struct icap_call call;
+    struct http_head adapted;
+    struct task task;
+    bool judged;
+    struct source *body; /* that is being compared */
+};
+
+/* The virgin body. */
+
+static enum source_status memory_read(struct source *source, char *buffer, size_t capacity,
+                                      size_t *got) {
+    struct memory *memory = CONTAINER_OF(source, struct memory, source);
+    *got = memory->left.length < capacity ? memory->left.length : capacity;
+    memcpy(buffer, memory->left.base, *got);
+    memory->left.base += *got;
+    memory->left.length -= *got;
+    if (*got > 0)
+        return SOURCE_DATA;
+    memory->ran_out = !memory->whole;
+    return memory->whole ? SOURCE_END : SOURCE_FAILED;
+}
+
+static void memory_close(struct source *source) {
+    (void)source;
+}
+
+static const struct source_class memory_class = {"recorded body", memory_read, memory_close, NULL};
+
+static struct source *virgin_of(struct item *item, struct loop *loop) {
+    const struct icap_exchange *exchange = &item->exchange;
+    struct memory *memory = &item->virgin;
+    if (!exchange->virgin_given)
+        return NULL;
+    memory->whole = exchange->virgin_whole && exchange->virgin.length == exchange->virgin_length;
+    memory->left = slice_make(exchange->virgin.base != NULL ? exchange->virgin.base : "",
+                              exchange->virgin.length);
+    source_init(&memory->source, &memory_class, loop,
+                exchange->virgin_whole ? (int64_t)exchange->virgin_length : -1);
+    return &memory->source;
+}
+
+/* One exchange. */
+
+static void finish(struct item *item) {
+    struct replay *replay = item->replay;
+    struct tallies *tallies = &replay->tallies;
+    unsigned found = item->difference.found;
+    if (found != 0)
+        tallies->different++;
+    tallies->verdicts += (found & DIFFERENCE_VERDICT) != 0;
+    tallies->heads += (found & DIFFERENCE_HEAD) != 0;
+    tallies->bodies += (found & DIFFERENCE_BODY) != 0;
+    replay->under_way--;
+    source_close(&item->body);
+    icap_call_close(&item->call);
+    task_cancel(&item->task);
+    difference_release(&item->difference);
+    free(item->content);
+    FREE_OBJ(item);
+}
+
+static void finish_equal(struct item *item) {
+    item->replay->tallies.equal += item->difference.found == 0;
+    finish(item);
+}
+
+static void finish_uncompared(struct item *item, const char *why) {
+    item->replay->tallies.not_compared++;
+    if (item->difference.found == 0)
+        difference_remark(&item->difference, why);
+    finish(item);
+}
+
+static void compare_body(struct item *item) {
+    char buffer[16384];
+    size_t got;
+    for (;;) {
+        switch (source_read(item->body, buffer, sizeof buffer, &got)) {
+        case SOURCE_DATA: difference_body(&item->difference, buffer, got); break;
+        case SOURCE_WAIT: return;
+        case SOURCE_END:
+            difference_body_end(&item->difference);
+            finish_equal(item);
+            return;
+        case SOURCE_FAILED:
+            if (item->virgin.ran_out) {
+                finish_uncompared(item, "not compared: the service wanted more of the body than "
+                                        "was recorded");
+                return;
+            }
+            difference_verdict(&item->difference, "failed", item->call.error);
+            finish_equal(item);
+            return;
+        }
+    }
+}
+
+static const char *verdict_name(const struct icap_call *call) {
+    switch (call->verdict) {
+    case ICAP_UNMODIFIED: return "unmodified";
+    case ICAP_MODIFIED: return "modified";
+    case ICAP_SATISFIED: return "satisfied";
+    default: return "failed";
+    }
+}
+
+/* Heads and bodies are worth a look only under the same verdict. */
+static void judge(struct item *item) {
+    struct icap_call *call = &item->call;
+    bool failed = call->verdict == ICAP_FAILED;
+    if (failed && item->virgin.ran_out) {
+        finish_uncompared(item,
+                          "not compared: the service wanted more of the body than was recorded");
+        return;
+    }
+    if (failed)
+        snprintf(item->replay->error, sizeof item->replay->error, "%s", call->error);
+    else
+        item->replay->tallies.answered++;
+    difference_verdict(&item->difference, verdict_name(call), failed ? call->error : NULL);
+    if (item->difference.found != 0 || failed || call->verdict == ICAP_UNMODIFIED) {
+        finish_equal(item);
+        return;
+    }
+    difference_head(&item->difference, call->head_given ? call->adapted : NULL);
+    item->body = icap_call_body(call);
+    if (item->body != NULL) {
+        source_set_waker(item->body, &item->task);
+        compare_body(item);
+        return;
+    }
+    difference_body_end(&item->difference);
+    finish_equal(item);
+}
+
+static void on_news(struct task *task) {
+    struct item *item = CONTAINER_OF(task, struct item, task);
+    CHECK_OBJ(item, ITEM_MAGIC);
+    if (item->call.verdict == ICAP_PENDING)
+        return;
+    if (item->judged) {
+        compare_body(item);
+        return;
+    }
+    item->judged = true;
+    judge(item);
+}
+
+/* What can't be compared, for what was recorded is not known to its end. */
+static const char *unfit(const struct icap_exchange *exchange) {
+    struct slice verdict = exchange->verdict;
+    if (exchange->request_head.length == 0)
+        return "not compared: no message was recorded";
+    if (slice_equal(verdict, SLICE("abandoned")))
+        return "not compared: the client left before the verdict";
+    if (exchange->error.length > 0 && !slice_equal(verdict, SLICE("failed")))
+        return "not compared: its answer broke off when it was recorded";
+    return NULL;
+}
+
+static struct slice path_of(struct slice text) {
+    struct url url;
+    return url_parse(&url, text) ? url_path(&url) : SLICE("/");
+}
+
+static void start_call(struct item *item) {
+    const struct icap_exchange *exchange = &item->exchange;
+    struct source *virgin = virgin_of(item, &item->replay->loop);
+    const struct icap_request request = {
+        .request_head = exchange->request_head,
+        .response_head = exchange->response_head,
+        .virgin = &virgin,
+        .path = path_of(exchange->url),
+        .client_ip = exchange->client_ip,
+        .server_ip = exchange->server_ip,
+        .client_port = (uint16_t)exchange->client_port,
+        .transaction_id = exchange->id,
+    };
+    icap_call_start(&item->call, item->replay->service, &request, &item->adapted, &item->task);
+}
+
+/* Takes the content. */
+static void start_item(struct replay *replay, const struct icap_exchange *exchange, char *content) {
+    struct item *item;
+    ALLOC_OBJ(item, ITEM_MAGIC);
+    item->replay = replay;
+    item->content = content;
+    item->exchange = *exchange;
+    item->difference = (struct difference){
+        .exchange = &item->exchange,
+        .number = replay->number,
+        .told = replay->differences,
+        .ignored = replay->options->ignored,
+        .ignored_count = replay->options->ignored_count,
+    };
+    task_init(&item->task, on_news);
+    replay->under_way++;
+    replay->tallies.exchanges++;
+    const char *why = unfit(exchange);
+    if (why != NULL)
+        finish_uncompared(item, why);
+    else
+        start_call(item);
+}
+
+/* The file. */
+
+static bool is_wanted(struct icap_choices *options, const struct icap_exchange *exchange) {
+    return icap_exchange_filter_fits(&options->filter, exchange) &&
+           icap_exchange_filter_fits_verdict(&options->filter, exchange) &&
+           icap_exchange_filter_takes(&options->filter);
+}
+
+/* False: the file is at its end. */
+static bool start_next(struct replay *replay) {
+    struct icap_exchange exchange;
+    char *content;
+    while (icap_exchange_file_next(replay->file, &exchange, &content)) {
+        replay->number++;
+        if (is_wanted(replay->options, &exchange)) {
+            start_item(replay, &exchange, content);
+            return true;
+        }
+        free(content);
+    }
+    return false;
+}
+
+static void run(struct replay *replay) {
+    bool more = true;
+    while (more || replay->under_way > 0) {
+        while (more && replay->under_way < replay->options->concurrency)
+            more = start_next(replay);
+        if (replay->under_way > 0)
+            loop_run_once(&replay->loop);
+    }
+}
+
+/* Exchanges of one service can't be compared with what another one says. */
+static bool is_of_one_service(struct icap_choices *options, enum icap_point *point_of) {
+    char error[ICAP_EXCHANGE_FILE_ERROR], *content, *service = NULL, *point = NULL;
+    struct icap_exchange exchange;
+    bool good = true;
+    struct icap_exchange_file *file = icap_exchange_file_open(options->words[0], error);
+    if (file == NULL) {
+        icap_complain(0, error);
+        return false;
+    }
+    while (good && icap_exchange_file_next(file, &exchange, &content)) {
+        if (icap_exchange_filter_fits(&options->filter, &exchange)) {
+            if (service == NULL) {
+                service = slice_dup(exchange.service);
+                point = slice_dup(exchange.point);
+            }
+            good = slice_equal(exchange.service, slice_from(service)) &&
+                   slice_equal(exchange.point, slice_from(point));
+        }
+        free(content);
+    }
+    icap_exchange_file_close(&file);
+    *point_of = point != NULL && slice_starts_with(slice_from(point), SLICE("reqmod"))
+                    ? ICAP_REQMOD_PRECACHE
+                    : ICAP_RESPMOD_PRECACHE;
+    free(service);
+    free(point);
+    if (!good)
+        icap_complain(0, "the file has exchanges of several services: choose one with "
+                         "--filter service=NAME");
+    return good;
+}
+
+/* The service. */
+
+static void set_up_service(struct replay *replay) {
+    const struct icap_choices *options = replay->options;
+    static char name[] = "replay";
+    replay->service_settings = (struct icap_service_settings){
+        .name = name,
+        .uri_texts = replay->uri_texts,
+        .endpoints = &replay->uri,
+        .endpoint_count = 1,
+        .point = replay->point,
+        .timeout = options->timeout * 1000,
+        .total_timeout = options->timeout * 6000,
+        .connect_timeout = options->timeout * 1000,
+        .idle_timeout = IDLE_MILLISECONDS,
+        .max_connections = (unsigned)options->concurrency,
+        .queue_max = (unsigned)options->concurrency,
+        .queue_timeout = options->timeout * 6000,
+        .preview = (size_t)options->preview,
+        .keep = KEEP,
+        .temporary_directory = "/tmp",
+        .failures_down = NEVER_DOWN,
+        .down_min = 100,
+        .down_max = 1000,
+    };
+    replay->settings.icap_services = &replay->service_settings;
+    replay->settings.icap_service_count = 1;
+    replay->settings.workers = 1;
+    replay->quotas = icap_quotas_new(&replay->settings);
+    replay->service = icap_service_new(&replay->net, &replay->service_settings,
+                                       &replay->quotas->services[0], &replay->mailbox);
+}
+
+static bool set_up(struct replay *replay) {
+    if (!loop_init(&replay->loop) || !mailbox_init(&replay->mailbox, &replay->loop))
+        return false;
+    net_context_init(&replay->net, &replay->loop);
+    replay->net.settings = &replay->settings;
+    replay->net.resolver = resolver_new(&replay->net);
+    if (replay->net.resolver == NULL)
+        return false;
+    set_up_service(replay);
+    return true;
+}
+
+static void tear_down(struct replay *replay) {
+    icap_service_free(&replay->service);
+    icap_quotas_release(&replay->quotas);
+    resolver_free(&replay->net.resolver);
+    mailbox_release(&replay->mailbox);
+    net_context_release(&replay->net);
+    loop_release(&replay->loop);
+}
+
+/* The end. */
+
+static void tell_json(const struct replay *replay, const char *complaint) {
+    const struct tallies *t = &replay->tallies;
+    json_t *json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s?}", "exchanges",
+                             (json_int_t)t->exchanges, "equal", (json_int_t)t->equal, "different",
+                             (json_int_t)t->different, "verdicts", (json_int_t)t->verdicts, "heads",
+                             (json_int_t)t->heads, "bodies", (json_int_t)t->bodies, "not_compared",
+                             (json_int_t)t->not_compared, "differences", replay->differences,
+                             "complaint", complaint);
+    json_dumpf(json, stdout, 0);
+    putchar('\n');
+    json_decref(json);
+}
+
+static void tell_text(const struct tallies *t) {
+    printf(
+        "%llu exchanges: %llu equal, %llu differ (%llu in the verdict, %llu in the head, %llu in "
+        "the body), %llu not compared\n",
+        (unsigned long long)t->exchanges, (unsigned long long)t->equal,
+        (unsigned long long)t->different, (unsigned long long)t->verdicts,
+        (unsigned long long)t->heads, (unsigned long long)t->bodies,
+        (unsigned long long)t->not_compared);
+}
+
+static int tell(const struct replay *replay) {
+    const struct tallies *tallies = &replay->tallies;
+    const char *complaint = icap_exchange_file_end(replay->file)->complaint;
+    if (replay->differences != NULL)
+        tell_json(replay, complaint);
+    else
+        tell_text(tallies);
+    if (complaint != NULL)
+        return icap_complain(ICAP_EXIT_TROUBLE, complaint);
+    if (tallies->exchanges == tallies->not_compared)
+        return icap_complain(ICAP_EXIT_TROUBLE, "there was nothing to compare");
+    if (tallies->answered == 0 && replay->error[0] != '\0') {
+        fprintf(stderr, "retortctl: the service answered nothing: %s\n", replay->error);
+        return ICAP_EXIT_TROUBLE;
+    }
+    return tallies->different > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int replay_file(struct icap_choices *options, struct replay *replay) {
+    char error[ICAP_EXCHANGE_FILE_ERROR];
+    replay->file = icap_exchange_file_open(options->words[0], error);
+    if (replay->file == NULL)
+        return icap_complain(ICAP_EXIT_TROUBLE, error);
+    int status = ICAP_EXIT_TROUBLE;
+    if (!set_up(replay)) {
+        icap_complain(0, "can't make an event loop");
+    } else {
+        run(replay);
+        status = tell(replay);
+        tear_down(replay);
+    }
+    icap_exchange_file_close(&replay->file);
+    return status;
+}
+
+int icap_replay(struct icap_choices *options) {
+    struct replay *replay;
+    if (options->service == NULL)
+        return icap_complain(ICAP_EXIT_TROUBLE,
+                             "to which service? --service icap://HOST:PORT/NAME");
+    ALLOC_OBJ(replay, REPLAY_MAGIC);
+    replay->options = options;
+    replay->uri_texts[0] = (char *)options->service;
+    if (options->json)
+        replay->differences = json_array();
+    log_open(STDERR_FILENO, "retortctl", LOG_LEVEL_ERROR);
+    int status = ICAP_EXIT_TROUBLE;
+    if (!url_parse(&replay->uri, slice_from(options->service)) ||
+        !slice_equal_nocase(replay->uri.scheme, SLICE("icap")))
+        icap_complain(0, "--service needs a URI: icap://HOST:PORT/NAME");
+    else if (is_of_one_service(options, &replay->point))
+        status = replay_file(options, replay);
+    json_decref(replay->differences);
+    FREE_OBJ(replay);
+    return status;
+}

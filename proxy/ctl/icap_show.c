@@ -1,0 +1,165 @@
+#include "ctl/icap_command.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* retortctl icap show: what is in a file of recorded exchanges. */
+
+static json_t *text_to_json(struct slice text) {
+    json_t *json = json_stringn(text.base == NULL ? "" : text.base, text.length);
+    return json != NULL ? json : json_string("?");
+}
+
+static void print_json(const struct icap_exchange *exchange, uint64_t number) {
+    json_t *json = json_object();
+    json_object_set_new(json, "number", json_integer((json_int_t)number));
+#define TEXT(name, help) json_object_set_new(json, #name, text_to_json(exchange->name));
+#define NUMBER(name, help)                                                                         \
+    json_object_set_new(json, #name, json_integer((json_int_t)exchange->name));
+#define PART(name, help)
+#include "icap/exchange.def"
+#undef TEXT
+#undef NUMBER
+#undef PART
+    json_dumpf(json, stdout, 0);
+    putchar('\n');
+    json_decref(json);
+}
+
+static void print_line(const struct icap_exchange *exchange, uint64_t number, const char *when) {
+    struct tm parts;
+    char text[32] = "-";
+    time_t seconds = (time_t)(exchange->time / 1000);
+    if (localtime_r(&seconds, &parts) != NULL)
+        strftime(text, sizeof text, when, &parts);
+    printf("%6llu %s.%03u ", (unsigned long long)number, text, (unsigned)(exchange->time % 1000));
+    icap_print(stdout, exchange->service);
+    putchar(' ');
+    icap_print(stdout, exchange->verdict);
+    printf(" %llu -> %llu bytes %.1f ms ", (unsigned long long)exchange->virgin_length,
+           (unsigned long long)(exchange->result_given ? exchange->result_length : 0),
+           (double)exchange->total_microseconds / 1000);
+    icap_print(stdout, exchange->method);
+    putchar(' ');
+    icap_print(stdout, exchange->url);
+    if (exchange->error.length > 0) {
+        fputs(": ", stdout);
+        icap_print(stdout, exchange->error);
+    }
+    putchar('\n');
+}
+
+/* Lines of a head, under its name. */
+static void print_head(const char *name, struct slice head) {
+    if (head.length == 0)
+        return;
+    printf("%s\n", name);
+    while (head.length > 0) {
+        const char *end = memchr(head.base, '\n', head.length);
+        size_t length = end == NULL ? head.length : (size_t)(end + 1 - head.base);
+        struct slice line = slice_trim(slice_make(head.base, length - (end != NULL)));
+        if (line.length > 0 && line.base[line.length - 1] == '\r')
+            line.length--;
+        fputs("    ", stdout);
+        icap_print(stdout, line);
+        putchar('\n');
+        head.base += length;
+        head.length -= length;
+    }
+}
+
+static void print_body(const char *name, struct slice kept, uint64_t length, uint64_t whole) {
+    printf("%s: %llu bytes%s, %zu of them are here\n", name, (unsigned long long)length,
+           whole ? "" : " and more", kept.length);
+}
+
+static void print_all(const struct icap_exchange *exchange, uint64_t number) {
+    print_line(exchange, number, "%Y-%m-%d %H:%M:%S");
+    print_head("asked", exchange->asked);
+    print_head("request_head", exchange->request_head);
+    print_head("response_head", exchange->response_head);
+    if (exchange->virgin_given)
+        print_body("virgin", exchange->virgin, exchange->virgin_length, exchange->virgin_whole);
+    print_head("answered", exchange->answered);
+    print_head("result_head", exchange->result_head);
+    if (exchange->result_given)
+        print_body("result", exchange->result, exchange->result_length, exchange->result_whole);
+}
+
+static int show_one(struct icap_choices *options, const struct icap_exchange *exchange,
+                    uint64_t number) {
+    struct slice bytes;
+    if (options->word_count == 3) {
+        if (!icap_exchange_part(exchange, options->words[2], &bytes))
+            return icap_complain(EXIT_FAILURE,
+                                 "there is no such part; there are asked, request_head, "
+                                 "response_head, virgin, answered, result_head, result");
+        fwrite(bytes.base, 1, bytes.length, stdout);
+    } else if (options->json) {
+        print_json(exchange, number);
+    } else {
+        print_all(exchange, number);
+    }
+    return EXIT_SUCCESS;
+}
+
+static int find_one(struct icap_choices *options, struct icap_exchange_file *file) {
+    struct icap_exchange exchange;
+    uint64_t wanted, number = 0;
+    char *content;
+    if (!slice_to_uint64(slice_from(options->words[1]), &wanted))
+        return icap_complain(EXIT_FAILURE, "behind the file stands the number of an exchange");
+    while (icap_exchange_file_next(file, &exchange, &content)) {
+        int status = ++number == wanted ? show_one(options, &exchange, number) : -1;
+        free(content);
+        if (status >= 0)
+            return status;
+    }
+    return icap_complain(EXIT_FAILURE, "there is no exchange of that number");
+}
+
+/* JSON: an object a line. */
+static void list(struct icap_choices *options, struct icap_exchange_file *file) {
+    struct icap_exchange exchange;
+    uint64_t number = 0;
+    char *content;
+    while (icap_exchange_file_next(file, &exchange, &content)) {
+        number++;
+        if (icap_exchange_filter_fits(&options->filter, &exchange) &&
+            icap_exchange_filter_fits_verdict(&options->filter, &exchange) &&
+            icap_exchange_filter_takes(&options->filter)) {
+            if (options->json)
+                print_json(&exchange, number);
+            else
+                print_line(&exchange, number, "%H:%M:%S");
+        }
+        free(content);
+    }
+}
+
+static int tell_end(const struct icap_choices *options, const struct icap_exchange_file_end *end) {
+    if (!options->json)
+        printf("%llu exchanges, %llu dropped, %llu under way at the end%s%s\n",
+               (unsigned long long)end->read, (unsigned long long)end->dropped,
+               (unsigned long long)end->unfinished, end->reason[0] != '\0' ? ": " : "",
+               end->reason);
+    return end->complaint == NULL ? EXIT_SUCCESS : icap_complain(EXIT_FAILURE, end->complaint);
+}
+
+int icap_show(struct icap_choices *options) {
+    char error[ICAP_EXCHANGE_FILE_ERROR];
+    struct icap_exchange_file *file = icap_exchange_file_open(options->words[0], error);
+    if (file == NULL)
+        return icap_complain(EXIT_FAILURE, error);
+    int status;
+    if (options->word_count > 1)
+        status = find_one(options, file);
+    else {
+        list(options, file);
+        status = tell_end(options, icap_exchange_file_end(file));
+    }
+    icap_exchange_file_close(&file);
+    return status;
+}

@@ -1,0 +1,66 @@
+#include "icap/mask.h"
+
+#include "base/assert.h"
+
+#define MASK SLICE("masked")
+
+bool icap_mask_is_secret(struct slice field_name) {
+    static const char *const names[] = {
+        "Authorization",
+        "Proxy-Authorization",
+        "Cookie",
+        "Cookie2",
+        "Set-Cookie",
+        "Set-Cookie2",
+        "WWW-Authenticate",
+        "Proxy-Authenticate",
+        "Authentication-Info",
+        "Proxy-Authentication-Info",
+        "X-Authenticated-User",
+        "X-Authenticated-Groups",
+        "X-Api-Key",
+        "X-Auth-Token",
+        "X-Csrf-Token",
+        "X-Xsrf-Token",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (slice_equal_nocase(field_name, slice_from(names[i])))
+            return true;
+    return false;
+}
+
+/* A line with its end; of one that has none, all the rest. */
+static struct slice next_line(struct slice *rest) {
+    const char *end = memchr(rest->base, '\n', rest->length);
+    struct slice line =
+        slice_make(rest->base, end == NULL ? rest->length : (size_t)(end + 1 - rest->base));
+    rest->base += line.length;
+    rest->length -= line.length;
+    return line;
+}
+
+/* A start line has no colon in front of its first blank. */
+static bool is_secret_line(struct slice line, struct slice *name) {
+    const char *colon = memchr(line.base, ':', line.length);
+    *name = slice_make(line.base, colon == NULL ? 0 : (size_t)(colon - line.base));
+    return colon != NULL && icap_mask_is_secret(slice_trim(*name));
+}
+
+char *icap_mask_head(struct slice head, size_t *length) {
+    struct slice rest = head, name;
+    size_t lines = 1;
+    for (size_t i = 0; i < head.length; i++)
+        lines += head.base[i] == '\n';
+    char *masked = malloc(head.length + lines * (MASK.length + 4)), *at = masked;
+    while (masked != NULL && rest.length > 0) {
+        struct slice line = next_line(&rest);
+        if (is_secret_line(line, &name)) {
+            at = slice_put(slice_put(at, name), SLICE(": "));
+            at = slice_put(slice_put(at, MASK), SLICE("\r\n"));
+        } else {
+            at = slice_put(at, line);
+        }
+    }
+    *length = (size_t)(at - masked);
+    return masked;
+}

@@ -1,0 +1,271 @@
+#include "icap/recorder.h"
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "icap/account.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { TAKE_MOST = 4 << 20 };
+
+struct waiting_record {
+    struct list_link link;
+    char *bytes;
+    size_t length;
+};
+
+struct icap_recorder {
+    unsigned magic;
+#define ICAP_RECORDER_MAGIC 0x1ca94ec0u
+    _Atomic unsigned references;
+    uint64_t number;
+    struct icap_exchange_filter filter;
+    struct icap_recorder_limits limits;
+    bool masked;
+    uint64_t until; /* microseconds, like `taken` */
+    _Atomic uint64_t taken, reserved;
+    _Atomic bool over;
+    pthread_mutex_t lock; /* of what follows */
+    struct list_link waiting;
+    const char *reason;
+    bool ended; /* END was taken */
+    uint64_t begun, kept, dropped, passed_over;
+    uint64_t forgotten; /* of those that were kept */
+};
+
+struct icap_recorder *icap_recorder_new(struct icap_exchange_filter *filter,
+                                        const struct icap_recorder_limits *limits, bool masked) {
+    static _Atomic uint64_t numbers;
+    struct icap_recorder *recorder;
+    ALLOC_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    recorder->references = 1;
+    recorder->number = atomic_fetch_add(&numbers, 1) + 1;
+    memcpy(&recorder->filter, filter, sizeof *filter);
+    memset(filter, 0, sizeof *filter);
+    recorder->limits = *limits;
+    recorder->masked = masked;
+    recorder->taken = icap_microseconds();
+    recorder->until = recorder->taken + limits->seconds * 1000000;
+    pthread_mutex_init(&recorder->lock, NULL);
+    list_init(&recorder->waiting);
+    return recorder;
+}
+
+struct icap_recorder *icap_recorder_reference(struct icap_recorder *recorder) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    atomic_fetch_add(&recorder->references, 1);
+    return recorder;
+}
+
+static void free_record(struct icap_recorder *recorder, struct waiting_record *record) {
+    icap_recorder_unreserve(recorder, record->length);
+    list_remove(&record->link);
+    free(record->bytes);
+    free(record);
+}
+
+static struct waiting_record *first_waiting(const struct icap_recorder *recorder) {
+    return list_empty(&recorder->waiting)
+               ? NULL
+               : CONTAINER_OF(recorder->waiting.next, struct waiting_record, link);
+}
+
+static void forget_waiting(struct icap_recorder *recorder) {
+    struct waiting_record *record;
+    for (; (record = first_waiting(recorder)) != NULL; recorder->forgotten++)
+        free_record(recorder, record);
+}
+
+void icap_recorder_release(struct icap_recorder **recorderp) {
+    struct icap_recorder *recorder = *recorderp;
+    *recorderp = NULL;
+    if (recorder == NULL)
+        return;
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    if (atomic_fetch_sub(&recorder->references, 1) > 1)
+        return;
+    forget_waiting(recorder);
+    icap_exchange_filter_release(&recorder->filter);
+    pthread_mutex_destroy(&recorder->lock);
+    FREE_OBJ(recorder);
+}
+
+uint64_t icap_recorder_number(const struct icap_recorder *recorder) {
+    return recorder->number;
+}
+
+/* Ending. */
+
+static void end(struct icap_recorder *recorder, const char *reason) {
+    if (recorder->reason == NULL)
+        recorder->reason = reason;
+    atomic_store(&recorder->over, true);
+}
+
+void icap_recorder_stop(struct icap_recorder *recorder, const char *reason) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    pthread_mutex_lock(&recorder->lock);
+    end(recorder, reason);
+    pthread_mutex_unlock(&recorder->lock);
+}
+
+static bool is_abandoned(const struct icap_recorder *recorder, uint64_t now) {
+    uint64_t taken = atomic_load(&recorder->taken);
+    return now > taken && now - taken > (uint64_t)ICAP_RECORDER_PATIENCE * 1000000;
+}
+
+bool icap_recorder_is_over(struct icap_recorder *recorder) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    if (atomic_load(&recorder->over))
+        return true;
+    uint64_t now = icap_microseconds();
+    if (now >= recorder->until)
+        icap_recorder_stop(recorder, "the time is over");
+    else if (is_abandoned(recorder, now)) {
+        pthread_mutex_lock(&recorder->lock);
+        end(recorder, "nobody took what was recorded");
+        forget_waiting(recorder);
+        pthread_mutex_unlock(&recorder->lock);
+    } else
+        return false;
+    return true;
+}
+
+/* Taking. */
+
+static struct waiting_record *new_record(char *bytes, size_t length) {
+    struct waiting_record *record = xcalloc(1, sizeof *record);
+    list_init(&record->link);
+    record->bytes = bytes;
+    record->length = length;
+    return record;
+}
+
+/* Behind all that was kept. */
+static void append_end(struct icap_recorder *recorder) {
+    const struct icap_exchange last = {
+        .ended = slice_from(recorder->reason),
+        .masked = recorder->masked,
+        .kept = recorder->kept - recorder->forgotten,
+        .dropped = recorder->dropped + recorder->forgotten,
+        .unfinished = recorder->begun - recorder->kept - recorder->dropped - recorder->passed_over,
+    };
+    size_t length;
+    char *bytes = icap_exchange_write(&last, ICAP_RECORD_END, &length);
+    if (bytes == NULL)
+        return;
+    atomic_fetch_add(&recorder->reserved, length);
+    list_append(&recorder->waiting, &new_record(bytes, length)->link);
+    recorder->ended = true;
+}
+
+/* How many bytes of whole records go at once. */
+static size_t takeable(const struct icap_recorder *recorder) {
+    size_t length = 0;
+    for (const struct list_link *link = recorder->waiting.next; link != &recorder->waiting;
+         link = link->next) {
+        const struct waiting_record *record = CONTAINER_OF(link, struct waiting_record, link);
+        if (length > 0 && length + record->length > TAKE_MOST)
+            break;
+        length += record->length;
+    }
+    return length;
+}
+
+static char *take_waiting(struct icap_recorder *recorder, size_t *length) {
+    size_t most = takeable(recorder);
+    char *bytes = most == 0 ? NULL : malloc(most);
+    *length = 0;
+    while (bytes != NULL && *length < most) {
+        struct waiting_record *record = first_waiting(recorder);
+        memcpy(bytes + *length, record->bytes, record->length);
+        *length += record->length;
+        free_record(recorder, record);
+    }
+    return bytes;
+}
+
+char *icap_recorder_take(struct icap_recorder *recorder, size_t *length) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    bool over = icap_recorder_is_over(recorder);
+    atomic_store(&recorder->taken, icap_microseconds());
+    pthread_mutex_lock(&recorder->lock);
+    if (over && !recorder->ended)
+        append_end(recorder);
+    char *bytes = take_waiting(recorder, length);
+    pthread_mutex_unlock(&recorder->lock);
+    return bytes;
+}
+
+/* Recording. */
+
+size_t icap_recorder_body_most(const struct icap_recorder *recorder) {
+    return (size_t)recorder->limits.body;
+}
+
+bool icap_recorder_masks(const struct icap_recorder *recorder) {
+    return recorder->masked;
+}
+
+bool icap_recorder_begin(struct icap_recorder *recorder, const struct icap_exchange *exchange) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    if (!icap_exchange_filter_fits(&recorder->filter, exchange) ||
+        !icap_exchange_filter_takes(&recorder->filter))
+        return false;
+    pthread_mutex_lock(&recorder->lock);
+    recorder->begun++;
+    pthread_mutex_unlock(&recorder->lock);
+    return true;
+}
+
+bool icap_recorder_reserve(struct icap_recorder *recorder, size_t bytes) {
+    if (atomic_fetch_add(&recorder->reserved, bytes) + bytes <= recorder->limits.memory)
+        return true;
+    icap_recorder_unreserve(recorder, bytes);
+    return false;
+}
+
+void icap_recorder_unreserve(struct icap_recorder *recorder, size_t bytes) {
+    atomic_fetch_sub(&recorder->reserved, bytes);
+}
+
+void icap_recorder_drop(struct icap_recorder *recorder) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    pthread_mutex_lock(&recorder->lock);
+    recorder->dropped++;
+    pthread_mutex_unlock(&recorder->lock);
+}
+
+/* What comes when it is over already counts as unfinished. */
+static enum icap_keeping append(struct icap_recorder *recorder, struct waiting_record *record) {
+    pthread_mutex_lock(&recorder->lock);
+    bool over = atomic_load(&recorder->over);
+    if (!over) {
+        list_append(&recorder->waiting, &record->link);
+        if (++recorder->kept >= recorder->limits.exchanges)
+            end(recorder, "there are as many exchanges as were asked for");
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    if (over)
+        free_record(recorder, record);
+    return over ? ICAP_NOT_WANTED : ICAP_KEPT;
+}
+
+enum icap_keeping icap_recorder_keep(struct icap_recorder *recorder,
+                                     const struct icap_exchange *exchange) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    size_t length;
+    if (!icap_exchange_filter_fits_verdict(&recorder->filter, exchange)) {
+        pthread_mutex_lock(&recorder->lock);
+        recorder->passed_over++;
+        pthread_mutex_unlock(&recorder->lock);
+        return ICAP_NOT_WANTED;
+    }
+    char *bytes = icap_exchange_write(exchange, ICAP_RECORD_EXCHANGE, &length);
+    if (bytes != NULL && icap_recorder_reserve(recorder, length))
+        return append(recorder, new_record(bytes, length));
+    free(bytes);
+    icap_recorder_drop(recorder);
+    return ICAP_DROPPED;
+}

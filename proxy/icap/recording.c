@@ -1,0 +1,343 @@
+#include "icap/recording.h"
+
+#include "base/assert.h"
+#include "icap/call.h"
+#include "icap/mask.h"
+
+#include <time.h>
+#include <xxhash.h>
+
+enum { FIRST_BYTES = 8192 };
+
+/* A body that passes by. */
+struct tee {
+    struct source source; /* what its reader has */
+    struct source *from;
+    struct task task; /* `from` has more */
+    struct icap_recording *recording;
+    char *bytes;
+    size_t kept, capacity;
+    uint64_t length;
+    XXH3_state_t *sum;
+    bool ended;
+};
+
+struct icap_recording {
+    unsigned magic;
+#define ICAP_RECORDING_MAGIC 0x1ca94ec1u
+    struct icap_recorder *recorder; /* referenced */
+    struct icap_exchange exchange;  /* its parts are ours */
+    size_t reserved;
+    bool dropped;
+    uint64_t started; /* microseconds */
+    struct tee virgin, result;
+};
+
+/* Memory. */
+
+static void forget(struct slice *part) {
+    free((char *)part->base);
+    *part = slice_make(NULL, 0);
+}
+
+static void forget_tee(struct tee *tee) {
+    free(tee->bytes);
+    XXH3_freeState(tee->sum);
+    tee->bytes = NULL;
+    tee->sum = NULL;
+    tee->kept = tee->capacity = 0;
+}
+
+static void forget_all(struct icap_recording *recording) {
+    struct icap_exchange *exchange = &recording->exchange;
+    struct slice *parts[] = {&exchange->asked, &exchange->request_head, &exchange->response_head,
+                             &exchange->answered, &exchange->result_head};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        forget(parts[i]);
+    forget_tee(&recording->virgin);
+    forget_tee(&recording->result);
+    icap_recorder_unreserve(recording->recorder, recording->reserved);
+    recording->reserved = 0;
+}
+
+static void drop(struct icap_recording *recording) {
+    if (recording->dropped)
+        return;
+    recording->dropped = true;
+    forget_all(recording);
+    icap_recorder_drop(recording->recorder);
+}
+
+static bool reserve(struct icap_recording *recording, size_t bytes) {
+    if (recording->dropped)
+        return false;
+    if (!icap_recorder_reserve(recording->recorder, bytes)) {
+        drop(recording);
+        return false;
+    }
+    recording->reserved += bytes;
+    return true;
+}
+
+/* Behind what is in the part already. */
+static void keep_head(struct icap_recording *recording, struct slice *part, struct slice head) {
+    size_t length = head.length;
+    if (length == 0 || !reserve(recording, 2 * length))
+        return;
+    char *masked = icap_recorder_masks(recording->recorder) ? icap_mask_head(head, &length) : NULL;
+    char *bytes = realloc((char *)part->base, part->length + length);
+    if (bytes == NULL || (masked == NULL && icap_recorder_masks(recording->recorder))) {
+        if (bytes != NULL)
+            part->base = bytes;
+        drop(recording);
+    } else {
+        memcpy(bytes + part->length, masked != NULL ? masked : head.base, length);
+        *part = slice_make(bytes, part->length + length);
+    }
+    free(masked);
+}
+
+/* Bodies. */
+
+static bool make_room(struct tee *tee, size_t wanted) {
+    size_t capacity = tee->capacity > 0 ? tee->capacity : FIRST_BYTES;
+    while (capacity < wanted)
+        capacity *= 2;
+    if (capacity == tee->capacity)
+        return true;
+    if (!reserve(tee->recording, capacity - tee->capacity))
+        return false;
+    char *bytes = realloc(tee->bytes, capacity);
+    if (bytes == NULL) {
+        drop(tee->recording);
+        return false;
+    }
+    tee->bytes = bytes;
+    tee->capacity = capacity;
+    return true;
+}
+
+static void keep_bytes(struct tee *tee, const char *bytes, size_t count) {
+    size_t most = icap_recorder_body_most(tee->recording->recorder);
+    if (tee->recording->dropped)
+        return;
+    tee->length += count;
+    if (XXH3_64bits_update(tee->sum, bytes, count) != XXH_OK)
+        return;
+    if (count > most - tee->kept)
+        count = most - tee->kept;
+    if (count == 0 || !make_room(tee, tee->kept + count))
+        return;
+    memcpy(tee->bytes + tee->kept, bytes, count);
+    tee->kept += count;
+}
+
+static enum source_status tee_read(struct source *source, char *buffer, size_t capacity,
+                                   size_t *got) {
+    struct tee *tee = CONTAINER_OF(source, struct tee, source);
+    CHECK_OBJ(tee->recording, ICAP_RECORDING_MAGIC);
+    enum source_status status = source_read(tee->from, buffer, capacity, got);
+    if (status == SOURCE_DATA)
+        keep_bytes(tee, buffer, *got);
+    else if (status == SOURCE_END)
+        tee->ended = true;
+    return status;
+}
+
+static void tee_close(struct source *source) {
+    struct tee *tee = CONTAINER_OF(source, struct tee, source);
+    CHECK_OBJ(tee->recording, ICAP_RECORDING_MAGIC);
+    task_cancel(&tee->task);
+    source_close(&tee->from);
+}
+
+static const struct source_class tee_class = {"recorded body", tee_read, tee_close, NULL};
+
+static void on_more(struct task *task) {
+    struct tee *tee = CONTAINER_OF(task, struct tee, task);
+    CHECK_OBJ(tee->recording, ICAP_RECORDING_MAGIC);
+    source_wake(&tee->source);
+}
+
+static struct source *tee_start(struct tee *tee, struct icap_recording *recording,
+                                struct source *from) {
+    tee->sum = XXH3_createState();
+    if (tee->sum == NULL || XXH3_64bits_reset(tee->sum) != XXH_OK) {
+        drop(recording);
+        return from;
+    }
+    tee->recording = recording;
+    tee->from = from;
+    source_init(&tee->source, &tee_class, from->loop, from->length);
+    source_set_waker(from, &tee->task);
+    return &tee->source;
+}
+
+/* A reader that knows the length need not have asked for the end. */
+static bool is_whole(const struct tee *tee) {
+    return tee->ended || (tee->source.length >= 0 && tee->length == (uint64_t)tee->source.length);
+}
+
+/* The exchange. */
+
+static uint64_t milliseconds_since_1970(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Of a start line, the word of that number from 0 on. */
+static struct slice word(struct slice line, unsigned number) {
+    for (;; number--) {
+        size_t length = 0;
+        while (length < line.length && line.base[length] > ' ')
+            length++;
+        if (number == 0 || length == line.length)
+            return slice_make(line.base, number == 0 ? length : 0);
+        line = slice_make(line.base + length + 1, line.length - length - 1);
+    }
+}
+
+static uint64_t status_in(struct slice head) {
+    uint64_t status = 0;
+    return slice_to_uint64(word(head, 1), &status) ? status : 0;
+}
+
+static struct icap_exchange describe(const struct icap_call *call,
+                                     const struct icap_request *request) {
+    return (struct icap_exchange){
+        .id = request->transaction_id,
+        .service = slice_from(call->service->settings->name),
+        .point = slice_from(icap_point_name(call->service->settings->point)),
+        .method = word(request->request_head, 0),
+        .url = word(request->request_head, 1),
+        .client_ip = request->client_ip,
+        .server_ip = request->server_ip,
+        .client_port = request->client_port,
+        .time = milliseconds_since_1970(),
+        .status = request->response_head.length > 0 ? status_in(request->response_head) : 0,
+        .virgin_given = *request->virgin != NULL,
+    };
+}
+
+void icap_recording_begin(struct icap_call *call, const struct icap_request *request) {
+    struct icap_recorder *recorder = call->net->recorder;
+    if (icap_recorder_is_over(recorder)) {
+        icap_recorder_release(&call->net->recorder);
+        return;
+    }
+    struct icap_exchange exchange = describe(call, request);
+    if (!icap_recorder_begin(recorder, &exchange))
+        return;
+    struct icap_recording *recording;
+    ALLOC_OBJ(recording, ICAP_RECORDING_MAGIC);
+    recording->recorder = icap_recorder_reference(recorder);
+    recording->exchange = exchange;
+    recording->exchange.masked = icap_recorder_masks(recorder);
+    recording->started = icap_microseconds();
+    task_init(&recording->virgin.task, on_more);
+    task_init(&recording->result.task, on_more);
+    call->recording = recording;
+    keep_head(recording, &recording->exchange.request_head, request->request_head);
+    keep_head(recording, &recording->exchange.response_head, request->response_head);
+    if (*request->virgin != NULL)
+        *request->virgin = tee_start(&recording->virgin, recording, *request->virgin);
+}
+
+void icap_recording_asked(struct icap_call *call, struct slice head) {
+    struct icap_recording *recording = call->recording;
+    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+    forget(&recording->exchange.asked);
+    forget(&recording->exchange.answered);
+    recording->exchange.uri = slice_from(call->endpoint->uri_text);
+    keep_head(recording, &recording->exchange.asked, head);
+}
+
+void icap_recording_answered(struct icap_call *call, struct slice head) {
+    struct icap_recording *recording = call->recording;
+    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+    recording->exchange.icap_status = status_in(head);
+    keep_head(recording, &recording->exchange.answered, head);
+}
+
+static const char *verdict_name(const struct icap_call *call) {
+    switch (call->verdict) {
+    case ICAP_PENDING: break;
+    case ICAP_UNMODIFIED: return "unmodified";
+    case ICAP_MODIFIED: return call->partial ? "partial" : "modified";
+    case ICAP_SATISFIED: return "satisfied";
+    case ICAP_FAILED: return "failed";
+    }
+    return "abandoned";
+}
+
+static void keep_result_head(struct icap_recording *recording, const struct http_head *head,
+                             bool response) {
+    size_t (*write)(const struct http_head *, char *, size_t) =
+        response ? http_head_write_response : http_head_write_request;
+    size_t length = write(head, NULL, 0);
+    char *bytes = malloc(length + 3);
+    if (bytes == NULL)
+        return;
+    write(head, bytes, length + 1);
+    memcpy(bytes + length, "\r\n", 3);
+    keep_head(recording, &recording->exchange.result_head, slice_make(bytes, length + 2));
+    free(bytes);
+}
+
+void icap_recording_settled(struct icap_call *call) {
+    struct icap_recording *recording = call->recording;
+    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+    recording->exchange.verdict = slice_from(verdict_name(call));
+    recording->exchange.verdict_microseconds = icap_microseconds() - recording->started;
+    if ((call->verdict == ICAP_MODIFIED || call->verdict == ICAP_SATISFIED) && call->head_given)
+        keep_result_head(recording, call->adapted, call->parts.has_response);
+}
+
+struct source *icap_recording_body(struct icap_call *call, struct source *body) {
+    struct icap_recording *recording = call->recording;
+    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+    if (recording->dropped || body != &call->body)
+        return body;
+    recording->exchange.result_given = 1;
+    return tee_start(&recording->result, recording, body);
+}
+
+static void describe_end(struct icap_recording *recording, const struct icap_call *call) {
+    struct icap_exchange *exchange = &recording->exchange;
+    const struct tee *virgin = &recording->virgin, *result = &recording->result;
+    exchange->total_microseconds = icap_microseconds() - recording->started;
+    exchange->verdict = slice_from(verdict_name(call));
+    if (call->verdict == ICAP_FAILED || call->broken)
+        exchange->error = slice_from(call->error);
+    if (virgin->sum != NULL) {
+        exchange->virgin = slice_make(virgin->bytes, virgin->kept);
+        exchange->virgin_length = virgin->length;
+        exchange->virgin_sum = XXH3_64bits_digest(virgin->sum);
+        exchange->virgin_whole = is_whole(virgin);
+    }
+    if (result->sum != NULL) {
+        exchange->result = slice_make(result->bytes, result->kept);
+        exchange->result_length = result->length;
+        exchange->result_sum = XXH3_64bits_digest(result->sum);
+        exchange->result_whole = is_whole(result);
+    }
+}
+
+void icap_recording_end(struct icap_call *call) {
+    struct icap_recording *recording = call->recording;
+    call->recording = NULL;
+    CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
+    task_cancel(&recording->virgin.task);
+    task_cancel(&recording->result.task);
+    enum icap_keeping keeping = ICAP_DROPPED;
+    if (!recording->dropped) {
+        describe_end(recording, call);
+        keeping = icap_recorder_keep(recording->recorder, &recording->exchange);
+    }
+    call->net->counters.icap_recorded += keeping == ICAP_KEPT;
+    call->net->counters.icap_record_dropped += keeping == ICAP_DROPPED;
+    forget_all(recording);
+    icap_recorder_release(&recording->recorder);
+    FREE_OBJ(recording);
+}
