@@ -380,8 +380,8 @@ static void page_delete(const struct cache_call *call) {
 
 static void add_ban(void *arg, const struct ban *ban) {
     json_array_append_new(arg, json_pack("{s:I, s:o, s:I}", "number", (json_int_t)ban->number,
-                                         "regex", text_to_json(slice_from(ban->text)), "made",
-                                         (json_int_t)ban->made));
+                                         "regex", text_to_json(slice_from(ban->filter.regex_text)),
+                                         "made", (json_int_t)ban->made));
 }
 
 static void page_bans(const struct cache_call *call) {

@@ -8,47 +8,67 @@ void bans_init(struct bans *bans) {
     list_init(&bans->list);
 }
 
-static void ban_free(struct ban *ban) {
-    regexes_release(&ban->regex);
-    free(ban->text);
+/* Under the lock. */
+static void take_out(struct bans *bans, struct ban *ban) {
+    CHECK_OBJ(ban, BAN_MAGIC);
+    list_remove(&ban->link);
+    bans->count -= ban->kind == BAN_LASTING;
+    uint32_t due = 0;
+    if (!list_empty(&bans->list))
+        due = CONTAINER_OF(bans->list.prev, struct ban, link)->number;
+    atomic_store_explicit(&bans->due, due, memory_order_release);
+    object_filter_release(&ban->filter);
     FREE_OBJ(ban);
 }
 
 /* Under the lock. */
 static void drop(struct bans *bans, uint32_t until) {
-    struct list_link *link;
-    while ((link = list_first(&bans->list)) != NULL) {
+    LIST_FOR_EACH_SAFE (link, next, &bans->list) {
         struct ban *ban = CONTAINER_OF(link, struct ban, link);
-        if (ban->number > until)
-            break;
-        list_remove(link);
-        bans->count--;
-        ban_free(ban);
+        if (ban->number > until || ban->kind != BAN_LASTING)
+            continue;
+        bans->dropped = ban->number;
+        take_out(bans, ban);
     }
-    bans->dropped = until;
 }
 
 void bans_release(struct bans *bans) {
     drop(bans, UINT32_MAX);
+    ASSERT(list_empty(&bans->list));
     pthread_rwlock_destroy(&bans->lock);
 }
 
-uint32_t bans_add(struct bans *bans, const char *text, char *error, size_t error_size) {
+uint32_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
+                  enum ban_kind kind) {
     struct ban *ban;
-    if (!regex_check(text, error, error_size))
-        return 0;
     ALLOC_OBJ(ban, BAN_MAGIC);
-    ban->text = xstrdup(text);
+    ban->filter = object_filter_copy(filter);
+    ban->action = action;
+    ban->kind = kind;
     ban->made = time(NULL);
-    regexes_compile(&ban->regex, (char *[]){ban->text, NULL});
     pthread_rwlock_wrlock(&bans->lock);
     uint32_t number = ban->number = bans_newest(bans) + 1;
     list_append(&bans->list, &ban->link);
-    bans->count++;
+    bans->count += kind == BAN_LASTING;
     /* Last: whoever reads this number finds the ban. */
     atomic_store_explicit(&bans->newest, number, memory_order_release);
+    atomic_store_explicit(&bans->due, number, memory_order_release);
     pthread_rwlock_unlock(&bans->lock);
     return number;
+}
+
+uint64_t bans_lift(struct bans *bans, uint32_t number) {
+    uint64_t hits = 0;
+    pthread_rwlock_wrlock(&bans->lock);
+    LIST_FOR_EACH_SAFE (link, next, &bans->list) {
+        struct ban *ban = CONTAINER_OF(link, struct ban, link);
+        if (ban->number != number)
+            continue;
+        hits = atomic_load(&ban->hits);
+        take_out(bans, ban);
+    }
+    pthread_rwlock_unlock(&bans->lock);
+    return hits;
 }
 
 static _Atomic uint64_t *objects_at(struct bans *bans, uint32_t number) {
@@ -70,41 +90,57 @@ void bans_leave(struct bans *bans, _Atomic uint32_t *checked) {
     atomic_fetch_sub(objects_at(bans, atomic_fetch_or(checked, BANS_LEFT)), 1);
 }
 
-/* Counted at the new number first: at no time is it nowhere. */
-static void move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint32_t to) {
+/* Counted at the new number first: at no time is it nowhere. False: somebody else has moved it. */
+static bool move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint32_t to) {
     atomic_fetch_add(objects_at(bans, to), 1);
     bool moved = atomic_compare_exchange_strong(checked, &from, to);
     atomic_fetch_sub(objects_at(bans, moved ? from : to), 1);
+    return moved;
 }
 
-/* Newest first, to stop at the first that is not newer. */
-static bool match(const struct bans *bans, struct slice url, uint32_t after) {
+/* The one of those that came after a number that does most to the object; NULL: none hits. Newest
+ * first, to stop at the first that is not newer. */
+static struct ban *find(struct bans *bans, const struct object *object, uint32_t after) {
+    struct ban *found = NULL;
     for (struct list_link *link = bans->list.prev; link != &bans->list; link = link->prev) {
-        const struct ban *ban = CONTAINER_OF(link, struct ban, link);
+        struct ban *ban = CONTAINER_OF(link, struct ban, link);
         CHECK_OBJ(ban, BAN_MAGIC);
-        if (ban->number <= after)
-            return false;
-        if (regexes_find(&ban->regex, url))
-            return true;
+        if (ban->number <= after || (found != NULL && found->action == PURGE_REMOVE))
+            break;
+        if ((found == NULL || ban->action > found->action) &&
+            object_filter_fits(&ban->filter, object))
+            found = ban;
     }
-    return false;
+    return found;
 }
 
-bool bans_compare(struct bans *bans, struct slice url, _Atomic uint32_t *checked) {
-    uint32_t before = atomic_load(checked);
+enum purge_action bans_compare(struct bans *bans, struct object *object) {
+    uint32_t before = atomic_load(&object->checked);
     pthread_rwlock_rdlock(&bans->lock);
-    uint32_t newest = bans_newest(bans);
-    bool found = match(bans, url, before & ~BANS_LEFT);
-    if (!found && (before & BANS_LEFT) == 0)
-        move_on(bans, checked, before, newest);
+    struct ban *found = find(bans, object, before & ~BANS_LEFT);
+    enum purge_action action = found == NULL ? PURGE_NOTHING : found->action;
+    if (action == PURGE_STALE)
+        object_set_lifetime(object, 0, time(NULL));
+    if (action != PURGE_REMOVE && (before & BANS_LEFT) == 0 &&
+        move_on(bans, &object->checked, before, bans_newest(bans)) && found != NULL)
+        atomic_fetch_add(&found->hits, 1);
     pthread_rwlock_unlock(&bans->lock);
-    return found;
+    return action;
+}
+
+void bans_note_removal(struct bans *bans, const struct object *object) {
+    pthread_rwlock_rdlock(&bans->lock);
+    struct ban *found = find(bans, object, bans_number_of(object));
+    if (found != NULL)
+        atomic_fetch_add(&found->hits, 1);
+    pthread_rwlock_unlock(&bans->lock);
 }
 
 /* Up to the oldest number at which there is an object. */
 void bans_drop_spent(struct bans *bans) {
     pthread_rwlock_wrlock(&bans->lock);
-    uint32_t newest = bans_newest(bans), number = bans->dropped;
+    uint32_t newest = bans_newest(bans);
+    uint32_t number = newest < BANS_COUNTED ? 0 : newest - BANS_COUNTED + 1;
     while (number < newest && atomic_load(objects_at(bans, number)) == 0)
         number++;
     drop(bans, number);
@@ -113,7 +149,10 @@ void bans_drop_spent(struct bans *bans) {
 
 void bans_each(struct bans *bans, void (*see)(void *arg, const struct ban *ban), void *arg) {
     pthread_rwlock_rdlock(&bans->lock);
-    LIST_FOR_EACH_SAFE (link, next, &bans->list)
-        see(arg, CONTAINER_OF(link, struct ban, link));
+    LIST_FOR_EACH_SAFE (link, next, &bans->list) {
+        const struct ban *ban = CONTAINER_OF(link, struct ban, link);
+        if (ban->kind == BAN_LASTING)
+            see(arg, ban);
+    }
     pthread_rwlock_unlock(&bans->lock);
 }

@@ -1,64 +1,81 @@
 /*
- * Bans: what was stored before now, under a URL that the expression is found in, is not to be used
- * any more. Nothing is searched when a ban comes: each object is compared with the bans that are
- * newer than it when it is next looked up, and once with each.
+ * Bans: what was stored before now and fits a filter is not to be used any more, or is stale.
+ * Nothing is searched when a ban comes: each object is compared with the bans that are newer than
+ * it when it is next looked up, and once with each. So a ban is in force at once, whatever is
+ * stored.
  *
- *     uint32_t number = bans_add(&bans, "\\.css$", error, sizeof error);    0: no expression
+ *     uint32_t number = bans_add(&bans, &filter, PURGE_REMOVE, BAN_LASTING);
+ *
+ * A purge is a ban that goes through all objects by itself and is lifted when it has seen them:
+ *
+ *     uint32_t number = bans_add(&bans, &filter, PURGE_STALE, BAN_PASSING);
+ *     ... every object in the cache ...
+ *     count += bans_lift(&bans, number);                   those that were looked up before it came
  *
  * A ban is an event and has a number, counted from 1; an object carries the number of the newest
  * ban that it need not fear: at first the newest one when its origin was asked, later that which it
- * was last compared with. How many objects stand at which number is counted, and bans go when no
- * object is older than they are:
+ * was last compared with. How many objects stand at which number is counted, and bans that last go
+ * when no object is older than they are:
  *
  *     if (!bans_enter(&bans, &object->checked, number_when_asked)) ...  too old to be compared
- *     if (bans_check(&bans, url, &object->checked)) ...                 a newer ban hits
+ *     if (bans_check(&bans, object) == PURGE_REMOVE) ...                a newer ban hits
  *     bans_leave(&bans, &object->checked);
  *     bans_drop_spent(&bans);
  *
- * Threads: any; searching takes a lock that searchers share.
+ * Threads: any; searching takes a lock that searchers share. An object that no newer ban can
+ * concern takes none.
  */
 #ifndef RETORT_CACHE_BAN_H
 #define RETORT_CACHE_BAN_H
 
-#include "base/list.h"
-#include "settings/regex.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
+#include "cache/purge.h"
 
 /* Whoever adds bans must see to it that no object lags behind by BANS_COUNTED. */
-enum { BANS_COUNTED = 256, BANS_LATE = 128 };
+enum { BANS_COUNTED = 4096, BANS_LATE = 2048 };
+
+enum ban_kind {
+    BAN_LASTING, /* until no object is older */
+    BAN_PASSING, /* until it is lifted */
+};
 
 struct ban {
     unsigned magic;
 #define BAN_MAGIC 0xba4ba400u
+    enum ban_kind kind;
+    enum purge_action action;
     struct list_link link;
     uint32_t number;
     time_t made;
-    char *text;
-    struct regexes regex;
+    struct object_filter filter; /* a copy */
+    _Atomic uint64_t hits;       /* objects that it was the end of when they were looked up */
 };
 
 struct bans {
     pthread_rwlock_t lock;
-    struct list_link list; /* oldest first */
-    _Atomic uint32_t newest;
-    uint32_t dropped; /* the newest that is not there any more */
-    unsigned count;
+    struct list_link list;        /* oldest first */
+    _Atomic uint32_t newest, due; /* due: the newest that is there; 0: none is */
+    uint32_t dropped;             /* the newest one that lasted and is not there any more */
+    unsigned count;               /* of those that last */
     _Atomic uint64_t objects[BANS_COUNTED]; /* how many stand at a number */
 };
 
 void bans_init(struct bans *bans);
 void bans_release(struct bans *bans);
-uint32_t bans_add(struct bans *bans, const char *text, char *error, size_t error_size);
+uint32_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
+                  enum ban_kind kind);
+/* Of a passing one, when all objects that stood before it have been seen to. Returns how many it
+ * has hit as they were looked up. */
+uint64_t bans_lift(struct bans *bans, uint32_t number);
 /* False: bans that came since `number` are forgotten, or it is BANS_LATE of them behind. */
 bool bans_enter(struct bans *bans, _Atomic uint32_t *checked, uint32_t number);
 void bans_leave(struct bans *bans, _Atomic uint32_t *checked);
-/* Compares with the bans that are newer than `checked`, and moves that on when none hits. */
-bool bans_compare(struct bans *bans, struct slice url, _Atomic uint32_t *checked);
+/* Compares with the bans that are newer than `checked`. Unless one says PURGE_REMOVE, `checked` is
+ * moved on; what one says is stale is so from then on. */
+enum purge_action bans_compare(struct bans *bans, struct object *object);
+/* The object that bans_compare said PURGE_REMOVE of was removed for that. */
+void bans_note_removal(struct bans *bans, const struct object *object);
 void bans_drop_spent(struct bans *bans);
-/* Calls `see` for each, under the lock. */
+/* Calls `see` for each that lasts, under the lock. */
 void bans_each(struct bans *bans, void (*see)(void *arg, const struct ban *ban), void *arg);
 
 static inline uint32_t bans_newest(const struct bans *bans) {
@@ -68,9 +85,14 @@ static inline uint32_t bans_newest(const struct bans *bans) {
 /* An object that has left keeps its number, with this bit, for those who still hold it. */
 #define BANS_LEFT 0x80000000u
 
-static inline bool bans_check(struct bans *bans, struct slice url, _Atomic uint32_t *checked) {
-    uint32_t number = atomic_load_explicit(checked, memory_order_relaxed) & ~BANS_LEFT;
-    return number < bans_newest(bans) && bans_compare(bans, url, checked);
+static inline uint32_t bans_number_of(const struct object *object) {
+    return atomic_load_explicit(&object->checked, memory_order_relaxed) & ~BANS_LEFT;
+}
+
+static inline enum purge_action bans_check(struct bans *bans, struct object *object) {
+    if (bans_number_of(object) >= atomic_load_explicit(&bans->due, memory_order_acquire))
+        return PURGE_NOTHING;
+    return bans_compare(bans, object);
 }
 
 #endif

@@ -146,6 +146,11 @@ static struct body_block *next_block(struct body_block *block) {
     return atomic_load_explicit(&block->next, memory_order_acquire);
 }
 
+void body_prefetch_release(const struct body *body) {
+    if (!body->first.passing)
+        memory_prefetch_free(body, size_of_body(body));
+}
+
 void body_release(struct body **bodyp) {
     struct body *body = *bodyp;
     *bodyp = NULL;

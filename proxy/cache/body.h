@@ -140,6 +140,8 @@ void body_spoil(struct body *body);
 bool body_copy(struct body *body, uint64_t position, char *bytes, size_t length);
 struct body *body_reference(struct body *body);
 void body_release(struct body **bodyp);
+/* Has the processor fetch what that will look at. */
+void body_prefetch_release(const struct body *body);
 
 /* Space to write to. NULL with *room 0: the window is full (BODY_PASSING), wait for the waker. NULL
  * with *room 1: memory is exhausted. */

@@ -3,26 +3,33 @@
 #include <time.h>
 
 /* Few, so that they are still at hand when they go. */
-enum { PURGE_BATCH = 64 };
+enum { PURGE_BATCH = 256 };
 
 /* Returns how many were there. */
 static size_t act(struct cache *cache, struct cache_walk *walk, enum purge_action action) {
     if (action == PURGE_REMOVE)
         return cache_remove_all(cache, walk);
+    time_t now = time(NULL);
     for (size_t i = 0; i < walk->count; i++)
-        object_set_lifetime(walk->objects[i], 0, time(NULL));
+        object_set_lifetime(walk->objects[i], 0, now);
     return walk->count;
 }
 
+/* One that is made stale is compared as if it were looked up: if somebody does that just now it is
+ * counted once. */
 uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
                        enum purge_action action) {
-    struct cache_walk walk = {.filter = filter};
+    uint32_t number = cache_purge_begin(cache, filter, action);
+    struct cache_walk walk = {.filter = filter, .number = number};
     uint64_t count = 0;
-    purges_add(cache_purges(cache), filter, action);
     while (cache_walk(cache, &walk, PURGE_BATCH))
-        count += act(cache, &walk, action);
+        if (action == PURGE_REMOVE)
+            count += cache_remove_all(cache, &walk);
+        else
+            for (size_t i = 0; i < walk.count; i++)
+                cache_is_banned(cache, walk.objects[i]);
     cache_walk_end(&walk);
-    return count;
+    return count + cache_purge_end(cache, number);
 }
 
 uint64_t content_purge_key(struct cache *cache, struct cache_key key, enum purge_action action) {

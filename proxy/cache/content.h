@@ -5,10 +5,11 @@
  *     uint64_t count = content_purge(cache, &filter, PURGE_REMOVE);
  *     content_set_lifetime(cache, key, 3600);
  *
- * Everything goes through the store in batches (cache_walk): a lock is held for some dozen hash
- * chains at once, and none while an expression is searched or memory is freed, so requests go on
- * meanwhile. A response that is on its way into the
- * cache during a purge is purged as well.
+ * A purge is in force before it has begun to search: from then on no look-up finds what it
+ * concerns, and a response that is on its way into the cache is purged as well; what is asked for
+ * from then on is left alone. Then it goes through the store in batches (cache_walk): a lock is
+ * held for some hundred hash chains at once, and none while memory is freed, so requests go on
+ * meanwhile.
  *
  * Threads: any.
  */
@@ -17,6 +18,7 @@
 
 #include "cache/store.h"
 
+/* Returns how many it has concerned, each once, those included that were looked up meanwhile. */
 uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
                        enum purge_action action);
 /* All variants of one URL; these return how many there were. */

@@ -279,13 +279,18 @@ static void *take_cell(unsigned size_class) {
     return cell;
 }
 
+/* What it says of a page stays while anything stands there: no lock. */
+static void *slab_of(const void *at) {
+    const struct span *span = span_of(at);
+    size_t page = (size_t)((const char *)at - address_of(span)) / MEMORY_PAGE;
+    return address_of(span) + span->slab[page] * MEMORY_PAGE;
+}
+
 /* The slab that has had room for longest is filled first: what has just begun to empty, because
  * what is in it is of the same age, gets time to become empty. */
 static void give_cell(void *at) {
-    const struct span *span = span_of(at);
-    size_t page = (size_t)((char *)at - address_of(span)) / MEMORY_PAGE;
     struct slab *slab;
-    CAST_OBJ(slab, (void *)(address_of(span) + span->slab[page] * MEMORY_PAGE), SLAB_MAGIC);
+    CAST_OBJ(slab, slab_of(at), SLAB_MAGIC);
     *(void **)at = slab->free;
     slab->free = at;
     if (list_empty(&slab->link))
@@ -295,6 +300,11 @@ static void give_cell(void *at) {
     list_remove(&slab->link);
     slab->magic = 0;
     give_pages(slab, slab_pages(slab->size_class));
+}
+
+void memory_prefetch_free(const void *at, size_t size) {
+    if (!SANITIZED && size <= SMALL_MOST)
+        __builtin_prefetch(slab_of(at), 1);
 }
 
 static unsigned pages_of(size_t size) {

@@ -25,6 +25,8 @@ enum { MEMORY_PAGE = 4096, MEMORY_LARGEST = 16 * MEMORY_PAGE };
 
 void *memory_alloc(size_t size);
 void memory_free(void *at, size_t size);
+/* Has the processor fetch what memory_free will look at. */
+void memory_prefetch_free(const void *at, size_t size);
 /* What an allocation of that size takes. */
 size_t memory_cost(size_t size);
 size_t memory_held(void);

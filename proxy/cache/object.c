@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-/* Bytes: of a head, those that are asked for at once before it is searched. */
-enum { CACHE_LINE = 64, FETCHED_HEAD = 512 };
-
 struct cache_key cache_key_of(struct slice url) {
     XXH128_hash_t hash = XXH3_128bits(url.base, url.length);
     return (struct cache_key){hash.high64, hash.low64};
@@ -98,15 +95,17 @@ static bool has_tag(struct slice list, struct slice wanted) {
     return false;
 }
 
+bool object_may_have_tag(const struct object *object, struct slice tag) {
+    return (object->tags & tag_bit(tag)) != 0;
+}
+
 /* Goes through the lines by itself: parsing all of a head takes ten times as long, and a purge may
  * have to look at a million. */
 bool object_has_tag(const struct object *object, struct slice tag) {
     struct slice head = object_head(object);
     const char *at = head.base, *end = head.base + head.length, *line;
-    if ((object->tags & tag_bit(tag)) == 0)
+    if (!object_may_have_tag(object, tag))
         return false;
-    for (const char *ahead = at; ahead < end && ahead < at + FETCHED_HEAD; ahead += CACHE_LINE)
-        __builtin_prefetch(ahead);
     for (; (line = memchr(at, '\n', (size_t)(end - at))) != NULL; at = line + 1) {
         const char *colon = memchr(at, ':', (size_t)(line - at));
         if (colon != NULL && is_tag_field(slice_make(at, (size_t)(colon - at))) &&
@@ -295,6 +294,11 @@ struct object *object_reference(struct object *object) {
     CHECK_OBJ(object, OBJECT_MAGIC);
     atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
     return object;
+}
+
+void object_prefetch_release(const struct object *object) {
+    memory_prefetch_free(object, size_of(object));
+    body_prefetch_release(object->body);
 }
 
 void object_release(struct object **objectp) {

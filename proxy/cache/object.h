@@ -30,6 +30,8 @@ struct cache_key {
  * for the server of that name. One must never be served as the other. */
 enum object_scope { OBJECT_FOR_ALL, OBJECT_FORWARD, OBJECT_REVERSE };
 
+enum { CACHE_LINE = 64 };
+
 enum object_trait {
     OBJECT_ALWAYS_REVALIDATE = 1,
     OBJECT_NEVER_STALE = 2,
@@ -40,28 +42,29 @@ enum object_trait {
 struct object {
     unsigned magic;
 #define OBJECT_MAGIC 0x0b1ec700u
-    _Atomic unsigned references;
-    /* Counted under the shard's lock, in the cache line whose `references` a hit writes anyway. */
-    _Atomic uint32_t hits;
-    /* the store's, under its shard's lock where they are not atomic */
-    _Atomic bool visited, pinned;
-    bool indexed;
-    uint8_t scope; /* enum object_scope; set before it is inserted */
-    struct cache_key key;
-    struct object *next;
+    uint16_t status, etag_length;
     struct list_link sieve;
     struct body *body;
-    _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
     /* see object_freshness */
     _Atomic int32_t lifetime;
     int32_t initial_age, stale_if_error, stale_while_revalidate;
     uint32_t response_time;
     uint32_t changed_by; /* Last-Modified, else Date, else when it came (RFC 9111 §4.3.2) */
+    uint32_t head_length, vary_length; /* of the text: URL, head, vary */
+    /* the store's, under its shard's lock where they are not atomic */
+    _Atomic bool visited, pinned;
+    bool indexed;
+    uint8_t scope;            /* enum object_scope; set before it is inserted */
+    _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
+    /* Two in one cache line: a hit writes both, the second one under the shard's lock. */
+    _Atomic uint32_t references, hits;
+    struct cache_key key;
+    /* What a walk through all objects looks at stands together from here on; see object_prefetch.
+     */
+    struct object *next;
     uint32_t tags; /* a bit for each surrogate key in the head, by its hash; see object_has_tag */
-    /* of the text: URL, head, vary */
-    uint32_t url_length, head_length, vary_length;
-    uint16_t etag_at, etag_length; /* in the head */
-    uint16_t status;
+    uint32_t url_length;
+    uint16_t etag_at;       /* in the head */
     _Atomic uint8_t traits; /* enum object_trait */
     char bytes[];
 };
@@ -96,16 +99,19 @@ static inline time_t object_last_modified(const struct object *object) {
 
 /* Bytes of memory that it takes, with all of its body. */
 size_t object_cost(const struct object *object);
-/* Has the memory fetch what the store and a filter look at; NULL: nothing. Always inlined, as must
- * be what calls it: GCC takes a function that only prefetches for one without effect, and leaves
- * out the call. */
-#define PREFETCHES static inline __attribute__((always_inline))
-PREFETCHES void object_prefetch(const struct object *object) {
-    if (object == NULL)
-        return;
-    __builtin_prefetch(object);
-    __builtin_prefetch((const char *)object + 64);
-    __builtin_prefetch((const char *)object + 128);
+/* Has the memory fetch what a walk and a filter look at, of a URL its beginning. Always inlined:
+ * GCC takes a function that only prefetches for one without effect, and leaves out the call. */
+static inline __attribute__((always_inline)) void object_prefetch(const struct object *object) {
+    __builtin_prefetch(&object->next);
+    __builtin_prefetch((const char *)&object->next + CACHE_LINE - 1);
+}
+
+/* And the rest of the object, with so much of its head. */
+static inline __attribute__((always_inline)) void object_prefetch_whole(const struct object *object,
+                                                                        size_t head_length) {
+    const char *at = (const char *)object, *end = object_head(object).base + head_length;
+    for (; at < end; at += CACHE_LINE)
+        __builtin_prefetch(at);
 }
 
 static inline struct freshness object_freshness(const struct object *object) {
@@ -152,6 +158,8 @@ struct object *object_import(struct cache_key key, const struct object_image *im
                              struct body *body);
 struct object *object_reference(struct object *object);
 void object_release(struct object **objectp);
+/* Has the processor fetch what that will look at. */
+void object_prefetch_release(const struct object *object);
 
 /* Would this request, by way of that kind of listener, have selected this variant (RFC 9111 §4.1)?
  */
@@ -163,6 +171,8 @@ bool object_same_variant(const struct object *a, const struct object *b);
  * read from the stored head: objects keep no second copy, but a few bits that tell most of those
  * that have not got it. */
 bool object_has_tag(const struct object *object, struct slice tag);
+/* By those bits alone. */
+bool object_may_have_tag(const struct object *object, struct slice tag);
 /* Parses the stored head again, for the paths that need single fields. */
 void object_parse_head(const struct object *object, struct http_head *head);
 

@@ -2,6 +2,9 @@
 
 #include "base/assert.h"
 
+/* Bytes: of a URL that an expression is searched in under a lock. */
+enum { QUICK_MOST = 512 };
+
 /* Not parsed, which takes ten times as long: the URL is normalised, and its host ends with what no
  * host contains. */
 static bool has_host(struct slice url, struct slice host) {
@@ -19,16 +22,24 @@ static bool has_host(struct slice url, struct slice host) {
     return end == host.length;
 }
 
+static bool url_fits(const struct object_filter *filter, struct slice url) {
+    return slice_starts_with(url, filter->prefix) &&
+           (filter->host.length == 0 || has_host(url, filter->host));
+}
+
 bool object_filter_may_fit(const struct object_filter *filter, const struct object *object) {
     struct slice url = object_url(object);
-    return slice_starts_with(url, filter->prefix) &&
-           (filter->host.length == 0 || has_host(url, filter->host)) &&
-           (filter->tag.length == 0 || object_has_tag(object, filter->tag));
+    return (filter->tag.length == 0 || object_may_have_tag(object, filter->tag)) &&
+           url_fits(filter, url) &&
+           (filter->regex == NULL || url.length > QUICK_MOST ||
+            regexes_may_find(filter->regex, url));
 }
 
 bool object_filter_fits(const struct object_filter *filter, const struct object *object) {
-    return object_filter_may_fit(filter, object) &&
-           (filter->regex == NULL || regexes_find(filter->regex, object_url(object)));
+    struct slice url = object_url(object);
+    return url_fits(filter, url) &&
+           (filter->tag.length == 0 || object_has_tag(object, filter->tag)) &&
+           (filter->regex == NULL || regexes_find(filter->regex, url));
 }
 
 static struct slice copy(struct slice text) {

@@ -19,9 +19,10 @@ struct object_filter {
     const char *regex_text;      /* what regex was compiled from */
 };
 
-/* But for the expression, which takes its time: for a look under a lock. */
-bool object_filter_may_fit(const struct object_filter *filter, const struct object *object);
 bool object_filter_fits(const struct object_filter *filter, const struct object *object);
+/* The same for a look under a lock, which takes little time whatever is stored: of those that may
+ * fit a few do not. */
+bool object_filter_may_fit(const struct object_filter *filter, const struct object *object);
 struct object_filter object_filter_copy(const struct object_filter *filter);
 /* Of a copy. */
 void object_filter_release(struct object_filter *filter);

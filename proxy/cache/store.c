@@ -5,15 +5,20 @@
 #include "cache/shard.h"
 #include "cache/sieve.h"
 
+#include <sched.h>
 #include <time.h>
 
-enum { SHARDS = 64, BANS_MANY = 64, SHARD_SHIFT = 40 };
+enum { SHARDS = 64, SHARD_BITS = 6 };
+/* Bans that last, and numbers, after which everything is compared with them. */
+enum { BANS_MANY = 64, NUMBERS_MANY = 1024 };
 /* Of the limit, for free pages that the next object takes without asking the system. */
 enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
 /* Of the limit, that eviction leaves now and then: more than that is room. */
 enum { ROOM_PART = 16 };
-/* Buckets: how many are looked at under one hold of a lock, and how far ahead memory is asked. */
-enum { WALK_CHAINS = 128, WALK_AHEAD = 12 };
+/* A walk: chains that are looked at under one hold of a lock, and bytes of a head that it asks
+ * memory for. */
+enum { WALK_CHAINS = 256, FETCHED_HEAD = 256 };
+#define WALK_OVER (UINT64_C(1) << 48) /* no position */
 
 struct cache {
     unsigned magic;
@@ -138,14 +143,19 @@ static struct object *find(struct cache *cache, struct cache_key key,
 }
 
 bool cache_is_banned(struct cache *cache, struct object *object) {
-    return bans_check(&cache->bans, object_url(object), &object->checked);
+    return bans_check(&cache->bans, object) == PURGE_REMOVE;
+}
+
+static void remove_banned(struct cache *cache, struct object *object) {
+    if (cache_remove(cache, object))
+        bans_note_removal(&cache->bans, object);
 }
 
 struct object *cache_lookup(struct cache *cache, struct cache_key key,
                             const struct http_head *request, enum object_scope scope) {
     struct object *found;
     while ((found = find(cache, key, request, scope)) != NULL && cache_is_banned(cache, found)) {
-        cache_remove(cache, found);
+        remove_banned(cache, found);
         object_release(&found);
     }
     if (found != NULL && !atomic_load_explicit(&found->visited, memory_order_relaxed))
@@ -278,7 +288,7 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
 bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
     struct shard *shard = shard_of(cache, object->key);
     if (cache_is_banned(cache, object)) {
-        cache_remove(cache, object);
+        remove_banned(cache, object);
         return false;
     }
     pthread_mutex_lock(&shard->lock);
@@ -341,6 +351,8 @@ size_t cache_remove_all(struct cache *cache, struct cache_walk *walk) {
         pthread_mutex_lock(&shard->lock);
         removed += unlink_objects(cache, shard, walk->objects + from, to - from);
         pthread_mutex_unlock(&shard->lock);
+        for (size_t i = from; i < to; i++)
+            object_prefetch_release(walk->objects[i]);
     }
     return removed;
 }
@@ -356,6 +368,8 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
 
 static void take_chain(struct cache_walk *walk, struct object *object,
                        const struct cache_key *only) {
+    /* All that decides, but for surrogate keys, stands before the head. */
+    size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
     for (; object != NULL; object = object->next) {
         if ((only != NULL && !same_key(object->key, *only)) ||
             (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
@@ -364,6 +378,7 @@ static void take_chain(struct cache_walk *walk, struct object *object,
             walk->capacity = walk->capacity * 2 + 16;
             walk->objects = xrealloc(walk->objects, walk->capacity * sizeof(struct object *));
         }
+        object_prefetch_whole(object, head);
         walk->objects[walk->count++] = object_reference(object);
     }
 }
@@ -374,57 +389,84 @@ static void release_batch(struct cache_walk *walk) {
     walk->count = 0;
 }
 
-/* What a walk does is wait for memory, unless it asks for it before it comes there: first for the
- * first objects of chains, then for their second and their third ones. */
-PREFETCHES void prefetch(const struct shard *shard, size_t bucket) {
-    if (bucket + 3 * WALK_AHEAD >= shard->bucket_count)
-        return;
-    object_prefetch(shard->buckets[bucket + 3 * WALK_AHEAD]);
-    const struct object *object = shard->buckets[bucket + 2 * WALK_AHEAD];
-    if (object != NULL)
-        object_prefetch(object->next);
-    object = shard->buckets[bucket + WALK_AHEAD];
-    if (object != NULL && object->next != NULL)
-        object_prefetch(object->next->next);
+/* What a walk does is wait for memory, unless it asks for it before it comes there: for the first
+ * objects of all chains at once, then for all second ones, and so on. */
+static void fetch_chains(const struct shard *shard, size_t bucket, size_t end) {
+    const struct object *objects[WALK_CHAINS];
+    size_t count = 0, left;
+    for (; bucket < end; bucket++)
+        if (shard->buckets[bucket] != NULL) {
+            object_prefetch(shard->buckets[bucket]);
+            objects[count++] = shard->buckets[bucket];
+        }
+    for (; count > 0; count = left) {
+        left = 0;
+        for (size_t i = 0; i < count; i++)
+            if (objects[i]->next != NULL) {
+                object_prefetch(objects[i]->next);
+                objects[left++] = objects[i]->next;
+            }
+    }
 }
 
-/* Of those taken from `first` on, the ones in which the expression is not found go again. */
-static void search(struct cache_walk *walk, size_t first) {
+static bool is_wanted(const struct cache_walk *walk, const struct object *object) {
+    return (walk->number == 0 || bans_number_of(object) < walk->number) &&
+           (walk->filter == NULL || object_filter_fits(walk->filter, object));
+}
+
+/* Of those taken from `first` on, the ones that are not wanted go again. */
+static void choose(struct cache_walk *walk, size_t first) {
     size_t count = first;
-    if (walk->filter == NULL || walk->filter->regex == NULL)
-        return;
     for (size_t i = first; i < walk->count; i++)
-        if (regexes_find(walk->filter->regex, object_url(walk->objects[i])))
+        if (is_wanted(walk, walk->objects[i]))
             walk->objects[count++] = walk->objects[i];
         else
             object_release(&walk->objects[i]);
     walk->count = count;
 }
 
-/* A few chains of one shard from `bucket` on; true when the last was among them. */
-static bool take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t most) {
-    size_t before = walk->count, end = bucket + WALK_CHAINS;
+/* Chains of one shard from `bucket` up to `end`; returns the next one, SIZE_MAX: that was all. */
+static size_t take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t end,
+                          size_t most) {
+    size_t before = walk->count;
     pthread_mutex_lock(&shard->lock);
-    while (bucket < end && bucket < shard->bucket_count && walk->count < most) {
-        prefetch(shard, bucket);
+    bool last = end >= shard->bucket_count;
+    if (last)
+        end = shard->bucket_count;
+    if (bucket < end)
+        fetch_chains(shard, bucket, end);
+    while (bucket < end && walk->count < most)
         take_chain(walk, shard->buckets[bucket++], NULL);
-    }
-    bool done = bucket >= shard->bucket_count;
     pthread_mutex_unlock(&shard->lock);
-    search(walk, before);
-    walk->position = (walk->position >> SHARD_SHIFT << SHARD_SHIFT) + bucket;
-    return done;
+    choose(walk, before);
+    if (bucket < end)
+        return bucket;
+    walk->ended += last;
+    return SIZE_MAX;
 }
 
+/* Others first, each millisecond or so: a thread that has the processor keeps it for several. */
+static void end_round(struct cache_walk *walk, size_t next) {
+    walk->position = walk->ended < SHARDS ? next << SHARD_BITS : WALK_OVER;
+    sched_yield();
+}
+
+/* In rounds: of each shard a few chains, so that whoever waits for its lock gets it before the walk
+ * comes back to it. Over when all shards ended in the same round. */
 bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most) {
     release_batch(walk);
-    while (walk->count < most) {
-        uint64_t shard = walk->position >> SHARD_SHIFT;
-        if (shard >= SHARDS)
-            break;
-        size_t bucket = walk->position & ((UINT64_C(1) << SHARD_SHIFT) - 1);
-        if (take_chains(walk, &cache->shards[shard], bucket, most))
-            walk->position = (shard + 1) << SHARD_SHIFT;
+    while (walk->count < most && walk->position != WALK_OVER) {
+        size_t shard = walk->position & (SHARDS - 1), bucket = walk->position >> SHARD_BITS;
+        size_t begin = bucket - bucket % WALK_CHAINS, end = begin + WALK_CHAINS;
+        if (shard == 0 && bucket == begin)
+            walk->ended = 0;
+        bucket = take_chains(walk, &cache->shards[shard], bucket, end, most);
+        if (bucket != SIZE_MAX)
+            walk->position = bucket << SHARD_BITS | shard;
+        else if (shard + 1 < SHARDS)
+            walk->position = begin << SHARD_BITS | (shard + 1);
+        else
+            end_round(walk, end);
     }
     return walk->count > 0;
 }
@@ -448,26 +490,49 @@ struct purges *cache_purges(struct cache *cache) {
     return &cache->purges;
 }
 
-/* What is stored meanwhile stands at a number that its request saw: bans_drop_spent leaves what
- * such objects have yet to be compared with. */
+/* Whether a ban may concern them or not: all come to stand at the newest number. What is stored
+ * meanwhile stands at one that its request saw: bans_drop_spent leaves what such objects have yet
+ * to be compared with. */
 static void apply_bans(struct cache *cache) {
-    struct cache_walk walk = {0};
+    struct cache_walk walk = {.number = bans_newest(&cache->bans)};
     while (cache_walk(cache, &walk, CACHE_BATCH))
         for (size_t i = 0; i < walk.count; i++)
-            if (cache_is_banned(cache, walk.objects[i]))
-                cache_remove(cache, walk.objects[i]);
+            if (bans_compare(&cache->bans, walk.objects[i]) == PURGE_REMOVE)
+                remove_banned(cache, walk.objects[i]);
     cache_walk_end(&walk);
     bans_drop_spent(&cache->bans);
 }
 
-uint32_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size) {
+static uint32_t add_ban(struct cache *cache, const struct object_filter *filter,
+                        enum purge_action action, enum ban_kind kind) {
     pthread_mutex_lock(&cache->banning);
     bans_drop_spent(&cache->bans);
-    uint32_t number = bans_add(&cache->bans, regex, error, error_size);
-    if (number > 0 && number % BANS_MANY == 0)
+    uint32_t number = bans_add(&cache->bans, filter, action, kind);
+    if (cache->bans.count >= BANS_MANY || number % NUMBERS_MANY == 0)
         apply_bans(cache);
     pthread_mutex_unlock(&cache->banning);
     return number;
+}
+
+uint32_t cache_ban(struct cache *cache, const char *text, char *error, size_t error_size) {
+    struct regexes regex;
+    struct object_filter filter = {.regex = &regex, .regex_text = text};
+    if (!regex_check(text, error, error_size))
+        return 0;
+    regexes_compile(&regex, (char *[]){(char *)text, NULL});
+    uint32_t number = add_ban(cache, &filter, PURGE_REMOVE, BAN_LASTING);
+    regexes_release(&regex);
+    return number;
+}
+
+uint32_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
+                           enum purge_action action) {
+    purges_add(&cache->purges, filter, action);
+    return add_ban(cache, filter, action, BAN_PASSING);
+}
+
+uint64_t cache_purge_end(struct cache *cache, uint32_t number) {
+    return bans_lift(&cache->bans, number);
 }
 
 struct bans *cache_bans(struct cache *cache) {

@@ -65,8 +65,12 @@ bool cache_remove(struct cache *cache, struct object *object);
 bool cache_pin(struct cache *cache, struct object *object, bool pinned);
 /* Every variant of a key; returns how many there were. */
 unsigned cache_remove_key(struct cache *cache, struct cache_key key);
-/* See content.h for the whole of a purge. */
 struct purges *cache_purges(struct cache *cache);
+/* From here on no look-up finds what is there now and fits. See content.h for the whole of a purge;
+ * returns its number, and at the end how many were looked up meanwhile. */
+uint32_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
+                           enum purge_action action);
+uint64_t cache_purge_end(struct cache *cache, uint32_t number);
 
 /* A walk over everything, or what fits a filter, a batch of referenced objects at a time, for work
  * that needs no lock:
@@ -76,13 +80,15 @@ struct purges *cache_purges(struct cache *cache);
  *         ... walk.objects[0 .. walk.count - 1] ...
  *     cache_walk_end(&walk);
  *
- * Whole hash chains, until `most` objects are there; a lock is held for a few chains. What is in
- * the cache all the time is seen, some of it twice when the index grows meanwhile. `position` goes
- * on where an earlier walk was left. */
+ * Whole hash chains, until `most` objects are there; a lock is held for a few chains, then it is
+ * another shard's turn, and other threads'. What is in the cache all the time is seen, some of it
+ * twice when the index grows meanwhile. `position` goes on where an earlier walk was left. */
 enum { CACHE_BATCH = 500 };
 
 struct cache_walk {
     const struct object_filter *filter; /* NULL: all */
+    uint32_t number;                    /* only what this ban may concern; 0: all */
+    unsigned ended;                     /* shards that have no chains beyond this round */
     uint64_t position;
     struct object **objects;
     size_t count, capacity;
@@ -95,7 +101,7 @@ bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_k
 size_t cache_remove_all(struct cache *cache, struct cache_walk *walk);
 void cache_walk_end(struct cache_walk *walk);
 
-/* See ban.h; 0: no expression. Everything is compared with the bans with every 64th. */
+/* See ban.h; 0: no expression. Everything is compared with the bans when there are 64. */
 uint32_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size);
 struct bans *cache_bans(struct cache *cache);
 /* Do the bans forbid to use this object? */

@@ -15,6 +15,7 @@
  * KB take some hundred; the limit keeps a URL made to provoke backtracking below some milliseconds.
  */
 enum { REGEX_MATCH_LIMIT = 100000, REGEX_DEPTH_LIMIT = 1000, REGEX_HEAP_LIMIT_KB = 1024 };
+enum { REGEX_QUICK_LIMIT = 500 }; /* steps: some microseconds */
 enum { REGEX_STACK_MIN = 32 << 10, REGEX_STACK_MAX = 512 << 10 };
 enum { FILTER_LEAST = 4 }; /* expressions that are worth one */
 
@@ -33,7 +34,7 @@ struct regex_scratch {
     unsigned magic;
 #define REGEX_SCRATCH_MAGIC 0x52455853u
     pcre2_match_data *data;
-    pcre2_match_context *context;
+    pcre2_match_context *context, *quick;
     pcre2_jit_stack *stack;
     uint64_t *tried; /* a bit for each of the expressions that are searched for */
     size_t tried_size;
@@ -47,6 +48,7 @@ static void on_thread_end(void *arg) {
     CAST_OBJ(scratch, arg, REGEX_SCRATCH_MAGIC);
     pcre2_match_data_free(scratch->data);
     pcre2_match_context_free(scratch->context);
+    pcre2_match_context_free(scratch->quick);
     pcre2_jit_stack_free(scratch->stack);
     free(scratch->tried);
     FREE_OBJ(scratch);
@@ -66,6 +68,16 @@ static void make_scratch_key(void) {
     atexit(on_process_end);
 }
 
+static pcre2_match_context *context_new(pcre2_jit_stack *stack, uint32_t limit) {
+    pcre2_match_context *context = pcre2_match_context_create(NULL);
+    ASSERT(context != NULL);
+    pcre2_set_match_limit(context, limit);
+    pcre2_set_depth_limit(context, REGEX_DEPTH_LIMIT);
+    pcre2_set_heap_limit(context, REGEX_HEAP_LIMIT_KB);
+    pcre2_jit_stack_assign(context, NULL, stack);
+    return context;
+}
+
 static struct regex_scratch *regex_scratch(void) {
     pthread_once(&scratch_once, make_scratch_key);
     struct regex_scratch *scratch = pthread_getspecific(scratch_key);
@@ -73,13 +85,10 @@ static struct regex_scratch *regex_scratch(void) {
         return scratch;
     ALLOC_OBJ(scratch, REGEX_SCRATCH_MAGIC);
     scratch->data = pcre2_match_data_create(1, NULL);
-    scratch->context = pcre2_match_context_create(NULL);
     scratch->stack = pcre2_jit_stack_create(REGEX_STACK_MIN, REGEX_STACK_MAX, NULL);
-    ASSERT(scratch->data != NULL && scratch->context != NULL && scratch->stack != NULL);
-    pcre2_set_match_limit(scratch->context, REGEX_MATCH_LIMIT);
-    pcre2_set_depth_limit(scratch->context, REGEX_DEPTH_LIMIT);
-    pcre2_set_heap_limit(scratch->context, REGEX_HEAP_LIMIT_KB);
-    pcre2_jit_stack_assign(scratch->context, NULL, scratch->stack);
+    ASSERT(scratch->data != NULL && scratch->stack != NULL);
+    scratch->context = context_new(scratch->stack, REGEX_MATCH_LIMIT);
+    scratch->quick = context_new(scratch->stack, REGEX_QUICK_LIMIT);
     pthread_setspecific(scratch_key, scratch);
     return scratch;
 }
@@ -166,11 +175,15 @@ struct regex_search {
     bool found;
 };
 
+static int match(const pcre2_code *code, struct slice text, const struct regex_scratch *scratch,
+                 pcre2_match_context *context) {
+    return pcre2_match(code, (PCRE2_SPTR)(text.base == NULL ? "" : text.base), text.length, 0, 0,
+                       scratch->data, context);
+}
+
 static bool search_for(struct regex_search *search, size_t at) {
-    struct slice text = search->text;
-    search->found =
-        pcre2_match(search->regexes->codes[at], (PCRE2_SPTR)(text.base == NULL ? "" : text.base),
-                    text.length, 0, 0, search->scratch->data, search->scratch->context) >= 0;
+    struct regex_scratch *scratch = search->scratch;
+    search->found = match(search->regexes->codes[at], search->text, scratch, scratch->context) >= 0;
     return search->found;
 }
 
@@ -217,4 +230,14 @@ bool regexes_find(const struct regexes *regexes, struct slice text) {
             if (search_for(&search, i))
                 break;
     return search.found;
+}
+
+bool regexes_may_find(const struct regexes *regexes, struct slice text) {
+    struct regex_scratch *scratch = regex_scratch();
+    if (regexes->filter != NULL)
+        return true;
+    for (size_t i = 0; i < regexes->count; i++)
+        if (match(regexes->codes[i], text, scratch, scratch->quick) != PCRE2_ERROR_NOMATCH)
+            return true;
+    return false;
 }

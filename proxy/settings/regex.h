@@ -30,5 +30,7 @@ void regexes_compile(struct regexes *regexes, char **texts);
 void regexes_release(struct regexes *regexes);
 /* A search that runs into its bounds counts as no match. */
 bool regexes_find(const struct regexes *regexes, struct slice text);
+/* False: none of them is found, which was soon clear. For a first look under a lock. */
+bool regexes_may_find(const struct regexes *regexes, struct slice text);
 
 #endif

@@ -96,9 +96,27 @@ static void check_finds(const char *regex, const struct literals *literals) {
         text[length] = '\0';
         if (regexes_find(&regexes, slice_from(text)) && !has_any(literals, text))
             ck_abort_msg("%s is found in %s", regex, text);
+        ck_assert(regexes_may_find(&regexes, slice_from(text)) ||
+                  !regexes_find(&regexes, slice_from(text)));
     }
     regexes_release(&regexes);
 }
+
+/* Given up, it may be there. */
+START_TEST(a_quick_search_that_takes_long_says_maybe) {
+    struct regexes regexes;
+    struct slice text = SLICE("http://a.org/xxxxxxxxxxxxxx/y");
+    regexes_compile(&regexes, (char *[]){"(x+x+)+[yz]$|/y$", NULL});
+    ck_assert(regexes_may_find(&regexes, text));
+    ck_assert(regexes_find(&regexes, text));
+    ck_assert(!regexes_may_find(&regexes, SLICE("http://a.org/")));
+    regexes_release(&regexes);
+    regexes_compile(&regexes, (char *[]){"(x+x+)+[yz]$", NULL});
+    ck_assert_msg(regexes_may_find(&regexes, text), "that it is not there takes longer to see");
+    ck_assert(!regexes_find(&regexes, text));
+    regexes_release(&regexes);
+}
+END_TEST
 
 START_TEST(nothing_is_found_without_its_literals) {
     struct literals literals;
@@ -411,6 +429,7 @@ START_TEST(many_expressions_find_what_each_finds) {
                 regexes_release(&each);
             }
             ck_assert_int_eq(regexes_find(&all, subject.url), found);
+            ck_assert(regexes_may_find(&all, subject.url) || !found);
         }
         regexes_release(&all);
     }
@@ -498,6 +517,7 @@ Suite *rules_suite(void) {
     const TTest *const tests[] = {
         an_expression_has_literals,
         what_may_be_found_anywhere_has_none,
+        a_quick_search_that_takes_long_says_maybe,
         nothing_is_found_without_its_literals,
         all_needles_are_found,
         very_many_needles_are_found,

@@ -455,6 +455,104 @@ START_TEST(purges_hit_what_is_on_its_way) {
 }
 END_TEST
 
+static bool is_stale(struct slice url) {
+    struct object *object = look(url, NULL);
+    ck_assert_ptr_nonnull(object);
+    struct freshness freshness = object_freshness(object);
+    object_release(&object);
+    return freshness.lifetime <= freshness_age(&freshness, time(NULL));
+}
+
+/* Before anything was walked through; what is asked for from then on is left alone. */
+START_TEST(purges_are_in_force_at_once) {
+    struct slice css = SLICE("http://a.org/a.css"), other = SLICE("http://b.org/a.css");
+    struct object_filter filter = {.host = SLICE("a.org")};
+    start();
+    put(css, 10);
+    put(other, 10);
+    struct cache_moment before = cache_now(the_cache);
+    uint32_t number = cache_purge_begin(the_cache, &filter, PURGE_REMOVE);
+    ck_assert(!has(css) && has(other));
+    ck_assert(!put_since(&before, css, NULL, NULL, NULL, 10));
+    struct cache_moment after = cache_now(the_cache);
+    ck_assert(put_since(&after, css, NULL, NULL, NULL, 10));
+    ck_assert(has(css));
+    struct cache_walk walk = {.filter = &filter, .number = number};
+    ck_assert(!cache_walk(the_cache, &walk, 100));
+    cache_walk_end(&walk);
+    ck_assert_uint_eq(cache_purge_end(the_cache, number), 1);
+    ck_assert(has(css) && has(other));
+    stop();
+}
+END_TEST
+
+START_TEST(soft_purges_are_in_force_at_once) {
+    struct slice url = SLICE("http://a.org/a.css"), other = SLICE("http://a.org/b.css");
+    struct object_filter filter = {.prefix = SLICE("http://a.org/a")};
+    start();
+    put(url, 10);
+    put(other, 10);
+    content_set_lifetime(the_cache, cache_key_of(url), 3600);
+    content_set_lifetime(the_cache, cache_key_of(other), 3600);
+    uint32_t number = cache_purge_begin(the_cache, &filter, PURGE_STALE);
+    ck_assert(is_stale(url) && !is_stale(other));
+    /* It has been compared: what is said of it from here on counts. */
+    ck_assert_uint_eq(content_set_lifetime(the_cache, cache_key_of(url), 3600), 1);
+    ck_assert(!is_stale(url));
+    ck_assert_uint_eq(cache_purge_end(the_cache, number), 1);
+    ck_assert(!is_stale(url));
+    stop();
+}
+END_TEST
+
+/* Nobody looks at the bans meanwhile: numbers come round, but no object is taken for a newer one.
+ */
+START_TEST(numbers_of_purges_come_round) {
+    char error[200];
+    struct object_filter elsewhere = {.host = SLICE("b.org")};
+    struct slice old = SLICE("http://a.org/old"), css = SLICE("http://a.org/a.css");
+    start();
+    put(old, 10);
+    put(css, 10);
+    for (unsigned i = 0; i < 2 * BANS_COUNTED + 10; i++)
+        ck_assert_uint_eq(content_purge(the_cache, &elsewhere, PURGE_REMOVE), 0);
+    ck_assert(has(old));
+    ck_assert_uint_gt(cache_ban(the_cache, "css", error, sizeof error), 0);
+    ck_assert(has(old) && !has(css));
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
+    ck_assert_uint_eq(cache_bans(the_cache)->due, 0);
+    stop();
+}
+END_TEST
+
+/* What a purge took is what was there, each once, whoever found it first. */
+static void *find_all(void *arg) {
+    char text[40];
+    for (unsigned i = 0; i < 20000; i++)
+        has(url_of((i * 7919u + (unsigned)(uintptr_t)arg) % 20000, text, sizeof text));
+    return NULL;
+}
+
+START_TEST(purges_count_what_others_look_up) {
+    char text[40];
+    pthread_t threads[2];
+    struct object_filter all = {.host = SLICE("a.org")};
+    start();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    for (unsigned i = 0; i < 20000; i++)
+        put(url_of(i, text, sizeof text), 10);
+    for (uintptr_t i = 0; i < COUNT_OF(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, find_all, (void *)i), 0);
+    uint64_t stale = content_purge(the_cache, &all, PURGE_STALE);
+    uint64_t removed = content_purge(the_cache, &all, PURGE_REMOVE);
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(stale, 20000);
+    ck_assert_uint_eq(removed, 20000);
+    stop();
+}
+END_TEST
+
 START_TEST(soft_purges_make_stale_what_is_on_its_way) {
     struct slice url = SLICE("http://a.org/a.css");
     struct object_filter all = {0};
@@ -528,6 +626,31 @@ START_TEST(a_walk_sees_everything) {
     }
     cache_walk_end(&walk);
     ck_assert_uint_eq(seen, 20000);
+    stop();
+}
+END_TEST
+
+/* Each page by a walk of its own, from where the last one stopped. */
+START_TEST(a_walk_goes_on_where_another_stopped) {
+    char text[40];
+    struct object_filter filter = {.host = SLICE("a.org")};
+    start();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    for (unsigned i = 0; i < 20000; i++)
+        put(url_of(i, text, sizeof text), 10);
+    for (unsigned step = 0; step < 2; step++) {
+        uint64_t position = 0;
+        unsigned seen = 0, last;
+        do {
+            struct cache_walk walk = {.filter = step == 0 ? NULL : &filter, .position = position};
+            cache_walk(the_cache, &walk, 1 + seen % 90);
+            last = (unsigned)walk.count;
+            position = walk.position;
+            seen += last;
+            cache_walk_end(&walk);
+        } while (last > 0);
+        ck_assert_uint_eq(seen, 20000);
+    }
     stop();
 }
 END_TEST
@@ -615,11 +738,16 @@ Suite *store_suite(void) {
         bans_hit_older_objects_only,
         many_bans_are_carried_out,
         purges_hit_what_is_on_its_way,
+        purges_are_in_force_at_once,
+        soft_purges_are_in_force_at_once,
+        numbers_of_purges_come_round,
+        purges_count_what_others_look_up,
         soft_purges_make_stale_what_is_on_its_way,
         removals_of_a_key_hit_what_is_on_its_way,
         bans_hit_what_is_on_its_way,
         purges_long_past_are_not_forgiven,
         a_walk_sees_everything,
+        a_walk_goes_on_where_another_stopped,
         threads_insert_at_once,
         threads_get_along,
     };
