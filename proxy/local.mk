@@ -18,6 +18,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/decoding.c proxy/adapt/decoding.h \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
+	proxy/adapt/trickle.c proxy/adapt/trickle.h \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
 	proxy/cache/body.c proxy/cache/body.h proxy/cache/body_source.c proxy/cache/body_source.h \

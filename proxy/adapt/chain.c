@@ -26,6 +26,15 @@ static bool may_go_back(const struct adapt_chain *chain) {
     return false;
 }
 
+/* Only the input of the last service is what the client gets when it changes nothing; and what is
+ * decoded it would get as it was before. */
+static bool may_trickle(const struct adapt_chain *chain) {
+    const struct icap_service_settings *settings = chain->services[chain->at]->settings;
+    bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
+    return settings->trickle_after > 0 && !chain->reqmod && !decoded && !settings->routing &&
+           chain->at + 1 == chain->count && chain->message->body != NULL;
+}
+
 static void ask_service(struct adapt_chain *chain) {
     struct adapt_message *message = chain->message;
     struct icap_request request = {
@@ -42,11 +51,15 @@ static void ask_service(struct adapt_chain *chain) {
         .proxy_authenticate = message->proxy_authenticate,
         .transaction_id = message->transaction_id,
         .hold = may_go_back(chain),
+        .trickle = may_trickle(chain),
     };
     struct icap_call *call = arena_alloc(chain->arena, sizeof *call);
     chain->calls[chain->at] = call;
     chain->saved[chain->at] = NULL;
     chain->stage_started = nanoseconds();
+    if (request.trickle)
+        loop_timer_after(chain->net->loop, &chain->trickle_timer,
+                         chain->services[chain->at]->settings->trickle_after);
     icap_call_start(call, chain->services[chain->at], &request, chain->adapted, &chain->task);
 }
 
@@ -334,13 +347,94 @@ static void go_on(struct adapt_chain *chain) {
     finish(chain);
 }
 
+/* The head of what the last service is asked about goes to the client now. */
+static void begin_trickle(struct adapt_chain *chain) {
+    struct adapt_message *message = chain->message;
+    struct http_head *head = message->response;
+    for (unsigned i = 0; i < chain->at; i++)
+        if (chain->calls[i] != NULL)
+            icap_call_commit(chain->calls[i]);
+    chain->told.status = head->status;
+    chain->told.type = http_head_value(head, HTTP_CONTENT_TYPE);
+    chain->told.coding = http_head_value(head, HTTP_CONTENT_ENCODING);
+    representation_changed(head, &chain->before, chain->arena);
+    http_head_remove(head, HTTP_CONTENT_LENGTH);
+    chain->trickle = arena_alloc(chain->arena, sizeof *chain->trickle);
+    trickle_start(chain->trickle, chain->calls[chain->at], chain->services[chain->at]->settings,
+                  message->request->target, chain->net);
+    message->body = trickle_body(chain->trickle);
+    chain->modified = true;
+    chain->state = ADAPT_DONE;
+    loop_defer(chain->net->loop, chain->waker);
+}
+
+static void on_trickle_timer(struct timer *timer) {
+    struct adapt_chain *chain = CONTAINER_OF(timer, struct adapt_chain, trickle_timer);
+    CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
+    if (chain->state == ADAPT_RUNNING && chain->calls[chain->at]->verdict == ICAP_PENDING)
+        begin_trickle(chain);
+}
+
+/* Does the adapted head go with the one that the client has? */
+static bool fits_told(const struct adapt_chain *chain, const struct icap_call *call) {
+    const struct http_head *head = chain->adapted;
+    return !call->head_given ||
+           (head->status == chain->told.status &&
+            slice_equal(http_head_value(head, HTTP_CONTENT_TYPE), chain->told.type) &&
+            slice_equal(http_head_value(head, HTTP_CONTENT_ENCODING), chain->told.coding));
+}
+
+static void late_failure(struct adapt_chain *chain, struct icap_call *call) {
+    struct source *body;
+    if (chain->services[chain->at]->settings->bypass && icap_call_recover(call, &body)) {
+        bypass(chain, call->error);
+        trickle_go_on(chain->trickle, &body);
+        return;
+    }
+    give_up(chain, call->error);
+    trickle_cut(chain->trickle, call->error);
+}
+
+/* The verdict on what has trickled to the client. */
+static void late_verdict(struct adapt_chain *chain, struct icap_call *call) {
+    struct source *body;
+    switch (call->verdict) {
+    case ICAP_UNMODIFIED:
+        chain->net->counters.icap_unmodified++;
+        record(chain, "UNMODIFIED");
+        body = icap_call_body(call);
+        trickle_go_on(chain->trickle, &body);
+        break;
+    case ICAP_MODIFIED:
+        chain->net->counters.icap_modified++;
+        record(chain, "MODIFIED");
+        icap_call_commit(call);
+        body = icap_call_body(call);
+        if (fits_told(chain, call))
+            trickle_go_on(chain->trickle, &body);
+        else
+            trickle_cut(chain->trickle, "it made another response of it");
+        break;
+    default: late_failure(chain, call); break;
+    }
+    chain->at++;
+}
+
 /* One of the services has spoken. */
 static void on_verdict(struct task *task) {
     struct adapt_chain *chain = CONTAINER_OF(task, struct adapt_chain, task);
     CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
-    struct icap_call *call = chain->calls[chain->at];
-    if (chain->state != ADAPT_RUNNING || call->verdict == ICAP_PENDING)
+    bool late = chain->trickle != NULL && chain->at < chain->count;
+    if (chain->state != ADAPT_RUNNING && !late)
         return;
+    struct icap_call *call = chain->calls[chain->at];
+    if (call->verdict == ICAP_PENDING)
+        return;
+    timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
+    if (late) {
+        late_verdict(chain, call);
+        return;
+    }
     chain->state = take_verdict(chain, call);
     chain->at++;
     go_on(chain);
@@ -364,6 +458,7 @@ void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
     chain->waker = waker;
     chain->adapted = arena_alloc(arena, sizeof *chain->adapted);
     task_init(&chain->task, on_verdict);
+    timer_init(&chain->trickle_timer, on_trickle_timer);
     if (!chain->reqmod)
         representation_note(&chain->before, message->response);
     go_on(chain);
@@ -373,6 +468,9 @@ void adapt_chain_close(struct adapt_chain *chain) {
     if (chain->magic != ADAPT_CHAIN_MAGIC)
         return;
     task_cancel(&chain->task);
+    timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
+    if (chain->trickle != NULL)
+        trickle_close(chain->trickle);
     /* The last first: each reads from the one before it, and one of them from the decoding. */
     for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;) {
         if (chain->calls[i] != NULL)

@@ -19,6 +19,10 @@
  * that can't be decoded is as if each service with `decode` had failed. What the head says of a
  * body that has become another is put right at the end (adapt/representation.h).
  *
+ * The last service of a chain may have the body trickle to the client (adapt/trickle.h) while it
+ * has not decided. Then the chain is done before it is: ADAPT_DONE, with a head and a body that may
+ * yet fail. What comes so is not to be stored: adapt_chain_is_storable.
+ *
  * Threads: the worker's.
  */
 #ifndef RETORT_ADAPT_CHAIN_H
@@ -28,6 +32,7 @@
 #include "adapt/message.h"
 #include "adapt/representation.h"
 #include "adapt/set.h"
+#include "adapt/trickle.h"
 #include "base/arena.h"
 #include "icap/call.h"
 
@@ -63,7 +68,13 @@ struct adapt_chain {
     struct representation before_codes; /* when it came, where it was decoded */
     struct decoding *decoding;          /* NULL: none */
     unsigned decoded_at;                /* the service in front of which that was */
-    const char *undecodable;            /* why services that want it decoded can't have it */
+    struct timer trickle_timer;
+    struct trickle *trickle; /* the last service has not decided, and the client is kept in hope */
+    struct {                 /* what the client was told: a verdict must not contradict it */
+        unsigned status;
+        struct slice type, coding;
+    } told;
+    const char *undecodable; /* why services that want it decoded can't have it */
     struct arena *arena;
     struct net_context *net;
     struct task task;
@@ -75,5 +86,10 @@ void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
                        struct adapt_message *message, struct arena *arena, struct net_context *net,
                        struct task *waker);
 void adapt_chain_close(struct adapt_chain *chain);
+
+/* Every service has had its say before the message went on. */
+static inline bool adapt_chain_is_storable(const struct adapt_chain *chain) {
+    return !chain->bypassed && chain->trickle == NULL;
+}
 
 #endif

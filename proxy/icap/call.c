@@ -351,6 +351,20 @@ bool icap_call_recover(struct icap_call *call, struct source **body) {
     return true;
 }
 
+uint64_t icap_call_kept(const struct icap_call *call) {
+    CHECK_OBJ(call, ICAP_CALL_MAGIC);
+    bool undecided = call->verdict == ICAP_PENDING && virgin_is_whole(&call->virgin);
+    return undecided ? kept_length(&call->virgin.kept) : 0;
+}
+
+size_t icap_call_peek(const struct icap_call *call, struct kept_cursor *cursor, char *buffer,
+                      size_t capacity) {
+    if (icap_call_kept(call) <= cursor->taken)
+        return 0;
+    ssize_t got = kept_peek(&call->virgin.kept, cursor, buffer, capacity);
+    return got > 0 ? (size_t)got : 0;
+}
+
 void icap_call_commit(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     bool wanted = call->partial && !call->body_ended;

@@ -52,6 +52,7 @@ struct icap_request {
     struct slice proxy_authorization, proxy_authenticate; /* empty: none */
     struct slice transaction_id;
     bool hold;
+    bool trickle; /* whoever asks reads what is kept meanwhile: icap_call_peek */
 };
 
 enum icap_step {
@@ -120,6 +121,11 @@ struct source *icap_call_body(struct icap_call *call);
 /* After FAILED, or when the body broke off before icap_call_commit (call.broken): may the virgin
  * message be used? Then *body is its body (NULL: it has none). */
 bool icap_call_recover(struct icap_call *call, struct source **body);
+/* While there is no verdict: how much of the virgin body is kept, 0 if not all that was sent, and
+ * bytes of it from a cursor on, which begins as {0}; 0: there are none now. */
+uint64_t icap_call_kept(const struct icap_call *call);
+size_t icap_call_peek(const struct icap_call *call, struct kept_cursor *cursor, char *buffer,
+                      size_t capacity);
 /* Lets go of what was kept in case of a failure. */
 void icap_call_commit(struct icap_call *call);
 void icap_call_close(struct icap_call *call);

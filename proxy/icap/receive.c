@@ -23,7 +23,7 @@ static void go_on(struct icap_call *call) {
     if (call->feed.ended)
         return; /* a 100 after ieof: there is nothing to go on with */
     feed_lift_limit(&call->feed);
-    if (!call->may_204 && !call->service->settings->bypass)
+    if (!call->may_204 && !call->service->settings->bypass && !call->request.trickle)
         virgin_stop_keeping(&call->virgin); /* nothing can ask for it any more */
     icap_call_send(call);
 }

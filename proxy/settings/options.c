@@ -652,6 +652,19 @@ const struct option options[] = {
      DOC "How many times as much as was sent a body may become by decoding; the first MB is free. "
          "Pages become 4 to 20 times as much, bombs 1000 times and more. 0: any.",
      .example = "1000"},
+    {SERVICE(trickle_after), .name = "trickle_after", TIME_OF(0, DAY), DEFAULT("0s"),
+     DOC "For a service that must see all of a body, such as a virus scanner: when it has not "
+         "decided for so long the client gets the head, and of the body as it was a little now and "
+         "then, so that it does not give up. Never more than half of what has come is sent before "
+         "the verdict. If that is anything but the same response, the connection is cut: what the "
+         "client has is incomplete, and it can tell. Such a response has no Content-Length and is "
+         "not stored. Only the last service of a chain can have it, without decoding in front of "
+         "it, and without routing. 0: never.",
+     .example = "\"5s\""},
+    {SERVICE(trickle_bytes), .name = "trickle_bytes", SIZE_OF(1, 1 * MB), DEFAULT("1KB"),
+     DOC "How much of a body trickles at a time.", .example = "\"64KB\""},
+    {SERVICE(trickle_every), .name = "trickle_every", TIMEOUT, DEFAULT("1s"),
+     DOC "How long the next portion is waited for.", .example = "\"5s\""},
     {SERVICE(failures_down), .name = "failures_down", COUNT(1, 1e6), DEFAULT("10"),
      DOC "So many transactions in a row must fail for an endpoint of the service to be taken for "
          "down. One that can not be connected to is down at once.",

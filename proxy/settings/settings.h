@@ -113,6 +113,9 @@ struct icap_service_settings {
     bool decode;                     /* it reads no content codings: they are undone for it */
     size_t decode_size;              /* bytes that may come of a body */
     unsigned decode_ratio;           /* times what came over the network; 0: any */
+    uint64_t trickle_after;          /* no verdict for so long: its input trickles; 0: never */
+    uint64_t trickle_every;          /* between portions */
+    size_t trickle_bytes;            /* of a portion */
     unsigned failures_down;          /* transactions in a row that take an endpoint down */
     uint64_t down_min, down_max;     /* back-off of a service that fails */
     char *credentials;               /* "user:password" for the ICAP server; NULL: none */

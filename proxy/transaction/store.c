@@ -66,7 +66,7 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
         return STORE_NOWHERE;
     /* What a service had no chance to adapt is not kept: it would be served for its whole lifetime.
      */
-    if (transaction->respmod != NULL && transaction->respmod->bypassed)
+    if (transaction->respmod != NULL && !adapt_chain_is_storable(transaction->respmod))
         return STORE_NOWHERE;
     transaction_review_policy(transaction, transaction->response);
     struct freshness_rules rules = transaction_freshness_rules(transaction);

@@ -1,0 +1,51 @@
+/*
+ * A trickle: a little of a body now and then for a client that would else lose its patience, while
+ * a service that must see all of it has not decided yet.
+ *
+ *     trickle_start(&trickle, call, settings, url, net);
+ *     struct source *body = trickle_body(&trickle);      what has been sent to the service, slowly
+ *     trickle_go_on(&trickle, &rest);     the verdict: `rest` is the whole body; goes on behind
+ * what the client has of it, if that is how it begins trickle_cut(&trickle, reason);      or there
+ * is nothing to go on with: the body fails trickle_close(&trickle);            before the call is
+ * closed
+ *
+ * At most half of what has come is given out, so that nobody has the whole of what turns out to be
+ * infected. Of what was given out only a hash is kept.
+ *
+ * Threads: the worker's.
+ */
+#ifndef RETORT_ADAPT_TRICKLE_H
+#define RETORT_ADAPT_TRICKLE_H
+
+#include "icap/call.h"
+
+struct trickle {
+    unsigned magic;
+#define TRICKLE_MAGIC 0x721c41e0u
+    struct source source;
+    struct icap_call *call;
+    const struct icap_service_settings *settings;
+    struct net_context *net;
+    struct slice url;          /* for the log */
+    struct timer timer;        /* of the next portion */
+    size_t portion;            /* what is left of this one */
+    struct kept_cursor cursor; /* in what the call keeps */
+    uint64_t given;
+    uint64_t hash; /* of the bytes given */
+    bool decided;  /* there is a verdict */
+    bool failed, closed;
+    struct source *rest; /* after the verdict; not ours to free; NULL: no body */
+    uint64_t compared;   /* bytes of it that have been compared with what was given */
+    struct XXH64_state_s *state;
+};
+
+void trickle_start(struct trickle *trickle, struct icap_call *call,
+                   const struct icap_service_settings *settings, struct slice url,
+                   struct net_context *net);
+struct source *trickle_body(struct trickle *trickle);
+/* Takes the body over; NULL: it is empty. */
+void trickle_go_on(struct trickle *trickle, struct source **rest);
+void trickle_cut(struct trickle *trickle, const char *reason);
+void trickle_close(struct trickle *trickle);
+
+#endif
