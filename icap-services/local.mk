@@ -45,7 +45,7 @@ adremover_libs = $(PCRE2_LIBS) $(PSL_LIBS)
 # The algorithms, as an archive of which helpers and tests take what they need.
 noinst_LTLIBRARIES += icap-services/libalgorithms.la
 icap_services_libalgorithms_la_CPPFLAGS = $(services_cppflags)
-icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS)
+icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS) $(CRYPTO_CFLAGS)
 icap_services_libalgorithms_la_SOURCES = \
 	$(adremover_sources) \
 	icap-services/gray/exif.c icap-services/gray/exif.h \
@@ -62,6 +62,8 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/helpers/recipe.c icap-services/helpers/recipe.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
+	icap-services/inject/snippet.c icap-services/inject/snippet.h \
+	icap-services/inject/tag.c icap-services/inject/tag.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h \
 	icap-services/inject/text_table.c icap-services/inject/text_table.h
 icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
@@ -131,11 +133,13 @@ icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
 icap_services_srv_inject_la_SOURCES = icap-services/inject/service.c \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
+	icap-services/inject/snippet.c icap-services/inject/snippet.h \
+	icap-services/inject/tag.c icap-services/inject/tag.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h
 icap_services_srv_inject_la_CPPFLAGS = $(services_cppflags)
-icap_services_srv_inject_la_CFLAGS = $(module_cflags)
+icap_services_srv_inject_la_CFLAGS = $(module_cflags) $(CRYPTO_CFLAGS)
 icap_services_srv_inject_la_LDFLAGS = $(module_ldflags)
-icap_services_srv_inject_la_LIBADD = $(module_libs)
+icap_services_srv_inject_la_LIBADD = $(module_libs) $(CRYPTO_LIBS)
 
 # libtool's .la files are of no use to c-icap.
 install-data-hook:

@@ -369,10 +369,13 @@ int transaction_io(struct transaction *transaction, char *out, int *out_length, 
         move(transaction, &round, at_end);
         if (!ask_verdict(transaction, request, at_end && round.in.length == 0))
             round.failed = true;
-        if (round.failed || round.in.length < before ||
-            may_return(transaction, &round, at_end, bytes_pending))
+        /* As long as no head has gone out, c-icap wants all taken that it brings. */
+        bool must_take = transaction->mode == BODY_HELD && round.in.length > 0;
+        bool moved = round.in.length < before;
+        if (round.failed ||
+            (!must_take && (moved || may_return(transaction, &round, at_end, bytes_pending))))
             break;
-        if (!wait_for_service(transaction)) {
+        if (!moved && !wait_for_service(transaction)) {
             round.failed = true;
             break;
         }

@@ -1,95 +1,180 @@
 #include "inject/policy.h"
 
-static struct slice cut(struct slice *rest, char end) {
-    const char *found = memchr(rest->base, end, rest->length);
-    size_t length = found == NULL ? rest->length : (size_t)(found - rest->base);
-    struct slice piece = slice_trim(slice_make(rest->base, length));
-    size_t used = found == NULL ? length : length + 1;
-    *rest = slice_make(rest->base + used, rest->length - used);
-    return piece;
+enum { DIRECTIVES = 3 };
+
+/* For each kind the directives that can decide, the first that is there does. */
+static const struct slice chains[SNIPPET_KINDS][DIRECTIVES] = {
+    [SNIPPET_SCRIPT] = {{"script-src-elem", 15}, {"script-src", 10}, {"default-src", 11}},
+    [SNIPPET_STYLE] = {{"style-src-elem", 14}, {"style-src", 9}, {"default-src", 11}},
+    [SNIPPET_SCRIPT_ATTRIBUTE] = {{"script-src-attr", 15}, {"script-src", 10}, {"default-src", 11}},
+    [SNIPPET_STYLE_ATTRIBUTE] = {{"style-src-attr", 14}, {"style-src", 9}, {"default-src", 11}},
+};
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
 
-/* The sources that a policy gives for scripts; false when it says nothing of them. */
-static bool script_sources(struct slice policy, struct slice *sources) {
-    bool known = false;
-    while (policy.length > 0) {
-        struct slice directive = cut(&policy, ';');
-        struct slice name = cut(&directive, ' ');
-        bool scripts = slice_equal_nocase(name, SLICE("script-src")) ||
-                       slice_equal_nocase(name, SLICE("script-src-elem"));
-        if (!scripts && !(slice_equal_nocase(name, SLICE("default-src")) && !known))
-            continue;
-        *sources = directive;
-        known = true;
-    }
-    return known;
+static struct slice trim(struct slice text) {
+    while (text.length > 0 && is_blank(text.base[0]))
+        text = slice_make(text.base + 1, text.length - 1);
+    while (text.length > 0 && is_blank(text.base[text.length - 1]))
+        text.length--;
+    return text;
 }
 
-static enum policy_verdict judge(struct slice sources, struct slice *nonce) {
-    static const struct slice prefix = {"'nonce-", 7};
-    bool inline_allowed = false, hashes = false;
-    *nonce = slice_make(NULL, 0);
-    while (sources.length > 0) {
-        struct slice source = cut(&sources, ' ');
-        if (slice_starts_with_nocase(source, prefix) && source.length > prefix.length + 1)
-            *nonce = slice_make(source.base + prefix.length, source.length - prefix.length - 1);
-        inline_allowed |= slice_equal_nocase(source, SLICE("'unsafe-inline'"));
-        hashes |= slice_starts_with_nocase(source, SLICE("'sha"));
-    }
-    if (nonce->length > 0)
-        return POLICY_NONCE;
-    return inline_allowed && !hashes ? POLICY_FREE : POLICY_STRICT;
-}
-
-enum policy_verdict policy_of(const struct http_head *head, struct slice *nonce) {
-    enum policy_verdict verdict = POLICY_FREE;
-    const struct slice name = SLICE("Content-Security-Policy");
-    *nonce = slice_make(NULL, 0);
-    for (unsigned i = 0; i < head->field_count; i++) {
-        struct slice rest = head->fields[i].value, policy, sources, seen;
-        if (!slice_equal_nocase(head->fields[i].name, name))
-            continue;
-        while (slice_next_element(&rest, &policy)) {
-            if (!script_sources(policy, &sources))
-                continue;
-            enum policy_verdict one = judge(sources, &seen);
-            bool same = nonce->length == 0 || slice_equal(seen, *nonce);
-            if (one == POLICY_NONCE)
-                *nonce = seen;
-            if (one == POLICY_NONCE && !same)
-                one = POLICY_STRICT; /* no script can carry two */
-            verdict = one > verdict ? one : verdict;
-        }
-    }
-    return verdict;
-}
-
-static bool is_letter(char c) {
-    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-}
-
-/* An attribute that is a script or a style: "onclick=", "style =". */
-static bool is_attribute(struct slice text) {
+static struct slice next_word(struct slice *rest) {
     size_t length = 0;
-    if (!slice_starts_with_nocase(text, SLICE("on")) &&
-        !slice_starts_with_nocase(text, SLICE("style")))
-        return false;
-    while (length < text.length && is_letter(text.base[length]))
+    *rest = trim(*rest);
+    while (length < rest->length && !is_blank(rest->base[length]))
         length++;
-    while (length < text.length && (text.base[length] == ' ' || text.base[length] == '\n'))
-        length++;
-    return length < text.length && text.base[length] == '=';
+    struct slice word = slice_make(rest->base, length);
+    *rest = slice_make(rest->base + length, rest->length - length);
+    return word;
 }
 
-bool policy_concerns(struct slice text) {
-    static const struct slice marks[] = {{"<script", 7}, {"<style", 6}, {"javascript:", 11}};
-    for (size_t i = 0; i < text.length; i++) {
-        struct slice rest = slice_make(text.base + i, text.length - i);
-        for (size_t mark = 0; mark < sizeof marks / sizeof *marks; mark++)
-            if (slice_starts_with_nocase(rest, marks[mark]))
-                return true;
-        if (i > 0 && !is_letter(text.base[i - 1]) && is_attribute(rest))
+static struct slice next_directive(struct slice *rest) {
+    const char *end = memchr(rest->base, ';', rest->length);
+    size_t length = end == NULL ? rest->length : (size_t)(end - rest->base);
+    struct slice directive = slice_make(rest->base, length);
+    length += end != NULL;
+    *rest = slice_make(rest->base + length, rest->length - length);
+    return trim(directive);
+}
+
+/* The sources of the first directive of that name. */
+static bool find(struct slice policy, struct slice name, struct slice *sources) {
+    while (policy.length > 0) {
+        struct slice rest = next_directive(&policy);
+        if (!slice_equal_nocase(next_word(&rest), name))
+            continue;
+        *sources = trim(rest);
+        return true;
+    }
+    return false;
+}
+
+/* The sources that decide, and where in the chain they are; DIRECTIVES: nothing restricts it. */
+static unsigned effective(struct slice policy, enum snippet_kind kind, struct slice *sources) {
+    unsigned at = 0;
+    while (at < DIRECTIVES && !find(policy, chains[kind][at], sources))
+        at++;
+    return at;
+}
+
+static bool is_nonce(struct slice source) {
+    return source.length > strlen("'nonce-'") && slice_starts_with_nocase(source, SLICE("'nonce-"));
+}
+
+static bool is_hash(struct slice source) {
+    return slice_starts_with_nocase(source, SLICE("'sha256-")) ||
+           slice_starts_with_nocase(source, SLICE("'sha384-")) ||
+           slice_starts_with_nocase(source, SLICE("'sha512-"));
+}
+
+static struct slice nonce_of(struct slice source) {
+    size_t before = strlen("'nonce-");
+    return slice_make(source.base + before, source.length - before - 1);
+}
+
+/* §6.7.3.2: does the list allow all that is inline? */
+static bool allows_inline(struct slice sources, enum snippet_kind kind) {
+    bool is_script = kind == SNIPPET_SCRIPT || kind == SNIPPET_SCRIPT_ATTRIBUTE, allowed = false;
+    while (trim(sources).length > 0) {
+        struct slice source = next_word(&sources);
+        if (is_nonce(source) || is_hash(source) ||
+            (is_script && slice_equal_nocase(source, SLICE("'strict-dynamic'"))))
+            return false;
+        allowed |= slice_equal_nocase(source, SLICE("'unsafe-inline'"));
+    }
+    return allowed;
+}
+
+static bool names_part(struct slice sources, const struct snippet_part *part) {
+    while (trim(sources).length > 0) {
+        struct slice source = next_word(&sources);
+        if (is_nonce(source) && slice_equal(nonce_of(source), part->nonce))
+            return true;
+        if (part->hash[0] != 0 && slice_equal(source, slice_from(part->hash)))
             return true;
     }
     return false;
+}
+
+static enum policy_verdict judge(struct slice policy, const struct snippet_part *part) {
+    struct slice sources;
+    bool is_element = part->kind == SNIPPET_SCRIPT || part->kind == SNIPPET_STYLE;
+    if (effective(policy, part->kind, &sources) == DIRECTIVES)
+        return POLICY_PERMITS;
+    if (!part->is_external && allows_inline(sources, part->kind))
+        return POLICY_PERMITS;
+    if (is_element && names_part(sources, part))
+        return POLICY_PERMITS;
+    return part->hash[0] != 0 ? POLICY_EXTENDABLE : POLICY_FORBIDS;
+}
+
+/* A sandbox without scripts. */
+static bool is_sandbox(struct slice policy) {
+    struct slice flags;
+    if (!find(policy, SLICE("sandbox"), &flags))
+        return false;
+    while (trim(flags).length > 0)
+        if (slice_equal_nocase(next_word(&flags), SLICE("allow-scripts")))
+            return false;
+    return true;
+}
+
+enum policy_verdict policy_judge(struct slice policy, const struct snippet *snippet) {
+    enum policy_verdict verdict = POLICY_PERMITS;
+    bool scripts = false;
+    if (snippet->is_unclear)
+        return POLICY_FORBIDS;
+    for (unsigned i = 0; i < snippet->count; i++) {
+        enum policy_verdict one = judge(policy, &snippet->parts[i]);
+        verdict = one > verdict ? one : verdict;
+        scripts |= snippet->parts[i].kind == SNIPPET_SCRIPT;
+    }
+    return scripts && is_sandbox(policy) ? POLICY_FORBIDS : verdict;
+}
+
+/* A directive's sources and one more, without what says that there are none. */
+static struct slice with(struct slice sources, struct slice more, struct arena *arena) {
+    struct slice rest = sources;
+    if (slice_equal_nocase(next_word(&rest), SLICE("'none'")) && trim(rest).length == 0)
+        sources = slice_make("", 0);
+    return arena_concat(arena, sources, sources.length > 0 ? SLICE(" ") : SLICE(""), more);
+}
+
+static struct slice add_source(struct slice policy, const struct snippet_part *part,
+                               struct arena *arena) {
+    struct slice sources, hash = slice_from(part->hash);
+    unsigned place = effective(policy, part->kind, &sources);
+    struct slice extended = with(sources, hash, arena);
+    if (place == DIRECTIVES - 1) /* default-src: a copy for this kind alone */
+        return arena_concat(arena, trim(policy), SLICE("; "), chains[part->kind][DIRECTIVES - 2],
+                            SLICE(" "), extended);
+    struct slice before = slice_make(policy.base, (size_t)(sources.base - policy.base));
+    const char *end = sources.base + sources.length;
+    struct slice after = slice_make(end, policy.length - (size_t)(end - policy.base));
+    bool glued = before.length > 0 && !is_blank(before.base[before.length - 1]);
+    return arena_concat(arena, before, glued ? SLICE(" ") : SLICE(""), extended, after);
+}
+
+struct slice policy_extend(struct slice policy, const struct snippet *snippet,
+                           struct arena *arena) {
+    for (unsigned i = 0; i < snippet->count; i++)
+        if (judge(policy, &snippet->parts[i]) == POLICY_EXTENDABLE)
+            policy = add_source(policy, &snippet->parts[i], arena);
+    return policy;
+}
+
+struct slice policy_nonce(struct slice policy) {
+    struct slice sources;
+    if (effective(policy, SNIPPET_SCRIPT, &sources) == DIRECTIVES)
+        return slice_make(NULL, 0);
+    while (trim(sources).length > 0) {
+        struct slice source = next_word(&sources);
+        if (is_nonce(source))
+            return nonce_of(source);
+    }
+    return slice_make(NULL, 0);
 }

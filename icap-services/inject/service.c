@@ -11,6 +11,7 @@
 #include "base/spool.h"
 #include "inject/policy.h"
 #include "inject/scanner.h"
+#include "inject/tag.h"
 #include "inject/text_cache.h"
 #include "service/adapted_head.h"
 #include "service/arguments.h"
@@ -22,7 +23,7 @@
 #include <strings.h>
 
 enum inject_scope { INJECT_SCOPE_CLIENT, INJECT_SCOPE_SHARED };
-enum inject_csp { INJECT_CSP_REFUSE, INJECT_CSP_NONCE, INJECT_CSP_INSERT };
+enum inject_csp { INJECT_CSP_REFUSE, INJECT_CSP_NONCE, INJECT_CSP_HASH, INJECT_CSP_INSERT };
 enum inject_counter {
     INJECT_INSERTED,
     INJECT_NO_PLACE,
@@ -48,10 +49,12 @@ struct inject_service {
 /* How far the page has got. */
 enum inject_stage {
     INJECT_SCANNING,
-    INJECT_WAITING,   /* at the place, without the text */
-    INJECT_INSERTING, /* the text goes out */
+    INJECT_WAITING,   /* at the place, or at a policy, without the text */
+    INJECT_INSERTING, /* the text goes out, or what stands in place of a policy */
     INJECT_DRAINING,  /* what was buffered behind the place goes out, then no further interest */
 };
+
+enum { INJECT_BUFFER = 64 * 1024, INJECT_POLICIES = 16 };
 
 struct inject_exchange {
     unsigned magic;
@@ -64,18 +67,22 @@ struct inject_exchange {
     struct slice about;     /* what the helper is asked */
     struct helper_job *job; /* NULL: the answer was in the cache */
     struct slice answer;    /* in the exchange's arena or the job */
-    enum policy_verdict policy;
-    struct slice nonce;
+    bool is_answered;
+    struct slice text; /* the answer with the page's nonce in its places; empty: none is there */
+    struct snippet snippet;
+    struct slice policies[INJECT_POLICIES]; /* of the head, then of the page */
+    unsigned policy_count;
+    bool is_unclear; /* there are policies that could not be read */
     struct scanner scanner;
     enum inject_stage stage;
     struct spool body; /* bytes of the page not given out yet */
     uint64_t scanned;
     size_t until_place; /* of the bytes in `body`, once the place is known */
-    struct spool text;
+    struct slice meta;  /* the policy at which the page waits; empty: it is at the place */
+    size_t replaced;    /* bytes behind the place in whose stead `out` goes */
+    struct spool out;
     bool finished;
 };
-
-enum { INJECT_BUFFER = 64 * 1024 };
 
 static const struct service_option inject_options[] = {
     {"Helperd", SERVICE_OPTION_TEXT, offsetof(struct inject_settings, helperd),
@@ -93,9 +100,11 @@ static const struct service_option inject_options[] = {
     {"SendUrl", SERVICE_OPTION_SWITCH, offsetof(struct inject_settings, send_url), "off", 0, 0,
      NULL, "the helper is told the page's URL, and answers are for that page"},
     {"Csp", SERVICE_OPTION_CHOICE, offsetof(struct inject_settings, csp), "refuse", 0, 0,
-     "refuse|nonce|insert",
+     "refuse|nonce|hash|insert",
      "a text with scripts or styles, in a page whose policy forbids them: leave it out, insert it "
-     "with the page's nonce in place of %{nonce}, insert it all the same"},
+     "with the page's nonce in place of %{nonce}, add their hashes to the policy, insert it all "
+     "the "
+     "same"},
     {"ScanLimit", SERVICE_OPTION_SIZE, offsetof(struct inject_settings, scan_limit), "1M", 1024,
      UINT64_C(1) << 40, NULL, "how far into a page the end of its head is looked for"},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct inject_settings, types),
@@ -124,15 +133,17 @@ static void inject_stop(void *state) {
     FREE_OBJ(service);
 }
 
+static bool names(struct slice content_type, struct slice charset) {
+    for (size_t i = 0; i + charset.length <= content_type.length; i++)
+        if (slice_starts_with_nocase(slice_make(content_type.base + i, content_type.length - i),
+                                     charset))
+            return true;
+    return false;
+}
+
 /* In UTF-16 and UTF-32 the tags are not these bytes. */
 static bool is_ascii_based(struct slice content_type) {
-    for (size_t i = 0; i + 4 < content_type.length; i++) {
-        struct slice rest = slice_make(content_type.base + i, content_type.length - i);
-        if (slice_starts_with_nocase(rest, SLICE("utf-16")) ||
-            slice_starts_with_nocase(rest, SLICE("utf-32")))
-            return false;
-    }
-    return true;
+    return !names(content_type, SLICE("utf-16")) && !names(content_type, SLICE("utf-32"));
 }
 
 static void watch_job(struct inject_exchange *inject) {
@@ -170,6 +181,26 @@ static void read_arguments(struct inject_exchange *inject) {
     scanner_init(&inject->scanner, (enum scanner_place)place);
 }
 
+static void note_policy(struct inject_exchange *inject, struct slice policy) {
+    if (inject->policy_count == INJECT_POLICIES || policy.base == NULL)
+        inject->is_unclear = true;
+    else
+        inject->policies[inject->policy_count++] = policy;
+}
+
+static bool is_policy(const struct http_field *field) {
+    return slice_equal_nocase(field->name, SLICE("Content-Security-Policy"));
+}
+
+static void note_policies(struct inject_exchange *inject) {
+    const struct http_head *head = inject->exchange->head;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        struct slice rest = head->fields[i].value, policy;
+        while (is_policy(&head->fields[i]) && slice_next_element(&rest, &policy))
+            note_policy(inject, policy);
+    }
+}
+
 static void *inject_begin(void *service, struct service_exchange *exchange) {
     struct inject_service *owner;
     CAST_OBJ(owner, service, INJECT_SERVICE_MAGIC);
@@ -183,10 +214,11 @@ static void *inject_begin(void *service, struct service_exchange *exchange) {
     inject->settings = settings;
     inject->cache = owner->cache;
     inject->exchange = exchange;
-    inject->policy = policy_of(exchange->head, &inject->nonce);
     read_arguments(inject);
+    note_policies(inject);
+    inject->scanner.wants_metas = inject->csp != INJECT_CSP_INSERT;
     spool_init(&inject->body);
-    spool_init(&inject->text);
+    spool_init(&inject->out);
     return inject;
 }
 
@@ -258,49 +290,172 @@ static void ask_helper(struct inject_exchange *inject) {
 }
 
 /* The helper has answered, with a text or without: both are worth keeping. */
-static bool take_answer(struct inject_exchange *inject) {
+static void take_answer(struct inject_exchange *inject) {
     enum helper_status status = helper_job_status(inject->job);
     if (status != HELPER_DONE && status != HELPER_UNCHANGED) {
         report_helper(inject);
-        return false;
+        return;
     }
     inject->answer = helper_job_parameters(inject->job);
     if (inject->cache_ttl > 0)
         text_cache_store(inject->cache, inject->about, inject->answer,
                          service_now() + (int64_t)inject->cache_ttl);
-    return inject->answer.length > 0;
 }
 
-/* May the text go into a page with this policy? */
-static bool policy_allows(const struct inject_exchange *inject) {
+/* Of the page's own scripts. Where texts that need one are refused, it has none. */
+static struct slice nonce_of(const struct inject_exchange *inject) {
+    struct slice nonce = SLICE("");
+    for (unsigned i = 0; i < inject->policy_count && nonce.length == 0; i++)
+        if (inject->csp != INJECT_CSP_REFUSE)
+            nonce = policy_nonce(inject->policies[i]);
+    return nonce;
+}
+
+/* The answer with the page's nonce in its places. */
+static struct slice filled(const struct inject_exchange *inject) {
     static const char placeholder[] = "%{nonce}";
-    if (inject->policy == POLICY_FREE || inject->csp == INJECT_CSP_INSERT ||
-        !policy_concerns(inject->answer))
-        return true;
-    return inject->csp == INJECT_CSP_NONCE && inject->policy == POLICY_NONCE &&
-           memmem(inject->answer.base, inject->answer.length, placeholder,
-                  sizeof placeholder - 1) != NULL;
+    const size_t length = sizeof placeholder - 1;
+    struct arena *arena = inject->exchange->arena;
+    struct slice rest = inject->answer, text = SLICE(""), nonce = nonce_of(inject);
+    const char *place;
+    while ((place = memmem(rest.base, rest.length, placeholder, length)) != NULL) {
+        size_t before = (size_t)(place - rest.base);
+        text = arena_concat(arena, text, slice_make(rest.base, before), nonce);
+        rest = slice_make(place + length, rest.length - before - length);
+    }
+    return arena_concat(arena, text, rest);
 }
 
-/* The answer becomes the text, with the page's nonce in its places. */
-static void fill_text(struct inject_exchange *inject) {
-    const struct slice placeholder = SLICE("%{nonce}");
-    struct slice rest = inject->answer;
-    while (rest.length > 0) {
-        const char *place = memmem(rest.base, rest.length, placeholder.base, placeholder.length);
-        size_t length = place == NULL ? rest.length : (size_t)(place - rest.base);
-        spool_append(&inject->text, rest.base, length);
-        if (place != NULL && inject->nonce.length > 0)
-            spool_append(&inject->text, inject->nonce.base, inject->nonce.length);
-        size_t used = place == NULL ? length : length + placeholder.length;
-        rest = slice_make(rest.base + used, rest.length - used);
+/* Is it known what shall go into the page? */
+static bool is_answered(struct inject_exchange *inject) {
+    if (inject->is_answered)
+        return true;
+    if (inject->job != NULL) {
+        helper_job_run(inject->job);
+        watch_job(inject);
+        if (!helper_job_finished(inject->job))
+            return false;
+        take_answer(inject);
     }
+    inject->is_answered = true;
+    inject->text = filled(inject);
+    snippet_read(inject->text, &inject->snippet);
+    struct slice type = http_head_value(inject->exchange->head, HTTP_CONTENT_TYPE);
+    if (!inject->snippet.is_ascii && !names(type, SLICE("utf-8")))
+        for (unsigned i = 0; i < inject->snippet.count; i++)
+            inject->snippet.parts[i].hash[0] = 0; /* the browser sees other characters */
+    return true;
+}
+
+/* May the text go into a page with the policies seen so far? */
+static bool policies_allow(const struct inject_exchange *inject) {
+    bool concerned = inject->snippet.count > 0 || inject->snippet.is_unclear;
+    if (!concerned || inject->csp == INJECT_CSP_INSERT)
+        return true;
+    enum policy_verdict most = inject->csp == INJECT_CSP_HASH ? POLICY_EXTENDABLE : POLICY_PERMITS;
+    for (unsigned i = 0; i < inject->policy_count; i++)
+        if (policy_judge(inject->policies[i], &inject->snippet) > most)
+            return false;
+    return !inject->is_unclear && !inject->scanner.lost_meta;
+}
+
+/* Hashes go into the policies of the head. */
+static void extend_head(struct inject_exchange *inject) {
+    struct http_head *head = inject->exchange->head;
+    struct arena *arena = inject->exchange->arena;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        struct slice rest = head->fields[i].value, policy, value = SLICE("");
+        if (!is_policy(&head->fields[i]))
+            continue;
+        while (slice_next_element(&rest, &policy))
+            value = arena_concat(arena, value, value.length > 0 ? SLICE(", ") : SLICE(""),
+                                 policy_extend(policy, &inject->snippet, arena));
+        head->fields[i].value = value;
+    }
+}
+
+/* The page stays as it is; what was kept of it goes out. */
+static enum service_verdict pass(struct inject_exchange *inject) {
+    inject->stage = INJECT_DRAINING;
+    service_wait_none(inject->exchange);
+    return SERVICE_SKIP;
+}
+
+/* The place was not found: the rest is none of our business. */
+static void give_up_scanning(struct inject_exchange *inject) {
+    count(inject, INJECT_NO_PLACE);
+    inject->stage = INJECT_DRAINING;
+    service_wait_none(inject->exchange);
+}
+
+/* At the place. */
+static void insert(struct inject_exchange *inject) {
+    inject->stage = INJECT_DRAINING;
+    if (inject->text.length == 0)
+        return;
+    if (!policies_allow(inject)) {
+        count(inject, INJECT_POLICY);
+        return;
+    }
+    spool_append(&inject->out, inject->text.base, inject->text.length);
+    inject->stage = INJECT_INSERTING;
+    count(inject, INJECT_INSERTED);
+}
+
+/* At a policy of the page: hashes go into it where that lets the text run. */
+static void extend_meta(struct inject_exchange *inject) {
+    struct arena *arena = inject->exchange->arena;
+    struct slice meta = inject->meta, policy = inject->policies[inject->policy_count - 1];
+    inject->meta = slice_make(NULL, 0);
+    inject->stage = INJECT_SCANNING;
+    if (inject->text.length > 0 && policies_allow(inject) &&
+        policy_judge(policy, &inject->snippet) == POLICY_EXTENDABLE) {
+        struct slice extended = policy_extend(policy, &inject->snippet, arena);
+        struct slice tag = tag_with_policy(meta, extended, arena);
+        spool_append(&inject->out, tag.base, tag.length);
+        inject->replaced = meta.length;
+        inject->stage = INJECT_INSERTING;
+    } else if (inject->finished)
+        give_up_scanning(inject);
+}
+
+/* At the place or a policy: go on if the helper has answered. */
+static void go_on(struct inject_exchange *inject) {
+    if (!is_answered(inject))
+        return;
+    if (inject->meta.length > 0)
+        extend_meta(inject);
+    else
+        insert(inject);
+}
+
+/* The head waits for the text where that may have to change a policy in it. */
+static enum service_verdict inject_verdict(void *state) {
+    struct inject_exchange *inject;
+    CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
+    if (inject->csp == INJECT_CSP_HASH && inject->policy_count > 0) {
+        if (!is_answered(inject))
+            return SERVICE_HOLD;
+        if (inject->text.length == 0)
+            return pass(inject);
+        if (!policies_allow(inject)) {
+            if (inject->stage != INJECT_DRAINING)
+                count(inject, INJECT_POLICY);
+            return pass(inject);
+        }
+        extend_head(inject);
+        if (inject->stage == INJECT_WAITING)
+            go_on(inject);
+    }
+    if (inject->settings->scope == INJECT_SCOPE_CLIENT)
+        make_private(inject->exchange);
+    adapted_head_body_changed(inject->exchange);
+    return SERVICE_ADAPT;
 }
 
 static enum service_verdict inject_preview(void *state, struct slice body, bool complete) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
-    const struct inject_settings *settings = inject->settings;
     if (complete && body.length == 0)
         return SERVICE_SKIP;
     inject->about = about(inject);
@@ -313,58 +468,56 @@ static enum service_verdict inject_preview(void *state, struct slice body, bool 
         watch_job(inject);
     } else if (inject->answer.length == 0)
         return SERVICE_SKIP;
-    if (settings->scope == INJECT_SCOPE_CLIENT)
-        make_private(inject->exchange);
-    adapted_head_body_changed(inject->exchange);
-    return SERVICE_ADAPT;
+    return inject_verdict(inject);
 }
 
-/* The place was not found: the rest is none of our business. */
-static void give_up_scanning(struct inject_exchange *inject) {
-    count(inject, INJECT_NO_PLACE);
-    inject->stage = INJECT_DRAINING;
-    service_wait_none(inject->exchange);
+static void wait_here(struct inject_exchange *inject) {
+    inject->until_place = inject->body.length - inject->scanner.pending;
+    inject->scanner.pending = 0;
+    inject->stage = INJECT_WAITING;
+    go_on(inject);
 }
 
-/* The place is reached: go on if the helper has answered. */
-static void try_insert(struct inject_exchange *inject) {
-    bool has_text = true;
-    if (inject->job != NULL) {
-        helper_job_run(inject->job);
-        watch_job(inject);
-        if (!helper_job_finished(inject->job))
-            return;
-        has_text = take_answer(inject);
+/* The scanner has stopped behind a <meta>. */
+static void on_meta(struct inject_exchange *inject) {
+    struct arena *arena = inject->exchange->arena;
+    struct slice policy;
+    if (!tag_policy(inject->scanner.meta, arena, &policy))
+        return;
+    unsigned known = inject->policy_count;
+    note_policy(inject, policy);
+    if (inject->csp != INJECT_CSP_HASH || inject->policy_count == known)
+        return;
+    inject->meta = arena_slice(arena, inject->scanner.meta);
+    wait_here(inject);
+}
+
+static void scan(struct inject_exchange *inject, struct slice piece, size_t *seen) {
+    size_t length =
+        scanner_scan(&inject->scanner, slice_make(piece.base + *seen, piece.length - *seen));
+    if (!spool_append(&inject->body, piece.base + *seen, length)) {
+        inject->exchange->failed = true;
+        pass(inject);
+        return;
     }
-    inject->stage = INJECT_DRAINING;
-    if (has_text && !policy_allows(inject))
-        count(inject, INJECT_POLICY);
-    else if (has_text) {
-        fill_text(inject);
-        inject->stage = INJECT_INSERTING;
-        count(inject, INJECT_INSERTED);
-    }
+    *seen += length;
+    inject->scanned += length;
+    if (inject->scanner.found)
+        wait_here(inject);
+    else if (inject->scanner.meta.length > 0)
+        on_meta(inject);
+    else if (inject->scanned > inject->settings->scan_limit)
+        give_up_scanning(inject);
 }
 
 static size_t inject_push(void *state, struct slice body) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
     size_t room = inject->body.length < INJECT_BUFFER ? INJECT_BUFFER - inject->body.length : 0;
-    if (inject->stage != INJECT_SCANNING || room == 0)
-        return 0;
     struct slice piece = slice_make(body.base, body.length < room ? body.length : room);
-    size_t seen = scanner_scan(&inject->scanner, piece);
-    if (!spool_append(&inject->body, piece.base, seen)) {
-        inject->exchange->failed = true;
-        return 0;
-    }
-    inject->scanned += seen;
-    if (inject->scanner.found) {
-        inject->until_place = inject->body.length - inject->scanner.pending;
-        inject->stage = INJECT_WAITING;
-        try_insert(inject);
-    } else if (inject->scanned > inject->settings->scan_limit)
-        give_up_scanning(inject);
+    size_t seen = 0;
+    while (inject->stage == INJECT_SCANNING && seen < piece.length)
+        scan(inject, piece, &seen);
     return seen;
 }
 
@@ -382,8 +535,19 @@ static void inject_ready(void *state) {
     if (inject->job != NULL)
         helper_job_run(inject->job);
     if (inject->stage == INJECT_WAITING)
-        try_insert(inject);
+        go_on(inject);
     watch_job(inject);
+}
+
+/* The text is out: of a policy, there is more of the page to come. */
+static void after_insertion(struct inject_exchange *inject) {
+    bool was_policy = inject->replaced > 0;
+    char byte;
+    for (; inject->replaced > 0; inject->replaced--)
+        spool_read(&inject->body, &byte, 1);
+    inject->stage = was_policy ? INJECT_SCANNING : INJECT_DRAINING;
+    if (was_policy && inject->finished)
+        give_up_scanning(inject);
 }
 
 static size_t take(struct spool *spool, size_t limit, char **out, size_t *capacity) {
@@ -403,9 +567,9 @@ static enum service_flow inject_pull(void *state, char *out, size_t capacity, si
     if (inject->stage == INJECT_WAITING || inject->stage == INJECT_INSERTING)
         inject->until_place -= take(&inject->body, inject->until_place, &out, &room);
     if (inject->stage == INJECT_INSERTING && inject->until_place == 0) {
-        take(&inject->text, inject->text.length, &out, &room);
-        if (inject->text.length == 0)
-            inject->stage = INJECT_DRAINING;
+        take(&inject->out, inject->out.length, &out, &room);
+        if (inject->out.length == 0)
+            after_insertion(inject);
     }
     if (inject->stage == INJECT_DRAINING)
         take(&inject->body, inject->body.length, &out, &room);
@@ -420,7 +584,7 @@ static void inject_end(void *state) {
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
     helper_job_end(&inject->job);
     spool_release(&inject->body);
-    spool_release(&inject->text);
+    spool_release(&inject->out);
     FREE_OBJ(inject);
 }
 
@@ -440,6 +604,7 @@ const struct service_ops service_implementation = {
     .preview = inject_preview,
     .push = inject_push,
     .finish = inject_finish,
+    .verdict = inject_verdict,
     .pull = inject_pull,
     .ready = inject_ready,
     .end = inject_end,

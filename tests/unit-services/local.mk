@@ -1,8 +1,8 @@
 # Unit tests of the services' algorithms.
 check_PROGRAMS += tests/unit-services/unit
-tests_unit_services_unit_CPPFLAGS = $(services_cppflags)
+tests_unit_services_unit_CPPFLAGS = $(services_cppflags) -DPAGES='"$(abs_top_srcdir)/tests/unit-services/pages"'
 tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(picture_cflags) $(encoder_cflags)
-tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS) $(adremover_libs)
+tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS) $(adremover_libs) $(CRYPTO_LIBS)
 tests_unit_services_unit_SOURCES = \
 	tests/unit-services/suites.h \
 	tests/unit-services/test_accept_encoding.c \
@@ -37,6 +37,8 @@ EXTRA_DIST += \
 	tests/unit-services/compare-filters.sh \
 	tests/unit-services/compare_filters.py \
 	tests/unit-services/icap.py \
+	tests/unit-services/pages/app.html tests/unit-services/pages/news.html \
+	tests/unit-services/pages/old.html tests/unit-services/pages/short.html \
 	tests/unit-services/services_test.py
 
 # Built with those of tests/fuzz, which has the list.
