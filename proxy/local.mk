@@ -65,6 +65,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/exchange_file.c proxy/icap/exchange_file.h \
 	proxy/icap/exchange_filter.c proxy/icap/exchange_filter.h \
 	proxy/icap/kept.c proxy/icap/kept.h \
+	proxy/icap/ledger.c proxy/icap/ledger.h \
 	proxy/icap/mask.c proxy/icap/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/probe.c proxy/icap/probe.h \

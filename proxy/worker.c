@@ -136,6 +136,7 @@ static bool prepare(struct worker *worker, const struct worker_shared *shared,
         return false;
     }
     net_context_init(&worker->net, &worker->loop);
+    worker->net.ledger = xcalloc(1, sizeof *worker->net.ledger);
     worker->net.settings = worker->settings;
     worker->net.resolver = resolver_new(&worker->net);
     client_hooks_init(&worker->clients, &worker->mailbox, on_request, worker);
@@ -210,6 +211,7 @@ void worker_join(struct worker **workerp) {
     resolver_free(&worker->net.resolver);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
     icap_recorder_release(&worker->net.recorder);
+    icap_ledger_free(&worker->net.ledger);
     net_context_release(&worker->net);
     loop_release(&worker->loop);
     settings_release(&worker->settings);
@@ -306,7 +308,7 @@ static void report_service(struct worker_service *report, const struct icap_serv
     report->state = icap_service_state_name(service);
     report->connections = icap_service_connections(service);
     report->pending = service->waiting_count;
-    report->account = service->account;
+    icap_ledger_sum(service->net->ledger, service->settings->name, &report->account);
     for (unsigned i = 0; i < service->endpoint_count; i++) {
         const struct icap_endpoint *endpoint = service->endpoints[i];
         report->endpoint_states[i] = icap_endpoint_state_name(endpoint);

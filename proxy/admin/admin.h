@@ -60,7 +60,7 @@ struct admin_icap_service {
     char istag[ICAP_TAG], product[ICAP_TAG];         /* empty: not known */
     const char *endpoint_states[ICAP_ENDPOINTS_MAX]; /* NULL: no worker told */
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct icap_account account; /* since the settings were loaded */
+    struct icap_account account; /* since the start */
 };
 
 struct admin_report {

@@ -62,9 +62,11 @@ static void print_head(const char *name, struct slice head) {
         struct slice line = slice_trim(slice_make(head.base, length - (end != NULL)));
         if (line.length > 0 && line.base[line.length - 1] == '\r')
             line.length--;
-        fputs("    ", stdout);
-        icap_print(stdout, line);
-        putchar('\n');
+        if (line.length > 0 || length < head.length) {
+            fputs("    ", stdout);
+            icap_print(stdout, line);
+            putchar('\n');
+        }
         head.base += length;
         head.length -= length;
     }

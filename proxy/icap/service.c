@@ -15,6 +15,7 @@ struct icap_service *icap_service_new(struct net_context *net,
     service->mailbox = mailbox;
     list_init(&service->waiting);
     task_init(&service->wake_task, on_places);
+    icap_ledger_open(net->ledger, settings->name, &service->entry, &service->account);
     service->endpoint_count = settings->endpoint_count;
     for (unsigned i = 0; i < service->endpoint_count; i++)
         service->endpoints[i] = icap_endpoint_new(service, i);
@@ -32,6 +33,7 @@ void icap_service_free(struct icap_service **servicep) {
     task_cancel(&service->wake_task);
     for (unsigned i = 0; i < service->endpoint_count; i++)
         icap_endpoint_free(&service->endpoints[i]);
+    icap_ledger_close(&service->entry);
     FREE_OBJ(service);
 }
 

@@ -19,8 +19,8 @@
 #ifndef RETORT_ICAP_SERVICE_H
 #define RETORT_ICAP_SERVICE_H
 
-#include "icap/account.h"
 #include "icap/endpoint.h"
+#include "icap/ledger.h"
 
 enum icap_readiness { ICAP_SERVICE_UP, ICAP_SERVICE_WAIT, ICAP_SERVICE_FULL, ICAP_SERVICE_DOWN };
 
@@ -45,6 +45,7 @@ struct icap_service {
     struct waiter *waiter; /* in the quota, while somebody here waits */
     struct task wake_task;
     struct icap_account account;
+    struct icap_ledger_entry entry; /* of the account, in net->ledger */
 };
 
 static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *task) {

@@ -11,6 +11,7 @@
 #include "event/loop.h"
 #include "net/counters.h"
 
+struct icap_ledger;
 struct icap_recorder;
 struct resolver;
 struct settings;
@@ -41,6 +42,7 @@ struct net_context {
     struct counters counters;
     struct resolver *resolver;
     struct settings *settings;      /* the worker's current snapshot; a transaction keeps its own */
+    struct icap_ledger *ledger;     /* icap/ledger.h; NULL: none is kept */
     struct icap_recorder *recorder; /* icap/recorder.h, of a recording under way; else NULL */
     struct net_buffers free_buffers, free_large_buffers;
 };

@@ -947,3 +947,39 @@ def test_account_of_a_service(lab):
     contains(metrics, 'retort_icap_service_requests_total{service="s"} 3', "metrics")
     contains(metrics, 'retort_icap_service_verdict_seconds_count{service="s"} 3', "metrics")
     contains(metrics, 'retort_icap_service_verdict_seconds_bucket{service="s",le="+Inf"} 3', "metrics")
+
+
+@memcheck
+def test_account_over_reloads(lab):
+    """It goes on under the same name, also with what began before; another name begins anew."""
+    go_on = threading.Event()
+
+    def behave(_icap, transaction):
+        if "slow" in transaction.http_request.start:
+            go_on.wait(20 * lab.patience)
+        transaction.send_204()
+    icap = IcapServer(lab, behave)
+    origin, _, proxy = start(lab, server=icap, timeout="40s")
+    for _ in range(3):
+        fetch(proxy, origin, 3000)
+    slow = threading.Thread(target=lambda: proxy.get(origin.url("/bytes", n=3000, slow=1)))
+    slow.start()
+    until(lambda: icap.count == 4, 10 * lab.patience, "the slow one")
+
+    def counted(name="s"):
+        numbers = account(proxy, name)
+        return [numbers["account"]["requests"], numbers["account"]["unmodified"], numbers["times"]["verdict_seconds"]["count"]]
+    for _ in range(2):
+        equal(proxy.reload().status, 200, "reload")
+    equal(counted(), [4, 3, 3], "numbers behind two reloads")
+    fetch(proxy, origin, 3000)
+    go_on.set()
+    slow.join()
+    until(lambda: counted() == [5, 5, 5], 10 * lab.patience, "numbers of the new and of the old")
+    proxy.write_config(proxy.text(services=[Service("t", icap.uri())], adapt={"all": ["t"]}))
+    equal(proxy.reload().status, 200, "reload")
+    fetch(proxy, origin, 3000)
+    equal(counted("t"), [1, 1, 1], "numbers of another name")
+    proxy.write_config(proxy.text())
+    equal(proxy.reload().status, 200, "reload")
+    equal(counted(), [5, 5, 5], "numbers of a name that has come back")
