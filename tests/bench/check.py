@@ -82,10 +82,10 @@ def test_document():
     equal([text.count(mark) for mark in (document.BEGIN, document.END)], [1, 1], "marks in PERFORMANCE.md")
 
 
-def read(lab, server, paths, closes=False):
+def read(lab, server, paths, closes=False, rate=None):
     """What the reader sees, for longer where the machine is too busy to answer at all."""
     for seconds in (0.2, 1, 5, 20):
-        seen = load.reader(lab, server, paths, 4, seconds, closes)
+        seen = load.reader(lab, server, paths, 4, seconds, closes, rate)
         if seen["requests"] or sum(seen["errors"].values()):
             break
     return seen
@@ -98,6 +98,8 @@ def test_reader():
         for closes in (False, True):
             seen = read(lab, right, ["/1024", "/5000"], closes)
             true(seen["requests"] > 0 and not sum(seen["errors"].values()), f"right bytes: {seen}")
+        seen = read(lab, right, ["/1024", "/5000"], rate=100)
+        true(0 < seen["requests"] <= 100 * seen["seconds"] and not sum(seen["errors"].values()), f"at a rate: {seen}")
         true(read(lab, wrong, ["/5000"])["errors"]["contents"] > 0, "wrong bytes are noticed")
         true(read(lab, wrong, ["/4999"])["errors"]["lengths"] > 0, "a wrong length is noticed")
         true(load.response_length(right, "/1024") > 1024, "a response's length")

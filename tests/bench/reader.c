@@ -2,13 +2,15 @@
  * Asks a server and looks at every byte of what it gets: the load where right answers count as much
  * as many. The files are 0123456789 over and over; a path's last part is how long its file is.
  *
- *     reader PORT CONNECTIONS SECONDS close|keep PATH...
+ *     reader PORT CONNECTIONS SECONDS close|keep|RATE PATH...
  *
- * Each connection asks for one path after another, with `close` on a connection of its own each.
- * After so many seconds it prints a line of JSON: what was answered wholly and rightly ("requests",
- * "p50_ms", "p99_ms" from connecting or asking to the last byte), all "bytes" of bodies, those of
- * the connection that got "least", and what was wrong: "refused" connections, "broken" off ones,
- * bad "heads", "lengths" and "contents". Exit status 0 in any case; 2 when it can not measure.
+ * Each connection asks for one path after another, with `close` on a connection of its own each,
+ * else as soon as it is answered, or at a RATE: so many requests a second in all, each at its time
+ * whatever became of those before. After so many seconds it prints a line of JSON: what was
+ * answered wholly and rightly ("requests", "p50_ms", "p99_ms", "p999_ms" from connecting or asking,
+ * or from when it should have been asked, to the last byte), all "bytes" of bodies, those of the
+ * connection that got "least", and what was wrong: "refused" connections, "broken" off ones, bad
+ * "heads", "lengths" and "contents". Exit status 0 in any case; 2 when it can not measure.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,6 +34,8 @@ struct connection {
     uint64_t got;  /* bytes of this body */
     uint64_t all;  /* bytes of all bodies */
     double since;  /* when it was asked for */
+    double due;    /* at a rate: when the next one is to be asked for */
+    bool idle;     /* and nothing is asked for now */
     char text[HEAD];
 };
 
@@ -40,6 +44,8 @@ static struct { uint64_t requests, bytes, refused, broken, heads, lengths, conte
 static struct {
     uint16_t port;
     bool closes;
+    double rate;     /* 0: as soon as it is answered */
+    double interval; /* of a connection's requests at that rate */
     unsigned paths;
     char **path;
     uint64_t *size;
@@ -89,14 +95,24 @@ static void open_connection(struct connection *connection) {
     connect(connection->fd, (struct sockaddr *)&address, sizeof address); /* events tell */
 }
 
+/* At a rate, a request that is late already counts from when it was due. */
+static void ask_in_time(struct connection *connection) {
+    double at = now();
+    connection->idle = reader.rate > 0 && connection->due > at;
+    if (connection->idle)
+        return;
+    connection->since = reader.rate > 0 ? connection->due : at;
+    connection->due += reader.interval;
+    ask(connection);
+}
+
 static void next(struct connection *connection, bool open_again) {
     connection->path = (connection->path + 1) % reader.paths;
     if (open_again) {
         close(connection->fd);
         open_connection(connection);
     } else {
-        connection->since = now();
-        ask(connection);
+        ask_in_time(connection);
     }
 }
 
@@ -165,8 +181,10 @@ static void on_event(struct connection *connection, uint32_t events) {
     static char bytes[PIECE];
     if (connection->head == SIZE_MAX && events & (EPOLLERR | EPOLLHUP))
         return failed(connection, &seen.refused);
-    if (connection->head == SIZE_MAX)
-        return ask(connection);
+    if (connection->head == SIZE_MAX) {
+        connection->head = 0;
+        return reader.rate > 0 ? ask_in_time(connection) : ask(connection);
+    }
     for (;;) {
         ssize_t got = recv(connection->fd, bytes, sizeof bytes, 0);
         if (got < 0 && errno == EAGAIN)
@@ -187,23 +205,33 @@ static int by_time(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+static size_t known_times(void) {
+    return seen.requests < TIMES ? seen.requests : TIMES;
+}
+
+static double of_thousand(size_t part) {
+    return known_times() == 0 ? 0 : (double)reader.times[known_times() * part / 1000];
+}
+
 static void report(struct connection *connections, unsigned count, double seconds) {
-    uint64_t least = UINT64_MAX, known = seen.requests < TIMES ? seen.requests : TIMES;
+    uint64_t least = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
         if (connections[i].all < least)
             least = connections[i].all;
-    qsort(reader.times, known, sizeof *reader.times, by_time);
+    qsort(reader.times, known_times(), sizeof *reader.times, by_time);
     printf("{\"requests\": %ju, \"seconds\": %f, \"bytes\": %ju, \"least\": %ju, "
-           "\"p50_ms\": %f, \"p99_ms\": %f, \"errors\": {\"refused\": %ju, \"broken\": %ju, "
+           "\"p50_ms\": %f, \"p99_ms\": %f, \"p999_ms\": %f, \"errors\": {\"refused\": %ju, "
+           "\"broken\": %ju, "
            "\"heads\": %ju, \"lengths\": %ju, \"contents\": %ju}}\n",
-           seen.requests, seconds, seen.bytes, least, known ? (double)reader.times[known / 2] : 0.0,
-           known ? (double)reader.times[known * 99 / 100] : 0.0, seen.refused, seen.broken,
-           seen.heads, seen.lengths, seen.contents);
+           seen.requests, seconds, seen.bytes, least, of_thousand(500), of_thousand(990),
+           of_thousand(999), seen.refused, seen.broken, seen.heads, seen.lengths, seen.contents);
 }
 
 static void prepare(int count, char **arguments) {
     reader.port = (uint16_t)atoi(arguments[1]);
     reader.closes = strcmp(arguments[4], "close") == 0;
+    reader.rate = atof(arguments[4]); /* of a word it makes 0 */
+    reader.interval = reader.rate > 0 ? atof(arguments[2]) / reader.rate : 0;
     reader.paths = (unsigned)count - 5;
     reader.path = arguments + 5;
     reader.size = calloc(reader.paths, sizeof *reader.size);
@@ -217,9 +245,18 @@ static void prepare(int count, char **arguments) {
     need(reader.epoll >= 0, "epoll_create1");
 }
 
+/* Those whose time has come; who still waits for an answer asks when it is there. */
+static void ask_due(struct connection *connections, unsigned count) {
+    double at = now();
+    for (unsigned i = 0; i < count; i++)
+        if (connections[i].idle && connections[i].due <= at)
+            ask_in_time(&connections[i]);
+}
+
 int main(int count, char **arguments) {
     if (count < 6) {
-        fprintf(stderr, "usage: %s PORT CONNECTIONS SECONDS close|keep PATH...\n", arguments[0]);
+        fprintf(stderr, "usage: %s PORT CONNECTIONS SECONDS close|keep|RATE PATH...\n",
+                arguments[0]);
         return 2;
     }
     prepare(count, arguments);
@@ -229,13 +266,16 @@ int main(int count, char **arguments) {
     double begin = now(), end = begin + atof(arguments[3]);
     for (unsigned i = 0; i < parallel; i++) {
         connections[i].path = i % reader.paths;
+        connections[i].due = begin + reader.interval * (1 + (double)i / parallel);
         open_connection(&connections[i]);
     }
     while (now() < end) {
         struct epoll_event events[BATCH];
-        int ready = epoll_wait(reader.epoll, events, BATCH, 100);
+        int ready = epoll_wait(reader.epoll, events, BATCH, reader.rate > 0 ? 0 : 100);
         for (int i = 0; i < ready; i++)
             on_event(events[i].data.ptr, events[i].events);
+        if (reader.rate > 0)
+            ask_due(connections, parallel);
     }
     report(connections, parallel, now() - begin);
     free(connections);

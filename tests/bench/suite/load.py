@@ -94,9 +94,10 @@ def ab(server, path, connections, requests, seconds):
             "errors": {"failed": int(figure("Failed requests:")), "status": int(figure("Non-2xx responses:"))}}
 
 
-def reader(lab, server, paths, connections, seconds, closes=False):
-    """tests/bench/reader.c says what the errors are."""
-    command = [lab.built("tests/bench/reader"), server.port, connections, seconds, "close" if closes else "keep", *paths]
+def reader(lab, server, paths, connections, seconds, closes=False, rate=None):
+    """tests/bench/reader.c says what the errors are. With a rate, each request has its time."""
+    how = rate or ("close" if closes else "keep")
+    command = [lab.built("tests/bench/reader"), server.port, connections, seconds, how, *paths]
     done = subprocess.run(pinned(LOAD_CORE, [str(word) for word in command]), capture_output=True, text=True,
                           timeout=PATIENCE, check=False)
     if done.returncode:
