@@ -4,7 +4,9 @@ Counted by callgrind, as the difference between many requests and few, so that s
 count. The bounds stand a little above what was measured when they were set: who raises one says why.
 """
 
+import collections
 import re
+import subprocess
 
 from harness.checks import contains, equal, lacks, true
 from harness.icap import IcapServer
@@ -25,13 +27,13 @@ MISS = 18500
 LARGE_MISS = 22000
 
 
-def profile(lab, count, path, host, options, prepare=lambda proxy: None):
+def profile(lab, count, path, host, options, prepare=lambda proxy: None, detail=()):
     """What callgrind saw from the start of retort to its end, with so many requests in between."""
     origin = Origin(lab)
     counts = lab.path(f"callgrind.{lab.unique('count')}")
     maps = {"/": origin.url("/"), **{prefix: origin.url("/") for prefix in options.pop("maps", ())}}
     proxy = Retort(lab, reverse=maps, start_seconds=60, stop_seconds=60, **options,
-                   under=["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}"])
+                   under=["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", *detail])
     # No access log: what is written for it is not the way of the request.
     proxy.write_config(re.sub(r"access_log .*", "", proxy.text()))
     proxy.restart()
@@ -62,6 +64,45 @@ NOT_STORED = "/bytes?n=10240&cc=no-store"
 def test_a_hit(lab):
     each = cost(lab, STORED)
     true(each <= HIT, f"a hit takes {each} instructions, more than {HIT}")
+
+
+def locked_addresses(program):
+    """Where instructions stand that take a cache line from all other cores: LOCK, or XCHG with memory."""
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
+    return {int(address, 16) for address in re.findall(r"^ +([0-9a-f]+):\s+(?:lock |xchg .*\()", listing, re.M)}
+
+
+def shared_writes(lab, count):
+    """How often each function ran such an instruction of retort's own, and how often it took a mutex."""
+    text = profile(lab, count, STORED, "www.example.com", {},
+                   detail=["--dump-instr=yes", "--compress-pos=no", "--compress-strings=no"])
+    addresses, writes, own, function, called = locked_addresses(lab.built("proxy/retort")), collections.Counter(), False, "", ""
+    lines = iter(text.splitlines())
+    for line in lines:
+        what, _, value = line.partition("=")
+        if what == "ob":
+            own = value.endswith("/proxy/retort")
+        elif what == "fn":
+            function = value
+        elif what == "cfn":
+            called = value
+        elif what == "calls":
+            next(lines)  # what the call cost
+            if "pthread_mutex_lock" in called:
+                writes[f"a mutex in {function}"] += int(value.split()[0])
+        elif own and line.startswith("0x") and int(line.split()[0], 16) in addresses:
+            writes[function] += int(line.split()[2])
+    return writes
+
+
+@heavy("callgrind runs the program itself")
+def test_what_a_hit_shares(lab):
+    """One mutex, of the part of the table, and the counts that keep the object and its body while they are sent."""
+    few, many = (shared_writes(lab, count) for count in (FEW, MANY))
+    each = {where: round((many[where] - few[where]) / (MANY - FEW), 2) for where in many}
+    equal({where: count for where, count in each.items() if count},
+          {"a mutex in cache_lookup": 1, "object_reference": 1, "object_release": 1, "body_reference": 1, "body_release": 1},
+          "writes to lines that workers share, by a hit")
 
 
 @heavy("callgrind runs the program itself")
