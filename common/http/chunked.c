@@ -229,13 +229,6 @@ static void take_byte(struct chunked_decoder *decoder, char c) {
         decoder->state = BAD;
 }
 
-void chunked_skip(struct chunked_decoder *decoder, uint64_t length) {
-    ASSERT(length <= decoder->remaining);
-    decoder->remaining -= length;
-    if (decoder->state == DATA && decoder->remaining == 0)
-        decoder->state = DATA_CR;
-}
-
 static size_t take_data(struct chunked_decoder *decoder, struct slice *input, char *out,
                         size_t capacity) {
     size_t length = input->length < capacity ? input->length : capacity;
@@ -246,7 +239,9 @@ static size_t take_data(struct chunked_decoder *decoder, struct slice *input, ch
     memmove(out, input->base, length);
     input->base += length;
     input->length -= length;
-    chunked_skip(decoder, length);
+    decoder->remaining -= length;
+    if (decoder->remaining == 0)
+        decoder->state = DATA_CR;
     return length;
 }
 

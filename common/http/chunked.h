@@ -51,12 +51,6 @@ void chunked_init(struct chunked_decoder *decoder);
 void chunked_keep_trailers(struct chunked_decoder *decoder, char *space);
 enum chunked_status chunked_decode(struct chunked_decoder *decoder, struct slice *input, char *out,
                                    size_t capacity, size_t *got);
-/* How many bytes of the current chunk are still to come: that many may be read from a socket
- * straight to their destination and then be told with chunked_skip. */
-static inline uint64_t chunked_pending(const struct chunked_decoder *decoder) {
-    return decoder->remaining;
-}
-void chunked_skip(struct chunked_decoder *decoder, uint64_t length);
 
 /* Writes "SIZE\r\n" (at most CHUNKED_HEAD_MAX bytes) and returns its length; the data and "\r\n"
  * follow. The end of a body is "0\r\n\r\n". */

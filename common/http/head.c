@@ -634,13 +634,6 @@ static void put_fields(const struct http_head *head, char *at) {
     }
 }
 
-size_t http_head_write_fields(const struct http_head *head, char *out, size_t capacity) {
-    size_t size = fields_size(head);
-    if (size <= capacity)
-        put_fields(head, out);
-    return size;
-}
-
 size_t http_head_write_request(const struct http_head *head, char *out, size_t capacity) {
     size_t size =
         head->method.length + head->target.length + strlen("  HTTP/1.1\r\n") + fields_size(head);

@@ -117,7 +117,6 @@ void http_head_assign(struct http_head *to, const struct http_head *from);
 
 /* Writers: return the bytes written, or what would be needed if that is more than capacity (then
  * nothing useful was written). They write "Name: value\r\n" lines in order, no empty line. */
-size_t http_head_write_fields(const struct http_head *head, char *out, size_t capacity);
 /* With the start line "METHOD target HTTP/1.1\r\n" or "HTTP/1.1 status reason\r\n" first; without
  * a reason (base NULL) the standard one is written. */
 size_t http_head_write_request(const struct http_head *head, char *out, size_t capacity);

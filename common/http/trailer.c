@@ -1,6 +1,7 @@
 #include "http/trailer.h"
 
 #include "base/assert.h"
+#include "http/head.h"
 
 static const char *const forbidden[] = {
     /* framing and routing */
@@ -63,7 +64,10 @@ bool trailer_may_pass(struct slice name) {
 }
 
 size_t trailer_filter(char *bytes, size_t length) {
+    struct http_head head;
     size_t kept = 0;
+    if (http_head_parse_fields(&head, bytes, length) != (ssize_t)length)
+        return 0;
     for (size_t at = 0; at < length;) {
         const char *begin = bytes + at;
         const char *end = memchr(begin, '\n', length - at);

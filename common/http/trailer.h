@@ -17,8 +17,8 @@
 
 /* May a field of that name come as a trailer? */
 bool trailer_may_pass(struct slice name);
-/* `bytes` are whole lines as the chunked decoder accepts them, with or without the empty one.
- * Returns what is left, without an empty line. */
+/* `bytes` are lines as the chunked decoder accepts them, and the empty one. Returns what is left,
+ * without an empty line: nothing of more fields than a head may have, or of what is no field. */
 size_t trailer_filter(char *bytes, size_t length);
 
 #endif

@@ -106,6 +106,14 @@ def test_long_trailers(lab):
         pass
 
 
+def test_more_trailers_than_fields(lab):
+    """As many as a head may have fields; of more none passes, and the message does."""
+    for count, passed in ((128, 128), (129, 0)):
+        origin, proxy = start(lab, b"".join(b"X-%d: 1\r\n" % i for i in range(count)))
+        answer = proxy.get(origin.url("/m"), TAKES)
+        equal((answer.body, len(answer.trailers)), (b"helloworld", passed), f"{count} trailers")
+
+
 def test_trailers_of_requests_are_dropped(lab):
     origin, proxy = RawOrigin(lab), Retort(lab)
     with proxy.wire() as wire:

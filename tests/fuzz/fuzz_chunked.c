@@ -35,7 +35,7 @@ static void decode(struct outcome *outcome, const char *bytes, size_t length, si
         ASSERT(got <= room && input.base + input.length == piece + count);
         ASSERT(outcome->status != CHUNKED_MORE || input.length == 0 || got == room);
         ASSERT(outcome->decoder.size <= INT64_MAX);
-        ASSERT(chunked_pending(&outcome->decoder) <= outcome->decoder.size);
+        ASSERT(outcome->decoder.remaining <= outcome->decoder.size);
         ASSERT(outcome->decoder.trailer_bytes <= CHUNKED_TRAILERS_MAX);
         outcome->got += got;
         outcome->taken += count - input.length;
@@ -52,7 +52,7 @@ static void check_same(const struct outcome *a, const struct outcome *b) {
     ASSERT(a->decoder.ieof == b->decoder.ieof && a->decoder.last == b->decoder.last);
     ASSERT(a->decoder.has_original == b->decoder.has_original);
     ASSERT(a->decoder.original == b->decoder.original);
-    ASSERT(chunked_pending(&a->decoder) == chunked_pending(&b->decoder));
+    ASSERT(a->decoder.remaining == b->decoder.remaining);
     ASSERT(a->decoder.trailer_bytes == b->decoder.trailer_bytes);
     ASSERT(memcmp(a->trailers, b->trailers, a->decoder.trailer_bytes) == 0);
 }

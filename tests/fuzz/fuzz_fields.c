@@ -178,19 +178,26 @@ static void check_same(const struct http_head *head, const struct model *model) 
     check_tokens(head, model);
 }
 
+/* As a response: its lines stand behind the start line. */
 static void check_written(const struct http_head *head, const struct model *model) {
-    struct http_head again;
-    size_t length = http_head_write_fields(head, NULL, 0), expected = 0;
+    static const char start[] = "HTTP/1.1 200 OK\r\n";
+    enum { START = sizeof start - 1 };
+    struct http_head response, again;
+    http_head_assign(&response, head);
+    response.status = 200;
+    response.reason = SLICE("OK");
+    size_t length = http_head_write_response(&response, NULL, 0), expected = START;
     char *bytes = xmalloc(length + 2);
     for (unsigned i = 0; i < model->count; i++)
         expected += model->pairs[i].name.length + model->pairs[i].value.length + 4;
-    ASSERT(length == expected && http_head_write_fields(head, bytes, length) == length);
+    ASSERT(length == expected && http_head_write_response(&response, bytes, length) == length);
+    ASSERT(memcmp(bytes, start, START) == 0);
     memcpy(bytes + length, "\r\n", 2);
-    ssize_t used = http_head_parse_fields(&again, bytes, length + 2);
+    ssize_t used = http_head_parse_fields(&again, bytes + START, length - START + 2);
     if (model->count > HTTP_FIELDS_MAX) {
         ASSERT(used == -HTTP_ERROR_TOO_MANY_FIELDS);
     } else {
-        ASSERT(used == (ssize_t)length + 2);
+        ASSERT(used == (ssize_t)(length - START) + 2);
         check_same(&again, model);
     }
     free(bytes);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *bytes = (const char *)data + 1;
     switch (data[0] % 4) {
     case 0: fuzz_head(&head, http_head_parse_icap_response, NULL, bytes, size - 1); break;
-    case 1: fuzz_head(&head, parse_fields, http_head_write_fields, bytes, size - 1); break;
+    case 1: fuzz_head(&head, parse_fields, NULL, bytes, size - 1); break;
     default:
         if (fuzz_head(&head, http_head_parse_response, http_head_write_response, bytes, size - 1) >
             0)
