@@ -14,10 +14,11 @@ Point = collections.namedtuple("Point", "row server measure")
 
 
 class Case:
-    """What all cases share. Where less tells enough, a case has fewer and shorter rounds than asked for."""
+    """What all cases share. Where less tells enough, a case has fewer and shorter rounds than asked for; where a small
+    difference is to be told, several times as many."""
 
     name = title = None
-    most_rounds, most_seconds = 100, 1
+    times, most_rounds, most_seconds = 1, 100, 1
 
     def __init__(self, bench):
         self.bench = bench
@@ -52,7 +53,7 @@ def measured(case, rounds):
         case.open()
         case.notes += case.bench.left_out
         points = case.points()
-        for number in range(min(rounds, case.most_rounds)):
+        for number in range(min(rounds * case.times, case.most_rounds)):
             for point in points[::-1 if number % 2 else 1]:
                 take(point, samples, failures)
             print(f"{case.name}: round {number + 1} after {time.monotonic() - begin:.0f} s", file=sys.stderr)

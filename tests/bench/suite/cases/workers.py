@@ -11,6 +11,7 @@ COUNTS = (1, 2)
 
 class Workers(Case):
     name, title = "workers", "Two workers"
+    times = 4
 
     def open(self):
         # With three cores the load has one of its own; with two it shares one, for one worker as for two.
