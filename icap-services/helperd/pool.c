@@ -485,7 +485,7 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size) {
     LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         /* Raising always works. Lowering is for root; anyone else starts new processes. */
-        if (worker->pid > 0 && setpriority(PRIO_PGRP, (id_t)worker->pid, nice) != 0)
+        if (worker->pid > 0 && !worker_renice(worker, &pool->settings.terms))
             worker->replace = true;
     }
     replace_one(pool);

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { NICE_MOST = 19 };
+
 static void close_socket(struct worker *worker) {
     if (worker->fd < 0)
         return;
@@ -63,6 +65,40 @@ static void set_io_priority(int io) {
         log_warn("can not set the I/O priority of a helper: %s", strerror(errno));
 }
 
+/* Where the kernel groups processes by session (CONFIG_SCHED_AUTOGROUP), the nice level counts
+ * within the session only; the session, a helper's own, has one that counts beside others. Who is
+ * not root may set it so often only. */
+static bool set_group_nice(pid_t pid, const struct helper_terms *terms) {
+    char path[64], text[16];
+    int nice = terms->scheduler == SCHED_IDLE ? NICE_MOST : terms->nice;
+    snprintf(path, sizeof path, "/proc/%d/autogroup", (int)pid);
+    int length = snprintf(text, sizeof text, "%d", nice);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool done = fd < 0 ? errno == ENOENT : write(fd, text, (size_t)length) == length;
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return done;
+}
+
+static void join_group(const struct helper_terms *terms) {
+    enum { TRIES = 20 };
+    const struct timespec pause = {.tv_nsec = 25000000};
+    if (terms->nice == 0 && terms->scheduler != SCHED_IDLE)
+        return;
+    for (int i = 0; i < TRIES; i++) {
+        if (set_group_nice(getpid(), terms))
+            return;
+        if (errno != EAGAIN)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    log_warn("can not set the nice level of a helper's session: %s; other sessions may run slower "
+             "than they should",
+             strerror(errno));
+}
+
 static void accept_terms(const struct helper_terms *terms) {
     struct sched_param none = {0};
     struct rlimit memory = {terms->memory, terms->memory};
@@ -74,6 +110,7 @@ static void accept_terms(const struct helper_terms *terms) {
         log_warn("can not run a helper at nice %d: %s; retort-helperd needs to be root for less "
                  "than its own",
                  terms->nice, strerror(errno));
+    join_group(terms);
     if (terms->io != IO_AS_NICE)
         set_io_priority(terms->io);
     if (terms->memory > 0 && setrlimit(RLIMIT_AS, &memory) != 0)
@@ -87,7 +124,7 @@ static _Noreturn void become_helper(int socket, char *const *command,
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    setpgid(0, 0);
+    setsid();
     accept_terms(terms);
     dup2(socket, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -116,7 +153,6 @@ bool worker_start(struct worker *worker, char *const *command, const struct help
         errno = error;
         return false;
     }
-    setpgid(pid, pid); /* here too: whoever comes first */
     worker->pid = pid;
     worker->fd = ends[0];
     worker->state = WORKER_IDLE;
@@ -154,6 +190,11 @@ bool worker_give(struct worker *worker, const struct helper_packet *packet, uint
     worker->state = WORKER_BUSY;
     worker->job_id = packet->message.id;
     return true;
+}
+
+bool worker_renice(const struct worker *worker, const struct helper_terms *terms) {
+    return setpriority(PRIO_PGRP, (id_t)worker->pid, terms->nice) == 0 &&
+           set_group_nice(worker->pid, terms);
 }
 
 void worker_retire(struct worker *worker, uint64_t milliseconds) {

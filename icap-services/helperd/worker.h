@@ -4,9 +4,9 @@
  *     DOWN -> IDLE <-> BUSY -> LEAVING -> DOWN
  *       ^________________________|
  *
- * worker_start forks and executes the pool's command with the socket as descriptor 0, in a process
- * group of its own (a helper may run programs; they go with it), at the pool's nice level, with no
- * other descriptor than 0, 1 and 2. A worker that leaves (asked to, killed, or crashed) is LEAVING
+ * worker_start forks and executes the pool's command with the socket as descriptor 0, in a session
+ * of its own (a helper may run programs; they go with it), at the pool's nice level, with no other
+ * descriptor than 0, 1 and 2. A worker that leaves (asked to, killed, or crashed) is LEAVING
  * until its process has been waited for.
  *
  * The pool learns of everything through the three callbacks it passes; none is called from inside
@@ -60,6 +60,8 @@ bool worker_start(struct worker *worker, char *const *command, const struct help
 bool worker_give(struct worker *worker, const struct helper_packet *packet, uint64_t cpu);
 /* Milliseconds of CPU time that its process has used, without those of programs it started. */
 uint64_t worker_cpu(const struct worker *worker);
+/* Gives a running one the nice level of the terms; false when only a new process can have it. */
+bool worker_renice(const struct worker *worker, const struct helper_terms *terms);
 /* Asks it to leave by closing the socket; it is killed if it takes longer than `milliseconds`. */
 void worker_retire(struct worker *worker, uint64_t milliseconds);
 void worker_kill(struct worker *worker);

@@ -107,6 +107,21 @@ def test_reader():
         equal(lab.close(), [], "findings")
 
 
+def test_pace():
+    lab = Lab(os.getcwd(), name="bench-check")
+    try:
+        server = plain.microhttpd(Bench(lab))
+        asks = {"rate": 200, "seconds": 1, "connections": 4, "share": 50, "hits": 1, "hit": "/1024?%u", "miss": "/5000"}
+        seen = load.Pace(lab, server, **asks, length=5000).finish()
+        true(0 < seen["requests"] < 400 and not sum(seen["errors"].values()), f"as many as asked for: {seen}")
+        true(0 < seen["hit_ms"] and 0 < seen["miss_p99_ms"], f"times: {seen}")
+        true(load.Pace(lab, server, **asks, length=4999).finish()["errors"]["lengths"] > 0, "a wrong length is noticed")
+        seen = load.Pace(lab, server, **{**asks, "rate": 0, "share": 0}, length=5000).finish()
+        true(seen["requests"] > 0 and "hit_ms" not in seen, f"as fast as it can: {seen}")
+    finally:
+        equal(lab.close(), [], "findings")
+
+
 def test_digits():
     digits = Digits()
     digits.take(body(7))

@@ -19,6 +19,9 @@ tests_bench_canned_SOURCES = tests/bench/canned.c
 tests_bench_canned_LDADD = $(MICROHTTPD_LIBS)
 check_PROGRAMS += tests/bench/reader
 tests_bench_reader_SOURCES = tests/bench/reader.c
+check_PROGRAMS += tests/bench/pace
+tests_bench_pace_SOURCES = tests/bench/pace.c
+tests_bench_pace_LDADD = -lm
 TESTS += tests/bench/check.py
 EXTRA_DIST += tests/bench/check.py
 

@@ -3,6 +3,7 @@
     Wrk(lab).run(server, "/hit/1000", connections=20, seconds=2)      as fast as it can
     ab(server, "/hit/1000", connections=250, requests=1000000)        so many, as HTTP/1.0 with keepalive
     reader(lab, server, ["/hit/1000"], connections=20, seconds=2)     every byte looked at
+    Pace(lab, server, rate=4000, ...).finish()                        so many a second, whatever they take
 
 Each gives {"requests", "seconds", "rate", "p50_ms", "p99_ms", "bytes", "errors": {...}}. For wrk, which
 only counts bytes, a response is looked at before; the sum of all must agree with it.
@@ -104,6 +105,25 @@ def reader(lab, server, paths, connections, seconds, closes=False, rate=None):
         raise AssertionError(f"reader against {server.name}: {done.stderr.strip()}")
     seen = json.loads(done.stdout)
     return {**seen, "rate": seen["requests"] / seen["seconds"]}
+
+
+class Pace:
+    """Runs from now on. tests/bench/pace.c says what the figures are: hits and misses apart."""
+
+    def __init__(self, lab, server, *, rate, seconds, connections, miss, length=0, hit="-", hits=0, share=0, field=""):
+        arguments = [server.port, rate, seconds, connections, share, hits, hit, miss, length, field]
+        command = [lab.built("tests/bench/pace"), *(str(argument) for argument in arguments)]
+        self.server = server
+        self.process = subprocess.Popen(pinned(LOAD_CORE, command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def finish(self):
+        try:
+            said, _ = self.process.communicate(timeout=PATIENCE)
+        finally:
+            self.process.kill()
+        if self.process.returncode:
+            raise AssertionError(f"pace against {self.server.name}: {said.strip()[-300:]}")
+        return json.loads(said)
 
 
 def response_length(server, path, headers=()):

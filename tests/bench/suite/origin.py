@@ -19,7 +19,7 @@ events {{ worker_connections 8192; }}
 http {{
     access_log off; keepalive_requests 100000000; keepalive_timeout 600; tcp_nodelay on;
     open_file_cache max=10000 inactive=1h; open_file_cache_valid 1h;
-    default_type text/plain; types {{ text/html html; application/octet-stream bin; }}
+    default_type text/plain; types {{ text/html html; image/jpeg jpg; application/octet-stream bin; }}
     server {{
         listen 127.0.0.1:{port} backlog=4096 reuseport;
         root {dir}/site;
