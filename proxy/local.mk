@@ -114,6 +114,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/name_table.c proxy/settings/name_table.h \
 	proxy/settings/needles.c proxy/settings/needles.h \
 	proxy/settings/negative.c proxy/settings/negative.h \
+	proxy/settings/option_sections.c proxy/settings/option_suggest.c \
 	proxy/settings/options.c proxy/settings/options.h \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
@@ -124,6 +125,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/url_class.c proxy/settings/url_class.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
+	proxy/admin/cache_call.c proxy/admin/cache_call.h \
+	proxy/admin/cache_object_page.c proxy/admin/cache_object_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \
 	proxy/admin/record_page.c proxy/admin/record_page.h \
 	proxy/admin/services_page.c proxy/admin/services_page.h \

@@ -1,0 +1,187 @@
+#include "admin/cache_object_page.h"
+
+#include "base/assert.h"
+#include "cache/key.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { VARIANTS_MOST = 1000 };
+
+static const char *state_of(struct cache *cache, struct object *object,
+                            const struct freshness *freshness, int64_t left) {
+    enum body_state body = body_state(object->body);
+    if (cache_is_banned(cache, object))
+        return "banned";
+    if (body != BODY_COMPLETE)
+        return body == BODY_FAILED ? "failed" : "arriving";
+    return freshness->always_revalidate || left <= 0 ? "stale" : "fresh";
+}
+
+json_t *cache_object_page_json(const struct cache_call *call, struct object *object) {
+    struct cache *cache = call->cache;
+    time_t now = time(NULL);
+    struct freshness freshness = object_freshness(object);
+    int64_t age = freshness_age(&freshness, now);
+    int64_t left = freshness.lifetime - age;
+    json_t *json = json_pack(
+        "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o}", "url",
+        cache_call_text(object_url(object)), "state", state_of(cache, object, &freshness, left),
+        "status", (json_int_t)object->status, "size", (json_int_t)body_length(object->body),
+        "memory", (json_int_t)object_cost(object), "age", (json_int_t)age, "fresh_for",
+        (json_int_t)left, "stored", (json_int_t)object->response_time, "hits",
+        (json_int_t)atomic_load_explicit(&object->hits, memory_order_relaxed), "pinned",
+        (int)object->pinned, "on_disk", (int)disk_has(call->disk, object->key), "vary",
+        cache_call_text(object_vary(object)));
+    ASSERT(json != NULL);
+    return json;
+}
+
+void cache_object_page_show(const struct cache_call *call) {
+    struct cache_walk walk = {0};
+    struct cache_key key;
+    if (!cache_call_take_stored(call, &key))
+        return;
+    json_t *variants = json_array();
+    cache_walk_key(call->cache, &walk, key);
+    for (size_t i = 0; i < walk.count; i++) {
+        json_t *json = cache_object_page_json(call, walk.objects[i]);
+        json_object_set_new(json, "head", cache_call_text(object_head(walk.objects[i])));
+        json_array_append_new(variants, json);
+    }
+    if (walk.count == 0) {
+        json_decref(variants);
+        cache_call_not_stored(call);
+    } else {
+        page_json(call->page, 200, json_pack("{s:o}", "variants", variants));
+    }
+    cache_walk_end(&walk);
+}
+
+/* False: it can't be read. */
+static bool write_body(FILE *out, struct body *body) {
+    enum { PIECE = 64 * 1024 };
+    char *bytes = xmalloc(PIECE);
+    uint64_t left = body_length(body), position = 0;
+    bool good = true;
+    while (good && left > 0) {
+        size_t length = left < PIECE ? (size_t)left : PIECE;
+        good = body_copy(body, position, bytes, length);
+        fwrite(bytes, 1, length, out);
+        position += length;
+        left -= length;
+    }
+    free(bytes);
+    return good;
+}
+
+/* As an HTTP message: head, Content-Length, empty line, body. */
+static void write_message(struct page *page, const struct object *object) {
+    FILE *out = open_memstream(&page->text, &page->length);
+    ASSERT(out != NULL);
+    struct slice head = object_head(object);
+    fwrite(head.base, 1, head.length, out);
+    fprintf(out, "Content-Length: %llu\r\n\r\n", (unsigned long long)body_length(object->body));
+    bool good = write_body(out, object->body);
+    ASSERT(fclose(out) == 0);
+    if (!good) {
+        free(page->text);
+        page->text = NULL;
+        page_error(page, 500, "it can't be read from disk; see the log");
+        return;
+    }
+    page->status = 200;
+    page->content_type = "application/http";
+}
+
+void cache_object_page_content(const struct cache_call *call) {
+    struct cache_walk walk = {0};
+    struct cache_key key;
+    uint64_t variant;
+    if (!cache_call_take_stored(call, &key) ||
+        !cache_call_take_number(call, "variant", 0, VARIANTS_MOST, &variant))
+        return;
+    cache_walk_key(call->cache, &walk, key);
+    if (variant >= walk.count)
+        cache_call_not_stored(call);
+    else if (body_state(walk.objects[variant]->body) == BODY_FAILED)
+        page_error(call->page, 500, "it can't be read from disk; see the log");
+    else if (body_state(walk.objects[variant]->body) != BODY_COMPLETE)
+        page_error(call->page, 409, "it has not arrived yet");
+    else
+        write_message(call->page, walk.objects[variant]);
+    cache_walk_end(&walk);
+}
+
+/* Injection. */
+
+static bool judge(const struct cache_call *call, const struct http_head *request,
+                  const struct http_head *response, struct freshness *freshness) {
+    const struct freshness_rules rules = {0};
+    uint64_t lifetime;
+    time_t now = time(NULL);
+    if (!cache_call_take_number(call, "lifetime", 0, INT32_MAX, &lifetime))
+        return false;
+    freshness_of_response(freshness, &rules, request, response, now, now);
+    if (cache_call_argument(call, "lifetime") != NULL) {
+        freshness->lifetime = freshness->initial_age + (int64_t)lifetime;
+        freshness->always_revalidate = false;
+    } else if (!freshness->storable) {
+        char reason[200];
+        snprintf(reason, sizeof reason, "it may not be stored (%s); with lifetime= it is",
+                 freshness->reason);
+        page_error(call->page, 409, reason);
+        return false;
+    }
+    return true;
+}
+
+static void store(const struct cache_call *call, struct slice url, const struct http_head *response,
+                  struct slice bytes) {
+    struct http_head request;
+    struct freshness freshness;
+    http_head_init(&request);
+    request.method_id = HTTP_METHOD_GET;
+    if (!judge(call, &request, response, &freshness))
+        return;
+    struct body *body = body_of_bytes(bytes);
+    struct object *object =
+        object_new(cache_call_key_of(call, url), url, &request, response, &freshness, body);
+    body_release(&body);
+    struct cache_arrival arrival = {.since = cache_now(call->cache)};
+    struct disk_moment since = disk_now(call->disk);
+    cache_insert(call->cache, object, &arrival);
+    disk_store(call->disk, object, &since);
+    page_json(call->page, 200, json_pack("{s:o}", "stored", cache_object_page_json(call, object)));
+    object_release(&object);
+}
+
+/* It would displace everything and then itself. */
+static bool too_large(const struct cache_call *call) {
+    struct cache_statistics statistics;
+    cache_statistics(call->cache, &statistics);
+    if (call->request->body.length < statistics.limit)
+        return false;
+    page_error(call->page, 413, "the cache is not that large");
+    return true;
+}
+
+void cache_object_page_inject(const struct cache_call *call) {
+    struct http_head response;
+    struct slice message = call->request->body;
+    char *url;
+    size_t length;
+    if (too_large(call) || !cache_call_take_url(call, &url, &length))
+        return;
+    ssize_t used = http_head_parse_response(&response, message.base, message.length, 0);
+    if (used <= 0 || response.status < 200 || response.status == 206 || response.status == 304)
+        page_error(call->page, 400, "the body must be a whole final response: HTTP/1.1 200 OK ...");
+    else {
+        http_head_remove_hop_by_hop(&response);
+        http_head_remove(&response, HTTP_TRANSFER_ENCODING);
+        store(call, slice_make(url, length), &response,
+              slice_make(message.base + used, message.length - (size_t)used));
+    }
+    free(url);
+}

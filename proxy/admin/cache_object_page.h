@@ -1,0 +1,21 @@
+/*
+ * The pages about one stored object: its state, its content, and one that is put in by hand.
+ *
+ * Threads: the admin thread.
+ */
+#ifndef RETORT_ADMIN_CACHE_OBJECT_PAGE_H
+#define RETORT_ADMIN_CACHE_OBJECT_PAGE_H
+
+#include "admin/cache_call.h"
+
+/* As it stands in a list. */
+json_t *cache_object_page_json(const struct cache_call *call, struct object *object);
+
+/* All variants. */
+void cache_object_page_show(const struct cache_call *call);
+/* One of them, as a message. */
+void cache_object_page_content(const struct cache_call *call);
+/* The body of the call is the response, head and all. */
+void cache_object_page_inject(const struct cache_call *call);
+
+#endif

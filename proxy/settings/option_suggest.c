@@ -1,0 +1,47 @@
+#include "settings/options.h"
+
+#include <string.h>
+#include <strings.h>
+
+static size_t least_of(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* How many letters must be put in, taken out or replaced to make one word of the other. */
+static size_t word_distance(const char *a, const char *b) {
+    enum { LONGEST = 40 };
+    size_t row[LONGEST + 1], a_length = strlen(a), b_length = strlen(b);
+    if (a_length > LONGEST || b_length > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t replaced = diagonal + (strncasecmp(&a[i - 1], &b[j - 1], 1) != 0);
+            diagonal = row[j];
+            row[j] = least_of(replaced, 1 + least_of(row[j], row[j - 1]));
+        }
+    }
+    return row[b_length];
+}
+
+static void consider(const char *name, const char *candidate, const char **best, size_t *distance) {
+    size_t this_distance = word_distance(name, candidate);
+    if (this_distance < *distance) {
+        *distance = this_distance;
+        *best = candidate;
+    }
+}
+
+const char *options_suggest(const char *section, const char *name) {
+    const char *best = NULL;
+    size_t distance = 2 + strlen(name) / 4; /* farther words only confuse */
+    OPTIONS_FOR_EACH(option, section)
+    consider(name, option->name, &best, &distance);
+    for (const struct option_section *s = option_sections; s->name != NULL; s++)
+        if (option_section_is_in(s, section))
+            consider(name, s->name, &best, &distance);
+    return best;
+}
