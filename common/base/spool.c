@@ -14,12 +14,43 @@ void spool_init(struct spool *spool) {
     memset(spool, 0, sizeof *spool);
 }
 
+void spool_share(struct spool *spool, struct spool_blocks *spare) {
+    spool->spare = spare;
+}
+
+static struct spool_block *take_spare(struct spool_blocks *spare) {
+    struct spool_block *block = spare->first;
+    spare->first = block->next;
+    spare->count--;
+    return block;
+}
+
+void spool_blocks_release(struct spool_blocks *spare) {
+    while (spare->first != NULL)
+        free(take_spare(spare));
+}
+
+static struct spool_block *get_block(struct spool_blocks *spare) {
+    return spare != NULL && spare->first != NULL ? take_spare(spare)
+                                                 : malloc(sizeof(struct spool_block));
+}
+
+static void let_go(struct spool_blocks *spare, struct spool_block *block) {
+    if (spare == NULL || spare->count == SPOOL_BLOCKS_SPARE) {
+        free(block);
+        return;
+    }
+    block->next = spare->first;
+    spare->first = block;
+    spare->count++;
+}
+
 static void drop_first(struct spool *spool) {
     struct spool_block *block = spool->first;
     spool->first = block->next;
     if (spool->first == NULL)
         spool->last = NULL;
-    free(block);
+    let_go(spool->spare, block);
 }
 
 void spool_release(struct spool *spool) {
@@ -29,7 +60,7 @@ void spool_release(struct spool *spool) {
 }
 
 static struct spool_block *add_block(struct spool *spool) {
-    struct spool_block *block = malloc(sizeof *block);
+    struct spool_block *block = get_block(spool->spare);
     if (block == NULL)
         return NULL;
     block->next = NULL;

@@ -10,6 +10,10 @@
  *
  * A cursor reads without consuming, for bytes that may be wanted again (a virgin body kept until
  * the ICAP server's verdict). Cursors stay valid while nothing is consumed by spool_read.
+ *
+ * Spools of one thread may share what blocks they have let go, so that the next one asks nobody for
+ * memory: spool_share after spool_init.
+ *
  * Threads: belongs to one thread.
  */
 #ifndef RETORT_BASE_SPOOL_H
@@ -18,13 +22,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SPOOL_BLOCK = 4096 - 32 };
+enum { SPOOL_BLOCK = 4096 - 32, SPOOL_BLOCKS_SPARE = 512 };
 
 struct spool_block;
 
+/* Blocks that are in no spool, SPOOL_BLOCKS_SPARE at most; begins as {0}. */
+struct spool_blocks {
+    struct spool_block *first;
+    unsigned count;
+};
+
 struct spool {
     struct spool_block *first, *last;
-    size_t length; /* bytes inside */
+    size_t length;              /* bytes inside */
+    struct spool_blocks *spare; /* NULL: shares with none */
 };
 
 struct spool_cursor {
@@ -33,6 +44,8 @@ struct spool_cursor {
 };
 
 void spool_init(struct spool *spool);
+void spool_share(struct spool *spool, struct spool_blocks *spare);
+void spool_blocks_release(struct spool_blocks *spare);
 void spool_release(struct spool *spool);
 bool spool_append(struct spool *spool, const void *data, size_t length);
 /* Takes up to `capacity` bytes off the front. */

@@ -22,6 +22,7 @@ bool loop_init(struct loop *loop) {
     timers_init(&loop->timers);
     list_init(&loop->tasks);
     loop->batch_count = loop->batch_at = 0;
+    loop->looks = loop->seen = 0;
     loop->on_idle = NULL;
     loop->idle_arg = NULL;
     loop_update_time(loop);
@@ -66,6 +67,8 @@ static void run_events(struct loop *loop) {
         if (event != NULL)
             event->on_event(event, loop->batch[loop->batch_at].events);
     }
+    if (loop->batch_count < LOOP_BATCH)
+        loop->seen = loop->looks;
     loop->batch_count = loop->batch_at = 0;
 }
 
@@ -73,6 +76,7 @@ void loop_run_once(struct loop *loop) {
     int wait = patience(loop);
     if (wait != 0 && loop->on_idle != NULL)
         loop->on_idle(loop, loop->idle_arg);
+    loop->looks++;
     int count = epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, wait);
     ASSERT(count >= 0 || errno == EINTR);
     loop->batch_count = count < 0 ? 0 : count;

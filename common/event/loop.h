@@ -49,6 +49,8 @@ struct loop {
     struct timers timers;
     struct list_link tasks;
     int batch_count, batch_at;
+    uint64_t looks; /* how often events were asked for */
+    uint64_t seen;  /* the last time when all that were pending then have been served */
     struct epoll_event batch[LOOP_BATCH];
     void (*on_idle)(struct loop *loop, void *arg); /* before the loop sleeps; may be NULL */
     void *idle_arg;

@@ -49,6 +49,8 @@ struct source {
     struct loop *loop;
     struct task *waker; /* of the reader; NULL: nobody waits */
     int64_t length;     /* bytes of the whole body where known beforehand, else -1 */
+    /* Takes back the bytes that were read last; NULL: it never can. Set after source_init. */
+    bool (*unread)(struct source *source, uint64_t count);
 };
 
 static inline void source_init(struct source *source, const struct source_class *class,
@@ -58,6 +60,7 @@ static inline void source_init(struct source *source, const struct source_class 
     source->loop = loop;
     source->waker = NULL;
     source->length = length;
+    source->unread = NULL;
 }
 
 static inline enum source_status source_read(struct source *source, void *buffer, size_t capacity,
@@ -73,6 +76,13 @@ source_read_pieces(struct source *source, const struct iovec *pieces, int count,
     if (count == 1 || source->class->read_pieces == NULL)
         return source->class->read(source, pieces->iov_base, pieces->iov_len, got);
     return source->class->read_pieces(source, pieces, count, got);
+}
+
+/* As if the last `count` bytes had not been read, so that they need not be copied; false: they are
+ * gone. Not after END or FAILED. */
+static inline bool source_unread(struct source *source, uint64_t count) {
+    CHECK_OBJ(source, SOURCE_MAGIC);
+    return source->unread != NULL && source->unread(source, count);
 }
 
 static inline void source_set_waker(struct source *source, struct task *waker) {

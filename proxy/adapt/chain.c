@@ -313,6 +313,7 @@ static void finish(struct adapt_chain *chain) {
         chain->state = ADAPT_DONE;
         settle_head(chain);
     }
+    chain->result = chain->message->body;
     loop_defer(chain->net->loop, chain->waker);
 }
 
@@ -468,6 +469,8 @@ void adapt_chain_close(struct adapt_chain *chain) {
     if (chain->magic != ADAPT_CHAIN_MAGIC)
         return;
     task_cancel(&chain->task);
+    if (chain->result != NULL && chain->result == chain->message->body)
+        source_close(&chain->message->body); /* nobody came to take it */
     timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
     if (chain->trickle != NULL)
         trickle_close(chain->trickle);

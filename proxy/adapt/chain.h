@@ -63,6 +63,7 @@ struct adapt_chain {
     enum icap_point point;
     uint64_t stage_started; /* nanoseconds */
     struct adapt_message *message;
+    struct source *result; /* what it left in message->body */
     struct http_head *adapted;
     struct representation before;       /* what the body was when it came, or once decoded */
     struct representation before_codes; /* when it came, where it was decoded */

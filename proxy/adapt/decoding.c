@@ -26,8 +26,12 @@ static struct decoding *decode(struct adapt_message *message, const struct codin
                                int count, const struct icap_service_settings *service,
                                struct arena *arena, struct net_context *net) {
     struct decoding *decoding = arena_alloc(arena, sizeof *decoding);
-    const struct kept_limits keep = {service->keep, service->keep_on_disk,
-                                     service->temporary_directory};
+    const struct kept_limits keep = {
+        .memory = service->keep,
+        .file = service->keep_on_disk,
+        .directory = service->temporary_directory,
+        .spare = &net->spare_blocks,
+    };
     const struct decoder_limits limits = {service->decode_size, service->decode_ratio};
     INIT_OBJ(decoding, DECODING_MAGIC);
     decoding->net = net;

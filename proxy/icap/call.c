@@ -195,7 +195,7 @@ static struct connection *take_pooled(struct icap_call *call) {
     char byte;
     size_t got;
     while ((connection = pool_take(pool, key, on_ready, call)) != NULL) {
-        if (connection_read(connection, &byte, 1, &got) == IO_WAIT)
+        if (pool_was_quiet(connection) || connection_read(connection, &byte, 1, &got) == IO_WAIT)
             return connection;
         connection_close(&connection);
     }
@@ -306,6 +306,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
         .memory = settings->keep,
         .file = settings->keep_on_disk,
         .directory = settings->temporary_directory,
+        .spare = &service->net->spare_blocks,
     };
     INIT_OBJ(call, ICAP_CALL_MAGIC);
     call->service = service;
@@ -334,7 +335,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
 struct source *icap_call_body(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     if (call->verdict == ICAP_UNMODIFIED)
-        return call->has_body ? virgin_replay(&call->virgin) : NULL;
+        return call->has_body ? virgin_hand_on(&call->virgin) : NULL;
     if (!call->parts.has_body)
         return NULL;
     return call->recording == NULL ? &call->body : icap_recording_body(call, &call->body);
@@ -347,7 +348,7 @@ bool icap_call_recover(struct icap_call *call, struct source **body) {
     if (!virgin_is_whole(&call->virgin) || call->virgin.failed)
         return false;
     if (call->has_body)
-        *body = virgin_replay(&call->virgin);
+        *body = virgin_hand_on(&call->virgin);
     return true;
 }
 

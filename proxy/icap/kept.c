@@ -17,6 +17,7 @@ void kept_init(struct kept *kept, const struct kept_limits *limits) {
     kept->limits = *limits;
     kept->fd = -1;
     spool_init(&kept->memory);
+    spool_share(&kept->memory, limits->spare);
 }
 
 void kept_release(struct kept *kept) {

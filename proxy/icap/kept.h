@@ -25,9 +25,10 @@
 #include <sys/types.h>
 
 struct kept_limits {
-    size_t memory;         /* bytes; beyond: the file */
-    uint64_t file;         /* bytes; 0: there is none */
-    const char *directory; /* for the file */
+    size_t memory;              /* bytes; beyond: the file */
+    uint64_t file;              /* bytes; 0: there is none */
+    const char *directory;      /* for the file */
+    struct spool_blocks *spare; /* NULL: memory comes from the allocator */
 };
 
 struct kept_cursor {

@@ -253,9 +253,21 @@ static enum source_status broke_off(struct icap_call *call, enum icap_failure fa
     return SOURCE_FAILED;
 }
 
+/* What was filled by one read is followed by more. */
+static void make_roomy(struct icap_call *call) {
+    if (call->in->end < NET_BUFFER_SIZE || call->in->capacity > NET_BUFFER_SIZE)
+        return;
+    struct net_buffer *large = net_buffer_take_large(call->net);
+    if (large == NULL)
+        return;
+    net_buffer_give(call->net, &call->in);
+    call->in = large;
+}
+
 /* More coded bytes into the buffer. */
 static enum source_status refill(struct icap_call *call) {
     size_t got;
+    make_roomy(call);
     call->in->begin = call->in->end = 0;
     if (call->connection->readable) {
         switch (connection_read(call->connection, call->in->data, call->in->capacity, &got)) {

@@ -103,6 +103,19 @@ struct source *virgin_replay(struct virgin *virgin) {
     return &virgin->replay;
 }
 
+struct source *virgin_hand_on(struct virgin *virgin) {
+    ASSERT(virgin->keeping);
+    uint64_t read = kept_length(&virgin->kept);
+    struct source *from = virgin->from;
+    if (virgin->ended || virgin->failed || !source_unread(from, read))
+        return virgin_replay(virgin);
+    virgin->from = NULL;
+    virgin->keeping = false;
+    kept_release(&virgin->kept);
+    source_set_waker(from, NULL);
+    return from;
+}
+
 void virgin_release(struct virgin *virgin) {
     if (virgin->magic != VIRGIN_MAGIC)
         return;

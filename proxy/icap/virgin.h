@@ -5,7 +5,8 @@
  *     virgin_init(&virgin, loop, &source, &limits);      takes the source
  *     feed_init(&feed, net, &virgin.first, true);        the way to the service
  *     if (virgin_is_whole(&virgin))                      nothing has been let go yet
- *         struct source *body = virgin_replay(&virgin);  from the first byte to the last
+ *         struct source *body = virgin_replay(&virgin);  from the first byte to the last, or
+ *         struct source *body = virgin_hand_on(&virgin);
  *     virgin_restart(&virgin);                           the way to the service, from the beginning
  *     virgin_stop_keeping(&virgin);                      it will not be wanted again
  *     virgin_release(&virgin);
@@ -36,6 +37,8 @@ bool virgin_is_whole(const struct virgin *virgin);
 void virgin_restart(struct virgin *virgin);
 void virgin_stop_keeping(struct virgin *virgin);
 struct source *virgin_replay(struct virgin *virgin);
+/* The same for others, who close it: the source itself, if it takes back what was read of it. */
+struct source *virgin_hand_on(struct virgin *virgin);
 void virgin_release(struct virgin *virgin);
 
 #endif

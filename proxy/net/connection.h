@@ -38,6 +38,7 @@ struct connection {
     void *owner;
     struct list_link pool_link; /* while it waits in a pool */
     struct timer pool_timer;
+    uint64_t pooled_at; /* loop->looks */
     struct pool_key *pool_key;
 };
 

@@ -19,6 +19,7 @@ static void free_all(struct net_buffers *buffers) {
 void net_context_release(struct net_context *net) {
     free_all(&net->free_buffers);
     free_all(&net->free_large_buffers);
+    spool_blocks_release(&net->spare_blocks);
 }
 
 static struct net_buffer *take(struct net_buffers *free_ones) {

@@ -8,6 +8,7 @@
 #define RETORT_NET_CONTEXT_H
 
 #include "base/slice.h"
+#include "base/spool.h"
 #include "event/loop.h"
 #include "net/counters.h"
 
@@ -45,6 +46,7 @@ struct net_context {
     struct icap_ledger *ledger;     /* icap/ledger.h; NULL: none is kept */
     struct icap_recorder *recorder; /* icap/recorder.h, of a recording under way; else NULL */
     struct net_buffers free_buffers, free_large_buffers;
+    struct spool_blocks spare_blocks;
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);

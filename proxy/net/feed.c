@@ -89,14 +89,25 @@ static void frame_with_end(struct feed *feed, size_t size, uint64_t announced) {
         finish(feed, &feed->ended, feed->end_mark);
 }
 
+/* A large one, where so much is to come. */
+static struct net_buffer *take_buffer(struct feed *feed) {
+    const struct source *source = feed->source;
+    bool large = feed->limit > NET_BUFFER_SIZE &&
+                 (source->length < 0 ? feed->taken >= NET_BUFFER_SIZE
+                                     : (uint64_t)source->length > feed->taken + NET_BUFFER_SIZE);
+    if (feed->out == NULL && large)
+        feed->out = net_buffer_take_large(feed->net);
+    if (feed->out == NULL)
+        feed->out = net_buffer_take(feed->net);
+    return feed->out;
+}
+
 enum feed_status feed_fill(struct feed *feed) {
     if (feed_bytes(feed).length > 0)
         return FEED_READY;
     if (feed_is_done(feed))
         return FEED_DONE;
-    if (feed->out == NULL)
-        feed->out = net_buffer_take(feed->net);
-    struct net_buffer *out = feed->out;
+    struct net_buffer *out = take_buffer(feed);
     out->begin = out->end = feed->chunked ? CHUNKED_HEAD_MAX : 0;
     if (feed->limit == 0)
         return at_limit(feed);

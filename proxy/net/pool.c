@@ -148,6 +148,10 @@ struct connection *pool_take(struct pool *pool, struct slice text, connection_re
     return connection;
 }
 
+bool pool_was_quiet(const struct connection *connection) {
+    return connection->net->loop->seen > connection->pooled_at;
+}
+
 /* Nothing to read and not at its end? Only a connection whose last read filled its buffer costs the
  * system call. */
 static bool is_quiet(struct connection *connection) {
@@ -185,6 +189,7 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
     struct pool_key *key = *at;
     connection_set_owner(connection, on_ready, pool);
     connection->pool_key = key;
+    connection->pooled_at = pool->net->loop->looks;
     if (key->count++ == 0 && !list_empty(&key->empty_link)) {
         list_remove(&key->empty_link);
         pool->empty_count--;

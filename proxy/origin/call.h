@@ -93,6 +93,7 @@ struct origin_call {
     struct source body;
     bool body_open, body_ended, body_failed;
     uint64_t body_left;
+    size_t body_at; /* where in `in` it began */
     struct chunked_decoder chunked;
     struct slice trailers;  /* field lines behind the body, those that may pass; at its end */
     struct address address; /* of the origin */

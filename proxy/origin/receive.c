@@ -269,6 +269,19 @@ static void body_close(struct source *source) {
     origin_call_let_go(call);
 }
 
+/* While some of what came with the head waits there, all that was read before it stands there. */
+static bool body_unread(struct source *source, uint64_t count) {
+    struct origin_call *call = CONTAINER_OF(source, struct origin_call, body);
+    CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    if (call->framing.kind == FRAMING_CHUNKED || waiting(call) == 0 ||
+        count > call->in->begin - call->body_at)
+        return false;
+    call->in->begin -= (size_t)count;
+    if (call->framing.kind == FRAMING_LENGTH)
+        call->body_left += count;
+    return true;
+}
+
 static const struct source_class body_class = {"response body", body_read, body_close,
                                                body_read_pieces};
 
@@ -276,7 +289,9 @@ void origin_call_body_init(struct origin_call *call) {
     const struct framing *framing = &call->framing;
     int64_t length = framing->kind == FRAMING_LENGTH ? (int64_t)framing->length : -1;
     source_init(&call->body, &body_class, call->net->loop, length);
+    call->body.unread = body_unread;
     call->body_left = framing->length;
+    call->body_at = call->in->begin;
     if (framing->kind == FRAMING_CHUNKED)
         chunked_init(&call->chunked);
     chunked_keep_trailers(&call->chunked, call->request.trailer_space);

@@ -118,6 +118,31 @@ START_TEST(a_cursor_begins_behind_what_was_read) {
 }
 END_TEST
 
+START_TEST(spools_share_what_they_let_go) {
+    struct spool first, second;
+    struct spool_blocks spare = {0};
+    spool_init(&first);
+    spool_init(&second);
+    spool_share(&first, &spare);
+    spool_share(&second, &spare);
+    append_stream(&first, 0, 2 * SPOOL_BLOCK);
+    ck_assert_uint_eq(spare.count, 0);
+    spool_release(&first);
+    ck_assert_uint_eq(spare.count, 2);
+    append_stream(&second, 0, SPOOL_BLOCK);
+    ck_assert_uint_eq(spare.count, 1);
+    spool_release(&second);
+    for (unsigned i = 0; i < SPOOL_BLOCKS_SPARE; i++)
+        append_stream(&first, 0, SPOOL_BLOCK);
+    append_stream(&second, 0, SPOOL_BLOCK);
+    spool_release(&second);
+    spool_release(&first);
+    ck_assert_uint_eq(spare.count, SPOOL_BLOCKS_SPARE);
+    spool_blocks_release(&spare);
+    ck_assert_uint_eq(spare.count, 0);
+}
+END_TEST
+
 START_TEST(release_empties) {
     struct spool spool;
     char byte;
@@ -139,6 +164,7 @@ Suite *spool_suite(void) {
         peek_leaves_the_bytes,
         a_cursor_at_the_end_sees_what_is_appended,
         a_cursor_begins_behind_what_was_read,
+        spools_share_what_they_let_go,
         release_empties,
     };
     return suite_of("spool", tests, COUNT_OF(tests));
