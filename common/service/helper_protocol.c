@@ -108,6 +108,7 @@ enum helper_io helper_packet_receive(int fd, struct helper_packet *packet) {
                             .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes};
     packet->body = -1;
+    packet->received = 0;
     ssize_t received;
     do
         received = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
@@ -116,6 +117,7 @@ enum helper_io helper_packet_receive(int fd, struct helper_packet *packet) {
         return errno == EAGAIN ? HELPER_IO_AGAIN : HELPER_IO_CLOSED;
     if (received == 0)
         return HELPER_IO_CLOSED;
+    packet->received = (size_t)received;
     packet->body = take_descriptor(&header);
     if (message_valid(&packet->message, (size_t)received, header.msg_flags, packet->body))
         return HELPER_IO_DONE;

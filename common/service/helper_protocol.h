@@ -68,6 +68,7 @@ struct helper_packet {
     struct helper_message message;
     char parameters[HELPER_INLINE_MAX]; /* message.inline_length bytes of it */
     int body;                           /* -1: none */
+    size_t received;                    /* bytes of the two above, also where they are no packet */
 };
 
 enum helper_io { HELPER_IO_DONE, HELPER_IO_AGAIN, HELPER_IO_CLOSED, HELPER_IO_BAD };

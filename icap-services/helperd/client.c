@@ -16,14 +16,15 @@ struct client {
     int fd;
     struct event event;
     struct job *job;
-    uint64_t job_id; /* as the client numbers it */
+    uint64_t job_id;   /* as the client numbers it */
+    bool brought_jobs; /* it speaks the helper protocol: no commands */
 };
 
 static void client_close(struct client *client) {
     CHECK_OBJ(client, CLIENT_MAGIC);
     if (client->job != NULL)
         pool_cancel(&client->job);
-    loop_remove(&client->supervisor->loop, &client->event);
+    loop_remove(&client->supervisor->loop, &client->event); /* a child may hold a copy still */
     close(client->fd);
     list_remove(&client->link);
     client->supervisor->client_count--;
@@ -84,19 +85,6 @@ static bool take_job(struct client *client, struct job *job) {
     return true;
 }
 
-static bool read_job(struct client *client) {
-    struct job *job;
-    ALLOC_OBJ(job, JOB_MAGIC);
-    enum helper_io io = helper_packet_receive(client->fd, &job->packet);
-    if (io == HELPER_IO_DONE)
-        return take_job(client, job);
-    if (io == HELPER_IO_BAD)
-        log_warn("a client sent something that is no job of version %d; it is disconnected",
-                 HELPER_VERSION);
-    FREE_OBJ(job);
-    return io == HELPER_IO_AGAIN;
-}
-
 /* ---- commands ----------------------------------------------------------------------------- */
 
 static bool may_command(const struct client *client) {
@@ -106,15 +94,8 @@ static bool may_command(const struct client *client) {
            (peer.uid == 0 || peer.uid == geteuid());
 }
 
-static bool read_command(struct client *client) {
-    char command[4096];
-    ssize_t length = recv(client->fd, command, sizeof command, MSG_DONTWAIT | MSG_TRUNC);
-    if (length <= 0)
-        return false;
-    if ((size_t)length > sizeof command)
-        length = 0; /* control_answer says that this is no JSON */
-    char *text = control_answer(client->supervisor, slice_make(command, (size_t)length),
-                                may_command(client));
+static bool obey(struct client *client, struct slice command) {
+    char *text = control_answer(client->supervisor, command, may_command(client));
     /* Longer answers than a packet holds go out in several; a newline ends the last. */
     size_t size = strlen(text), sent = 0;
     while (sent < size) {
@@ -127,14 +108,41 @@ static bool read_command(struct client *client) {
     return sent == size;
 }
 
+/* ---- both --------------------------------------------------------------------------------- */
+
+/* What came is no job: a command in JSON, or nonsense. */
+static bool read_other(struct client *client, const struct helper_packet *packet) {
+    _Static_assert(offsetof(struct helper_packet, parameters) == sizeof packet->message,
+                   "a packet's bytes are one after the other");
+    enum { COMMAND_MAX = 4096 };
+    const char *bytes = (const char *)packet;
+    if (packet->received > 0 && bytes[0] == '{' && !client->brought_jobs)
+        return obey(client, slice_make(bytes, packet->received <= COMMAND_MAX ? packet->received
+                                                                              : 0)); /* no JSON */
+    log_warn("a client sent something that is no job of version %d; it is disconnected",
+             HELPER_VERSION);
+    return false;
+}
+
+static bool read_packet(struct client *client) {
+    struct job *job = xmalloc(sizeof *job);
+    memset(job, 0, offsetof(struct job, packet)); /* which is large, and read into */
+    job->magic = JOB_MAGIC;
+    enum helper_io io = helper_packet_receive(client->fd, &job->packet);
+    if (io == HELPER_IO_DONE) {
+        client->brought_jobs = true;
+        return take_job(client, job);
+    }
+    bool good = io == HELPER_IO_AGAIN || (io == HELPER_IO_BAD && read_other(client, &job->packet));
+    FREE_OBJ(job);
+    return good;
+}
+
 static void on_event(struct event *event, uint32_t events) {
     struct client *client = CONTAINER_OF(event, struct client, event);
     CHECK_OBJ(client, CLIENT_MAGIC);
-    (void)events;
-    char first;
-    ssize_t length = recv(client->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
-    bool good = length == 1 && (first == '{' ? read_command(client) : read_job(client));
-    if (!good)
+    bool gone = (events & EPOLLHUP) != 0 && client->brought_jobs;
+    if (gone || !read_packet(client))
         client_close(client);
 }
 
@@ -148,6 +156,8 @@ void client_create(struct supervisor *supervisor, int fd) {
     supervisor->client_count++;
     if (!loop_add(&supervisor->loop, &client->event, fd, EPOLLIN, on_event))
         client_close(client);
+    else /* what it wants is there already, mostly */
+        on_event(&client->event, EPOLLIN);
 }
 
 void client_close_all(struct supervisor *supervisor) {

@@ -1095,6 +1095,25 @@ def test_renice_and_resize(lab):
     assert send_photo(lab).body != picture("photo.jpg")
 
 
+def test_a_job_is_cheap_to_hand_over(lab):
+    """System calls of retort-helperd for each: what takes time is mostly who wakes whom, and these are what it adds."""
+    if lab.options.valgrind:
+        return
+    jobs = 200
+    program = os.path.join(lab.build, "tests/bench/handover")
+    assert os.path.exists(program), "make check TESTS= builds it"
+    trace = subprocess.Popen(["strace", "-c", "-p", str(lab.helperd.pid)], stderr=subprocess.PIPE, text=True)
+    try:
+        assert "attached" in trace.stderr.readline()
+        subprocess.run([program, lab.socket, "text", str(jobs)], stdout=subprocess.DEVNULL, check=True)
+    finally:
+        trace.send_signal(signal.SIGINT)
+        said = trace.communicate()[1]
+    total = [line.split() for line in said.splitlines() if line.endswith(" total")]  # %, seconds, each, calls, (errors)
+    calls = int(total[0][3]) / jobs
+    assert 4 < calls < 11, said
+
+
 def test_reload_of_helperd(lab):
     good = open(lab.path("helperd.conf"), encoding="utf-8").read()
     lab.write("helperd.conf", "pool gray { nice = 77 }")
