@@ -193,6 +193,23 @@ def test_what_is_recorded(lab):
     equal(proxy.counter("icap_recorded"), 1, "counter")
 
 
+def test_what_a_service_leaves_alone_is_recorded_whole(lab):
+    """It has seen a preview; the version of it that is asked next may want all."""
+    origin, icap, proxy = start(lab)
+    size = 300000
+
+    def requests(proxy):
+        for path in ("/bytes", "/chunked"):
+            same_bytes(proxy.get(origin.url(path, n=size, piece=20000)).body, Origin.body(size))
+    path = recorded(lab, proxy, requests, "--exchanges", "2")
+    for i, exchange in enumerate(show(lab, path)):
+        equal([exchange["verdict"], exchange["virgin_length"], exchange["virgin_whole"]], ["unmodified", size, 1], "exchange")
+        same_bytes(part(lab, path, i + 1, "virgin").encode("latin-1"), Origin.body(size))
+    other = IcapServer(lab, append(b"!"), preview=0)
+    done = replay(lab, path, other.uri(), expect=1)
+    equal([done["verdicts"], done["not_compared"]], [2, 0], "replay")
+
+
 def test_heads_that_differ(lab):
     """Fields that were changed, added and lost; what changes each time is not looked at."""
     fields = [[("X-Same", "1"), ("X-Changed", "a"), ("X-Lost", "c"), ("X-Skipped", "1"), ("Via", "1.0 one")],
