@@ -17,6 +17,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/decoder.c proxy/adapt/decoder.h \
 	proxy/adapt/decoding.c proxy/adapt/decoding.h \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
+	proxy/adapt/mark.c proxy/adapt/mark.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
 	proxy/adapt/trickle.c proxy/adapt/trickle.h \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
@@ -72,6 +73,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/quota.c proxy/icap/quota.h \
 	proxy/icap/recorder.c proxy/icap/recorder.h \
 	proxy/icap/recording.c proxy/icap/recording.h \
+	proxy/icap/tag.c proxy/icap/tag.h \
 	proxy/icap/service.c proxy/icap/service.h \
 	proxy/icap/virgin.c proxy/icap/virgin.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
@@ -100,7 +102,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/receive.c proxy/transaction/admit.c proxy/transaction/reqmod.c \
 	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/cache_status.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
-	proxy/transaction/respmod.c proxy/transaction/respmod_postcache.c proxy/transaction/late.h proxy/transaction/store.c proxy/transaction/connect.c \
+	proxy/transaction/respmod.c proxy/transaction/respmod_postcache.c proxy/transaction/late.c proxy/transaction/late.h proxy/transaction/remembered.c proxy/transaction/remembered.h proxy/transaction/store.c proxy/transaction/connect.c \
 	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
 	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \

@@ -144,7 +144,7 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
         apply_log(settings);
         cache_set_limit(retort->cache, settings->cache.memory);
         struct origin_groups *origins = origin_groups_new(settings, retort->origins);
-        struct icap_quotas *quotas = icap_quotas_new(settings);
+        struct icap_quotas *quotas = icap_quotas_new(settings, retort->quotas);
         for (unsigned i = 0; i < retort->worker_count; i++)
             worker_reload(retort->workers[i], settings, origins, quotas);
         await_workers(retort);
@@ -251,6 +251,14 @@ static struct origin_groups *current_origins(void *context) {
     struct origin_groups *origins = origin_groups_reference(retort->origins);
     pthread_mutex_unlock(&retort->lock);
     return origins;
+}
+
+static bool bump(void *context, const char *service) {
+    struct retort *retort = context;
+    pthread_mutex_lock(&retort->lock);
+    bool found = icap_quotas_bump(retort->quotas, service);
+    pthread_mutex_unlock(&retort->lock);
+    return found;
 }
 
 static void start_report(struct retort *retort, struct admin_report *report) {
@@ -387,6 +395,7 @@ static int run(struct retort *retort) {
         .report = report,
         .reload = reload,
         .drain = drain,
+        .bump = bump,
         .settings = current_settings,
         .origins = current_origins,
         .record = record,
@@ -400,7 +409,7 @@ static int run(struct retort *retort) {
     retort->flights = flights_new();
     retort->places = origin_places_new();
     retort->origins = origin_groups_new(retort->settings, NULL);
-    retort->quotas = icap_quotas_new(retort->settings);
+    retort->quotas = icap_quotas_new(retort->settings, NULL);
     bool opened = open_disk(retort, error);
     calls.disk = retort->disk;
     if (opened && start_workers(retort, error))

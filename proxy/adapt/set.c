@@ -28,6 +28,8 @@ struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox
     for (size_t i = 0; i < set->service_count; i++)
         set->services[i] =
             icap_service_new(net, &settings->icap_services[i], &quotas->services[i], mailbox);
+    for (size_t i = 0; i < set->service_count; i++)
+        set->any_remembered |= settings->icap_services[i].remember;
     set->rule_words = rules_words(settings->rules);
     for (unsigned point = 0; point < ICAP_POINTS; point++)
         note_rules(set, (enum icap_point)point);
@@ -96,4 +98,11 @@ unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, co
     for (size_t rule = rules_next(bits, from, to); rule < to; rule = rules_next(bits, rule + 1, to))
         count = add_services(set, &settings->adapts[rule - from], point, count, chosen);
     return count;
+}
+
+unsigned adapt_set_remembered(struct icap_service *const *chosen, unsigned count) {
+    unsigned first = 0;
+    while (first < count && chosen[first]->settings->remember)
+        first++;
+    return first;
 }

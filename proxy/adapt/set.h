@@ -31,6 +31,7 @@ struct adapt_set {
     uint64_t *rules[ICAP_POINTS];   /* bits of rules that name a service of the point */
     size_t rule_words;
     bool any[ICAP_POINTS];      /* some rule does */
+    bool any_remembered;        /* some service is */
     struct icap_quotas *quotas; /* of the same snapshot; referenced */
 };
 
@@ -51,5 +52,8 @@ static inline bool adapt_set_has(const struct adapt_set *set, enum icap_point po
 /* By the adapt sections whose bits (settings/rules.h) are set. */
 unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, const uint64_t *bits,
                           struct icap_service *chosen[ADAPT_CHAIN_MAX]);
+
+/* How many of the first of these are remembered: the rest is asked each time. */
+unsigned adapt_set_remembered(struct icap_service *const *chosen, unsigned count);
 
 #endif

@@ -6,6 +6,7 @@
  *     GET  /metrics     the counters as Prometheus text
  *     GET  /origins     {"origins": [{"name", "queued", "servers": [{"url", "state", ...}]}]}
  *     GET  /services    {"services": [{"name", "state", "endpoints": [...], "requests", ...}]}
+ *     POST /services/bump?name=             makes all results of the service old: {"bumped": NAME}
  *     GET  /settings    the loaded settings
  *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
  *     POST /drain       stops accepting, finishes what is under way, exits
@@ -81,6 +82,8 @@ struct admin_calls {
     void (*report)(void *context, struct admin_report *report);
     bool (*reload)(void *context, char error[SETTINGS_ERROR]);
     void (*drain)(void *context);
+    /* See icap_quotas_bump; NULL: there are no services. */
+    bool (*bump)(void *context, const char *service);
     struct cache *cache;                         /* NULL: there are no pages about it */
     struct disk *disk;                           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced */

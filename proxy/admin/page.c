@@ -261,7 +261,8 @@ const char *page_argument(const struct page_request *request, const char *name) 
 void page_make(struct page *page, const struct admin_calls *calls,
                const struct page_request *request) {
     const char *method = request->method, *path = request->path;
-    if (cache_page_make(page, calls, request) || record_page_make(page, calls, request))
+    if (cache_page_make(page, calls, request) || record_page_make(page, calls, request) ||
+        services_page_bump(page, calls, request))
         return;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         const struct route *route = &routes[i];
@@ -279,5 +280,5 @@ void page_make(struct page *page, const struct admin_calls *calls,
     }
     page_error(page, 404,
                "no such page; there are /status, /metrics, /settings, /origins, /services, "
-               "/reload, /drain, /cache/..., /icap/...");
+               "/services/bump, /reload, /drain, /cache/..., /icap/...");
 }

@@ -1,5 +1,7 @@
 #include "admin/services_page.h"
 
+#include "base/log.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +64,25 @@ void services_page_write(struct page *page, const struct admin_report *report) {
     for (size_t i = 0; i < report->icap_service_count; i++)
         json_array_append_new(array, service_to_json(&report->icap_services[i]));
     page_json(page, 200, json_pack("{s:o}", "services", array));
+}
+
+bool services_page_bump(struct page *page, const struct admin_calls *calls,
+                        const struct page_request *request) {
+    const char *name = page_argument(request, "name");
+    if (strcmp(request->path, "/services/bump") != 0)
+        return false;
+    if (strcmp(request->method, "POST") != 0) {
+        page->allow = "POST";
+        page_error(page, 405, "this changes something: use POST");
+    } else if (name == NULL) {
+        page_error(page, 400, "say which service: ?name=");
+    } else if (calls->bump == NULL || !calls->bump(calls->context, name)) {
+        page_error(page, 404, "there is no icap_service of that name; see /services");
+    } else {
+        log_info("icap service %s: all its results are old now, said the admin plane", name);
+        page_json(page, 200, json_pack("{s:s}", "bumped", name));
+    }
+    return true;
 }
 
 static void print_times(FILE *out, const char *service, const char *name,

@@ -182,6 +182,49 @@ size_t object_cost(const struct object *object) {
     return memory_cost(size_of(object)) + body_cost(object->body);
 }
 
+static const char hex_digits[] = "0123456789abcdef";
+
+static void put_hex(char *at, uint32_t number) {
+    for (int i = 7; i >= 0; i--, number >>= 4)
+        at[i] = hex_digits[number & 15];
+}
+
+/* False: that is no number of eight digits. */
+static bool read_hex(const char *at, uint32_t *number) {
+    *number = 0;
+    for (int i = 0; i < 8; i++) {
+        const char *digit = memchr(hex_digits, at[i], 16);
+        if (digit == NULL)
+            return false;
+        *number = *number << 4 | (uint32_t)(digit - hex_digits);
+    }
+    return true;
+}
+
+static void write_making(const struct object_making *making, char out[OBJECT_MAKING]) {
+    out[0] = ':';
+    put_hex(out + 1, making->chain);
+    put_hex(out + 9, making->tag);
+    out[17] = (char)('0' + making->kind);
+    out[18] = '\n';
+}
+
+struct object_making object_making(const struct object *object) {
+    struct object_making making = {0};
+    const char *line = object_vary(object).base;
+    if (!object_is_made(object))
+        return making;
+    read_hex(line + 1, &making.chain);
+    read_hex(line + 9, &making.tag);
+    making.kind = (enum object_kind)(line[17] - '0');
+    return making;
+}
+
+uint32_t object_chain(const struct object *object) {
+    struct object_making making = object_making(object);
+    return making.kind > OBJECT_SEEN ? making.chain : 0;
+}
+
 static struct object *new_with_room(struct cache_key key, size_t url_length, size_t head_length,
                                     size_t vary_length, struct body *body) {
     struct object *object =
@@ -202,15 +245,32 @@ static struct object *new_with_room(struct cache_key key, size_t url_length, siz
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body) {
+    static const struct object_making none = {0};
+    return object_new_made(key, url, request, response, freshness, body, &none, NULL);
+}
+
+struct object *object_new_made(struct cache_key key, struct slice url,
+                               const struct http_head *request, const struct http_head *response,
+                               const struct freshness *freshness, struct body *body,
+                               const struct object_making *making, const struct slice *selector) {
     size_t head_length = write_head(response, NULL);
-    size_t vary_length = vary_write(request, response, NULL, 0);
-    struct object *object = new_with_room(key, url.length, head_length, vary_length, body);
+    size_t making_length = making->kind != OBJECT_UNSEEN ? OBJECT_MAKING : 0;
+    size_t vary_length =
+        selector != NULL ? selector->length : vary_write(request, response, NULL, 0);
+    struct object *object =
+        new_with_room(key, url.length, head_length, making_length + vary_length, body);
     object->status = (uint16_t)response->status;
     /* The URL first: searching it, PCRE2's machine code reads a few bytes past its end. */
     char *head = object->bytes + url.length;
     memcpy(object->bytes, url.base, url.length);
     write_head(response, head);
-    vary_write(request, response, head + head_length, vary_length);
+    char *vary = head + head_length;
+    if (making_length > 0)
+        write_making(making, vary);
+    if (selector != NULL)
+        put(vary + making_length, *selector);
+    else
+        vary_write(request, response, vary + making_length, vary_length);
     object->tags = tag_bits(response);
     set_freshness(object, freshness);
     set_dates(object, response);
@@ -264,10 +324,21 @@ static bool is_stored_head(struct slice head, unsigned status) {
     return has_lines(slice_make(end + 1, head.length - first), 2, true);
 }
 
+/* As write_making makes it, or none; what is kept elsewhere is no variant of services. */
+static bool is_stored_vary(struct slice vary) {
+    uint32_t chain, tag;
+    if (vary.length > 0 && vary.base[0] == ':' &&
+        (vary.length < OBJECT_MAKING || !read_hex(vary.base + 1, &chain) ||
+         !read_hex(vary.base + 9, &tag) || vary.base[17] != '0' + OBJECT_SEEN ||
+         vary.base[OBJECT_MAKING - 1] != '\n'))
+        return false;
+    return has_lines(vary, 1, false);
+}
+
 struct object *object_import(struct cache_key key, const struct object_image *image,
                              struct slice url, struct slice head, struct slice vary,
                              struct body *body) {
-    if (!is_stored_head(head, image->status) || !has_lines(vary, 1, false) ||
+    if (!is_stored_head(head, image->status) || !is_stored_vary(vary) ||
         image->scope > OBJECT_REVERSE || image->etag_at > head.length ||
         image->etag_length > head.length - image->etag_at)
         return NULL;
@@ -342,11 +413,17 @@ void object_parse_head(const struct object *object, struct http_head *head) {
 bool object_matches(const struct object *object, const struct http_head *request,
                     enum object_scope scope) {
     return (object->scope == scope || object->scope == OBJECT_FOR_ALL) &&
-           vary_matches(object_vary(object), request);
+           vary_matches(object_selector(object), request);
 }
 
 bool object_same_variant(const struct object *a, const struct object *b) {
-    return a->scope == b->scope && slice_equal(object_vary(a), object_vary(b));
+    return a->scope == b->scope && object_chain(a) == object_chain(b) &&
+           slice_equal(object_selector(a), object_selector(b));
+}
+
+bool object_is_made_of(const struct object *made, const struct object *stored) {
+    return object_chain(made) != 0 && object_chain(stored) == 0 && made->scope == stored->scope &&
+           slice_starts_with(object_selector(made), object_selector(stored));
 }
 
 /* A 304 does not speak for these: they describe the stored bytes. */

@@ -10,6 +10,10 @@
  * Transfer-Encoding) and without the empty line. A 304 makes a new object with a new head on the
  * same body.
  *
+ * What services had a hand in says so (struct object_making): a response that they saw before it
+ * was stored; and, beside one that is stored as it came, a variant that services behind the cache
+ * made of it, for those requests which pass the same chain of services.
+ *
  * There may be many millions of them: the struct is kept below 120 bytes, in which times are 32
  * bits of seconds (until 2106) and what can be told from the text stays there.
  *
@@ -78,10 +82,43 @@ static inline struct slice object_head(const struct object *object) {
     return slice_make(object->bytes + object->url_length, object->head_length);
 }
 
-/* What the stored variant was selected by; see object_matches. */
+/* The services that had a hand in it. It stands as the first line of the object's vary, so that
+ * objects which no service has seen pay nothing for it. */
+enum object_kind {
+    OBJECT_UNSEEN,
+    OBJECT_SEEN,       /* by services, before it was stored */
+    OBJECT_MADE,       /* by services behind the cache, of a stored response */
+    OBJECT_LEFT_ALONE, /* likewise, but it is the same as that: they had nothing to change */
+};
+
+struct object_making {
+    enum object_kind kind;
+    uint32_t chain; /* which services */
+    uint32_t tag;   /* what their tags came to (icap/tag.h) when they saw it */
+};
+
+enum { OBJECT_MAKING = 1 + 8 + 8 + 1 + 1 }; /* ":CHAINTAGKIND\n", hexadecimal */
+
+/* What the stored variant was selected by, and first its making if it has one; see
+ * object_selector. */
 static inline struct slice object_vary(const struct object *object) {
     return slice_make(object->bytes + object->url_length + object->head_length,
                       object->vary_length);
+}
+
+static inline bool object_is_made(const struct object *object) {
+    return object->vary_length >= OBJECT_MAKING && object_vary(object).base[0] == ':';
+}
+
+struct object_making object_making(const struct object *object);
+/* Behind the cache, whose variant it is; 0: it is what was stored. */
+uint32_t object_chain(const struct object *object);
+
+/* What of the request it was selected by; see object_matches. */
+static inline struct slice object_selector(const struct object *object) {
+    struct slice vary = object_vary(object);
+    size_t making = object_is_made(object) ? OBJECT_MAKING : 0;
+    return slice_make(vary.base + making, vary.length - making);
 }
 
 /* base NULL: none */
@@ -139,6 +176,12 @@ struct cache_key cache_key_of(struct slice url);
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body);
+/* The same, and how services had a hand in it. `selector`: as object_selector gives it, instead of
+ * what the response's Vary says; NULL: that. */
+struct object *object_new_made(struct cache_key key, struct slice url,
+                               const struct http_head *request, const struct http_head *response,
+                               const struct freshness *freshness, struct body *body,
+                               const struct object_making *making, const struct slice *selector);
 /* RFC 9111 §3.2: the stored head with the fields of a 304 put over it. `merged` is scratch space
  * and afterwards holds the new head, for the caller to compute `freshness` from. */
 void object_merge_head(const struct object *object, const struct http_head *not_modified,
@@ -161,12 +204,15 @@ void object_release(struct object **objectp);
 /* Has the processor fetch what that will look at. */
 void object_prefetch_release(const struct object *object);
 
-/* Would this request, by way of that kind of listener, have selected this variant (RFC 9111 §4.1)?
- */
+/* Would this request, by way of that kind of listener, have selected this variant (RFC 9111 §4.1),
+ * whichever services had a hand in it? */
 bool object_matches(const struct object *object, const struct http_head *request,
                     enum object_scope scope);
 /* Do both stand for the same requests? */
 bool object_same_variant(const struct object *a, const struct object *b);
+/* Is it a variant that services made of that stored response? Its selector begins with the other's.
+ */
+bool object_is_made_of(const struct object *made, const struct object *stored);
 /* Is it one of the keys in Surrogate-Key (separated by blanks) or Cache-Tag (by commas)? They are
  * read from the stored head: objects keep no second copy, but a few bits that tell most of those
  * that have not got it. */

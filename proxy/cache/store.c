@@ -124,21 +124,49 @@ static size_t unlink_objects(struct cache *cache, struct shard *shard, struct ob
     return taken;
 }
 
+/* Under the shard's lock. */
+static struct object *take(struct object *object) {
+    uint32_t hits = atomic_load_explicit(&object->hits, memory_order_relaxed);
+    atomic_store_explicit(&object->hits, hits + 1, memory_order_relaxed);
+    return object_reference(object);
+}
+
 static struct object *find(struct cache *cache, struct cache_key key,
                            const struct http_head *request, enum object_scope scope) {
     struct shard *shard = shard_of(cache, key);
     struct object *found = NULL;
     pthread_mutex_lock(&shard->lock);
     for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next) {
-        if (!same_key(object->key, key) || !object_matches(object, request, scope))
+        if (!same_key(object->key, key) || !object_matches(object, request, scope) ||
+            object_chain(object) != 0)
             continue;
-        found = object_reference(object);
-        atomic_store_explicit(&object->hits,
-                              atomic_load_explicit(&object->hits, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
+        found = take(object);
         break;
     }
     pthread_mutex_unlock(&shard->lock);
+    return found;
+}
+
+/* The stored response, and what the chain made of it. */
+static struct object *find_made(struct cache *cache, struct cache_key key,
+                                const struct http_head *request, enum object_scope scope,
+                                uint32_t chain, struct object **made) {
+    struct shard *shard = shard_of(cache, key);
+    struct object *found = NULL;
+    *made = NULL;
+    pthread_mutex_lock(&shard->lock);
+    for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next) {
+        if (!same_key(object->key, key) || !object_matches(object, request, scope))
+            continue;
+        uint32_t by = object_chain(object);
+        if (by == 0 && found == NULL)
+            found = take(object);
+        else if (by == chain && *made == NULL)
+            *made = take(object);
+    }
+    pthread_mutex_unlock(&shard->lock);
+    if (found != NULL && *made != NULL && !object_is_made_of(*made, found))
+        object_release(made);
     return found;
 }
 
@@ -151,6 +179,11 @@ static void remove_banned(struct cache *cache, struct object *object) {
         bans_note_removal(&cache->bans, object);
 }
 
+static void visit(struct object *object) {
+    if (object != NULL && !atomic_load_explicit(&object->visited, memory_order_relaxed))
+        atomic_store_explicit(&object->visited, true, memory_order_relaxed);
+}
+
 struct object *cache_lookup(struct cache *cache, struct cache_key key,
                             const struct http_head *request, enum object_scope scope) {
     struct object *found;
@@ -158,8 +191,26 @@ struct object *cache_lookup(struct cache *cache, struct cache_key key,
         remove_banned(cache, found);
         object_release(&found);
     }
-    if (found != NULL && !atomic_load_explicit(&found->visited, memory_order_relaxed))
-        atomic_store_explicit(&found->visited, true, memory_order_relaxed);
+    visit(found);
+    return found;
+}
+
+/* What is banned goes. */
+static void keep_allowed(struct cache *cache, struct object **objectp) {
+    if (*objectp == NULL || !cache_is_banned(cache, *objectp))
+        return;
+    remove_banned(cache, *objectp);
+    object_release(objectp);
+}
+
+struct object *cache_lookup_made(struct cache *cache, struct cache_key key,
+                                 const struct http_head *request, enum object_scope scope,
+                                 uint32_t chain, struct object **made) {
+    struct object *found = find_made(cache, key, request, scope, chain, made);
+    keep_allowed(cache, &found);
+    keep_allowed(cache, made);
+    visit(found); /* of which the variant is made again when it is old */
+    visit(*made);
     return found;
 }
 
@@ -206,7 +257,8 @@ void cache_set_limit(struct cache *cache, size_t limit) {
 }
 
 /* The variant that the new object takes the place of: the same one, or the oldest of too many,
- * since every lookup walks through the variants of its key. */
+ * since every lookup walks through the variants of its key. What services make of a response does
+ * not drive out the response. */
 static struct object *find_replaced(struct shard *shard, const struct object *object,
                                     unsigned max_variants) {
     struct object *oldest = NULL;
@@ -216,7 +268,8 @@ static struct object *find_replaced(struct shard *shard, const struct object *ob
             continue;
         if (object_same_variant(old, object))
             return old;
-        if (oldest == NULL || old->response_time <= oldest->response_time)
+        bool goes = object_chain(object) == 0 || object_chain(old) != 0;
+        if (goes && (oldest == NULL || old->response_time <= oldest->response_time))
             oldest = old;
         count++;
     }
@@ -261,14 +314,65 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
     }
 }
 
+static void take_chain(struct cache_walk *walk, struct object *object,
+                       const struct cache_key *only) {
+    /* All that decides, but for surrogate keys, stands before the head. */
+    size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
+    for (; object != NULL; object = object->next) {
+        if ((only != NULL && !same_key(object->key, *only)) ||
+            (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
+            continue;
+        if (walk->count == walk->capacity) {
+            walk->capacity = walk->capacity * 2 + 16;
+            walk->objects = xrealloc(walk->objects, walk->capacity * sizeof(struct object *));
+        }
+        object_prefetch_whole(object, head);
+        walk->objects[walk->count++] = object_reference(object);
+    }
+}
+
+/* Is it there, or else its body under a newer head? */
+static bool is_stored(struct shard *shard, const struct object *object) {
+    bool stored = object->indexed;
+    for (struct object *other = *shard_chain(shard, object->key); other != NULL && !stored;
+         other = other->next)
+        stored = same_key(other->key, object->key) && other->body == object->body &&
+                 object_chain(other) == 0;
+    return stored;
+}
+
+/* Out of the index with what services have made of `object`; references of it pass to the walk,
+ * which frees what it can when the lock is not held any more. */
+static void take_made_of(struct cache *cache, struct shard *shard, const struct object *object,
+                         struct cache_walk *walk) {
+    size_t count = 0;
+    take_chain(walk, *shard_chain(shard, object->key), &object->key);
+    for (size_t i = 0; i < walk->count; i++)
+        if (object_is_made_of(walk->objects[i], object)) {
+            struct object *made = walk->objects[i];
+            walk->objects[i] = walk->objects[count];
+            walk->objects[count++] = made;
+        }
+    unlink_objects(cache, shard, walk->objects, count);
+}
+
+/* Something else takes its place than its own body under another head. */
+static bool makes_old(const struct object *object, const struct object *old,
+                      const struct cache_arrival *arrival) {
+    return arrival->of == NULL && !arrival->yields && object_chain(object) == 0 &&
+           (old == NULL || old->body != object->body);
+}
+
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival) {
+    struct cache_walk made = {0};
     CHECK_OBJ(object, OBJECT_MAGIC);
     struct shard *shard = shard_of(cache, object->key);
     compact(object);
     if (!lock_for(cache, shard, object, &arrival->since))
         return false;
     struct object *old = find_replaced(shard, object, arrival->max_variants);
-    if (old != NULL && arrival->yields) {
+    if ((old != NULL && arrival->yields) ||
+        (arrival->of != NULL && !is_stored(shard, arrival->of))) {
         bans_leave(&cache->bans, &object->checked);
         pthread_mutex_unlock(&shard->lock);
         return false;
@@ -278,9 +382,12 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
         object_reference(old);
         unlink_objects(cache, shard, &old, 1);
     }
+    if (makes_old(object, old, arrival))
+        take_made_of(cache, shard, object, &made);
     link_object(cache, shard, object);
     pthread_mutex_unlock(&shard->lock);
     object_release(&old);
+    cache_walk_end(&made);
     keep_limit(cache);
     return true;
 }
@@ -338,6 +445,16 @@ bool cache_remove(struct cache *cache, struct object *object) {
     return removed;
 }
 
+void cache_drop(struct cache *cache, struct object *object) {
+    struct shard *shard = shard_of(cache, object->key);
+    struct cache_walk made = {0};
+    pthread_mutex_lock(&shard->lock);
+    unlink_objects(cache, shard, &object, 1);
+    take_made_of(cache, shard, object, &made);
+    pthread_mutex_unlock(&shard->lock);
+    cache_walk_end(&made);
+}
+
 /* A walk goes through one shard after the other. */
 size_t cache_remove_all(struct cache *cache, struct cache_walk *walk) {
     size_t removed = 0, from = 0, to;
@@ -364,23 +481,6 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
     unsigned count = (unsigned)cache_remove_all(cache, &walk);
     cache_walk_end(&walk);
     return count;
-}
-
-static void take_chain(struct cache_walk *walk, struct object *object,
-                       const struct cache_key *only) {
-    /* All that decides, but for surrogate keys, stands before the head. */
-    size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
-    for (; object != NULL; object = object->next) {
-        if ((only != NULL && !same_key(object->key, *only)) ||
-            (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
-            continue;
-        if (walk->count == walk->capacity) {
-            walk->capacity = walk->capacity * 2 + 16;
-            walk->objects = xrealloc(walk->objects, walk->capacity * sizeof(struct object *));
-        }
-        object_prefetch_whole(object, head);
-        walk->objects[walk->count++] = object_reference(object);
-    }
 }
 
 static void release_batch(struct cache_walk *walk) {

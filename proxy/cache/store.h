@@ -34,6 +34,11 @@ void cache_set_limit(struct cache *cache, size_t limit);
 
 struct object *cache_lookup(struct cache *cache, struct cache_key key,
                             const struct http_head *request, enum object_scope scope);
+/* For a request that passes that chain of services (not 0) behind the cache: the stored response,
+ * and in *made the variant that they made of it; either may be NULL. */
+struct object *cache_lookup_made(struct cache *cache, struct cache_key key,
+                                 const struct http_head *request, enum object_scope scope,
+                                 uint32_t chain, struct object **made);
 /* How far bans and purges had come. */
 struct cache_moment {
     uint64_t purges, keys;
@@ -46,10 +51,14 @@ struct cache_arrival {
     struct cache_moment since; /* when the origin was asked */
     unsigned max_variants;     /* of its key: the oldest others go; 0: any number */
     bool yields;               /* to the same variant, should that be there */
+    /* Of what services made the object, a variant; it is refused if that is not stored any more.
+     * NULL: it is no such variant. */
+    const struct object *of;
 };
 
-/* Takes the place of the same variant. The object's body counts with its expected length while it
- * arrives. False: something like it was removed since, and so is it. */
+/* Takes the place of the same variant, and with it goes what services have made of that, unless the
+ * new object is the old one's body under another head. The object's body counts with its expected
+ * length while it arrives. False: something like it was removed since, and so is it. */
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival);
 /* Would so many bytes more leave the limit alone, and a little besides? */
 bool cache_has_room(const struct cache *cache, uint64_t bytes);
@@ -59,6 +68,8 @@ bool cache_uses(struct cache *cache, uint64_t low_key);
  * like has come since. */
 bool cache_would_hold(struct cache *cache, const struct object *object,
                       const struct cache_moment *since);
+/* With what services have made of it: it is no more good. */
+void cache_drop(struct cache *cache, struct object *object);
 /* False: it was not there any more. */
 bool cache_remove(struct cache *cache, struct object *object);
 /* False: the object is not there any more. */

@@ -104,6 +104,7 @@ static void usage(FILE *out) {
           out);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fputs("  services bump NAME  make what the service made up to now old\n", out);
     cache_command_help(out);
     icap_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
@@ -141,6 +142,29 @@ static int run_command(const struct choices *choices, const struct command *comm
     return status;
 }
 
+static int bump_answer(const struct choices *choices, const struct http_answer *answer) {
+    if (choices->json)
+        return show_raw(choices, answer);
+    puts("what the service made up to now counts as old, and is made again when it is asked for");
+    return EXIT_SUCCESS;
+}
+
+/* services bump NAME */
+static int run_bump(const struct choices *choices, int argc, char **argv) {
+    enum { NAME_MAX_LENGTH = 200 };
+    static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    char path[NAME_MAX_LENGTH + 32];
+    if (argc != 3) {
+        fputs("retortctl: write \"services bump NAME\"\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (strlen(argv[2]) > NAME_MAX_LENGTH || argv[2][strspn(argv[2], known)] != '\0')
+        return complain("there is no icap_service of that name; see \"retortctl services\"");
+    snprintf(path, sizeof path, "/services/bump?name=%s", argv[2]);
+    const struct command command = {"services", "POST", path, bump_answer, NULL};
+    return run_command(choices, &command);
+}
+
 static int run_helpers(const struct choices *choices, int argc, char **argv) {
     static char json[] = "--json";
     char *with_json[] = {argv[0], json, NULL};
@@ -156,6 +180,8 @@ static int run(const struct choices *choices, int argc, char **argv) {
         return cache_command(choices->admin, choices->json, argc, argv);
     if (argc > 0 && strcmp(argv[0], "icap") == 0)
         return icap_command(choices->admin, choices->json, argc, argv);
+    if (argc > 1 && strcmp(argv[0], "services") == 0 && strcmp(argv[1], "bump") == 0)
+        return run_bump(choices, argc, argv);
     if (argc > 0 && strcmp(argv[0], "adlist") == 0)
         return adlist_command(argv);
     for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof *commands; i++) {

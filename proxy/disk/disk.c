@@ -157,7 +157,7 @@ void disk_close(struct disk **diskp) {
 /* Storing. */
 
 static uint32_t variant_of(const struct object *object) {
-    struct slice vary = object_vary(object);
+    struct slice vary = object_selector(object);
     uint32_t hash = (uint32_t)XXH3_64bits_withSeed(vary.base, vary.length, object->scope);
     hash &= ~DISK_RENEWAL;
     return hash == DISK_ANY_VARIANT ? 1 : hash;
@@ -253,7 +253,8 @@ static void remove_loaded(struct disk *disk, struct cache_key key, const struct 
     purges_add_key(cache_purges(disk->cache), key);
     cache_walk_key(disk->cache, &walk, key);
     for (size_t i = 0; i < walk.count; i++)
-        if (object == NULL || object_same_variant(walk.objects[i], object))
+        if (object == NULL || object_same_variant(walk.objects[i], object) ||
+            object_is_made_of(walk.objects[i], object))
             cache_remove(disk->cache, walk.objects[i]);
     cache_walk_end(&walk);
 }

@@ -26,6 +26,8 @@ static void count_verdict(struct icap_call *call) {
 void icap_call_settle(struct icap_call *call, enum icap_verdict verdict) {
     ASSERT(call->verdict == ICAP_PENDING);
     call->verdict = verdict;
+    if (call->tag == 0) /* nobody was asked */
+        call->tag = icap_tag_value(call->service->quota->tag);
     count_verdict(call);
     if (call->recording != NULL)
         icap_recording_settled(call);
@@ -319,6 +321,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     if (call->net->recorder != NULL)
         icap_recording_begin(call, request);
     call->started = icap_microseconds();
+    call->generation = icap_tag_generation(service->quota->tag);
     timer_init(&call->timer, on_timeout);
     timer_init(&call->total, on_total_timeout);
     if (settings->total_timeout > 0)

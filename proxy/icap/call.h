@@ -79,9 +79,10 @@ struct icap_call {
     struct task task;
     struct dial dial;
     struct connection *connection;
-    struct timer timer; /* of a pause */
-    struct timer total; /* of the whole */
-    uint64_t started;   /* microseconds */
+    struct timer timer;       /* of a pause */
+    struct timer total;       /* of the whole */
+    uint64_t started;         /* microseconds */
+    uint64_t generation, tag; /* see icap/tag.h; tag: what the verdict is of; 0: not known */
     bool queued;
     bool final; /* no other try */
     bool reused, heard, repeated, may_204, may_206, previewing, has_body;

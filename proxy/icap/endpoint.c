@@ -100,6 +100,7 @@ static void on_probed(struct icap_endpoint *endpoint, const struct icap_options 
     }
     endpoint->options = *options;
     endpoint->have_options = true;
+    icap_endpoint_see_istag(endpoint, slice_from(options->istag), 0);
     endpoint->options_expire =
         options->ttl < 0 ? TIMER_NEVER
                          : endpoint->service->net->loop->now + (uint64_t)options->ttl * 1000;
@@ -168,13 +169,21 @@ void icap_endpoint_failed(struct icap_endpoint *endpoint, enum icap_failure fail
         go_down(endpoint, error);
 }
 
-void icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag) {
+static void show_istag(struct icap_endpoint *endpoint, struct slice istag) {
     char *known = endpoint->options.istag;
-    if (istag.length == 0 || istag.length >= sizeof endpoint->options.istag ||
-        slice_equal(istag, slice_from(known)))
+    if (istag.length >= sizeof endpoint->options.istag || slice_equal(istag, slice_from(known)))
         return;
     memcpy(known, istag.base, istag.length);
     known[istag.length] = '\0';
+}
+
+uint64_t icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
+                                 uint64_t generation) {
+    struct icap_tag *tag = endpoint->service->quota->tag;
+    if (istag.length == 0)
+        return icap_tag_value(tag);
+    show_istag(endpoint, istag);
+    return icap_tag_see(tag, endpoint->index, istag, generation);
 }
 
 struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint) {

@@ -71,8 +71,9 @@ bool icap_endpoint_ready(struct icap_endpoint *endpoint);
 void icap_endpoint_succeeded(struct icap_endpoint *endpoint);
 void icap_endpoint_failed(struct icap_endpoint *endpoint, enum icap_failure failure,
                           const char *error);
-/* An ISTag seen in any response. */
-void icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag);
+/* An ISTag seen in any response (empty: none): what the response is of, see icap/tag.h. */
+uint64_t icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
+                                 uint64_t generation);
 struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint);
 const char *icap_endpoint_state_name(const struct icap_endpoint *endpoint);
 /* For the pool. */

@@ -2,12 +2,23 @@
 
 #include "base/assert.h"
 
-struct icap_quotas *icap_quotas_new(const struct settings *settings) {
+/* The same service's as before, if it was there. */
+static struct icap_tag *tag_for(const struct icap_service_settings *settings,
+                                const struct icap_quotas *before) {
+    for (size_t i = 0; before != NULL && i < before->count; i++)
+        if (icap_tag_is_of(before->services[i].tag, settings))
+            return icap_tag_reference(before->services[i].tag);
+    return icap_tag_new(settings);
+}
+
+struct icap_quotas *icap_quotas_new(const struct settings *settings,
+                                    const struct icap_quotas *before) {
     struct icap_quotas *quotas;
     ALLOC_OBJ(quotas, ICAP_QUOTAS_MAGIC);
     quotas->references = 1;
     quotas->count = settings->icap_service_count;
     quotas->services = xcalloc(quotas->count + 1, sizeof *quotas->services);
+    quotas->names = xcalloc(quotas->count + 1, sizeof *quotas->names);
     for (size_t i = 0; i < quotas->count; i++) {
         struct icap_quota *quota = &quotas->services[i];
         INIT_OBJ(quota, ICAP_QUOTA_MAGIC);
@@ -16,6 +27,8 @@ struct icap_quotas *icap_quotas_new(const struct settings *settings) {
         quota->most = settings->icap_services[i].max_connections;
         quota->endpoint_count = settings->icap_services[i].endpoint_count;
         quota->workers = settings->workers;
+        quota->tag = tag_for(&settings->icap_services[i], before);
+        quotas->names[i] = xstrdup(settings->icap_services[i].name);
     }
     return quotas;
 }
@@ -37,9 +50,23 @@ void icap_quotas_release(struct icap_quotas **quotasp) {
     for (size_t i = 0; i < quotas->count; i++) {
         ASSERT(list_empty(&quotas->services[i].waiting));
         pthread_mutex_destroy(&quotas->services[i].lock);
+        icap_tag_release(&quotas->services[i].tag);
+        free(quotas->names[i]);
     }
     free(quotas->services);
+    free(quotas->names);
     FREE_OBJ(quotas);
+}
+
+bool icap_quotas_bump(struct icap_quotas *quotas, const char *name) {
+    bool found = false;
+    CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
+    for (size_t i = 0; i < quotas->count; i++)
+        if (strcmp(quotas->names[i], name) == 0) {
+            icap_tag_bump(quotas->services[i].tag);
+            found = true;
+        }
+    return found;
 }
 
 static struct icap_quota_endpoint *endpoint_of(struct icap_quota *quota, unsigned index) {

@@ -14,7 +14,10 @@
  * what another one does not use. Connections that end while idle are noticed at the worker's next
  * call, which is soon enough, as they are within its share.
  *
- *     struct icap_quotas *quotas = icap_quotas_new(settings);    one for each service, by main
+ *     struct icap_quotas *quotas = icap_quotas_new(settings, NULL);    one a service, by main
+ *     struct icap_quotas *later = icap_quotas_new(reloaded, quotas);   goes on with its tags
+ *
+ * With it goes what else workers share of a service: its tag (icap/tag.h).
  *
  * Threads: any; one lock a service.
  */
@@ -22,6 +25,7 @@
 #define RETORT_ICAP_QUOTA_H
 
 #include "event/waiter.h"
+#include "icap/tag.h"
 #include "settings/settings.h"
 
 struct icap_quota_endpoint {
@@ -39,6 +43,7 @@ struct icap_quota {
     unsigned open;
     unsigned asking; /* workers in `waiting` */
     struct list_link waiting;
+    struct icap_tag *tag; /* referenced */
     struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
 };
 
@@ -48,6 +53,7 @@ struct icap_quotas {
     _Atomic unsigned references;
     size_t count;
     struct icap_quota *services; /* as in settings->icap_services */
+    char **names;                /* likewise */
 };
 
 /* What a worker has of an endpoint. */
@@ -57,7 +63,11 @@ struct icap_quota_bid {
     unsigned *counted;   /* those that the quota knows of: the worker's, 0 at first */
 };
 
-struct icap_quotas *icap_quotas_new(const struct settings *settings);
+/* `before`: those of an earlier snapshot; NULL: there is none. */
+struct icap_quotas *icap_quotas_new(const struct settings *settings,
+                                    const struct icap_quotas *before);
+/* Makes all results of the services of that name old; false: there is none. */
+bool icap_quotas_bump(struct icap_quotas *quotas, const char *name);
 struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas);
 void icap_quotas_release(struct icap_quotas **quotasp);
 

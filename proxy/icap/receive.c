@@ -160,7 +160,8 @@ static void take_next_services(struct icap_call *call, const struct http_head *h
 }
 
 static void judge(struct icap_call *call, const struct http_head *head) {
-    icap_endpoint_see_istag(call->endpoint, http_head_value(head, HTTP_ISTAG));
+    call->tag = icap_endpoint_see_istag(call->endpoint, http_head_value(head, HTTP_ISTAG),
+                                        call->generation);
     call->keep_connection = !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
     take_next_services(call, head);
     switch (head->status) {

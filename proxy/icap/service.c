@@ -161,6 +161,12 @@ void icap_service_leave(struct icap_service *service, struct icap_endpoint *endp
     icap_quota_leave(service->quota, &bid, service->net->loop);
 }
 
+void icap_service_keep_known(struct icap_service *service) {
+    CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        icap_endpoint_ready(service->endpoints[i]);
+}
+
 void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
                          enum icap_failure failure, const char *error) {
     struct icap_account *account = &service->account;

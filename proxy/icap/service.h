@@ -66,6 +66,9 @@ enum icap_readiness icap_service_take(struct icap_service *service, struct icap_
 void icap_service_stop_waiting(struct icap_service *service, struct icap_waiter *waiter);
 /* The transaction is over; its connection has been closed, or pooled. */
 void icap_service_leave(struct icap_service *service, struct icap_endpoint *endpoint);
+/* A result of it is used without asking it: has its OPTIONS asked where they are missing or too
+ * old, so that a new ISTag is noticed. */
+void icap_service_keep_known(struct icap_service *service);
 /* Why nothing is to be had: of the endpoint that was asked first. */
 const char *icap_service_error(const struct icap_service *service);
 const char *icap_service_state_name(const struct icap_service *service);

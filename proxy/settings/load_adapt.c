@@ -79,6 +79,10 @@ static bool apply_icap_service(struct load *load, const struct document_section 
         !check_icap_credentials(load, section, service) ||
         !check_icap_include(load, section, service))
         return false;
+    if (service->remember && service->point != ICAP_RESPMOD_POSTCACHE)
+        return load_fail(load, load_line_of(section, "remember"),
+                         "remember: only what is made behind the cache is kept beside what is "
+                         "stored; write point = respmod_postcache, or leave it out");
     if (service->down_min > service->down_max)
         return load_fail(load, load_line_of(section, "down_min"),
                          "down_min is larger than down_max");

@@ -421,6 +421,20 @@ const struct option options[] = {
          "response on its way to a client, be it stored or not; what is stored stays as it is, "
          "and every client gets an adaptation of its own.",
      .example = "respmod_precache"},
+    {SERVICE(remember), .name = "remember", BOOL, DEFAULT("false"),
+     DOC "For point respmod_postcache: what the service makes of a stored response is kept in "
+         "memory beside it, and given to all clients, until the service's ISTag changes, "
+         "\"retortctl services bump\" says so, or the response itself goes; then it is made again "
+         "from what is stored, without asking the origin. That the service has nothing to change "
+         "is remembered too. Leave it off for services that treat clients differently. Such "
+         "services are remembered as long as they stand first in the chain; those behind the "
+         "first that is not are asked each time.",
+     .example = "true"},
+    {SERVICE(remember_by), .name = "remember_by", STRINGS, DEFAULT("Accept-Encoding"),
+     DOC "Names of request header fields on which it depends what the service makes of a response, "
+         "besides those that Vary names. Each combination of their values has a variant of its "
+         "own. \"none\": the response alone.",
+     .example = "{ Accept-Encoding, Save-Data }"},
     {SERVICE(bypass), .name = "bypass", BOOL, DEFAULT("false"),
      DOC "What happens when the service fails or is down. true: the message goes on unchanged. "
          "false: the client gets an error page. The default is false because a service may be a "

@@ -97,6 +97,8 @@ struct icap_service_settings {
     struct url *endpoints; /* the same, parsed: slices of uri_texts */
     unsigned endpoint_count;
     enum icap_point point;
+    bool remember;               /* what it makes is kept beside what is stored */
+    char **remember_by;          /* fields of requests on which that depends; ends with NULL */
     bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
     uint64_t timeout;            /* for the verdict, and for each pause of the answer */
     uint64_t first_byte_timeout; /* for the verdict alone; 0: timeout */

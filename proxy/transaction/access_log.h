@@ -19,7 +19,7 @@
 
 struct access_logs;
 
-enum { ACCESS_CHAINS = 4 }; /* of services: one a point */
+enum { ACCESS_CHAINS = 5 }; /* of services: one a point, and what is remembered */
 
 struct access_entry {
     struct timespec time; /* wall clock, at the end; milliseconds count */

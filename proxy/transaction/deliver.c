@@ -49,7 +49,7 @@ static int64_t known_length(const struct body *body, int64_t announced) {
 }
 
 static void reply_object(struct transaction *transaction) {
-    struct object *object = transaction->object;
+    struct object *object = transaction_shown(transaction);
     struct reply *reply = &transaction->reply;
     transaction->status = object->status;
     if (client_has(transaction, object->status, object_etag(object), object->changed_by)) {

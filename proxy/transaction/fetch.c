@@ -427,6 +427,8 @@ enum step step_fetch(struct transaction *transaction) {
         transaction->replaced = transaction->object;
         transaction->object = NULL;
         transaction->revalidating = false;
+    } else if (transaction->replaced != NULL) {
+        transaction->result = RESULT_REFRESHED;
     }
     return STEP_RESPMOD;
 }

@@ -1,12 +1,14 @@
 /*
  * What services behind the cache make of a transaction: of the request for the origin, and of the
- * response for the client. Neither is stored.
+ * response for the client.
  *
  *     transaction->outgoing = arena_alloc(arena, sizeof *transaction->outgoing);
  *     ... route and FETCH take head, url and authority from there ...
  *     adapt_chain_close(&transaction->outgoing->chain);
  *
  *     transaction->late = arena_zalloc(arena, sizeof *transaction->late);
+ *     late_start(transaction->late, transaction, subject, late_head(transaction, subject), chosen,
+ *                count);
  *     ... RESPMOD_POSTCACHE fills it; DELIVER sends head and body if it has `changed` ...
  *     late_end(transaction->late);
  *
@@ -17,7 +19,10 @@
 
 #include "adapt/chain.h"
 #include "cache/body_source.h"
+#include "cache/object.h"
 #include "transaction/pump.h"
+
+struct transaction;
 
 struct outgoing {
     struct adapt_chain chain;
@@ -36,6 +41,14 @@ struct late {
     struct body *body;      /* to here; referenced */
 };
 
+/* A copy of the head, as an origin would send it; `subject` NULL: of the response that is not
+ * stored. */
+struct http_head *late_head(struct transaction *transaction, const struct object *subject);
+/* Has the chain begin on that response. */
+void late_start(struct late *late, struct transaction *transaction, const struct object *subject,
+                struct http_head *response, struct icap_service *const *chosen, unsigned count);
+/* What tells of the bytes as they were goes: validators, ranges and sums. */
+void late_forget_bytes(struct http_head *head, struct slice old_etag);
 /* Ends what is under way, and gives back what it holds. Harmless when repeated. */
 void late_end(struct late *late);
 

@@ -26,7 +26,7 @@ static struct slice content_type(const struct transaction *transaction) {
         return http_head_value(transaction->response, HTTP_CONTENT_TYPE);
     if (transaction->object == NULL)
         return transaction->error != NULL ? SLICE("text/html") : slice_make("", 0);
-    return line_value(object_head(transaction->object), SLICE("Content-Type: "));
+    return line_value(object_head(transaction_shown(transaction)), SLICE("Content-Type: "));
 }
 
 static void write_entry(struct transaction *transaction) {
@@ -69,6 +69,8 @@ static bool worth_finishing(const struct transaction *transaction) {
 static void let_client_go(struct transaction *transaction) {
     if (transaction->late != NULL)
         late_end(transaction->late);
+    if (transaction->remembered != NULL && !remembered_is_at_work(transaction->remembered))
+        remembered_end(transaction);
     if (transaction->pump.state == PUMP_RUNNING && !worth_finishing(transaction))
         pump_stop(&transaction->pump);
     pump_set_unread(&transaction->pump);
@@ -115,5 +117,8 @@ enum step step_log(struct transaction *transaction) {
         let_client_go(transaction);
     }
     transaction_settle(transaction);
-    return transaction->pump.state == PUMP_RUNNING ? STEP_WAIT : STEP_DONE;
+    bool waits =
+        transaction->pump.state == PUMP_RUNNING ||
+        (transaction->remembered != NULL && remembered_is_at_work(transaction->remembered));
+    return waits ? STEP_WAIT : STEP_DONE;
 }

@@ -95,6 +95,7 @@ static bool has_landed(struct transaction *transaction) {
     timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
     object_release(&transaction->object);
     object_release(&transaction->part);
+    object_release(&transaction->replaced);
     transaction->revalidating = false;
     return true;
 }
@@ -131,6 +132,8 @@ static bool is_reading_disk(struct transaction *transaction) {
 }
 
 static struct object *look_up(struct transaction *transaction) {
+    if (transaction->adapt->any_remembered && remembered_begin(transaction))
+        return remembered_look_up(transaction);
     return cache_lookup(transaction->host->cache, transaction->key, transaction->request,
                         transaction_scope(transaction));
 }
@@ -164,6 +167,25 @@ static bool part_will_do(struct transaction *transaction) {
     return !transaction_may_adapt_late(transaction) && transaction_part_will_do(transaction);
 }
 
+/* A service that saw the response before it was stored is another by now (RFC 3507 §4.7): it has to
+ * see it again, and so it has to come again. */
+static void drop_outdated(struct transaction *transaction) {
+    struct icap_service *services[ADAPT_CHAIN_MAX];
+    if (transaction->object == NULL || !object_is_made(transaction->object) ||
+        !transaction->adapt->any[ICAP_RESPMOD_PRECACHE])
+        return;
+    struct object_making making = object_making(transaction->object);
+    unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
+                                      transaction_rules(transaction), services);
+    if (making.kind != OBJECT_SEEN || count == 0 ||
+        adapt_mark_chain(services, count) != making.chain ||
+        !adapt_mark_is_old(services, count, making.tag))
+        return;
+    transaction->net->counters.adapted_outdated++;
+    transaction->replaced = transaction->object;
+    transaction->object = NULL;
+}
+
 enum step step_lookup(struct transaction *transaction) {
     if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
         return pass(transaction);
@@ -182,6 +204,7 @@ enum step step_lookup(struct transaction *transaction) {
     if (transaction->object == NULL)
         take_from_disk(transaction);
     drop_spoiled(transaction);
+    drop_outdated(transaction);
     if (transaction->object == NULL)
         return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
     if (transaction->object->status == 206 && !part_will_do(transaction)) {
@@ -201,6 +224,10 @@ enum step step_lookup(struct transaction *transaction) {
     }
     if (transaction->asked.only_if_cached)
         return only_if_cached(transaction);
+    if (transaction->remembered != NULL && transaction->remembered->only) {
+        object_release(&transaction->object); /* the origin does not know it */
+        return miss(transaction);
+    }
     transaction->revalidating =
         transaction->object->etag_length > 0 || object_last_modified(transaction->object) != 0;
     return miss(transaction);

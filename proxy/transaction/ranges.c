@@ -83,7 +83,7 @@ static void reply_parts(struct transaction *transaction, struct http_head *head,
 }
 
 void transaction_choose_ranges(struct transaction *transaction) {
-    struct object *object = transaction->object;
+    struct object *object = transaction_shown(transaction);
     struct reply *reply = &transaction->reply;
     struct arena *arena = &transaction->arena;
     struct range_subject subject;

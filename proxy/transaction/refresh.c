@@ -29,8 +29,9 @@ enum flight_outcome transaction_refresh(struct transaction *transaction,
                           transaction->response_time);
     if (freshness.storable)
         transaction_strip_cookies(transaction, merged);
-    struct object *fresh = object_new(transaction->key, transaction->url_text, request, merged,
-                                      &freshness, object->body);
+    const struct object_making making = object_making(object);
+    struct object *fresh = object_new_made(transaction->key, transaction->url_text, request, merged,
+                                           &freshness, object->body, &making, NULL);
     fresh->scope = object->scope;
     enum flight_outcome outcome = FLIGHT_UNSTORED;
     if (freshness.storable)

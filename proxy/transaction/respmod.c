@@ -24,11 +24,21 @@ struct slice transaction_server_ip(struct transaction *transaction) {
     return slice_make(text, address_format_ip(&transaction->call->address, text));
 }
 
+/* All that might have been asked: a look-up does not know yet what the response is. */
+static void note_services(struct transaction *transaction) {
+    struct icap_service *services[ADAPT_CHAIN_MAX];
+    unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
+                                      transaction_rules(transaction), services);
+    transaction->seen = arena_alloc(&transaction->arena, sizeof *transaction->seen);
+    adapt_mark_begin(transaction->seen, services, count);
+}
+
 static void start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count =
         adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
                          transaction_response_rules(transaction, transaction->response), chosen);
+    note_services(transaction);
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
     http_head_assign(request, transaction->request);
     struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
@@ -74,6 +84,7 @@ enum step step_respmod(struct transaction *transaction) {
     case ADAPT_DONE: break;
     default: return transaction_fail(transaction, 502, transaction->respmod->error);
     }
+    adapt_mark_take(transaction->seen, transaction->respmod);
     transaction->response = transaction->message.response;
     transaction->response_body = transaction->message.body;
     transaction->message.body = NULL;

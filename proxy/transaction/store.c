@@ -114,7 +114,7 @@ enum flight_outcome transaction_insert(struct transaction *transaction, struct o
 }
 
 void transaction_drop(struct transaction *transaction, struct object *object) {
-    cache_remove(transaction->host->cache, object);
+    cache_drop(transaction->host->cache, object);
     disk_remove(transaction->host->disk, object->key, object);
 }
 
@@ -127,11 +127,25 @@ static void keep_object_now(struct transaction *transaction) {
     transaction_land(transaction, transaction_insert(transaction, transaction->object));
 }
 
+/* The services that the response has passed. */
+static struct object_making seen_by(const struct transaction *transaction) {
+    const struct adapt_mark *seen = transaction->seen;
+    struct object_making making = {OBJECT_UNSEEN, 0, 0};
+    if (seen == NULL || adapt_mark_tag(seen) == 0)
+        return making;
+    making.kind = OBJECT_SEEN;
+    making.chain = adapt_mark_chain(seen->services, seen->count);
+    making.tag = adapt_mark_tag(seen);
+    return making;
+}
+
 /* The body's length is known to all who may find the object only if the origin announced it: others
  * must not join a body that may yet turn out too large to keep. */
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
-    transaction->object = object_new(transaction->key, transaction->url_text, transaction->request,
-                                     transaction->response, freshness, transaction->body);
+    struct object_making making = seen_by(transaction);
+    transaction->object =
+        object_new_made(transaction->key, transaction->url_text, transaction->request,
+                        transaction->response, freshness, transaction->body, &making, NULL);
     transaction->object->scope = (uint8_t)transaction_scope(transaction);
     transaction->storing = true;
     transaction->net->counters.cache_stores++;
@@ -153,9 +167,10 @@ static void drop_replaced(struct transaction *transaction) {
 static void begin_stream(struct transaction *transaction, const struct freshness *freshness) {
     struct body *nothing = body_of_bytes(SLICE(""));
     transaction_strip_cookies(transaction, transaction->response);
+    struct object_making making = seen_by(transaction);
     struct object *object =
-        object_new(transaction->key, transaction->url_text, transaction->request,
-                   transaction->response, freshness, nothing);
+        object_new_made(transaction->key, transaction->url_text, transaction->request,
+                        transaction->response, freshness, nothing, &making, NULL);
     object->scope = (uint8_t)transaction_scope(transaction);
     transaction->pump.stream =
         disk_stream_open(transaction->host->disk, object,
@@ -166,6 +181,8 @@ static void begin_stream(struct transaction *transaction, const struct freshness
 
 enum step step_store(struct transaction *transaction) {
     struct freshness freshness;
+    if (transaction->remembered != NULL)
+        remembered_forget(transaction->remembered);
     complete_head(transaction);
     enum storage storage = where_to_store(transaction, &freshness);
     bool keep = storage == STORE_IN_MEMORY;
@@ -194,7 +211,7 @@ enum step step_store(struct transaction *transaction) {
     return transaction_answer(transaction);
 }
 
-void transaction_settle(struct transaction *transaction) {
+static void settle_object(struct transaction *transaction) {
     struct object *object = transaction->object;
     if (!transaction->storing || transaction->settled || object == NULL)
         return;
@@ -211,4 +228,10 @@ void transaction_settle(struct transaction *transaction) {
     } else if (transaction->pump.state != PUMP_IDLE) { /* else it was complete from the start */
         disk_store(transaction->host->disk, object, &transaction->disk_since);
     }
+}
+
+void transaction_settle(struct transaction *transaction) {
+    settle_object(transaction);
+    if (transaction->remembered != NULL)
+        remembered_settle(transaction);
 }

@@ -19,6 +19,7 @@ static const struct {
     [STEP_FETCH] = {"FETCH", step_fetch, true},
     [STEP_RESPMOD] = {"RESPMOD", step_respmod, true},
     [STEP_STORE] = {"STORE", step_store, true},
+    [STEP_VARIANT] = {"VARIANT", step_variant, true},
     [STEP_RESPMOD_POSTCACHE] = {"RESPMOD_POSTCACHE", step_respmod_postcache, true},
     [STEP_TUNNEL] = {"TUNNEL", step_tunnel, true},
     [STEP_DELIVER] = {"DELIVER", step_deliver, false},
@@ -54,6 +55,8 @@ static void end_fetch(struct transaction *transaction) {
     disk_load_end(&transaction->load);
     if (transaction->late != NULL)
         late_end(transaction->late);
+    if (transaction->remembered != NULL)
+        remembered_end(transaction);
     pump_stop(&transaction->pump);
     tunnel_free(&transaction->tunnel);
     if (transaction->reach != NULL)
@@ -218,6 +221,7 @@ void transaction_chains(const struct transaction *transaction,
         transaction->reqmod,
         transaction->outgoing != NULL ? &transaction->outgoing->chain : NULL,
         transaction->respmod,
+        transaction->remembered != NULL ? &transaction->remembered->late.chain : NULL,
         transaction->late != NULL ? &transaction->late->chain : NULL,
     };
     memcpy(chains, all, sizeof all);

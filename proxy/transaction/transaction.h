@@ -2,13 +2,14 @@
  * A transaction: one request from its head to its line in the access log.
  *
  *     RECEIVE -> ADMIT -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> FETCH -> RESPMOD -> STORE
- *             -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
+ *             -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
  *
  * The steps stand in one table (transaction.c), each in a file of its own. A step does what it can
  * and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs it again
  * when something has happened. Nothing re-enters: callbacks of input and output store a result and
- * defer the task. A hit jumps from LOOKUP to DELIVER (by way of RESPMOD_POSTCACHE where services
- * are to see it), an error page from anywhere, an answer that a service made from REQMOD to STORE.
+ * defer the task. A hit jumps from LOOKUP to DELIVER (by way of VARIANT and RESPMOD_POSTCACHE where
+ * services are to see it), an error page from anywhere, an answer that a service made from REQMOD
+ * to STORE.
  *
  *     transaction_start(host, exchange);          from the client's on_request
  *
@@ -28,6 +29,7 @@
 #include "transaction/access_log.h"
 #include "transaction/late.h"
 #include "transaction/pump.h"
+#include "transaction/remembered.h"
 #include "transaction/route.h"
 #include "transaction/tunnel.h"
 
@@ -40,6 +42,7 @@ enum step {
     STEP_FETCH,
     STEP_RESPMOD,
     STEP_STORE,
+    STEP_VARIANT,
     STEP_RESPMOD_POSTCACHE,
     STEP_TUNNEL,
     STEP_DELIVER,
@@ -118,6 +121,8 @@ struct transaction {
     struct adapt_message message; /* what the chains work on */
     struct adapt_chain *reqmod, *respmod;
     struct outgoing *outgoing; /* what services behind the cache made of the request; NULL: none */
+    struct adapt_mark *seen;   /* by which services before the cache; NULL: by none */
+    struct remembered *remembered; /* what they made for all clients; NULL: no such are asked */
     struct late *late; /* what they make of the response for this client; NULL: none was asked */
     struct slice challenge; /* Proxy-Authenticate of the response, kept from services */
 
@@ -184,6 +189,7 @@ enum step step_reqmod_postcache(struct transaction *transaction);
 enum step step_fetch(struct transaction *transaction);
 enum step step_respmod(struct transaction *transaction);
 enum step step_store(struct transaction *transaction);
+enum step step_variant(struct transaction *transaction);
 enum step step_respmod_postcache(struct transaction *transaction);
 enum step step_tunnel(struct transaction *transaction);
 enum step step_deliver(struct transaction *transaction);
@@ -198,6 +204,14 @@ const char *transaction_id(struct transaction *transaction);
 /* The chains of services that it went through, in their order; NULL where there was none. */
 void transaction_chains(const struct transaction *transaction,
                         const struct adapt_chain *chains[ACCESS_CHAINS]);
+/* Of a stored response, what goes to the client: itself, or a variant of it; NULL: none is stored.
+ */
+static inline struct object *transaction_shown(const struct transaction *transaction) {
+    return transaction->remembered != NULL && transaction->remembered->made != NULL
+               ? transaction->remembered->made
+               : transaction->object;
+}
+
 /* Copies what the request's head points to, before the client's read buffer is used again. */
 void transaction_own_request(struct transaction *transaction);
 /* The request's body becomes the transaction's; once. */

@@ -123,7 +123,7 @@ static void set_up_settings(struct run *run) {
 /* An endpoint that is up, with one idle connection: the socketpair. */
 static void set_up_service(struct run *run) {
     int ends[2];
-    run->quotas = icap_quotas_new(&run->settings);
+    run->quotas = icap_quotas_new(&run->settings, NULL);
     run->service =
         icap_service_new(&run->net, &run->service_settings, &run->quotas->services[0], NULL);
     struct icap_endpoint *endpoint = run->service->endpoints[0];

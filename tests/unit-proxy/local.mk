@@ -19,6 +19,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_doorkeeper.c \
 	tests/unit-proxy/test_exchange.c \
 	tests/unit-proxy/test_freshness.c \
+	tests/unit-proxy/test_icap_tag.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \
 	tests/unit-proxy/test_origins.c \

@@ -35,6 +35,7 @@ Suite *freshness_suite(void);
 Suite *range_suite(void);
 Suite *vary_suite(void);
 Suite *wire_suite(void);
+Suite *icap_tag_suite(void);
 Suite *disk_record_suite(void);
 Suite *disk_index_suite(void);
 Suite *disk_volume_suite(void);

@@ -100,6 +100,101 @@ static void stop(void) {
     cache_free(&the_cache);
 }
 
+enum { CHAIN = 7 };
+
+/* What services behind the cache made of `of`. */
+static bool put_made(const struct object *of, uint32_t chain, uint32_t tag, struct body *body) {
+    struct http_head request, response;
+    struct freshness freshness = object_freshness(of);
+    const struct object_making making = {body == of->body ? OBJECT_LEFT_ALONE : OBJECT_MADE, chain,
+                                         tag};
+    const struct cache_arrival arrival = {.since = cache_now(the_cache), .of = of};
+    struct slice selector = object_selector(of);
+    head_of(&request, 0);
+    object_parse_head(of, &response);
+    struct object *made = object_new_made(of->key, object_url(of), &request, &response, &freshness,
+                                          body, &making, &selector);
+    made->scope = of->scope;
+    bool stored = cache_insert(the_cache, made, &arrival);
+    object_release(&made);
+    return stored;
+}
+
+static struct object *look_made(struct slice url, const char *kind, uint32_t chain,
+                                struct object **made) {
+    struct http_head request;
+    head_of(&request, 0);
+    if (kind != NULL)
+        http_head_add(&request, SLICE("Kind"), slice_from(kind));
+    return cache_lookup_made(the_cache, cache_key_of(url), &request, OBJECT_FOR_ALL, chain, made);
+}
+
+START_TEST(what_services_made_is_for_those_who_pass_them) {
+    struct slice url = SLICE("http://a.org/");
+    struct object *made, *stored, *plain;
+    struct body *body = body_of_bytes(SLICE("made"));
+    start();
+    put_with(url, NULL, NULL, "red", 10);
+    plain = look(url, "red");
+    ck_assert(put_made(plain, CHAIN, 1, body));
+    ck_assert(put_made(plain, CHAIN + 1, 1, plain->body));
+    ck_assert(put_made(plain, CHAIN, 2, body)); /* in the place of the first */
+    ck_assert_uint_eq(counted().objects, 3);
+    object_release(&plain);
+    plain = look(url, "red");
+    ck_assert_uint_eq(object_making(plain).kind, OBJECT_UNSEEN);
+    stored = look_made(url, "red", CHAIN, &made);
+    ck_assert_ptr_eq(stored, plain);
+    ck_assert_uint_eq(object_making(made).kind, OBJECT_MADE);
+    ck_assert_uint_eq(object_making(made).tag, 2);
+    object_release(&made);
+    object_release(&stored);
+    stored = look_made(url, "red", CHAIN + 1, &made);
+    ck_assert_uint_eq(object_making(made).kind, OBJECT_LEFT_ALONE);
+    object_release(&made);
+    object_release(&stored);
+    ck_assert_ptr_null(look_made(url, "blue", CHAIN, &made));
+    ck_assert_ptr_null(made);
+    object_release(&plain);
+    body_release(&body);
+    stop();
+}
+END_TEST
+
+START_TEST(what_services_made_goes_with_what_it_was_made_of) {
+    struct slice url = SLICE("http://a.org/");
+    struct object *made, *plain, *again;
+    struct body *body = body_of_bytes(SLICE("made"));
+    start();
+    put_with(url, NULL, NULL, "blue", 10);
+    put_with(url, NULL, NULL, "red", 10);
+    plain = look(url, "red");
+    ck_assert(put_made(plain, CHAIN, 1, body));
+    put_with(url, NULL, NULL, "blue", 20); /* another variant of the origin's: not concerned */
+    ck_assert_uint_eq(counted().objects, 3);
+    put_with(url, NULL, NULL, "red", 10);
+    ck_assert_uint_eq(counted().objects, 2);
+    ck_assert(!put_made(plain, CHAIN, 1, body)); /* of what is no more */
+    object_release(&plain);
+    plain = look(url, "red");
+    ck_assert(put_made(plain, CHAIN, 1, body));
+    cache_drop(the_cache, plain);
+    ck_assert_uint_eq(counted().objects, 1);
+    object_release(&plain);
+    put_with(url, NULL, NULL, "red", 10);
+    plain = look(url, "red");
+    ck_assert(put_made(plain, CHAIN, 1, body));
+    cache_remove(the_cache, plain); /* as eviction does: the variant is still good */
+    again = look_made(url, "red", CHAIN, &made);
+    ck_assert_ptr_null(again);
+    ck_assert_ptr_nonnull(made);
+    object_release(&made);
+    object_release(&plain);
+    body_release(&body);
+    stop();
+}
+END_TEST
+
 START_TEST(variants_are_selected_and_replaced) {
     struct slice url = SLICE("http://a.org/");
     start();
@@ -724,6 +819,8 @@ END_TEST
 Suite *store_suite(void) {
     const TTest *tests[] = {
         variants_are_selected_and_replaced,
+        what_services_made_is_for_those_who_pass_them,
+        what_services_made_goes_with_what_it_was_made_of,
         purges_of_keys_in_one_place_are_told_apart,
         the_limit_holds,
         others_go_before_a_body_arrives,

@@ -28,8 +28,9 @@ class IcapRequest(wire.Head):
 class Transaction:
     """One REQMOD or RESPMOD as the server sees it."""
 
-    def __init__(self, connection, request, number):
+    def __init__(self, connection, request, number, istag='"test-1"'):
         self.connection = connection
+        self.istag = istag.encode()
         self.request = request
         self.connection_number = number
         self.method = request.method
@@ -102,7 +103,7 @@ class Transaction:
             left -= len(data)
 
     def send_204(self, extra=b""):
-        self.send(b'ICAP/1.0 204 No Content\r\nISTag: "test-1"\r\n' + extra + b"\r\n")
+        self.send(b"ICAP/1.0 204 No Content\r\nISTag: " + self.istag + b"\r\n" + extra + b"\r\n")
 
     def http_part(self, head):
         return ("res" if head.startswith(b"HTTP/") else "req").encode()
@@ -112,7 +113,7 @@ class Transaction:
         part = self.http_part(head)
         if encapsulated is None:
             encapsulated = b"%s-hdr=0, %s=%d" % (part, part + b"-body" if body else b"null-body", len(head))
-        self.send(b"ICAP/1.0 " + status + b'\r\nISTag: "test-1"\r\n' + icap
+        self.send(b"ICAP/1.0 " + status + b"\r\nISTag: " + self.istag + b"\r\n" + icap
                   + b"Encapsulated: " + encapsulated + b"\r\n\r\n" + head)
 
     def send_200(self, head, body=b"", icap=b"", piece=65536):
@@ -188,6 +189,7 @@ def append(text):
 class IcapServer(Server):
     def __init__(self, lab, behave=unchanged, methods="RESPMOD", preview=1024, receive_buffer=None, **options):
         self.behave = behave
+        self.istag = '"test-1"'  # of what is answered to REQMOD and RESPMOD
         self.options = {"Methods": methods, "ISTag": '"test-1"', "Service": "harness", "Allow": "204",
                         "Preview": preview, "Transfer-Preview": "*", "Options-TTL": 3600,
                         "Encapsulated": "null-body=0"}
@@ -212,7 +214,7 @@ class IcapServer(Server):
                 elif self.options_answer(self, connection):
                     return
                 continue
-            transaction = Transaction(connection, request, number)
+            transaction = Transaction(connection, request, number, self.istag)
             with self.lock:
                 self.transactions.append(transaction)
             if self.behave(self, transaction):

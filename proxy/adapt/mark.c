@@ -1,0 +1,50 @@
+#include "adapt/mark.h"
+
+#include "base/assert.h"
+
+#include <xxhash.h>
+
+void adapt_mark_begin(struct adapt_mark *mark, struct icap_service *const *services,
+                      unsigned count) {
+    ASSERT(count <= ADAPT_CHAIN_MAX);
+    mark->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        mark->services[i] = services[i];
+        mark->tags[i] = icap_tag_value(services[i]->quota->tag);
+    }
+}
+
+void adapt_mark_take(struct adapt_mark *mark, const struct adapt_chain *chain) {
+    for (unsigned i = 0; i < mark->count; i++)
+        for (unsigned j = 0; j < chain->at; j++)
+            if (chain->services[j] == mark->services[i])
+                mark->tags[i] = chain->calls[j]->tag;
+}
+
+static uint32_t fold(const uint64_t *numbers, unsigned count) {
+    uint32_t hash = (uint32_t)XXH3_64bits(numbers, count * sizeof *numbers);
+    return hash == 0 ? 1 : hash;
+}
+
+uint32_t adapt_mark_tag(const struct adapt_mark *mark) {
+    for (unsigned i = 0; i < mark->count; i++)
+        if (mark->tags[i] == 0)
+            return 0;
+    return fold(mark->tags, mark->count);
+}
+
+uint32_t adapt_mark_chain(struct icap_service *const *services, unsigned count) {
+    uint64_t bases[ADAPT_CHAIN_MAX];
+    for (unsigned i = 0; i < count; i++)
+        bases[i] = services[i]->quota->tag->base;
+    return fold(bases, count);
+}
+
+bool adapt_mark_is_old(struct icap_service *const *services, unsigned count, uint32_t tag) {
+    struct adapt_mark mark;
+    adapt_mark_begin(&mark, services, count);
+    for (unsigned i = 0; i < count; i++)
+        icap_service_keep_known(services[i]);
+    uint32_t now = adapt_mark_tag(&mark);
+    return now != 0 && now != tag;
+}

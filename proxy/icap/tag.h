@@ -1,0 +1,58 @@
+/*
+ * The tag of an ICAP service: what its results go by (RFC 3507 §4.7), for all workers and over
+ * reloads.
+ *
+ *     uint64_t generation = icap_tag_generation(tag);             when the service is asked
+ *     uint64_t made = icap_tag_see(tag, endpoint, istag, generation);   when it has answered
+ *     ...
+ *     if (icap_tag_value(tag) != made) ...                        the result is of an older service
+ *
+ *     icap_tag_bump(tag);     all results up to now, and of what is under way, are old
+ *
+ * The value comes of the service's name and addresses, of the newest ISTag of each endpoint
+ * (endpoints that say the same count as one), and of the bumps. It is never 0; that stands for: no
+ * endpoint has said any ISTag yet.
+ *
+ * A reload hands the tag on to the service of the same name and addresses: see icap/quota.h.
+ *
+ * Threads: any. Ownership: references.
+ */
+#ifndef RETORT_ICAP_TAG_H
+#define RETORT_ICAP_TAG_H
+
+#include "settings/settings.h"
+
+#include <pthread.h>
+
+struct icap_tag {
+    unsigned magic;
+#define ICAP_TAG_MAGIC 0x1ca97a60u
+    _Atomic unsigned references;
+    uint64_t base; /* of the name and the addresses */
+    pthread_mutex_t lock;
+    unsigned endpoint_count;
+    uint64_t seen[ICAP_ENDPOINTS_MAX]; /* 0: nothing */
+    _Atomic uint64_t generation, value;
+};
+
+struct icap_tag *icap_tag_new(const struct icap_service_settings *settings);
+struct icap_tag *icap_tag_reference(struct icap_tag *tag);
+void icap_tag_release(struct icap_tag **tagp);
+/* Is it the tag of that service? */
+bool icap_tag_is_of(const struct icap_tag *tag, const struct icap_service_settings *settings);
+
+/* What results have to be of. */
+static inline uint64_t icap_tag_value(const struct icap_tag *tag) {
+    return atomic_load_explicit(&tag->value, memory_order_acquire);
+}
+
+static inline uint64_t icap_tag_generation(const struct icap_tag *tag) {
+    return atomic_load_explicit(&tag->generation, memory_order_acquire);
+}
+
+/* Notes an endpoint's ISTag; what a result with it is of, to a question of that generation. */
+uint64_t icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
+                      uint64_t generation);
+void icap_tag_bump(struct icap_tag *tag);
+
+#endif

@@ -1,0 +1,72 @@
+#include "transaction/late.h"
+
+#include "transaction/transaction.h"
+
+/* The same for all that services behind the cache see of a response. */
+
+void late_end(struct late *late) {
+    pump_stop(&late->pump);
+    source_close(&late->message.body);
+    adapt_chain_close(&late->chain);
+    body_release(&late->body);
+}
+
+struct http_head *late_head(struct transaction *transaction, const struct object *subject) {
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    if (subject == NULL) {
+        http_head_assign(head, transaction->response);
+        return head;
+    }
+    object_parse_head(subject, head);
+    const struct body *body = subject->body;
+    int64_t length = body->expected;
+    if (body_state(body) == BODY_COMPLETE)
+        length = (int64_t)body_length(body);
+    if (length >= 0 && head->status != 204)
+        http_head_set(head, HTTP_CONTENT_LENGTH,
+                      arena_printf(&transaction->arena, "%ld", (long)length));
+    return head;
+}
+
+static struct slice opaque_tag(struct slice etag) {
+    return slice_starts_with(etag, SLICE("W/")) ? slice_make(etag.base + 2, etag.length - 2) : etag;
+}
+
+void late_forget_bytes(struct http_head *head, struct slice old_etag) {
+    static const enum http_name fields[] = {HTTP_ACCEPT_RANGES,  HTTP_CONTENT_DIGEST,
+                                            HTTP_CONTENT_LENGTH, HTTP_CONTENT_MD5,
+                                            HTTP_DIGEST,         HTTP_REPR_DIGEST};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        http_head_remove(head, fields[i]);
+    if (slice_equal(opaque_tag(http_head_value(head, HTTP_ETAG)), opaque_tag(old_etag)))
+        http_head_remove(head, HTTP_ETAG);
+}
+
+void late_start(struct late *late, struct transaction *transaction, const struct object *subject,
+                struct http_head *response, struct icap_service *const *chosen, unsigned count) {
+    struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
+    http_head_assign(request, transaction->request);
+    struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
+    http_head_remove_hop_by_hop(request);
+    http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
+    request->target = transaction->url_text;
+    transaction->challenge = http_head_value(response, HTTP_PROXY_AUTHENTICATE);
+    http_head_remove(response, HTTP_PROXY_AUTHENTICATE);
+    late->message = (struct adapt_message){
+        .request = request,
+        .response = response,
+        .path = url_path(&transaction->url),
+        .client_ip = transaction_client_ip(transaction),
+        .client_port = address_port(&transaction->exchange->client->address),
+        .server_ip = transaction_server_ip(transaction),
+        .proxy_authorization = credentials,
+        .proxy_authenticate = transaction->challenge,
+        .transaction_id = slice_from(transaction_id(transaction)),
+    };
+    struct body *body = subject != NULL ? subject->body : transaction->body;
+    if (response->status != 204)
+        late->message.body = body_source_open(&late->source, body, transaction->net->loop,
+                                              transaction->host->mailbox);
+    adapt_chain_start(&late->chain, transaction->adapt, chosen, count, &late->message,
+                      &transaction->arena, transaction->net, &transaction->task);
+}

@@ -1,0 +1,73 @@
+/* What the results of an ICAP service go by. */
+#include "suites.h"
+
+#include "icap/tag.h"
+
+static char *uris[] = {"icap://one/s", "icap://two/s", NULL};
+
+static struct icap_service_settings settings_of(char *name) {
+    return (struct icap_service_settings){.name = name, .uri_texts = uris, .endpoint_count = 2};
+}
+
+START_TEST(unknown_at_first) {
+    struct icap_service_settings settings = settings_of("s");
+    struct icap_tag *tag = icap_tag_new(&settings);
+    ck_assert_uint_eq(icap_tag_value(tag), 0);
+    icap_tag_bump(tag);
+    ck_assert_uint_eq(icap_tag_value(tag), 0);
+    icap_tag_release(&tag);
+}
+END_TEST
+
+START_TEST(follows_the_istag) {
+    struct icap_service_settings settings = settings_of("s");
+    struct icap_tag *tag = icap_tag_new(&settings);
+    uint64_t one = icap_tag_see(tag, 0, SLICE("\"1\""), 0);
+    ck_assert_uint_ne(one, 0);
+    ck_assert_uint_eq(icap_tag_value(tag), one);
+    ck_assert_uint_eq(icap_tag_see(tag, 0, SLICE("\"1\""), 0), one);
+    ck_assert_uint_eq(icap_tag_see(tag, 1, SLICE("\"1\""), 0), one); /* both say the same */
+    uint64_t two = icap_tag_see(tag, 1, SLICE("\"2\""), 0);
+    ck_assert_uint_ne(two, one);
+    ck_assert_uint_eq(icap_tag_value(tag), two);
+    ck_assert_uint_eq(icap_tag_see(tag, 0, SLICE("\"1\""), 0), two);
+    ck_assert_uint_ne(icap_tag_see(tag, 0, SLICE("\"2\""), 0), two); /* both say the new one */
+    icap_tag_release(&tag);
+}
+END_TEST
+
+START_TEST(a_bump_leaves_behind_what_is_under_way) {
+    struct icap_service_settings settings = settings_of("s");
+    struct icap_tag *tag = icap_tag_new(&settings);
+    uint64_t before = icap_tag_see(tag, 0, SLICE("\"1\""), 0);
+    uint64_t asked = icap_tag_generation(tag);
+    icap_tag_bump(tag);
+    ck_assert_uint_ne(icap_tag_value(tag), before);
+    ck_assert_uint_eq(icap_tag_see(tag, 0, SLICE("\"1\""), asked), before);
+    ck_assert_uint_ne(icap_tag_value(tag), before);
+    ck_assert_uint_eq(icap_tag_see(tag, 0, SLICE("\"1\""), icap_tag_generation(tag)),
+                      icap_tag_value(tag));
+    icap_tag_release(&tag);
+}
+END_TEST
+
+START_TEST(is_of_one_service) {
+    struct icap_service_settings settings = settings_of("s"), other = settings_of("t");
+    struct icap_tag *tag = icap_tag_new(&settings), *theirs = icap_tag_new(&other);
+    ck_assert(icap_tag_is_of(tag, &settings));
+    ck_assert(!icap_tag_is_of(tag, &other));
+    ck_assert_uint_ne(icap_tag_see(tag, 0, SLICE("\"1\""), 0),
+                      icap_tag_see(theirs, 0, SLICE("\"1\""), 0));
+    other = settings_of("s");
+    other.endpoint_count = 1;
+    ck_assert(!icap_tag_is_of(tag, &other));
+    icap_tag_release(&tag);
+    icap_tag_release(&theirs);
+}
+END_TEST
+
+Suite *icap_tag_suite(void) {
+    const TTest *tests[] = {unknown_at_first, follows_the_istag,
+                            a_bump_leaves_behind_what_is_under_way, is_of_one_service};
+    return suite_of("icap_tag", tests, COUNT_OF(tests));
+}
