@@ -182,47 +182,53 @@ size_t object_cost(const struct object *object) {
     return memory_cost(size_of(object)) + body_cost(object->body);
 }
 
-static const char hex_digits[] = "0123456789abcdef";
+/* Six bits a byte, each of them a letter or a sign: no line end among them, and quick to read. */
+enum { MAKING_DIGITS = 6, MAKING_DIGIT = 0x40, MAKING_TAG_AT = 1 + MAKING_DIGITS };
+enum { MAKING_KIND_AT = MAKING_TAG_AT + MAKING_DIGITS };
 
-static void put_hex(char *at, uint32_t number) {
-    for (int i = 7; i >= 0; i--, number >>= 4)
-        at[i] = hex_digits[number & 15];
+static void put_number(char *at, uint32_t number) {
+    for (int i = 0; i < MAKING_DIGITS; i++, number >>= 6)
+        at[i] = (char)(MAKING_DIGIT | (number & 63));
 }
 
-/* False: that is no number of eight digits. */
-static bool read_hex(const char *at, uint32_t *number) {
-    *number = 0;
-    for (int i = 0; i < 8; i++) {
-        const char *digit = memchr(hex_digits, at[i], 16);
-        if (digit == NULL)
+static uint32_t read_number(const char *at) {
+    uint64_t number = 0;
+    for (int i = MAKING_DIGITS - 1; i >= 0; i--)
+        number = number << 6 | (uint64_t)(at[i] & 63);
+    return (uint32_t)number;
+}
+
+static bool is_number(const char *at) {
+    for (int i = 0; i < MAKING_DIGITS; i++)
+        if ((at[i] & 0xc0) != MAKING_DIGIT)
             return false;
-        *number = *number << 4 | (uint32_t)(digit - hex_digits);
-    }
     return true;
 }
 
 static void write_making(const struct object_making *making, char out[OBJECT_MAKING]) {
     out[0] = ':';
-    put_hex(out + 1, making->chain);
-    put_hex(out + 9, making->tag);
-    out[17] = (char)('0' + making->kind);
-    out[18] = '\n';
+    put_number(out + 1, making->chain);
+    put_number(out + MAKING_TAG_AT, making->tag);
+    out[MAKING_KIND_AT] = (char)('0' + making->kind);
+    out[OBJECT_MAKING - 1] = '\n';
 }
 
 struct object_making object_making(const struct object *object) {
-    struct object_making making = {0};
     const char *line = object_vary(object).base;
     if (!object_is_made(object))
-        return making;
-    read_hex(line + 1, &making.chain);
-    read_hex(line + 9, &making.tag);
-    making.kind = (enum object_kind)(line[17] - '0');
-    return making;
+        return (struct object_making){OBJECT_UNSEEN, 0, 0};
+    return (struct object_making){
+        .kind = (enum object_kind)(line[MAKING_KIND_AT] - '0'),
+        .chain = read_number(line + 1),
+        .tag = read_number(line + MAKING_TAG_AT),
+    };
 }
 
 uint32_t object_chain(const struct object *object) {
-    struct object_making making = object_making(object);
-    return making.kind > OBJECT_SEEN ? making.chain : 0;
+    const char *line = object_vary(object).base;
+    return object_is_made(object) && line[MAKING_KIND_AT] > '0' + OBJECT_SEEN
+               ? read_number(line + 1)
+               : 0;
 }
 
 static struct object *new_with_room(struct cache_key key, size_t url_length, size_t head_length,
@@ -326,10 +332,9 @@ static bool is_stored_head(struct slice head, unsigned status) {
 
 /* As write_making makes it, or none; what is kept elsewhere is no variant of services. */
 static bool is_stored_vary(struct slice vary) {
-    uint32_t chain, tag;
     if (vary.length > 0 && vary.base[0] == ':' &&
-        (vary.length < OBJECT_MAKING || !read_hex(vary.base + 1, &chain) ||
-         !read_hex(vary.base + 9, &tag) || vary.base[17] != '0' + OBJECT_SEEN ||
+        (vary.length < OBJECT_MAKING || !is_number(vary.base + 1) ||
+         !is_number(vary.base + MAKING_TAG_AT) || vary.base[MAKING_KIND_AT] != '0' + OBJECT_SEEN ||
          vary.base[OBJECT_MAKING - 1] != '\n'))
         return false;
     return has_lines(vary, 1, false);

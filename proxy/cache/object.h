@@ -97,7 +97,7 @@ struct object_making {
     uint32_t tag;   /* what their tags came to (icap/tag.h) when they saw it */
 };
 
-enum { OBJECT_MAKING = 1 + 8 + 8 + 1 + 1 }; /* ":CHAINTAGKIND\n", hexadecimal */
+enum { OBJECT_MAKING = 1 + 6 + 6 + 1 + 1 }; /* ":CHAIN", the tag, the kind, a line end */
 
 /* What the stored variant was selected by, and first its making if it has one; see
  * object_selector. */

@@ -355,7 +355,7 @@ static void set_up_service(struct replay *replay) {
     replay->settings.icap_services = &replay->service_settings;
     replay->settings.icap_service_count = 1;
     replay->settings.workers = 1;
-    replay->quotas = icap_quotas_new(&replay->settings);
+    replay->quotas = icap_quotas_new(&replay->settings, NULL);
     replay->service = icap_service_new(&replay->net, &replay->service_settings,
                                        &replay->quotas->services[0], &replay->mailbox);
 }

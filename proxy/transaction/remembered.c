@@ -12,12 +12,14 @@ bool remembered_begin(struct transaction *transaction) {
         return false;
     unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE,
                                       transaction_rules(transaction), chosen);
+    unsigned all = count;
     count = adapt_set_remembered(chosen, count);
     if (count == 0)
         return false;
     struct remembered *remembered = arena_zalloc(&transaction->arena, sizeof *remembered);
     memcpy(remembered->services, chosen, count * sizeof *chosen);
     remembered->count = count;
+    remembered->others = count < all;
     remembered->chain = adapt_mark_chain(chosen, count);
     transaction->remembered = remembered;
     return true;
@@ -121,7 +123,7 @@ static enum step follow(struct transaction *transaction) {
 
 static enum step go_on(struct transaction *transaction) {
     transaction->remembered->applied = true;
-    return STEP_RESPMOD_POSTCACHE;
+    return transaction->remembered->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
 }
 
 /* The services that want this response, of those that are remembered. */
@@ -142,7 +144,8 @@ static enum step ask(struct transaction *transaction, struct http_head *response
     remembered->since = cache_now(transaction->host->cache);
     remembered->of = object_reference(transaction->object);
     adapt_mark_begin(&remembered->mark, remembered->services, remembered->count);
-    late_start(&remembered->late, transaction, transaction->object, response, chosen, count);
+    remembered->late = arena_zalloc(&transaction->arena, sizeof *remembered->late);
+    late_start(remembered->late, transaction, transaction->object, response, chosen, count);
     return STEP_WAIT;
 }
 
@@ -350,7 +353,7 @@ static enum step left_alone(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     struct freshness freshness = object_freshness(remembered->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
-    late_end(&remembered->late);
+    late_end(remembered->late);
     if (!remembered->keep) {
         finish(transaction, FLIGHT_FAILED);
         return go_on(transaction);
@@ -364,7 +367,7 @@ static enum step left_alone(struct transaction *transaction) {
 
 static enum step changed(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
-    struct late *late = &remembered->late;
+    struct late *late = remembered->late;
     struct http_head *head = late->message.response;
     struct freshness freshness;
     late_forget_bytes(head, object_etag(remembered->of));
@@ -389,7 +392,7 @@ static enum step changed(struct transaction *transaction) {
 
 static enum step answered(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
-    struct adapt_chain *chain = &remembered->late.chain;
+    struct adapt_chain *chain = &remembered->late->chain;
     struct counters *counters = &transaction->net->counters;
     adapt_mark_take(&remembered->mark, chain);
     remembered->keep = adapt_chain_is_storable(chain) && adapt_mark_tag(&remembered->mark) != 0;
@@ -406,13 +409,13 @@ enum step step_variant(struct transaction *transaction) {
         return begin(transaction);
     if (remembered->state == REMEMBERED_FOLLOWS)
         return resume(transaction);
-    switch (remembered->late.chain.state) {
+    switch (remembered->late->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return answered(transaction);
     default: break;
     }
     finish(transaction, FLIGHT_FAILED);
-    return transaction_fail(transaction, 502, remembered->late.chain.error);
+    return transaction_fail(transaction, 502, remembered->late->chain.error);
 }
 
 /* Until it is in the index, its variants must not be. */
@@ -437,7 +440,7 @@ void remembered_settle(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     if (remembered->state != REMEMBERED_KEEPS || remembered->made == NULL)
         return;
-    const struct pump *pump = &remembered->late.pump;
+    const struct pump *pump = &remembered->late->pump;
     if (pump->overflowed)
         finish(transaction, FLIGHT_UNSTORED);
     else if (body_state(remembered->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
@@ -454,7 +457,8 @@ void remembered_end(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     finish(transaction, FLIGHT_LEFT);
     flight_leave(&remembered->flight, &remembered->waiter);
-    late_end(&remembered->late);
+    if (remembered->late != NULL)
+        late_end(remembered->late);
     object_release(&remembered->made);
     object_release(&remembered->of);
 }

@@ -40,9 +40,10 @@ struct remembered {
     bool only;           /* transaction->object is the variant, there is nothing else */
     bool old;            /* there was one, under other tags */
     bool applied;        /* the response has been through the services */
+    bool others;         /* services may want it that are not remembered */
     struct adapt_mark mark;
     struct cache_moment since;
-    struct late late;
+    struct late *late; /* NULL: nobody was asked */
     bool keep;         /* what is made may be stored */
     struct object *of; /* what it is made of; referenced */
     struct flight *flight;

@@ -221,7 +221,9 @@ void transaction_chains(const struct transaction *transaction,
         transaction->reqmod,
         transaction->outgoing != NULL ? &transaction->outgoing->chain : NULL,
         transaction->respmod,
-        transaction->remembered != NULL ? &transaction->remembered->late.chain : NULL,
+        transaction->remembered != NULL && transaction->remembered->late != NULL
+            ? &transaction->remembered->late->chain
+            : NULL,
         transaction->late != NULL ? &transaction->late->chain : NULL,
     };
     memcpy(chains, all, sizeof all);

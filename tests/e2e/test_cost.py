@@ -9,7 +9,7 @@ import re
 import subprocess
 
 from harness.checks import contains, equal, lacks, true
-from harness.icap import IcapServer, echo, unchanged
+from harness.icap import IcapServer, append, echo, unchanged
 from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.suite import heavy
@@ -23,6 +23,7 @@ BY_SERVICES = 1.025
 
 # Instructions a request, system calls as one.
 HIT = 6000
+VARIANT_HIT = 8400
 MISS = 18500
 LARGE_MISS = 22000
 # The same misses when a service says 204 to their preview, and when it reads them and sends them back.
@@ -109,6 +110,14 @@ def test_what_a_hit_shares(lab):
     equal({where: count for where, count in each.items() if count},
           {"a mutex in cache_lookup": 1, "object_reference": 1, "object_release": 1, "body_reference": 1, "body_release": 1},
           "writes to lines that workers share, by a hit")
+
+
+@heavy("callgrind runs the program itself")
+def test_a_hit_on_a_variant(lab):
+    """More than another hit: which services it is of, and whether they are as they were."""
+    icap = IcapServer(lab, append(b"!"))
+    each = cost(lab, STORED, services=[Service("s", icap.uri(), point="respmod_postcache", remember=True)])
+    true(each <= VARIANT_HIT, f"a hit on a variant takes {each} instructions, more than {VARIANT_HIT}")
 
 
 @heavy("callgrind runs the program itself")
