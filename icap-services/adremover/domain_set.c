@@ -10,12 +10,21 @@ static int compare(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
+/* Where an entry ends: at a bar, which in a regular expression is none. */
+static size_t entry_length(struct slice text) {
+    size_t at = text.length > 0 && text.base[0] == '~';
+    if (at < text.length && text.base[at] == '/')
+        for (at++; at < text.length && text.base[at] != '/'; at++)
+            at += text.base[at] == '\\';
+    while (at < text.length && text.base[at] != '|')
+        at++;
+    return at < text.length ? at : text.length;
+}
+
 static bool take_entry(struct slice *rest, struct slice *entry) {
     if (rest->length == 0)
         return false;
-    const char *bar = memchr(rest->base, '|', rest->length);
-    size_t length = bar == NULL ? rest->length : (size_t)(bar - rest->base);
-    size_t used = bar == NULL ? length : length + 1;
+    size_t length = entry_length(*rest), used = length + (length < rest->length);
     *entry = slice_trim(slice_make(rest->base, length));
     *rest = slice_make(rest->base + used, rest->length - used);
     return true;
@@ -28,6 +37,23 @@ static uint64_t hash_lower(struct slice entry) {
     return hash_host(slice_make(text, entry.length)) & ~(uint64_t)1;
 }
 
+/* An entry that begins with "/". */
+static bool add_regex(struct domain_set *set, struct slice entry, bool negative) {
+    if (entry.length < 3 || entry.base[entry.length - 1] != '/' ||
+        set->regex_count == DOMAIN_REGEXES_MAX)
+        return false;
+    struct slice pattern = slice_make(entry.base + 1, entry.length - 2);
+    struct domain_regex *one = &set->regexes[set->regex_count];
+    one->regex = regex_create(pattern, false);
+    one->negative = negative;
+    one->digest = negative;
+    for (size_t i = 0; i < pattern.length; i++)
+        one->digest = one->digest * 31 + (unsigned char)pattern.base[i];
+    set->regex_count += one->regex != NULL;
+    set->any_positive |= !negative;
+    return one->regex != NULL;
+}
+
 static bool add(struct domain_set *set, struct slice entry, bool inverse) {
     bool negative = entry.length > 0 && entry.base[0] == '~';
     entry.base += negative, entry.length -= negative;
@@ -35,9 +61,11 @@ static bool add(struct domain_set *set, struct slice entry, bool inverse) {
         entry.length--;
     if (entry.length == 0)
         return true;
-    if (entry.base[0] == '/' || entry.length > ENTRY_MAX)
-        return false;
     negative ^= inverse;
+    if (entry.base[0] == '/')
+        return add_regex(set, entry, negative);
+    if (entry.length > ENTRY_MAX)
+        return false;
     set->any_positive |= !negative;
     set->any_entity |= entry.length > 2 && entry.base[entry.length - 1] == '*';
     set->hashes[set->count++] = hash_lower(entry) | negative;
@@ -53,12 +81,19 @@ struct domain_set *domain_set_parse(struct slice text, bool inverse) {
     bool good = true;
     while (good && take_entry(&text, &entry))
         good = add(set, entry, inverse);
-    if (!good || set->count == 0) {
-        free(set);
-        return NULL;
-    }
-    qsort(set->hashes, set->count, sizeof *set->hashes, compare);
+    if (!good || set->count + set->regex_count == 0)
+        domain_set_free(&set);
+    else
+        qsort(set->hashes, set->count, sizeof *set->hashes, compare);
     return set;
+}
+
+void domain_set_free(struct domain_set **setp) {
+    struct domain_set *set = *setp;
+    *setp = NULL;
+    for (unsigned i = 0; set != NULL && i < set->regex_count; i++)
+        regex_free(&set->regexes[i].regex);
+    free(set);
 }
 
 /* 1: listed, -1: listed with "~", 0: not listed. */
@@ -84,11 +119,21 @@ static int find_labels(const struct domain_set *set, const struct filter_labels 
     return found;
 }
 
-bool domain_set_fits(const struct domain_set *set, const struct filter_labels *labels,
-                     const struct filter_labels *entities) {
+static int find_regex(const struct domain_set *set, struct slice host) {
+    int found = 0;
+    for (unsigned i = 0; found == 0 && i < set->regex_count; i++)
+        if (regex_matches(set->regexes[i].regex, host, host.base))
+            found = set->regexes[i].negative ? -1 : 1;
+    return found;
+}
+
+bool domain_set_fits(const struct domain_set *set, struct slice host,
+                     const struct filter_labels *labels, const struct filter_labels *entities) {
     int found = find_labels(set, labels);
     if (found == 0)
         found = find_labels(set, entities);
+    if (found == 0)
+        found = find_regex(set, host);
     return found == 0 ? !set->any_positive : found > 0;
 }
 
@@ -96,5 +141,7 @@ uint64_t domain_set_digest(const struct domain_set *set) {
     uint64_t digest = 0;
     for (unsigned i = 0; set != NULL && i < set->count; i++)
         digest = (digest ^ set->hashes[i]) * 0x9e3779b97f4a7c15u;
+    for (unsigned i = 0; set != NULL && i < set->regex_count; i++)
+        digest = (digest ^ set->regexes[i].digest) * 0x9e3779b97f4a7c15u;
     return digest;
 }

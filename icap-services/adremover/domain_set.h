@@ -1,30 +1,43 @@
 /*
- * The hosts of an option such as domain=news.example|~sport.news.example|shop.*: does a host, with
- * the hosts above it, fit?
+ * The hosts of an option such as domain=news.example|~sport.news.example|shop.*|/^cdn\d+\./: does a
+ * host, with the hosts above it, fit?
  *
  *     struct domain_set *set = domain_set_parse(SLICE("a.example|~b.a.example"), false);
- *     domain_set_fits(set, &request->page_labels, NULL)
+ *     domain_set_fits(set, host, &request->page_labels, NULL)
+ *     domain_set_free(&set);
  *
- * The longest entry that fits decides; where none does, a set of nothing but "~" says yes. Entries
- * are kept as hashes (hash.h), sorted. Threads: read-only after parsing; to be freed with free().
+ * The longest entry that fits decides, then the first regular expression; where none does, a set of
+ * nothing but "~" says yes. Hosts are kept as hashes (hash.h), sorted. Threads: read-only after
+ * parsing.
  */
 #ifndef RETORT_ADREMOVER_DOMAIN_SET_H
 #define RETORT_ADREMOVER_DOMAIN_SET_H
 
+#include "adremover/regex.h"
 #include "adremover/request.h"
 
+enum { DOMAIN_REGEXES_MAX = 8 };
+
+struct domain_regex {
+    struct regex *regex;
+    uint64_t digest; /* of its text */
+    bool negative;
+};
+
 struct domain_set {
-    unsigned count;
+    unsigned count, regex_count;
     bool any_positive, any_entity;
+    struct domain_regex regexes[DOMAIN_REGEXES_MAX];
     uint64_t hashes[]; /* the lowest bit says "~" */
 };
 
-/* NULL when there is no entry in it, or one that is a regular expression. With `inverse` every
- * entry is the contrary of what it says (denyallow). */
+/* NULL when there is no entry in it, a bad regular expression or too many of them. With `inverse`
+ * every entry is the contrary of what it says (denyallow). */
 struct domain_set *domain_set_parse(struct slice text, bool inverse);
-/* `entities` may be NULL. */
-bool domain_set_fits(const struct domain_set *set, const struct filter_labels *labels,
-                     const struct filter_labels *entities);
+void domain_set_free(struct domain_set **setp);
+/* `host` is the first of the labels, in lower case; `entities` may be NULL. */
+bool domain_set_fits(const struct domain_set *set, struct slice host,
+                     const struct filter_labels *labels, const struct filter_labels *entities);
 uint64_t domain_set_digest(const struct domain_set *set);
 
 #endif

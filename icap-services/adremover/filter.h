@@ -20,15 +20,17 @@
  *   /ad[0-9]+/          a regular expression
  *   @@rule              an exception: what it matches is not blocked ($important overrules)
  *   0.0.0.0 ads.example a line of a hosts file: exactly that host
- *   ! comment           also # in hosts files, [Adblock ...]; element hiding rules are only counted
+ *   ! comment           also # in hosts files, [Adblock ...]
+ *   a.com##.ad          element hiding, and exceptions from it ($generichide): only counted
  * and behind a "$"
  *   script image ~image the types of requests it is for, or not for; without any: all but the page
  *   third-party  ~third-party (3p, 1p, first-party)       is the page of another site?
- *   domain=a.com|~b.a.com|shop.*   the pages (from=)      to=  denyallow=  the hosts, or not those
+ *   domain=a.com|~b.a.com|shop.*|/^cdn\d/   the pages (from=)
+ *   to=  denyallow=     the hosts, or not those
  *   method=get|~post    match-case    important    badfilter (that very rule is not there)
  *   redirect=noopjs     blocks, and says what to answer; redirect-rule= says only that
- *   removeparam=utm_id  takes a parameter off the URL: =~all-but-this, =/regex/i, or without a
- * value A rule with another option is passed over and counted by the option's name.
+ *   removeparam=utm_id  takes a parameter off the URL: =~all-but-this, =/regex/i, or without value
+ * A rule with another option is passed over and counted by the option's name.
  * @@||page.example^$document lets everything pass that belongs to such a page.
  *
  * What a proxy knows of a request is less than what a browser knows. Where it does not know the

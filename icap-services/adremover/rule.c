@@ -7,8 +7,8 @@ void rule_release(struct rule *rule) {
     rule->extra = NULL;
     if (extra == NULL)
         return;
-    free(extra->pages);
-    free(extra->hosts);
+    domain_set_free(&extra->pages);
+    domain_set_free(&extra->hosts);
     regex_free(&extra->regex);
     regex_free(&extra->param_regex);
     free(extra);
@@ -157,7 +157,8 @@ static enum rule_fit fits_page(const struct rule *rule, struct filter_request *r
         return rule->exception ? RULE_MISSES : RULE_UNKNOWN;
     const struct filter_labels *entities =
         pages->any_entity ? filter_request_entities(request) : NULL;
-    return domain_set_fits(pages, &request->page_labels, entities) ? RULE_FITS : RULE_MISSES;
+    return domain_set_fits(pages, request->page, &request->page_labels, entities) ? RULE_FITS
+                                                                                  : RULE_MISSES;
 }
 
 enum rule_fit rule_fits_place(const struct rule *rule, struct filter_request *request) {
@@ -172,8 +173,9 @@ enum rule_fit rule_fits_place(const struct rule *rule, struct filter_request *re
     if (rule->extra == NULL)
         return fit;
     enum rule_fit page = fits_page(rule, request);
-    if (page == RULE_MISSES || (rule->extra->hosts != NULL &&
-                                !domain_set_fits(rule->extra->hosts, &request->host_labels, NULL)))
+    if (page == RULE_MISSES ||
+        (rule->extra->hosts != NULL &&
+         !domain_set_fits(rule->extra->hosts, request->host, &request->host_labels, NULL)))
         return RULE_MISSES;
     return page == RULE_UNKNOWN ? RULE_UNKNOWN : fit;
 }

@@ -158,7 +158,7 @@ static void file(struct builder *builder, uint32_t number, enum hash_kind kind, 
 static bool file_by_pages(struct builder *builder, uint32_t number) {
     const struct rule_extra *extra = builder->rules[number].extra;
     const struct domain_set *pages = extra == NULL ? NULL : extra->pages;
-    if (pages == NULL || !pages->any_positive || pages->any_entity)
+    if (pages == NULL || !pages->any_positive || pages->any_entity || pages->regex_count > 0)
         return false;
     for (unsigned i = 0; i < pages->count; i++)
         if ((pages->hashes[i] & 1) == 0)

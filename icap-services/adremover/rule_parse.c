@@ -8,6 +8,7 @@
 struct options {
     unsigned added, removed; /* types */
     bool any_type;           /* one that is not inverse */
+    bool hiding;             /* it is about element hiding */
     struct slice beyond;     /* ... of a kind that a proxy does not see: its name */
     unsigned methods_added, methods_removed;
     struct domain_set *to, *denied;
@@ -87,7 +88,7 @@ static struct rule_extra *extra_of(struct rule *rule) {
 }
 
 static bool set_domains(struct domain_set **set, struct slice value, bool inverse) {
-    free(*set);
+    domain_set_free(set);
     *set = domain_set_parse(value, inverse);
     return *set != NULL;
 }
@@ -140,6 +141,7 @@ enum option_id {
     OPTION_EMPTY,
     OPTION_MP4,
     OPTION_REMOVEPARAM,
+    OPTION_HIDING,
     OPTION_NOTHING,
     OPTION_UNKNOWN,
 };
@@ -169,6 +171,12 @@ static enum option_id find_option(struct slice name) {
         OPTION("mp4", OPTION_MP4),
         OPTION("removeparam", OPTION_REMOVEPARAM),
         OPTION("queryprune", OPTION_REMOVEPARAM),
+        OPTION("elemhide", OPTION_HIDING), /* exceptions from element hiding */
+        OPTION("ehide", OPTION_HIDING),
+        OPTION("generichide", OPTION_HIDING),
+        OPTION("ghide", OPTION_HIDING),
+        OPTION("specifichide", OPTION_HIDING),
+        OPTION("shide", OPTION_HIDING),
         OPTION("collapse", OPTION_NOTHING), /* how a browser closes the gap */
         OPTION("_", OPTION_NOTHING),
     };
@@ -207,6 +215,7 @@ static enum rule_parsed parse_option(struct rule *rule, struct rule_reading *rea
     case OPTION_EMPTY: return set_action(rule, reading, RULE_BLOCKS_TO, SLICE("empty"));
     case OPTION_MP4: return set_action(rule, reading, RULE_BLOCKS_TO, SLICE("noop-1s.mp4"));
     case OPTION_REMOVEPARAM: return set_strip(rule, reading, value);
+    case OPTION_HIDING: options->hiding = true; break;
     case OPTION_NOTHING: break;
     case OPTION_UNKNOWN: return RULE_UNSUPPORTED;
     }
@@ -254,6 +263,8 @@ static enum rule_parsed settle(struct rule *rule, struct rule_reading *reading,
         types = FILTER_TYPE_DOCUMENT | FILTER_TYPE_SUBDOCUMENT | FILTER_TYPE_XMLHTTPREQUEST;
     types = (options->any_type ? options->added : types) & ~options->removed;
     rule->types = (uint16_t)types;
+    if (options->hiding && !options->any_type)
+        return RULE_COSMETIC;
     settle_methods(rule, options);
     if (options->to != NULL && options->denied != NULL) {
         reading->option = SLICE("denyallow and to");
@@ -278,8 +289,8 @@ static enum rule_parsed parse_options(struct rule *rule, struct rule_reading *re
     }
     if (parsed == RULE_GOOD)
         parsed = settle(rule, reading, &options);
-    free(options.to);
-    free(options.denied);
+    domain_set_free(&options.to);
+    domain_set_free(&options.denied);
     return parsed;
 }
 

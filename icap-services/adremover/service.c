@@ -233,10 +233,17 @@ static struct adremover_exchange *changed(struct service_exchange *exchange) {
     return state;
 }
 
-/* The setting, or what the client says in the URI by which it calls the service. */
+static bool only_asks(enum http_method method) {
+    return method == HTTP_METHOD_GET || method == HTTP_METHOD_HEAD;
+}
+
+/* The setting, or what the client says in the URI by which it calls the service. What brings a body
+ * can't be turned into a request for something else. */
 static enum adremover_way way_of(const struct adremover *adremover,
                                  const struct service_exchange *exchange) {
     struct slice target;
+    if (!only_asks(exchange->head->method_id))
+        return ADREMOVER_ANSWER;
     if (!service_argument(exchange->arguments, SLICE("target"), &target))
         return adremover->way;
     return slice_equal_nocase(target, SLICE("answer")) ? ADREMOVER_ANSWER : ADREMOVER_REWRITE;
@@ -285,8 +292,8 @@ static void *adremover_begin(void *service, struct service_exchange *exchange) {
     struct filter_request request;
     struct filter_answer verdict;
     CAST_OBJ(adremover, service, ADREMOVER_MAGIC);
-    const struct http_head *head = exchange->head;
-    if (head->method_id != HTTP_METHOD_GET && head->method_id != HTTP_METHOD_HEAD)
+    enum http_method method = exchange->head->method_id;
+    if (method == HTTP_METHOD_CONNECT || method == HTTP_METHOD_TRACE)
         return NULL;
     if (!read_request(&request, exchange) || slice_equal(request.url, adremover->blank.url) ||
         slice_starts_with(request.url, adremover->neutral.url))
@@ -297,7 +304,7 @@ static void *adremover_begin(void *service, struct service_exchange *exchange) {
     case FILTER_UNDECIDED: exchange->host->count(ADREMOVER_UNDECIDED); break;
     case FILTER_PASS: break;
     }
-    return strip(adremover, exchange, &request);
+    return only_asks(method) ? strip(adremover, exchange, &request) : NULL;
 }
 
 static enum service_verdict adremover_preview(void *state, struct slice body, bool complete) {

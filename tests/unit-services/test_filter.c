@@ -214,7 +214,9 @@ END_TEST
 
 START_TEST(hosts_and_entities) {
     ASK("/pix.$denyallow=ok.example|fine.example\n/to.$to=t.example|~no.t.example\n"
-        "/ent.$domain=shop.*|~shop.fr\n",
+        "/ent.$domain=shop.*|~shop.fr\n"
+        "/re.$domain=/^(www|cdn)[0-9]*\\.(a|b)\\./|~www7.a.example|c.example\n"
+        "no.gif$domain=~/^safe\\./\nat.gif$to=/^img[0-9]/\n",
         {"http://a.example/pix.gif", NULL, 0, FILTER_BLOCK},
         {"http://ok.example/pix.gif", NULL, 0, FILTER_PASS},
         {"http://sub.fine.example/pix.gif", NULL, 0, FILTER_PASS},
@@ -224,7 +226,32 @@ START_TEST(hosts_and_entities) {
         {"http://x/ent.gif", "www.shop.co.uk", 0, FILTER_BLOCK},
         {"http://x/ent.gif", "shop.com", 0, FILTER_BLOCK},
         {"http://x/ent.gif", "shop.fr", 0, FILTER_PASS},
-        {"http://x/ent.gif", "workshop.com", 0, FILTER_PASS});
+        {"http://x/ent.gif", "workshop.com", 0, FILTER_PASS},
+        {"http://x/re.gif", "CDN12.a.example", 0, FILTER_BLOCK},
+        {"http://x/re.gif", "www.b.example", 0, FILTER_BLOCK},
+        {"http://x/re.gif", "www7.a.example", 0, FILTER_PASS},
+        {"http://x/re.gif", "x.c.example", 0, FILTER_BLOCK},
+        {"http://x/re.gif", "a.example", 0, FILTER_PASS},
+        {"http://x/re.gif", NULL, 0, FILTER_UNDECIDED},
+        {"http://x/no.gif", "safe.example", 0, FILTER_PASS},
+        {"http://x/no.gif", "other.example", 0, FILTER_BLOCK},
+        {"http://img7.example/at.gif", NULL, 0, FILTER_BLOCK},
+        {"http://x/at.gif", NULL, 0, FILTER_PASS});
+    struct filter *filter = filter_of("a$domain=/(/\nb$domain=/x\nc$domain=/x/|/y/\n");
+    ck_assert_uint_eq(filter_counts(filter)->rules, 1);
+    filter_free(&filter);
+}
+END_TEST
+
+/* Exceptions from element hiding are counted with it, unless they say more. */
+START_TEST(hiding_is_not_ours) {
+    struct filter *filter = filter_of("@@||a.example^$generichide\n@@||b.example^$ehide,shide\n"
+                                      "@@||c.example^$elemhide,document\nx##.ad\n||d^$csp=x\n");
+    const struct filter_counts *counts = filter_counts(filter);
+    ck_assert_uint_eq(counts->cosmetic, 3);
+    ck_assert_uint_eq(counts->rules, 1);
+    ck_assert_uint_eq(counts->unsupported, 1);
+    filter_free(&filter);
 }
 END_TEST
 
@@ -366,16 +393,16 @@ START_TEST(case_matters_where_asked) {
 END_TEST
 
 START_TEST(what_is_no_rule_is_counted) {
-    struct filter *filter =
-        filter_of("! comment\n[Adblock Plus 2.0]\nexample.com##.ad\n"
-                  "example.com#@#.ad\n##.banner\n\n   \n"
-                  "||x.example^$csp=script-src 'self'\n"
-                  "||y.example^$elemhide\n||v.example^$image,Csp=x\n||w.example^$webrtc\n"
-                  "||z.example^$nonsense\n0.0.0.0 bad_host!\n$\n*\n|\n||\n"
-                  "good\n");
+    struct filter *filter = filter_of("! comment\n[Adblock Plus 2.0]\nexample.com##.ad\n"
+                                      "example.com#@#.ad\n##.banner\n\n   \n"
+                                      "||x.example^$csp=script-src 'self'\n"
+                                      "||y.example^$elemhide\n||u.example^$inline-font\n||v."
+                                      "example^$image,Csp=x\n||w.example^$webrtc\n"
+                                      "||z.example^$nonsense\n0.0.0.0 bad_host!\n$\n*\n|\n||\n"
+                                      "good\n");
     const struct filter_counts *counts = filter_counts(filter);
     ck_assert_uint_eq(counts->rules, 2); /* "$" is a pattern of one byte */
-    ck_assert_uint_eq(counts->cosmetic, 3);
+    ck_assert_uint_eq(counts->cosmetic, 4);
     ck_assert_uint_eq(counts->unsupported, 5);
     ck_assert_uint_eq(counts->option_count, 4);
     ck_assert_str_eq(counts->options[0].name, "csp");
@@ -514,6 +541,7 @@ Suite *filter_suite(void) {
                                   regular_expressions,
                                   dear_expressions_match_nothing,
                                   hosts_and_entities,
+                                  hiding_is_not_ours,
                                   badfilter_withdraws,
                                   pages_are_let_alone,
                                   methods,
