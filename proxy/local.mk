@@ -93,6 +93,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/seat.c proxy/origin/seat.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
+	proxy/transaction/parcel.c proxy/transaction/parcel.h \
+	proxy/transaction/patience.c proxy/transaction/patience.h \
 	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
 	proxy/transaction/policy.c proxy/transaction/rules.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
 	proxy/transaction/reverse_map.c \

@@ -6,6 +6,7 @@
 #include "disk/disk.h"
 #include "icap/recorder.h"
 #include "net/listener.h"
+#include "transaction/parcel.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -27,6 +28,7 @@ struct retort {
     struct disk *disk; /* NULL: there is none */
     struct flights *flights;
     struct origin_places *places;
+    struct parcels *parcels;
     struct origin_groups *origins;  /* of settings */
     struct icap_quotas *quotas;     /* likewise */
     struct icap_recorder *recorder; /* the latest; NULL: there was none */
@@ -58,6 +60,7 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
         .disk = retort->disk,
         .flights = retort->flights,
         .places = retort->places,
+        .parcels = retort->parcels,
         .origins = retort->origins,
         .quotas = retort->quotas,
     };
@@ -381,6 +384,7 @@ static void release(struct retort *retort) {
     if (retort->flights != NULL)
         flights_free(&retort->flights);
     origin_places_free(&retort->places);
+    parcels_free(&retort->parcels);
     origin_groups_release(&retort->origins);
     icap_quotas_release(&retort->quotas);
     icap_recorder_release(&retort->recorder);
@@ -408,6 +412,7 @@ static int run(struct retort *retort) {
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
     retort->flights = flights_new();
     retort->places = origin_places_new();
+    retort->parcels = parcels_new();
     retort->origins = origin_groups_new(retort->settings, NULL);
     retort->quotas = icap_quotas_new(retort->settings, NULL);
     bool opened = open_disk(retort, error);

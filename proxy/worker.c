@@ -120,6 +120,8 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->disk = shared->disk;
     host->flights = shared->flights;
     host->places = shared->places;
+    host->parcels = shared->parcels;
+    transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     host->adapt = adapt_set_new(&worker->net, &worker->mailbox, worker->settings, shared->origins,
                                 shared->quotas);

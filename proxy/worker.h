@@ -46,6 +46,7 @@ struct worker_shared {
     struct disk *disk; /* NULL: there is none */
     struct flights *flights;
     struct origin_places *places;
+    struct parcels *parcels;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
     struct icap_quotas *quotas;    /* likewise */
 };

@@ -31,8 +31,8 @@ static bool may_go_back(const struct adapt_chain *chain) {
 static bool may_trickle(const struct adapt_chain *chain) {
     const struct icap_service_settings *settings = chain->services[chain->at]->settings;
     bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
-    return settings->trickle_after > 0 && !chain->reqmod && !decoded && !settings->routing &&
-           chain->at + 1 == chain->count && chain->message->body != NULL;
+    return settings->trickle_after > 0 && !chain->quiet && !chain->reqmod && !decoded &&
+           !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;
 }
 
 static void ask_service(struct adapt_chain *chain) {
@@ -482,4 +482,16 @@ void adapt_chain_close(struct adapt_chain *chain) {
             drop_decoding(chain);
     }
     chain->magic = 0;
+}
+
+uint64_t adapt_chain_received(const struct adapt_chain *chain) {
+    CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
+    const struct icap_call *call = chain->at < chain->count ? chain->calls[chain->at] : NULL;
+    return call == NULL || chain->state != ADAPT_RUNNING ? 0 : icap_call_kept(call);
+}
+
+void adapt_chain_keep_quiet(struct adapt_chain *chain) {
+    CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
+    timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
+    chain->quiet = true;
 }

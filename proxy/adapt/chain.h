@@ -70,6 +70,7 @@ struct adapt_chain {
     struct decoding *decoding;          /* NULL: none */
     unsigned decoded_at;                /* the service in front of which that was */
     struct timer trickle_timer;
+    bool quiet;              /* nothing is to trickle */
     struct trickle *trickle; /* the last service has not decided, and the client is kept in hope */
     struct {                 /* what the client was told: a verdict must not contradict it */
         unsigned status;
@@ -87,6 +88,11 @@ void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
                        struct adapt_message *message, struct arena *arena, struct net_context *net,
                        struct task *waker);
 void adapt_chain_close(struct adapt_chain *chain);
+
+/* How much of the body the service that decides now has been sent, where that is known. */
+uint64_t adapt_chain_received(const struct adapt_chain *chain);
+/* The client is told in another way: nothing trickles. */
+void adapt_chain_keep_quiet(struct adapt_chain *chain);
 
 /* Every service has had its say before the message went on. */
 static inline bool adapt_chain_is_storable(const struct adapt_chain *chain) {

@@ -90,6 +90,10 @@ static bool apply_icap_service(struct load *load, const struct document_section 
         return load_fail(load, load_line_of(section, "decode"),
                          "decode is for responses, and this service is asked about requests; "
                          "leave it out");
+    if (service->patience_after > 0 && service->point != ICAP_RESPMOD_PRECACHE)
+        return load_fail(load, load_line_of(section, "patience_after"),
+                         "patience_after is for services at respmod_precache; leave it out");
+    load->settings->any_patience |= service->patience_after > 0;
     if (service->preview > service->keep)
         return load_fail(load, load_line_of(section, "keep"),
                          "keep is smaller than preview; a preview must be kept, or there would be "

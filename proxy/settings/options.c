@@ -92,6 +92,15 @@ const struct option options[] = {
      DOC "How long transactions under way may take to finish after SIGTERM or \"retortctl drain\" "
          "before they are cut off.",
      .example = "\"10s\""},
+    {TOP(patience_keep), .name = "patience_keep", TIMEOUT, DEFAULT("10m"),
+     DOC "How long what was made while a page asked for patience (icap_service.patience_after) is "
+         "kept for the client's address, and how long it is gone on with if the page is not there "
+         "any more to ask for it.",
+     .example = "\"1h\""},
+    {TOP(patience_space), .name = "patience_space", SIZE_OF(0, 1024 * GB), DEFAULT("1GB"),
+     DOC "How much of all such results together is kept, in files in temporary_directory. What "
+         "would be more fails.",
+     .example = "\"20GB\""},
     {TOP(connect_ports), .name = "connect_ports", .type = OPTION_PORTS,
      .count_at = offsetof(struct settings, connect_port_count), DEFAULT("443"),
      DOC "Ports that clients may reach with CONNECT. A proxy that tunnels to any port is a way "
@@ -512,6 +521,13 @@ const struct option options[] = {
      DOC "How much of a body trickles at a time.", .example = "\"64KB\""},
     {SERVICE(trickle_every), .name = "trickle_every", TIMEOUT, DEFAULT("1s"),
      DOC "How long the next portion is waited for.", .example = "\"5s\""},
+    {SERVICE(patience_after), .name = "patience_after", TIME_OF(0, DAY), DEFAULT("0s"),
+     DOC "For downloads by browsers: when there is no verdict for so long, a page goes out that "
+         "tells how far things are, asks again by itself, and becomes the download in the end. "
+         "For a GET whose Accept names text/html and whose response is a 200 but not HTML; others "
+         "wait, or see trickle_after, of which the one that comes first counts. See patience_keep. "
+         "Only at respmod_precache. 0: never.",
+     .example = "\"5s\""},
     {SERVICE(failures_down), .name = "failures_down", COUNT(1, 1e6), DEFAULT("10"),
      DOC "So many transactions in a row must fail for an endpoint of the service to be taken for "
          "down. One that can not be connected to is down at once.",

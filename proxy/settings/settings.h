@@ -118,12 +118,13 @@ struct icap_service_settings {
     uint64_t trickle_after;          /* no verdict for so long: its input trickles; 0: never */
     uint64_t trickle_every;          /* between portions */
     size_t trickle_bytes;            /* of a portion */
-    unsigned failures_down;          /* transactions in a row that take an endpoint down */
-    uint64_t down_min, down_max;     /* back-off of a service that fails */
-    char *credentials;               /* "user:password" for the ICAP server; NULL: none */
-    bool routing;                    /* its X-Next-Services names the services that follow */
-    bool proxy_credentials;          /* it may see those that clients have for this proxy */
-    char **include;                  /* fields about the client that it gets unasked; NULL: none */
+    uint64_t patience_after;     /* no verdict for so long: a page asks for patience; 0: never */
+    unsigned failures_down;      /* transactions in a row that take an endpoint down */
+    uint64_t down_min, down_max; /* back-off of a service that fails */
+    char *credentials;           /* "user:password" for the ICAP server; NULL: none */
+    bool routing;                /* its X-Next-Services names the services that follow */
+    bool proxy_credentials;      /* it may see those that clients have for this proxy */
+    char **include;              /* fields about the client that it gets unasked; NULL: none */
 };
 
 /* adapt CLASS { services = { a, b } } */
@@ -145,6 +146,9 @@ struct settings {
     enum log_level log_level;
     char *temporary_directory; /* for files without a name */
     uint64_t drain_timeout;
+    uint64_t patience_keep; /* of what was made while a page asked for patience */
+    size_t patience_space;  /* bytes of all of it */
+    bool any_patience;      /* some service has patience_after */
 
     struct listen_settings *listens;
     size_t listen_count;

@@ -1,4 +1,4 @@
-#include "transaction/transaction.h"
+#include "transaction/patience.h"
 
 /* ADMIT: may this client do that here? */
 
@@ -85,6 +85,8 @@ enum step step_admit(struct transaction *transaction) {
         return transaction_fail(transaction, 417, "only 100-continue can be expected");
     if (request->method_id == HTTP_METHOD_TRACE)
         return transaction_fail(transaction, 405, "TRACE is not served");
+    if (transaction->settings->any_patience && patience_is_url(url_path(&transaction->url)))
+        return patience_collect(transaction);
     note_upgrade(transaction);
     if (http_head_has(request, HTTP_TE))
         note_trailers(transaction);

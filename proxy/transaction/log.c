@@ -1,4 +1,4 @@
-#include "transaction/transaction.h"
+#include "transaction/patience.h"
 
 #include "base/assert.h"
 
@@ -117,6 +117,8 @@ enum step step_log(struct transaction *transaction) {
         let_client_go(transaction);
     }
     transaction_settle(transaction);
+    if (transaction->patience != NULL && patience_goes_on(transaction))
+        return STEP_WAIT;
     bool waits =
         transaction->pump.state == PUMP_RUNNING ||
         (transaction->remembered != NULL && remembered_is_at_work(transaction->remembered));

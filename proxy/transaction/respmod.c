@@ -1,4 +1,4 @@
-#include "transaction/transaction.h"
+#include "transaction/patience.h"
 
 /* RESPMOD: services that change responses before the cache stores them, so that a response is
  * adapted once and served many times. */
@@ -33,6 +33,17 @@ static void note_services(struct transaction *transaction) {
     adapt_mark_begin(transaction->seen, services, count);
 }
 
+/* The shortest that a service asks for. */
+static uint64_t patience_of(struct icap_service *const *chosen, unsigned count) {
+    uint64_t least = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t after = chosen[i]->settings->patience_after;
+        if (after > 0 && (least == 0 || after < least))
+            least = after;
+    }
+    return least;
+}
+
 static void start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count =
@@ -59,11 +70,14 @@ static void start(struct transaction *transaction) {
         .proxy_authenticate = transaction->challenge,
         .transaction_id = slice_from(transaction_id(transaction)),
     };
+    transaction->expected_length =
+        transaction->response_body != NULL ? transaction->response_body->length : 0;
     transaction->response_body = NULL;
     transaction->respmod = arena_alloc(&transaction->arena, sizeof *transaction->respmod);
     adapt_chain_start(transaction->respmod, transaction->adapt, chosen, count,
                       &transaction->message, &transaction->arena, transaction->net,
                       &transaction->task);
+    patience_begin(transaction, patience_of(chosen, count));
 }
 
 /* A HEAD tells of what a GET would bring, and of that only the service knows the length. */
@@ -80,7 +94,8 @@ enum step step_respmod(struct transaction *transaction) {
         start(transaction);
     }
     switch (transaction->respmod->state) {
-    case ADAPT_RUNNING: return STEP_WAIT;
+    case ADAPT_RUNNING:
+        return patience_is_over(transaction) ? patience_reply(transaction) : STEP_WAIT;
     case ADAPT_DONE: break;
     default: return transaction_fail(transaction, 502, transaction->respmod->error);
     }

@@ -1,4 +1,4 @@
-#include "transaction/transaction.h"
+#include "transaction/patience.h"
 
 #include "base/assert.h"
 
@@ -62,6 +62,8 @@ static void end_fetch(struct transaction *transaction) {
     if (transaction->reach != NULL)
         dial_cancel(transaction->reach);
     source_close(&transaction->response_body);
+    if (transaction->patience != NULL)
+        patience_end(transaction);
     if (transaction->respmod != NULL)
         adapt_chain_close(transaction->respmod);
     if (transaction->call != NULL)
@@ -178,7 +180,19 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
     transaction_run(transaction);
 }
 
+static void on_parcels(struct timer *timer) {
+    struct transaction_host *host = CONTAINER_OF(timer, struct transaction_host, parcels_timer);
+    struct loop *loop = host->net->loop;
+    timer_set(&loop->timers, timer, parcels_expire(host->parcels, loop->now));
+}
+
+void transaction_host_init(struct transaction_host *host) {
+    timer_init(&host->parcels_timer, on_parcels);
+}
+
 void transaction_host_release(struct transaction_host *host) {
+    if (host->net != NULL)
+        timer_cancel(&host->net->loop->timers, &host->parcels_timer);
     while (host->free_list != NULL) {
         struct transaction *next = host->free_list->next_free;
         arena_release(&host->free_list->arena);

@@ -66,6 +66,8 @@ enum cache_result {
     RESULT_ERROR,
 };
 
+struct parcels;
+
 /* What all transactions of a worker share; the worker's. */
 struct transaction_host {
     struct net_context *net;
@@ -74,7 +76,9 @@ struct transaction_host {
     struct disk *disk; /* NULL: there is none */
     struct flights *flights;
     struct origin_places *places;
-    struct adapt_set *adapt; /* the current one */
+    struct parcels *parcels;
+    struct timer parcels_timer; /* when the next one's time is over */
+    struct adapt_set *adapt;    /* the current one */
     struct pool *origins;
     struct access_logs *logs;
     struct list_link active;
@@ -84,6 +88,8 @@ struct transaction_host {
     void (*on_end)(void *arg); /* a transaction has ended: a draining worker counts */
     void *on_end_arg;
 };
+
+struct patience;
 
 struct transaction {
     unsigned magic;
@@ -124,7 +130,9 @@ struct transaction {
     struct adapt_mark *seen;   /* by which services before the cache; NULL: by none */
     struct remembered *remembered; /* what they made for all clients; NULL: no such are asked */
     struct late *late; /* what they make of the response for this client; NULL: none was asked */
-    struct slice challenge; /* Proxy-Authenticate of the response, kept from services */
+    struct patience *patience; /* NULL: none is asked for */
+    int64_t expected_length;   /* of the response's body before RESPMOD; -1: not known */
+    struct slice challenge;    /* Proxy-Authenticate of the response, kept from services */
 
     /* the cache */
     bool cache_allowed;
@@ -173,6 +181,8 @@ struct transaction {
 };
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange);
+/* Once its loop is there. */
+void transaction_host_init(struct transaction_host *host);
 void transaction_host_release(struct transaction_host *host);
 /* Ends all that is under way, when a drain has taken too long. */
 void transaction_abort_all(struct transaction_host *host);
