@@ -17,7 +17,7 @@ void adapt_mark_begin(struct adapt_mark *mark, struct icap_service *const *servi
 void adapt_mark_take(struct adapt_mark *mark, const struct adapt_chain *chain) {
     for (unsigned i = 0; i < mark->count; i++)
         for (unsigned j = 0; j < chain->at; j++)
-            if (chain->services[j] == mark->services[i])
+            if (chain->services[j] == mark->services[i] && chain->calls[j] != NULL)
                 mark->tags[i] = chain->calls[j]->tag;
 }
 
