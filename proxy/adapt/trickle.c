@@ -153,6 +153,7 @@ void trickle_cut(struct trickle *trickle, const char *reason) {
 void trickle_close(struct trickle *trickle) {
     CHECK_OBJ(trickle, TRICKLE_MAGIC);
     timer_cancel(&trickle->net->loop->timers, &trickle->timer);
+    source_close(&trickle->rest);
     XXH64_freeState(trickle->state);
     trickle->magic = 0;
 }

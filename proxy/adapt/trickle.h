@@ -34,7 +34,7 @@ struct trickle {
     uint64_t hash; /* of the bytes given */
     bool decided;  /* there is a verdict */
     bool failed, closed;
-    struct source *rest; /* after the verdict; not ours to free; NULL: no body */
+    struct source *rest; /* after the verdict; owned; NULL: no body */
     uint64_t compared;   /* bytes of it that have been compared with what was given */
     struct XXH64_state_s *state;
 };

@@ -68,7 +68,11 @@ static bool put_in(struct parcels *parcels, struct parcel *parcel) {
 
 struct parcel *parcels_open(struct parcels *parcels, const struct address *client, uint64_t now,
                             int64_t expected, size_t most, const char *directory) {
-    const struct kept_limits limits = {PARCEL_MEMORY, most, directory};
+    const struct kept_limits limits = {
+        .memory = PARCEL_MEMORY,
+        .file = most,
+        .directory = directory,
+    };
     struct parcel *parcel;
     CHECK_OBJ(parcels, PARCELS_MAGIC);
     ALLOC_OBJ(parcel, PARCEL_MAGIC);
