@@ -440,7 +440,10 @@ static bool kept_from_stored(enum http_name id) {
 
 void object_merge_head(const struct object *object, const struct http_head *not_modified,
                        struct http_head *merged) {
+    struct slice accepted = SLICE("Accept-Encoding");
     object_parse_head(object, merged);
+    bool coded = http_head_has(merged, HTTP_CONTENT_ENCODING) &&
+                 http_head_has_token(merged, HTTP_VARY, accepted);
     for (unsigned i = 0; i < not_modified->field_count; i++)
         if (!kept_from_stored(not_modified->fields[i].id))
             http_head_remove_text(merged, not_modified->fields[i].name);
@@ -450,4 +453,7 @@ void object_merge_head(const struct object *object, const struct http_head *not_
     const struct http_field *age = http_head_find(not_modified, HTTP_AGE);
     if (age != NULL)
         http_head_add(merged, age->name, age->value);
+    /* A service may have coded the bytes, of which the origin knows nothing. */
+    if (coded && !http_head_has_token(merged, HTTP_VARY, accepted))
+        http_head_add(merged, http_name_text(HTTP_VARY), accepted);
 }

@@ -458,6 +458,33 @@ def test_an_adapted_body_is_confirmed_by_its_origin(lab):
 
 
 @memcheck
+def test_a_coded_body_stays_for_those_who_accept_it(lab):
+    """What the origin says in a 304 of its own choice takes nothing away from that of the service."""
+    def compress(_icap, transaction):
+        if "gzip" not in (transaction.http_request.header("Accept-Encoding") or ""):
+            return unchanged(_icap, transaction)
+        body = encode("gzip", transaction.finish_body())
+        return transaction.send_200(transaction.response_head(add=[("Content-Encoding", "gzip")]), body)
+
+    def answer(connection, seen):
+        fields = b'ETag: "e"\r\nCache-Control: max-age=0\r\nVary: Origin\r\n'
+        if seen.header("If-None-Match"):
+            connection.send(b"HTTP/1.1 304 Not Modified\r\n" + fields + b"\r\n")
+        else:
+            connection.send(b"HTTP/1.1 200 OK\r\n" + fields + b"Content-Length: 5000\r\n\r\n" + pattern(5000))
+    _, _, proxy = start(lab, compress)
+    origin = RawOrigin(lab, answer)
+    for _ in range(3):
+        response = proxy.get(origin.url("/"), {"Accept-Encoding": "gzip"})
+        same_bytes(decode(response.header("Content-Encoding"), response.body), pattern(5000), "body")
+        equal((response.header("Content-Encoding"), response.header("Vary")), ("gzip", "Origin, Accept-Encoding"), "coding, Vary")
+    response = proxy.get(origin.url("/"))
+    equal(response.header("Content-Encoding"), None, "for one who accepts none")
+    same_bytes(response.body, pattern(5000), "body")
+    equal(proxy.results("/", 4), ["MISS", "REVALIDATED", "REVALIDATED", "MISS"], "results")
+
+
+@memcheck
 def test_inject_then_compress_again(lab):
     """The whole way with c-icap: decoded, a text put in, and coded as each client likes; stored once for each."""
     services = Services(lab, names=("inject", "gzip"))
