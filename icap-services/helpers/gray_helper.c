@@ -37,6 +37,7 @@ static struct {
 /* By netpbm's programs. What is wanted beyond gray is not for them. */
 static const char *const recipes[] = {
     "image/bmp=bmptopnm | ppmtopgm | ppmtobmp",
+    "image/tiff=tifftopnm | ppmtopgm | pamtotiff -lzw",
     "image/x-portable-pixmap=pnmtopnm | ppmtopgm | pnmtopnm",
 };
 

@@ -3,10 +3,13 @@
 #include "helpers/pipeline.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,11 +54,30 @@ static bool receive_order(int fd, unsigned *number, int files[ORDER_FILES]) {
     return true;
 }
 
+/* A directory for files that programs need for a moment: one for each user, which nobody else can
+ * write to. It stays, and its files go as soon as they are open. False when there is none. */
+static bool has_scratch(char *path, size_t size) {
+    const char *place = getenv("TMPDIR");
+    struct stat status;
+    snprintf(path, size, "%s/retort-helpers-%d", place == NULL ? "/tmp" : place, (int)geteuid());
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return false;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & 077) == 0 && setenv("TMPDIR", path, 1) == 0;
+}
+
+static void enter(enum sandbox_kind sandbox) {
+    char scratch[PATH_MAX];
+    if (sandbox != SANDBOX_PROGRAMS || !has_scratch(scratch, sizeof scratch) ||
+        !sandbox_enter_with(scratch))
+        sandbox_enter(sandbox);
+}
+
 static _Noreturn void serve(const struct recipe_book *book, int fd, enum sandbox_kind sandbox) {
     unsigned number;
     int files[ORDER_FILES];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sandbox_enter(sandbox);
+    enter(sandbox);
     while (receive_order(fd, &number, files)) {
         char answer[ANSWER_MAX] = "there is no such recipe";
         if (number < book->count)

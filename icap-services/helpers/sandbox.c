@@ -2,7 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <seccomp.h>
 #if __has_include(<valgrind/valgrind.h>)
@@ -107,10 +111,11 @@ static const char *const programs_denied[] = {"accept",
                                               NULL};
 
 static const char *const writing_denied[] = {
-    "chmod",    "chown",    "creat",     "fchmod",    "fchmodat", "fchown",  "fchownat",
-    "lchown",   "link",     "linkat",    "mkdir",     "mkdirat",  "mknod",   "mknodat",
-    "rename",   "renameat", "renameat2", "rmdir",     "setxattr", "symlink", "symlinkat",
-    "truncate", "unlink",   "unlinkat",  "utimensat", NULL};
+    "chmod",     "chown",  "creat",    "fchmod",  "fchmodat",  "fchown",   "fchownat",  "lchown",
+    "link",      "linkat", "mkdir",    "mkdirat", "mknod",     "mknodat",  "rename",    "renameat",
+    "renameat2", "rmdir",  "setxattr", "symlink", "symlinkat", "truncate", "utimensat", NULL};
+
+static const char *const removing_denied[] = {"unlink", "unlinkat", NULL};
 
 bool sandbox_under_checker(void) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -145,23 +150,57 @@ static bool deny_writing(scmp_filter_ctx filter, int call, unsigned flags_at) {
     return good;
 }
 
-static bool fill(scmp_filter_ctx filter, enum sandbox_kind kind) {
+static bool fill(scmp_filter_ctx filter, enum sandbox_kind kind, bool has_scratch) {
     if (kind == SANDBOX_COMPUTE)
         return add_all(filter, SCMP_ACT_ALLOW, compute_allowed);
     bool good = add_all(filter, SCMP_ACT_ERRNO(EPERM), programs_denied);
     if (kind == SANDBOX_WRITERS)
         return good;
-    return good && add_all(filter, SCMP_ACT_ERRNO(EPERM), writing_denied) &&
+    good &= add_all(filter, SCMP_ACT_ERRNO(EPERM), writing_denied);
+    if (has_scratch) /* Landlock knows where */
+        return good;
+    return good && add_all(filter, SCMP_ACT_ERRNO(EPERM), removing_denied) &&
            deny_writing(filter, SCMP_SYS(openat), 2) && deny_writing(filter, SCMP_SYS(open), 1);
 }
 
-bool sandbox_enter(enum sandbox_kind kind) {
-    if (sandbox_under_checker())
-        return false;
+static bool load(enum sandbox_kind kind, bool has_scratch) {
     uint32_t otherwise = kind == SANDBOX_COMPUTE ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW;
     scmp_filter_ctx filter = seccomp_init(otherwise);
-    bool good = filter != NULL && fill(filter, kind) && seccomp_load(filter) == 0;
+    bool good = filter != NULL && fill(filter, kind, has_scratch) && seccomp_load(filter) == 0;
     if (filter != NULL)
         seccomp_release(filter);
     return good;
+}
+
+bool sandbox_enter(enum sandbox_kind kind) {
+    return !sandbox_under_checker() && load(kind, false);
+}
+
+/* All that changes files, of the first version of Landlock; what came later seccomp denies. */
+static bool landlock(const char *directory) {
+    enum {
+        SCRATCH = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |
+                  LANDLOCK_ACCESS_FS_REMOVE_FILE
+    };
+    const struct landlock_ruleset_attr rules = {
+        .handled_access_fs = SCRATCH | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+                             LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
+                             LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+                             LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM};
+    struct landlock_path_beneath_attr below = {
+        .allowed_access = SCRATCH, .parent_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    int set = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
+    bool good = set >= 0 && below.parent_fd >= 0 &&
+                syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0 &&
+                prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                syscall(SYS_landlock_restrict_self, set, 0) == 0;
+    if (set >= 0)
+        close(set);
+    if (below.parent_fd >= 0)
+        close(below.parent_fd);
+    return good;
+}
+
+bool sandbox_enter_with(const char *directory) {
+    return !sandbox_under_checker() && landlock(directory) && load(SANDBOX_PROGRAMS, true);
 }

@@ -9,6 +9,9 @@
  *                                       libraries: no network, nothing written or removed, no
  *                                       signals to others
  *     sandbox_enter(SANDBOX_WRITERS)    the same, but files may be written and removed
+ *     sandbox_enter_with(directory)     as SANDBOX_PROGRAMS, but files may be made, written and
+ *                                       removed below that directory. False without Landlock
+ *                                       (Linux 5.13): enter another one then
  *
  * Lasts until the process ends, and for its children. False where the kernel has no seccomp, which
  * is no reason not to work, and under memory checkers, which need more than the program itself.
@@ -21,6 +24,7 @@
 enum sandbox_kind { SANDBOX_COMPUTE, SANDBOX_PROGRAMS, SANDBOX_WRITERS };
 
 bool sandbox_enter(enum sandbox_kind kind);
+bool sandbox_enter_with(const char *directory);
 
 /* Runs this process under AddressSanitizer, ThreadSanitizer or valgrind? */
 bool sandbox_under_checker(void);

@@ -10,6 +10,7 @@ an error or a definite leak in our code fails the run. Exit status 0 when all is
 import argparse
 import base64
 import contextlib
+import ctypes
 import fcntl
 import glob
 import gzip
@@ -614,6 +615,30 @@ def test_gray_recipes(lab):
         status, _ = by_hand(lab, bmp, "--recipe", "image/bmp=/usr/bin/python3 -c " + code)
         assert (status == 0) == allowed, code
     assert by_hand(lab, bmp, "--programs-write", "--recipe", "image/bmp=touch " + mark)[0] == 0 and os.path.exists(mark)
+
+
+def has_landlock():
+    LANDLOCK_CREATE_RULESET, VERSION = 444, 1
+    return ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, VERSION) > 0
+
+
+def test_gray_tiff(lab):
+    """Its program needs a file for a moment; it can make one in a place of its own, and nowhere else."""
+    body, mark = netpbm("bmptopnm | pamtotiff -lzw -truecolor", picture("photo.bmp")), lab.path("tiff-mark")
+    answer = respmod(lab.port, "gray", request=REQUEST, response=head("image/tiff", len(body)), body=body, preview=1024)
+    if not lab.options.valgrind and sandbox_of(lab) == "2" and not has_landlock():
+        assert answer.body == body
+        return
+    assert netpbm("tifftopnm", answer.body)[:2] == b"P5" and len(answer.body) < len(body)
+    assert netpbm("tifftopnm", answer.body) == netpbm("tifftopnm | ppmtopgm", body)
+    if lab.options.valgrind or sandbox_of(lab) != "2":
+        return
+    lab.write("kept", "kept")
+    for words in ("rm " + lab.path("kept"), "cp /etc/hostname " + mark, "cp /etc/hostname " + lab.path("kept"), "mkdir " + mark,
+                  "ln -s /etc " + mark, "mkfifo " + mark, "truncate -s 0 " + lab.path("kept"), "mv %s %s" % (lab.path("kept"), mark)):
+        assert by_hand(lab, body, "--recipe", "image/tiff=" + words)[0] == 1, words
+    assert not os.path.lexists(mark) and open(lab.path("kept"), encoding="ascii").read() == "kept"
+    assert by_hand(lab, body, "--recipe", "image/tiff=mktemp")[0] == 0
 
 
 def sandbox_of(lab):
