@@ -77,12 +77,12 @@ bool doorkeeper_has_seen(struct doorkeeper *doorkeeper, struct cache_key key, ui
     CHECK_OBJ(doorkeeper, DOORKEEPER_MAGIC);
     unsigned current = atomic_load(&doorkeeper->current);
     bool before = contains(doorkeeper, 1 - current, key);
-    bool seen = enter(doorkeeper, current, key) || before;
-    if (seen)
+    if (enter(doorkeeper, current, key))
         return true;
+    /* Also one that the other filter knows: it comes after those that are to be forgotten. */
     weight = weight < doorkeeper->least ? doorkeeper->least : weight;
     uint64_t filled = atomic_fetch_add(&doorkeeper->filled, weight);
     if (filled < doorkeeper->fill && filled + weight >= doorkeeper->fill)
         take_turns(doorkeeper, current);
-    return false;
+    return before;
 }

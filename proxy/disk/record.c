@@ -1,8 +1,13 @@
+#include "config.h"
+
 #include "disk/record.h"
 
 #include "base/assert.h"
 
 #include <xxhash.h>
+#ifdef HAVE_XXH3_64BITS_DISPATCH
+#include <xxh_x86dispatch.h>
+#endif
 
 /* "RETORT" and a number that changes with the format and with the byte order. */
 #define VOLUME_MAGIC  0x5452544f56000001u

@@ -50,8 +50,24 @@ START_TEST(weights_count) {
         ck_assert(!doorkeeper_has_seen(doorkeeper, key_of(i), WEIGHT));
     for (unsigned i = 0; i < WINDOW; i++)
         ck_assert(!doorkeeper_has_seen(doorkeeper, key_of(i), 0));
-    for (unsigned i = 2 * WINDOW; i < 3 * WINDOW; i++)
+    for (unsigned i = 2 * WINDOW; i < 3 * WINDOW - 1; i++) /* nearly as many again */
         ck_assert(doorkeeper_has_seen(doorkeeper, key_of(i), WEIGHT));
+    doorkeeper_free(&doorkeeper);
+}
+END_TEST
+
+/* Each time all keys again and some more: what is known at first must be forgotten as they become
+ * many, though each was asked for again. */
+START_TEST(what_is_seen_again_counts_too) {
+    enum { WEIGHT = 1000, WINDOW = 100, KEYS = 20 * WINDOW };
+    struct doorkeeper *doorkeeper = doorkeeper_new(10000, WINDOW * WEIGHT);
+    unsigned seen = 0;
+    for (unsigned count = WINDOW; count <= KEYS; count += WINDOW) {
+        seen = 0;
+        for (unsigned i = 0; i < count; i++)
+            seen += doorkeeper_has_seen(doorkeeper, key_of(i), WEIGHT);
+    }
+    ck_assert_uint_lt(seen, KEYS / 50);
     doorkeeper_free(&doorkeeper);
 }
 END_TEST
@@ -61,6 +77,7 @@ Suite *doorkeeper_suite(void) {
         the_second_time_counts,
         what_is_long_past_is_forgotten,
         weights_count,
+        what_is_seen_again_counts_too,
     };
     return suite_of("doorkeeper", tests, COUNT_OF(tests));
 }
