@@ -24,6 +24,7 @@ enum {
     REGION = 4 << 20,
     REGION_SPANS = REGION / SPAN,
     ALL_PAGES = (1 << SPAN_PAGES) - 1,
+    SPARE_MOST = 8, /* pages */
 };
 
 /* Small sizes share slabs: in fine steps at first, then in coarse ones. */
@@ -67,6 +68,7 @@ static struct {
     bool started;
     struct list_link spans[SPAN_PAGES + 1]; /* by their longest run of free pages */
     struct list_link slabs[CLASSES];        /* those with room */
+    void *spare[SPARE_MOST + 1];            /* pages in a row, by how many: given last */
     size_t dirty, reserve;                  /* pages */
     _Atomic size_t held;                    /* bytes */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -178,7 +180,27 @@ static unsigned find_run(const struct span *span, unsigned count) {
     return first;
 }
 
+/* What was given last is what is taken next where one thing takes the place of another. */
+static void *take_spare(unsigned count) {
+    void *at = NULL;
+    if (count <= SPARE_MOST) {
+        at = memory.spare[count];
+        memory.spare[count] = NULL;
+    }
+    return at;
+}
+
+static bool give_spare(void *at, unsigned count) {
+    if (count > SPARE_MOST || memory.spare[count] != NULL)
+        return false;
+    memory.spare[count] = at;
+    return true;
+}
+
 static void *take_pages(unsigned count) {
+    void *spare = take_spare(count);
+    if (spare != NULL)
+        return spare;
     struct span *span = choose_span(count);
     if (span == NULL && add_region())
         span = choose_span(count);
@@ -197,6 +219,8 @@ static void *take_pages(unsigned count) {
 
 /* Under the lock, which is let go while the system takes them back. */
 static void give_pages(void *at, unsigned count) {
+    if (give_spare(at, count))
+        return;
     struct span *span = span_of(at);
     unsigned bits = bits_of((unsigned)(((char *)at - address_of(span)) / MEMORY_PAGE), count);
     if (memory.dirty + count <= memory.reserve) {

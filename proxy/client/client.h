@@ -181,8 +181,9 @@ struct connection *exchange_take_connection(struct exchange *exchange,
  * *held is how many they are. */
 bool client_hold(struct client *client, const struct iovec *pieces, int count, size_t *held);
 /* Writes what is held, then pieces[1 .. count], of which *put bytes are taken; pieces[0] is room
- * for the former. */
-enum io_status client_write(struct client *client, struct iovec *pieces, int count, size_t *put);
+ * for the former. more: something else is written at once. */
+enum io_status client_write(struct client *client, struct iovec *pieces, int count, bool more,
+                            size_t *put);
 /* Writes what is held. IO_WAIT: the rest waits in memory of its own. */
 enum io_status client_flush(struct client *client);
 void client_on_ready(struct connection *connection);

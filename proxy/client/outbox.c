@@ -39,12 +39,19 @@ static void take_off(struct client *client, size_t sent) {
     client->held_memory = NULL;
 }
 
-enum io_status client_write(struct client *client, struct iovec *pieces, int count, size_t *put) {
+static enum io_status write_pieces(const struct client *client, const struct iovec *pieces,
+                                   int count, bool more, size_t *put) {
+    return more ? connection_write_more(client->connection, pieces, count, put)
+                : connection_write(client->connection, pieces, count, put);
+}
+
+enum io_status client_write(struct client *client, struct iovec *pieces, int count, bool more,
+                            size_t *put) {
     size_t sent, held = client->held.length;
     if (held == 0)
-        return connection_write(client->connection, pieces + 1, count, put);
+        return write_pieces(client, pieces + 1, count, more, put);
     pieces[0] = (struct iovec){(void *)client->held.base, held};
-    enum io_status status = connection_write(client->connection, pieces, count + 1, &sent);
+    enum io_status status = write_pieces(client, pieces, count + 1, more, &sent);
     size_t taken = sent < held ? sent : held;
     take_off(client, taken);
     *put = sent - taken;
@@ -67,7 +74,7 @@ enum io_status client_flush(struct client *client) {
     if (client->connection == NULL)
         take_off(client, client->held.length);
     while (client->held.length > 0 && status == IO_DONE)
-        status = client_write(client, &piece, 0, &put);
+        status = client_write(client, &piece, 0, false, &put);
     move_out(client);
     return status;
 }

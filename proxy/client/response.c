@@ -280,6 +280,17 @@ static int cut_off(struct iovec *pieces, int count, size_t most) {
     return count;
 }
 
+/* Behind a head, in the same packets. */
+static bool file_follows(struct exchange *exchange) {
+    off_t offset;
+    int fd;
+    bool copy;
+    return exchange->has_reader && exchange->reader.body->kind == BODY_BACKED &&
+           !exchange->use_chunked && exchange->parts_body == NULL &&
+           !body_reader_failed(&exchange->reader) &&
+           body_reader_file(&exchange->reader, &fd, &offset, &copy) > 0;
+}
+
 static enum io_status send_some(struct exchange *exchange, size_t most, size_t *sent, bool *tried) {
     struct client *client = exchange->client;
     struct iovec pieces[1 + PIECES];
@@ -292,7 +303,7 @@ static enum io_status send_some(struct exchange *exchange, size_t most, size_t *
     }
     if (client_hold(client, pieces + 1, count, sent))
         return IO_DONE;
-    return client_write(client, pieces, count, sent);
+    return client_write(client, pieces, count, file_follows(exchange), sent);
 }
 
 /* Until the client has taken some, or others have been served. */
@@ -348,7 +359,7 @@ static bool send_now(struct exchange *exchange, struct slice bytes, size_t *sent
     *sent = 0;
     if (exchange->state != EXCHANGE_REQUEST || exchange->client->connection == NULL)
         return false;
-    client_write(exchange->client, pieces, 1, sent);
+    client_write(exchange->client, pieces, 1, false, sent);
     exchange->bytes_sent += *sent;
     return *sent == bytes.length;
 }

@@ -70,12 +70,17 @@ static size_t ready(struct body_backing *backing, uint64_t position) {
     size_t within = (size_t)(position % RECORD_CHUNK);
     if (!is_verified(disk_body, chunk))
         return 0;
-    bool just_read = was_just_read(disk_body, chunk);
-    if (!volume_is_resident(disk_body->volume, disk_body->backing.offset + position,
-                            length - within) &&
-        !just_read)
+    if (!was_just_read(disk_body, chunk) &&
+        !volume_is_resident(disk_body->volume, disk_body->backing.offset + position,
+                            length - within))
         return 0;
     return length - within;
+}
+
+static void note_verified(struct disk_body *disk_body, size_t chunk) {
+    uint64_t bit = UINT64_C(1) << chunk % 64;
+    atomic_fetch_or_explicit(&disk_body->fresh[chunk / 64], bit, memory_order_relaxed);
+    atomic_fetch_or_explicit(&disk_body->verified[chunk / 64], bit, memory_order_release);
 }
 
 static bool is_good(struct disk_body *disk_body, size_t chunk, const char *bytes) {
@@ -83,9 +88,7 @@ static bool is_good(struct disk_body *disk_body, size_t chunk, const char *bytes
         volume_report_bad(disk_body->volume, disk_body->key.low, &disk_body->place, "its body");
         return false;
     }
-    uint64_t bit = UINT64_C(1) << chunk % 64;
-    atomic_fetch_or_explicit(&disk_body->fresh[chunk / 64], bit, memory_order_relaxed);
-    atomic_fetch_or_explicit(&disk_body->verified[chunk / 64], bit, memory_order_release);
+    note_verified(disk_body, chunk);
     return true;
 }
 
@@ -231,7 +234,8 @@ static void release(struct body_backing *backing) {
 }
 
 struct body *disk_body_new(struct volume *volume, struct reads *reads,
-                           const struct disk_place *place, const struct record *record) {
+                           const struct disk_place *place, const struct record *record,
+                           bool verified) {
     size_t count = (size_t)record_chunks(record->front.body_length);
     struct disk_body *disk_body = memory_alloc(size_of(count));
     ASSERT(disk_body != NULL);
@@ -260,6 +264,8 @@ struct body *disk_body_new(struct volume *volume, struct reads *reads,
     disk_body->verified = (_Atomic uint64_t *)(disk_body->sums + count);
     disk_body->fresh = disk_body->verified + words_of(count);
     memcpy(disk_body->sums, record->sums, count * sizeof(uint64_t));
+    for (size_t chunk = 0; verified && chunk < count; chunk++)
+        note_verified(disk_body, chunk);
     pthread_mutex_lock(&volume->bodies_lock);
     list_append(&volume->segments[place->segment].bodies, &disk_body->link);
     pthread_mutex_unlock(&volume->bodies_lock);

@@ -152,10 +152,11 @@ static void end_one(struct disk_load *load) {
         keep_renewal(load);
         return;
     }
+    load->reading.cached = !load->promotes && load->patience == LOAD_AT_ONCE;
     struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges,
                                         load->renewals == NULL ? NULL : find_renewal(load));
     if (object != NULL && object->key.high == load->key.high && load->found < DISK_VARIANTS &&
-        ((!load->promotes && object->body->kind == BODY_HELD) ||
+        ((!load->promotes && load->reading.whole) ||
          cache_insert(load->disk->cache, object, &load->arrival)))
         load->objects[load->found++] = object;
     else

@@ -4,7 +4,9 @@
 
 #include <time.h>
 
-enum { FRONT_FIRST = 16 * 1024 };
+/* FILE_LEAST: of a body that was read, what is worth being sent from the page cache: to describe
+ * pages takes some time, to copy bytes takes some for each. */
+enum { FRONT_FIRST = 16 * 1024, FILE_LEAST = 12 * 1024 };
 
 static size_t whole_length(const struct reading *reading) {
     return (size_t)reading->place.blocks * RECORD_ALIGN;
@@ -83,17 +85,23 @@ void reading_got(struct reading *reading, bool good) {
     }
 }
 
-/* Of a small record the bytes pass over; a large one keeps the pin for its body. */
+static struct body *body_on_volume(struct reading *reading, struct reads *reads) {
+    reading->pinned = false;
+    return disk_body_new(reading->volume, reads, &reading->place, &reading->record, reading->whole);
+}
+
+/* Of a small record the bytes pass over; one that is sent from the volume keeps the pin. */
 static struct body *body_of(struct reading *reading, struct reads *reads) {
     const struct record *record = &reading->record;
-    if (record->front_length + record->front.body_length > reading->length) {
-        reading->pinned = false;
-        return disk_body_new(reading->volume, reads, &reading->place, record);
-    }
+    reading->whole = record->front_length + record->front.body_length <= reading->length;
+    if (!reading->whole)
+        return body_on_volume(reading, reads);
     if (!record_body_good(&reading->record, reading->bytes + reading->record.front_length)) {
         fail(reading, "its body");
         return NULL;
     }
+    if (reading->cached && record->front.body_length >= FILE_LEAST && !reading->volume->copies)
+        return body_on_volume(reading, reads);
     return body_of_held(&reading->held, record->front_length, (size_t)record->front.body_length);
 }
 

@@ -10,8 +10,9 @@
  *     }
  *
  * A small record is read whole and verified, and the object's body is what was read (BODY_HELD in
- * cache/body.h); of a large one the front is, and its body stays on the volume (disk_body.h). What
- * can't be used is reported and not found again.
+ * cache/body.h), or, if it is not so small, what stands in the page cache; of a large one the front
+ * is read, and its body stays on the volume (disk_body.h). What can't be used is reported and not
+ * found again.
  *
  * Threads: one at a time.
  */
@@ -32,6 +33,8 @@ struct reading {
     enum { READING_WANTS, READING_DONE, READING_FAILED } state;
     struct record record; /* READING_DONE */
     bool pinned;
+    bool cached; /* what was read was in the page cache: a body may be sent from there */
+    bool whole;  /* the body was read too */
 };
 
 /* Larger bodies stay on disk and are sent from there. */

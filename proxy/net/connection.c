@@ -126,34 +126,34 @@ enum io_status connection_read_pieces(struct connection *connection, const struc
     return after_read(connection, read, capacity, got);
 }
 
-static ssize_t send_joined(int fd, const struct iovec *pieces, int count) {
+static ssize_t send_joined(int fd, const struct iovec *pieces, int count, int flags) {
     char joined[JOIN_MOST], *at = joined;
     for (int i = 0; i < count; i++) {
         memcpy(at, pieces[i].iov_base, pieces[i].iov_len);
         at += pieces[i].iov_len;
     }
-    return send(fd, joined, (size_t)(at - joined), MSG_NOSIGNAL);
+    return send(fd, joined, (size_t)(at - joined), flags);
 }
 
 /* Few bytes in several places are quicker copied to one than described to the kernel. */
-static ssize_t send_pieces(int fd, const struct iovec *pieces, int count) {
+static ssize_t send_pieces(int fd, const struct iovec *pieces, int count, int flags) {
     struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
     size_t length = 0;
     if (count == 1)
-        return send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL);
+        return send(fd, pieces->iov_base, pieces->iov_len, flags);
     for (int i = 0; i < count; i++)
         length += pieces[i].iov_len;
-    return length <= JOIN_MOST ? send_joined(fd, pieces, count)
-                               : sendmsg(fd, &message, MSG_NOSIGNAL);
+    return length <= JOIN_MOST ? send_joined(fd, pieces, count, flags)
+                               : sendmsg(fd, &message, flags);
 }
 
-enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
-                                int count, size_t *put) {
+static enum io_status write_pieces(struct connection *connection, const struct iovec *pieces,
+                                   int count, int flags, size_t *put) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     *put = 0;
     ssize_t sent;
     do
-        sent = send_pieces(connection->event.fd, pieces, count);
+        sent = send_pieces(connection->event.fd, pieces, count, MSG_NOSIGNAL | flags);
     while (sent < 0 && errno == EINTR);
     if (sent >= 0) {
         *put = (size_t)sent;
@@ -163,6 +163,16 @@ enum io_status connection_write(struct connection *connection, const struct iove
         return IO_FAILED;
     connection->writable = false;
     return IO_WAIT;
+}
+
+enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
+                                int count, size_t *put) {
+    return write_pieces(connection, pieces, count, 0, put);
+}
+
+enum io_status connection_write_more(struct connection *connection, const struct iovec *pieces,
+                                     int count, size_t *put) {
+    return write_pieces(connection, pieces, count, MSG_MORE, put);
 }
 
 enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,

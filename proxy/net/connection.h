@@ -69,6 +69,9 @@ enum io_status connection_read_pieces(struct connection *connection, const struc
 /* IO_DONE: *put > 0 bytes were taken, maybe fewer than offered. */
 enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
                                 int count, size_t *put);
+/* The same where more is written at once: what fills no packet of its own waits for that. */
+enum io_status connection_write_more(struct connection *connection, const struct iovec *pieces,
+                                     int count, size_t *put);
 /* Bytes of a file, from *offset on, which moves. IO_END: the file ends there. */
 enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,
                                     size_t length, size_t *put);
