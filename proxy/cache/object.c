@@ -319,12 +319,14 @@ static bool has_lines(struct slice text, size_t separator_length, bool with_cr) 
 
 /* As write_head makes it: object_parse_head takes that for granted. */
 static bool is_stored_head(struct slice head, unsigned status) {
-    char line[32];
-    int length = snprintf(line, sizeof line, "HTTP/1.1 %03u ", status);
+    char line[] = "HTTP/1.1 000 ";
+    const size_t length = sizeof line - 1, digits = sizeof "HTTP/1.1 " - 1;
+    for (unsigned i = 0, left = status; i < 3; i++, left /= 10)
+        line[digits + 2 - i] = (char)('0' + left % 10);
     const char *end = memchr(head.base, '\n', head.length);
     if (status < 100 || status > 999 || end == NULL ||
-        !slice_starts_with(head, slice_make(line, (size_t)length)) || end[-1] != '\r' ||
-        end - head.base < length + 1)
+        !slice_starts_with(head, slice_make(line, length)) || end[-1] != '\r' ||
+        (size_t)(end - head.base) < length + 1)
         return false;
     size_t first = (size_t)(end + 1 - head.base);
     return has_lines(slice_make(end + 1, head.length - first), 2, true);

@@ -18,6 +18,11 @@ struct renewal {
     bool used;
 };
 
+struct load_place {
+    struct volume *volume;
+    struct disk_place place;
+};
+
 struct disk_load {
     unsigned magic;
 #define DISK_LOAD_MAGIC 0xd15c10adu
@@ -25,10 +30,7 @@ struct disk_load {
     struct cache_key key;
     struct cache_arrival arrival;
     enum patience patience;
-    struct {
-        struct volume *volume;
-        struct disk_place place;
-    } places[COUNT_OF_PLACES]; /* what renews others first */
+    struct load_place places[COUNT_OF_PLACES]; /* what renews others first */
     unsigned count, at;
     bool promotes; /* small ones become the memory cache's */
     bool begun;    /* reading is of the one `at` */
@@ -44,24 +46,26 @@ struct disk_load {
     bool done, abandoned;
 };
 
-static void collect_some(struct disk_load *load, struct volume *volume,
-                         const struct disk_place *places, unsigned count, bool renewals) {
-    for (unsigned i = 0; i < count && load->count < COUNT_OF_PLACES; i++)
-        if (((places[i].variant & DISK_RENEWAL) != 0) == renewals) {
-            load->places[load->count].volume = volume;
-            load->places[load->count++].place = places[i];
-        }
+/* Adds to `count` that there are already, and returns how many there are then. */
+static unsigned collect_some(struct volume *volume, const struct disk_place *found,
+                             unsigned found_count, bool renewals, struct load_place *places,
+                             unsigned count) {
+    for (unsigned i = 0; i < found_count && count < COUNT_OF_PLACES; i++)
+        if (((found[i].variant & DISK_RENEWAL) != 0) == renewals)
+            places[count++] = (struct load_place){volume, found[i]};
+    return count;
 }
 
-static void collect_places(struct disk_load *load) {
-    struct disk *disk = load->disk;
-    struct disk_place places[COUNT_OF_PLACES];
-    for (size_t i = 0; i < disk->count; i++) {
+static unsigned collect_places(struct disk *disk, struct cache_key key, struct load_place *places) {
+    struct disk_place found[COUNT_OF_PLACES];
+    unsigned count = 0;
+    for (size_t i = 0; disk != NULL && i < disk->count; i++) {
         struct volume *volume = disk->volumes[i];
-        unsigned count = disk_index_find(volume->index, load->key.low, places, COUNT_OF_PLACES);
-        collect_some(load, volume, places, count, true);
-        collect_some(load, volume, places, count, false);
+        unsigned number = disk_index_find(volume->index, key.low, found, COUNT_OF_PLACES);
+        count = collect_some(volume, found, number, true, places, count);
+        count = collect_some(volume, found, number, false, places, count);
     }
+    return count;
 }
 
 /* Memory is for what is asked for again soon: what is asked for once, as by a crawler, would take
@@ -76,15 +80,18 @@ static bool is_promoted(const struct disk_load *load) {
 
 static struct disk_load *load_new(struct disk *disk, struct cache_key key, enum patience patience) {
     struct disk_load *load;
-    if (!disk_has(disk, key))
+    struct load_place places[COUNT_OF_PLACES];
+    unsigned count = collect_places(disk, key, places);
+    if (count == 0)
         return NULL;
     ALLOC_OBJ(load, DISK_LOAD_MAGIC);
+    memcpy(load->places, places, count * sizeof *places);
+    load->count = count;
     load->disk = disk;
     load->key = key;
     load->patience = patience;
     load->arrival.since = cache_now(disk->cache);
     load->arrival.yields = true;
-    collect_places(load);
     load->promotes = is_promoted(load);
     return load;
 }
