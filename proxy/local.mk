@@ -22,7 +22,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/trickle.c proxy/adapt/trickle.h \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
-	proxy/cache/body.c proxy/cache/body.h proxy/cache/body_source.c proxy/cache/body_source.h \
+	proxy/cache/body.c proxy/cache/body.h \
+	proxy/cache/body_source.c proxy/cache/body_source.h \
 	proxy/cache/conditional.c proxy/cache/conditional.h \
 	proxy/cache/content.c proxy/cache/content.h \
 	proxy/cache/control.c proxy/cache/control.h \
@@ -95,6 +96,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/parcel.c proxy/transaction/parcel.h \
 	proxy/transaction/patience.c proxy/transaction/patience.h \
+	proxy/transaction/late.c proxy/transaction/late.h proxy/transaction/respmod_postcache.c \
+	proxy/transaction/remembered.c proxy/transaction/remembered.h proxy/transaction/variant.c \
 	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
 	proxy/transaction/policy.c proxy/transaction/rules.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
 	proxy/transaction/reverse_map.c \
@@ -104,7 +107,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/receive.c proxy/transaction/admit.c proxy/transaction/reqmod.c \
 	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/cache_status.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
-	proxy/transaction/respmod.c proxy/transaction/respmod_postcache.c proxy/transaction/late.c proxy/transaction/late.h proxy/transaction/remembered.c proxy/transaction/remembered.h proxy/transaction/store.c proxy/transaction/connect.c \
+	proxy/transaction/respmod.c proxy/transaction/store.c proxy/transaction/connect.c \
 	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
 	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \

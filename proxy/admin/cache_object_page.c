@@ -20,20 +20,24 @@ static const char *state_of(struct cache *cache, struct object *object,
 }
 
 json_t *cache_object_page_json(const struct cache_call *call, struct object *object) {
+    static const char *const services[] = {[OBJECT_UNSEEN] = "none",
+                                           [OBJECT_SEEN] = "before it was stored",
+                                           [OBJECT_MADE] = "behind the cache",
+                                           [OBJECT_LEFT_ALONE] = "behind the cache, unchanged"};
     struct cache *cache = call->cache;
     time_t now = time(NULL);
     struct freshness freshness = object_freshness(object);
     int64_t age = freshness_age(&freshness, now);
     int64_t left = freshness.lifetime - age;
     json_t *json = json_pack(
-        "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o}", "url",
+        "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:s}", "url",
         cache_call_text(object_url(object)), "state", state_of(cache, object, &freshness, left),
         "status", (json_int_t)object->status, "size", (json_int_t)body_length(object->body),
         "memory", (json_int_t)object_cost(object), "age", (json_int_t)age, "fresh_for",
         (json_int_t)left, "stored", (json_int_t)object->response_time, "hits",
         (json_int_t)atomic_load_explicit(&object->hits, memory_order_relaxed), "pinned",
         (int)object->pinned, "on_disk", (int)disk_has(call->disk, object->key), "vary",
-        cache_call_text(object_vary(object)));
+        cache_call_text(object_selector(object)), "services", services[object_making(object).kind]);
     ASSERT(json != NULL);
     return json;
 }

@@ -179,7 +179,8 @@ static size_t size_of(const struct object *object) {
 }
 
 size_t object_cost(const struct object *object) {
-    return memory_cost(size_of(object)) + body_cost(object->body);
+    bool shares = object_making(object).kind == OBJECT_LEFT_ALONE; /* the stored response's body */
+    return memory_cost(size_of(object)) + (shares ? 0 : body_cost(object->body));
 }
 
 /* Six bits a byte, each of them a letter or a sign: no line end among them, and quick to read. */

@@ -167,6 +167,8 @@ static int show_variants(const struct cache_context *context, const struct http_
     for (size_t i = 0; i < json_array_size(variants); i++) {
         const json_t *variant = json_array_get(variants, i);
         show_object_line(variant);
+        if (strcmp(text(variant, "services"), "none") != 0)
+            printf("    seen by services: %s\n", text(variant, "services"));
         show_vary(text(variant, "vary"));
     }
     json_decref(json);

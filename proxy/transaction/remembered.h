@@ -57,6 +57,8 @@ bool remembered_begin(struct transaction *transaction);
 struct object *remembered_look_up(struct transaction *transaction);
 /* What was found has been replaced, or is no more good. */
 void remembered_forget(struct remembered *remembered);
+/* Is it one of the services that are remembered? */
+bool remembered_includes(const struct remembered *remembered, const struct icap_service *service);
 /* Takes the services that have seen the response out of those that are to see it. */
 unsigned remembered_leave_out(const struct remembered *remembered, struct icap_service **chosen,
                               unsigned count);

@@ -1,7 +1,9 @@
 """Results remembered: what services made of a response is used again, until they change."""
 
 import gzip
+import json
 import threading
+import urllib.parse
 
 from harness.checks import contains, equal, raises, same_bytes, true, until
 from harness.icap import IcapServer, append, unchanged
@@ -253,6 +255,29 @@ def test_variants_by_accept_encoding(lab):
             equal(coded, "gzip" if coding == "gzip" else None, f"coding for {coding}")
             same_bytes(gzip.decompress(answer.body) if coded else answer.body, origin.body(5000), f"body for {coding}")
         equal((origin.count("/bytes"), icap.count), (1, 3), "origin requests, ICAP transactions")
+
+
+def by_kind(_icap, transaction):
+    body = transaction.finish_body()
+    kind = transaction.http_request.header("X-Kind") or "-"
+    transaction.send_200(transaction.response_head(), body + kind.encode())
+
+
+def test_variants_by_other_fields(lab):
+    """As remember_by has it, whatever Vary says."""
+    origin, icap, proxy = start(lab, by_kind, remember_by=["X-Kind"])
+    url = origin.url("/text", **PAGE)
+    for kind in ("a", "b", "a", "b"):
+        equal(proxy.get(url, {"X-Kind": kind, "Accept-Encoding": kind}).text(), "page" + kind, "body")
+    equal((origin.count("/text"), icap.count), (1, 2), "origin requests, ICAP transactions")
+    seen = json.loads(proxy.admin("GET", "/cache/object?url=" + urllib.parse.quote(url, safe="")).body)["variants"]
+    equal(sorted((v["services"], v["vary"]) for v in seen),
+          [("behind the cache", "x-kind:a\n"), ("behind the cache", "x-kind:b\n"), ("none", "")], "what the admin plane shows")
+    contains(proxy.ctl("cache", "show", url), "behind the cache", "what retortctl shows")
+    # "none": one for all.
+    origin, icap, proxy = start(lab, by_kind, remember_by=["none"])
+    for kind in ("a", "b"):
+        equal(proxy.get(origin.url("/text", **PAGE), {"X-Kind": kind, "Accept-Encoding": kind}).text(), "pagea", "body")
 
 
 @memcheck

@@ -1,0 +1,389 @@
+#include "transaction/transaction.h"
+
+#include "cache/vary.h"
+
+/* VARIANT: what services behind the cache make of a stored response for all clients: used again, or
+ * made, once for all who want it, and stored beside what it is made of. */
+
+static void land(struct transaction *transaction, enum flight_outcome outcome) {
+    struct remembered *remembered = transaction->remembered;
+    if (!remembered->leads)
+        return;
+    remembered->leads = false;
+    flight_land(&remembered->flight, outcome, transaction->net->loop->wall, transaction->net->loop);
+}
+
+static void finish(struct transaction *transaction, enum flight_outcome outcome) {
+    transaction->remembered->state = REMEMBERED_OVER;
+    land(transaction, outcome);
+}
+
+/* Those who want the same variant of the same response. */
+static struct cache_key flight_key(const struct transaction *transaction) {
+    struct cache_key key = transaction->key;
+    key.high ^= transaction->remembered->chain;
+    key.low += transaction->remembered->chain;
+    return key;
+}
+
+static void on_collapse_timeout(struct timer *timer) {
+    struct transaction *transaction = CONTAINER_OF(timer, struct transaction, collapse_timer);
+    transaction->collapse_expired = true;
+    loop_defer(transaction->net->loop, &transaction->task);
+}
+
+static enum step follow(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    remembered->state = REMEMBERED_FOLLOWS;
+    transaction->net->counters.cache_collapsed++;
+    transaction->collapse_expired = false;
+    timer_init(&transaction->collapse_timer, on_collapse_timeout);
+    loop_timer_after(transaction->net->loop, &transaction->collapse_timer,
+                     transaction->settings->cache.collapse_timeout);
+    if (!flight_wait(remembered->flight, &remembered->waiter, transaction->host->mailbox,
+                     &transaction->task))
+        loop_defer(transaction->net->loop, &transaction->task);
+    return STEP_WAIT;
+}
+
+static enum step go_on(struct transaction *transaction) {
+    transaction->remembered->applied = true;
+    return transaction->remembered->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
+}
+
+/* The services that want this response, of those that are remembered. */
+static unsigned choose(struct transaction *transaction, const struct http_head *response,
+                       struct icap_service **chosen) {
+    const uint64_t *rules = transaction_response_rules(transaction, response);
+    unsigned all = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE, rules, chosen);
+    unsigned count = 0;
+    while (count < all && remembered_includes(transaction->remembered, chosen[count]))
+        count++;
+    return count;
+}
+
+static enum step ask(struct transaction *transaction, struct http_head *response,
+                     struct icap_service *const *chosen, unsigned count) {
+    struct remembered *remembered = transaction->remembered;
+    remembered->state = REMEMBERED_ASKS;
+    remembered->since = cache_now(transaction->host->cache);
+    remembered->of = object_reference(transaction->object);
+    adapt_mark_begin(&remembered->mark, remembered->services, remembered->count);
+    remembered->late = arena_zalloc(&transaction->arena, sizeof *remembered->late);
+    late_start(remembered->late, transaction, transaction->object, response, chosen, count);
+    return STEP_WAIT;
+}
+
+/* There is no variant: it has to be made, by this request or another one. */
+static enum step make(struct transaction *transaction) {
+    enum { ROUNDS = 3 };
+    struct remembered *remembered = transaction->remembered;
+    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct http_head *response = late_head(transaction, transaction->object);
+    unsigned count = choose(transaction, response, chosen), status = response->status;
+    if (transaction->request->method_id == HTTP_METHOD_HEAD || status == 304 || status == 206)
+        return STEP_RESPMOD_POSTCACHE;
+    if (count == 0)
+        return go_on(transaction);
+    transaction_own_request(transaction);
+    if (transaction->settings->cache.collapse_timeout > 0 && remembered->rounds++ < ROUNDS)
+        switch (flight_join(transaction->host->flights, flight_key(transaction),
+                            transaction->net->loop->wall, &remembered->flight)) {
+        case FLIGHT_LEADS: remembered->leads = true; break;
+        case FLIGHT_FOLLOWS: return follow(transaction);
+        case FLIGHT_ALONE: break;
+        }
+    return ask(transaction, response, chosen, count);
+}
+
+static enum step use(struct transaction *transaction, uint64_t *counter) {
+    (*counter)++;
+    return go_on(transaction);
+}
+
+static struct slice field_of(struct transaction *transaction, const struct object *object,
+                             enum http_name id) {
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    object_parse_head(object, head);
+    return transaction_joined_value(transaction, head, id);
+}
+
+/* Puts the variant, with its new head, in the place of the old one. */
+static void renew(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    const struct object *stored = transaction->object;
+    static const enum http_name kept[] = {HTTP_DATE, HTTP_EXPIRES};
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    object_parse_head(remembered->made, head);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        struct slice value = field_of(transaction, stored, kept[i]);
+        if (value.length > 0)
+            http_head_set(head, kept[i], value);
+    }
+    struct freshness freshness = object_freshness(stored);
+    struct object_making making = object_making(remembered->made);
+    struct slice selector = object_selector(remembered->made);
+    struct object *renewed =
+        object_new_made(transaction->key, object_url(stored), transaction->request, head,
+                        &freshness, remembered->made->body, &making, &selector);
+    renewed->scope = remembered->made->scope;
+    const struct cache_arrival arrival = {
+        .since = cache_now(transaction->host->cache),
+        .max_variants = transaction_max_variants(transaction),
+        .of = stored,
+    };
+    cache_insert(transaction->host->cache, renewed, &arrival);
+    object_release(&remembered->made);
+    remembered->made = renewed;
+}
+
+/* A variant that was there. */
+static enum step show(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    struct counters *counters = &transaction->net->counters;
+    if (remembered->made->response_time >= transaction->object->response_time)
+        return use(transaction, &counters->adapted_hits);
+    /* The origin has confirmed what it was made of. If what it said of its lifetime is not what the
+     * variant says, either of origin and service may have changed that. */
+    if (!slice_equal(field_of(transaction, remembered->made, HTTP_CACHE_CONTROL),
+                     field_of(transaction, transaction->object, HTTP_CACHE_CONTROL))) {
+        object_release(&remembered->made);
+        return make(transaction);
+    }
+    renew(transaction);
+    return use(transaction, &counters->adapted_hits);
+}
+
+static enum step begin(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    struct counters *counters = &transaction->net->counters;
+    if (remembered->only)
+        return use(transaction, object_making(transaction->object).kind == OBJECT_LEFT_ALONE
+                                    ? &counters->adapted_left_alone
+                                    : &counters->adapted_hits);
+    if (remembered->applied)
+        return use(transaction, &counters->adapted_left_alone);
+    return remembered->made != NULL ? show(transaction) : make(transaction);
+}
+
+/* The one who was followed has come to something, or it takes too long. */
+static enum step resume(struct transaction *transaction) {
+    enum { NO_MORE = 100 };
+    struct remembered *remembered = transaction->remembered;
+    enum flight_outcome outcome = flight_outcome(remembered->flight);
+    if (outcome == FLIGHT_ALOFT && !transaction->collapse_expired)
+        return STEP_WAIT;
+    flight_leave(&remembered->flight, &remembered->waiter);
+    timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
+    remembered->state = REMEMBERED_NOTHING;
+    if (outcome != FLIGHT_STORED && outcome != FLIGHT_LEFT)
+        remembered->rounds = NO_MORE;
+    struct object *object = remembered_look_up(transaction);
+    if (object == NULL || remembered->only)
+        remembered_forget(remembered); /* what this transaction holds is still good for it */
+    object_release(&object);
+    return begin(transaction);
+}
+
+/* Its own validator: the stored one's would be another thing's. Weak, since a service asked again
+ * may write other bytes. When a service changed it, nobody knows. */
+static void set_validator(struct transaction *transaction, struct http_head *head,
+                          const struct object_making *making) {
+    const struct object *of = transaction->remembered->of;
+    struct slice etag = object_etag(of);
+    http_head_remove(head, HTTP_LAST_MODIFIED);
+    if (http_head_has(head, HTTP_ETAG))
+        return;
+    if (slice_starts_with(etag, SLICE("W/")))
+        etag = slice_make(etag.base + 2, etag.length - 2);
+    uint32_t mark = making->chain ^ making->tag;
+    if (etag.length >= 2 && etag.base[0] == '"')
+        http_head_set(head, HTTP_ETAG,
+                      arena_printf(&transaction->arena, "W/%.*s-%08x\"", (int)etag.length - 1,
+                                   etag.base, mark));
+    else if (object_last_modified(of) != 0)
+        http_head_set(head, HTTP_ETAG,
+                      arena_printf(&transaction->arena, "W/\"%lx-%08x\"",
+                                   (unsigned long)object_last_modified(of), mark));
+}
+
+/* By these it is purged with what it was made of. */
+static void keep_tags(struct transaction *transaction, struct http_head *head) {
+    static const char *const fields[] = {"Surrogate-Key", "Cache-Tag"};
+    struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
+    object_parse_head(transaction->remembered->of, stored);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const struct http_field *field = http_head_find_text(stored, slice_from(fields[i]));
+        if (field == NULL)
+            continue;
+        http_head_remove_text(head, slice_from(fields[i]));
+        http_head_add(head, field->name, field->value);
+    }
+}
+
+/* The stored response's, unless a service has shortened its life; may it be stored at all? */
+static bool take_freshness(struct transaction *transaction, const struct http_head *head,
+                           struct freshness *freshness) {
+    const struct object *of = transaction->remembered->of;
+    struct freshness its_own;
+    *freshness = object_freshness(of);
+    struct slice control = transaction_joined_value(transaction, head, HTTP_CACHE_CONTROL);
+    if (slice_equal(control, field_of(transaction, of, HTTP_CACHE_CONTROL)))
+        return vary_usable(head);
+    struct freshness_rules rules = transaction_freshness_rules(transaction);
+    freshness_of_response(&its_own, &rules, transaction->request, head, (time_t)of->response_time,
+                          (time_t)of->response_time);
+    if (its_own.lifetime < freshness->lifetime)
+        freshness->lifetime = its_own.lifetime;
+    return its_own.storable && vary_usable(head);
+}
+
+/* What the stored response was selected by, then what the variant is: the fields that its services
+ * are said to depend on, and those that they name themselves. */
+static struct slice write_selector(struct transaction *transaction, const struct http_head *head) {
+    const struct remembered *remembered = transaction->remembered;
+    struct http_head *vary = arena_alloc(&transaction->arena, sizeof *vary);
+    http_head_init(vary);
+    for (unsigned i = 0; i < remembered->count; i++)
+        for (char **by = remembered->services[i]->settings->remember_by; by != NULL && *by != NULL;
+             by++)
+            if (strcmp(*by, "none") != 0)
+                http_head_add(vary, SLICE("Vary"), slice_from(*by));
+    struct slice theirs = transaction_joined_value(transaction, head, HTTP_VARY);
+    if (theirs.length > 0)
+        http_head_add(vary, SLICE("Vary"), theirs);
+    struct slice first = object_selector(remembered->of);
+    size_t length = vary_write(transaction->request, vary, NULL, 0);
+    char *text = arena_alloc(&transaction->arena, first.length + length + 1);
+    memcpy(text, first.base, first.length);
+    vary_write(transaction->request, vary, text + first.length, length);
+    return slice_make(text, first.length + length);
+}
+
+static struct object *new_variant(struct transaction *transaction, const struct http_head *head,
+                                  enum object_kind kind, const struct freshness *freshness,
+                                  struct body *body) {
+    struct remembered *remembered = transaction->remembered;
+    const struct object_making making = {kind, remembered->chain,
+                                         adapt_mark_tag(&remembered->mark)};
+    struct slice selector = write_selector(transaction, head);
+    struct object *object =
+        object_new_made(transaction->key, object_url(remembered->of), transaction->request, head,
+                        freshness, body, &making, &selector);
+    object->scope = remembered->of->scope;
+    return object;
+}
+
+static enum step left_alone(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    struct freshness freshness = object_freshness(remembered->of);
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    late_end(remembered->late);
+    if (!remembered->keep) {
+        finish(transaction, FLIGHT_FAILED);
+        return go_on(transaction);
+    }
+    object_parse_head(remembered->of, head);
+    remembered->made =
+        new_variant(transaction, head, OBJECT_LEFT_ALONE, &freshness, remembered->of->body);
+    remembered_settle(transaction);
+    return go_on(transaction);
+}
+
+static enum step changed(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    struct late *late = remembered->late;
+    struct http_head *head = late->message.response;
+    struct freshness freshness;
+    late_forget_bytes(head, object_etag(remembered->of));
+    const struct object_making making = {OBJECT_MADE, remembered->chain,
+                                         adapt_mark_tag(&remembered->mark)};
+    set_validator(transaction, head, &making);
+    keep_tags(transaction, head);
+    remembered->keep = take_freshness(transaction, head, &freshness) && remembered->keep;
+    if (late->message.body == NULL)
+        late->body = body_of_bytes(slice_make("", 0));
+    else
+        late->body = body_new(transaction->net, remembered->keep ? BODY_SHARED : BODY_PASSING, -1);
+    remembered->made = new_variant(transaction, head, OBJECT_MADE, &freshness, late->body);
+    if (late->message.body != NULL)
+        pump_start(&late->pump, transaction->net->loop, &late->message.body, late->body,
+                   transaction->settings->cache.max_object, &transaction->task);
+    if (!remembered->keep)
+        finish(transaction, FLIGHT_UNSTORED);
+    remembered_settle(transaction);
+    return go_on(transaction);
+}
+
+static enum step answered(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    struct adapt_chain *chain = &remembered->late->chain;
+    struct counters *counters = &transaction->net->counters;
+    adapt_mark_take(&remembered->mark, chain);
+    remembered->keep = adapt_chain_is_storable(chain) && adapt_mark_tag(&remembered->mark) != 0;
+    remembered->state = REMEMBERED_KEEPS;
+    counters->adapted_made++;
+    counters->adapted_made_again += remembered->old;
+    return chain->modified ? changed(transaction) : left_alone(transaction);
+}
+
+enum step step_variant(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    transaction_settle(transaction);
+    if (remembered->state == REMEMBERED_NOTHING)
+        return begin(transaction);
+    if (remembered->state == REMEMBERED_FOLLOWS)
+        return resume(transaction);
+    switch (remembered->late->chain.state) {
+    case ADAPT_RUNNING: return STEP_WAIT;
+    case ADAPT_DONE: return answered(transaction);
+    default: break;
+    }
+    finish(transaction, FLIGHT_FAILED);
+    return transaction_fail(transaction, 502, remembered->late->chain.error);
+}
+
+/* Until it is in the index, its variants must not be. */
+static bool is_stored(const struct transaction *transaction) {
+    const struct body *body = transaction->remembered->of->body;
+    return !transaction->storing || transaction->settled || body->expected >= 0 ||
+           transaction->pump.state == PUMP_IDLE;
+}
+
+static void store(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    const struct cache_arrival arrival = {
+        .since = remembered->since,
+        .max_variants = transaction_max_variants(transaction),
+        .of = remembered->of,
+    };
+    bool stored = cache_insert(transaction->host->cache, remembered->made, &arrival);
+    finish(transaction, stored ? FLIGHT_STORED : FLIGHT_LEFT);
+}
+
+void remembered_settle(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    if (remembered->state != REMEMBERED_KEEPS || remembered->made == NULL)
+        return;
+    const struct pump *pump = &remembered->late->pump;
+    if (pump->overflowed)
+        finish(transaction, FLIGHT_UNSTORED);
+    else if (body_state(remembered->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
+        finish(transaction, FLIGHT_FAILED);
+    else if (pump->state != PUMP_RUNNING && is_stored(transaction))
+        store(transaction);
+}
+
+bool remembered_is_at_work(const struct remembered *remembered) {
+    return remembered->state == REMEMBERED_KEEPS;
+}
+
+void remembered_end(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    finish(transaction, FLIGHT_LEFT);
+    flight_leave(&remembered->flight, &remembered->waiter);
+    if (remembered->late != NULL)
+        late_end(remembered->late);
+    object_release(&remembered->made);
+    object_release(&remembered->of);
+}
