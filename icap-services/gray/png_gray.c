@@ -23,6 +23,7 @@ struct png_work {
     png_structp in, out;
     png_infop in_info, out_info;
     unsigned char *pixels, **rows;
+    unsigned channels; /* of the pixels, once they are gray */
     struct scaler *scaler;
     jmp_buf on_error;
 };
@@ -70,6 +71,40 @@ static void on_flush(png_structp png) {
 
 /* ---- pixels ------------------------------------------------------------------------------- */
 
+/* Of 16 bits, the higher byte first. */
+static unsigned wide_luma(const unsigned char *pixel) {
+    unsigned red = pixel[0] << 8 | pixel[1], green = pixel[2] << 8 | pixel[3],
+             blue = pixel[4] << 8 | pixel[5];
+    return (299 * red + 587 * green + 114 * blue + 500) / 1000;
+}
+
+/* Where the file tells no gamma, the formula as it stands; libpng's would be off by one at times.
+ */
+static void make_row_gray(unsigned char *row, unsigned width, unsigned channels, bool wide) {
+    unsigned bytes = channels << wide, out_bytes = (channels - 2) << wide;
+    for (unsigned x = 0; x < width; x++) {
+        const unsigned char *from = row + (size_t)x * bytes;
+        unsigned char *to = row + (size_t)x * out_bytes, alpha[2] = {0, 0};
+        unsigned luma = wide ? wide_luma(from) : gray_luma(from[0], from[1], from[2]);
+        if (channels == 4)
+            memcpy(alpha, from + (3 << wide), 1u << wide);
+        if (wide)
+            *to++ = (unsigned char)(luma >> 8);
+        *to++ = (unsigned char)luma;
+        if (channels == 4)
+            memcpy(to, alpha, 1u << wide);
+    }
+}
+
+static void make_gray(struct png_work *work, unsigned width, unsigned height) {
+    bool wide = png_get_bit_depth(work->in, work->in_info) == 16;
+    if (work->channels < 3)
+        return;
+    for (unsigned y = 0; y < height; y++)
+        make_row_gray(work->rows[y], width, work->channels, wide);
+    work->channels -= 2;
+}
+
 static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_structp in = work->in;
     png_set_user_limits(in, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
@@ -82,7 +117,9 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_set_expand(in); /* palettes, few bits, and a transparent colour */
     if (scaled)
         png_set_scale_16(in);
-    if (!info->is_gray || png_get_color_type(in, work->in_info) == PNG_COLOR_TYPE_PALETTE)
+    /* In linear light where the file tells its gamma. */
+    if (info->gamma != 0 &&
+        (!info->is_gray || png_get_color_type(in, work->in_info) == PNG_COLOR_TYPE_PALETTE))
         png_set_rgb_to_gray_fixed(in, PNG_ERROR_ACTION_NONE, WEIGHT_RED, WEIGHT_GREEN);
     png_set_interlace_handling(in);
     png_read_update_info(in, work->in_info);
@@ -95,6 +132,8 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
         work->rows[y] = work->pixels + y * row_bytes;
     png_read_image(in, work->rows);
     png_read_end(in, work->in_info);
+    work->channels = png_get_channels(in, work->in_info);
+    make_gray(work, width, height);
 }
 
 /* What does not speak of colours goes along. */
@@ -134,7 +173,7 @@ static unsigned scale_rows(struct png_work *work, unsigned channels, unsigned wi
 static void write_pixels(struct png_work *work, const struct png_info *info) {
     unsigned width = png_get_image_width(work->in, work->in_info);
     unsigned height = png_get_image_height(work->in, work->in_info);
-    unsigned channels = png_get_channels(work->in, work->in_info);
+    unsigned channels = work->channels;
     int depth = png_get_bit_depth(work->in, work->in_info), interlaced = info->is_interlaced;
     if (picture_is_too_wide(work->options, width)) {
         height = scale_rows(work, channels, width, height);

@@ -565,7 +565,7 @@ def test_gray_png(lab):
 def by_hand(lab, data, *options, arguments=""):
     """gray-helper --once: its exit status and what it wrote."""
     done = subprocess.run([lab.build + "/icap-services/gray-helper", *options, "--once", arguments], input=data,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60 * lab.patience, check=False)
+                          env={**os.environ, "TMPDIR": lab.dir}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60 * lab.patience, check=False)
     return done.returncode, done.stdout
 
 
