@@ -4,7 +4,7 @@ bin_PROGRAMS += proxy/retortctl
 
 proxy_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 proxy_cflags = $(AM_CFLAGS) $(CARES_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) $(PCRE2_CFLAGS) \
-	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) \
+	$(MICROHTTPD_CFLAGS) $(URING_CFLAGS) $(XXHASH_CFLAGS) $(TLS_CFLAGS) \
 	$(ZLIB_CFLAGS) $(BROTLI_DECODER_CFLAGS) $(ZSTD_CFLAGS)
 
 # Everything but main, so that tests can link it.
@@ -84,9 +84,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
 	proxy/net/dial.c proxy/net/dial.h \
 	proxy/net/feed.c proxy/net/feed.h \
+	proxy/net/io.h \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
+	proxy/net/tls.c proxy/net/tls.h \
 	proxy/origin/check.c proxy/origin/check.h \
 	proxy/origin/choice.c \
 	proxy/origin/group.c proxy/origin/group.h \
@@ -143,7 +145,7 @@ proxy_retort_CPPFLAGS = $(proxy_cppflags)
 proxy_retort_CFLAGS = $(proxy_cflags)
 proxy_retort_SOURCES = proxy/main.c
 proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) \
-	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) \
+	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) -lpthread -lm
 proxy_retort_LDADD = $(proxy_libs)
 

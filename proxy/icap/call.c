@@ -212,8 +212,8 @@ static void seek_connection(struct icap_call *call) {
     if (call->connection == NULL) {
         call->step = ICAP_STEP_CONNECT;
         icap_call_watch(call, false);
-        dial_start(&call->dial, call->net, endpoint->uri->host, endpoint->uri->port,
-                   settings_of(call)->connect_timeout, &call->task);
+        dial_start_tls(&call->dial, call->net, endpoint->uri->host, endpoint->uri->port,
+                       settings_of(call)->connect_timeout, endpoint->tls, &call->task);
         return;
     }
     call->reused = true;

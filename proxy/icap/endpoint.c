@@ -24,6 +24,17 @@ static char *write_head(const struct icap_endpoint *endpoint) {
     return head;
 }
 
+static struct tls_client *make_tls(const struct icap_service_settings *settings,
+                                   const struct url *uri) {
+    const struct tls_settings tls = {
+        .ca_file = settings->ca_file,
+        .certificate = settings->certificate,
+        .certificate_key = settings->certificate_key,
+        .verify = settings->verify,
+    };
+    return slice_equal_nocase(uri->scheme, SLICE("icaps")) ? tls_client_new(&tls, uri->host) : NULL;
+}
+
 struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned index) {
     struct icap_endpoint *endpoint;
     ALLOC_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
@@ -32,6 +43,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->uri_text = service->settings->uri_texts[index];
     endpoint->uri = &service->settings->endpoints[index];
     endpoint->head = write_head(endpoint);
+    endpoint->tls = make_tls(service->settings, endpoint->uri);
     endpoint->back_off = service->settings->down_min;
     endpoint->error = "it has not been asked yet";
     timer_init(&endpoint->retry, on_retry);
@@ -47,6 +59,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     icap_probe_cancel(&endpoint->probe);
     timer_cancel(&endpoint->service->net->loop->timers, &endpoint->retry);
     pool_free(&endpoint->pool);
+    tls_client_free(&endpoint->tls);
     free(endpoint->head);
     FREE_OBJ(endpoint);
 }

@@ -59,6 +59,7 @@ struct icap_endpoint {
     unsigned failures; /* transactions in a row */
     struct icap_probe *probe;
     struct timer retry;
+    struct tls_client *tls; /* NULL: its uri is icap */
     struct pool *pool;
     unsigned busy;    /* connections that transactions use */
     unsigned counted; /* see icap/quota.h */

@@ -68,6 +68,7 @@ static void receive(struct icap_probe *probe) {
                                 probe->in->capacity - probe->in->end, &got)) {
         case IO_DONE: break;
         case IO_WAIT: return;
+        case IO_FAILED: finish(probe, NULL, connection_error(probe->connection)); return;
         default:
             finish(probe, NULL, "it closed the connection instead of answering OPTIONS");
             return;
@@ -122,8 +123,8 @@ struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, icap_probe_f
     probe->net->counters.icap_connections++;
     loop_timer_after(probe->net->loop, &probe->timer,
                      settings->connect_timeout + settings->timeout);
-    dial_start(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
-               settings->connect_timeout, &probe->dial_task);
+    dial_start_tls(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
+                   settings->connect_timeout, endpoint->tls, &probe->dial_task);
     return probe;
 }
 

@@ -222,7 +222,9 @@ void icap_call_receive(struct icap_call *call) {
         case IO_DONE: break;
         case IO_WAIT: return;
         case IO_END: icap_call_fail(call, ICAP_FAILURE_CLOSED, "it closed the connection"); return;
-        case IO_FAILED: icap_call_fail(call, ICAP_FAILURE_CLOSED, strerrordesc_np(errno)); return;
+        case IO_FAILED:
+            icap_call_fail(call, ICAP_FAILURE_CLOSED, connection_error(call->connection));
+            return;
         }
         call->heard = true;
         call->service->account.bytes_in += got;
@@ -281,7 +283,8 @@ static enum source_status refill(struct icap_call *call) {
         case IO_END:
             return broke_off(call, ICAP_FAILURE_CLOSED,
                              "it closed the connection in the middle of a body");
-        case IO_FAILED: return broke_off(call, ICAP_FAILURE_CLOSED, strerrordesc_np(errno));
+        case IO_FAILED:
+            return broke_off(call, ICAP_FAILURE_CLOSED, connection_error(call->connection));
         case IO_WAIT: break;
         }
     }

@@ -19,6 +19,8 @@ static void on_event(struct event *event, uint32_t events) {
         connection->readable = true;
     if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         connection->writable = true;
+    if (connection->tls != NULL && tls_stream_is_crossed(connection->tls))
+        connection->readable = connection->writable = true;
     connection->on_ready(connection);
 }
 
@@ -72,6 +74,7 @@ void connection_close(struct connection **connectionp) {
     int fd = connection->event.fd;
     timer_cancel(&connection->net->loop->timers, &connection->pool_timer);
     list_remove(&connection->pool_link);
+    tls_stream_free(&connection->tls);
     if (connection->watched)
         loop_forget(connection->net->loop, &connection->event);
     close(fd);
@@ -103,10 +106,36 @@ static enum io_status after_read(struct connection *connection, ssize_t count, s
     return IO_WAIT;
 }
 
+enum io_status connection_secure(struct connection *connection, struct tls_client *client) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    if (connection->tls == NULL)
+        connection->tls = tls_stream_new(client, connection->event.fd);
+    if (connection->tls == NULL)
+        return IO_FAILED;
+    /* Whatever came behind the handshake may have been read with it. */
+    connection->readable = connection->writable = true;
+    return tls_stream_handshake(connection->tls);
+}
+
+const char *connection_error(const struct connection *connection) {
+    return connection->tls != NULL ? tls_stream_error(connection->tls) : strerrordesc_np(errno);
+}
+
+/* What is decrypted but not read tells nobody: only a read that found nothing does. */
+static enum io_status read_secured(struct connection *connection, char *buffer, size_t capacity,
+                                   size_t *got) {
+    enum io_status status = tls_stream_read(connection->tls, buffer, capacity, got);
+    if (status == IO_WAIT)
+        connection->readable = false;
+    return status;
+}
+
 enum io_status connection_read(struct connection *connection, char *buffer, size_t capacity,
                                size_t *got) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     ssize_t count;
+    if (connection->tls != NULL)
+        return read_secured(connection, buffer, capacity, got);
     do
         count = recv(connection->event.fd, buffer, capacity, 0);
     while (count < 0 && errno == EINTR);
@@ -118,6 +147,8 @@ enum io_status connection_read_pieces(struct connection *connection, const struc
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     ssize_t read;
     size_t capacity = 0;
+    if (connection->tls != NULL)
+        return read_secured(connection, pieces->iov_base, pieces->iov_len, got);
     for (int i = 0; i < count; i++)
         capacity += pieces[i].iov_len;
     do
@@ -147,11 +178,21 @@ static ssize_t send_pieces(int fd, const struct iovec *pieces, int count, int fl
                                : sendmsg(fd, &message, flags);
 }
 
+static enum io_status write_secured(struct connection *connection, const struct iovec *pieces,
+                                    int count, size_t *put) {
+    enum io_status status = tls_stream_write(connection->tls, pieces, count, put);
+    if (status == IO_WAIT)
+        connection->writable = false;
+    return status;
+}
+
 static enum io_status write_pieces(struct connection *connection, const struct iovec *pieces,
                                    int count, int flags, size_t *put) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     *put = 0;
     ssize_t sent;
+    if (connection->tls != NULL)
+        return write_secured(connection, pieces, count, put);
     do
         sent = send_pieces(connection->event.fd, pieces, count, MSG_NOSIGNAL | flags);
     while (sent < 0 && errno == EINTR);
@@ -180,6 +221,7 @@ enum io_status connection_send_file(struct connection *connection, int fd, off_t
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     ssize_t sent;
     *put = 0;
+    ASSERT(connection->tls == NULL);
     do
         sent = sendfile(connection->event.fd, fd, offset, length);
     while (sent < 0 && errno == EINTR);

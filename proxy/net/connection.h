@@ -20,10 +20,9 @@
 
 #include "net/address.h"
 #include "net/context.h"
+#include "net/tls.h"
 
 #include <sys/uio.h>
-
-enum io_status { IO_DONE, IO_WAIT, IO_END, IO_FAILED };
 
 struct connection {
     unsigned magic;
@@ -32,6 +31,7 @@ struct connection {
     bool watched; /* by the loop */
     bool hangup;  /* the other side has finished: reading on tells what is left and then the end */
     bool broken;  /* it was reset: nothing that is written arrives any more */
+    struct tls_stream *tls; /* owned; NULL: bytes go as they are */
     struct net_context *net;
     struct event event;
     void (*on_ready)(struct connection *connection);
@@ -60,7 +60,13 @@ void connection_close(struct connection **connectionp);
 /* Closes with a reset, so that whoever reads until close sees that the end is not the end. */
 void connection_abort(struct connection **connectionp);
 
-/* IO_DONE: *got > 0. IO_END: the other side has finished. IO_FAILED: errno tells. */
+/* Speaks TLS from now on: IO_DONE when that stands, IO_WAIT until on_ready, IO_FAILED for the
+ * reason that the client has. */
+enum io_status connection_secure(struct connection *connection, struct tls_client *client);
+/* Why the last read or write has failed; right after it. */
+const char *connection_error(const struct connection *connection);
+/* IO_DONE: *got > 0. IO_END: the other side has finished. IO_FAILED: errno tells, or
+ * connection_error. */
 enum io_status connection_read(struct connection *connection, char *buffer, size_t capacity,
                                size_t *got);
 /* The same into several places, which are filled in their order. */

@@ -14,33 +14,52 @@ static void finish(struct dial *dial, enum dial_state state) {
     loop_defer(dial->net->loop, dial->waker);
 }
 
-static void attempt_failed(struct dial *dial, int error) {
-    dial->error = strerrordesc_np(error);
-    dial->timed_out = error == ETIMEDOUT;
+static void attempt_failed(struct dial *dial, const char *error, bool timed_out) {
+    dial->error = error;
+    dial->timed_out = timed_out;
     connection_close(&dial->connection);
     try_next(dial);
+}
+
+static void shake_hands(struct dial *dial) {
+    dial->state = DIAL_HANDSHAKE;
+    switch (connection_secure(dial->connection, dial->tls)) {
+    case IO_DONE: finish(dial, DIAL_DONE); return;
+    case IO_WAIT: return;
+    default: attempt_failed(dial, tls_client_error(dial->tls), false);
+    }
+}
+
+static void connected(struct dial *dial) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(dial->connection->event.fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    if (error != 0)
+        attempt_failed(dial, strerrordesc_np(error), error == ETIMEDOUT);
+    else if (dial->tls != NULL)
+        shake_hands(dial);
+    else
+        finish(dial, DIAL_DONE);
 }
 
 static void on_ready(struct connection *connection) {
     struct dial *dial;
     CAST_OBJ(dial, connection->owner, DIAL_MAGIC);
-    int error = 0;
-    socklen_t length = sizeof error;
-    if (dial->state != DIAL_CONNECTING || !connection->writable)
-        return;
-    if (getsockopt(connection->event.fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
-        error = errno;
-    if (error != 0)
-        attempt_failed(dial, error);
-    else
-        finish(dial, DIAL_DONE);
+    if (dial->state == DIAL_CONNECTING && connection->writable)
+        connected(dial);
+    else if (dial->state == DIAL_HANDSHAKE)
+        shake_hands(dial);
 }
 
 static void on_timeout(struct timer *timer) {
     struct dial *dial = CONTAINER_OF(timer, struct dial, timer);
     CHECK_OBJ(dial, DIAL_MAGIC);
     if (dial->state == DIAL_CONNECTING)
-        attempt_failed(dial, ETIMEDOUT);
+        attempt_failed(dial, strerrordesc_np(ETIMEDOUT), true);
+    else if (dial->state == DIAL_HANDSHAKE)
+        attempt_failed(dial, "it did not finish the TLS handshake in time; is its port for TLS?",
+                       true);
 }
 
 static void set_port(struct address *address, uint16_t port) {
@@ -96,7 +115,13 @@ static void on_resolved(struct resolver_query *query) {
 
 void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                 uint64_t timeout, struct task *waker) {
+    dial_start_tls(dial, net, host, port, timeout, NULL, waker);
+}
+
+void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
+                    uint64_t timeout, struct tls_client *tls, struct task *waker) {
     INIT_OBJ(dial, DIAL_MAGIC);
+    dial->tls = tls;
     dial->net = net;
     dial->port = port;
     dial->timeout = timeout;

@@ -7,7 +7,7 @@
  *     if (dial.state == DIAL_FAILED) dial.error says why ("connection refused"), dial.timed_out
  *     dial_cancel(&dial);            any time; closes what was not taken
  *
- * The timeout counts for each address. Threads: the loop's.
+ * The timeout counts for each address, with TLS its handshake included. Threads: the loop's.
  */
 #ifndef RETORT_NET_DIAL_H
 #define RETORT_NET_DIAL_H
@@ -15,7 +15,14 @@
 #include "net/connection.h"
 #include "net/resolver.h"
 
-enum dial_state { DIAL_IDLE, DIAL_RESOLVING, DIAL_CONNECTING, DIAL_DONE, DIAL_FAILED };
+enum dial_state {
+    DIAL_IDLE,
+    DIAL_RESOLVING,
+    DIAL_CONNECTING,
+    DIAL_HANDSHAKE,
+    DIAL_DONE,
+    DIAL_FAILED,
+};
 
 struct dial {
     unsigned magic;
@@ -23,6 +30,7 @@ struct dial {
     enum dial_state state;
     struct net_context *net;
     struct resolver_query query;
+    struct tls_client *tls; /* NULL: none */
     uint16_t port;
     uint64_t timeout;
     struct timer timer;
@@ -36,6 +44,9 @@ struct dial {
 
 void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                 uint64_t timeout, struct task *waker);
+/* The same for a connection that speaks TLS; tls NULL: one that does not. */
+void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
+                    uint64_t timeout, struct tls_client *tls, struct task *waker);
 /* Only in DIAL_DONE; the connection is writable. */
 struct connection *dial_take(struct dial *dial, connection_ready_fn *on_ready, void *owner);
 void dial_cancel(struct dial *dial);

@@ -98,8 +98,19 @@ static void drop(struct connection *connection) {
     connection_close(&connection);
 }
 
+/* Nothing to read and not at its end? Only a connection whose last read filled its buffer costs the
+ * system call. */
+static bool is_quiet(struct connection *connection) {
+    char byte;
+    size_t got;
+    if (connection->hangup)
+        return false;
+    return !connection->readable || connection_read(connection, &byte, 1, &got) == IO_WAIT;
+}
+
+/* TLS has something to read now and then that is none of anybody's, as a ticket. */
 static void on_ready(struct connection *connection) {
-    if (connection->readable)
+    if (connection->readable && (connection->tls == NULL || !is_quiet(connection)))
         drop(connection);
 }
 
@@ -150,16 +161,6 @@ struct connection *pool_take(struct pool *pool, struct slice text, connection_re
 
 bool pool_was_quiet(const struct connection *connection) {
     return connection->net->loop->seen > connection->pooled_at;
-}
-
-/* Nothing to read and not at its end? Only a connection whose last read filled its buffer costs the
- * system call. */
-static bool is_quiet(struct connection *connection) {
-    char byte;
-    size_t got;
-    if (connection->hangup)
-        return false;
-    return !connection->readable || connection_read(connection, &byte, 1, &got) == IO_WAIT;
 }
 
 static struct pool_key *make_key(struct pool *pool, struct slice text, uint32_t hash) {

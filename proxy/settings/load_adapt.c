@@ -4,19 +4,20 @@
 #include "base/assert.h"
 #include "settings/options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static bool parse_icap_uri(struct load *load, int line, const char *text, struct url *url) {
     bool parsed = url_parse(url, slice_from(text));
-    if (parsed && slice_equal_nocase(url->scheme, SLICE("icaps")))
-        return load_fail(load, line, "uri: \"%s\": icaps (TLS) is not spoken yet; write icap://",
-                         text);
-    if (!parsed || !slice_equal_nocase(url->scheme, SLICE("icap")) || url_path(url).length < 2)
+    bool icap = parsed && (slice_equal_nocase(url->scheme, SLICE("icap")) ||
+                           slice_equal_nocase(url->scheme, SLICE("icaps")));
+    if (!icap || url_path(url).length < 2)
         return load_fail(load, line,
                          "uri: \"%s\" is not the address of an ICAP service; write "
-                         "\"icap://HOST:PORT/SERVICE\"",
+                         "\"icap://HOST:PORT/SERVICE\", or icaps:// for TLS",
                          text);
     return true;
 }
@@ -54,6 +55,37 @@ static bool check_icap_credentials(struct load *load, const struct document_sect
     return true;
 }
 
+static bool check_readable(struct load *load, const struct document_section *section,
+                           const char *option, const char *path) {
+    if (path == NULL || access(path, R_OK) == 0)
+        return true;
+    return load_fail(load, load_line_of(section, option), "%s: \"%s\" can't be read: %s", option,
+                     path, strerror(errno));
+}
+
+static bool uses_tls(const struct icap_service_settings *service) {
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        if (slice_equal_nocase(service->endpoints[i].scheme, SLICE("icaps")))
+            return true;
+    return false;
+}
+
+static bool check_icap_tls(struct load *load, const struct document_section *section,
+                           const struct icap_service_settings *service) {
+    if ((service->certificate == NULL) != (service->certificate_key == NULL))
+        return load_fail(load, section->line,
+                         "icap_service: certificate and certificate_key go together; set both");
+    if (!uses_tls(service))
+        return true;
+    if (!service->verify)
+        log_warn("%s:%d: icap_service %s: verify is false, so whoever stands between can read and "
+                 "change what is sent to it; set ca_file instead",
+                 load->document->path, section->line, service->name);
+    return check_readable(load, section, "ca_file", service->ca_file) &&
+           check_readable(load, section, "certificate", service->certificate) &&
+           check_readable(load, section, "certificate_key", service->certificate_key);
+}
+
 static bool check_icap_include(struct load *load, const struct document_section *section,
                                const struct icap_service_settings *service) {
     static const char *const known[] = {"X-Client-IP", "X-Client-Port", "X-Server-IP"};
@@ -77,7 +109,7 @@ static bool apply_icap_service(struct load *load, const struct document_section 
     if (!load_check_name(load, section) || !load_values(load, section, "icap_service", service) ||
         !check_icap_uris(load, section, service) ||
         !check_icap_credentials(load, section, service) ||
-        !check_icap_include(load, section, service))
+        !check_icap_tls(load, section, service) || !check_icap_include(load, section, service))
         return false;
     if (service->remember && service->point != ICAP_RESPMOD_POSTCACHE)
         return load_fail(load, load_line_of(section, "remember"),

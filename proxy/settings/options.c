@@ -545,9 +545,26 @@ const struct option options[] = {
      .example = "true"},
     {SERVICE(credentials), .name = "credentials", STRING, .secret = true, .fallback_note = "none",
      DOC "\"USER:PASSWORD\" for an ICAP server that wants to know who asks: sent as "
-         "Proxy-Authorization, scheme Basic (RFC 3507, 7.1). They pass in clear. "
+         "Proxy-Authorization, scheme Basic (RFC 3507, 7.1). Only icaps:// hides them on the way. "
          "The admin plane does not show them.",
      .example = "\"proxy:secret\""},
+    {SERVICE(verify), .name = "verify", BOOL, DEFAULT("true"),
+     DOC "Whether the certificate of a server whose uri begins with icaps:// must be trusted, in "
+         "force, and for the uri's host. Without that whoever stands between can read and change "
+         "all that is sent.",
+     .example = "false"},
+    {SERVICE(ca_file), .name = "ca_file", STRING, .fallback_note = "what the system trusts",
+     DOC "A file of certificates in PEM: the authorities that certificates of icaps servers may "
+         "come from, or a server's own certificate if it signed that itself. Read when the proxy "
+         "starts and when it reloads.",
+     .example = "\"/etc/retort/icap-ca.pem\""},
+    {SERVICE(certificate), .name = "certificate", STRING, .fallback_note = "none",
+     DOC "A file with the certificate, in PEM, that the proxy shows to an icaps server which wants "
+         "one, and those of its issuers behind it. Together with certificate_key.",
+     .example = "\"/etc/retort/proxy.pem\""},
+    {SERVICE(certificate_key), .name = "certificate_key", STRING, .fallback_note = "none",
+     DOC "A file with the key of that certificate, in PEM, without a password.",
+     .example = "\"/etc/retort/proxy.key\""},
     {SERVICE(proxy_credentials), .name = "proxy_credentials", BOOL, DEFAULT("false"),
      DOC
      "Whether the service sees Proxy-Authorization of requests and Proxy-Authenticate of "

@@ -122,9 +122,12 @@ struct icap_service_settings {
     unsigned failures_down;      /* transactions in a row that take an endpoint down */
     uint64_t down_min, down_max; /* back-off of a service that fails */
     char *credentials;           /* "user:password" for the ICAP server; NULL: none */
-    bool routing;                /* its X-Next-Services names the services that follow */
-    bool proxy_credentials;      /* it may see those that clients have for this proxy */
-    char **include;              /* fields about the client that it gets unasked; NULL: none */
+    bool verify;                 /* the certificate of an icaps server */
+    char *ca_file;               /* whom that is trusted from; NULL: the system's */
+    char *certificate, *certificate_key; /* that we show it; NULL: none */
+    bool routing;                        /* its X-Next-Services names the services that follow */
+    bool proxy_credentials;              /* it may see those that clients have for this proxy */
+    char **include; /* fields about the client that it gets unasked; NULL: none */
 };
 
 /* adapt CLASS { services = { a, b } } */

@@ -1,0 +1,14 @@
+/*
+ * How an attempt to read or write ended.
+ *
+ *     IO_DONE    some bytes
+ *     IO_WAIT    none yet: whoever watches the socket will tell
+ *     IO_END     the other side has finished
+ *     IO_FAILED  errno tells
+ */
+#ifndef RETORT_NET_IO_H
+#define RETORT_NET_IO_H
+
+enum io_status { IO_DONE, IO_WAIT, IO_END, IO_FAILED };
+
+#endif

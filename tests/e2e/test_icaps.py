@@ -1,0 +1,198 @@
+"""ICAP over TLS: who is believed, what is said of those who are not, and that all else is as without."""
+
+import ssl
+
+from harness import ports
+from harness.checks import contains, equal, lacks, same_bytes, true, until
+from harness.cicap import Cicap, Module
+from harness.icap import IcapServer, append, echo, unchanged
+from harness.origin import Origin
+from harness.retort import Retort, Service
+from harness.server import Server
+from harness.suite import memcheck
+from harness.tls import Authority, TlsIcapServer, end_of_tls, self_signed
+from harness.wire import Silence, Truncated
+
+SIZES = (0, 1, 1000, 1024, 1025, 16384, 100_000, 3_000_000)
+
+
+def start(lab, uri, **options):
+    return Origin(lab), Retort(lab, services=[Service("s", uri, **{"bypass": False, "failures_down": 1000000, **options})])
+
+
+def fetch(proxy, origin, size=2000):
+    return proxy.get(origin.url("/bytes", n=size, cc="no-store"))
+
+
+def says(proxy, text):
+    until(lambda: text in proxy.process.log(), 10 * proxy.lab.patience, f"{text!r} in the log")
+
+
+@memcheck
+def test_bodies_of_all_sizes(lab):
+    ca = Authority(lab)
+    server = TlsIcapServer(lab, append(b"!"), ca.certificate("good"))
+    origin, proxy = start(lab, server.uri(), ca_file=ca.file)
+    for size in SIZES:
+        same_bytes(fetch(proxy, origin, size).body, origin.body(size) + b"!", f"{size} bytes, adapted")
+    server.behave = unchanged
+    for size in SIZES:
+        same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"{size} bytes, left alone")
+    equal(server.accepted, 2, "connections: for OPTIONS, and for all transactions")
+    equal(server.names, [None, None], "names: an address is not one")
+
+
+def test_with_cicap(lab):
+    ca = Authority(lab)
+    good, port = ca.certificate("good"), ports.take()
+    cicap = Cicap(lab, [Module("echo", "srv_echo.so")], extra=f"TlsPort 127.0.0.1:{port} cert={good.file} key={good.key}")
+    origin, proxy = start(lab, f"icaps://localhost:{port}/echo", ca_file=ca.file)
+    for size in SIZES:
+        for _ in range(2):  # 200 and 204 in turn
+            same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"{size} bytes")
+    true(cicap.count() > len(SIZES), "c-icap was asked")
+
+
+def test_certificates(lab):
+    ca, other = Authority(lab), Authority(lab, "other")
+    alone = self_signed(lab, "alone")
+    cases = [
+        (ca.certificate("name", hosts="DNS:icap.example.com"), {"ca_file": ca.file}, "is not for 127.0.0.1: write the name"),
+        (ca.certificate("expired", days=-1), {"ca_file": ca.file}, "the certificate of 127.0.0.1 has expired: renew it"),
+        (other.certificate("foreign"), {"ca_file": ca.file}, "is not trusted (unable to get local issuer certificate): set ca_file"),
+        (alone, {}, "is not trusted (self-signed certificate): set ca_file"),
+        (alone, {"ca_file": alone.file}, None),
+        (alone, {"verify": False}, None),
+    ]
+    for certificate, options, error in cases:
+        server = TlsIcapServer(lab, echo, certificate)
+        origin, proxy = start(lab, server.uri(), **options)
+        answer = fetch(proxy, origin)
+        equal(answer.status, 502 if error else 200, f"{error}: status")
+        if error:
+            says(proxy, error)
+            equal(server.count, 0, f"{error}: transactions")
+        if options.get("verify") is False:
+            contains(proxy.process.log(), "verify is false", "the log")
+        proxy.stop()
+
+
+def test_files_that_are_none(lab):
+    bad = lab.write("bad.pem", "nothing\n")
+    ca = Authority(lab)
+    good = ca.certificate("good")
+    for options, error in (({"ca_file": bad}, "bad.pem can't be used"),
+                           ({"ca_file": ca.file, "certificate": bad, "certificate_key": good.key}, "bad.pem can't be used"),
+                           ({"ca_file": ca.file, "certificate": good.file, "certificate_key": ca.key}, "ca.key can't be used")):
+        server = TlsIcapServer(lab, echo, good)
+        origin, proxy = start(lab, server.uri(), **options)
+        equal(fetch(proxy, origin).status, 502, f"{options}: status")
+        says(proxy, error)
+        proxy.stop()
+
+
+def test_name_and_resumption(lab):
+    """The server is told the name; a second connection is spared the certificate."""
+    for newest in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        def behave(_icap, transaction):
+            transaction.finish_body()
+            transaction.send_204(b"Connection: close\r\n")
+            return True
+        ca = Authority(lab, f"ca{newest}")
+        server = TlsIcapServer(lab, behave, ca.certificate(f"good{newest}"), newest=newest)
+        origin, proxy = start(lab, server.uri().replace("127.0.0.1", "localhost"), ca_file=ca.file)
+        for size in (100, 3000, 100):
+            same_bytes(fetch(proxy, origin, size).body, origin.body(size), "body")
+        equal(set(server.names), {"localhost"}, f"{newest}: names")
+        true(any(server.reused[1:]), f"{newest}: no handshake was a resumed one of {server.reused}")
+        proxy.stop()
+
+
+def test_client_certificate(lab):
+    ca = Authority(lab)
+    server = TlsIcapServer(lab, echo, ca.certificate("good"), clients=ca.file)
+    ours = ca.certificate("proxy")
+    origin, proxy = start(lab, server.uri(), ca_file=ca.file)
+    equal(fetch(proxy, origin).status, 502, "without one")
+    proxy.stop()
+    origin, proxy = start(lab, server.uri(), ca_file=ca.file, certificate=ours.file, certificate_key=ours.key)
+    same_bytes(fetch(proxy, origin).body, origin.body(2000), "with one")
+
+
+def test_handshakes_that_fail(lab):
+    """One that stops, one that is cut off, a server that speaks no TLS."""
+    def silent(connection, _number):
+        while connection._fill():
+            pass
+
+    def cuts(connection, _number):
+        connection._fill()
+
+    def plain(connection, _number):
+        connection._fill()
+        connection.send(b"ICAP/1.0 400 Bad Request\r\n\r\n")
+    for serve, error in ((silent, "did not finish the TLS handshake in time"),
+                         (cuts, "closed the connection in the TLS handshake"), (plain, "it does not speak TLS there")):
+        server = Server(lab, serve)
+        origin, proxy = start(lab, f"icaps://{server.authority}/s", connect_timeout="300ms", bypass=True)
+        same_bytes(fetch(proxy, origin).body, origin.body(2000), "bypassed")
+        says(proxy, error)
+        proxy.stop()
+    ca = Authority(lab)
+    server = TlsIcapServer(lab, echo, ca.certificate("good"), newest=ssl.TLSVersion.TLSv1_2)
+    server.context.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    origin, proxy = start(lab, f"icap://{server.authority}/s", connect_timeout="300ms", timeout="500ms")
+    equal(fetch(proxy, origin).status, 502, "a server that speaks nothing but TLS")
+
+
+@memcheck
+def test_bodies_that_break_off(lab):
+    """With or without the announced end: what has no last chunk is not complete."""
+    def cut(orderly):
+        def behave(_icap, transaction):
+            transaction.finish_body()
+            transaction.send_head(transaction.response_head())
+            transaction.send(b"5\r\nhello\r\n")
+            if orderly:
+                end_of_tls(transaction.connection)
+            return True
+        return behave
+    ca = Authority(lab)
+    good = ca.certificate("good")
+    for orderly in (False, True):
+        server = TlsIcapServer(lab, cut(orderly), good)
+        origin, proxy = start(lab, server.uri(), ca_file=ca.file)
+        try:
+            answer = fetch(proxy, origin)
+            equal(answer.status, 502, f"orderly {orderly}: status")
+            lacks(answer.body, b"hello", "body")
+        except (Truncated, Silence):
+            pass
+        equal(proxy.fetch("HEAD", origin.url("/text", say="x")).status, 200, "the proxy goes on")
+        proxy.stop()
+
+
+def test_retries_on_a_fresh_connection(lab):
+    """A pooled connection that was closed while it was idle."""
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_204()
+        return True  # and closes, without having said so
+    ca = Authority(lab)
+    server = TlsIcapServer(lab, behave, ca.certificate("good"))
+    origin, proxy = start(lab, server.uri(), ca_file=ca.file)
+    for size in (100, 3000, 200_000, 3000):
+        same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"{size} bytes")
+
+
+def test_idle_connections_stay(lab):
+    """Tickets that come behind an answer are no answer."""
+    ca = Authority(lab)
+    server = TlsIcapServer(lab, unchanged, ca.certificate("good"))
+    origin, proxy = start(lab, server.uri(), ca_file=ca.file)
+    for _ in range(20):
+        same_bytes(fetch(proxy, origin).body, origin.body(2000), "body")
+    equal(server.accepted, 2, "connections")
+    plain = IcapServer(lab, unchanged)
+    origin, proxy = start(lab, plain.uri())
+    same_bytes(fetch(proxy, origin).body, origin.body(2000), "without TLS")
