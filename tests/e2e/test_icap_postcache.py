@@ -177,19 +177,23 @@ def test_confirmed_by_the_origin(lab):
 
 
 @memcheck
-def test_large_bodies_on_disk(lab):
-    """Read from the file while a service reads them."""
+def test_bodies_on_disk(lab):
+    """Read from the file while services read them: small ones, and large ones that never are in memory."""
     icap = IcapServer(lab, append(b"!"), methods="RESPMOD")
     origin = Origin(lab)
     disk = {"disk": {lab.path("volume"): {"size": "64MB"}}}
-    proxy = Retort(lab, services=[Service("s", icap.uri(), point="respmod_postcache", bypass=False)],
-                   cache={"memory": "8MB", "max_object": "4MB", **disk})
-    url = origin.url("/bytes", n=3000000, cc="max-age=600")
-    same_bytes(proxy.get(url).body, origin.body(3000000) + b"!", "body")
-    proxy.restart()
-    for _ in range(2):
-        same_bytes(proxy.get(url).body, origin.body(3000000) + b"!", "body after a restart")
-    equal(proxy.results("/bytes", 3), ["MISS", "HIT", "HIT"], "results")
+    for remember in (False, True):
+        service = Service("s", icap.uri(), point="respmod_postcache", bypass=False, remember=remember)
+        proxy = Retort(lab, services=[service], cache={"memory": "8MB", "max_object": "4MB", **disk})
+        sizes = {f"/bytes/{remember}/{size}": size for size in (0, 100, 100000, 3000000)}
+        for _ in range(2):
+            for path, size in sizes.items():
+                for _ in range(2):
+                    same_bytes(proxy.get(origin.url(path, n=size, cc="max-age=600")).body, origin.body(size) + b"!",
+                               f"{size} bytes")
+            proxy.restart()
+        equal([origin.count(path) for path in sizes], [1] * 4, "origin requests")
+        proxy.stop()
 
 
 @memcheck
