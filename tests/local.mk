@@ -18,8 +18,8 @@ tests_unit_unit_SOURCES = \
 	tests/unit/test_url.c \
 	tests/unit/unit.c
 
-TESTS += tests/unit/unit tests/check-includes.sh tests/check-icap-table.sh
-EXTRA_DIST += tests/check-includes.sh tests/check-icap-table.sh
+TESTS += tests/unit/unit tests/check-includes.sh tests/check-format.sh tests/check-icap-table.sh
+EXTRA_DIST += tests/check-includes.sh tests/check-format.sh tests/check-icap-table.sh
 
 include tests/fuzz/local.mk
 include tests/e2e/local.mk

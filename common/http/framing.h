@@ -3,7 +3,8 @@
  * read in two ways is refused.
  *
  *     struct framing framing;
- *     if (!framing_of_request(&framing, &head)) -> 400 or 501, framing.status and framing.error tell
+ *     if (!framing_of_request(&framing, &head)) -> 400 or 501, framing.status and framing.error
+ * tell
  *
  * Refused: Content-Length together with Transfer-Encoding; several Content-Length values that are
  * not the same digits; a value that is not digits only; Transfer-Encoding in HTTP/1.0; a final
@@ -19,10 +20,10 @@
 #include "http/head.h"
 
 enum framing_kind {
-    FRAMING_NONE,    /* no body */
-    FRAMING_LENGTH,  /* `length` bytes, maybe 0 */
+    FRAMING_NONE,   /* no body */
+    FRAMING_LENGTH, /* `length` bytes, maybe 0 */
     FRAMING_CHUNKED,
-    FRAMING_CLOSE,   /* responses: until the connection closes */
+    FRAMING_CLOSE, /* responses: until the connection closes */
 };
 
 struct framing {

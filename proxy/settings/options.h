@@ -88,9 +88,9 @@ const char *options_suggest(const char *section, const char *name);
 /* Whether an option takes several values. */
 bool option_is_list(const struct option *option);
 
-/* A token that may stand in Via. */
 /* The name of a content coding, or none. */
 bool option_check_coding(const char *text, char *error, size_t error_size);
+/* A token that may stand in Via. */
 bool option_check_pseudonym(const char *text, char *error, size_t error_size);
 
 #endif

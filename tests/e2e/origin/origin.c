@@ -11,25 +11,27 @@
  *     /own/NAME?n=N               N bytes that no other answer has: see below
  *     /version                    the version of the newest answer of /own, as text
  *     /text?say=T                 T
- *     /echo                       the request as JSON: method, url, headers, length, crc32, body (hex)
- *     /count?of=PATH              how many requests PATH has had, as text
- *     anything else               "path N\n" where N counts the requests of that path
+ *     /echo                       the request as JSON: method, url, headers, length, crc32, body
+ * (hex) /count?of=PATH              how many requests PATH has had, as text anything else "path
+ * N\n" where N counts the requests of that path
  *
  * Everywhere: status=N, ms=N (waits before it answers), type=T (Content-Type), h=Name:Value (any
  * header, repeatable), cc=V (Cache-Control), vary=V, etag=V and lm=SECONDS (Last-Modified; both are
  * compared with the request's conditions: 304), fail304=1 (does not compare). Each answer has
  * X-Origin-Count, the number of requests that this path has had.
  *
- * Each answer of /own has a version, a number that grows with every one, in X-Origin-Count and in its
- * ETag ("v-VERSION"); requests are never answered with 304. Its body begins with the line "PATH KIND
- * VERSION", where KIND is the request's X-Kind or "-", and goes on with the pattern from a place
- * that the line's CRC-32 chooses: bytes of another path, kind, version or place can be told.
+ * Each answer of /own has a version, a number that grows with every one, in X-Origin-Count and in
+ * its ETag ("v-VERSION"); requests are never answered with 304. Its body begins with the line "PATH
+ * KIND VERSION", where KIND is the request's X-Kind or "-", and goes on with the pattern from a
+ * place that the line's CRC-32 chooses: bytes of another path, kind, version or place can be told.
  *
  * One thread a connection: tests wait inside handlers.
  */
 #include <jansson.h>
 #include <microhttpd.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -38,8 +40,6 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 enum { PATTERN = 65537, PATHS_MAX = 4096, BODY_SHOWN = 65536, DATE_TEXT = 64 };
@@ -169,8 +169,8 @@ static struct MHD_Response *respond_pattern(struct MHD_Connection *connection, b
     body->delay = number(connection, "delay", 0);
     body->aborts = argument(connection, "after") != NULL;
     body->abort_after = number(connection, "after", 0);
-    return MHD_create_response_from_callback(chunked ? MHD_SIZE_UNKNOWN : body->length, 65536, body_read,
-                                             body, free);
+    return MHD_create_response_from_callback(chunked ? MHD_SIZE_UNKNOWN : body->length, 65536,
+                                             body_read, body, free);
 }
 
 static struct MHD_Response *respond_own(struct MHD_Connection *connection, const char *path,
@@ -179,7 +179,8 @@ static struct MHD_Response *respond_own(struct MHD_Connection *connection, const
     struct MHD_Response *response;
     char text[400];
 
-    snprintf(text, sizeof text, "%.200s %.100s %lu\n", path, kind == NULL ? "-" : kind, own_version);
+    snprintf(text, sizeof text, "%.200s %.100s %lu\n", path, kind == NULL ? "-" : kind,
+             own_version);
     response = respond_pattern(connection, argument(connection, "chunked") != NULL, text);
     snprintf(text, sizeof text, "\"v-%lu\"", own_version);
     MHD_add_response_header(response, "ETag", text);
@@ -199,7 +200,8 @@ static enum MHD_Result add_header_json(void *context, enum MHD_ValueKind kind, c
 
 static enum MHD_Result add_argument_text(void *context, enum MHD_ValueKind kind, const char *name,
                                          const char *value) {
-    json_array_append_new(context, value == NULL ? json_pack("[s, n]", name) : json_pack("[s, s]", name, value));
+    json_array_append_new(context, value == NULL ? json_pack("[s, n]", name)
+                                                 : json_pack("[s, s]", name, value));
     return MHD_YES;
 }
 
@@ -218,9 +220,9 @@ static struct MHD_Response *respond_echo(struct MHD_Connection *connection, cons
     hex[2 * upload->shown_length] = 0;
     MHD_get_connection_values(connection, MHD_HEADER_KIND, add_header_json, headers);
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument_text, arguments);
-    all = json_pack("{s:s, s:s, s:o, s:o, s:I, s:I, s:s}", "method", method, "path", path, "arguments",
-                    arguments, "headers", headers, "length", (json_int_t)upload->length, "crc32",
-                    (json_int_t)upload->crc, "body", hex);
+    all = json_pack("{s:s, s:s, s:o, s:o, s:I, s:I, s:s}", "method", method, "path", path,
+                    "arguments", arguments, "headers", headers, "length",
+                    (json_int_t)upload->length, "crc32", (json_int_t)upload->crc, "body", hex);
     text = json_dumps(all, JSON_COMPACT);
     response = respond_text(text);
     MHD_add_response_header(response, "Content-Type", "application/json");
@@ -268,8 +270,10 @@ static void add_headers(struct MHD_Connection *connection, struct MHD_Response *
 
 static bool not_modified(struct MHD_Connection *connection) {
     const char *etag = argument(connection, "etag");
-    const char *if_none_match = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match");
-    const char *since = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-Modified-Since");
+    const char *if_none_match =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match");
+    const char *since =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-Modified-Since");
     char text[DATE_TEXT];
 
     if (argument(connection, "fail304") != NULL)
@@ -282,8 +286,9 @@ static bool not_modified(struct MHD_Connection *connection) {
     return strcmp(text, since) == 0;
 }
 
-static struct MHD_Response *respond(struct MHD_Connection *connection, const char *method, const char *path,
-                                    const struct upload *upload, unsigned long count) {
+static struct MHD_Response *respond(struct MHD_Connection *connection, const char *method,
+                                    const char *path, const struct upload *upload,
+                                    unsigned long count) {
     char text[4096];
 
     if (strncmp(path, "/bytes", 6) == 0 || strncmp(path, "/drip", 5) == 0)
@@ -312,8 +317,8 @@ static struct MHD_Response *respond(struct MHD_Connection *connection, const cha
     return respond_text(text);
 }
 
-static enum MHD_Result answer(struct MHD_Connection *connection, const char *method, const char *path,
-                              const struct upload *upload) {
+static enum MHD_Result answer(struct MHD_Connection *connection, const char *method,
+                              const char *path, const struct upload *upload) {
     unsigned long count = strcmp(path, "/count") == 0 ? 0 : count_of(path, 1);
     unsigned status = (unsigned)number(connection, "status", 200);
     struct MHD_Response *response;
@@ -343,9 +348,9 @@ static void upload_add(struct upload *upload, const char *data, size_t length) {
     upload->length += length;
 }
 
-static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version, const char *data,
-                                  size_t *length, void **request) {
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+                                  const char *path, const char *method, const char *version,
+                                  const char *data, size_t *length, void **request) {
     struct upload *upload = *request;
 
     if (upload == NULL) {
@@ -380,8 +385,9 @@ static struct MHD_Daemon *listen_on(const char *address) {
     }
     return MHD_start_daemon(flags, 0, NULL, NULL, on_request, NULL, MHD_OPTION_SOCK_ADDR, where,
                             MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-                            MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_LISTEN_BACKLOG_SIZE, 1024u,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)262144, MHD_OPTION_END);
+                            MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_LISTEN_BACKLOG_SIZE,
+                            1024u, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)262144,
+                            MHD_OPTION_END);
 }
 
 int main(int argc, char **argv) {
