@@ -82,8 +82,8 @@ static const char *const pages[] = {
     "<svg/><![CDATA[>@</head>]]>",
     "<svg><div><![CDATA[>@</head>]]>",
     "<svg></svg><![CDATA[>@</head>]]>",
-    "<svg><foreignObject><textarea></head></textarea><svg><![CDATA[</head>]]></svg></foreignObject>"
-    "<![CDATA[</head>]]></svg>@</head>",
+    "<svg><desc><xmp></head></xmp><svg><![CDATA[</head>]]></svg></desc></svg>@</head>",
+    "<svg><foreignObject></foreignObject><![CDATA[</head>]]></svg>@</head>",
     "<math><mi><![CDATA[>@</head>]]>",
     "<math><![CDATA[</head>]]></math>@</head>",
     "<svg><![CDAT[>@</head>]]>",
