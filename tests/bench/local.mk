@@ -25,12 +25,17 @@ tests_bench_pace_LDADD = -lm
 TESTS += tests/bench/check.py
 EXTRA_DIST += tests/bench/check.py
 
-# What the compressor costs beside the bare libraries; by hand.
+# What the compressor and the transcoder cost beside the bare libraries; by hand.
 check_PROGRAMS += tests/bench/compress
 tests_bench_compress_CPPFLAGS = $(services_cppflags)
 tests_bench_compress_CFLAGS = $(AM_CFLAGS)
-tests_bench_compress_SOURCES = tests/bench/compress.c
+tests_bench_compress_SOURCES = tests/bench/compress.c tests/bench/turns.c tests/bench/turns.h
 tests_bench_compress_LDADD = icap-services/libalgorithms.la $(encoder_libs)
+check_PROGRAMS += tests/bench/transcode
+tests_bench_transcode_CPPFLAGS = $(services_cppflags)
+tests_bench_transcode_CFLAGS = $(AM_CFLAGS) $(picture_cflags)
+tests_bench_transcode_SOURCES = tests/bench/transcode.c tests/bench/turns.c tests/bench/turns.h
+tests_bench_transcode_LDADD = icap-services/libalgorithms.la $(picture_libs)
 
 # What it takes to hand a job to a helper; by hand.
 check_PROGRAMS += tests/bench/handover
