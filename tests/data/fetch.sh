@@ -9,6 +9,7 @@
 #     html/     large manuals                                  (Debian haproxy-doc)
 #     lists/    easylist.txt easyprivacy.txt urls.txt          (npm ad-block)
 #     braveblock/   Brave's filter engine for Python           (PyPI braveblock)
+#     python/   an ICAP client and an ICAP server              (PyPI python-icap and pyicap)
 set -eu
 
 cd "$(dirname "$0")"
@@ -95,7 +96,12 @@ brave_engine() {
     rm -f out/braveblock/braveblock/*.gz
 }
 
+icap_peers() {
+    python3 -m pip install -q --disable-pip-version-check --no-deps --no-compile --target out/python python-icap==0.2.0 pyicap==1.0b1
+}
+
 source_of scikit-learn wheel
+source_of icap-peers icap_peers
 source_of golang-1.19-src go_images
 source_of animated-gif-detector animations
 source_of haproxy-doc manuals
