@@ -424,7 +424,6 @@ def stale_page(lab, control, second_body=b"two", **options):
     return origin, proxy
 
 
-@memcheck
 def test_stale_while_revalidate(lab):
     """RFC 5861 §3: what is stale goes out at once, and one asks for all in the background."""
     origin, proxy = stale_page(lab, b"max-age=1, stale-while-revalidate=60")
@@ -501,7 +500,6 @@ def head_page(lab, get_fields, head_fields, head_status=b"200 OK"):
 FRESH = b"Cache-Control: max-age=60\r\nX-New: 1\r\n"
 
 
-@memcheck
 def test_head_renews_what_is_stored(lab):
     """RFC 9111 §4.3.5."""
     date = b"Last-Modified: Sat, 08 Sep 2001 01:46:40 GMT\r\n"
@@ -552,7 +550,6 @@ def refresh_fails(lab, **options):
     return origin, proxy
 
 
-@memcheck
 def test_a_refresh_that_fails_is_not_begun_again_at_once(lab):
     origin, proxy = refresh_fails(lab)
     begin, times = time.monotonic(), []

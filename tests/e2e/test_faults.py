@@ -129,7 +129,6 @@ def test_cicap_freezes(lab):
     until(adapted, 10 * lab.patience, "ICAP transactions again", pause=0.1)
 
 
-@memcheck
 def test_a_helper_is_killed(lab):
     """Between jobs: it is replaced, and images are gray as before."""
     services, nginx, proxy = house(lab)
@@ -184,7 +183,6 @@ def test_a_helper_hangs(lab):
     true(is_gray(lab, proxy.get(nginx.url("/photos/china.jpg?2")).body), "gray afterwards")
 
 
-@memcheck
 def test_helperd_is_killed_and_comes_back(lab):
     services, nginx, proxy = house(lab, names=("gray", "inject"))
     helpers = services.helperd.helpers()

@@ -608,7 +608,6 @@ def test_failures_before_the_verdict_with_bypass(lab):
 
 
 @seconds(150)
-@memcheck
 def test_failures_before_the_verdict_without_bypass(lab):
     origin = Origin(lab)
     for behave in BEFORE_THE_VERDICT:
@@ -647,7 +646,6 @@ def cut(end):
     return behave
 
 
-@memcheck
 def test_failure_inside_the_adapted_body(lab):
     """Its head is out: neither bypass nor an error can help; the client must see a cut, nothing is stored."""
     origin = Origin(lab)
