@@ -8,40 +8,12 @@ from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.icap import IcapServer, append
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
+from harness.scanner import Scanner, clean, dies, infected
 from harness.suite import memcheck
 from harness.wire import request
 
 SIZE = 200000
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-
-
-class Scanner:
-    """Reads all of a body, and decides when the test says what."""
-
-    def __init__(self):
-        self.read, self.decided, self.decision = threading.Event(), threading.Event(), None
-
-    def __call__(self, icap, transaction):
-        transaction.finish_body()
-        self.read.set()
-        self.decided.wait(60)
-        return self.decision(icap, transaction)
-
-    def decide(self, decision):
-        self.decision = decision
-        self.decided.set()
-
-
-def clean(_icap, transaction):
-    transaction.send_204()
-
-
-def infected(_icap, transaction):
-    transaction.send_200(b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\n\r\n", b"infected")
-
-
-def dies(_icap, _transaction):
-    return True
 
 
 def file(size=SIZE, fields=b"Content-Type: application/zip\r\n"):

@@ -7,36 +7,12 @@ from harness.codings import encode
 from harness.icap import IcapServer, append, echo
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
+from harness.scanner import Scanner, clean, dies, infected
 from harness.suite import memcheck
 from harness.wire import Head, Truncated, chunked, request
 
 SIZE = 200000
 SOON = {"trickle_after": "50ms", "trickle_every": "10ms", "trickle_bytes": "500"}
-
-
-class Scanner:
-    """Reads all of a body, and decides when the test says what."""
-
-    def __init__(self):
-        self.read, self.decided, self.decision = threading.Event(), threading.Event(), None
-
-    def __call__(self, icap, transaction):
-        transaction.finish_body()
-        self.read.set()
-        self.decided.wait(30)
-        return self.decision(icap, transaction)
-
-    def decide(self, decision):
-        self.decision = decision
-        self.decided.set()
-
-
-def clean(_icap, transaction):
-    transaction.send_204()
-
-
-def infected(_icap, transaction):
-    transaction.send_200(b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/html\r\n\r\n", b"infected")
 
 
 def repaired(_icap, transaction):
