@@ -233,13 +233,15 @@ static bool read_options(struct adlist *adlist, int argc, char **argv) {
     static const struct option options[] = {{"type", required_argument, NULL, 't'},
                                             {"from", required_argument, NULL, 'f'},
                                             {"time", no_argument, NULL, 'T'},
+                                            {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int letter;
-    while ((letter = getopt_long(argc, argv, "t:f:T", options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "t:f:Th", options, NULL)) != -1) {
         switch (letter) {
         case 't': adlist->types = type_of(slice_from(optarg)); break;
         case 'f': adlist->page = host_of(slice_from(optarg)); break;
         case 'T': adlist->time = true; break;
+        case 'h': fputs(usage_text, stdout); exit(EXIT_SUCCESS);
         default: return false;
         }
         if (letter == 't' && adlist->types == 0) {

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "ctl/argument.h"
 #include "ctl/http_call.h"
-#include "http/url.h"
+#include "ctl/preload.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 enum { HEADERS_MAX = 64, FILE_MAX = 64 << 20 };
 
 struct options {
-    const char *prefix, *host, *tag, *regex, *limit, *after, *variant, *lifetime, *status, *via;
+    const char *prefix, *host, *tag, *regex, *limit, *after, *variant, *lifetime, *status, *via,
+        *rate;
     const char *headers[HEADERS_MAX];
     unsigned header_count;
     bool soft, all;
@@ -252,91 +253,32 @@ static int inject(const struct cache_context *context) {
     return status;
 }
 
-/* Requests to a listener. */
-
-static char *join_headers(const struct options *options, bool again) {
-    char *joined;
-    size_t length;
-    FILE *out = open_memstream(&joined, &length);
-    ASSERT(out != NULL);
-    for (unsigned i = 0; i < options->header_count; i++)
-        fprintf(out, "%s\r\n", options->headers[i]);
-    if (again)
-        fputs("Cache-Control: no-cache\r\n", out);
-    ASSERT(fclose(out) == 0);
-    return joined;
-}
-
-static bool fetch_one(const struct cache_context *context, const char *url_text, bool again) {
-    struct url url;
-    struct http_answer answer;
-    char error[HTTP_CALL_ERROR], host[300];
-    if (!url_parse(&url, slice_from(url_text))) {
-        fprintf(stderr, "retortctl: \"%s\" is not an absolute URL\n", url_text);
-        return false;
-    }
-    size_t length = (size_t)(url.path_query.base - (url.scheme.base + url.scheme.length + 3));
-    snprintf(host, sizeof host, "%.*s", url.path_query.base == NULL ? 0 : (int)length,
-             url.scheme.base + url.scheme.length + 3);
-    char *headers = join_headers(&context->options, again);
-    struct http_request request = {.method = "GET",
-                                   .target = url_text,
-                                   .host = host[0] != '\0' ? host : NULL,
-                                   .headers = headers,
-                                   .any_framing = true};
-    bool good = http_call_send(&answer, context->options.via, &request, error);
-    free(headers);
-    if (!good) {
-        complain(error);
-        return false;
-    }
-    printf("%u %s\n", answer.status, url_text);
-    good = answer.status < 400;
-    http_answer_release(&answer);
-    return good;
-}
-
-/* "@FILE" has a URL on each line. */
-static int fetch_list(const struct cache_context *context, const char *path, bool again) {
-    char line[16384];
-    int status = EXIT_SUCCESS;
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        fprintf(stderr, "retortctl: ");
-        perror(path);
-        return EXIT_FAILURE;
-    }
-    while (fgets(line, sizeof line, file) != NULL) {
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[0] != '\0' && line[0] != '#' && !fetch_one(context, line, again))
-            status = EXIT_FAILURE;
-    }
-    fclose(file);
-    return status;
-}
-
-static int fetch_all(const struct cache_context *context, bool again) {
-    int status = EXIT_SUCCESS;
-    const struct options *options = &context->options;
-    if (options->via == NULL)
-        return misused("say through which listener: --via ADDRESS:PORT");
-    for (int i = 1; i < options->word_count; i++) {
-        const char *word = options->words[i];
-        if (word[0] == '@' ? fetch_list(context, word + 1, again) != EXIT_SUCCESS
-                           : !fetch_one(context, word, again))
-            status = EXIT_FAILURE;
-    }
-    return status;
-}
-
 /* The commands. */
 
+static int preload(const struct cache_context *context, bool again) {
+    const struct options *options = &context->options;
+    struct preload preload = {
+        .via = options->via,
+        .headers = options->headers,
+        .header_count = options->header_count,
+        .again = again,
+        .rate = PRELOAD_RATE,
+    };
+    if (options->via == NULL)
+        return misused("say through which listener: --via ADDRESS:PORT");
+    if (options->rate != NULL && !preload_read_rate(&preload, options->rate))
+        return misused("--rate wants a number of requests a second, or 0 for no limit:");
+    for (int i = 1; i < options->word_count; i++)
+        preload_word(&preload, options->words[i]);
+    return preload.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 static int run_fetch(const struct cache_context *context) {
-    return fetch_all(context, false);
+    return preload(context, false);
 }
 
 static int run_revalidate(const struct cache_context *context) {
-    return fetch_all(context, true);
+    return preload(context, true);
 }
 
 static int run_show(const struct cache_context *context) {
@@ -410,8 +352,9 @@ static const struct cache_verb {
     {"pin", 1, 1, run_pin, "URL                         not to be evicted"},
     {"unpin", 1, 1, run_unpin, "URL"},
     {"inject", 2, 2, inject, "URL FILE [--header LINE] [--status N] [--lifetime SECONDS]"},
-    {"fetch", 1, 1000000, run_fetch, "--via ADDRESS:PORT URL|@FILE ... [--header LINE]"},
-    {"revalidate", 1, 1000000, run_revalidate, "--via ADDRESS:PORT URL|@FILE ..."},
+    {"fetch", 1, 1000000, run_fetch, "--via ADDRESS:PORT URL|@FILE ... [--header LINE] [--rate N]"},
+    {"revalidate", 1, 1000000, run_revalidate,
+     "--via ADDRESS:PORT URL|@FILE ... [--header LINE] [--rate N]"},
 };
 
 void cache_command_help(FILE *out) {
@@ -430,6 +373,7 @@ static const char **value_of(struct options *options, const char *name) {
         {"--limit", &options->limit},       {"--after", &options->after},
         {"--variant", &options->variant},   {"--status", &options->status},
         {"--lifetime", &options->lifetime}, {"--via", &options->via},
+        {"--rate", &options->rate},
     };
     if (strcmp(name, "--header") == 0 && options->header_count < HEADERS_MAX)
         return &options->headers[options->header_count++];

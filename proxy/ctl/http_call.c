@@ -1,7 +1,8 @@
 #include "ctl/http_call.h"
 
 #include "base/assert.h"
-#include "http/head.h"
+#include "http/chunked.h"
+#include "http/framing.h"
 #include "net/address.h"
 
 #include <errno.h>
@@ -106,23 +107,15 @@ static bool take_answer(struct http_answer *answer, const char *bytes, size_t le
     return true;
 }
 
-static bool take_status(struct http_answer *answer, const char *bytes, size_t length) {
-    struct http_head head;
-    if (http_head_parse_response(&head, bytes, length, 0) <= 0)
-        return false;
-    answer->status = head.status;
-    return true;
-}
-
 /* The caller frees it. */
 static char *write_head(const char *where, const struct http_request *request) {
     char *head;
     const char *host = request->host;
     if (host == NULL)
         host = where[0] == '/' ? "localhost" : where;
-    /* A listener takes a GET with a length for a request with a body: nothing for the cache. */
+    /* A GET with a length is a request with a body: nothing for the cache of a listener. */
     char length[48] = "";
-    if (!request->any_framing)
+    if (strcmp(request->method, "GET") != 0)
         snprintf(length, sizeof length, "Content-Length: %zu\r\n", request->length);
     ASSERT(asprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n%s\r\n",
                     request->method, request->target, host,
@@ -130,21 +123,29 @@ static char *write_head(const char *where, const struct http_request *request) {
     return head;
 }
 
-static bool exchange(struct http_answer *answer, int fd, const char *where,
-                     const struct http_request *request, char *error) {
-    size_t length;
+static bool send_request(int fd, const char *where, const struct http_request *request,
+                         char *error) {
     char *head = write_head(where, request);
     bool sent = send_all(fd, head, strlen(head)) && send_all(fd, request->body, request->length);
     free(head);
-    if (!sent)
-        return call_fail(error, "%s: can't send: %s", where, strerror(errno));
-    char *bytes = receive_all(fd, &length);
-    if (bytes == NULL && errno == EAGAIN)
+    return sent || call_fail(error, "%s: can't send: %s", where, strerror(errno));
+}
+
+static bool fail_to_receive(char *error, const char *where) {
+    if (errno == EAGAIN)
         return call_fail(error, "%s: no answer within %d s", where, HTTP_CALL_SECONDS);
+    return call_fail(error, "%s: can't receive: %s", where, strerror(errno));
+}
+
+static bool exchange(struct http_answer *answer, int fd, const char *where,
+                     const struct http_request *request, char *error) {
+    size_t length;
+    if (!send_request(fd, where, request, error))
+        return false;
+    char *bytes = receive_all(fd, &length);
     if (bytes == NULL)
-        return call_fail(error, "%s: can't receive: %s", where, strerror(errno));
-    bool good = request->any_framing ? take_status(answer, bytes, length)
-                                     : take_answer(answer, bytes, length);
+        return fail_to_receive(error, where);
+    bool good = take_answer(answer, bytes, length);
     free(bytes);
     return good || call_fail(error,
                              "%s: the answer is not HTTP, or cut off: is this retort's "
@@ -172,4 +173,106 @@ bool http_call_send(struct http_answer *answer, const char *where,
 void http_answer_release(struct http_answer *answer) {
     free(answer->body);
     *answer = (struct http_answer){0};
+}
+
+/* An answer of which only the status is kept. */
+struct drain {
+    int fd;
+    const char *where;
+    char *error;
+    char bytes[HTTP_CALL_HEAD_MAX];
+    struct slice input; /* of `bytes`: what came and was not taken */
+};
+
+static ssize_t receive_some(struct drain *drain, char *to, size_t room) {
+    ssize_t got;
+    do
+        got = recv(drain->fd, to, room, 0);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        fail_to_receive(drain->error, drain->where);
+    else
+        drain->input = slice_make(to, (size_t)got);
+    return got;
+}
+
+static bool cut_off(const struct drain *drain) {
+    return call_fail(drain->error, "%s: the answer is not HTTP, or cut off", drain->where);
+}
+
+/* Past interim responses (RFC 9110 §15.2). */
+static bool drain_head(struct drain *drain, struct framing *framing, unsigned *status) {
+    struct http_head head;
+    size_t length = 0, begin = 0;
+    for (;;) {
+        ssize_t used = http_head_parse_response(&head, drain->bytes + begin, length - begin, 0);
+        if (used > 0 && head.status >= 200) {
+            begin += (size_t)used;
+            drain->input = slice_make(drain->bytes + begin, length - begin);
+            *status = head.status;
+            return framing_of_response(framing, &head, HTTP_METHOD_GET) || cut_off(drain);
+        }
+        if (used > 0) {
+            begin += (size_t)used;
+            continue;
+        }
+        if (used < 0 || length == sizeof drain->bytes)
+            return cut_off(drain);
+        ssize_t got = receive_some(drain, drain->bytes + length, sizeof drain->bytes - length);
+        if (got <= 0)
+            return got == 0 && cut_off(drain);
+        length += (size_t)got;
+    }
+}
+
+static bool drain_chunks(struct drain *drain) {
+    struct chunked_decoder decoder;
+    chunked_init(&decoder);
+    for (;;) {
+        size_t got;
+        enum chunked_status status =
+            chunked_decode(&decoder, &drain->input, drain->bytes, sizeof drain->bytes, &got);
+        if (status != CHUNKED_MORE)
+            return status == CHUNKED_END || cut_off(drain);
+        ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
+        if (more <= 0)
+            return more == 0 && cut_off(drain);
+    }
+}
+
+/* `length` bytes, or with UINT64_MAX until the other side closes. */
+static bool drain_bytes(struct drain *drain, uint64_t length) {
+    while (drain->input.length < length) {
+        if (length != UINT64_MAX)
+            length -= drain->input.length;
+        ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
+        if (more <= 0)
+            return more == 0 && (length == UINT64_MAX || cut_off(drain));
+    }
+    return true;
+}
+
+static bool drain_body(struct drain *drain, const struct framing *framing) {
+    switch (framing->kind) {
+    case FRAMING_NONE: return true;
+    case FRAMING_LENGTH: return drain_bytes(drain, framing->length);
+    case FRAMING_CHUNKED: return drain_chunks(drain);
+    case FRAMING_CLOSE: return drain_bytes(drain, UINT64_MAX);
+    }
+    return false;
+}
+
+bool http_call_drain(unsigned *status, const char *where, const struct http_request *request,
+                     char error[HTTP_CALL_ERROR]) {
+    struct framing framing;
+    struct drain *drain = xmalloc(sizeof *drain);
+    drain->fd = connect_to(where, error);
+    drain->where = where;
+    drain->error = error;
+    bool good = drain->fd >= 0 && send_request(drain->fd, where, request, error) &&
+                drain_head(drain, &framing, status) && drain_body(drain, &framing);
+    if (drain->fd >= 0)
+        close(drain->fd);
+    free(drain);
+    return good;
 }

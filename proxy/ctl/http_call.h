@@ -1,11 +1,16 @@
 /*
- * One HTTP request to the admin plane, from connecting to the whole answer.
+ * One HTTP request to the admin plane, or to a listener, from connecting to the whole answer.
  *
  *     struct http_answer answer;
  *     char error[HTTP_CALL_ERROR];
  *     if (!http_call(&answer, "/run/retort/retort.sock", "GET", "/status", error))
- *         fprintf(stderr, "%s\n", error);     "can't connect to ...: no such file: is retort
- * running?" else printf("%u %s\n", answer.status, answer.body); http_answer_release(&answer);
+ *         fprintf(stderr, "%s\n", error);     "can't connect to ...: is retort running...?"
+ *     else
+ *         printf("%u %s\n", answer.status, answer.body);
+ *     http_answer_release(&answer);
+ *
+ * The admin plane's answers are kept, up to HTTP_CALL_MAX_BYTES. A listener's are read to their
+ * end, however long they are, and dropped.
  *
  * Threads: any; blocks for at most HTTP_CALL_SECONDS without progress.
  */
@@ -15,7 +20,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HTTP_CALL_ERROR = 512, HTTP_CALL_SECONDS = 30, HTTP_CALL_MAX_BYTES = 64 << 20 };
+enum {
+    HTTP_CALL_ERROR = 512,
+    HTTP_CALL_SECONDS = 30,
+    HTTP_CALL_MAX_BYTES = 64 << 20,
+    HTTP_CALL_HEAD_MAX = 256 << 10, /* of a listener's answer */
+};
 
 struct http_answer {
     unsigned status;
@@ -33,10 +43,12 @@ struct http_request {
     const char *headers; /* further lines, each with its CRLF; NULL: none */
     const char *body;
     size_t length;
-    bool any_framing; /* a proxy may send chunks: the answer's body is not taken */
 };
 bool http_call_send(struct http_answer *answer, const char *where,
                     const struct http_request *request, char error[HTTP_CALL_ERROR]);
 void http_answer_release(struct http_answer *answer);
+/* A GET to a listener; true when the whole answer came, of whatever status. */
+bool http_call_drain(unsigned *status, const char *where, const struct http_request *request,
+                     char error[HTTP_CALL_ERROR]);
 
 #endif

@@ -173,7 +173,20 @@ static int run_helpers(const struct choices *choices, int argc, char **argv) {
     return helperd_client_command(choices->helperd, argc, argv);
 }
 
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
 static int run(const struct choices *choices, int argc, char **argv) {
+    if (argc > 0 && strcmp(argv[0], "adlist") == 0)
+        return adlist_command(argv);
+    if (asks_for_help(argc, argv)) {
+        usage(stdout);
+        return EXIT_SUCCESS;
+    }
     if (argc > 0 && strcmp(argv[0], "helpers") == 0)
         return run_helpers(choices, argc, argv);
     if (argc > 0 && strcmp(argv[0], "cache") == 0)
@@ -182,8 +195,6 @@ static int run(const struct choices *choices, int argc, char **argv) {
         return icap_command(choices->admin, choices->json, argc, argv);
     if (argc > 1 && strcmp(argv[0], "services") == 0 && strcmp(argv[1], "bump") == 0)
         return run_bump(choices, argc, argv);
-    if (argc > 0 && strcmp(argv[0], "adlist") == 0)
-        return adlist_command(argv);
     for (size_t i = 0; argc > 0 && i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(argv[0], commands[i].name) != 0)
             continue;

@@ -1,6 +1,7 @@
 """The cache's content, looked after with retortctl cache."""
 
 import json
+import time
 
 from harness.checks import contains, equal, lacks, same_bytes, true
 from harness.origin import Origin
@@ -205,6 +206,35 @@ def test_fetch_and_revalidate_via_a_listener(lab):
     proxy.ctl("cache", "revalidate", "--via", via, urls[0])
     equal(origin.count("/f0"), 2, "asked again")
     proxy.ctl("cache", "fetch", urls[0], expect=2)
+
+
+def test_what_is_fetched_came_whole(lab):
+    origin, proxy = start(lab, cache={"memory": "32MB"})
+    via = "%s:%d" % proxy.forward
+    whole = [origin.url("/bytes", n=70 << 20), origin.url("/chunked", n=100000, piece=30000), origin.url("/bytes", n=0)]
+    done = proxy.ctl("cache", "fetch", "--via", via, *whole)
+    equal(done.splitlines(), ["200 " + url for url in whole], "lines")
+    for url in (origin.url("/abort", n=100000, after=50000), origin.url("/abort", n=100000, after=50000, chunked=1)):
+        equal(proxy.ctl("cache", "fetch", "--via", via, url, expect=1), "", "said of a body that broke off")
+
+
+def test_each_command_has_help(lab):
+    origin, proxy = start(lab)
+    for command in (["cache"], ["cache", "fetch"], ["icap"], ["services"], ["helpers"], ["adlist"]):
+        contains(proxy.ctl(*command, "--help"), "Usage: retortctl", f"{command} --help")
+
+
+def test_fetching_has_a_rate(lab):
+    origin, proxy = start(lab)
+    urls = [origin.url(f"/r{n}", cc="max-age=60") for n in range(6)]
+    via = "%s:%d" % proxy.forward
+    started = time.monotonic()
+    proxy.ctl("cache", "fetch", "--via", via, "--rate", "10", *urls)
+    true(time.monotonic() - started >= 0.5, f"{time.monotonic() - started:.2f} s for 6 requests, 10 a second")
+    equal(listed(proxy), sorted(urls), "preloaded")
+    proxy.ctl("cache", "fetch", "--via", via, "--rate", "0", *urls)
+    for rate in ("-1", "much", "1x", ""):
+        proxy.ctl("cache", "fetch", "--via", via, "--rate", rate, urls[0], expect=2)
 
 
 def test_pinned_objects_stay(lab):
