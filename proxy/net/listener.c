@@ -13,7 +13,7 @@ enum {
     ACCEPT_BATCH = 64,
     EXHAUSTED_PAUSE = 100
 };
-/* So many times the batch has to be there whole before it is made larger. */
+/* So many times the batch has to be there whole before a larger one is tried. */
 enum { GROW_AFTER = 8 };
 
 struct listener {
@@ -26,7 +26,8 @@ struct listener {
     listener_accept_fn *on_accept;
     void *arg;
     bool complained;
-    unsigned batch, whole; /* how many connections to expect at a time; batches that were whole */
+    unsigned batch; /* how many connections to expect at a time */
+    unsigned whole; /* how often they were all there */
 };
 
 /* Level-triggered listening would spin while descriptors are exhausted: look away for a while. */
@@ -43,14 +44,17 @@ static void pause_accepting(struct listener *listener) {
 }
 
 /* An accept that finds nothing costs the kernel nearly as much as one that finds a connection: not
- * more are tried than came of late. What is left over is told of again in the next round. */
+ * more are tried than came of late. What is left over is told of again in the next round. When more
+ * wait than were expected the batch doubles from round to round, before a crowd of new clients
+ * overflows the queue. */
 static void learn_batch(struct listener *listener, unsigned accepted) {
     if (accepted < listener->batch) {
         listener->batch = accepted > 0 ? accepted : 1;
         listener->whole = 0;
-    } else if (++listener->whole == GROW_AFTER) {
-        listener->batch += listener->batch < ACCEPT_BATCH;
-        listener->whole = 0;
+    } else if (++listener->whole >= GROW_AFTER && listener->batch < ACCEPT_BATCH) {
+        listener->batch *= 2;
+        if (listener->batch > ACCEPT_BATCH)
+            listener->batch = ACCEPT_BATCH;
     }
 }
 

@@ -29,7 +29,7 @@ class Traced:
     """A proxy under strace that has some hits stored."""
 
     def __init__(self, lab):
-        self.lab = lab
+        self.lab, self.rounds = lab, 0
         self.origin = Origin(lab)
         self.path = lab.path("calls")
         # -D: the tracer stands aside, and the proxy is our own child.
@@ -69,6 +69,7 @@ class Traced:
         names = (re.match(r"\d+ +(\w+)\(", line) for line in lines[marks[0] + 1:marks[1]])
         counts = collections.Counter(match.group(1) for match in names if match)
         counts["sendto"] -= 1  # the answer to the first mark
+        self.rounds = counts["epoll_wait"]
         return {name: count for name, count in counts.items() if name not in WAITING}
 
 
@@ -116,3 +117,24 @@ def test_a_hit_on_a_connection_of_its_own(lab):
     # Now and then one more is accepted for than there are.
     between(counts.pop("accept4"), TIMES, TIMES * 1.3, "accept4")
     equal(counts, {"recvfrom": TIMES, "sendto": TIMES, "close": TIMES}, "calls")
+
+
+@heavy(HEAVY)
+def test_a_crowd_is_let_in(lab):
+    """Of clients that all come at once, more are accepted each time that more wait."""
+    traced = Traced(lab)
+    crowd = 800
+
+    def work():
+        traced.stand_still()
+        wires = [traced.wire() for _ in range(crowd)]
+        for wire in wires:
+            wire.send(hit("hello", {"Connection": "close"}))
+        traced.go_on()
+        for wire in wires:
+            equal(wire.response().text(), "hello", "body")
+            wire.close()
+
+    counts = traced.count(work)
+    between(counts["accept4"], crowd, crowd + 10, "accept4")
+    between(traced.rounds, crowd // 64, 60, "waits for events")
