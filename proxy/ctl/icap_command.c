@@ -83,6 +83,7 @@ static bool take_value(struct icap_choices *options, const char *name, char *val
     const struct {
         const char *name, **value;
     } texts[] = {{"--service", &options->service},
+                 {"--ca", &options->ca},
                  {"--exchanges", &options->exchanges},
                  {"--seconds", &options->seconds}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -136,7 +137,7 @@ static const struct icap_verb {
      "FILE [--filter NAME=VALUE] [--exchanges N] [--seconds N] [--body SIZE] [--unmasked]"},
     {"show", 1, 3, icap_show, "FILE [NUMBER [PART]] [--filter NAME=VALUE]"},
     {"replay", 1, 1, icap_replay,
-     "FILE --service URI [--filter NAME=VALUE] [--ignore FIELD] [--concurrency N]"},
+     "FILE --service URI [--ca FILE] [--filter NAME=VALUE] [--ignore FIELD] [--concurrency N]"},
 };
 
 void icap_command_help(FILE *out) {

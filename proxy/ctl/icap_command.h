@@ -29,7 +29,7 @@ struct icap_choices {
     struct icap_exchange_filter filter; /* the same */
     const char *ignored[ICAP_IGNORED_MAX];
     unsigned ignored_count;
-    const char *service, *exchanges, *seconds; /* NULL: not given */
+    const char *service, *ca, *exchanges, *seconds; /* NULL: not given */
     bool body_given, memory_given;
     uint64_t body, memory, preview, concurrency, timeout; /* bytes; timeout in seconds */
 };

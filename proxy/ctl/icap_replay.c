@@ -6,6 +6,7 @@
 #include "icap/call.h"
 #include "net/resolver.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ struct replay {
     unsigned under_way;
     json_t *differences; /* NULL: they are printed */
     struct tallies tallies;
-    char error[200]; /* of the latest failure */
+    char error[400]; /* of the latest failure */
 };
 
 /* The body that was recorded. */
@@ -335,6 +336,8 @@ static void set_up_service(struct replay *replay) {
     replay->service_settings = (struct icap_service_settings){
         .name = name,
         .uri_texts = replay->uri_texts,
+        .ca_file = (char *)options->ca,
+        .verify = true,
         .endpoints = &replay->uri,
         .endpoint_count = 1,
         .point = replay->point,
@@ -418,7 +421,8 @@ static int tell(const struct replay *replay) {
     if (tallies->exchanges == tallies->not_compared)
         return icap_complain(ICAP_EXIT_TROUBLE, "there was nothing to compare");
     if (tallies->answered == 0 && replay->error[0] != '\0') {
-        fprintf(stderr, "retortctl: the service answered nothing: %s\n", replay->error);
+        fprintf(stderr, "retortctl: the service answered nothing: %s%s\n", replay->error,
+                strstr(replay->error, "ca_file") != NULL ? " (here: --ca FILE)" : "");
         return ICAP_EXIT_TROUBLE;
     }
     return tallies->different > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -441,21 +445,34 @@ static int replay_file(struct icap_choices *options, struct replay *replay) {
     return status;
 }
 
+/* A complaint; NULL: the URI is one. */
+static const char *take_uri(struct replay *replay) {
+    const struct icap_choices *options = replay->options;
+    struct url *uri = &replay->uri;
+    replay->uri_texts[0] = (char *)options->service;
+    bool is_uri = url_parse(uri, slice_from(options->service));
+    if (is_uri && slice_equal_nocase(uri->scheme, SLICE("icaps")))
+        return NULL;
+    if (!is_uri || !slice_equal_nocase(uri->scheme, SLICE("icap")))
+        return "--service needs a URI: icap://HOST:PORT/NAME, or icaps:// for TLS";
+    return options->ca == NULL ? NULL : "--ca is for icaps:// only: write that in --service";
+}
+
 int icap_replay(struct icap_choices *options) {
     struct replay *replay;
     if (options->service == NULL)
         return icap_complain(ICAP_EXIT_TROUBLE,
                              "to which service? --service icap://HOST:PORT/NAME");
+    signal(SIGPIPE, SIG_IGN); /* TLS writes to connections that may have gone */
     ALLOC_OBJ(replay, REPLAY_MAGIC);
     replay->options = options;
-    replay->uri_texts[0] = (char *)options->service;
+    const char *complaint = take_uri(replay);
     if (options->json)
         replay->differences = json_array();
     log_open(STDERR_FILENO, "retortctl", LOG_LEVEL_ERROR);
     int status = ICAP_EXIT_TROUBLE;
-    if (!url_parse(&replay->uri, slice_from(options->service)) ||
-        !slice_equal_nocase(replay->uri.scheme, SLICE("icap")))
-        icap_complain(0, "--service needs a URI: icap://HOST:PORT/NAME");
+    if (complaint != NULL)
+        icap_complain(0, complaint);
     else if (is_of_one_service(options, &replay->point))
         status = replay_file(options, replay);
     json_decref(replay->differences);

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import socket
 import struct
 import subprocess
 import threading
 
+from harness import ports
 from harness.checks import contains, equal, lacks, same_bytes, true, until
 from harness.cicap import Cicap, Module
 from harness.icap import IcapServer, append, unchanged
@@ -14,6 +16,7 @@ from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import memcheck
+from harness.tls import Authority, TlsIcapServer
 
 HEAD = 32  # of a record
 FILE_HEAD = 16
@@ -156,6 +159,48 @@ def test_real_echo_services(lab):
     equal(replay(lab, path, cicap.uri("ex206"))["equal"], 3, "equal")
     for exchange in show(lab, path):
         equal(exchange["virgin_whole"], 1, "virgin body is whole")
+
+
+@memcheck
+def test_replay_by_tls(lab):
+    """To c-icap's own TLS port, and to none whose certificate is not believed."""
+    ca, other, port = Authority(lab), Authority(lab, "other"), ports.take()
+    good = ca.certificate("good")
+    cicap = Cicap(lab, [Module("ex206", "srv_ex206.so")], extra=f"TlsPort 127.0.0.1:{port} cert={good.file} key={good.key}")
+    origin, proxy = Origin(lab), Retort(lab, services=[Service("ex206", cicap.uri("ex206"))])
+
+    def requests(proxy):
+        for size in (100, 5000, 200000, 3000000):
+            equal(proxy.get(origin.url("/bytes", n=size, type="text/html")).status, 200, "status")
+    path = recorded(lab, proxy, requests, "--exchanges", "4", "--body", "4MB")
+    done = replay(lab, path, f"icaps://localhost:{port}/ex206", "--ca", ca.file)
+    equal([done["exchanges"], done["equal"]], [4, 4], "replay")
+    for uri, arguments, word in ((f"icaps://localhost:{port}/ex206", (), "is not trusted"),
+                                 (f"icaps://localhost:{port}/ex206", ("--ca", other.file), "ca_file to that of its issuer (here: --ca FILE)"),
+                                 (f"icaps://localhost:{port}/ex206", ("--ca", good.key), "must hold certificates in PEM (here: --ca FILE)"),
+                                 (cicap.uri("ex206"), ("--ca", ca.file), "--ca is for icaps://")):
+        status, out, errors = ctl(lab, "replay", path, "--service", uri, *arguments)
+        equal(status, 2, f"{uri} {arguments}: {out} {errors}; exit status")
+        contains(errors, word, f"{uri} {arguments}: message")
+
+
+def test_replay_by_tls_to_a_server_that_leaves(lab):
+    """It resets connections that are idle, on which TLS would like to say goodbye."""
+    count = 20
+
+    def behave(icap, transaction):
+        transaction.send_204()
+        transaction.connection.socket.shutdown(socket.SHUT_WR)
+        transaction.connection.abort()
+        return True
+    ca = Authority(lab)
+    origin, icap, proxy = start(lab)
+    path = recorded(lab, proxy, lambda proxy: [proxy.get(origin.url("/bytes", n=10, i=i)) for i in range(count)],
+                    "--exchanges", str(count))
+    leaving = TlsIcapServer(lab, behave, ca.certificate("good"))
+    status, out, errors = ctl(lab, "replay", path, "--service", leaving.uri(), "--ca", ca.file, "--json")
+    true(status >= 0, f"{out} {errors}; ended by signal {-status}")  # some answers may be lost with their connection
+    equal(json.loads(out)["exchanges"], count, "exchanges")
 
 
 def behave_by_preview(icap, transaction):
