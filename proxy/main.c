@@ -219,6 +219,8 @@ static void add_service(struct admin_icap_service *service, const struct worker_
         if (service_rank(state) > service_rank(service->endpoint_states[i]))
             service->endpoint_states[i] = state;
         service->endpoint_connections[i] += seen->endpoint_connections[i];
+        if (seen->endpoint_notices[i].since >= service->endpoint_notices[i].since)
+            service->endpoint_notices[i] = seen->endpoint_notices[i];
     }
 }
 

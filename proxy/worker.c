@@ -315,6 +315,7 @@ static void report_service(struct worker_service *report, const struct icap_serv
         const struct icap_endpoint *endpoint = service->endpoints[i];
         report->endpoint_states[i] = icap_endpoint_state_name(endpoint);
         report->endpoint_connections[i] = endpoint->busy;
+        report->endpoint_notices[i] = endpoint->options.notice;
         if (report->istag[0] == '\0')
             memcpy(report->istag, endpoint->options.istag, sizeof report->istag);
         if (report->product[0] == '\0')

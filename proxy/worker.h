@@ -30,6 +30,7 @@ struct worker_service {
     char istag[ICAP_TAG], product[ICAP_TAG]; /* empty: not known */
     const char *endpoint_states[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
+    struct icap_notice endpoint_notices[ICAP_ENDPOINTS_MAX];
     struct icap_account account;
 };
 

@@ -93,7 +93,7 @@
 #include "http/head.h"
 #include "service/option.h"
 
-enum { SERVICE_VERSION = 2 };
+enum { SERVICE_VERSION = 2, SERVICE_NOTICE = 480 };
 
 /* Where a service stands: RFC 3507 §3.1 (REQMOD) and §3.2 (RESPMOD). */
 enum service_point { SERVICE_REQUEST = 1, SERVICE_RESPONSE = 2 };
@@ -126,6 +126,10 @@ struct service_host {
      * and of this; start mixes into it what else the results depend on, such as contents of lists.
      */
     uint64_t fingerprint;
+    /* start may write a line for whoever runs the proxies: what of the settings can't be done.
+     * ICAP: X-Operator-Notice in the answer to OPTIONS. Other than visible ASCII goes out as "?".
+     */
+    char notice[SERVICE_NOTICE];
 };
 
 struct service_exchange {

@@ -12,6 +12,7 @@
 #include "adremover/own_picture.h"
 #include "adremover/replacement.h"
 #include "adremover/request_kind.h"
+#include "adremover/skipped.h"
 #include "base/assert.h"
 #include "service/arguments.h"
 
@@ -91,42 +92,35 @@ static bool set_place(struct place *place, const char *name, const char *text, b
     return true;
 }
 
-static void report_options(const struct filter_counts *counts, const struct service_host *host) {
-    char line[1024];
-    size_t length = (size_t)snprintf(line, sizeof line, "rules were passed over for options:");
-    for (unsigned i = 0; i < counts->option_count && length < sizeof line; i++)
-        length += (size_t)snprintf(line + length, sizeof line - length, " %s %u",
-                                   counts->options[i].name, counts->options[i].rules);
-    if (counts->option_count > 0)
-        host->log(LOG_LEVEL_INFO, line);
-}
-
-static void report(const struct filter_counts *counts, const struct service_host *host) {
+static void report(const struct filter_counts *counts, unsigned unread, struct service_host *host) {
     char line[512];
     snprintf(line, sizeof line,
-             "%u rules (%u hosts, %u exceptions, %u regular expressions); passed over: %u for "
-             "options that are not supported, %u bad ones%s%s; %u element hiding rules",
-             counts->rules, counts->hosts, counts->exceptions, counts->regexes, counts->unsupported,
-             counts->bad, counts->bad > 0 ? ", the first at " : "", counts->first_bad,
-             counts->cosmetic);
+             "%u rules (%u hosts, %u exceptions, %u regular expressions), %u element hiding rules"
+             "%s%s",
+             counts->rules, counts->hosts, counts->exceptions, counts->regexes, counts->cosmetic,
+             counts->bad > 0 ? "; the first bad rule stands at " : "", counts->first_bad);
     host->log(LOG_LEVEL_INFO, line);
-    report_options(counts, host);
+    skipped_text(counts, unread, host->notice, sizeof host->notice);
+    if (host->notice[0] != '\0')
+        host->log(LOG_LEVEL_INFO, host->notice);
 }
 
 static void load(struct adremover *adremover, const struct adremover_settings *settings,
-                 const struct service_host *host) {
+                 struct service_host *host) {
     char error[300], line[400];
+    unsigned unread = 0;
     adremover->filter = filter_create();
     for (unsigned i = 0; i < settings->lists.count; i++) {
         if (filter_load(adremover->filter, settings->lists.items[i], error, sizeof error))
             continue;
         snprintf(line, sizeof line, "list %s; going on without it", error);
         host->log(LOG_LEVEL_ERROR, line);
+        unread++;
     }
     for (unsigned i = 0; i < settings->rules.count; i++)
         filter_add(adremover->filter, slice_from(settings->rules.items[i]), "Rule");
     filter_seal(adremover->filter);
-    report(filter_counts(adremover->filter), host);
+    report(filter_counts(adremover->filter), unread, host);
 }
 
 static void mix_contents(const struct adremover *adremover, struct service_host *host) {

@@ -115,6 +115,19 @@ static void make_directives(void) {
 
 /* ---- c-icap's calls ----------------------------------------------------------------------- */
 
+/* Asked for OPTIONS. A wrong character would be the end of the head. */
+static int on_options(ci_request_t *request) {
+    char line[sizeof "X-Operator-Notice: " + SERVICE_NOTICE];
+    const char *notice = module.owner.host.notice;
+    int length = snprintf(line, sizeof line, "X-Operator-Notice: %.*s", SERVICE_NOTICE, notice);
+    for (int i = 0; i < length; i++)
+        if (line[i] < ' ' || line[i] > '~')
+            line[i] = '?';
+    if (notice[0] != '\0')
+        ci_icap_add_xheader(request, line);
+    return CI_OK;
+}
+
 static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
     const struct service_ops *ops = &service_implementation;
     ASSERT(ops->version == SERVICE_VERSION);
@@ -132,6 +145,7 @@ static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
     ci_service_set_transfer_preview(data, "*");
     ci_service_enable_204(data);
     ci_service_enable_206(data);
+    ci_service_add_option_handler(data, "notice", on_options);
     if (ops->wants_client_ip)
         ci_service_set_xopts(data, CI_XCLIENTIP);
     return CI_OK;

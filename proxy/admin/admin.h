@@ -61,7 +61,8 @@ struct admin_icap_service {
     char istag[ICAP_TAG], product[ICAP_TAG];         /* empty: not known */
     const char *endpoint_states[ICAP_ENDPOINTS_MAX]; /* NULL: no worker told */
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct icap_account account; /* since the start */
+    struct icap_notice endpoint_notices[ICAP_ENDPOINTS_MAX]; /* the latest that a worker was told */
+    struct icap_account account;                             /* since the start */
 };
 
 struct admin_report {

@@ -26,22 +26,29 @@ static json_t *times_to_json(const struct icap_times *times) {
                      (double)icap_times_quantile(times, 0.99) / 1e6);
 }
 
+/* What a service says of itself may be anything, and ends up in terminals: all but visible ASCII
+ * characters and blanks is shown as "?". */
+static json_t *text_to_json(const char *text) {
+    char shown[ICAP_NOTICE];
+    size_t length = 0;
+    for (; text[length] != '\0' && length < sizeof shown; length++)
+        shown[length] = text[length] >= ' ' && text[length] <= '~' ? text[length] : '?';
+    return json_stringn(shown, length);
+}
+
 static json_t *endpoints_to_json(const struct admin_icap_service *service) {
     json_t *array = json_array();
     for (unsigned i = 0; i < service->settings->endpoint_count; i++) {
         const char *state = service->endpoint_states[i];
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:i}", "uri", service->settings->uri_texts[i],
-                                        "state", state != NULL ? state : "unknown", "connections",
-                                        (int)service->endpoint_connections[i]));
+        const char *notice = service->endpoint_notices[i].text;
+        json_t *endpoint = json_pack("{s:s, s:s, s:i}", "uri", service->settings->uri_texts[i],
+                                     "state", state != NULL ? state : "unknown", "connections",
+                                     (int)service->endpoint_connections[i]);
+        if (notice[0] != '\0')
+            json_object_set_new(endpoint, "notice", text_to_json(notice));
+        json_array_append_new(array, endpoint);
     }
     return array;
-}
-
-/* What a service says of itself need not be UTF-8, which JSON has to be. */
-static json_t *text_to_json(const char *text) {
-    json_t *json = json_string(text);
-    return json != NULL ? json : json_string("?");
 }
 
 static json_t *service_to_json(const struct admin_icap_service *service) {

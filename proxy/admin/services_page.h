@@ -3,11 +3,13 @@
  * the same numbers as metrics.
  *
  *     {"services": [{"name", "point", "state", "istag", "connections", "pending",
- *                    "endpoints": [{"uri", "state", "connections"}],
+ *                    "endpoints": [{"uri", "state", "connections", "notice"}],
  *                    "account": {"requests": 12, ...},
  *                    "times": {"verdict_seconds": {"count", "mean", "p50", "p90", "p99"}, ...}}]}
  *
- * Quantiles are upper bounds: times are counted by powers of two. Threads: the admin thread.
+ * Quantiles are upper bounds: times are counted by powers of two. "notice" is there when the
+ * endpoint's OPTIONS have one; it, "istag" and "service" are shown in visible ASCII characters.
+ * Threads: the admin thread.
  */
 #ifndef RETORT_ADMIN_SERVICES_PAGE_H
 #define RETORT_ADMIN_SERVICES_PAGE_H

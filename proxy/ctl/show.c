@@ -159,6 +159,13 @@ static void show_times(FILE *out, const char *name, const json_t *times) {
             1e3 * json_number_value(json_object_get(times, "p99")));
 }
 
+static void show_endpoint(FILE *out, const json_t *endpoint) {
+    fprintf(out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " connections\n", text_of(endpoint, "uri"),
+            text_of(endpoint, "state"), number_of(endpoint, "connections"));
+    if (json_object_get(endpoint, "notice") != NULL)
+        fprintf(out, "        notice: %s\n", text_of(endpoint, "notice"));
+}
+
 static void show_service(FILE *out, const json_t *service) {
     size_t i;
     json_t *endpoint, *value;
@@ -169,9 +176,8 @@ static void show_service(FILE *out, const json_t *service) {
             text_of(service, "name"), text_of(service, "point"), text_of(service, "state"),
             text_of(service, "istag"), number_of(service, "connections"),
             number_of(service, "pending"), text_of(service, "service"));
-    json_array_foreach(json_object_get(service, "endpoints"), i, endpoint) fprintf(
-        out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " connections\n", text_of(endpoint, "uri"),
-        text_of(endpoint, "state"), number_of(endpoint, "connections"));
+    json_array_foreach(json_object_get(service, "endpoints"), i, endpoint)
+        show_endpoint(out, endpoint);
     json_object_foreach(json_object_get(service, "account"), name,
                         value) if (json_integer_value(value) > 0)
         fprintf(out, "    %-18s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));

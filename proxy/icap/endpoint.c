@@ -112,6 +112,7 @@ static void on_probed(struct icap_endpoint *endpoint, const struct icap_options 
         endpoint->state = ICAP_STATE_UP;
     }
     endpoint->options = *options;
+    endpoint->options.notice.since = endpoint->service->net->loop->now;
     endpoint->have_options = true;
     icap_endpoint_see_istag(endpoint, slice_from(options->istag), 0);
     endpoint->options_expire =

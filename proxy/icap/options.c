@@ -11,6 +11,16 @@ static void copy_field(char *to, size_t capacity, const struct http_head *head, 
     copy(to, capacity, http_head_value(head, id));
 }
 
+static void copy_notice(struct icap_notice *notice, const struct http_head *head) {
+    static const struct slice cut = {"...", 3};
+    const struct http_field *field = http_head_find_text(head, SLICE("X-Operator-Notice"));
+    if (field == NULL)
+        return;
+    copy(notice->text, sizeof notice->text, field->value);
+    if (field->value.length >= sizeof notice->text)
+        copy(notice->text + sizeof notice->text - 1 - cut.length, cut.length + 1, cut);
+}
+
 bool icap_options_parse(struct icap_options *options, const struct http_head *head,
                         const char **error) {
     uint64_t number;
@@ -43,6 +53,7 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
     copy_field(options->transfer_preview, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_PREVIEW);
     copy_field(options->transfer_ignore, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_IGNORE);
     copy_field(options->transfer_complete, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_COMPLETE);
+    copy_notice(&options->notice, head);
     return true;
 }
 

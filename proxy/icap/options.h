@@ -12,9 +12,16 @@
 
 #include "http/head.h"
 
-enum { ICAP_TRANSFER_LIST = 512, ICAP_TAG = 64 };
+enum { ICAP_TRANSFER_LIST = 512, ICAP_TAG = 64, ICAP_NOTICE = 512 };
 
 enum icap_transfer { ICAP_TRANSFER_PREVIEW, ICAP_TRANSFER_IGNORE, ICAP_TRANSFER_COMPLETE };
+
+/* What it has to say to whoever runs the proxy: X-Operator-Notice, which is Retort's own. As it
+ * came, so not to be shown before control characters are out of it. */
+struct icap_notice {
+    uint64_t since;         /* loop time when it was told */
+    char text[ICAP_NOTICE]; /* empty: nothing */
+};
 
 struct icap_options {
     bool reqmod, respmod;
@@ -29,6 +36,7 @@ struct icap_options {
     char product[ICAP_TAG]; /* what it is: Service */
     char transfer_preview[ICAP_TRANSFER_LIST], transfer_ignore[ICAP_TRANSFER_LIST],
         transfer_complete[ICAP_TRANSFER_LIST];
+    struct icap_notice notice;
 };
 
 bool icap_options_parse(struct icap_options *options, const struct http_head *head,

@@ -452,6 +452,37 @@ def test_what_the_service_says_of_itself(lab):
     contains(proxy.ctl("services"), "Tester 1.0", "retortctl services")
 
 
+def test_notice_to_operators(lab):
+    """A service's own words: bounded, without control characters, of the latest OPTIONS, and of each endpoint."""
+    icap = IcapServer(lab, Options_TTL=0, X_Operator_Notice="a \x1b[2J\t\x9b\xff\u202e\"<b> %s \\n " + "f" * 3000)
+    quiet = IcapServer(lab, Options_TTL=0)
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service("s", icap.uri()), Service("q", [quiet.uri(), icap.uri("other")])])
+
+    def notices(name="s"):
+        return [endpoint.get("notice") for endpoint in account(proxy, name)["endpoints"]]
+    equal(notices(), [None], "before the first OPTIONS")
+    fetch(proxy, origin, 10)
+    seen = notices()[0]
+    # The parser of heads takes no control characters, so the OPTIONS fail as a whole.
+    equal(seen, None, "of a head with an escape character")
+    icap.options["X-Operator-Notice"] = "a \t\x9b\xff\u202e\"<b> %s \\n " + "f" * 3000
+    until(lambda: fetch(proxy, origin, 10) and notices()[0], 20 * lab.patience, "the notice")
+    seen = notices()[0]
+    true(seen.startswith('a ?') and '"<b> %s \\n fff' in seen and seen.endswith("f..."), f"notice: {seen}")
+    equal(len(seen), 511, "length")
+    text = proxy.ctl("services")
+    contains(text, "notice: a ?", "retortctl services")
+    for output in (text, proxy.ctl("--json", "services")):
+        true(all(c == "\n" or " " <= c <= "~" for c in output), "visible characters only")
+    until(lambda: fetch(proxy, origin, 10) and notices("q")[1], 20 * lab.patience, "the notice of the second endpoint")
+    equal(notices("q")[0], None, "of the first endpoint")
+    icap.options["X-Operator-Notice"] = "another"
+    until(lambda: fetch(proxy, origin, 10) and notices() == ["another"], 20 * lab.patience, "the next OPTIONS")
+    icap.options["X-Operator-Notice"] = None
+    until(lambda: fetch(proxy, origin, 10) and notices() == [None], 20 * lab.patience, "OPTIONS without a notice")
+
+
 # 17: connections.
 
 def test_connections_are_capped_across_workers(lab):

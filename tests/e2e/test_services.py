@@ -503,6 +503,25 @@ def test_lists_are_reloaded_under_load(lab, shared):
     equal(proxy.get(url).body, blank, "the new list is in force")
 
 
+def test_skipped_rules_are_told(lab, shared):
+    """What lists ask for and adremover can't do stands in `retortctl services`, after a reload too."""
+    path = lab.write("skip.txt", "||ads.example^\na$csp=x\nb$websocket-foo\nc$image,websocket-foo=1\n|\n")
+    services = Services(lab, names=("adremover",), ads=path, adremover="adremover.OptionsTTL 1")
+    proxy = Retort(lab, services=services.for_proxy())
+    url = shared.nginx.url("/photos/china.jpg")
+
+    def notice():
+        equal(proxy.get(url).status, 200, "status")
+        found = re.search(r"^ +notice: (.*)$", proxy.ctl("services"), re.M)
+        return found and found[1]
+    until(lambda: notice() == "skipped for options that are not supported: 3 rules (websocket-foo 2, csp 1)"
+          "; bad rules: 1", 10 * lab.patience, "what is skipped")
+    lab.write("skip.txt", "||ads.example^\nb$websocket-foo\nc$permissions=x\n")
+    services.cicap.reconfigure()
+    until(lambda: notice() == "skipped for options that are not supported: 2 rules (permissions 1, websocket-foo 1)",
+          20 * lab.patience, "what is skipped of the new list")
+
+
 def test_what_is_no_ad_passes(lab, shared):
     proxy = shared.proxy(lab, "adremover")
     same_bytes(proxy.get(shared.nginx.url("/photos/china.jpg")).body, lab.read_data("photos/china.jpg"), "photo")

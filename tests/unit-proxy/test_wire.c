@@ -80,6 +80,9 @@ START_TEST(long_texts_are_cut_off) {
     memset(line + strlen(line), 'x', 1000);
     strcat(line, "\n");
     ck_assert_uint_eq(strlen(options_of(line).transfer_ignore), ICAP_TRANSFER_LIST - 1);
+    memcpy(line, "X-Operator-Notice", strlen("X-Operator-Notice"));
+    struct icap_options o = options_of("X-Operator-Notice: a b\nx-operator-notice: c\n");
+    ck_assert_str_eq(o.notice.text, "a b");
 }
 END_TEST
 

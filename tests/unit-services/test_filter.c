@@ -4,6 +4,7 @@
 #include "adremover/replacement.h"
 #include "adremover/rule.h"
 #include "adremover/site.h"
+#include "adremover/skipped.h"
 
 #include <unistd.h>
 
@@ -530,6 +531,31 @@ START_TEST(files) {
 }
 END_TEST
 
+static const char *skipped_of(const char *rules, unsigned unread) {
+    static char line[SKIPPED_TEXT_MIN];
+    struct filter *filter = filter_of(rules);
+    memset(line, '#', sizeof line);
+    skipped_text(filter_counts(filter), unread, line, sizeof line);
+    filter_free(&filter);
+    return line;
+}
+
+START_TEST(what_is_skipped_is_told) {
+    char many[64 * 40], *end = many;
+    ck_assert_str_eq(skipped_of("||a.example^\n##.ad\n", 0), "");
+    ck_assert_str_eq(skipped_of("a$csp=x\nb$websocket-foo\nc$image,websocket-foo=1\nd$csp=y\n"
+                                "e$websocket-foo\n|\n",
+                                0),
+                     "skipped for options that are not supported: 5 rules (websocket-foo 3, csp 2)"
+                     "; bad rules: 1");
+    ck_assert_str_eq(skipped_of("", 2), "lists that can't be read: 2");
+    for (unsigned i = 0; i < 64; i++)
+        end += sprintf(end, "a$an-option-of-thirty-bytes-%03u\n", i);
+    ck_assert_str_eq(skipped_of(many, 0), "skipped for options that are not supported: 64 rules "
+                                          "(an-option-of-thirty-bytes-000 1 and 63 more)");
+}
+END_TEST
+
 Suite *filter_suite(void) {
     const TTest *const tests[] = {hosts,
                                   patterns,
@@ -543,6 +569,7 @@ Suite *filter_suite(void) {
                                   hosts_and_entities,
                                   hiding_is_not_ours,
                                   badfilter_withdraws,
+                                  what_is_skipped_is_told,
                                   pages_are_let_alone,
                                   methods,
                                   resources,
