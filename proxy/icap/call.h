@@ -98,6 +98,8 @@ struct icap_call {
     struct icap_encapsulated parts;
     bool parts_known;
     struct http_head *adapted;
+    uint64_t announced; /* length of the adapted body, if its head says one; else 0 */
+    uint64_t passed_on; /* of that body */
     struct chunked_decoder chunked;
     struct source body;
     enum icap_verdict outcome; /* the verdict, while it is held */

@@ -50,12 +50,15 @@ static void unmodified(struct icap_call *call) {
     icap_call_settle(call, ICAP_UNMODIFIED);
 }
 
-/* What the head says of its length is not used, but a head that contradicts itself is not trusted.
- */
-static bool sound_framing(const struct icap_call *call, bool response) {
+/* What the head says of its length tells how long to wait, not what there is; but a head that
+ * contradicts itself is not trusted. */
+static bool sound_framing(struct icap_call *call, bool response) {
     struct framing framing;
-    return response ? framing_of_response(&framing, call->adapted, HTTP_METHOD_GET)
-                    : framing_of_request(&framing, call->adapted);
+    bool sound = response ? framing_of_response(&framing, call->adapted, HTTP_METHOD_GET)
+                          : framing_of_request(&framing, call->adapted);
+    if (sound && framing.kind == FRAMING_LENGTH)
+        call->announced = framing.length;
+    return sound;
 }
 
 /* The HTTP head that came back, parsed from a copy that stays. */
@@ -267,6 +270,14 @@ static void make_roomy(struct icap_call *call) {
     call->in = large;
 }
 
+/* Once the client has something, the rest may come in larger pieces than the service writes. */
+static size_t still_to_come(const struct icap_call *call) {
+    enum { LAST_CHUNK = sizeof "\r\n0\r\n\r\n" - 1 };
+    if (call->passed_on == 0 || call->passed_on >= call->announced || call->partial)
+        return 1;
+    return call->announced - call->passed_on + LAST_CHUNK;
+}
+
 /* More coded bytes into the buffer. */
 static enum source_status refill(struct icap_call *call) {
     size_t got;
@@ -291,6 +302,7 @@ static enum source_status refill(struct icap_call *call) {
     /* It may be waiting for more of the virgin body, which the origin has not sent yet. */
     bool starved = !feed_is_done(&call->feed) && feed_bytes(&call->feed).length == 0;
     call->awaited = true;
+    connection_await(call->connection, still_to_come(call));
     icap_call_watch(call, !starved);
     return SOURCE_WAIT;
 }
@@ -355,6 +367,7 @@ static enum source_status read_body(struct icap_call *call, char *buffer, size_t
                 return broke_off(call, ICAP_FAILURE_PROTOCOL, "its chunked coding is broken");
             if (status == CHUNKED_END && !finish_body(call))
                 return SOURCE_FAILED;
+            call->passed_on += *got;
             if (*got > 0)
                 return SOURCE_DATA;
             if (status == CHUNKED_END && call->verdict == ICAP_PENDING)

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, JOIN_MOST = 12 * 1024 };
+/* While that much is read and passed on, the other side writes on: its window is larger. */
+enum { AWAIT_LEAST = 8 * 1024, AWAIT_MOST = 48 * 1024, AWAIT_MILLISECONDS = 1 };
 
 static void on_event(struct event *event, uint32_t events) {
     struct connection *connection = CONTAINER_OF(event, struct connection, event);
@@ -34,7 +36,8 @@ struct connection *connection_adopt(struct net_context *net, int *fdp,
     connection->on_ready = on_ready;
     connection->owner = owner;
     list_init(&connection->pool_link);
-    timer_init(&connection->pool_timer, NULL);
+    timer_init(&connection->timer, NULL);
+    connection->low_water = 1;
     *fdp = -1;
     return connection;
 }
@@ -72,7 +75,7 @@ void connection_close(struct connection **connectionp) {
         return;
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     int fd = connection->event.fd;
-    timer_cancel(&connection->net->loop->timers, &connection->pool_timer);
+    timer_cancel(&connection->net->loop->timers, &connection->timer);
     list_remove(&connection->pool_link);
     tls_stream_free(&connection->tls);
     if (connection->watched)
@@ -155,6 +158,31 @@ enum io_status connection_read_pieces(struct connection *connection, const struc
         read = readv(connection->event.fd, pieces, count);
     while (read < 0 && errno == EINTR);
     return after_read(connection, read, capacity, got);
+}
+
+static void set_low_water(struct connection *connection, unsigned bytes) {
+    if (connection->low_water == bytes)
+        return;
+    connection->low_water = bytes;
+    setsockopt(connection->event.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+}
+
+/* What is there already makes the connection readable with this. */
+static void on_await_over(struct timer *timer) {
+    set_low_water(CONTAINER_OF(timer, struct connection, timer), 1);
+}
+
+void connection_await(struct connection *connection, size_t bytes) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    struct loop *loop = connection->net->loop;
+    if (connection->tls != NULL || bytes < AWAIT_LEAST) {
+        timer_set(&loop->timers, &connection->timer, TIMER_NEVER);
+        set_low_water(connection, 1);
+        return;
+    }
+    connection->timer.on_timeout = on_await_over;
+    loop_timer_after(loop, &connection->timer, AWAIT_MILLISECONDS);
+    set_low_water(connection, bytes < AWAIT_MOST ? (unsigned)bytes : AWAIT_MOST);
 }
 
 static ssize_t send_joined(int fd, const struct iovec *pieces, int count, int flags) {

@@ -36,9 +36,10 @@ struct connection {
     struct event event;
     void (*on_ready)(struct connection *connection);
     void *owner;
+    struct timer timer;         /* of connection_await, or of the pool */
+    unsigned low_water;         /* so many bytes make it readable */
     struct list_link pool_link; /* while it waits in a pool */
-    struct timer pool_timer;
-    uint64_t pooled_at; /* loop->looks */
+    uint64_t pooled_at;         /* loop->looks */
     struct pool_key *pool_key;
 };
 
@@ -72,6 +73,11 @@ enum io_status connection_read(struct connection *connection, char *buffer, size
 /* The same into several places, which are filled in their order. */
 enum io_status connection_read_pieces(struct connection *connection, const struct iovec *pieces,
                                       int count, size_t *got);
+/* After a read that left nothing: that many bytes are known to be on their way. on_ready may wait
+ * until they are there, or as many as are worth it, for a millisecond at most: what is written in
+ * small pieces is not read in as many. It holds until it is said anew; 1 is to hear of each byte.
+ */
+void connection_await(struct connection *connection, size_t bytes);
 /* IO_DONE: *put > 0 bytes were taken, maybe fewer than offered. */
 enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
                                 int count, size_t *put);

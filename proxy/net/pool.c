@@ -85,7 +85,7 @@ static void leave(struct connection *connection) {
     struct pool_key *key;
     CAST_OBJ(key, connection->pool_key, POOL_KEY_MAGIC);
     list_remove(&connection->pool_link);
-    timer_set(&connection->net->loop->timers, &connection->pool_timer, TIMER_NEVER);
+    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
     connection->pool_key = NULL;
     (*key->pool->idle_gauge)--;
     key->pool->count--;
@@ -115,7 +115,7 @@ static void on_ready(struct connection *connection) {
 }
 
 static void on_timeout(struct timer *timer) {
-    drop(CONTAINER_OF(timer, struct connection, pool_timer));
+    drop(CONTAINER_OF(timer, struct connection, timer));
 }
 
 void pool_close_idle(struct pool *pool) {
@@ -198,6 +198,7 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
     (*pool->idle_gauge)++;
     pool->count++;
     list_prepend(&key->idle, &connection->pool_link);
-    connection->pool_timer.on_timeout = on_timeout;
-    loop_timer_after(pool->net->loop, &connection->pool_timer, idle_timeout);
+    connection_await(connection, 1);
+    connection->timer.on_timeout = on_timeout;
+    loop_timer_after(pool->net->loop, &connection->timer, idle_timeout);
 }

@@ -363,12 +363,13 @@ def test_body_beyond_all_limits(lab):
 
 @memcheck
 def test_each_byte_is_passed_on_at_once(lab):
-    """The service sends the next byte only when the client has the one before, the body still going up."""
-    seen, unread = threading.Semaphore(0), []
+    """The service sends the next byte only when the client has the one before, the body still going up; also
+    when there is much more to come, as the length that it announces says."""
+    seen, unread, head = threading.Semaphore(0), [], []
 
     def behave(_icap, transaction):
         transaction.send_100()
-        transaction.send_head(HEAD)
+        transaction.send_head(head[0])
         for byte in b"abcdef":
             transaction.send(chunked(bytes([byte]), last=b""))
             if not seen.acquire(timeout=20 * lab.patience):
@@ -376,7 +377,8 @@ def test_each_byte_is_passed_on_at_once(lab):
                 return True
         transaction.send(b"0\r\n\r\n")
         return True
-    for bypass in (True, False):
+    much = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 1000000\r\n\r\n")
+    for bypass, head[:] in ((True, [HEAD]), (False, [HEAD]), (True, [much]), (False, [much])):
         origin, _, proxy = start(lab, behave, bypass=bypass)
         got = []
 

@@ -10,6 +10,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/suites.h \
 	tests/unit-proxy/test_address.c \
 	tests/unit-proxy/test_admin.c \
+	tests/unit-proxy/test_connection.c \
 	tests/unit-proxy/test_control.c \
 	tests/unit-proxy/test_ctl.c \
 	tests/unit-proxy/test_disk.c \

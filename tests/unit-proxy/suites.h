@@ -29,6 +29,7 @@ Suite *admin_suite(void);
 Suite *ctl_suite(void);
 Suite *store_suite(void);
 Suite *disk_suite(void);
+Suite *connection_suite(void);
 Suite *control_suite(void);
 Suite *exchange_suite(void);
 Suite *freshness_suite(void);

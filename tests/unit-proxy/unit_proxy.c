@@ -102,6 +102,7 @@ int main(void) {
     srunner_add_suite(runner, ctl_suite());
     srunner_add_suite(runner, store_suite());
     srunner_add_suite(runner, disk_suite());
+    srunner_add_suite(runner, connection_suite());
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, freshness_suite());
     srunner_add_suite(runner, range_suite());
