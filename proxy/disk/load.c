@@ -59,7 +59,7 @@ static unsigned collect_some(struct volume *volume, const struct disk_place *fou
 static unsigned collect_places(struct disk *disk, struct cache_key key, struct load_place *places) {
     struct disk_place found[COUNT_OF_PLACES];
     unsigned count = 0;
-    for (size_t i = 0; disk != NULL && i < disk->count; i++) {
+    for (size_t i = 0; i < disk->count; i++) {
         struct volume *volume = disk->volumes[i];
         unsigned number = disk_index_find(volume->index, key.low, found, COUNT_OF_PLACES);
         count = collect_some(volume, found, number, true, places, count);
@@ -81,6 +81,10 @@ static bool is_promoted(const struct disk_load *load) {
 static struct disk_load *load_new(struct disk *disk, struct cache_key key, enum patience patience) {
     struct disk_load *load;
     struct load_place places[COUNT_OF_PLACES];
+    if (disk == NULL)
+        return NULL;
+    /* First: what is removed from here on must not come into memory. */
+    struct cache_moment since = cache_now(disk->cache);
     unsigned count = collect_places(disk, key, places);
     if (count == 0)
         return NULL;
@@ -90,7 +94,7 @@ static struct disk_load *load_new(struct disk *disk, struct cache_key key, enum 
     load->disk = disk;
     load->key = key;
     load->patience = patience;
-    load->arrival.since = cache_now(disk->cache);
+    load->arrival.since = since;
     load->arrival.yields = true;
     load->promotes = is_promoted(load);
     return load;

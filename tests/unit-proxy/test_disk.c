@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MEMORY = 64 << 20, VOLUME = 32 << 20, LARGEST = 4 << 20 };
+enum { MEMORY = 64 << 20, VOLUME = 32 << 20, LARGEST = 4 << 20, RACES = 3000 };
 
 static struct cache *the_cache;
 static struct disk *the_disk;
@@ -236,6 +236,46 @@ START_TEST(removals_hit_what_is_on_its_way) {
             ck_assert_uint_eq(get(i), i % 10 == 0 ? 2 : 0);
         again();
     }
+    end();
+}
+END_TEST
+
+static _Atomic unsigned loads;
+static _Atomic bool over;
+
+static void *load_on(void *arg) {
+    for (; !atomic_load(&over); atomic_fetch_add(&loads, 1))
+        disk_load_now(the_disk, key_of(0));
+    return arg;
+}
+
+/* In memory or on disk. */
+static bool is_known(unsigned number) {
+    struct cache_walk walk = {0};
+    bool known =
+        cache_walk_key(the_cache, &walk, key_of(number)) || disk_has(the_disk, key_of(number));
+    cache_walk_end(&walk);
+    return known;
+}
+
+/* One thread finds it on disk and brings it into memory while another removes it. */
+START_TEST(removals_hit_what_is_being_read) {
+    pthread_t thread;
+    unsigned back = 0;
+    begin_on_nothing();
+    pthread_create(&thread, NULL, load_on, NULL);
+    for (unsigned i = 0; i < RACES; i++) {
+        put(0, 1, 100);
+        disk_flush(the_disk);
+        forget(0);
+        disk_remove(the_disk, key_of(0), NULL);
+        for (unsigned seen = atomic_load(&loads); atomic_load(&loads) - seen < 2;)
+            sched_yield();
+        back += is_known(0);
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+    ck_assert_uint_eq(back, 0);
     end();
 }
 END_TEST
@@ -533,11 +573,17 @@ END_TEST
 
 Suite *disk_suite(void) {
     const TTest *const tests[] = {
-        what_was_stored_is_found,       the_newest_version_counts,
-        removals_outlive_a_restart,     removals_hit_what_is_on_its_way,
-        purges_outlive_a_restart,       the_ring_keeps_what_is_used,
-        damage_costs_what_it_hits,      any_bytes_are_no_harm,
-        lost_segments_do_not_come_back, kills_lose_nothing_that_was_settled,
+        what_was_stored_is_found,
+        the_newest_version_counts,
+        removals_hit_what_is_being_read,
+        removals_outlive_a_restart,
+        removals_hit_what_is_on_its_way,
+        purges_outlive_a_restart,
+        the_ring_keeps_what_is_used,
+        damage_costs_what_it_hits,
+        any_bytes_are_no_harm,
+        lost_segments_do_not_come_back,
+        kills_lose_nothing_that_was_settled,
     };
     return suite_of("disk", tests, COUNT_OF(tests));
 }
