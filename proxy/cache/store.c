@@ -363,12 +363,21 @@ static bool makes_old(const struct object *object, const struct object *old,
            (old == NULL || old->body != object->body);
 }
 
+/* What services made of a response is as old as that: a ban that came since hits both. */
+static struct cache_moment moment_of(const struct cache_arrival *arrival) {
+    struct cache_moment since = arrival->since;
+    uint32_t of = arrival->of == NULL ? since.bans : bans_number_of(arrival->of);
+    since.bans = of < since.bans ? of : since.bans;
+    return since;
+}
+
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival) {
     struct cache_walk made = {0};
+    struct cache_moment since = moment_of(arrival);
     CHECK_OBJ(object, OBJECT_MAGIC);
     struct shard *shard = shard_of(cache, object->key);
     compact(object);
-    if (!lock_for(cache, shard, object, &arrival->since))
+    if (!lock_for(cache, shard, object, &since))
         return false;
     struct object *old = find_replaced(shard, object, arrival->max_variants);
     if ((old != NULL && arrival->yields) ||

@@ -8,6 +8,7 @@ import urllib.parse
 from harness.checks import contains, equal, raises, same_bytes, true, until
 from harness.icap import IcapServer, append, unchanged
 from harness.origin import Origin
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import memcheck
@@ -151,6 +152,27 @@ def test_what_goes_with_the_stored_response(lab):
     proxy.fetch("POST", url, {}, b"x")
     twice()
     equal(icap.count >= 6, True, "ICAP transactions after a POST")
+
+
+def test_a_ban_reaches_variants_of_what_is_older(lab):
+    """The origin is slow: what it sends was asked for before the ban, though the service sees it later."""
+    gate = threading.Event()
+
+    def answer(connection, _request):
+        gate.wait(20)
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nCache-Control: max-age=600\r\n\r\npage")
+    origin = RawOrigin(lab, answer)
+    _, icap, proxy = start(lab, append(b"!"))
+    url = origin.url("/page")
+    first = threading.Thread(target=lambda: equal(proxy.get(url).text(), "page!", "the first body"))
+    first.start()
+    until(lambda: origin.requests, 10, "the origin is asked")
+    proxy.ctl("cache", "ban", "/page")
+    gate.set()
+    first.join()
+    for number in (2, 2):
+        equal(proxy.get(url).text(), "page!", "body")
+        equal((len(origin.requests), icap.count), (number, number), "origin requests, ICAP transactions")
 
 
 @memcheck
