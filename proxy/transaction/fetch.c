@@ -193,7 +193,10 @@ static void start_call(struct transaction *transaction) {
     };
     transaction->origin_name = key;
     transaction->asked_at = transaction->net->loop->now;
-    transaction_note_moment(transaction);
+    /* What was found counts from when it was looked for: the origin's word does not bring back what
+     * has been purged since. */
+    if (transaction->object == NULL && transaction->part == NULL)
+        transaction_note_moment(transaction);
     transaction->call = arena_alloc(arena, sizeof *transaction->call);
     origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
                       arena_alloc(arena, sizeof *transaction->response), &transaction->task);

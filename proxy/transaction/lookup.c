@@ -198,6 +198,8 @@ enum step step_lookup(struct transaction *transaction) {
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
     transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
+    if (transaction->load == NULL)
+        transaction_note_moment(transaction);
     transaction->object = look_up(transaction);
     if (transaction->object == NULL && is_reading_disk(transaction))
         return STEP_WAIT;

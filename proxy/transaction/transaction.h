@@ -162,7 +162,9 @@ struct transaction {
     struct source *response_body; /* owned */
     uint64_t asked_at;            /* of the loop's clock */
     time_t request_time, response_time;
-    struct cache_moment since; /* what had been purged when the origin was asked */
+    /* what had been purged when what is stored was looked for; nothing found: when the origin was
+     * asked */
+    struct cache_moment since;
     struct disk_moment disk_since;
     struct disk_load *load; /* what is being read from disk */
     bool disk_asked;

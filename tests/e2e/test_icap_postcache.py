@@ -286,6 +286,31 @@ def test_requests_behind_the_cache(lab):
     equal((seen["header"]("X-Kind"), seen["body"]), ("adapted", b"upload"), "a POST")
 
 
+def test_a_purge_reaches_what_is_to_be_confirmed(lab):
+    """Found, then purged while a service sees the request: the origin's 304 does not bring it back."""
+    gate = threading.Event()
+
+    def behave(_icap, transaction):
+        gate.wait(20)
+        unchanged(_icap, transaction)
+    origin, icap, proxy = start(lab, behave, point="reqmod_postcache", timeout="20s")
+    url = origin.url("/text", say="page", cc="max-age=0", etag='"v"')
+    for purge in (("delete", url), ("purge", "--all"), ("ban", "/text")):
+        gate.set()
+        proxy.get(url)
+        seen = icap.count
+        gate.clear()
+        waiting = threading.Thread(target=lambda: equal(proxy.get(url).text(), "page", "body"))
+        waiting.start()
+        until(lambda seen=seen: icap.count > seen, 10, "the service sees the request")
+        proxy.ctl("cache", *purge)
+        gate.set()
+        waiting.join()
+    proxy.get(url)
+    equal(proxy.results("/text", 7), ["MISS", "REVALIDATED"] * 3 + ["MISS"], "results")
+
+
+
 @memcheck
 def test_another_place_behind_the_cache(lab):
     """The key stays the client's."""
