@@ -159,6 +159,23 @@ static struct icap_call *culprit(struct adapt_chain *chain, unsigned *at) {
     return NULL;
 }
 
+/* The services from that one on will be asked anew, or never. */
+static void forget_calls(struct adapt_chain *chain, unsigned from) {
+    for (unsigned i = chain->at + 1; i-- > from;) {
+        if (chain->calls[i] != NULL)
+            icap_call_close(chain->calls[i]);
+        chain->calls[i] = NULL;
+    }
+}
+
+/* Has some service from that one on changed the message? */
+static bool is_changed(const struct adapt_chain *chain, unsigned from) {
+    for (unsigned i = from; i < chain->at; i++)
+        if (chain->records[i].changed)
+            return true;
+    return false;
+}
+
 /* It was of what is no longer there. */
 static void drop_decoding(struct adapt_chain *chain) {
     if (chain->decoding == NULL)
@@ -178,8 +195,7 @@ static bool go_back(struct adapt_chain *chain) {
     if (call == NULL || !chain->services[at]->settings->bypass)
         return false;
     const char *error = call->error;
-    for (unsigned i = chain->at + 1; i-- > at + 1;)
-        icap_call_close(chain->calls[i]);
+    forget_calls(chain, at + 1);
     if (!icap_call_recover(call, &body))
         return false;
     if (chain->saved[at] != NULL)
@@ -188,6 +204,7 @@ static bool go_back(struct adapt_chain *chain) {
         drop_decoding(chain);
     chain->message->body = body;
     chain->at = at;
+    chain->modified = is_changed(chain, 0);
     bypass(chain, error);
     return true;
 }
@@ -216,12 +233,10 @@ static bool decoding_failed(const struct adapt_chain *chain) {
 /* The original in place of what could not be decoded to its end, at the first service that wanted
  * it decoded. */
 static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
-    for (unsigned i = chain->at + 1; i-- > chain->decoded_at;) {
-        icap_call_close(chain->calls[i]);
-        chain->calls[i] = NULL;
-    }
+    forget_calls(chain, chain->decoded_at);
     chain->undecodable = decoding_error(chain->decoding);
     chain->at = chain->decoded_at;
+    chain->modified = is_changed(chain, 0);
     if (!decoding_restore(chain->decoding, chain->message))
         return give_up(chain, chain->undecodable);
     chain->before = chain->before_codes;
@@ -272,14 +287,6 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call
     case ICAP_SATISFIED: return satisfied(chain, call);
     default: return failed(chain, call);
     }
-}
-
-/* Has some service from that one on changed the message? */
-static bool is_changed(const struct adapt_chain *chain, unsigned from) {
-    for (unsigned i = from; i < chain->at; i++)
-        if (chain->records[i].changed)
-            return true;
-    return false;
 }
 
 /* Nobody has made use of the decoded body: then it never was decoded. */

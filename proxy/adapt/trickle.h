@@ -4,10 +4,10 @@
  *
  *     trickle_start(&trickle, call, settings, url, net);
  *     struct source *body = trickle_body(&trickle);      what has been sent to the service, slowly
- *     trickle_go_on(&trickle, &rest);     the verdict: `rest` is the whole body; goes on behind
- * what the client has of it, if that is how it begins trickle_cut(&trickle, reason);      or there
- * is nothing to go on with: the body fails trickle_close(&trickle);            before the call is
- * closed
+ *     ... the verdict: `rest` is the whole body, which must begin with what the client has of it
+ *     trickle_go_on(&trickle, &rest);
+ *     trickle_cut(&trickle, reason);                     or there is nothing to go on with
+ *     trickle_close(&trickle);                           before the call is closed
  *
  * At most half of what has come is given out, so that nobody has the whole of what turns out to be
  * infected. Of what was given out only a hash is kept.

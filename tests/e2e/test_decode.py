@@ -325,6 +325,28 @@ def test_a_later_service_has_the_original(lab):
     equal([v for v, _ in verdicts(proxy, "/page")], ["BYPASSED", "UNMODIFIED", "BYPASSED"], "verdicts")
 
 
+@memcheck
+def test_a_first_service_that_dies_when_another_was_passed_over(lab):
+    """The chain goes back past the one that could not have the body decoded."""
+    body = encode("gzip", pattern(300000))[:-8] + b"\0" * 8
+    asked = threading.Event()
+
+    def dies_inside(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_head(transaction.response_head())
+        transaction.send(chunked(body, last=b""))
+        asked.wait(20)
+        return True
+
+    def third(icap, transaction):
+        asked.set()
+        append(b"!")(icap, transaction)
+    origin, _, proxy = start(lab, dies_inside, reads_all, third, decode=[False, True, False])
+    origin.add("/page", body)
+    same_bytes(proxy.get(origin.url("/page")).body, body + b"!", "body")
+    equal([v for v, _ in verdicts(proxy, "/page")], ["BYPASSED", "BYPASSED", "MODIFIED"], "verdicts")
+
+
 def test_damage_behind_what_the_client_has(lab):
     """The connection breaks off."""
     coded = encode("gzip", pattern(200000))
