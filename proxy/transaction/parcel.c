@@ -133,6 +133,12 @@ uint64_t parcels_expire(struct parcels *parcels, uint64_t now) {
     return next;
 }
 
+static void forget_body(struct parcel *parcel) {
+    parcel->parcels->bytes -= parcel->counted;
+    parcel->counted = 0;
+    kept_release(&parcel->body);
+}
+
 void parcel_release(struct parcel **parcelp) {
     struct parcel *parcel = *parcelp;
     *parcelp = NULL;
@@ -141,8 +147,7 @@ void parcel_release(struct parcel **parcelp) {
     CHECK_OBJ(parcel, PARCEL_MAGIC);
     if (--parcel->references > 0)
         return;
-    parcel->parcels->bytes -= kept_length(&parcel->body);
-    kept_release(&parcel->body);
+    forget_body(parcel);
     free(parcel->head);
     FREE_OBJ(parcel);
 }
@@ -150,11 +155,9 @@ void parcel_release(struct parcel **parcelp) {
 bool parcel_append(struct parcel *parcel, const char *bytes, size_t count) {
     CHECK_OBJ(parcel, PARCEL_MAGIC);
     ASSERT(parcel_state(parcel) == PARCEL_COMING);
-    if (atomic_fetch_add(&parcel->parcels->bytes, count) + count <= parcel->most &&
-        kept_append(&parcel->body, bytes, count))
-        return true;
-    parcel->parcels->bytes -= count;
-    return false;
+    parcel->counted += count;
+    return atomic_fetch_add(&parcel->parcels->bytes, count) + count <= parcel->most &&
+           kept_append(&parcel->body, bytes, count);
 }
 
 static void settle(struct parcel *parcel, enum parcel_state state, uint64_t expires) {
@@ -178,6 +181,7 @@ void parcel_ready(struct parcel *parcel, const struct http_head *head, uint64_t 
 void parcel_failed(struct parcel *parcel, const char *error, uint64_t expires) {
     CHECK_OBJ(parcel, PARCEL_MAGIC);
     parcel->error = error;
+    forget_body(parcel); /* others may need the room before its time is over */
     settle(parcel, PARCEL_FAILED, expires);
 }
 

@@ -5,14 +5,13 @@
  *     struct parcel *parcel = parcels_open(parcels, &client, now, &limits);   NULL: no room
  *     ... parcel->token is in the page's URL
  *     parcel_note_progress(parcel, bytes);
- *     parcel_append(parcel, bytes, count);          false: the limit is reached, or the disk is
- * full parcel_ready(parcel, head, now + keep);       or parcel_failed(parcel, reason, now + keep)
+ *     if (parcel_append(parcel, bytes, count)) ...  false: all bodies take too much, or the disk
+ *     parcel_ready(parcel, head, now + keep);       or parcel_failed(parcel, reason, now + keep)
  *     parcel_release(&parcel);                      whoever made it lets go; it stays in the table
  *
  *     struct parcel *parcel = parcels_find(parcels, token, &client, now);   another worker
  *     if (parcel_state(parcel) == PARCEL_READY)
- *         struct source *body = parcel_body(&parcel, arena, loop);          the reference passes
- * over
+ *         body = parcel_body(&parcel, arena, loop);                  the reference passes over
  *
  * A token can't be guessed, and is good for the address that it was made for only. Bodies stand in
  * memory up to PARCEL_MEMORY bytes, beyond that in a file without a name, all together within a
@@ -56,7 +55,8 @@ struct parcel {
     char *head; /* status line, fields and the empty line; owned */
     size_t head_length;
     struct kept body;
-    size_t most; /* bytes of all bodies */
+    uint64_t counted; /* bytes of it, among those of all bodies */
+    size_t most;      /* bytes of all bodies */
 };
 
 struct parcels *parcels_new(void);

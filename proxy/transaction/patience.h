@@ -3,9 +3,10 @@
  * page refreshes itself, tells how far things are, and in the end becomes the download.
  *
  *     patience_begin(transaction, patience_after);       RESPMOD has begun
- *     if (patience_is_over(transaction))                 RESPMOD, with no verdict yet: the page
- * goes return patience_reply(transaction);            out, and the transaction goes on if
- * (patience_goes_on(transaction)) return STEP_WAIT;       LOG, with the client let go
+ *     if (patience_is_over(transaction))                 RESPMOD, with no verdict yet:
+ *         return patience_reply(transaction);            the page goes out
+ *     if (patience_goes_on(transaction))                 LOG, with the client let go
+ *         return STEP_WAIT;
  *     patience_end(transaction);
  *
  *     if (patience_is_url(path)) return patience_collect(transaction);    ADMIT: the page asks

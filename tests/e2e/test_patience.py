@@ -179,6 +179,12 @@ def test_there_is_room_for_so_much(lab):
     answer = download.ask(url)
     equal(answer.status, 502, "status")
     contains(answer.text(), "patience_space", "page")
+    # What there was no room for takes none from others.
+    download.origin.answer = file(100000)
+    download.scanner.decided.clear()
+    url = download.page()
+    download.scanner.decide(clean)
+    same_bytes(download.ask(url).body, pattern(100000), "the next one")
 
 
 def test_patience_and_trickling(lab):
