@@ -86,7 +86,7 @@ static void reply_response(struct transaction *transaction) {
     reply->no_content = response->status == 204 || response->status == 304;
 }
 
-/* What services behind the cache made of it: whole, and known by no validator but its own. */
+/* What came out of services behind the cache: whole, and known by no validator but its ETag. */
 static void reply_late(struct transaction *transaction) {
     const struct late *late = transaction->late;
     struct reply *reply = &transaction->reply;
@@ -95,11 +95,12 @@ static void reply_late(struct transaction *transaction) {
         reply_not_modified(transaction, late->head);
         return;
     }
+    http_head_remove(late->head, HTTP_CONTENT_LENGTH);
     reply->head = transaction_write_head(transaction, late->head);
     reply->body = late->body;
     reply->length = -1;
     if (transaction->request->method_id != HTTP_METHOD_HEAD)
-        reply->length = known_length(late->body, -1);
+        reply->length = known_length(late->body, late->body->expected);
     reply->no_content = late->head->status == 204;
 }
 
@@ -120,7 +121,7 @@ static void prepare(struct transaction *transaction) {
     if (transaction->reply.head.base != NULL)
         return; /* an error page */
     transaction->reply.extra = transaction_cache_fields(transaction);
-    if (transaction->late != NULL && transaction->late->changed) {
+    if (transaction->late != NULL && transaction->late->answers) {
         reply_late(transaction);
         return;
     }

@@ -9,7 +9,7 @@
  *     transaction->late = arena_zalloc(arena, sizeof *transaction->late);
  *     late_start(transaction->late, transaction, subject, late_head(transaction, subject), chosen,
  *                count);
- *     ... RESPMOD_POSTCACHE fills it; DELIVER sends head and body if it has `changed` ...
+ *     ... RESPMOD_POSTCACHE fills it; DELIVER sends head and body if it `answers` ...
  *     late_end(transaction->late);
  *
  * Threads: the worker's. Memory: the transaction's arena.
@@ -35,10 +35,10 @@ struct late {
     struct adapt_chain chain;
     struct adapt_message message;
     struct body_source source; /* the response's body, as it is stored or passes by */
-    bool changed;
-    struct http_head *head; /* the adapted one */
-    struct pump pump;       /* from the last service */
-    struct body *body;      /* to here; referenced */
+    bool answers;              /* the client gets these: */
+    struct http_head *head;
+    struct pump pump;  /* from the last service */
+    struct body *body; /* to here; referenced */
 };
 
 /* A copy of the head, as an origin would send it; `subject` NULL: of the response that is not

@@ -69,8 +69,8 @@ static bool worth_finishing(const struct transaction *transaction) {
 static void let_client_go(struct transaction *transaction) {
     if (transaction->late != NULL)
         late_end(transaction->late);
-    if (transaction->remembered != NULL && !remembered_is_at_work(transaction->remembered))
-        remembered_end(transaction);
+    if (transaction->remembered != NULL)
+        remembered_let_client_go(transaction);
     if (transaction->pump.state == PUMP_RUNNING && !worth_finishing(transaction))
         pump_stop(&transaction->pump);
     pump_set_unread(&transaction->pump);

@@ -63,7 +63,8 @@ bool remembered_includes(const struct remembered *remembered, const struct icap_
 unsigned remembered_leave_out(const struct remembered *remembered, struct icap_service **chosen,
                               unsigned count);
 void remembered_settle(struct transaction *transaction);
-/* Is it worth going on without the client? */
+/* What will be stored is made without the client, all else ends. */
+void remembered_let_client_go(struct transaction *transaction);
 bool remembered_is_at_work(const struct remembered *remembered);
 /* Ends what is under way; those who wait for it ask for themselves. Harmless when repeated. */
 void remembered_end(struct transaction *transaction);

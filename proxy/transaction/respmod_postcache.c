@@ -26,7 +26,7 @@ enum step transaction_answer(struct transaction *transaction) {
 /* A HEAD tells of what a GET would bring, of which only the services know these things. */
 static enum step answer_head(struct transaction *transaction, struct http_head *response) {
     late_forget_bytes(response, http_head_value(response, HTTP_ETAG));
-    transaction->late->changed = true;
+    transaction->late->answers = true;
     transaction->late->head = response;
     transaction->late->body = body_of_bytes(slice_make("", 0));
     return STEP_DELIVER;
@@ -62,15 +62,27 @@ static void begin_pump(struct transaction *transaction, int64_t length) {
                &transaction->task);
 }
 
-/* What is not stored has passed through the services; what is stored can be sent from there. */
+/* What passes by is read once, and that the services have done. */
+static bool can_be_read_again(const struct transaction *transaction) {
+    const struct object *subject = transaction_shown(transaction);
+    return subject != NULL && subject->body->kind != BODY_PASSING;
+}
+
+/* What is not stored, or will not be after all, has passed through the services; what is stored can
+ * be sent from there. */
 static enum step unchanged(struct transaction *transaction) {
     struct late *late = transaction->late;
-    if (transaction->object != NULL) {
+    if (can_be_read_again(transaction)) {
         source_close(&late->message.body);
         adapt_chain_close(&late->chain);
         return STEP_DELIVER;
     }
     begin_pump(transaction, late->message.body != NULL ? late->message.body->length : 0);
+    if (transaction->object != NULL) {
+        late->answers = true;
+        late->head = late->message.response;
+        return STEP_DELIVER;
+    }
     body_release(&transaction->body);
     transaction->body = body_reference(late->body);
     return STEP_DELIVER;
@@ -81,7 +93,7 @@ static enum step changed(struct transaction *transaction) {
     const struct object *subject = transaction_shown(transaction);
     struct slice etag =
         subject != NULL ? object_etag(subject) : http_head_value(transaction->response, HTTP_ETAG);
-    late->changed = true;
+    late->answers = true;
     late->head = late->message.response;
     late_forget_bytes(late->head, etag);
     if (transaction->challenge.length > 0) /* it is for the client, whatever a service made of it */

@@ -274,16 +274,40 @@ static struct object *new_variant(struct transaction *transaction, const struct 
     return object;
 }
 
+/* The variant's body is what comes out of the services. */
+static void begin_body(struct transaction *transaction, const struct http_head *head,
+                       enum object_kind kind, const struct freshness *freshness) {
+    struct remembered *remembered = transaction->remembered;
+    struct late *late = remembered->late;
+    if (late->message.body == NULL)
+        late->body = body_of_bytes(slice_make("", 0));
+    else
+        late->body = body_new(transaction->net, remembered->keep ? BODY_SHARED : BODY_PASSING, -1);
+    remembered->made = new_variant(transaction, head, kind, freshness, late->body);
+    if (late->message.body != NULL)
+        pump_start(&late->pump, transaction->net->loop, &late->message.body, late->body,
+                   transaction->settings->cache.max_object, &transaction->task);
+    if (!remembered->keep)
+        finish(transaction, FLIGHT_UNSTORED);
+    remembered_settle(transaction);
+}
+
 static enum step left_alone(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     struct freshness freshness = object_freshness(remembered->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    object_parse_head(remembered->of, head);
+    if (remembered->of->body->kind ==
+        BODY_PASSING) { /* read once, and that the services have done */
+        remembered->keep = false;
+        begin_body(transaction, head, OBJECT_LEFT_ALONE, &freshness);
+        return go_on(transaction);
+    }
     late_end(remembered->late);
     if (!remembered->keep) {
         finish(transaction, FLIGHT_FAILED);
         return go_on(transaction);
     }
-    object_parse_head(remembered->of, head);
     remembered->made =
         new_variant(transaction, head, OBJECT_LEFT_ALONE, &freshness, remembered->of->body);
     remembered_settle(transaction);
@@ -292,8 +316,7 @@ static enum step left_alone(struct transaction *transaction) {
 
 static enum step changed(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
-    struct late *late = remembered->late;
-    struct http_head *head = late->message.response;
+    struct http_head *head = remembered->late->message.response;
     struct freshness freshness;
     late_forget_bytes(head, object_etag(remembered->of));
     const struct object_making making = {OBJECT_MADE, remembered->chain,
@@ -301,17 +324,7 @@ static enum step changed(struct transaction *transaction) {
     set_validator(transaction, head, &making);
     keep_tags(transaction, head);
     remembered->keep = take_freshness(transaction, head, &freshness) && remembered->keep;
-    if (late->message.body == NULL)
-        late->body = body_of_bytes(slice_make("", 0));
-    else
-        late->body = body_new(transaction->net, remembered->keep ? BODY_SHARED : BODY_PASSING, -1);
-    remembered->made = new_variant(transaction, head, OBJECT_MADE, &freshness, late->body);
-    if (late->message.body != NULL)
-        pump_start(&late->pump, transaction->net->loop, &late->message.body, late->body,
-                   transaction->settings->cache.max_object, &transaction->task);
-    if (!remembered->keep)
-        finish(transaction, FLIGHT_UNSTORED);
-    remembered_settle(transaction);
+    begin_body(transaction, head, OBJECT_MADE, &freshness);
     return go_on(transaction);
 }
 
@@ -376,6 +389,14 @@ void remembered_settle(struct transaction *transaction) {
 
 bool remembered_is_at_work(const struct remembered *remembered) {
     return remembered->state == REMEMBERED_KEEPS;
+}
+
+void remembered_let_client_go(struct transaction *transaction) {
+    struct remembered *remembered = transaction->remembered;
+    if (remembered_is_at_work(remembered))
+        pump_set_unread(&remembered->late->pump);
+    else
+        remembered_end(transaction);
 }
 
 void remembered_end(struct transaction *transaction) {

@@ -10,6 +10,7 @@ from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import memcheck
+from harness.wire import chunked
 
 QUICK = {"timeout": "700ms", "connect_timeout": "500ms", "down_min": "100ms", "down_max": "200ms"}
 OTHER_CLIENT = "127.0.0.2"
@@ -83,6 +84,48 @@ def test_what_is_left_alone_goes_out_from_the_cache(lab):
     equal((part.status, part.body), (206, origin.body(100000)[5:10]), "a part")
     equal(proxy.get(url, {"If-None-Match": '"v"'}).status, 304, "status with the ETag")
     equal((origin.count("/bytes"), icap.count), (1, 4), "origin requests, ICAP transactions")
+
+
+def left_alone_at_the_end(_icap, transaction):
+    transaction.finish_body()
+    transaction.send_204()
+
+
+@memcheck
+def test_left_alone_when_it_has_passed_by(lab):
+    """The services had the only copy of it: too large to be stored, as turned out while it came."""
+    for remember in (False, True):
+        icap = IcapServer(lab, left_alone_at_the_end)
+        origin = Origin(lab)
+        service = Service("s", icap.uri(), point="respmod_postcache", bypass=False, remember=remember)
+        proxy = Retort(lab, services=[service], cache={"memory": "8MB", "max_object": "100KB"})
+        for size in (90000, 150000, 700000):
+            answer = proxy.get(origin.url("/chunked", n=size, cc="max-age=60", etag='"v"'))
+            same_bytes(answer.body, origin.body(size), f"body of {size}")
+            equal(answer.header("ETag"), '"v"', "ETag")
+
+
+@memcheck
+def test_left_alone_after_one_that_failed(lab):
+    """It is what was stored, so parts of it can be had, though a service had begun to change it."""
+    def dies_inside(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_head(transaction.response_head())
+        transaction.send(chunked(b"x" * 300, last=b""))
+        asked.wait(20)
+        return True
+
+    def reads(_icap, transaction):
+        asked.set()
+        left_alone_at_the_end(_icap, transaction)
+    asked = threading.Event()
+    icaps = [IcapServer(lab, behave, preview=0) for behave in (dies_inside, reads)]
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service(f"s{i}", icap.uri(), point="respmod_postcache") for i, icap in enumerate(icaps)])
+    answer = proxy.get(origin.url("/bytes", n=3000, cc="max-age=60", etag='"v"'))
+    equal([v["verdict"] for v in proxy.log(1)[-1]["icap"]], ["BYPASSED", "UNMODIFIED"], "verdicts")
+    same_bytes(answer.body, origin.body(3000), "body")
+    equal((answer.header("ETag"), answer.header("Content-Length")), ('"v"', "3000"), "ETag, Content-Length")
 
 
 @memcheck

@@ -12,7 +12,7 @@ from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import memcheck
-from harness.wire import Truncated
+from harness.wire import Truncated, chunked
 
 PAGE = {"say": "page", "cc": "max-age=600"}
 
@@ -334,6 +334,28 @@ def test_remembered_first_then_each_client(lab):
     same_bytes(proxy.get(origin.url("/text", say="x", cc="no-store")).body, b"x for all and one", "what is not stored")
 
 
+def make_private(_icap, transaction):
+    body = transaction.finish_body()
+    head = transaction.response_head(drop=("content-length", "cache-control"), add=[("Cache-Control", "private")])
+    transaction.send_200(head, body + b"!")
+
+
+@memcheck
+def test_not_remembered_then_left_alone(lab):
+    """What the first service makes passes by; the second has read it when it leaves it alone."""
+    def leave_alone(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_204()
+    first, second = IcapServer(lab, make_private), IcapServer(lab, leave_alone)
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service("first", first.uri(), point="respmod_postcache", remember=True, bypass=False),
+                                  Service("second", second.uri(), point="respmod_postcache", bypass=False)])
+    for size in (1000, 90000, 700000):
+        for _ in range(2):
+            url = origin.url("/bytes", n=size, cc="max-age=600")
+            same_bytes(proxy.get(url).body, origin.body(size) + b"!", f"body of {size}")
+
+
 @memcheck
 def test_failures_are_not_remembered(lab):
     def closes(_icap, _transaction):
@@ -348,11 +370,7 @@ def test_failures_are_not_remembered(lab):
 
 @memcheck
 def test_private_results_are_not_remembered(lab):
-    def behave(_icap, transaction):
-        body = transaction.finish_body()
-        head = transaction.response_head(drop=("content-length", "cache-control"), add=[("Cache-Control", "private")])
-        transaction.send_200(head, body + b"!")
-    origin, icap, proxy = start(lab, behave)
+    origin, icap, proxy = start(lab, make_private)
     url = origin.url("/text", **PAGE)
     for _ in range(3):
         equal(proxy.get(url).text(), "page!", "body")
@@ -378,6 +396,28 @@ def test_client_leaves_while_a_variant_is_made(lab):
     until(lambda: proxy.status()["cache"]["objects"] == 2, 10, "the variant is brought home")
     same_bytes(proxy.get(url).body, b"+" + origin.body(5000), "body")
     equal((origin.count("/bytes"), icap.count), (1, 1), "origin requests, ICAP transactions")
+
+
+@memcheck
+def test_client_leaves_a_variant_too_large_to_be_stored(lab):
+    """Then there is nothing to go on for."""
+    gate = threading.Event()
+
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_head(transaction.response_head())
+        transaction.send(b"1\r\n+\r\n")
+        gate.wait(20)
+        for _ in range(20):
+            transaction.send(chunked(b"x" * 50000, last=b""))
+    origin, icap, proxy = start(lab, behave, timeout="20s", cache={"memory": "8MB", "max_object": "100KB"})
+    with proxy.wire() as wire:
+        wire.send(f"GET {origin.url('/bytes', n=5000, cc='max-age=600')} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        wire.head()
+        wire.abort()
+    proxy.log(1)
+    gate.set()
+    until(lambda: proxy.status()["counters"]["transactions_active"] == 0, 10 * lab.patience, "it is given up")
 
 
 @memcheck
