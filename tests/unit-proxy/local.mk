@@ -7,6 +7,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	proxy/ctl/http_call.c \
 	proxy/ctl/show.c \
 	tests/unit/guard.c tests/unit/guard.h \
+	tests/unit-proxy/store_bench.c tests/unit-proxy/store_bench.h \
 	tests/unit-proxy/suites.h \
 	tests/unit-proxy/test_address.c \
 	tests/unit-proxy/test_admin.c \
@@ -14,8 +15,10 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_control.c \
 	tests/unit-proxy/test_ctl.c \
 	tests/unit-proxy/test_disk.c \
+	tests/unit-proxy/test_disk_damage.c \
 	tests/unit-proxy/test_disk_index.c \
 	tests/unit-proxy/test_disk_record.c \
+	tests/unit-proxy/test_disk_stream.c \
 	tests/unit-proxy/test_disk_volume.c \
 	tests/unit-proxy/test_doorkeeper.c \
 	tests/unit-proxy/test_exchange.c \
@@ -26,6 +29,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_origins.c \
 	tests/unit-proxy/test_policy.c \
 	tests/unit-proxy/test_purge_log.c \
+	tests/unit-proxy/test_purge.c \
 	tests/unit-proxy/test_range.c \
 	tests/unit-proxy/test_rules.c \
 	tests/unit-proxy/test_settings.c \
@@ -34,6 +38,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_url_class.c \
 	tests/unit-proxy/test_vary.c \
 	tests/unit-proxy/test_wire.c \
-	tests/unit-proxy/unit_proxy.c
+	tests/unit-proxy/unit_proxy.c \
+	tests/unit-proxy/volume_bench.c tests/unit-proxy/volume_bench.h
 tests_unit_proxy_unit_proxy_LDADD = $(proxy_libs) $(CHECK_LIBS)
 TESTS += tests/unit-proxy/unit-proxy

@@ -28,6 +28,7 @@ Suite *manual_suite(void);
 Suite *admin_suite(void);
 Suite *ctl_suite(void);
 Suite *store_suite(void);
+Suite *purge_suite(void);
 Suite *disk_suite(void);
 Suite *connection_suite(void);
 Suite *control_suite(void);
@@ -40,6 +41,8 @@ Suite *icap_tag_suite(void);
 Suite *disk_record_suite(void);
 Suite *disk_index_suite(void);
 Suite *disk_volume_suite(void);
+Suite *disk_stream_suite(void);
+Suite *disk_damage_suite(void);
 Suite *purge_log_suite(void);
 Suite *doorkeeper_suite(void);
 

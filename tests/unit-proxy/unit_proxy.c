@@ -101,6 +101,7 @@ int main(void) {
     srunner_add_suite(runner, admin_suite());
     srunner_add_suite(runner, ctl_suite());
     srunner_add_suite(runner, store_suite());
+    srunner_add_suite(runner, purge_suite());
     srunner_add_suite(runner, disk_suite());
     srunner_add_suite(runner, connection_suite());
     srunner_add_suite(runner, control_suite());
@@ -113,6 +114,8 @@ int main(void) {
     srunner_add_suite(runner, disk_record_suite());
     srunner_add_suite(runner, disk_index_suite());
     srunner_add_suite(runner, disk_volume_suite());
+    srunner_add_suite(runner, disk_stream_suite());
+    srunner_add_suite(runner, disk_damage_suite());
     srunner_add_suite(runner, purge_log_suite());
     srunner_add_suite(runner, doorkeeper_suite());
     srunner_run_all(runner, CK_NORMAL);

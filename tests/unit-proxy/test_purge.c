@@ -1,0 +1,328 @@
+/* Purges and bans: what they hit, from when on, and what is on its way meanwhile. */
+#include "store_bench.h"
+
+START_TEST(purges_choose) {
+    char text[40];
+    struct object_filter filter = {.prefix = SLICE("http://a.org/1")};
+    start_cache();
+    for (unsigned i = 0; i < 20; i++)
+        put_cached(cached_url(i, text, sizeof text), 10);
+    put_cached(SLICE("http://b.org/1"), 10);
+    put_cached_with(SLICE("http://b.org/t"), "Surrogate-Key", "one  two", NULL, 10);
+    put_cached_with(SLICE("http://b.org/u"), "Cache-Tag", "two, three", NULL, 10);
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 11);
+    filter = (struct object_filter){.tag = SLICE("tw")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 0);
+    filter = (struct object_filter){.tag = SLICE("two")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 2);
+    filter = (struct object_filter){.host = SLICE("B.org")};
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 1);
+    ck_assert_uint_eq(counted().objects, 9);
+    stop_cache();
+}
+END_TEST
+
+START_TEST(purges_of_hosts_choose) {
+    const char *const urls[] = {"http://a.org/",      "https://a.org/x",  "http://a.org:8080/",
+                                "http://a.org.uk/",   "http://xa.org/",   "http://b.org/a.org",
+                                "http://[::1]:8080/", "http://[::1]/x:y", "http://[::12]/"};
+    const struct {
+        const char *host;
+        unsigned count;
+    } hosts[] = {{"a.or", 0}, {"a.org:8080", 0}, {"a.org/", 0}, {"[::1]", 0}, {"[", 0},
+                 {":", 0},    {"::1", 2},        {"A.org", 3},  {"a.org", 0}, {"::12", 1}};
+    start_cache();
+    for (unsigned i = 0; i < COUNT_OF(urls); i++)
+        put_cached(slice_from(urls[i]), 10);
+    for (unsigned i = 0; i < COUNT_OF(hosts); i++) {
+        struct object_filter filter = {.host = slice_from(hosts[i].host)};
+        ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), hosts[i].count);
+    }
+    ck_assert_uint_eq(counted().objects, 3);
+    stop_cache();
+}
+END_TEST
+
+/* Of more than a batch, in walks that search outside of the lock: all of them, and no other. */
+START_TEST(large_purges_by_expression_choose) {
+    char text[40];
+    struct regexes regex;
+    regexes_compile(&regex, (char *[]){"/[0-9]*7$", NULL});
+    struct object_filter filter = {
+        .prefix = SLICE("http://a.org/1"), .regex = &regex, .regex_text = "/[0-9]*7$"};
+    start_cache();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    for (unsigned i = 0; i < 20000; i++)
+        put_cached(cached_url(i, text, sizeof text), 10);
+    content_pin(the_cache, cache_key_of(cached_url(17, text, sizeof text)), true);
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_STALE), 1111);
+    ck_assert_uint_eq(counted().objects, 20000);
+    ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 1111);
+    ck_assert_uint_eq(counted().objects, 20000 - 1111);
+    ck_assert_uint_eq(counted().pinned, 0);
+    ck_assert(is_found(cached_url(27, text, sizeof text)) &&
+              !is_found(cached_url(10007, text, sizeof text)));
+    regexes_release(&regex);
+    stop_cache();
+}
+END_TEST
+
+START_TEST(bans_hit_older_objects_only) {
+    char error[200];
+    struct slice css = SLICE("http://a.org/a.css"), html = SLICE("http://a.org/a.html");
+    start_cache();
+    put_cached(css, 10);
+    put_cached(html, 10);
+    ck_assert_uint_eq(cache_ban(the_cache, "(", error, sizeof error), 0);
+    ck_assert_uint_eq(cache_ban(the_cache, "\\.css$", error, sizeof error), 1);
+    ck_assert(!is_found(css));
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 1);
+    ck_assert(is_found(html));
+    /* Nothing is left that has not been compared with it. */
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
+    put_cached(css, 10);
+    ck_assert(is_found(css));
+    /* Another lifetime does not make an object newer. */
+    ck_assert_uint_eq(cache_ban(the_cache, "html", error, sizeof error), 2);
+    struct object_filter all = {0};
+    content_purge(the_cache, &all, PURGE_STALE);
+    ck_assert(!is_found(html));
+    stop_cache();
+}
+END_TEST
+
+START_TEST(many_bans_are_carried_out) {
+    char error[200], text[40];
+    start_cache();
+    for (unsigned i = 0; i < 200; i++)
+        put_cached(cached_url(i, text, sizeof text), 10);
+    for (unsigned i = 0; i < 128; i++) {
+        snprintf(text, sizeof text, "/%u$", i);
+        ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);
+    }
+    ck_assert_uint_eq(counted().objects, 72);
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
+    stop_cache();
+}
+END_TEST
+
+/* On their way while the purge comes. */
+START_TEST(purges_hit_what_is_on_its_way) {
+    struct slice url = SLICE("http://a.org/a.css"), other = SLICE("http://b.org/a.css");
+    struct object_filter filters[] = {
+        {.prefix = SLICE("http://a.org/")}, {.host = SLICE("a.org")}, {.tag = SLICE("two")}};
+    start_cache();
+    for (unsigned i = 0; i < COUNT_OF(filters); i++) {
+        struct cache_moment before = cache_now(the_cache);
+        content_purge(the_cache, &filters[i], PURGE_REMOVE);
+        ck_assert(!put_cached_since(&before, url, "Cache-Tag", "one,two", NULL, 10));
+        ck_assert(!is_cached(url));
+        ck_assert(put_cached_since(&before, other, "Cache-Tag", "one", NULL, 10));
+        struct cache_moment after = cache_now(the_cache);
+        ck_assert(put_cached_since(&after, url, "Cache-Tag", "one,two", NULL, 10));
+    }
+    stop_cache();
+}
+END_TEST
+
+static bool is_stale(struct slice url) {
+    struct object *object = look_up(url, NULL);
+    ck_assert_ptr_nonnull(object);
+    struct freshness freshness = object_freshness(object);
+    object_release(&object);
+    return freshness.lifetime <= freshness_age(&freshness, time(NULL));
+}
+
+/* Before anything was walked through; what is asked for from then on is left alone. */
+START_TEST(purges_are_in_force_at_once) {
+    struct slice css = SLICE("http://a.org/a.css"), other = SLICE("http://b.org/a.css");
+    struct object_filter filter = {.host = SLICE("a.org")};
+    start_cache();
+    put_cached(css, 10);
+    put_cached(other, 10);
+    struct cache_moment before = cache_now(the_cache);
+    uint32_t number = cache_purge_begin(the_cache, &filter, PURGE_REMOVE);
+    ck_assert(!is_found(css) && is_found(other));
+    ck_assert(!put_cached_since(&before, css, NULL, NULL, NULL, 10));
+    struct cache_moment after = cache_now(the_cache);
+    ck_assert(put_cached_since(&after, css, NULL, NULL, NULL, 10));
+    ck_assert(is_found(css));
+    struct cache_walk walk = {.filter = &filter, .number = number};
+    ck_assert(!cache_walk(the_cache, &walk, 100));
+    cache_walk_end(&walk);
+    ck_assert_uint_eq(cache_purge_end(the_cache, number), 1);
+    ck_assert(is_found(css) && is_found(other));
+    stop_cache();
+}
+END_TEST
+
+START_TEST(soft_purges_are_in_force_at_once) {
+    struct slice url = SLICE("http://a.org/a.css"), other = SLICE("http://a.org/b.css");
+    struct object_filter filter = {.prefix = SLICE("http://a.org/a")};
+    start_cache();
+    put_cached(url, 10);
+    put_cached(other, 10);
+    content_set_lifetime(the_cache, cache_key_of(url), 3600);
+    content_set_lifetime(the_cache, cache_key_of(other), 3600);
+    uint32_t number = cache_purge_begin(the_cache, &filter, PURGE_STALE);
+    ck_assert(is_stale(url) && !is_stale(other));
+    /* It has been compared: what is said of it from here on counts. */
+    ck_assert_uint_eq(content_set_lifetime(the_cache, cache_key_of(url), 3600), 1);
+    ck_assert(!is_stale(url));
+    ck_assert_uint_eq(cache_purge_end(the_cache, number), 1);
+    ck_assert(!is_stale(url));
+    stop_cache();
+}
+END_TEST
+
+/* Nobody looks at the bans meanwhile: numbers come round, but no object is taken for a newer one.
+ */
+START_TEST(numbers_of_purges_come_round) {
+    char error[200];
+    struct object_filter elsewhere = {.host = SLICE("b.org")};
+    struct slice old = SLICE("http://a.org/old"), css = SLICE("http://a.org/a.css");
+    start_cache();
+    put_cached(old, 10);
+    put_cached(css, 10);
+    for (unsigned i = 0; i < 2 * BANS_COUNTED + 10; i++)
+        ck_assert_uint_eq(content_purge(the_cache, &elsewhere, PURGE_REMOVE), 0);
+    ck_assert(is_found(old));
+    ck_assert_uint_gt(cache_ban(the_cache, "css", error, sizeof error), 0);
+    ck_assert(is_found(old) && !is_found(css));
+    ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
+    ck_assert_uint_eq(cache_bans(the_cache)->due, 0);
+    stop_cache();
+}
+END_TEST
+
+/* What a purge took is what was there, each once, whoever found it first. */
+static void *find_all(void *arg) {
+    char text[40];
+    for (unsigned i = 0; i < 20000; i++)
+        is_found(cached_url((i * 7919u + (unsigned)(uintptr_t)arg) % 20000, text, sizeof text));
+    return NULL;
+}
+
+START_TEST(purges_count_what_others_look_up) {
+    char text[40];
+    pthread_t threads[2];
+    struct object_filter all = {.host = SLICE("a.org")};
+    start_cache();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    for (unsigned i = 0; i < 20000; i++)
+        put_cached(cached_url(i, text, sizeof text), 10);
+    for (uintptr_t i = 0; i < COUNT_OF(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, find_all, (void *)i), 0);
+    uint64_t stale = content_purge(the_cache, &all, PURGE_STALE);
+    uint64_t removed = content_purge(the_cache, &all, PURGE_REMOVE);
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(stale, 20000);
+    ck_assert_uint_eq(removed, 20000);
+    stop_cache();
+}
+END_TEST
+
+START_TEST(soft_purges_make_stale_what_is_on_its_way) {
+    struct slice url = SLICE("http://a.org/a.css");
+    struct object_filter all = {0};
+    start_cache();
+    struct cache_moment before = cache_now(the_cache);
+    content_purge(the_cache, &all, PURGE_STALE);
+    ck_assert(put_cached_since(&before, url, NULL, NULL, NULL, 10));
+    struct object *object = look_up(url, NULL);
+    struct freshness freshness = object_freshness(object);
+    ck_assert_int_le(freshness.lifetime, freshness_age(&freshness, time(NULL)));
+    object_release(&object);
+    stop_cache();
+}
+END_TEST
+
+START_TEST(purges_of_keys_in_one_place_are_told_apart) {
+    struct purges *purges = cache_purges(the_cache = cache_new(LIMIT));
+    struct cache_key a = {.high = 1, .low = 7}, b = {.high = 2, .low = 7},
+                     c = {.high = 1, .low = 7 + PURGE_KEYS};
+    uint64_t start_of_all = purges_newest_key(purges);
+    ck_assert(!purges_has_key(purges, a, start_of_all));
+    purges_add_key(purges, a);
+    uint64_t after_a = purges_newest_key(purges);
+    ck_assert(purges_has_key(purges, a, start_of_all));
+    ck_assert(!purges_has_key(purges, a, after_a));
+    ck_assert(!purges_has_key(purges, b, start_of_all));
+    ck_assert(!purges_has_key(purges, c, start_of_all));
+    purges_add_key(purges, b);
+    ck_assert(purges_has_key(purges, b, after_a));
+    ck_assert(!purges_has_key(purges, a, after_a));
+    ck_assert_msg(purges_has_key(purges, a, start_of_all), "a is still known");
+    purges_add_key(purges, a);
+    ck_assert(purges_has_key(purges, a, after_a));
+    ck_assert_msg(purges_has_key(purges, b, after_a), "b is still known");
+    ck_assert(!purges_has_key(purges, b, purges_newest_key(purges)));
+    cache_free(&the_cache);
+}
+END_TEST
+
+START_TEST(removals_of_a_key_hit_what_is_on_its_way) {
+    struct slice url = SLICE("http://a.org/a"), other = SLICE("http://a.org/b");
+    start_cache();
+    struct cache_moment before = cache_now(the_cache);
+    cache_remove_key(the_cache, cache_key_of(url));
+    ck_assert(!put_cached_since(&before, url, NULL, NULL, NULL, 10));
+    ck_assert(put_cached_since(&before, other, NULL, NULL, NULL, 10));
+    struct cache_moment after = cache_now(the_cache);
+    ck_assert(put_cached_since(&after, url, NULL, NULL, NULL, 10));
+    stop_cache();
+}
+END_TEST
+
+START_TEST(bans_hit_what_is_on_its_way) {
+    char error[200], text[40];
+    struct slice url = SLICE("http://a.org/a.css"), late = SLICE("http://a.org/late");
+    start_cache();
+    struct cache_moment before = cache_now(the_cache);
+    ck_assert_uint_gt(cache_ban(the_cache, "css", error, sizeof error), 0);
+    ck_assert(!put_cached_since(&before, url, NULL, NULL, NULL, 10) || !is_found(url));
+    /* So late that the bans it would have to be compared with are gone: then it isn't stored. */
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(text, sizeof text, "/%u$", i);
+        ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);
+    }
+    ck_assert(!put_cached_since(&before, late, NULL, NULL, NULL, 10));
+    stop_cache();
+}
+END_TEST
+
+START_TEST(purges_long_past_are_not_forgiven) {
+    struct object_filter elsewhere = {.prefix = SLICE("http://b.org/")};
+    struct slice url = SLICE("http://a.org/a");
+    start_cache();
+    struct cache_moment before = cache_now(the_cache);
+    for (unsigned i = 0; i < PURGES_KEPT; i++)
+        content_purge(the_cache, &elsewhere, PURGE_REMOVE);
+    ck_assert(put_cached_since(&before, url, NULL, NULL, NULL, 10));
+    content_purge(the_cache, &elsewhere, PURGE_REMOVE);
+    ck_assert(!put_cached_since(&before, url, NULL, NULL, NULL, 10));
+    stop_cache();
+}
+END_TEST
+
+Suite *purge_suite(void) {
+    const TTest *tests[] = {
+        purges_choose,
+        purges_of_hosts_choose,
+        large_purges_by_expression_choose,
+        bans_hit_older_objects_only,
+        many_bans_are_carried_out,
+        purges_hit_what_is_on_its_way,
+        purges_are_in_force_at_once,
+        soft_purges_are_in_force_at_once,
+        numbers_of_purges_come_round,
+        purges_count_what_others_look_up,
+        soft_purges_make_stale_what_is_on_its_way,
+        purges_of_keys_in_one_place_are_told_apart,
+        removals_of_a_key_hit_what_is_on_its_way,
+        bans_hit_what_is_on_its_way,
+        purges_long_past_are_not_forgiven,
+    };
+    return suite_of("purge", tests, COUNT_OF(tests));
+}
