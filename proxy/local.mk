@@ -98,6 +98,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/parcel.c proxy/transaction/parcel.h \
 	proxy/transaction/patience.c proxy/transaction/patience.h \
+	proxy/transaction/message.c \
 	proxy/transaction/late.c proxy/transaction/late.h proxy/transaction/respmod_postcache.c \
 	proxy/transaction/remembered.c proxy/transaction/remembered.h proxy/transaction/variant.c \
 	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \

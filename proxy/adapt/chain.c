@@ -303,12 +303,19 @@ static void settle_decoding(struct adapt_chain *chain) {
     chain->net->counters.adapt_decode_restored++;
 }
 
+/* It is for the client, whatever services made of the response. */
+static void give_back_challenge(const struct adapt_message *message) {
+    if (message->proxy_authenticate.length > 0)
+        http_head_set(message->response, HTTP_PROXY_AUTHENTICATE, message->proxy_authenticate);
+}
+
 static void settle_head(struct adapt_chain *chain) {
     if (chain->reqmod)
         return;
     settle_decoding(chain);
     if (is_changed(chain, 0))
         representation_changed(chain->message->response, &chain->before, chain->arena);
+    give_back_challenge(chain->message);
 }
 
 /* Whoever asked takes the message now: nothing is taken back any more. */
@@ -367,6 +374,7 @@ static void begin_trickle(struct adapt_chain *chain) {
     chain->told.coding = http_head_value(head, HTTP_CONTENT_ENCODING);
     representation_changed(head, &chain->before, chain->arena);
     http_head_remove(head, HTTP_CONTENT_LENGTH);
+    give_back_challenge(message);
     chain->trickle = arena_alloc(chain->arena, sizeof *chain->trickle);
     trickle_start(chain->trickle, chain->calls[chain->at], chain->services[chain->at]->settings,
                   message->request->target, chain->net);

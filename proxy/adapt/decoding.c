@@ -6,20 +6,29 @@
 
 enum { URL_SHOWN = 200 };
 
-static bool may_be_transformed(const struct adapt_message *message) {
+static bool may_be_transformed(const struct http_head *request, const struct http_head *response) {
     struct slice no_transform = SLICE("no-transform");
-    return !http_head_has_token(message->response, HTTP_CACHE_CONTROL, no_transform) &&
-           !http_head_has_token(message->request, HTTP_CACHE_CONTROL, no_transform);
+    return !http_head_has_token(response, HTTP_CACHE_CONTROL, no_transform) &&
+           !http_head_has_token(request, HTTP_CACHE_CONTROL, no_transform);
 }
 
-/* All lines of the field are one list (RFC 9110 §5.3). */
-static int codings_of(const struct http_head *head, struct arena *arena,
-                      const struct coding *codings[CODING_LAYERS_MAX]) {
-    const struct http_field *field = http_head_find(head, HTTP_CONTENT_ENCODING);
+/* Those that are to be undone; as coding_list. All lines of the field are one list (RFC 9110 §5.3).
+ */
+static int codings_of(const struct http_head *request, const struct http_head *response,
+                      struct arena *arena, const struct coding *codings[CODING_LAYERS_MAX]) {
+    const struct http_field *field = http_head_find(response, HTTP_CONTENT_ENCODING);
     struct slice all = SLICE("");
-    for (; field != NULL; field = http_head_find_next(head, HTTP_CONTENT_ENCODING, field))
+    if (field == NULL || !may_be_transformed(request, response))
+        return 0;
+    for (; field != NULL; field = http_head_find_next(response, HTTP_CONTENT_ENCODING, field))
         all = arena_concat(arena, all, SLICE(","), field->value);
     return coding_list(all, codings);
+}
+
+bool decoding_would_begin(const struct http_head *request, const struct http_head *response,
+                          struct arena *arena) {
+    const struct coding *codings[CODING_LAYERS_MAX];
+    return codings_of(request, response, arena, codings) > 0;
 }
 
 static struct decoding *decode(struct adapt_message *message, const struct coding *const *codings,
@@ -51,10 +60,9 @@ struct decoding *decoding_begin(struct adapt_message *message,
                                 const struct icap_service_settings *service, struct arena *arena,
                                 struct net_context *net) {
     const struct coding *codings[CODING_LAYERS_MAX];
-    if (message->body == NULL || message->body->length == 0 ||
-        !http_head_has(message->response, HTTP_CONTENT_ENCODING) || !may_be_transformed(message))
+    if (message->body == NULL || message->body->length == 0)
         return NULL;
-    int count = codings_of(message->response, arena, codings);
+    int count = codings_of(message->request, message->response, arena, codings);
     if (count == CODING_UNKNOWN)
         net->counters.adapt_decode_unknown++;
     return count > 0 ? decode(message, codings, count, service, arena, net) : NULL;

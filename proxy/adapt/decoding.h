@@ -41,6 +41,9 @@ struct decoding {
 struct decoding *decoding_begin(struct adapt_message *message,
                                 const struct icap_service_settings *service, struct arena *arena,
                                 struct net_context *net);
+/* Would a response with this head be decoded, if there were a body? */
+bool decoding_would_begin(const struct http_head *request, const struct http_head *response,
+                          struct arena *arena);
 /* Why it can't be decoded; NULL: it can, so far as it has come. */
 const char *decoding_error(const struct decoding *decoding);
 /* False: more of it was read than is kept. */

@@ -16,7 +16,8 @@ struct adapt_message {
     struct slice path, client_ip, transaction_id;
     struct slice server_ip; /* of the origin, where it is known */
     uint16_t client_port;
-    struct slice proxy_authorization, proxy_authenticate; /* taken out of the heads */
+    struct slice proxy_authorization; /* taken out of the head */
+    struct slice proxy_authenticate;  /* likewise; goes back there behind the services */
 };
 
 #endif

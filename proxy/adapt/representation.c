@@ -52,13 +52,18 @@ static void vary_too(struct http_head *head, struct slice name, struct arena *ar
                   arena_concat(arena, all, all.length > 0 ? SLICE(", ") : SLICE(""), name));
 }
 
-void representation_decoded(struct http_head *head, struct arena *arena) {
-    http_head_remove(head, HTTP_CONTENT_ENCODING);
+void representation_untold(struct http_head *head, bool decoded, struct arena *arena) {
+    if (decoded)
+        http_head_remove(head, HTTP_CONTENT_ENCODING);
     http_head_remove(head, HTTP_CONTENT_LENGTH);
     http_head_remove(head, HTTP_ACCEPT_RANGES);
     for (unsigned i = 0; i < REPRESENTATION_DIGESTS; i++)
         http_head_remove(head, digests[i]);
     weaken_etag(head, arena);
+}
+
+void representation_decoded(struct http_head *head, struct arena *arena) {
+    representation_untold(head, true, arena);
     vary_no_longer(head, SLICE("Accept-Encoding"), arena);
 }
 

@@ -32,38 +32,16 @@ static struct slice opaque_tag(struct slice etag) {
     return slice_starts_with(etag, SLICE("W/")) ? slice_make(etag.base + 2, etag.length - 2) : etag;
 }
 
-void late_forget_bytes(struct http_head *head, struct slice old_etag) {
-    static const enum http_name fields[] = {HTTP_ACCEPT_RANGES,  HTTP_CONTENT_DIGEST,
-                                            HTTP_CONTENT_LENGTH, HTTP_CONTENT_MD5,
-                                            HTTP_DIGEST,         HTTP_REPR_DIGEST};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        http_head_remove(head, fields[i]);
+void late_forget_etag(struct http_head *head, struct slice old_etag) {
     if (slice_equal(opaque_tag(http_head_value(head, HTTP_ETAG)), opaque_tag(old_etag)))
         http_head_remove(head, HTTP_ETAG);
 }
 
 void late_start(struct late *late, struct transaction *transaction, const struct object *subject,
                 struct http_head *response, struct icap_service *const *chosen, unsigned count) {
-    struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
-    http_head_assign(request, transaction->request);
-    struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
-    http_head_remove_hop_by_hop(request);
-    http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
-    request->target = transaction->url_text;
-    transaction->challenge = http_head_value(response, HTTP_PROXY_AUTHENTICATE);
-    http_head_remove(response, HTTP_PROXY_AUTHENTICATE);
-    late->message = (struct adapt_message){
-        .request = request,
-        .response = response,
-        .path = url_path(&transaction->url),
-        .client_ip = transaction_client_ip(transaction),
-        .client_port = address_port(&transaction->exchange->client->address),
-        .server_ip = transaction_server_ip(transaction),
-        .proxy_authorization = credentials,
-        .proxy_authenticate = transaction->challenge,
-        .transaction_id = slice_from(transaction_id(transaction)),
-    };
     struct body *body = subject != NULL ? subject->body : transaction->body;
+    transaction_begin_message(transaction, &late->message, transaction_copy_request(transaction),
+                              response);
     if (response->status != 204)
         late->message.body = body_source_open(&late->source, body, transaction->net->loop,
                                               transaction->host->mailbox);

@@ -47,8 +47,9 @@ struct http_head *late_head(struct transaction *transaction, const struct object
 /* Has the chain begin on that response. */
 void late_start(struct late *late, struct transaction *transaction, const struct object *subject,
                 struct http_head *response, struct icap_service *const *chosen, unsigned count);
-/* What tells of the bytes as they were goes: validators, ranges and sums. */
-void late_forget_bytes(struct http_head *head, struct slice old_etag);
+/* The ETag goes if it is still the one of what services were asked about, made weak or not: what
+ * they made is not what that stands for. */
+void late_forget_etag(struct http_head *head, struct slice old_etag);
 /* Ends what is under way, and gives back what it holds. Harmless when repeated. */
 void late_end(struct late *late);
 

@@ -184,8 +184,6 @@ static void take_result(struct patience *patience) {
     patience->head = transaction->message.response;
     patience->body = transaction->message.body;
     transaction->message.body = NULL;
-    if (transaction->challenge.length > 0)
-        http_head_set(patience->head, HTTP_PROXY_AUTHENTICATE, transaction->challenge);
     if (patience->body != NULL)
         source_set_waker(patience->body, &transaction->task);
 }

@@ -8,15 +8,6 @@
 
 static const char unusable_url[] = "an adaptation service made the URL into one that can't be used";
 
-/* A service must see the whole URL, whatever form the client used. */
-static void prepare_head(const struct transaction *transaction, struct http_head *request) {
-    http_head_remove_hop_by_hop(request);
-    /* Credentials for this proxy are no service's business (RFC 3507 §4.4.2). */
-    http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
-    if (!transaction->is_connect)
-        request->target = transaction->url_text;
-}
-
 static void start(struct transaction *transaction, enum icap_point point,
                   struct adapt_chain *chain) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
@@ -29,17 +20,8 @@ static void start(struct transaction *transaction, enum icap_point point,
         request = &transaction->outgoing->head;
         http_head_assign(request, transaction->request);
     }
-    struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
-    prepare_head(transaction, request);
-    transaction->message = (struct adapt_message){
-        .proxy_authorization = credentials,
-        .client_port = address_port(&transaction->exchange->client->address),
-        .request = request,
-        .body = transaction->request_body,
-        .path = url_path(&transaction->url),
-        .client_ip = transaction_client_ip(transaction),
-        .transaction_id = slice_from(transaction_id(transaction)),
-    };
+    transaction_begin_message(transaction, &transaction->message, request, NULL);
+    transaction->message.body = transaction->request_body;
     transaction->request_body = NULL;
     adapt_chain_start(chain, transaction->adapt, chosen, count, &transaction->message,
                       &transaction->arena, transaction->net, &transaction->task);

@@ -12,16 +12,8 @@ static bool is_wanted(struct transaction *transaction) {
 }
 
 static bool can_be_adapted(const struct transaction *transaction) {
-    return transaction->request->method_id != HTTP_METHOD_HEAD &&
-           transaction->response->status != 304 && transaction->response->status != 206 &&
+    return transaction->response->status != 304 && transaction->response->status != 206 &&
            !transaction_is_internal(transaction);
-}
-
-struct slice transaction_server_ip(struct transaction *transaction) {
-    if (transaction->call == NULL || transaction->call->address.length == 0)
-        return slice_make("", 0);
-    char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
-    return slice_make(text, address_format_ip(&transaction->call->address, text));
 }
 
 /* All that might have been asked: a look-up does not know yet what the response is. */
@@ -44,32 +36,18 @@ static uint64_t patience_of(struct icap_service *const *chosen, unsigned count) 
     return least;
 }
 
+static unsigned choose(struct transaction *transaction, struct icap_service **chosen) {
+    return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
+                            transaction_response_rules(transaction, transaction->response), chosen);
+}
+
 static void start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    unsigned count =
-        adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
-                         transaction_response_rules(transaction, transaction->response), chosen);
+    unsigned count = choose(transaction, chosen);
     note_services(transaction);
-    struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
-    http_head_assign(request, transaction->request);
-    struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
-    http_head_remove_hop_by_hop(request);
-    http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
-    transaction->challenge = http_head_value(transaction->response, HTTP_PROXY_AUTHENTICATE);
-    http_head_remove(transaction->response, HTTP_PROXY_AUTHENTICATE);
-    request->target = transaction->url_text;
-    transaction->message = (struct adapt_message){
-        .request = request,
-        .response = transaction->response,
-        .body = transaction->response_body,
-        .path = url_path(&transaction->url),
-        .client_ip = transaction_client_ip(transaction),
-        .client_port = address_port(&transaction->exchange->client->address),
-        .server_ip = transaction_server_ip(transaction),
-        .proxy_authorization = credentials,
-        .proxy_authenticate = transaction->challenge,
-        .transaction_id = slice_from(transaction_id(transaction)),
-    };
+    transaction_begin_message(transaction, &transaction->message,
+                              transaction_copy_request(transaction), transaction->response);
+    transaction->message.body = transaction->response_body;
     transaction->expected_length =
         transaction->response_body != NULL ? transaction->response_body->length : 0;
     transaction->response_body = NULL;
@@ -80,17 +58,19 @@ static void start(struct transaction *transaction) {
     patience_begin(transaction, patience_of(chosen, count));
 }
 
-/* A HEAD tells of what a GET would bring, and of that only the service knows the length. */
-static void forget_length(struct transaction *transaction) {
-    if (transaction->request->method_id == HTTP_METHOD_HEAD && is_wanted(transaction))
-        http_head_remove(transaction->response, HTTP_CONTENT_LENGTH);
+static enum step answer_head(struct transaction *transaction) {
+    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    unsigned count = choose(transaction, chosen);
+    transaction_leave_untold(transaction, transaction->response, chosen, count);
+    return STEP_STORE;
 }
 
 enum step step_respmod(struct transaction *transaction) {
     if (transaction->respmod == NULL) {
-        forget_length(transaction);
         if (!can_be_adapted(transaction) || !is_wanted(transaction))
             return STEP_STORE;
+        if (transaction->request->method_id == HTTP_METHOD_HEAD)
+            return answer_head(transaction);
         start(transaction);
     }
     switch (transaction->respmod->state) {
@@ -103,7 +83,5 @@ enum step step_respmod(struct transaction *transaction) {
     transaction->response = transaction->message.response;
     transaction->response_body = transaction->message.body;
     transaction->message.body = NULL;
-    if (transaction->challenge.length > 0) /* it is for the client, whatever a service made of it */
-        http_head_set(transaction->response, HTTP_PROXY_AUTHENTICATE, transaction->challenge);
     return STEP_STORE;
 }

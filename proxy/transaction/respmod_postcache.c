@@ -23,9 +23,10 @@ enum step transaction_answer(struct transaction *transaction) {
                                                                           : STEP_RESPMOD_POSTCACHE;
 }
 
-/* A HEAD tells of what a GET would bring, of which only the services know these things. */
-static enum step answer_head(struct transaction *transaction, struct http_head *response) {
-    late_forget_bytes(response, http_head_value(response, HTTP_ETAG));
+static enum step answer_head(struct transaction *transaction, struct http_head *response,
+                             struct icap_service *const *chosen, unsigned count) {
+    transaction_leave_untold(transaction, response, chosen, count);
+    http_head_remove(response, HTTP_ETAG);
     transaction->late->answers = true;
     transaction->late->head = response;
     transaction->late->body = body_of_bytes(slice_make("", 0));
@@ -46,7 +47,7 @@ static enum step begin(struct transaction *transaction) {
     transaction_own_request(transaction);
     transaction->late = arena_zalloc(&transaction->arena, sizeof *transaction->late);
     if (transaction->request->method_id == HTTP_METHOD_HEAD)
-        return answer_head(transaction, response);
+        return answer_head(transaction, response, chosen, count);
     late_start(transaction->late, transaction, subject, response, chosen, count);
     return STEP_WAIT;
 }
@@ -95,9 +96,7 @@ static enum step changed(struct transaction *transaction) {
         subject != NULL ? object_etag(subject) : http_head_value(transaction->response, HTTP_ETAG);
     late->answers = true;
     late->head = late->message.response;
-    late_forget_bytes(late->head, etag);
-    if (transaction->challenge.length > 0) /* it is for the client, whatever a service made of it */
-        http_head_set(late->head, HTTP_PROXY_AUTHENTICATE, transaction->challenge);
+    late_forget_etag(late->head, etag);
     begin_pump(transaction, -1);
     return STEP_DELIVER;
 }

@@ -132,7 +132,7 @@ struct transaction {
     struct late *late; /* what they make of the response for this client; NULL: none was asked */
     struct patience *patience; /* NULL: none is asked for */
     int64_t expected_length;   /* of the response's body before RESPMOD; -1: not known */
-    struct slice challenge;    /* Proxy-Authenticate of the response, kept from services */
+    struct slice credentials;  /* Proxy-Authorization, kept from most services */
 
     /* the cache */
     bool cache_allowed;
@@ -260,8 +260,15 @@ enum step transaction_ask_origin(struct transaction *transaction);
 enum step transaction_answer(struct transaction *transaction);
 /* May a service behind the cache want the response, whatever it will turn out to be? */
 bool transaction_may_adapt_late(struct transaction *transaction);
-/* Of the origin, where one was asked; else empty. */
-struct slice transaction_server_ip(struct transaction *transaction);
+/* The message that services are asked about, without a body yet; what is not for them goes from the
+ * heads. `response` is NULL where they are asked about the request. */
+void transaction_begin_message(struct transaction *transaction, struct adapt_message *message,
+                               struct http_head *request, struct http_head *response);
+struct http_head *transaction_copy_request(struct transaction *transaction);
+/* The response to a HEAD is not for services; of what a GET would bring only they know some things.
+ */
+void transaction_leave_untold(struct transaction *transaction, struct http_head *response,
+                              struct icap_service *const *services, unsigned count);
 /* The bits of the rules (settings/rules.h) that the request is for: whatever content type they
  * want; those that want none; those that the response, which is there, fits. */
 const uint64_t *transaction_rules(struct transaction *transaction);

@@ -318,7 +318,7 @@ static enum step changed(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     struct http_head *head = remembered->late->message.response;
     struct freshness freshness;
-    late_forget_bytes(head, object_etag(remembered->of));
+    late_forget_etag(head, object_etag(remembered->of));
     const struct object_making making = {OBJECT_MADE, remembered->chain,
                                          adapt_mark_tag(&remembered->mark)};
     set_validator(transaction, head, &making);

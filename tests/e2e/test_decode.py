@@ -229,12 +229,9 @@ def test_what_is_not_decoded(lab):
 
 @memcheck
 def test_messages_without_a_whole_body(lab):
-    """HEAD, 206, 304 and empty bodies."""
+    """206, 304 and empty bodies."""
     origin, (icap,), proxy = start(lab, append(b"!"))
     coded = encode("gzip", pattern(3000))
-    origin.add("/page", coded, ("ETag", '"e"'))
-    head = proxy.fetch("HEAD", origin.url("/page"))
-    equal((head.header("Content-Encoding"), head.header("ETag")), ("gzip", '"e"'), "HEAD")
     origin.add("/part", coded[:100], ("Content-Range", f"bytes 0-99/{len(coded)}"), status=b"206 Partial Content")
     part = proxy.get(origin.url("/part"), {"Range": "bytes=0-99"})
     same_bytes(part.body, coded[:100], "a part of coded bytes")
@@ -245,6 +242,35 @@ def test_messages_without_a_whole_body(lab):
         origin.add("/empty", b"", length=length)
         same_bytes(proxy.get(origin.url("/empty")).body, b"!", "an empty body")
     equal(proxy.counter("adapt_decoded"), 1, "decoded")
+
+
+@memcheck
+def test_a_head_says_nothing_untrue(lab):
+    """Whether the services will change a body is known only when there is one: what they would make untrue is left out."""
+    about = ABOUT_BYTES + [("Vary", "Accept-Encoding"), ("Cache-Control", "max-age=0")]
+    for point in ("respmod_precache", "respmod_postcache"):
+        origin, _, proxy = start(lab, unchanged, append(b"!"), decode=[False, True], point=point)
+        origin.add("/page", encode("gzip", pattern(3000)), *about)
+        origin.add("/own", pattern(3000), *about, coding="x-own")
+        origin.add("/kept", encode("gzip", pattern(3000)), *about, ("Cache-Control", "no-transform"))
+        for path, coding in (("/page", None), ("/own", "x-own"), ("/kept", "gzip")):
+            got, head = proxy.get(origin.url(path)), proxy.fetch("HEAD", origin.url(path))
+            for name, _ in ABOUT_BYTES + [("Content-Encoding", None)]:
+                equal(head.header(name), got.header(name), f"{name} of HEAD {path} at {point}")
+            equal((head.header("Content-Encoding"), head.header("Content-Length")), (coding, None), f"{path} at {point}")
+            equal(head.header("Vary"), "Accept-Encoding", "Vary")
+        etag = 'W/"of-the-origin"' if point == "respmod_precache" else None
+        equal(head.header("ETag"), etag, "ETag")
+    # Services that do not want the response have nothing to say of it.
+    origin, (icap,), proxy = start(lab, append(b"!"))
+    proxy.write_config(proxy.text(url_classes={"pages": {"content_type": "text/html"}}, adapt={"pages": ["s0"]}))
+    equal(proxy.reload().status, 200, "reload")
+    coded = encode("gzip", pattern(3000))
+    origin.add("/page", coded, *ABOUT_BYTES, ("Content-Type", "text/plain"))
+    head = proxy.fetch("HEAD", origin.url("/page"))
+    for name, value in ABOUT_BYTES + [("Content-Encoding", "gzip"), ("Content-Length", str(len(coded)))]:
+        equal(head.header(name), value, name)
+    equal(icap.count, 0, "ICAP transactions")
 
 
 @memcheck

@@ -166,12 +166,15 @@ def test_a_range_that_misses_brings_the_whole(lab):
 
 @memcheck
 def test_an_etag_that_the_service_gives(lab):
+    own = [("ETag", '"mine"'), ("Repr-Digest", "sha-256=:eHl6:")]
+
     def behave(_icap, transaction):
         body = transaction.finish_body()
-        transaction.send_200(transaction.response_head(drop=("content-length", "etag"), add=[("ETag", '"mine"')]), body + b"!")
+        transaction.send_200(transaction.response_head(drop=("content-length", "etag", "repr-digest"), add=own), body + b"!")
     origin, _, proxy = start(lab, behave)
-    url = origin.url("/text", say="x", cc="max-age=60", etag='"v"')
-    equal(proxy.get(url).header("ETag"), '"mine"', "ETag")
+    url = origin.url("/text", say="x", cc="max-age=60", etag='"v"', h=["Repr-Digest: sha-256=:YWJj:"])
+    answer = proxy.get(url)
+    equal([(name, answer.header(name)) for name, _ in own], own, "ETag, Repr-Digest")
     equal(proxy.get(url, {"If-None-Match": '"mine"'}).status, 304, "status with the service's ETag")
     equal(proxy.get(url, {"If-None-Match": '"v"'}).status, 200, "status with the stored ETag")
 

@@ -187,6 +187,18 @@ def test_proxy_credentials_as_icap_fields(lab):
         equal(seen.request.header("Proxy-Authorization"), expected, f"{options}: in the ICAP head")
 
 
+def test_proxy_credentials_at_each_point(lab):
+    """A service that has seen a request does not keep them from the next one."""
+    icaps = {point: IcapServer(lab, methods=point.split("_")[0].upper()) for point in
+             ("reqmod_precache", "reqmod_postcache", "respmod_precache", "respmod_postcache")}
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service(point, icap.uri(), point=point, bypass=False, proxy_credentials=True)
+                                  for point, icap in icaps.items()])
+    proxy.get(origin.url("/text", say="x"), {"Proxy-Authorization": CREDENTIALS})
+    for point, icap in icaps.items():
+        equal(icap.transactions[0].request.header("Proxy-Authorization"), CREDENTIALS, point)
+
+
 def test_proxy_challenge_as_icap_field(lab):
     """Proxy-Authenticate of a response goes past the services to the client."""
     def answer(connection, _request):
@@ -194,12 +206,14 @@ def test_proxy_challenge_as_icap_field(lab):
     origin = RawOrigin(lab, answer)
     for options, expected in (({}, None), ({"proxy_credentials": True}, 'Basic realm="a"')):
         icap = IcapServer(lab, append(b"!"))
-        proxy = Retort(lab, services=[Service("s", icap.uri(), bypass=False, **options)])
+        points = ("respmod_precache", "respmod_postcache")
+        proxy = Retort(lab, services=[Service(point, icap.uri(), point=point, bypass=False, **options) for point in points])
         got = proxy.get(origin.url())
-        equal((got.status, got.header("Proxy-Authenticate"), got.body), (407, 'Basic realm="a"', b"no!"), "answer")
-        seen = icap.transactions[0]
-        equal(seen.http_response.header("Proxy-Authenticate"), None, "in the encapsulated head")
-        equal(seen.request.header("Proxy-Authenticate"), expected, f"{options}: in the ICAP head")
+        equal((got.status, got.header("Proxy-Authenticate"), got.body), (407, 'Basic realm="a"', b"no!!"), "answer")
+        equal(icap.count, 2, "ICAP transactions")
+        for seen in icap.transactions:
+            equal(seen.http_response.header("Proxy-Authenticate"), None, "in the encapsulated head")
+            equal(seen.request.header("Proxy-Authenticate"), expected, f"{options}: in the ICAP head")
 
 
 # 6: chunks.

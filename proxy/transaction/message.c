@@ -1,0 +1,57 @@
+#include "transaction/transaction.h"
+
+/* What services are told of the transaction, the same at each point: a message whose heads are
+ * without what ends at this hop (RFC 3507 §4.4.2), and beside them what is the proxy's own. */
+
+static struct slice server_ip(struct transaction *transaction) {
+    if (transaction->call == NULL || transaction->call->address.length == 0)
+        return slice_make("", 0);
+    char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
+    return slice_make(text, address_format_ip(&transaction->call->address, text));
+}
+
+/* Services see the whole URL, whatever form the client used. */
+static void prepare_request(struct transaction *transaction, struct http_head *request) {
+    struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
+    if (credentials.length > 0)
+        transaction->credentials = credentials;
+    http_head_remove_hop_by_hop(request);
+    http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
+    if (!transaction->is_connect)
+        request->target = transaction->url_text;
+}
+
+void transaction_begin_message(struct transaction *transaction, struct adapt_message *message,
+                               struct http_head *request, struct http_head *response) {
+    prepare_request(transaction, request);
+    *message = (struct adapt_message){
+        .request = request,
+        .response = response,
+        .path = url_path(&transaction->url),
+        .client_ip = transaction_client_ip(transaction),
+        .client_port = address_port(&transaction->exchange->client->address),
+        .server_ip = server_ip(transaction),
+        .proxy_authorization = transaction->credentials,
+        .transaction_id = slice_from(transaction_id(transaction)),
+    };
+    if (response == NULL)
+        return;
+    message->proxy_authenticate = http_head_value(response, HTTP_PROXY_AUTHENTICATE);
+    http_head_remove(response, HTTP_PROXY_AUTHENTICATE);
+}
+
+struct http_head *transaction_copy_request(struct transaction *transaction) {
+    struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
+    http_head_assign(request, transaction->request);
+    return request;
+}
+
+void transaction_leave_untold(struct transaction *transaction, struct http_head *response,
+                              struct icap_service *const *services, unsigned count) {
+    bool decode = false;
+    for (unsigned i = 0; i < count; i++)
+        decode |= services[i]->settings->decode;
+    bool decoded =
+        decode && decoding_would_begin(transaction->request, response, &transaction->arena);
+    representation_untold(response, decoded, &transaction->arena);
+}
