@@ -105,7 +105,8 @@ struct icap_call {
     enum icap_verdict outcome; /* the verdict, while it is held */
     char first;                /* byte of the body that the verdict waited for */
     bool first_there;
-    bool broken; /* the service failed after its verdict */
+    bool body_awaited; /* a moment was given to that byte */
+    bool broken;       /* the service failed after its verdict */
     bool body_failed, body_ended, keep_connection;
     bool awaited;       /* whoever reads the body waits for more */
     bool partial;       /* 206: the adapted body may go on with the virgin one */

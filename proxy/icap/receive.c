@@ -7,6 +7,8 @@
 /* Receiving: the ICAP head, the HTTP head in it, the adapted body. */
 
 enum { ICAP_HEAD_MAX = 16384, HTTP_HEADS_MAX = 128 * 1024 };
+/* The least that a body is, and what is behind the data of one. */
+enum { EMPTY_BODY = sizeof "0\r\n\r\n" - 1, BODY_END = sizeof "\r\n0\r\n\r\n" - 1 };
 
 /* Everything that was to be sent has been; the connection may serve again. */
 static bool sent_all(const struct icap_call *call) {
@@ -111,16 +113,13 @@ static void modified(struct icap_call *call) {
     if (call->parts.has_body) {
         icap_call_body_init(call);
         call->step = ICAP_STEP_BODY;
-        if (call->request.hold) {
-            icap_call_await_body(call);
-            return;
-        }
-    } else {
-        bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
-        call->step = ICAP_STEP_OVER;
-        net_buffer_give(call->net, &call->in);
-        icap_call_leave_connection(call, reusable);
+        icap_call_await_body(call);
+        return;
     }
+    bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
+    call->step = ICAP_STEP_OVER;
+    net_buffer_give(call->net, &call->in);
+    icap_call_leave_connection(call, reusable);
     icap_call_settle(call, call->outcome);
 }
 
@@ -211,6 +210,14 @@ static bool parse(struct icap_call *call) {
     return true;
 }
 
+/* Servers write the ICAP head, the HTTP head and the body one by one. */
+static void await_heads(struct icap_call *call) {
+    if (call->step != ICAP_STEP_ANSWER || !call->parts_known)
+        return;
+    size_t wanted = call->parts.body_at + (call->parts.has_body ? EMPTY_BODY : 0);
+    connection_await(call->connection, wanted - net_buffer_bytes(call->in).length);
+}
+
 void icap_call_receive(struct icap_call *call) {
     size_t got;
     while (call->step == ICAP_STEP_ANSWER) {
@@ -234,8 +241,12 @@ void icap_call_receive(struct icap_call *call) {
         call->in->end += got;
         while (call->step == ICAP_STEP_ANSWER && call->in != NULL && parse(call))
             ;
-        if (call->connection == NULL || !call->connection->readable)
+        if (call->connection == NULL)
             return;
+        if (!call->connection->readable) {
+            await_heads(call);
+            return;
+        }
     }
 }
 
@@ -270,12 +281,11 @@ static void make_roomy(struct icap_call *call) {
     call->in = large;
 }
 
-/* Once the client has something, the rest may come in larger pieces than the service writes. */
+/* The rest may be read in larger pieces than the service writes. */
 static size_t still_to_come(const struct icap_call *call) {
-    enum { LAST_CHUNK = sizeof "\r\n0\r\n\r\n" - 1 };
-    if (call->passed_on == 0 || call->passed_on >= call->announced || call->partial)
-        return 1;
-    return call->announced - call->passed_on + LAST_CHUNK;
+    if (call->passed_on < call->announced && !call->partial)
+        return call->announced - call->passed_on + BODY_END;
+    return call->passed_on == 0 ? EMPTY_BODY : 1;
 }
 
 /* More coded bytes into the buffer. */
@@ -397,11 +407,17 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
     return SOURCE_DATA;
 }
 
-/* The verdict counts from the first byte of the body on, or with its end. */
+/* Where a failure can still be bypassed, the verdict counts from the first byte of the body on, or
+ * with its end. Elsewhere it waits a moment for that byte, so that the client gets both at once. */
 void icap_call_await_body(struct icap_call *call) {
     size_t got;
     switch (read_body(call, &call->first, 1, &got)) {
     case SOURCE_WAIT:
+        if (call->request.hold || !call->body_awaited) {
+            call->body_awaited = true;
+            return;
+        }
+        break;
     case SOURCE_FAILED: return;
     case SOURCE_DATA: call->first_there = true; break;
     case SOURCE_END: break;

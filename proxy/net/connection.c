@@ -8,7 +8,7 @@
 
 enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, JOIN_MOST = 12 * 1024 };
 /* While that much is read and passed on, the other side writes on: its window is larger. */
-enum { AWAIT_LEAST = 8 * 1024, AWAIT_MOST = 48 * 1024, AWAIT_MILLISECONDS = 1 };
+enum { AWAIT_MOST = 48 * 1024, AWAIT_MILLISECONDS = 1 };
 
 static void on_event(struct event *event, uint32_t events) {
     struct connection *connection = CONTAINER_OF(event, struct connection, event);
@@ -167,22 +167,26 @@ static void set_low_water(struct connection *connection, unsigned bytes) {
     setsockopt(connection->event.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
 }
 
-/* What is there already makes the connection readable with this. */
 static void on_await_over(struct timer *timer) {
-    set_low_water(CONTAINER_OF(timer, struct connection, timer), 1);
+    struct connection *connection = CONTAINER_OF(timer, struct connection, timer);
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    set_low_water(connection, 1);
+    connection->readable = true;
+    connection->on_ready(connection);
 }
 
 void connection_await(struct connection *connection, size_t bytes) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     struct loop *loop = connection->net->loop;
-    if (connection->tls != NULL || bytes < AWAIT_LEAST) {
+    if (bytes <= 1) {
         timer_set(&loop->timers, &connection->timer, TIMER_NEVER);
         set_low_water(connection, 1);
         return;
     }
     connection->timer.on_timeout = on_await_over;
     loop_timer_after(loop, &connection->timer, AWAIT_MILLISECONDS);
-    set_low_water(connection, bytes < AWAIT_MOST ? (unsigned)bytes : AWAIT_MOST);
+    if (connection->tls == NULL)
+        set_low_water(connection, bytes < AWAIT_MOST ? (unsigned)bytes : AWAIT_MOST);
 }
 
 static ssize_t send_joined(int fd, const struct iovec *pieces, int count, int flags) {

@@ -73,10 +73,9 @@ enum io_status connection_read(struct connection *connection, char *buffer, size
 /* The same into several places, which are filled in their order. */
 enum io_status connection_read_pieces(struct connection *connection, const struct iovec *pieces,
                                       int count, size_t *got);
-/* After a read that left nothing: that many bytes are known to be on their way. on_ready may wait
- * until they are there, or as many as are worth it, for a millisecond at most: what is written in
- * small pieces is not read in as many. It holds until it is said anew; 1 is to hear of each byte.
- */
+/* After a read that left nothing: that many bytes are known to be on their way. on_ready follows
+ * when they are there, or as many as are worth it, or after a millisecond: what is written in small
+ * pieces is not read in as many. To be said after each such read; 1 is to hear of each byte. */
 void connection_await(struct connection *connection, size_t bytes);
 /* IO_DONE: *put > 0 bytes were taken, maybe fewer than offered. */
 enum io_status connection_write(struct connection *connection, const struct iovec *pieces,

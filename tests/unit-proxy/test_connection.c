@@ -133,9 +133,9 @@ START_TEST(more_than_the_window_holds_is_no_deadlock) {
 }
 END_TEST
 
-START_TEST(little_is_not_worth_it) {
+START_TEST(each_byte_is_told_of) {
     open_pair();
-    connection_await(connection, 500);
+    connection_await(connection, 1);
     write_bytes(1);
     ck_assert(is_readable());
     close_pair();
@@ -146,7 +146,7 @@ Suite *connection_suite(void) {
     const TTest *const tests[] = {
         pieces_are_awaited_together, what_does_not_come_is_not_awaited_long,
         an_end_is_told_at_once,      more_than_the_window_holds_is_no_deadlock,
-        little_is_not_worth_it,
+        each_byte_is_told_of,
     };
     return suite_of("connection", tests, COUNT_OF(tests));
 }
