@@ -18,8 +18,9 @@ struct jpeg_work {
     struct jpeg_progress_mgr progress;
     jmp_buf on_error;
     const struct picture_options *options;
-    unsigned char *bytes;
+    unsigned char *bytes; /* of the result; only libjpeg knows where it is until it is whole */
     unsigned long length;
+    bool encoding;      /* libjpeg has begun to write it */
     unsigned char *row; /* of the decoding path */
     struct scaler *scaler;
     struct picture_output *output;
@@ -136,9 +137,23 @@ static bool luminance_can_be_kept(const struct jpeg_work *work) {
            in->comp_info[0].v_samp_factor == in->max_v_samp_factor;
 }
 
+static void set_destination(struct jpeg_work *work) {
+    jpeg_mem_dest(&work->out, &work->bytes, &work->length);
+    work->encoding = true;
+}
+
+/* After an error in the middle. The buffer that work->bytes points at may have been freed for a
+ * larger one, which is told at the end only. */
+static void throw_away(struct jpeg_work *work) {
+    if (work->encoding)
+        work->out.dest->term_destination(&work->out);
+    free(work->bytes);
+    work->bytes = NULL;
+}
+
 static void keep_luminance(struct jpeg_work *work) {
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&work->in);
-    jpeg_mem_dest(&work->out, &work->bytes, &work->length);
+    set_destination(work);
     jpeg_copy_critical_parameters(&work->in, &work->out);
     /* Setting the colour space resets which quantisation table the component uses. */
     int table = work->out.comp_info[0].quant_tbl_no;
@@ -202,7 +217,7 @@ static void write_row(struct jpeg_work *work) {
 
 static void start_encoding(struct jpeg_work *work) {
     struct jpeg_compress_struct *out = &work->out;
-    jpeg_mem_dest(out, &work->bytes, &work->length);
+    set_destination(work);
     if (work->scaler == NULL) {
         out->image_width = work->in.output_width;
         out->image_height = work->in.output_height;
@@ -276,15 +291,16 @@ enum picture_result jpeg_gray(const unsigned char *bytes, size_t length,
             keep_luminance(work);
         else if (result == PICTURE_DONE)
             encode_anew(work);
-    } else
+    } else {
         result = PICTURE_BAD;
+        throw_away(work);
+    }
     destroy(work);
     if (result == PICTURE_DONE) {
         output->bytes = work->bytes;
         output->length = work->length;
         result = picture_done(options, length, output);
-    } else
-        free(work->bytes);
+    }
     free(work);
     return result;
 }

@@ -206,6 +206,28 @@ START_TEST(damage_is_reported) {
 }
 END_TEST
 
+/* Long metadata has been written when the end is missed: libjpeg's buffer has moved by then. */
+START_TEST(breaks_off_behind_long_metadata) {
+    enum { COMMENT = 20000, SOI = 2, HEAD = 4 };
+    struct recipe recipe = {
+        .space = JCS_YCbCr, .horizontal = 2, .vertical = 2, .width = 300, .height = 200};
+    const struct picture_options small = {.max_pixels = 1 << 20, .width = 40};
+    unsigned long length;
+    struct picture_output output;
+    unsigned char *bytes = encode(&recipe, &length);
+    unsigned char *longer = calloc(1, length + HEAD + COMMENT);
+    memcpy(longer, bytes, SOI);
+    memcpy(longer + SOI, "\xff\xfe\x4e\x22", HEAD); /* 20002, itself included */
+    memcpy(longer + SOI + HEAD + COMMENT, bytes + SOI, length - SOI);
+    size_t half = HEAD + COMMENT + length / 2;
+    ck_assert_int_eq(jpeg_gray(longer, half, &small, &output), PICTURE_BAD);
+    ck_assert_int_eq(jpeg_gray(longer, length + HEAD + COMMENT, &small, &output), PICTURE_DONE);
+    free(output.bytes);
+    free(longer);
+    free(bytes);
+}
+END_TEST
+
 /* The luminance's coefficients and their table, read without a decoder's roundings. */
 static short *coefficients(const unsigned char *bytes, unsigned long length, size_t *count,
                            UINT16 table[DCTSIZE2]) {
@@ -375,6 +397,7 @@ Suite *jpeg_gray_suite(void) {
                                   other_colour_spaces_are_encoded_anew,
                                   gray_stays,
                                   damage_is_reported,
+                                  breaks_off_behind_long_metadata,
                                   coefficients_stay,
                                   other_sizes_and_qualities,
                                   stripped_photos_stay_upright,
