@@ -50,9 +50,13 @@ icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(pictu
 icap_services_libalgorithms_la_SOURCES = \
 	$(adremover_sources) \
 	icap-services/gray/exif.c icap-services/gray/exif.h \
+	icap-services/gray/gif_canvas.c icap-services/gray/gif_canvas.h \
 	icap-services/gray/gif_gray.c icap-services/gray/gif_gray.h \
+	icap-services/gray/gif_reader.c icap-services/gray/gif_reader.h \
+	icap-services/gray/gif_scale.c icap-services/gray/gif_scale.h \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h \
 	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
+	icap-services/gray/lzw.c icap-services/gray/lzw.h \
 	icap-services/gray/picture.c icap-services/gray/picture.h \
 	icap-services/gray/png_gray.c icap-services/gray/png_gray.h \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \

@@ -1,22 +1,18 @@
 /*
  * A GIF made gray by its colour tables alone: frames, delays, transparency, interlacing and every
- * compressed byte stay what they are.
+ * compressed byte stay what they are. One that is too wide is scaled down besides (gif_scale.h),
+ * unless it can't be, or would be larger then: better gray and too wide than neither.
  *
- *     switch (gif_gray(bytes, length)) {           changes the bytes in place
- *     case GIF_GRAY_DONE:      ...
- *     case GIF_GRAY_UNCHANGED: all tables were gray before, or there are none
- *     case GIF_GRAY_BAD:       no whole GIF; the bytes may be half changed, throw them away
- *     }
+ *     switch (gif_gray(bytes, length, &options, &output)) {       see picture.h
  *
  * Bytes behind the trailer are left alone. Threads: pure.
  */
 #ifndef RETORT_GRAY_GIF_GRAY_H
 #define RETORT_GRAY_GIF_GRAY_H
 
-#include "base/slice.h"
+#include "gray/picture.h"
 
-enum gif_gray_result { GIF_GRAY_DONE, GIF_GRAY_UNCHANGED, GIF_GRAY_BAD };
-
-enum gif_gray_result gif_gray(unsigned char *bytes, size_t length);
+enum picture_result gif_gray(const unsigned char *bytes, size_t length,
+                             const struct picture_options *options, struct picture_output *output);
 
 #endif

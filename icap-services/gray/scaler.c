@@ -2,7 +2,9 @@
 
 #include "base/assert.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* In both directions an original pixel is out_... units long and a new one in_... units, so that
  * borders are whole numbers. */
@@ -10,8 +12,10 @@ struct scaler {
     unsigned magic;
 #define SCALER_MAGIC 0x5363616cu
     struct scaler_shape shape;
-    unsigned filled;    /* units of the new row that are summed up */
-    float *line, *sums; /* the original row made narrower; the new row so far */
+    unsigned filled;      /* units of the new row that are summed up */
+    unsigned skipped;     /* units of the next original row that belong to no row */
+    unsigned left, width; /* the pixels that are made of a row */
+    float *line, *sums;   /* the original row made narrower; the new row so far */
     unsigned char *row;
 };
 
@@ -24,6 +28,7 @@ struct scaler *scaler_create(const struct scaler_shape *shape) {
         return NULL;
     scaler->magic = SCALER_MAGIC;
     scaler->shape = *shape;
+    scaler->width = shape->out_width;
     scaler->line = calloc(count, sizeof *scaler->line);
     scaler->sums = calloc(count, sizeof *scaler->sums);
     scaler->row = malloc(count);
@@ -44,11 +49,27 @@ void scaler_free(struct scaler **scalerp) {
     FREE_OBJ(scaler);
 }
 
+unsigned scaler_window(struct scaler *scaler, unsigned left, unsigned top, unsigned width) {
+    const struct scaler_shape *shape = &scaler->shape;
+    CHECK_OBJ(scaler, SCALER_MAGIC);
+    ASSERT(left < shape->out_width && width <= shape->out_width - left && top < shape->out_height);
+    uint64_t start = (uint64_t)top * shape->in_height;
+    memset(scaler->sums, 0, (size_t)shape->out_width * shape->channels * sizeof *scaler->sums);
+    scaler->left = left;
+    scaler->width = width;
+    scaler->filled = 0;
+    scaler->skipped = (unsigned)(start % shape->out_height);
+    return (unsigned)(start / shape->out_height);
+}
+
 static void make_narrower(struct scaler *scaler, const unsigned char *row, unsigned channel) {
     const struct scaler_shape *shape = &scaler->shape;
-    unsigned channels = shape->channels, left = shape->out_width; /* of the pixel at *row */
-    row += channel;
-    for (unsigned x = 0; x < shape->out_width; x++) {
+    uint64_t start = (uint64_t)scaler->left * shape->in_width;
+    unsigned channels = shape->channels;
+    unsigned left =
+        shape->out_width - (unsigned)(start % shape->out_width); /* of the pixel at *row */
+    row += start / shape->out_width * channels + channel;
+    for (unsigned x = 0; x < scaler->width; x++) {
         float sum = 0;
         for (unsigned wanted = shape->in_width; wanted > 0;) {
             unsigned part = left < wanted ? left : wanted;
@@ -65,14 +86,14 @@ static void make_narrower(struct scaler *scaler, const unsigned char *row, unsig
 }
 
 static void add_line(struct scaler *scaler, unsigned weight) {
-    size_t count = (size_t)scaler->shape.out_width * scaler->shape.channels;
+    size_t count = (size_t)scaler->width * scaler->shape.channels;
     for (size_t i = 0; i < count; i++)
         scaler->sums[i] += scaler->line[i] * (float)weight;
     scaler->filled += weight;
 }
 
 static void finish_row(struct scaler *scaler) {
-    size_t count = (size_t)scaler->shape.out_width * scaler->shape.channels;
+    size_t count = (size_t)scaler->width * scaler->shape.channels;
     for (size_t i = 0; i < count; i++) {
         scaler->row[i] = (unsigned char)(scaler->sums[i] / (float)scaler->shape.in_height + 0.5f);
         scaler->sums[i] = 0;
@@ -82,7 +103,9 @@ static void finish_row(struct scaler *scaler) {
 
 bool scaler_push(struct scaler *scaler, const unsigned char *row) {
     CHECK_OBJ(scaler, SCALER_MAGIC);
-    unsigned left = scaler->shape.out_height, room = scaler->shape.in_height - scaler->filled;
+    unsigned left = scaler->shape.out_height - scaler->skipped;
+    unsigned room = scaler->shape.in_height - scaler->filled;
+    scaler->skipped = 0;
     for (unsigned channel = 0; channel < scaler->shape.channels; channel++)
         make_narrower(scaler, row, channel);
     add_line(scaler, left < room ? left : room);

@@ -6,6 +6,12 @@
  *         if (scaler_push(scaler, row)) ... scaler_row(scaler): the next row of the result
  *     scaler_free(&scaler);
  *
+ * A part of the result is made of a part of the rows:
+ *
+ *     unsigned first = scaler_window(scaler, left, top, width);
+ *     for each row of the original from `first` on, until the rows wanted have come out
+ *         if (scaler_push(scaler, row)) ... scaler_row(scaler): `width` pixels from `left` on
+ *
  * The result is not larger than the original in either direction; exactly out_height rows come out.
  * Threads: belongs to one thread.
  */
@@ -23,6 +29,9 @@ struct scaler_shape {
 
 struct scaler *scaler_create(const struct scaler_shape *shape);
 void scaler_free(struct scaler **scalerp);
+/* From the result's row `top` on, and of the rows the pixels left to left + width only. Rows are
+ * still pushed whole. */
+unsigned scaler_window(struct scaler *scaler, unsigned left, unsigned top, unsigned width);
 bool scaler_push(struct scaler *scaler, const unsigned char *row);
 const unsigned char *scaler_row(const struct scaler *scaler);
 

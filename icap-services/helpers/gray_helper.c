@@ -72,21 +72,6 @@ static enum helper_status convert(struct helper_work *work, converter *function)
     return status;
 }
 
-static enum helper_status gif(struct helper_work *work) {
-    unsigned char *bytes = malloc(work->input.length);
-    if (bytes == NULL)
-        return failed(work, "out of memory");
-    memcpy(bytes, work->input.base, work->input.length);
-    enum helper_status status = HELPER_UNCHANGED;
-    switch (gif_gray(bytes, work->input.length)) {
-    case GIF_GRAY_DONE: status = give_bytes(work, bytes, work->input.length); break;
-    case GIF_GRAY_UNCHANGED: break;
-    case GIF_GRAY_BAD: status = failed(work, "not a whole GIF"); break;
-    }
-    free(bytes);
-    return status;
-}
-
 static bool is_larger(const struct helper_work *work) {
     off_t length = lseek(work->output, 0, SEEK_END);
     return length < 0 || (uint64_t)length > work->input.length;
@@ -131,7 +116,7 @@ static enum helper_status work_on(struct helper_work *work) {
         return by_recipe(work, recipe);
     switch (type) {
     case IMAGE_JPEG: return convert(work, jpeg_gray);
-    case IMAGE_GIF: return gif(work);
+    case IMAGE_GIF: return convert(work, gif_gray);
     case IMAGE_PNG: return convert(work, png_gray);
     case IMAGE_WEBP: return convert(work, webp_gray);
     default: return failed(work, "not an image of a known kind");
