@@ -5,6 +5,7 @@ common_libcommon_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 common_libcommon_la_SOURCES = \
 	common/base/arena.c common/base/arena.h \
 	common/base/assert.c common/base/assert.h \
+	common/base/fetch.h \
 	common/base/list.h \
 	common/base/log.c common/base/log.h \
 	common/base/slice.c common/base/slice.h \

@@ -238,6 +238,7 @@ static void on_reload(struct message *message) {
     struct settings *old = worker->settings;
     worker->settings = reload->settings;
     worker->net.settings = reload->settings;
+    client_settings_changed(&worker->clients);
     struct origin_groups *origins = reload->origins;
     struct icap_quotas *quotas = reload->quotas;
     free(reload);

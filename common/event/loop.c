@@ -1,6 +1,7 @@
 #include "event/loop.h"
 
 #include "base/assert.h"
+#include "base/fetch.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -61,9 +62,22 @@ static int patience(struct loop *loop) {
     return wait > 60000 ? 60000 : (int)wait;
 }
 
+/* Of the next event but one the memory around it, since it is embedded in something, of the next
+ * one its owner. */
+static inline __attribute__((always_inline)) void look_ahead(const struct loop *loop) {
+    enum { AROUND = CACHE_LINE / 2, OF_OWNER = 7 * CACHE_LINE / 4 };
+    const struct epoll_event *next = &loop->batch[loop->batch_at + 1];
+    int left = loop->batch_count - loop->batch_at - 1;
+    if (left > 1 && next[1].data.ptr != NULL)
+        fetch_ahead((const char *)next[1].data.ptr - AROUND, (size_t)2 * AROUND);
+    if (left > 0 && next->data.ptr != NULL)
+        fetch_ahead(((const struct event *)next->data.ptr)->owner, OF_OWNER);
+}
+
 static void run_events(struct loop *loop) {
     for (loop->batch_at = 0; loop->batch_at < loop->batch_count; loop->batch_at++) {
         struct event *event = loop->batch[loop->batch_at].data.ptr;
+        look_ahead(loop);
         if (event != NULL)
             event->on_event(event, loop->batch[loop->batch_at].events);
     }

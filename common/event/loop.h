@@ -7,9 +7,11 @@
  *     while (!stop)
  *         loop_run_once(&loop);
  *
- * An `event` is embedded in what it belongs to; the callback finds that with CONTAINER_OF. Sockets
- * are registered once, edge-triggered, for both directions: no system call to change interest. An
- * event may be removed, and its struct freed, at any time, inside any callback.
+ * An `event` is embedded in what it belongs to; the callback finds that with CONTAINER_OF. While
+ * one event is served, the memory around the next but one is fetched, and that of the next one's
+ * owner: of thousands of connections hardly any is in the processor's caches when its turn comes.
+ * Sockets are registered once, edge-triggered, for both directions: no system call to change
+ * interest. An event may be removed, and its struct freed, at any time, inside any callback.
  *
  * A `task` is a wake-up: loop_defer puts it into the queue that runs after the current batch of
  * events; deferring it again before it ran does nothing. Callbacks of input/output store a result
@@ -31,6 +33,7 @@
 struct event {
     int fd; /* -1: not registered */
     void (*on_event)(struct event *event, uint32_t events);
+    void *owner; /* for on_event, which finds its memory fetched; may be NULL */
 };
 
 struct task {
@@ -65,6 +68,7 @@ void loop_run_once(struct loop *loop);
 static inline void event_init(struct event *event) {
     event->fd = -1;
     event->on_event = NULL;
+    event->owner = NULL;
 }
 
 bool loop_add(struct loop *loop, struct event *event, int fd, uint32_t interest,

@@ -15,6 +15,7 @@ void timers_release(struct timers *timers) {
 static void place(struct timers *timers, size_t slot, struct timer_entry entry) {
     timers->heap[slot] = entry;
     entry.timer->slot = slot;
+    entry.timer->key = entry.key;
 }
 
 static void sift_up(struct timers *timers, size_t slot, struct timer_entry entry) {
@@ -49,7 +50,11 @@ static void insert(struct timers *timers, struct timer *timer, uint64_t key) {
     sift_up(timers, timers->count, (struct timer_entry){key, timer});
 }
 
-static void remove_slot(struct timers *timers, size_t slot) {
+static void take_out(struct timers *timers, struct timer *timer) {
+    size_t slot = timer->slot;
+    ASSERT(timers->heap[slot].timer == timer);
+    timer->slot = 0;
+    timer->key = TIMER_NEVER;
     struct timer_entry moved = timers->heap[timers->count--];
     if (slot > timers->count)
         return;
@@ -70,12 +75,8 @@ void timer_place(struct timers *timers, struct timer *timer) {
 
 void timer_cancel(struct timers *timers, struct timer *timer) {
     timer->deadline = TIMER_NEVER;
-    if (timer->slot == 0)
-        return;
-    size_t slot = timer->slot;
-    ASSERT(timers->heap[slot].timer == timer);
-    timer->slot = 0;
-    remove_slot(timers, slot);
+    if (timer->slot != 0)
+        take_out(timers, timer);
 }
 
 uint64_t timers_next(const struct timers *timers) {
@@ -89,8 +90,7 @@ void timers_run(struct timers *timers, uint64_t now) {
             sift_down(timers, 1, (struct timer_entry){timer->deadline, timer});
             continue;
         }
-        timer->slot = 0;
-        remove_slot(timers, 1);
+        take_out(timers, timer);
         if (timer->deadline == TIMER_NEVER)
             continue;
         timer->deadline = TIMER_NEVER;

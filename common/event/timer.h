@@ -7,8 +7,8 @@
  *     timer_cancel(&loop->timers, &connection->timer);                   before the struct is freed
  *
  * A binary heap. Postponing, the common case (each request moves its connection's deadline on),
- * only stores the new deadline; the heap learns of it when the old one comes up. TIMER_NEVER
- * switches a timer off in the same cheap way.
+ * only stores the new deadline, and looks at nothing but the timer; the heap learns of it when the
+ * old one comes up. TIMER_NEVER switches a timer off in the same cheap way.
  *
  * Threads: belongs to the loop's thread. Callbacks may set and cancel any timer.
  */
@@ -22,7 +22,8 @@
 
 struct timer {
     uint64_t deadline;
-    size_t slot; /* in the heap, counted from 1; 0: not in it */
+    uint64_t key; /* of its entry in the heap; TIMER_NEVER: it has none */
+    size_t slot;  /* in the heap, counted from 1; 0: not in it */
     void (*on_timeout)(struct timer *timer);
 };
 
@@ -40,7 +41,7 @@ void timers_init(struct timers *timers);
 void timers_release(struct timers *timers);
 
 static inline void timer_init(struct timer *timer, void (*on_timeout)(struct timer *)) {
-    timer->deadline = TIMER_NEVER;
+    timer->deadline = timer->key = TIMER_NEVER;
     timer->slot = 0;
     timer->on_timeout = on_timeout;
 }
@@ -51,7 +52,7 @@ void timer_cancel(struct timers *timers, struct timer *timer);
 
 static inline void timer_set(struct timers *timers, struct timer *timer, uint64_t deadline) {
     timer->deadline = deadline;
-    if (deadline < (timer->slot == 0 ? TIMER_NEVER : timers->heap[timer->slot].key))
+    if (deadline < timer->key)
         timer_place(timers, timer);
 }
 

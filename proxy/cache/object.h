@@ -23,6 +23,7 @@
 #ifndef RETORT_CACHE_OBJECT_H
 #define RETORT_CACHE_OBJECT_H
 
+#include "base/fetch.h"
 #include "cache/body.h"
 #include "cache/freshness.h"
 
@@ -33,8 +34,6 @@ struct cache_key {
 /* For whom a response is: in reverse mode a URL stands for what a map rule says, in forward mode
  * for the server of that name. One must never be served as the other. */
 enum object_scope { OBJECT_FOR_ALL, OBJECT_FORWARD, OBJECT_REVERSE };
-
-enum { CACHE_LINE = 64 };
 
 enum object_trait {
     OBJECT_ALWAYS_REVALIDATE = 1,
@@ -136,19 +135,16 @@ static inline time_t object_last_modified(const struct object *object) {
 
 /* Bytes of memory that it takes, with all of its body. */
 size_t object_cost(const struct object *object);
-/* Has the memory fetch what a walk and a filter look at, of a URL its beginning. Always inlined:
- * GCC takes a function that only prefetches for one without effect, and leaves out the call. */
+/* Fetches what a walk and a filter look at, of a URL its beginning. */
 static inline __attribute__((always_inline)) void object_prefetch(const struct object *object) {
-    __builtin_prefetch(&object->next);
-    __builtin_prefetch((const char *)&object->next + CACHE_LINE - 1);
+    fetch_ahead(&object->next, CACHE_LINE);
 }
 
 /* And the rest of the object, with so much of its head. */
 static inline __attribute__((always_inline)) void object_prefetch_whole(const struct object *object,
                                                                         size_t head_length) {
     const char *at = (const char *)object, *end = object_head(object).base + head_length;
-    for (; at < end; at += CACHE_LINE)
-        __builtin_prefetch(at);
+    fetch_ahead(at, (size_t)(end - at));
 }
 
 static inline struct freshness object_freshness(const struct object *object) {

@@ -58,6 +58,21 @@ static void begin(struct client *client) {
     client_lost(client);
 }
 
+static const struct listen_settings *find_listen(const struct client *client) {
+    const struct settings *settings = client->net->settings;
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (address_equal(&settings->listens[i].address, &client->listen_address))
+            return &settings->listens[i];
+    return NULL;
+}
+
+void client_settings_changed(struct client_hooks *hooks) {
+    LIST_FOR_EACH (link, &hooks->clients) {
+        struct client *client = CONTAINER_OF(link, struct client, link);
+        client->listen = find_listen(client);
+    }
+}
+
 void client_accept(struct net_context *net, int fd, const struct address *address,
                    const struct address *listen_address, struct client_hooks *hooks) {
     struct client *client;
@@ -67,6 +82,7 @@ void client_accept(struct net_context *net, int fd, const struct address *addres
     client->connection = connection_adopt(net, &fd, client_on_ready, client);
     client->address = *address;
     client->listen_address = *listen_address;
+    client->listen = find_listen(client);
     timer_init(&client->timer, on_timeout);
     list_append(&hooks->clients, &client->link);
     hooks->client_count++;
@@ -169,21 +185,13 @@ static void exchange_free(struct exchange *exchange) {
     hooks->free_exchange_count++;
 }
 
-static const struct listen_settings *find_listen(const struct client *client) {
-    const struct settings *settings = client->net->settings;
-    for (size_t i = 0; i < settings->listen_count; i++)
-        if (address_equal(&settings->listens[i].address, &client->listen_address))
-            return &settings->listens[i];
-    return NULL;
-}
-
 static void begin_exchange(struct client *client, struct exchange *exchange) {
     client->exchange = exchange;
     client->state = CLIENT_BUSY;
     client->requests++;
     arm(client, TIMER_NEVER);
     client->net->counters.client_requests++;
-    exchange->listen = find_listen(client);
+    exchange->listen = client->listen;
     exchange_body_init(exchange);
     unsigned most = client->net->settings->client.max_requests;
     if (client->hooks->draining || exchange->listen == NULL ||
@@ -324,7 +332,7 @@ static bool client_read(struct client *client) {
 
 void client_on_ready(struct connection *connection) {
     struct client *client;
-    CAST_OBJ(client, connection->owner, CLIENT_MAGIC);
+    CAST_OBJ(client, connection->event.owner, CLIENT_MAGIC);
     if (client->state == CLIENT_BUSY) {
         if (connection->broken) { /* nobody is there for the response: do not wait for it */
             client_lost(client);
@@ -341,6 +349,12 @@ void client_on_ready(struct connection *connection) {
     } else if (client->held_memory == NULL || connection->writable) {
         client_read(client);
     }
+}
+
+struct slice client_ip(struct client *client) {
+    if (client->ip[0] == '\0')
+        address_format_ip(&client->address, client->ip);
+    return slice_from(client->ip);
 }
 
 void exchange_own_request(struct exchange *exchange, struct arena *arena) {

@@ -51,6 +51,8 @@ struct client_hooks {
 void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
                        void (*on_request)(struct exchange *exchange, void *arg), void *arg);
 void client_hooks_release(struct client_hooks *hooks);
+/* net->settings are others now. */
+void client_settings_changed(struct client_hooks *hooks);
 /* Closes idle connections at once, and the others after their response. */
 void client_drain(struct client_hooks *hooks);
 /* Resets every connection; transactions learn that their client is gone. */
@@ -140,19 +142,24 @@ struct client {
     struct client_hooks *hooks;
     struct connection *connection;
     struct net_buffer *buffer;
-    struct slice held;   /* answers that leave with those to the requests behind them */
-    char *held_memory;   /* where they stand; NULL: in the outbox */
-    size_t head_checked; /* bytes of the buffer known to hold no end of head */
     struct exchange *exchange;
-    struct timer timer;
-    struct list_link link;
-    struct address address, listen_address;
+    const struct listen_settings *listen; /* of net->settings; NULL: there is none any more */
+    char *held_memory;                    /* where what is held stands; NULL: in the outbox */
+    struct slice held;   /* answers that leave with those to the requests behind them */
+    size_t head_checked; /* bytes of the buffer known to hold no end of head */
     unsigned requests;
     bool reading;  /* client_read is at work further up the stack */
     bool finished; /* no further request will be read */
+    struct timer timer;
+    /* So far a hit comes: the fewer lines of memory that is, the sooner they are at hand. */
+    struct list_link link;
     size_t lingered;
+    struct address address, listen_address;
+    char ip[ADDRESS_IP_TEXT]; /* see client_ip */
 };
 
+/* The client's address as text; lives as long as the client does. */
+struct slice client_ip(struct client *client);
 /* Copies the request's head out of the read buffer. */
 void exchange_own_request(struct exchange *exchange, struct arena *arena);
 /* The request's body; NULL when there is none. May be taken once; closing it is optional. */

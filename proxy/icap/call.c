@@ -293,7 +293,7 @@ static void receive(struct icap_call *call) {
 /* What has come first: whoever waits for the answer waits longer than the service for the rest. */
 static void on_ready(struct connection *connection) {
     struct icap_call *call;
-    CAST_OBJ(call, connection->owner, ICAP_CALL_MAGIC);
+    CAST_OBJ(call, connection->event.owner, ICAP_CALL_MAGIC);
     if (connection->readable)
         receive(call);
     if (call->connection == connection && connection->writable)

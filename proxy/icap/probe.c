@@ -81,7 +81,7 @@ static void receive(struct icap_probe *probe) {
 
 static void on_ready(struct connection *connection) {
     struct icap_probe *probe;
-    CAST_OBJ(probe, connection->owner, ICAP_PROBE_MAGIC);
+    CAST_OBJ(probe, connection->event.owner, ICAP_PROBE_MAGIC);
     struct iovec piece = {(void *)probe->left.base, probe->left.length};
     size_t sent;
     if (probe->left.length > 0 && connection_write(connection, &piece, 1, &sent) == IO_DONE) {

@@ -90,7 +90,7 @@ size_t address_format_ip(const struct address *address, char *out) {
     if (is_mapped(address))
         return format_v4(address->v6.sin6_addr.s6_addr + 12, out);
     if (address->any.sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &address->v6.sin6_addr, out, ADDRESS_TEXT);
+        inet_ntop(AF_INET6, &address->v6.sin6_addr, out, ADDRESS_IP_TEXT);
     else
         strcpy(out, "-");
     return strlen(out);

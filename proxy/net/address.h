@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-enum { ADDRESS_TEXT = 128 };
+enum { ADDRESS_TEXT = 128, ADDRESS_IP_TEXT = 48 };
 
 struct address {
     socklen_t length;
@@ -35,7 +35,7 @@ bool address_parse(struct address *address, struct slice text, uint16_t default_
 bool address_parse_ip(struct address *address, struct slice ip, uint16_t port);
 /* With the port; returns the length. */
 size_t address_format(const struct address *address, char *out);
-/* The IP alone, IPv4-mapped IPv6 shown as IPv4. */
+/* The IP alone, IPv4-mapped IPv6 shown as IPv4; ADDRESS_IP_TEXT is room enough. */
 size_t address_format_ip(const struct address *address, char *out);
 bool address_equal(const struct address *a, const struct address *b);
 uint16_t address_port(const struct address *address);

@@ -32,9 +32,10 @@ struct connection *connection_adopt(struct net_context *net, int *fdp,
     ALLOC_OBJ(connection, CONNECTION_MAGIC);
     connection->readable = connection->writable = true;
     connection->net = net;
+    event_init(&connection->event);
     connection->event.fd = *fdp;
     connection->on_ready = on_ready;
-    connection->owner = owner;
+    connection->event.owner = owner;
     list_init(&connection->pool_link);
     timer_init(&connection->timer, NULL);
     connection->low_water = 1;
@@ -65,7 +66,7 @@ void connection_set_owner(struct connection *connection, connection_ready_fn *on
                           void *owner) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     connection->on_ready = on_ready;
-    connection->owner = owner;
+    connection->event.owner = owner;
 }
 
 void connection_close(struct connection **connectionp) {

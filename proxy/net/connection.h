@@ -31,11 +31,11 @@ struct connection {
     bool watched; /* by the loop */
     bool hangup;  /* the other side has finished: reading on tells what is left and then the end */
     bool broken;  /* it was reset: nothing that is written arrives any more */
+    void (*on_ready)(struct connection *connection);
     struct tls_stream *tls; /* owned; NULL: bytes go as they are */
     struct net_context *net;
-    struct event event;
-    void (*on_ready)(struct connection *connection);
-    void *owner;
+    struct event event; /* its owner is the connection's */
+    /* What follows is not looked at when there is something to read or to write. */
     struct timer timer;         /* of connection_await, or of the pool */
     unsigned low_water;         /* so many bytes make it readable */
     struct list_link pool_link; /* while it waits in a pool */

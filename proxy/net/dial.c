@@ -45,7 +45,7 @@ static void connected(struct dial *dial) {
 
 static void on_ready(struct connection *connection) {
     struct dial *dial;
-    CAST_OBJ(dial, connection->owner, DIAL_MAGIC);
+    CAST_OBJ(dial, connection->event.owner, DIAL_MAGIC);
     if (dial->state == DIAL_CONNECTING && connection->writable)
         connected(dial);
     else if (dial->state == DIAL_HANDSHAKE)

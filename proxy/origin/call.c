@@ -146,7 +146,7 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
 
 static void on_ready(struct connection *connection) {
     struct origin_call *call;
-    CAST_OBJ(call, connection->owner, ORIGIN_CALL_MAGIC);
+    CAST_OBJ(call, connection->event.owner, ORIGIN_CALL_MAGIC);
     if (connection->writable && (call->head_left.length > 0 || !feed_is_done(&call->feed)))
         origin_call_send(call);
     if (call->connection != connection || !connection->readable)

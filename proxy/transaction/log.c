@@ -39,7 +39,7 @@ static void write_entry(struct transaction *transaction) {
         .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
         .duration = (end - exchange->started) / 1000,
         .id = transaction_id(transaction),
-        .client = transaction_client_ip(transaction),
+        .client = client_ip(exchange->client),
         .method = transaction->method_text,
         .url = transaction->original_url,
         .user_agent = request_value(transaction, HTTP_USER_AGENT),

@@ -311,10 +311,8 @@ struct slice transaction_authority(struct transaction *transaction, struct slice
 }
 
 struct slice transaction_client_ip(struct transaction *transaction) {
-    const struct address *address = &transaction->exchange->client->address;
-    if (transaction->client_ip.base == NULL) {
-        char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
-        transaction->client_ip = slice_make(text, address_format_ip(address, text));
-    }
+    if (transaction->client_ip.base == NULL)
+        transaction->client_ip =
+            arena_slice(&transaction->arena, client_ip(transaction->exchange->client));
     return transaction->client_ip;
 }

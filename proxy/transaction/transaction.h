@@ -250,7 +250,7 @@ bool transaction_write_url(struct transaction *transaction, const struct url *fr
 /* "host:port", with brackets where the host needs them; port 0: only the host. */
 struct slice transaction_authority(struct transaction *transaction, struct slice host,
                                    uint16_t port);
-/* The client's address as text, written when it is first asked for. */
+/* The client's address as text, which outlives the client. */
 struct slice transaction_client_ip(struct transaction *transaction);
 /* Is the request for a service that changes requests? */
 bool transaction_wants_reqmod(struct transaction *transaction);

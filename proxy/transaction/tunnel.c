@@ -86,7 +86,7 @@ static void on_task(struct task *task) {
 
 static void on_ready(struct connection *connection) {
     struct tunnel *tunnel;
-    CAST_OBJ(tunnel, connection->owner, TUNNEL_MAGIC);
+    CAST_OBJ(tunnel, connection->event.owner, TUNNEL_MAGIC);
     if (tunnel->over)
         return;
     relay_both(tunnel);

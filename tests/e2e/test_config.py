@@ -151,6 +151,27 @@ def test_new_listener_by_reload(lab):
     equal(answer.text(), "new", "body through the new listener")
 
 
+@memcheck
+def test_a_reload_is_for_open_connections(lab):
+    """What the file says of their listener is true for their next request."""
+    origin, proxy = Origin(lab), Retort(lab)
+    port, without = ports.take(), proxy.text()
+
+    def status(listen):
+        proxy.write_config(without + listen)
+        equal(proxy.reload().status, 200, "POST /reload")
+        wire.send(request("GET", origin.url("/text", say="open")))
+        return wire.response().status
+    listen = f'listen "127.0.0.1:{port}" {{ mode = forward  %s }}\n'
+    proxy.write_config(without + listen % "")
+    equal(proxy.reload().status, 200, "POST /reload")
+    with wire_module.Wire(("127.0.0.1", port), timeout=20 * lab.patience) as wire:
+        equal(status(listen % ""), 200, "as it was")
+        equal(status(listen % 'allow = { "10.0.0.0/8" }'), 403, "for others only")
+        equal(status(listen % 'allow = { "127.0.0.0/8" }'), 200, "for this client as well")
+        equal(status(""), 503, "removed")
+
+
 def test_cache_survives_a_reload(lab):
     origin, proxy = Origin(lab), Retort(lab)
     url = origin.url("/kept", cc="max-age=60")
