@@ -108,6 +108,8 @@ void volume_stream_close(struct volume_stream **streamp, bool whole) {
     job->kind = JOB_STREAM_END;
     job->stream = stream;
     job->whole = whole;
+    if (!whole)
+        atomic_store(&stream->failed, true); /* what of it still waits is not written in vain */
     job->key = stream->object->key;
     job->variant = stream->variant;
     job->events = stream->events;
@@ -123,7 +125,7 @@ void stream_begin(struct volume *volume, struct volume_job *job) {
     stream->front_length = record_front_length(&front);
     uint64_t length = stream->front_length + stream->body_length;
     uint32_t run = segment_run_for(volume, length);
-    bool wanted = !writer_is_paused(volume) && !stream->cancelled;
+    bool wanted = !writer_is_paused(volume) && !stream->cancelled && !stream->failed;
     stream->gathers = wanted && run == 0 &&
                       volume->gathered + stream->body_length <= volume->settings->write_queue / 2;
     if (stream->gathers)

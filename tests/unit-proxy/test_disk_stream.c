@@ -45,6 +45,23 @@ START_TEST(streams_that_break_off_are_not) {
 }
 END_TEST
 
+/* The writer is not there: everything waits. */
+START_TEST(what_broke_off_while_it_waited_is_not_written) {
+    start_volume("stream_in_vain");
+    volume_stop(the_volume);
+    uint64_t before = the_volume->count.bytes_written;
+    struct volume_stream *stream = open_stream("http://a/", LARGE);
+    put_bytes(stream, "http://a/", 1, 0, LARGE / 2);
+    volume_stream_close(&stream, false);
+    the_volume->stopping = false;
+    ck_assert(volume_start(the_volume));
+    volume_flush(the_volume);
+    ck_assert_uint_eq(the_volume->count.bytes_written, before);
+    ck_assert_uint_eq(the_volume->passing, 0);
+    stop_volume();
+}
+END_TEST
+
 START_TEST(streams_that_wait_leave_room_for_others) {
     enum { SHORT = 100000, STREAMS = 20 };
     struct volume_stream *streams[STREAMS];
@@ -143,6 +160,7 @@ Suite *disk_stream_suite(void) {
     const TTest *tests[] = {
         streams_are_found_when_they_are_whole,
         streams_that_break_off_are_not,
+        what_broke_off_while_it_waited_is_not_written,
         streams_that_wait_leave_room_for_others,
         a_removal_reaches_what_streams,
         what_came_last_counts,
