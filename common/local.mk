@@ -19,6 +19,7 @@ common_libcommon_la_SOURCES = \
 	common/http/date.c common/http/date.h \
 	common/http/framing.c common/http/framing.h \
 	common/http/head.c common/http/head.h common/http/methods.def common/http/names.def \
+	common/http/head_parser.c common/http/head_parser.h \
 	common/http/names.c common/http/names.h \
 	common/http/neutral.c common/http/neutral.h \
 	common/http/trailer.c common/http/trailer.h \

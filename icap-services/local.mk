@@ -92,7 +92,7 @@ retortbase_HEADERS = \
 	common/base/arena.h common/base/assert.h common/base/list.h common/base/log.h common/base/slice.h common/base/spool.h
 retorthttpdir = $(pkgincludedir)/http
 retorthttp_HEADERS = \
-	common/http/chunked.h common/http/date.h common/http/framing.h common/http/head.h common/http/methods.def \
+	common/http/chunked.h common/http/date.h common/http/framing.h common/http/head.h common/http/head_parser.h common/http/methods.def \
 	common/http/names.def common/http/names.h common/http/neutral.h common/http/trailer.h common/http/url.h
 retortservicedir = $(pkgincludedir)/service
 retortservice_HEADERS = \

@@ -1,24 +1,15 @@
 /*
- * A message head: the start line and the field lines of a request or a response (RFC 9112 §2–5, and
- * ICAP's, which has the same shape).
+ * A message head: the start line and the fields of a request or a response (RFC 9112 §2–5, and
+ * ICAP's, which has the same shape), looked into, changed, copied and written. What parses one is
+ * http/head_parser.h.
  *
- * The parsers hold no state and allocate nothing. They fill a `struct http_head` with slices into
- * the caller's bytes, which must outlive it (http_head_rebase moves the slices when the bytes
- * move).
- *
- *     struct http_head head;
- *     ssize_t used = http_head_parse_request(&head, buffer, length, checked);
- *     if (used == 0)  -> read more, set checked = length, try again
- *     if (used < 0)   -> bad: -used is an enum http_error; http_error_status() is the answer
  *     const struct http_field *etag = http_head_find(&head, HTTP_ETAG);
+ *     http_head_remove_hop_by_hop(&head);
+ *     http_head_set(&head, HTTP_VIA, SLICE("1.1 retort"));
+ *     size_t length = http_head_write_request(&head, out, capacity);
  *
- * Strictness (RFC 9112 §2.2, §5): a bare LF ends a line only where `bare LF` is asked for (never);
- * NUL, CR not followed by LF, obs-fold, white space before the colon, an empty name, a name that is
- * not a token, control bytes in values and a start line that is not of the grammar are errors. Up
- * to two empty lines before a request line are skipped (§2.2). Bytes above 0x7f are accepted in
- * values and in the request target. The space in front of an absent reason phrase may be absent.
- * What is bad is refused as soon as it is there, however many bytes are still to come, and the same
- * way whether the bytes came at once or in pieces.
+ * Names and values are slices of bytes that are kept elsewhere, and must outlive the head
+ * (http_head_rebase moves the slices when the bytes move).
  *
  * Threads: values; no shared state.
  */
@@ -27,17 +18,9 @@
 
 #include "http/names.h"
 
-#include <sys/types.h>
-
 /* Parsers take so many fields; heads that are built upon have room for a few more, so that what an
  * intermediary adds (Via, framing) never fails for want of it. */
 enum { HTTP_FIELDS_MAX = 128, HTTP_FIELDS_ROOM = HTTP_FIELDS_MAX + 16 };
-
-enum http_error {
-    HTTP_ERROR_SYNTAX = 1,      /* 400 */
-    HTTP_ERROR_TOO_MANY_FIELDS, /* 431: more than HTTP_FIELDS_MAX */
-    HTTP_ERROR_VERSION,         /* 505: HTTP/2.0 and above, HTTP/0.9 (400) is SYNTAX */
-};
 
 struct http_field {
     struct slice name, value; /* the value without white space at its ends */
@@ -55,25 +38,16 @@ struct http_head {
     struct http_field fields[HTTP_FIELDS_ROOM];
 };
 
-/* >0: bytes of the head, the empty line included; 0: incomplete; <0: -enum http_error. The head is
- * filled in only when the result is >0. `checked` is the length for which the same call on the same
- * bytes gave 0 before (0 at first): it only saves time. */
-ssize_t http_head_parse_request(struct http_head *head, const char *bytes, size_t length,
-                                size_t checked);
-ssize_t http_head_parse_response(struct http_head *head, const char *bytes, size_t length,
-                                 size_t checked);
-/* The same for a status line "ICAP/1.0 204 ..." (RFC 3507 §4.3.3); version becomes 10. */
-ssize_t http_head_parse_icap_response(struct http_head *head, const char *bytes, size_t length,
-                                      size_t checked);
-/* Field lines alone, up to and with the empty line: trailers (RFC 9112 §7.1.2). */
-ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length);
+/* An empty head to build upon (http_head_add). The fields themselves are 5 KB, and no one looks
+ * behind field_count. */
+static inline void http_head_init(struct http_head *head) {
+    memset(head, 0, offsetof(struct http_head, fields));
+}
 
-/* 400, 431 or 505, and a sentence for the error page and the log. */
-unsigned http_error_status(enum http_error error);
-const char *http_error_text(enum http_error error);
-
-/* An empty head to build upon (http_head_add). */
-void http_head_init(struct http_head *head);
+/* For those who fill in a field themselves. */
+static inline void http_head_note(struct http_head *head, enum http_name id) {
+    head->present[id / 64] |= (uint64_t)1 << (id % 64);
+}
 
 static inline bool http_head_has(const struct http_head *head, enum http_name id) {
     return (head->present[id / 64] >> (id % 64)) & 1;

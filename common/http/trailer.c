@@ -1,7 +1,7 @@
 #include "http/trailer.h"
 
 #include "base/assert.h"
-#include "http/head.h"
+#include "http/head_parser.h"
 
 static const char *const forbidden[] = {
     /* framing and routing */

@@ -1,6 +1,7 @@
 #include "host-c-icap/head_list.h"
 
 #include "host-c-icap/cicap.h"
+#include "http/head_parser.h"
 
 #include <stdio.h>
 

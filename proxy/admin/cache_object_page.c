@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cache/key.h"
+#include "http/head_parser.h"
 
 #include <stdio.h>
 #include <stdlib.h>

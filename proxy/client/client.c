@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "http/head_parser.h"
 
 #include <errno.h>
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "ctl/icap_command.h"
+#include "http/head_parser.h"
 #include "icap/mask.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "http/chunked.h"
 #include "http/framing.h"
+#include "http/head_parser.h"
 #include "net/address.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 #include "icap/probe.h"
 
 #include "base/assert.h"
+#include "http/head_parser.h"
 #include "icap/service.h"
 #include "net/dial.h"
 

@@ -1,5 +1,6 @@
 #include "base/assert.h"
 #include "http/framing.h"
+#include "http/head_parser.h"
 #include "icap/call.h"
 
 #include <errno.h>

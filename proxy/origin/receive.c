@@ -1,6 +1,7 @@
 #include "origin/call.h"
 
 #include "base/assert.h"
+#include "http/head_parser.h"
 #include "http/trailer.h"
 
 #include <errno.h>

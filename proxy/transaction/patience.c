@@ -1,6 +1,7 @@
 #include "transaction/patience.h"
 
 #include "base/assert.h"
+#include "http/head_parser.h"
 
 /* TICK: milliseconds between looks at the progress. */
 enum { TICK = 500, REFRESH_SECONDS = 2, NAME_MAX_SHOWN = 100, PIECE = 16384, TURNS = 16 };

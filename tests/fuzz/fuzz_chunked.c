@@ -2,7 +2,7 @@
  * how long the pieces of input and the room for output are. */
 #include "base/assert.h"
 #include "http/chunked.h"
-#include "http/head.h"
+#include "http/head_parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

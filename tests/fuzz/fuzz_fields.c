@@ -6,6 +6,7 @@
  *     =Name: value    set           ~         copy, and move the copy
  */
 #include "base/assert.h"
+#include "http/head_parser.h"
 #include "lines.h"
 #include "naive.h"
 

@@ -1,6 +1,7 @@
 #include "fuzz_head.h"
 
 #include "base/assert.h"
+#include "http/head_parser.h"
 
 static void check_inside(struct slice slice, const char *bytes, size_t length) {
     if (slice.base == NULL)

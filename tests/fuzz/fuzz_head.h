@@ -9,7 +9,7 @@
 #ifndef RETORT_TESTS_FUZZ_FUZZ_HEAD_H
 #define RETORT_TESTS_FUZZ_FUZZ_HEAD_H
 
-#include "http/head.h"
+#include "http/head_parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "fuzz_head.h"
 #include "http/framing.h"
+#include "http/head_parser.h"
 
 static void check_framing(const struct http_head *head) {
     struct framing framing;

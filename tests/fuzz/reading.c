@@ -1,6 +1,7 @@
 #include "reading.h"
 
 #include "base/assert.h"
+#include "http/head_parser.h"
 
 #include <llhttp.h>
 

@@ -2,6 +2,7 @@
 
 #include "cache/freshness.h"
 #include "cache/key.h"
+#include "http/head_parser.h"
 
 #include <jansson.h>
 #include <string.h>

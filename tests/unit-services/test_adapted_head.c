@@ -1,6 +1,7 @@
 #include "suites.h"
 
 #include "base/assert.h"
+#include "http/head_parser.h"
 #include "service/adapted_head.h"
 
 struct lab {

@@ -1,6 +1,7 @@
 #include "suites.h"
 
 #include "adremover/request_kind.h"
+#include "http/head_parser.h"
 
 static unsigned types_of(const char *fields, const char *path) {
     struct http_head head;

@@ -1,6 +1,7 @@
 #include "suites.h"
 
 #include "http/framing.h"
+#include "http/head_parser.h"
 
 /* How a message whose head has these field lines is framed. */
 static bool frame_request(struct framing *framing, const char *start_line, const char *lines) {

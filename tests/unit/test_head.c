@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "http/head.h"
+#include "http/head_parser.h"
 
 /* Heads that are parsed. What changes and writes them is tested in test_head_edit.c. */
 

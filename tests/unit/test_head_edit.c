@@ -1,6 +1,6 @@
 #include "suites.h"
 
-#include "http/head.h"
+#include "http/head_parser.h"
 
 /* Heads that are changed, copied, moved and written. */
 

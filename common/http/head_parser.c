@@ -1,0 +1,362 @@
+#include "http/head_parser.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* What a byte may be part of. */
+enum {
+    TOKEN = 1,  /* a name or a method: RFC 9110 §5.6.2 */
+    TARGET = 2, /* a request target: what is visible, and bytes above 0x7f */
+    TEXT = 4,   /* a value or a reason phrase: the same with SP and HTAB */
+    VISIBLE = TARGET | TEXT,
+    ANYWHERE = TOKEN | VISIBLE,
+};
+
+static const uint8_t classes[256] = {
+    ['\t'] = TEXT,
+    [' '] = TEXT,
+    ['!'] = ANYWHERE,
+    ['"'] = VISIBLE,
+    ['#' ... '\''] = ANYWHERE,
+    ['('] = VISIBLE,
+    [')'] = VISIBLE,
+    ['*'] = ANYWHERE,
+    ['+'] = ANYWHERE,
+    [','] = VISIBLE,
+    ['-'] = ANYWHERE,
+    ['.'] = ANYWHERE,
+    ['/'] = VISIBLE,
+    ['0' ... '9'] = ANYWHERE,
+    [':' ... '@'] = VISIBLE,
+    ['A' ... 'Z'] = ANYWHERE,
+    ['[' ... ']'] = VISIBLE,
+    ['^' ... 'z'] = ANYWHERE,
+    ['{'] = VISIBLE,
+    ['|'] = ANYWHERE,
+    ['}'] = VISIBLE,
+    ['~'] = ANYWHERE,
+    [0x80 ... 0xff] = VISIBLE,
+};
+
+/* The bytes not read yet. */
+struct scan {
+    const char *at, *end;
+};
+
+/* What the parts of the parser return; below zero it is the negative of an enum http_error. */
+enum { MORE = 0, TAKEN = 1, BAD = -HTTP_ERROR_SYNTAX };
+
+static inline bool is_class(char c, unsigned class) {
+    return classes[(unsigned char)c] & class;
+}
+
+static inline bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The first byte that is not of the class, which is TARGET or TEXT. */
+static inline const char *skip(const char *at, const char *end, const unsigned class) {
+#ifdef __SSE2__
+    const __m128i highest_control = _mm_set1_epi8(class == TEXT ? 0x1f : 0x20);
+    const __m128i delete = _mm_set1_epi8(0x7f), tab = _mm_set1_epi8('\t');
+    while (end - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(bytes, highest_control), bytes);
+        if (class == TEXT)
+            stop = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, tab), stop);
+        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, delete));
+        unsigned found = (unsigned)_mm_movemask_epi8(stop);
+        if (found != 0)
+            return at + __builtin_ctz(found);
+        at += 16;
+    }
+#endif
+    while (at < end && is_class(*at, class))
+        at++;
+    return at;
+}
+
+/* The first byte that is not of a token. Letters, digits and '-' are seen many at a time, which
+ * names mostly consist of; the others one by one. */
+static inline const char *skip_token(const char *at, const char *end) {
+#ifdef __SSE2__
+    while (end - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+        __m128i letters = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
+                                        _mm_cmplt_epi8(lower, _mm_set1_epi8('z' + 1)));
+        __m128i digits = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)),
+                                       _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
+        __m128i plain =
+            _mm_or_si128(_mm_or_si128(letters, digits), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+        unsigned other = ~(unsigned)_mm_movemask_epi8(plain);
+        at += __builtin_ctz(other | 0x10000);
+        if ((other & 0xffff) == 0)
+            continue;
+        if (!is_class(*at, TOKEN))
+            return at;
+        at++;
+    }
+#endif
+    while (at < end && is_class(*at, TOKEN))
+        at++;
+    return at;
+}
+
+static inline int take_crlf(struct scan *scan) {
+    if (scan->at == scan->end)
+        return MORE;
+    if (scan->at[0] != '\r')
+        return BAD;
+    if (scan->end - scan->at < 2)
+        return MORE;
+    if (scan->at[1] != '\n')
+        return BAD;
+    scan->at += 2;
+    return TAKEN;
+}
+
+static inline int take_space(struct scan *scan) {
+    if (scan->at == scan->end)
+        return MORE;
+    return *scan->at++ == ' ' ? TAKEN : BAD;
+}
+
+enum { PROTOCOL_LENGTH = 5, VERSION_LENGTH = 8 };
+
+static bool begins_version(const char *at, size_t length, const char *protocol) {
+    static const char digits[] = "     0.0";
+    for (size_t i = 0; i < length; i++) {
+        bool good = i < PROTOCOL_LENGTH ? at[i] == protocol[i]
+                    : digits[i] == '0'  ? is_digit(at[i])
+                                        : at[i] == digits[i];
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* "HTTP/1.1" and its kind; `protocol` is "HTTP/" or "ICAP/". */
+static int take_version(struct scan *scan, const char *protocol, unsigned *version) {
+    const char *at = scan->at;
+    size_t length = (size_t)(scan->end - at);
+    if (length < VERSION_LENGTH)
+        return begins_version(at, length, protocol) ? MORE : BAD;
+    if (memcmp(at, protocol, PROTOCOL_LENGTH) != 0 || !is_digit(at[5]) || at[6] != '.' ||
+        !is_digit(at[7]))
+        return BAD;
+    if (at[5] != '1')
+        return at[5] == '0' ? BAD : -HTTP_ERROR_VERSION;
+    *version = at[7] == '0' ? 10 : 11;
+    scan->at += VERSION_LENGTH;
+    return TAKEN;
+}
+
+/* RFC 9112 §2.2: a client of old might have sent line ends behind the body before. */
+static int skip_empty_lines(struct scan *scan) {
+    enum { EMPTY_LINES_MAX = 2 };
+    for (unsigned lines = 0; scan->at < scan->end && *scan->at == '\r'; lines++) {
+        int result = lines == EMPTY_LINES_MAX ? BAD : take_crlf(scan);
+        if (result != TAKEN)
+            return result;
+    }
+    return TAKEN;
+}
+
+static int take_method(struct http_head *head, struct scan *scan) {
+    const char *method = scan->at;
+    scan->at = skip_token(method, scan->end);
+    head->method = slice_make(method, (size_t)(scan->at - method));
+    if (scan->at < scan->end && head->method.length == 0)
+        return BAD;
+    head->method_id = http_method_lookup(head->method);
+    return take_space(scan);
+}
+
+static int take_target(struct http_head *head, struct scan *scan) {
+    const char *target = scan->at;
+    scan->at = skip(scan->at, scan->end, TARGET);
+    head->target = slice_make(target, (size_t)(scan->at - target));
+    if (scan->at < scan->end && head->target.length == 0)
+        return BAD;
+    return take_space(scan);
+}
+
+static int take_request_line(struct http_head *head, struct scan *scan) {
+    int result = skip_empty_lines(scan);
+    if (result == TAKEN)
+        result = take_method(head, scan);
+    if (result == TAKEN)
+        result = take_target(head, scan);
+    if (result == TAKEN)
+        result = take_version(scan, "HTTP/", &head->version);
+    if (result == TAKEN)
+        result = take_crlf(scan);
+    return result;
+}
+
+static int take_status(struct http_head *head, struct scan *scan) {
+    head->status = 0;
+    for (unsigned i = 0; i < 3; i++, scan->at++) {
+        if (scan->at == scan->end)
+            return MORE;
+        if (!is_digit(*scan->at))
+            return BAD;
+        head->status = head->status * 10 + (unsigned)(*scan->at - '0');
+    }
+    return head->status < 100 ? BAD : TAKEN;
+}
+
+/* The space in front of an absent reason phrase may be absent too: many servers leave it out, and
+ * the line has one meaning all the same. */
+static int take_reason(struct http_head *head, struct scan *scan) {
+    head->reason = slice_make(scan->at, 0);
+    if (scan->at == scan->end)
+        return MORE;
+    if (*scan->at != ' ')
+        return take_crlf(scan);
+    const char *reason = ++scan->at;
+    scan->at = skip(scan->at, scan->end, TEXT);
+    head->reason = slice_make(reason, (size_t)(scan->at - reason));
+    return take_crlf(scan);
+}
+
+static int take_status_line(struct http_head *head, struct scan *scan, const char *protocol) {
+    int result = take_version(scan, protocol, &head->version);
+    if (result == TAKEN)
+        result = take_space(scan);
+    if (result == TAKEN)
+        result = take_status(head, scan);
+    if (result == TAKEN)
+        result = take_reason(head, scan);
+    return result;
+}
+
+static int take_http_status_line(struct http_head *head, struct scan *scan) {
+    return take_status_line(head, scan, "HTTP/");
+}
+
+static int take_icap_status_line(struct http_head *head, struct scan *scan) {
+    int result = take_status_line(head, scan, "ICAP/");
+    head->version = 10;
+    return result;
+}
+
+static inline bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+/* One field line. A line that begins with white space (obs-fold) fails for want of a name, white
+ * space before the colon for want of a colon. */
+static int take_field(struct http_head *head, struct scan *scan) {
+    const char *at = scan->at, *end = scan->end, *name = at;
+    at = skip_token(at, end);
+    if (at == end)
+        return MORE;
+    if (*at != ':' || at == name)
+        return BAD;
+    size_t name_length = (size_t)(at - name);
+    do
+        at++;
+    while (at < end && is_blank(*at));
+    const char *value = at;
+    scan->at = at = skip(at, end, TEXT);
+    int result = take_crlf(scan);
+    if (result != TAKEN)
+        return result;
+    if (head->field_count == HTTP_FIELDS_MAX)
+        return -HTTP_ERROR_TOO_MANY_FIELDS;
+    while (at > value && is_blank(at[-1]))
+        at--;
+    struct http_field *field = &head->fields[head->field_count++];
+    field->name = slice_make(name, name_length);
+    field->value = slice_make(value, (size_t)(at - value));
+    field->id = http_name_lookup(field->name);
+    http_head_note(head, field->id);
+    return TAKEN;
+}
+
+/* Field lines up to and with the empty one. */
+static int take_fields(struct http_head *head, struct scan *scan) {
+    while (scan->at < scan->end) {
+        if (*scan->at == '\r')
+            return take_crlf(scan);
+        int result = take_field(head, scan);
+        if (result != TAKEN)
+            return result;
+    }
+    return MORE;
+}
+
+/*
+ * `checked` bytes were good so far and no line has ended since: only the open line can have gone
+ * wrong. Reading just that keeps a head that arrives byte by byte from costing the square of its
+ * length. No start line is as short as the two empty lines that may stand before it.
+ */
+static ssize_t parse_open_line(struct http_head *head,
+                               int (*take_start_line)(struct http_head *, struct scan *),
+                               const char *bytes, size_t length, size_t checked) {
+    enum { EMPTY_LINES = 4 };
+    const char *line_end = memrchr(bytes, '\n', checked);
+    struct scan scan = {bytes, bytes + length};
+    if (line_end == NULL || line_end - bytes < EMPTY_LINES)
+        return take_start_line(head, &scan);
+    scan.at = line_end + 1;
+    return take_fields(head, &scan);
+}
+
+static inline ssize_t parse(struct http_head *head,
+                            int (*take_start_line)(struct http_head *, struct scan *),
+                            const char *bytes, size_t length, size_t checked) {
+    http_head_init(head);
+    if (length == 0)
+        return MORE;
+    if (checked > 0 && checked <= length && memchr(bytes + checked, '\n', length - checked) == NULL)
+        return parse_open_line(head, take_start_line, bytes, length, checked);
+    struct scan scan = {bytes, bytes + length};
+    int result = take_start_line(head, &scan);
+    if (result == TAKEN)
+        result = take_fields(head, &scan);
+    return result == TAKEN ? scan.at - bytes : result;
+}
+
+ssize_t http_head_parse_request(struct http_head *head, const char *bytes, size_t length,
+                                size_t checked) {
+    return parse(head, take_request_line, bytes, length, checked);
+}
+
+ssize_t http_head_parse_response(struct http_head *head, const char *bytes, size_t length,
+                                 size_t checked) {
+    return parse(head, take_http_status_line, bytes, length, checked);
+}
+
+ssize_t http_head_parse_icap_response(struct http_head *head, const char *bytes, size_t length,
+                                      size_t checked) {
+    return parse(head, take_icap_status_line, bytes, length, checked);
+}
+
+ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length) {
+    struct scan scan = {bytes, bytes + length};
+    http_head_init(head);
+    int result = take_fields(head, &scan);
+    return result == TAKEN ? scan.at - bytes : result;
+}
+
+unsigned http_error_status(enum http_error error) {
+    switch (error) {
+    case HTTP_ERROR_TOO_MANY_FIELDS: return 431;
+    case HTTP_ERROR_VERSION: return 505;
+    case HTTP_ERROR_SYNTAX: break;
+    }
+    return 400;
+}
+
+const char *http_error_text(enum http_error error) {
+    switch (error) {
+    case HTTP_ERROR_TOO_MANY_FIELDS: return "The message has too many header fields.";
+    case HTTP_ERROR_VERSION: return "The protocol version is not supported; use HTTP/1.1.";
+    case HTTP_ERROR_SYNTAX: break;
+    }
+    return "The message head is not of HTTP's grammar.";
+}
