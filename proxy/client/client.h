@@ -121,6 +121,7 @@ struct exchange {
     unsigned frame_begin, frame_end;
     bool has_reader, use_chunked, first_chunk, end_framed;
     uint64_t chunk_left;
+    struct slice last_chunk; /* behind it, once it is known to be the last but that */
     struct task reader_task;
     const struct slice *trailers;
     struct body *parts_body; /* sent in parts; NULL: it is not */

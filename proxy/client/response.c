@@ -111,7 +111,25 @@ static int join_head(struct exchange *exchange, struct iovec *pieces, int head, 
     return count - head;
 }
 
-/* Head, frame and body pieces that can be sent now. */
+/* What is left of the chunk, and the end if it follows. */
+static int gather_chunk(struct exchange *exchange, struct iovec *pieces, int count) {
+    size_t bytes;
+    uint64_t left = exchange->chunk_left;
+    int body = count;
+    if (left > 0)
+        body += body_reader_pieces(&exchange->reader, pieces + count, PIECES - count, &bytes);
+    for (; count < body && left > 0; count++) {
+        if (pieces[count].iov_len > left)
+            pieces[count].iov_len = (size_t)left;
+        left -= pieces[count].iov_len;
+    }
+    if (left == 0 && exchange->last_chunk.length > 0)
+        pieces[count++] =
+            (struct iovec){(void *)exchange->last_chunk.base, exchange->last_chunk.length};
+    return count;
+}
+
+/* Head, frame and body pieces that can be sent now: 1 + PIECES at most. */
 static int gather(struct exchange *exchange, struct iovec *pieces) {
     int count = 0;
     size_t bytes;
@@ -122,25 +140,22 @@ static int gather(struct exchange *exchange, struct iovec *pieces) {
     if (exchange->frame_begin < exchange->frame_end)
         pieces[count++] = (struct iovec){exchange->frame + exchange->frame_begin,
                                          exchange->frame_end - exchange->frame_begin};
-    if (!exchange->has_reader || (exchange->use_chunked && exchange->chunk_left == 0))
+    if (!exchange->has_reader)
         return count;
+    if (exchange->use_chunked)
+        return gather_chunk(exchange, pieces, count);
     int body = body_reader_pieces(&exchange->reader, pieces + count, PIECES - count, &bytes);
-    if (!exchange->use_chunked)
-        return count > 0 && body > 0 ? join_head(exchange, pieces, count, count + body)
-                                     : count + body;
-    uint64_t left = exchange->chunk_left;
-    for (int i = 0; i < body && left > 0; i++) {
-        if (pieces[count].iov_len > left)
-            pieces[count].iov_len = (size_t)left;
-        left -= pieces[count++].iov_len;
-    }
-    return count;
+    return count > 0 && body > 0 ? join_head(exchange, pieces, count, count + body) : count + body;
+}
+
+static bool has_trailers(const struct exchange *exchange) {
+    return exchange->trailers != NULL && exchange->trailers->length > 0;
 }
 
 /* True: the end stands ready. What goes before it must be out if lines are to stand in between. */
 static bool frame_end(struct exchange *exchange) {
     struct slice last = exchange->first_chunk ? SLICE("0\r\n") : SLICE("\r\n0\r\n");
-    if (exchange->trailers == NULL || exchange->trailers->length == 0) {
+    if (!has_trailers(exchange)) {
         append(exchange, last);
     } else if (exchange->frame_end > 0 || exchange->parts[0].length > 0 ||
                exchange->parts[1].length > 0) {
@@ -151,6 +166,15 @@ static bool frame_end(struct exchange *exchange) {
     }
     append(exchange, SLICE("\r\n"));
     return true;
+}
+
+/* With these bytes the body is over: its end leaves with them. */
+static void join_end(struct exchange *exchange, size_t bytes) {
+    const struct body_reader *reader = &exchange->reader;
+    if (has_trailers(exchange) || body_length(reader->body) - reader->position > bytes)
+        return;
+    exchange->last_chunk = SLICE("\r\n0\r\n\r\n");
+    exchange->end_framed = true;
 }
 
 /* A chunk is as large as what waits to be read at its beginning. */
@@ -173,6 +197,8 @@ static void frame_chunk(struct exchange *exchange) {
         append(exchange, slice_make(head, chunked_write_head(head, bytes)));
         exchange->first_chunk = false;
         exchange->chunk_left = bytes;
+        if (state == BODY_COMPLETE)
+            join_end(exchange, bytes);
     } else if (state == BODY_COMPLETE && body_reader_at_end(&exchange->reader)) {
         exchange->end_framed = frame_end(exchange);
     }
@@ -191,11 +217,15 @@ static void consume(struct exchange *exchange, size_t sent) {
     size_t piece = sent < framed ? sent : framed;
     exchange->frame_begin += (unsigned)piece;
     sent -= piece;
-    if (sent == 0)
+    piece =
+        exchange->use_chunked && sent > exchange->chunk_left ? (size_t)exchange->chunk_left : sent;
+    if (piece > 0)
+        body_reader_advance(&exchange->reader, piece);
+    if (!exchange->use_chunked)
         return;
-    body_reader_advance(&exchange->reader, sent);
-    if (exchange->use_chunked)
-        exchange->chunk_left -= sent;
+    exchange->chunk_left -= piece;
+    exchange->last_chunk.base += sent - piece;
+    exchange->last_chunk.length -= sent - piece;
 }
 
 static void sent_all(struct exchange *exchange) {
@@ -293,7 +323,7 @@ static bool file_follows(struct exchange *exchange) {
 
 static enum io_status send_some(struct exchange *exchange, size_t most, size_t *sent, bool *tried) {
     struct client *client = exchange->client;
-    struct iovec pieces[1 + PIECES];
+    struct iovec pieces[2 + PIECES];
     int count = cut_off(pieces + 1, gather(exchange, pieces + 1), most);
     *sent = 0;
     *tried = count > 0 || client->held.length > 0;
@@ -316,8 +346,12 @@ static void await_progress(struct exchange *exchange) {
 
 /* Of most responses nothing is left behind the first write. */
 static bool is_over(const struct exchange *exchange) {
-    return exchange->has_reader && !exchange->use_chunked && exchange->parts_body == NULL &&
-           exchange->frame_begin == exchange->frame_end && body_reader_done(&exchange->reader);
+    if (!exchange->has_reader || exchange->parts_body != NULL ||
+        exchange->frame_begin < exchange->frame_end)
+        return false;
+    return exchange->use_chunked ? exchange->end_framed && exchange->chunk_left == 0 &&
+                                       exchange->last_chunk.length == 0
+                                 : body_reader_done(&exchange->reader);
 }
 
 void exchange_send(struct exchange *exchange) {

@@ -188,27 +188,13 @@ static bool connected(struct icap_call *call) {
     return true;
 }
 
-/* A pooled connection on which nothing has come since: what a server sends behind an answer must
- * not become the answer to somebody else. */
-static struct connection *take_pooled(struct icap_call *call) {
-    struct pool *pool = call->endpoint->pool;
-    struct slice key = icap_endpoint_key(call->endpoint);
-    struct connection *connection;
-    char byte;
-    size_t got;
-    while ((connection = pool_take(pool, key, on_ready, call)) != NULL) {
-        if (pool_was_quiet(connection) || connection_read(connection, &byte, 1, &got) == IO_WAIT)
-            return connection;
-        connection_close(&connection);
-    }
-    return NULL;
-}
-
 static void seek_connection(struct icap_call *call) {
     struct icap_endpoint *endpoint = call->endpoint;
     call->reused = false;
+    /* What a server sends behind an answer must not become the answer to somebody else. */
     if (!call->repeated)
-        call->connection = take_pooled(call);
+        call->connection =
+            pool_take_quiet(endpoint->pool, icap_endpoint_key(endpoint), on_ready, call);
     if (call->connection == NULL) {
         call->step = ICAP_STEP_CONNECT;
         icap_call_watch(call, false);

@@ -219,11 +219,23 @@ static void await_heads(struct icap_call *call) {
     connection_await(call->connection, wanted - net_buffer_bytes(call->in).length);
 }
 
+/* An answer is most often as large as what it answers. */
+static void take_buffer(struct icap_call *call) {
+    bool large = call->feed.taken > NET_BUFFER_SIZE;
+    if (call->in != NULL &&
+        (!large || call->in->capacity > NET_BUFFER_SIZE || net_buffer_bytes(call->in).length > 0))
+        return;
+    net_buffer_give(call->net, &call->in);
+    if (large)
+        call->in = net_buffer_take_large(call->net);
+    if (call->in == NULL)
+        call->in = net_buffer_take(call->net);
+}
+
 void icap_call_receive(struct icap_call *call) {
     size_t got;
     while (call->step == ICAP_STEP_ANSWER) {
-        if (call->in == NULL)
-            call->in = net_buffer_take(call->net);
+        take_buffer(call);
         if (!net_buffer_make_room(call->net, &call->in, HTTP_HEADS_MAX + ICAP_HEAD_MAX)) {
             icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "the heads in its answer are too large");
             return;

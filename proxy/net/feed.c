@@ -102,6 +102,16 @@ static struct net_buffer *take_buffer(struct feed *feed) {
     return feed->out;
 }
 
+/* What stands behind the first bytes of a large body goes with them, as far as there is room. */
+static size_t read_more(struct feed *feed, size_t got, size_t capacity) {
+    size_t more;
+    while (feed->out->capacity > NET_BUFFER_SIZE && got < capacity &&
+           source_read(feed->source, feed->out->data + feed->out->begin + got, capacity - got,
+                       &more) == SOURCE_DATA)
+        got += more;
+    return got;
+}
+
 enum feed_status feed_fill(struct feed *feed) {
     if (feed_bytes(feed).length > 0)
         return FEED_READY;
@@ -118,7 +128,7 @@ enum feed_status feed_fill(struct feed *feed) {
      */
     uint64_t announced = feed->source->length < 0 ? UINT64_MAX : (uint64_t)feed->source->length;
     switch (source_read(feed->source, out->data + out->begin, capacity, &got)) {
-    case SOURCE_DATA: break;
+    case SOURCE_DATA: got = read_more(feed, got, capacity); break;
     case SOURCE_END:
         if (announced != UINT64_MAX && feed->taken != announced)
             return failed(feed);

@@ -146,21 +146,59 @@ void pool_free(struct pool **poolp) {
     FREE_OBJ(pool);
 }
 
-struct connection *pool_take(struct pool *pool, struct slice text, connection_ready_fn *ready,
-                             void *owner) {
+static struct pool_key *key_with_idle(struct pool *pool, struct slice text) {
     CHECK_OBJ(pool, POOL_MAGIC);
     struct pool_key *key = *find_key(pool, text, hash_of(text));
-    if (key == NULL || key->count == 0)
+    return key == NULL || key->count == 0 ? NULL : key;
+}
+
+static struct connection *newest(struct pool_key *key) {
+    return CONTAINER_OF(list_first(&key->idle), struct connection, pool_link);
+}
+
+struct connection *pool_take(struct pool *pool, struct slice text, connection_ready_fn *ready,
+                             void *owner) {
+    struct pool_key *key = key_with_idle(pool, text);
+    if (key == NULL)
         return NULL;
-    struct connection *connection =
-        CONTAINER_OF(list_first(&key->idle), struct connection, pool_link);
+    struct connection *connection = newest(key);
     leave(connection);
     connection_set_owner(connection, ready, owner);
     return connection;
 }
 
-bool pool_was_quiet(const struct connection *connection) {
-    return connection->net->loop->seen > connection->pooled_at;
+/* The loop has looked since, at all that had come, and it would have been told. */
+static bool was_quiet(const struct connection *connection) {
+    const struct loop *loop = connection->net->loop;
+    return loop->seen == loop->looks && loop->seen > connection->pooled_at;
+}
+
+/* The newest one that is known to be quiet: of those that have only just come in only a system call
+ * can tell. */
+static struct connection *quietest(struct pool_key *key) {
+    LIST_FOR_EACH (link, &key->idle) {
+        struct connection *connection = CONTAINER_OF(link, struct connection, pool_link);
+        if (was_quiet(connection))
+            return connection;
+    }
+    return newest(key);
+}
+
+struct connection *pool_take_quiet(struct pool *pool, struct slice text, connection_ready_fn *ready,
+                                   void *owner) {
+    struct pool_key *key;
+    while ((key = key_with_idle(pool, text)) != NULL) {
+        struct connection *connection = quietest(key);
+        char byte;
+        size_t got;
+        leave(connection);
+        if (was_quiet(connection) || connection_read(connection, &byte, 1, &got) == IO_WAIT) {
+            connection_set_owner(connection, ready, owner);
+            return connection;
+        }
+        connection_close(&connection);
+    }
+    return NULL;
 }
 
 static struct pool_key *make_key(struct pool *pool, struct slice text, uint32_t hash) {

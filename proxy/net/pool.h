@@ -24,9 +24,9 @@ struct connection *pool_take(struct pool *pool, struct slice key, connection_rea
                              void *owner);
 void pool_give(struct pool *pool, struct slice key, struct connection **connectionp,
                uint64_t idle_timeout, unsigned max_idle);
-/* Of one just taken: nothing had come up to the loop's last look, and it would have been told.
- * False: only reading can tell. */
-bool pool_was_quiet(const struct connection *connection);
+/* The same of those on which nothing has come up to the loop's last look. */
+struct connection *pool_take_quiet(struct pool *pool, struct slice key,
+                                   connection_ready_fn *on_ready, void *owner);
 void pool_close_idle(struct pool *pool);
 /* Idle connections, of all keys. */
 unsigned pool_count(const struct pool *pool);

@@ -1,15 +1,19 @@
-"""The system calls of a hit: no more than a server takes that does nothing but answer."""
+"""System calls: of a hit no more than a server makes that does nothing but answer, of a miss under adaptation no more than there
+are messages."""
 
 import collections
 import os
 import re
 import signal
+import socket
+import threading
 
-from harness.checks import between, equal, until
+from harness.checks import between, equal, same_bytes, until
+from harness.icap import IcapServer
 from harness.origin import Origin
-from harness.retort import Retort
+from harness.retort import Retort, Service
 from harness.suite import heavy
-from harness.wire import request
+from harness.wire import chunked, request
 
 TIMES = 40
 WAITING = {"epoll_wait", "rt_sigtimedwait", "restart_syscall"}
@@ -28,12 +32,12 @@ def state(pid):
 class Traced:
     """A proxy under strace that has some hits stored."""
 
-    def __init__(self, lab):
+    def __init__(self, lab, **options):
         self.lab, self.rounds = lab, 0
         self.origin = Origin(lab)
         self.path = lab.path("calls")
         # -D: the tracer stands aside, and the proxy is our own child.
-        self.proxy = Retort(lab, reverse={"/": self.origin.url("/")}, start_seconds=60, stop_seconds=60,
+        self.proxy = Retort(lab, reverse={"/": self.origin.url("/")}, start_seconds=60, stop_seconds=60, **options,
                             under=["strace", "-D", "-f", "-qq", "-o", self.path])
         # No access log: what is written for it is not the way of the request.
         self.proxy.write_config(re.sub(r"access_log .*", "", self.proxy.text()))
@@ -138,3 +142,61 @@ def test_a_crowd_is_let_in(lab):
     counts = traced.count(work)
     between(counts["accept4"], crowd, crowd + 10, "accept4")
     between(traced.rounds, crowd // 64, 60, "waits for events")
+
+
+def answer_of(transaction, body):
+    """What a service says that sends the body back."""
+    head = transaction.response_head()
+    encapsulated = f"res-hdr=0, res-body={len(head)}"
+    return (f'ICAP/1.0 200 OK\r\nISTag: "test-1"\r\nEncapsulated: {encapsulated}\r\n\r\n').encode() + head + chunked(body)
+
+
+def calls_of_misses(lab, size, send, meanwhile):
+    """(reads, writes) of a request whose response a service reads to its end; send(traced, transaction, answer) sends it back."""
+    def behave(_icap, transaction):
+        answer = answer_of(transaction, transaction.finish_body())
+        if "/bytes" in transaction.http_request.start:
+            send(traced, transaction, answer)
+        else:
+            transaction.send(answer)
+
+    def misses(wire):
+        for _ in range(TIMES):
+            wire.send(request("GET", f"/bytes?n={size}&cc=no-store", host="www.example.com"))
+            wire.socket.recv(1, socket.MSG_PEEK)
+            meanwhile()
+            same_bytes(wire.response().body, Origin.body(size), "body")
+
+    icap = IcapServer(lab, behave)
+    traced = Traced(lab, services=[Service("s", icap.uri())])
+    with traced.wire() as wire:
+        counts = traced.count(lambda: misses(wire))
+    return [sum(counts.get(name, 0) for name in names) / TIMES for names in (("recvfrom", "readv"), ("sendto", "sendmsg"))]
+
+
+@heavy(HEAVY)
+def test_a_miss_that_a_service_sends_back(lab):
+    """Two reads of what the origin sends; what of it goes behind the preview is one write, and what comes back one read."""
+    def send(traced, transaction, answer):
+        traced.stand_still()
+        transaction.send(answer)
+        traced.go_on()
+
+    reads, writes = calls_of_misses(lab, 40000, send, lambda: None)
+    between(reads, 5, 5.6, "reads: of the client 1, of the origin 2, of the service 2")
+    between(writes, 4, 4.6, "writes: to the client 1, to the origin 1, to the service 2")
+
+
+@heavy(HEAVY)
+def test_the_end_of_a_body_leaves_with_it(lab):
+    """Of an answer that comes in two pieces."""
+    has_some = threading.Semaphore(0)
+
+    def send(_traced, transaction, answer):
+        transaction.send(answer[:5000])
+        has_some.acquire(timeout=60)
+        transaction.send(answer[5000:])
+
+    reads, writes = calls_of_misses(lab, 10000, send, has_some.release)
+    between(reads, 5, 5.6, "reads: of the client 1, of the origin 1, of the service 3")
+    between(writes, 5, 5.6, "writes: to the client 2, to the origin 1, to the service 2")
