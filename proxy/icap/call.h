@@ -109,6 +109,7 @@ struct icap_call {
     bool broken;       /* the service failed after its verdict */
     bool body_failed, body_ended, keep_connection;
     bool awaited;       /* whoever reads the body waits for more */
+    bool lingered;      /* for more than has come, since the last bytes came */
     bool partial;       /* 206: the adapted body may go on with the virgin one */
     bool original;      /* it does, from here on */
     uint64_t skip_left; /* virgin bytes before that place */

@@ -301,17 +301,27 @@ static size_t still_to_come(const struct icap_call *call) {
     return call->passed_on == 0 ? EMPTY_BODY : 1;
 }
 
+/* Once after each read that brought something; when nothing has come by then, each byte counts. */
+static void linger(struct icap_call *call, bool tried) {
+    if (!call->lingered)
+        connection_await(call->connection, still_to_come(call));
+    else if (tried)
+        connection_await(call->connection, 1);
+    call->lingered = true;
+}
+
 /* More coded bytes into the buffer. */
 static enum source_status refill(struct icap_call *call) {
     size_t got;
     make_roomy(call);
     call->in->begin = call->in->end = 0;
-    if (call->connection->readable) {
+    bool tried = call->connection->readable;
+    if (tried) {
         switch (connection_read(call->connection, call->in->data, call->in->capacity, &got)) {
         case IO_DONE:
             call->in->end = got;
             call->service->account.bytes_in += got;
-            call->awaited = false;
+            call->awaited = call->lingered = false;
             icap_call_watch(call, false);
             return SOURCE_DATA;
         case IO_END:
@@ -322,10 +332,10 @@ static enum source_status refill(struct icap_call *call) {
         case IO_WAIT: break;
         }
     }
+    linger(call, tried);
     /* It may be waiting for more of the virgin body, which the origin has not sent yet. */
     bool starved = !feed_is_done(&call->feed) && feed_bytes(&call->feed).length == 0;
     call->awaited = true;
-    connection_await(call->connection, still_to_come(call));
     icap_call_watch(call, !starved);
     return SOURCE_WAIT;
 }

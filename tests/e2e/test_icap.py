@@ -1,5 +1,7 @@
 """The ICAP client: against c-icap's own services, and against a server that misbehaves on demand."""
 
+import os
+import re
 import threading
 import time
 
@@ -711,6 +713,48 @@ def test_slow_but_steady_answer_is_not_a_failure(lab):
         transaction.send(b"0\r\n\r\n")
     origin, _, proxy = start(lab, behave, bypass=False, **{**QUICK, "timeout": "1s"})
     equal(fetch(proxy, origin, 5000).body, b"piece." * 8, "body")
+
+
+def waits_of(pid):
+    """How often its threads have gone to sleep."""
+    count = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status", encoding="ascii") as status:
+            count += int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read(), re.M).group(1))
+    return count
+
+
+def test_answer_that_stops_in_its_body(lab):
+    """A pause in it has its end, and is no work for the proxy."""
+    over = threading.Event()
+
+    def stops(drop, pieces, waits):
+        def behave(_icap, transaction):
+            transaction.finish_body()
+            transaction.send_head(transaction.response_head(drop=drop))
+            transaction.send(pieces)
+            waits.append(waits_of(proxy.pid))
+            over.wait(0.4)
+            waits.append(waits_of(proxy.pid))
+            over.wait(20 * lab.patience)
+            return True
+        return behave
+
+    def ask():
+        try:
+            return fetch(proxy, origin, 5000).status
+        except Truncated:
+            return None
+
+    some = chunked(b"x" * 100, last=b"")
+    for drop, pieces, bypass, expected in (((), b"", True, 200), ((), some, False, None), (("content-length",), b"", False, None)):
+        waits = []
+        origin, _, proxy = start(lab, stops(drop, pieces, waits), bypass=bypass, **QUICK)
+        status, took = measure(ask)
+        equal(status, expected, "status")
+        between(took, 0.5, 5 * lab.patience, "seconds")
+        between(waits[1] - waits[0], 0, 100, "waits for events")
+    over.set()
 
 
 def test_100_after_ieof(lab):
