@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 
 from harness.checks import contains, equal, lacks, true  # noqa: E402
 from harness.lab import Lab  # noqa: E402
+from harness.raw_origin import RawOrigin  # noqa: E402
 from suite import document, load, plots, table  # noqa: E402
 from suite.cases import CASES  # noqa: E402
 from suite.origin import Digits, body  # noqa: E402
@@ -91,15 +92,31 @@ def read(lab, server, paths, closes=False, rate=None):
     return seen
 
 
+class Wrong(RawOrigin):
+    """A server of wrong bytes, and where it is asked for one of 1 byte, of a wrong status."""
+
+    kind = name = "wrong"
+
+    def __init__(self, lab):
+        super().__init__(lab, self.say)
+
+    @staticmethod
+    def say(connection, request):
+        status = b"404" if request.target == "/1" else b"200"
+        connection.send(b"HTTP/1.1 %s Said\r\nContent-Length: 5000\r\n\r\n" % status + b"x" * 5000)
+
+
 def test_reader():
     lab = Lab(os.getcwd(), name="bench-check")
     try:
-        right, wrong = plain.microhttpd(Bench(lab)), plain.limit(Bench(lab), 5000)
+        right, limit, wrong = plain.microhttpd(Bench(lab)), plain.limit(Bench(lab), 5000), Wrong(lab)
         for closes in (False, True):
             seen = read(lab, right, ["/1024", "/5000"], closes)
             true(seen["requests"] > 0 and not sum(seen["errors"].values()), f"right bytes: {seen}")
         seen = read(lab, right, ["/1024", "/5000"], rate=100)
         true(0 < seen["requests"] <= 100 * seen["seconds"] and not sum(seen["errors"].values()), f"at a rate: {seen}")
+        seen = read(lab, limit, ["/5000"])
+        true(seen["requests"] > 0 and not sum(seen["errors"].values()), f"the limit's bytes: {seen}")
         true(read(lab, wrong, ["/5000"])["errors"]["contents"] > 0, "wrong bytes are noticed")
         true(read(lab, wrong, ["/4999"])["errors"]["lengths"] > 0, "a wrong length is noticed")
         true(load.response_length(right, "/1024") > 1024, "a response's length")
@@ -116,6 +133,8 @@ def test_pace():
         true(0 < seen["requests"] < 400 and not sum(seen["errors"].values()), f"as many as asked for: {seen}")
         true(0 < seen["hit_ms"] and 0 < seen["miss_p99_ms"], f"times: {seen}")
         true(load.Pace(lab, server, **asks, length=4999).finish()["errors"]["lengths"] > 0, "a wrong length is noticed")
+        seen = load.Pace(lab, Wrong(lab), **{**asks, "share": 0, "miss": "/1"}).finish()
+        true(seen["errors"]["status"] > 0 and not seen["requests"], f"a wrong status is noticed, and counts as no answer: {seen}")
         seen = load.Pace(lab, server, **{**asks, "rate": 0, "share": 0}, length=5000).finish()
         true(seen["requests"] > 0 and "hit_ms" not in seen, f"as fast as it can: {seen}")
     finally:

@@ -3,8 +3,8 @@
  * thread that takes whatever it receives for one request and sends the same response every time:
  * one recv and one send, no parsing, no look-up. What a proxy is measured against.
  *
- *     limit PORT BYTES            a body of so many bytes, connections kept
- *     limit PORT BYTES close      each connection closed behind its response
+ *     limit PORT BYTES            a body of so many bytes, 0123456789 over and over, connections
+ * kept limit PORT BYTES close      each connection closed behind its response
  *
  * Closed connections are read from as soon as they are accepted, for which the kernel keeps them
  * until bytes are there: accept, recv, send, close, and no more.
@@ -47,7 +47,8 @@ static void make_response(size_t body) {
                         "Cache-Control: max-age=86400\r\n"
                         "Content-Length: %zu\r\n%s\r\n",
                         body, limit.closes ? "Connection: close\r\n" : "");
-    memset(limit.bytes + head, 'x', body);
+    for (size_t i = 0; i < body; i++)
+        limit.bytes[(size_t)head + i] = (char)('0' + i % 10);
     limit.length = (size_t)head + body;
 }
 

@@ -14,12 +14,10 @@
  * ("requests"), "rate", mean and 99 % of both kinds in milliseconds, and what was wrong: "broken"
  * off, other "status", other "lengths". Exit status 2 when it can not measure.
  */
-#include <arpa/inet.h>
+#include "asker.h"
+
 #include <errno.h>
 #include <math.h>
-#include <netinet/tcp.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +25,6 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HEAD = 8192, BATCH = 256, TIMES = 1 << 22, WAITING = 1 << 16, CONNECTIONS = 1024 };
@@ -45,6 +42,7 @@ struct connection {
     struct asked asked;
     size_t head;   /* bytes in `text`, until the head is whole */
     bool in_body;  /* the head is whole */
+    bool good;     /* its status is 200 */
     bool chunked;  /* then `left` counts what is left of a chunk, with its line end */
     uint64_t left; /* of the body */
     uint64_t body; /* its length so far */
@@ -66,19 +64,6 @@ static struct {
 
 static struct connection connections[CONNECTIONS];
 
-static double now(void) {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
-}
-
-static void need(bool good, const char *what) {
-    if (good)
-        return;
-    perror(what);
-    exit(2);
-}
-
 static double chance(void) {
     static uint64_t state = 88172645463325252u;
     state ^= state << 13;
@@ -88,16 +73,7 @@ static double chance(void) {
 }
 
 static void open_connection(struct connection *connection) {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(pace.port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
-    int on = 1;
-    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    need(connection->fd >= 0, "socket");
-    need(connect(connection->fd, (struct sockaddr *)&address, sizeof address) == 0, "connect");
-    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    need(epoll_ctl(pace.epoll, EPOLL_CTL_ADD, connection->fd, &event) == 0, "epoll_ctl");
+    connection->fd = asker_connect(pace.port, 0, pace.epoll, EPOLLIN, connection);
     connection->busy = false;
 }
 
@@ -117,7 +93,7 @@ static void ask(struct connection *connection, struct asked asked) {
     connection->head = 0;
     connection->in_body = connection->chunked = false;
     connection->left = connection->body = 0;
-    need(send(connection->fd, request, (size_t)length, MSG_NOSIGNAL) == length, "send");
+    asker_need(send(connection->fd, request, (size_t)length, MSG_NOSIGNAL) == length, "send");
 }
 
 static struct asked next_request(double since) {
@@ -128,7 +104,7 @@ static struct asked next_request(double since) {
 static void go_on(struct connection *connection) {
     connection->busy = false;
     if (pace.rate == 0)
-        ask(connection, next_request(now()));
+        ask(connection, next_request(asker_now()));
     else if (pace.count > 0) {
         ask(connection, pace.waiting[pace.first]);
         pace.first = (pace.first + 1) % WAITING;
@@ -138,10 +114,13 @@ static void go_on(struct connection *connection) {
 
 static void answered(struct connection *connection) {
     enum kind kind = connection->asked.kind;
-    if (kind == MISS && pace.length > 0 && connection->body != pace.length)
+    if (!connection->good)
+        pace.status++;
+    else if (kind == MISS && pace.length > 0 && connection->body != pace.length)
         pace.lengths++;
     else if (pace.answered[kind] < TIMES)
-        pace.times[kind][pace.answered[kind]++] = (float)(now() - connection->asked.since) * 1e3f;
+        pace.times[kind][pace.answered[kind]++] =
+            (float)(asker_now() - connection->asked.since) * 1e3f;
     go_on(connection);
 }
 
@@ -162,7 +141,7 @@ static bool chunks_end(struct connection *connection, const char *bytes, size_t 
         }
         char c = bytes[at++];
         connection->text[connection->head++] = c;
-        need(connection->head < HEAD, "chunk line");
+        asker_need(connection->head < HEAD, "chunk line");
         if (c != '\n')
             continue;
         connection->text[connection->head] = 0;
@@ -188,7 +167,7 @@ static bool body_ends(struct connection *connection, const char *bytes, size_t l
 static void read_head(struct connection *connection) {
     connection->text[connection->head - 1] = 0;
     const char *size = field(connection->text, "\r\nContent-Length:");
-    pace.status += strncmp(connection->text, "HTTP/1.1 200 ", 13) != 0;
+    connection->good = strncmp(connection->text, "HTTP/1.1 200 ", 13) == 0;
     connection->chunked = size == NULL;
     connection->left = size == NULL ? 0 : strtoull(size, NULL, 10);
     connection->in_body = true;
@@ -214,7 +193,7 @@ static void on_bytes(struct connection *connection) {
     size_t at = 0;
     while (!connection->in_body && at < (size_t)got) {
         connection->text[connection->head++] = bytes[at++];
-        need(connection->head < HEAD, "head");
+        asker_need(connection->head < HEAD, "head");
         const char *end = connection->text + connection->head;
         if (connection->head >= 4 && memcmp(end - 4, "\r\n\r\n", 4) == 0)
             read_head(connection);
@@ -231,13 +210,13 @@ static void on_due(double at) {
             ask(&connections[i], next_request(at));
             return;
         }
-    need(pace.count < WAITING, "too many requests wait");
+    asker_need(pace.count < WAITING, "too many requests wait");
     pace.waiting[(pace.first + pace.count++) % WAITING] = next_request(at);
 }
 
 static void wait_until(double due) {
     struct epoll_event events[BATCH];
-    double left = due - now();
+    double left = due - asker_now();
     struct timespec timeout = {0, 0};
     if (left > 0) {
         timeout.tv_sec = (time_t)left;
@@ -249,20 +228,15 @@ static void wait_until(double due) {
 }
 
 static void run(double seconds) {
-    double end = now() + seconds, due = pace.rate > 0 ? now() : end;
+    double end = asker_now() + seconds, due = pace.rate > 0 ? asker_now() : end;
     if (pace.rate == 0)
         for (unsigned i = 0; i < pace.connections; i++)
-            ask(&connections[i], next_request(now()));
-    for (double at = now(); at < end; at = now()) {
+            ask(&connections[i], next_request(asker_now()));
+    for (double at = asker_now(); at < end; at = asker_now()) {
         for (; due <= at && pace.rate > 0; due -= log(1 - chance()) / pace.rate)
             on_due(at);
         wait_until(due < end ? due : end);
     }
-}
-
-static int by_size(const void *a, const void *b) {
-    const float *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
 }
 
 static void print_times(enum kind kind, const char *name) {
@@ -272,9 +246,10 @@ static void print_times(enum kind kind, const char *name) {
         sum += pace.times[kind][i];
     if (count == 0)
         return;
-    qsort(pace.times[kind], count, sizeof(float), by_size);
+    asker_sort(pace.times[kind], count);
     printf("\"%s_ms\": %.4f, \"%s_p50_ms\": %.4f, \"%s_p99_ms\": %.4f, ", name, sum / (double)count,
-           name, pace.times[kind][count / 2], name, pace.times[kind][count * 99 / 100]);
+           name, asker_part(pace.times[kind], count, 500), name,
+           asker_part(pace.times[kind], count, 990));
 }
 
 int main(int count, char **arguments) {
@@ -293,18 +268,18 @@ int main(int count, char **arguments) {
     pace.miss = arguments[8];
     pace.length = strtoull(arguments[9], NULL, 10);
     pace.field = count > 10 ? arguments[10] : "";
-    need(pace.connections > 0 && pace.connections <= CONNECTIONS, "number of connections");
-    need(pace.share == 0 || strstr(pace.hit, "%u") != NULL, "HIT without %u");
+    asker_need(pace.connections > 0 && pace.connections <= CONNECTIONS, "number of connections");
+    asker_need(pace.share == 0 || strstr(pace.hit, "%u") != NULL, "HIT without %u");
     prctl(PR_SET_TIMERSLACK, 1000ul);
     pace.epoll = epoll_create1(EPOLL_CLOEXEC);
-    need(pace.epoll >= 0, "epoll_create1");
+    asker_need(pace.epoll >= 0, "epoll_create1");
     for (enum kind kind = HIT; kind < KINDS; kind++)
-        need((pace.times[kind] = malloc(TIMES * sizeof(float))) != NULL, "malloc");
+        asker_need((pace.times[kind] = malloc(TIMES * sizeof(float))) != NULL, "malloc");
     for (unsigned i = 0; i < pace.connections; i++)
         open_connection(&connections[i]);
-    double begin = now();
+    double begin = asker_now();
     run(seconds);
-    double elapsed = now() - begin;
+    double elapsed = asker_now() - begin;
     uint64_t all = pace.answered[HIT] + pace.answered[MISS];
     printf("{\"requests\": %llu, \"seconds\": %.6f, \"rate\": %.3f, ", (unsigned long long)all,
            elapsed, (double)all / elapsed);

@@ -12,16 +12,14 @@
  * connection that got "least", and what was wrong: "refused" connections, "broken" off ones, bad
  * "heads", "lengths" and "contents". Exit status 0 in any case; 2 when it can not measure.
  */
-#include <arpa/inet.h>
+#include "asker.h"
+
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HEAD = 4096, PIECE = 256 << 10, BATCH = 256, TIMES = 4 << 20, REPEAT = 10 };
@@ -54,19 +52,6 @@ static struct {
     float *times; /* milliseconds */
 } reader;
 
-static double now(void) {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
-}
-
-static void need(bool good, const char *what) {
-    if (good)
-        return;
-    perror(what);
-    exit(2);
-}
-
 static void ask(struct connection *connection) {
     char request[1024];
     connection->head = 0;
@@ -78,26 +63,17 @@ static void ask(struct connection *connection) {
     send(connection->fd, request, (size_t)length, MSG_NOSIGNAL); /* reading tells what failed */
 }
 
+/* What is asked goes with the connection's events: the first one says that it may be written. */
 static void open_connection(struct connection *connection) {
-    struct sockaddr_in address = {
-        .sin_family = AF_INET,
-        .sin_port = htons(reader.port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
-    connection->since = now();
-    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    need(connection->fd >= 0, "socket");
-    /* What is asked goes with the connection's events: the first one says that it may be written.
-     */
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = connection};
-    need(epoll_ctl(reader.epoll, EPOLL_CTL_ADD, connection->fd, &event) == 0, "epoll_ctl");
+    connection->since = asker_now();
     connection->head = SIZE_MAX; /* nothing was asked yet */
-    connect(connection->fd, (struct sockaddr *)&address, sizeof address); /* events tell */
+    connection->fd = asker_connect(reader.port, SOCK_NONBLOCK, reader.epoll,
+                                   EPOLLIN | EPOLLOUT | EPOLLET, connection);
 }
 
 /* At a rate, a request that is late already counts from when it was due. */
 static void ask_in_time(struct connection *connection) {
-    double at = now();
+    double at = asker_now();
     connection->idle = reader.rate > 0 && connection->due > at;
     if (connection->idle)
         return;
@@ -124,7 +100,7 @@ static void failed(struct connection *connection, uint64_t *count) {
 
 static void finished(struct connection *connection) {
     if (seen.requests < TIMES)
-        reader.times[seen.requests] = (float)((now() - connection->since) * 1e3);
+        reader.times[seen.requests] = (float)((asker_now() - connection->since) * 1e3);
     seen.requests++;
     next(connection, reader.closes);
 }
@@ -200,17 +176,8 @@ static void on_event(struct connection *connection, uint32_t events) {
     }
 }
 
-static int by_time(const void *a, const void *b) {
-    float left = *(const float *)a, right = *(const float *)b;
-    return (left > right) - (left < right);
-}
-
 static size_t known_times(void) {
     return seen.requests < TIMES ? seen.requests : TIMES;
-}
-
-static double of_thousand(size_t part) {
-    return known_times() == 0 ? 0 : (double)reader.times[known_times() * part / 1000];
 }
 
 static void report(struct connection *connections, unsigned count, double seconds) {
@@ -218,13 +185,15 @@ static void report(struct connection *connections, unsigned count, double second
     for (unsigned i = 0; i < count; i++)
         if (connections[i].all < least)
             least = connections[i].all;
-    qsort(reader.times, known_times(), sizeof *reader.times, by_time);
+    asker_sort(reader.times, known_times());
     printf("{\"requests\": %ju, \"seconds\": %f, \"bytes\": %ju, \"least\": %ju, "
            "\"p50_ms\": %f, \"p99_ms\": %f, \"p999_ms\": %f, \"errors\": {\"refused\": %ju, "
            "\"broken\": %ju, "
            "\"heads\": %ju, \"lengths\": %ju, \"contents\": %ju}}\n",
-           seen.requests, seconds, seen.bytes, least, of_thousand(500), of_thousand(990),
-           of_thousand(999), seen.refused, seen.broken, seen.heads, seen.lengths, seen.contents);
+           seen.requests, seconds, seen.bytes, least, asker_part(reader.times, known_times(), 500),
+           asker_part(reader.times, known_times(), 990),
+           asker_part(reader.times, known_times(), 999), seen.refused, seen.broken, seen.heads,
+           seen.lengths, seen.contents);
 }
 
 static void prepare(int count, char **arguments) {
@@ -236,18 +205,18 @@ static void prepare(int count, char **arguments) {
     reader.path = arguments + 5;
     reader.size = calloc(reader.paths, sizeof *reader.size);
     reader.times = calloc(TIMES, sizeof *reader.times);
-    need(reader.size != NULL && reader.times != NULL, "calloc");
+    asker_need(reader.size != NULL && reader.times != NULL, "calloc");
     for (unsigned i = 0; i < reader.paths; i++)
         reader.size[i] = strtoull(strrchr(reader.path[i], '/') + 1, NULL, 10);
     for (size_t i = 0; i < sizeof reader.expected; i++)
         reader.expected[i] = (char)('0' + i % REPEAT);
     reader.epoll = epoll_create1(0);
-    need(reader.epoll >= 0, "epoll_create1");
+    asker_need(reader.epoll >= 0, "epoll_create1");
 }
 
 /* Those whose time has come; who still waits for an answer asks when it is there. */
 static void ask_due(struct connection *connections, unsigned count) {
-    double at = now();
+    double at = asker_now();
     for (unsigned i = 0; i < count; i++)
         if (connections[i].idle && connections[i].due <= at)
             ask_in_time(&connections[i]);
@@ -262,14 +231,14 @@ int main(int count, char **arguments) {
     prepare(count, arguments);
     unsigned parallel = (unsigned)atoi(arguments[2]);
     struct connection *connections = calloc(parallel, sizeof *connections);
-    need(connections != NULL, "calloc");
-    double begin = now(), end = begin + atof(arguments[3]);
+    asker_need(connections != NULL, "calloc");
+    double begin = asker_now(), end = begin + atof(arguments[3]);
     for (unsigned i = 0; i < parallel; i++) {
         connections[i].path = i % reader.paths;
         connections[i].due = begin + reader.interval * (1 + (double)i / parallel);
         open_connection(&connections[i]);
     }
-    while (now() < end) {
+    while (asker_now() < end) {
         struct epoll_event events[BATCH];
         int ready = epoll_wait(reader.epoll, events, BATCH, reader.rate > 0 ? 0 : 100);
         for (int i = 0; i < ready; i++)
@@ -277,7 +246,7 @@ int main(int count, char **arguments) {
         if (reader.rate > 0)
             ask_due(connections, parallel);
     }
-    report(connections, parallel, now() - begin);
+    report(connections, parallel, asker_now() - begin);
     free(connections);
     free(reader.size);
     free(reader.times);
