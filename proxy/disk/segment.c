@@ -353,9 +353,11 @@ uint32_t segment_take(struct volume *volume, uint32_t wanted) {
     return VOLUME_NONE;
 }
 
+/* No more than that: what stands behind it may be on its way to a client. */
 void segment_spoil_record(struct volume *volume, uint32_t at) {
-    static const char nothing[RECORD_ALIGN];
-    put_block(volume, nothing, sizeof nothing, volume_offset(at));
+    static const struct record_front nothing;
+    struct iovec piece = {(void *)&nothing, sizeof nothing};
+    volume_put_bytes(volume, &piece, 1, volume_offset(at));
 }
 
 void segment_abandon(struct volume *volume, uint32_t first) {

@@ -44,8 +44,8 @@ void segment_give_back(struct volume *volume, uint32_t first);
 /* Writes the front of the record whose body already stands in a unit of its own. */
 uint32_t segment_finish_alone(struct volume *volume, uint32_t first, struct record_front *front,
                               const struct record_texts *texts, const uint64_t *sums);
-/* Overwrites the beginning of a record, whose removal could not be written: it does not count any
- * more. */
+/* Overwrites the front of a record, whose removal could not be written: it does not count any more.
+ */
 void segment_spoil_record(struct volume *volume, uint32_t at);
 /* Writes the table of contents behind what is used of the unit. */
 bool segment_seal_unit(struct volume *volume, uint32_t first, const struct record_entry *entries,
