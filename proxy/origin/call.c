@@ -55,6 +55,9 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
 static void on_timeout(struct timer *timer) {
     struct origin_call *call = CONTAINER_OF(timer, struct origin_call, timer);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
+    /* What it has sent waits until there is room for it: the next read sets the timer again. */
+    if (call->state == ORIGIN_ANSWERED && call->connection != NULL && call->connection->readable)
+        return;
     origin_call_fail(call, ORIGIN_TIMED_OUT,
                      call->state == ORIGIN_ANSWERED
                          ? "it stopped sending in the middle of the response"

@@ -13,6 +13,7 @@ from harness.disk import ALIGN, PURGES, RECORDS_AT, SEAL_AT, SEGMENTS_AT, gauge,
 from harness.disk_faults import DiskFaults
 from harness.origin import Origin
 from harness.own import Own
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import heavy, memcheck, seconds
 from test_disk import Bench, is_hit, names, refused
@@ -332,6 +333,32 @@ def test_large_ones_leave_a_stuck_disk(lab):
     bench.faults.clear()
     until(lambda: gauge(bench.proxy, "writes_dropped") == 1, 10 * lab.patience, "it counts as left out")
     true(not bench.get("/own/large", 12_000_000)[0], "the second is a miss")
+
+
+def test_a_stuck_disk_is_not_the_origins_fault(lab):
+    """What an origin has sent, but nobody has read because another body fills the queue: it has not stopped sending."""
+    n, gate = 9_000_000, threading.Event()
+
+    def answer(connection, _request):
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nCache-Control: max-age=60\r\n\r\n" % n + bytes(1000))
+        gate.wait(20)
+        connection.send(bytes(n - 1000))
+    origin = RawOrigin(lab, answer)
+    bench = FaultyBench(lab, memory="4MB", disk={"write_queue": "1MB", "write_wait": "60s"},
+                        origin={"read_timeout": f"{500 * lab.patience:.0f}ms"})
+    bench.faults.set(write_delay=2500 * lab.patience)
+    with bench.proxy.wire(timeout=60) as slow, bench.proxy.wire(timeout=60) as other:
+        slow.send(wire.request("GET", origin.url("/slow")))
+        slow.head()
+        slow.read_bytes(1000)
+        other.send(wire.request("GET", bench.own.url("/own/other", n)))
+        other.head()
+        other.read_bytes(200_000)
+        gate.set()
+        time.sleep(lab.patience)
+        bench.faults.clear()
+        slow.read_bytes(n - 1000)
+        other.read_bytes(n - 200_000)
 
 
 # Damage to the file.
