@@ -18,8 +18,10 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/decoding.c proxy/adapt/decoding.h \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
 	proxy/adapt/mark.c proxy/adapt/mark.h \
+	proxy/adapt/recall.c proxy/adapt/recall.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
 	proxy/adapt/trickle.c proxy/adapt/trickle.h \
+	proxy/adapt/verdicts.c proxy/adapt/verdicts.h \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
 	proxy/cache/body.c proxy/cache/body.h \
@@ -70,11 +72,13 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/ledger.c proxy/icap/ledger.h \
 	proxy/icap/mask.c proxy/icap/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
+	proxy/icap/permission.c proxy/icap/permission.h \
 	proxy/icap/probe.c proxy/icap/probe.h \
 	proxy/icap/quota.c proxy/icap/quota.h \
 	proxy/icap/recorder.c proxy/icap/recorder.h \
 	proxy/icap/recording.c proxy/icap/recording.h \
 	proxy/icap/tag.c proxy/icap/tag.h \
+	proxy/icap/told.c proxy/icap/told.h \
 	proxy/icap/service.c proxy/icap/service.h \
 	proxy/icap/virgin.c proxy/icap/virgin.h \
 	proxy/icap/wire.c proxy/icap/wire.h \

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "adapt/verdicts.h"
 #include "admin/admin.h"
 #include "base/assert.h"
 #include "base/log.h"
@@ -29,6 +30,7 @@ struct retort {
     struct flights *flights;
     struct origin_places *places;
     struct parcels *parcels;
+    struct verdicts *verdicts;
     struct origin_groups *origins;  /* of settings */
     struct icap_quotas *quotas;     /* likewise */
     struct icap_recorder *recorder; /* the latest; NULL: there was none */
@@ -61,6 +63,7 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
         .flights = retort->flights,
         .places = retort->places,
         .parcels = retort->parcels,
+        .verdicts = retort->verdicts,
         .origins = retort->origins,
         .quotas = retort->quotas,
     };
@@ -146,6 +149,7 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
         settings->workers = retort->settings->workers;
         apply_log(settings);
         cache_set_limit(retort->cache, settings->cache.memory);
+        verdicts_set_limit(retort->verdicts, settings->verdict_space);
         struct origin_groups *origins = origin_groups_new(settings, retort->origins);
         struct icap_quotas *quotas = icap_quotas_new(settings, retort->quotas);
         for (unsigned i = 0; i < retort->worker_count; i++)
@@ -296,6 +300,7 @@ static void report(void *context, struct admin_report *report) {
         add_services(report, &worker);
         worker_report_release(&worker);
     }
+    verdicts_statistics(retort->verdicts, &report->verdicts);
     cache_statistics(retort->cache, &cache);
     report->cache_bytes = cache.bytes;
     report->cache_objects = cache.objects;
@@ -387,6 +392,7 @@ static void release(struct retort *retort) {
         flights_free(&retort->flights);
     origin_places_free(&retort->places);
     parcels_free(&retort->parcels);
+    verdicts_free(&retort->verdicts);
     origin_groups_release(&retort->origins);
     icap_quotas_release(&retort->quotas);
     icap_recorder_release(&retort->recorder);
@@ -415,6 +421,7 @@ static int run(struct retort *retort) {
     retort->flights = flights_new();
     retort->places = origin_places_new();
     retort->parcels = parcels_new();
+    retort->verdicts = verdicts_new(retort->settings->verdict_space);
     retort->origins = origin_groups_new(retort->settings, NULL);
     retort->quotas = icap_quotas_new(retort->settings, NULL);
     bool opened = open_disk(retort, error);

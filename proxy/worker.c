@@ -139,6 +139,7 @@ static bool prepare(struct worker *worker, const struct worker_shared *shared,
     }
     net_context_init(&worker->net, &worker->loop);
     worker->net.ledger = xcalloc(1, sizeof *worker->net.ledger);
+    worker->net.verdicts = shared->verdicts;
     worker->net.settings = worker->settings;
     worker->net.resolver = resolver_new(&worker->net);
     client_hooks_init(&worker->clients, &worker->mailbox, on_request, worker);

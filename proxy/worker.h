@@ -48,6 +48,7 @@ struct worker_shared {
     struct flights *flights;
     struct origin_places *places;
     struct parcels *parcels;
+    struct verdicts *verdicts;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
     struct icap_quotas *quotas;    /* likewise */
 };

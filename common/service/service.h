@@ -156,6 +156,10 @@ struct service_exchange {
      * host. */
     const struct http_head *answer;
     bool failed; /* it wanted to adapt and could not: counted */
+    /* Of a request, set by begin: for so many seconds what comes of it may be used again for a
+     * request that is the same in every byte (RFC 3507 §5), as long as the fingerprint is. It must
+     * depend on nothing else then. 0: the service is to be asked each time. */
+    uint64_t lifetime;
 };
 
 struct service_ops {

@@ -31,6 +31,7 @@ struct adremover_settings {
     struct service_list lists, rules;
     char *blank, *neutral, *picture;
     uint64_t way;
+    uint64_t remember; /* milliseconds */
 };
 
 /* A URL to ask for, cut into what a request line and Host take of it. */
@@ -44,6 +45,7 @@ struct adremover {
     struct filter *filter;
     struct place blank, neutral; /* `neutral` ends with "/" */
     enum adremover_way way;
+    uint64_t lifetime; /* seconds */
     struct own_picture picture;
 };
 
@@ -69,6 +71,9 @@ static const struct service_option adremover_options[] = {
      "rewrite: where empty.js, empty.css and the like are asked for"},
     {"Picture", SERVICE_OPTION_TEXT, offsetof(struct adremover_settings, picture), "", 0, 0, NULL,
      "answer: file of a picture to give in place of pictures"},
+    {"Remember", SERVICE_OPTION_DURATION, offsetof(struct adremover_settings, remember), "0", 0,
+     24 * 60 * 60 * 1000, NULL,
+     "how long what was said of a request holds for an equal one; 0: each is asked about"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static const char *const adremover_counters[] = {"REPLACED", "EXCEPTIONS", "UNDECIDED", "STRIPPED",
@@ -136,6 +141,7 @@ static void *adremover_start(const void *settings_pointer, struct service_host *
     struct adremover *adremover;
     ALLOC_OBJ(adremover, ADREMOVER_MAGIC);
     adremover->way = (enum adremover_way)settings->way;
+    adremover->lifetime = settings->remember / 1000;
     if (!set_place(&adremover->blank, "Blank", settings->blank, false, error, error_size) ||
         !set_place(&adremover->neutral, "Neutral", settings->neutral, true, error, error_size) ||
         !own_picture_load(&adremover->picture, settings->picture, error, error_size)) {
@@ -292,6 +298,8 @@ static void *adremover_begin(void *service, struct service_exchange *exchange) {
     if (!read_request(&request, exchange) || slice_equal(request.url, adremover->blank.url) ||
         slice_starts_with(request.url, adremover->neutral.url))
         return NULL;
+    if (only_asks(method)) /* by URL and head alone; the ISTag tells of new lists */
+        exchange->lifetime = adremover->lifetime;
     switch (filter_match(adremover->filter, &request, &verdict)) {
     case FILTER_BLOCK: return replace(adremover, exchange, &request, &verdict);
     case FILTER_EXCEPTION: exchange->host->count(ADREMOVER_EXCEPTIONS); break;

@@ -183,12 +183,23 @@ static int leave_body(struct transaction *transaction, struct ci_request *reques
     return CI_MOD_ALLOW206;
 }
 
+/* The proxy need not ask again for a while: in the ICAP head, as it is about the verdict. */
+static void permit(const struct transaction *transaction, struct ci_request *request) {
+    char field[64];
+    if (transaction->exchange.point != SERVICE_REQUEST || transaction->exchange.lifetime == 0)
+        return;
+    snprintf(field, sizeof field, "Cache-Control: max-age=%llu",
+             (unsigned long long)transaction->exchange.lifetime);
+    ci_icap_add_xheader(request, field);
+}
+
 static enum service_verdict first_verdict(struct transaction *transaction,
                                           struct ci_request *request) {
     const struct service_ops *ops = transaction->owner->ops;
     bool complete = !ci_req_hasbody(request) || ci_req_hasalldata(request);
     fill_exchange(transaction, request);
     transaction->state = ops->begin(transaction->owner->service, &transaction->exchange);
+    permit(transaction, request);
     if (transaction->state == NULL)
         return SERVICE_SKIP;
     return ops->preview(transaction->state, transaction->preview, complete);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "event/bytes.h"
 
 static uint64_t nanoseconds(void) {
     struct timespec now;
@@ -35,7 +36,9 @@ static bool may_trickle(const struct adapt_chain *chain) {
            !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;
 }
 
-static void ask_service(struct adapt_chain *chain) {
+/* False: it need not be asked, its verdict is remembered. */
+static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
+    struct icap_service *service = chain->services[chain->at];
     struct adapt_message *message = chain->message;
     struct icap_request request = {
         .request_head = head_bytes(chain->arena, message->request, http_head_write_request),
@@ -53,14 +56,20 @@ static void ask_service(struct adapt_chain *chain) {
         .hold = may_go_back(chain),
         .trickle = may_trickle(chain),
     };
-    struct icap_call *call = arena_alloc(chain->arena, sizeof *call);
-    chain->calls[chain->at] = call;
+    chain->calls[chain->at] = NULL;
     chain->saved[chain->at] = NULL;
     chain->stage_started = nanoseconds();
+    chain->recall = chain->reqmod && message->body == NULL
+                        ? recall_begin(&request, message->request, service, chain->arena)
+                        : NULL;
+    if (chain->recall != NULL && recall_find(chain->recall, verdict))
+        return false;
+    struct icap_call *call = arena_alloc(chain->arena, sizeof *call);
+    chain->calls[chain->at] = call;
     if (request.trickle)
-        loop_timer_after(chain->net->loop, &chain->trickle_timer,
-                         chain->services[chain->at]->settings->trickle_after);
-    icap_call_start(call, chain->services[chain->at], &request, chain->adapted, &chain->task);
+        loop_timer_after(chain->net->loop, &chain->trickle_timer, service->settings->trickle_after);
+    icap_call_start(call, service, &request, chain->adapted, &chain->task);
+    return true;
 }
 
 static void record(struct adapt_chain *chain, const char *verdict) {
@@ -85,8 +94,8 @@ static void save_head(struct adapt_chain *chain) {
 }
 
 /* The adapted head takes the place of the old one; framing is ours to decide. */
-static void take_head(struct adapt_chain *chain, struct icap_call *call, struct http_head **slot) {
-    if (call->head_given) {
+static void take_head(struct adapt_chain *chain, bool given, struct http_head **slot) {
+    if (given) {
         char *bytes = arena_alloc(chain->arena, http_head_size(chain->adapted));
         if (*slot == NULL)
             *slot = arena_alloc(chain->arena, sizeof **slot);
@@ -95,14 +104,8 @@ static void take_head(struct adapt_chain *chain, struct icap_call *call, struct 
     if (*slot == NULL)
         return;
     http_head_remove_hop_by_hop(*slot);
-    if (!chain->reqmod || slot == &chain->message->response || !call->head_given)
+    if (!chain->reqmod || slot == &chain->message->response || !given)
         http_head_remove(*slot, HTTP_CONTENT_LENGTH);
-}
-
-static void unmodified(struct adapt_chain *chain, struct icap_call *call) {
-    chain->net->counters.icap_unmodified++;
-    record(chain, "UNMODIFIED");
-    chain->message->body = icap_call_body(call);
 }
 
 /* Origins exist that want a length: an adapted request goes out with the one that the service
@@ -115,24 +118,21 @@ static void trust_length(struct adapt_message *message) {
         message->body->length = (int64_t)length;
 }
 
-static void modified(struct adapt_chain *chain, struct icap_call *call) {
-    chain->net->counters.icap_modified++;
-    record(chain, "MODIFIED");
+/* The message is another from here on. With `head_given` its head is chain->adapted. */
+static void modified(struct adapt_chain *chain, bool head_given, struct source *body) {
     chain->records[chain->at].changed = true;
     chain->modified = true;
     save_head(chain);
-    take_head(chain, call, head_slot(chain));
-    chain->message->body = icap_call_body(call);
+    take_head(chain, head_given, head_slot(chain));
+    chain->message->body = body;
     if (chain->reqmod)
         trust_length(chain->message);
 }
 
-static enum adapt_state satisfied(struct adapt_chain *chain, struct icap_call *call) {
-    chain->net->counters.icap_satisfied++;
-    record(chain, "SATISFIED");
+static enum adapt_state satisfied(struct adapt_chain *chain, bool head_given, struct source *body) {
     chain->modified = true;
-    take_head(chain, call, &chain->message->response);
-    chain->message->body = icap_call_body(call);
+    take_head(chain, head_given, &chain->message->response);
+    chain->message->body = body;
     return ADAPT_SATISFIED;
 }
 
@@ -258,10 +258,10 @@ static enum adapt_state failed(struct adapt_chain *chain, struct icap_call *call
 }
 
 /* The services that one with `routing` names take the place of those that were to follow. */
-static void reroute(struct adapt_chain *chain, const struct icap_call *call) {
-    if (call->next_services == NULL)
+static void reroute(struct adapt_chain *chain, struct slice names) {
+    if (names.base == NULL)
         return;
-    struct slice rest = slice_from(call->next_services), name;
+    struct slice rest = names, name;
     chain->count = chain->at + 1;
     while (chain->count < ADAPT_CHAIN_MAX && slice_next_element(&rest, &name)) {
         struct icap_service *service = adapt_set_find(chain->set, chain->point, name);
@@ -274,19 +274,65 @@ static void reroute(struct adapt_chain *chain, const struct icap_call *call) {
     }
 }
 
+/* What is to be read of the call's body; noted on the way where that is permitted. */
+static struct source *take_body(struct adapt_chain *chain, struct icap_call *call) {
+    struct source *body = icap_call_body(call);
+    return chain->recall == NULL ? body : recall_note(chain->recall, call, body);
+}
+
 static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call *call) {
+    struct counters *counters = &chain->net->counters;
     switch (call->verdict) {
     case ICAP_UNMODIFIED:
-        unmodified(chain, call);
-        reroute(chain, call);
+        counters->icap_unmodified++;
+        record(chain, "UNMODIFIED");
+        chain->message->body = take_body(chain, call);
+        reroute(chain, slice_from(call->next_services));
         return ADAPT_RUNNING;
     case ICAP_MODIFIED:
-        modified(chain, call);
-        reroute(chain, call);
+        counters->icap_modified++;
+        record(chain, "MODIFIED");
+        modified(chain, call->head_given, take_body(chain, call));
+        reroute(chain, slice_from(call->next_services));
         return ADAPT_RUNNING;
-    case ICAP_SATISFIED: return satisfied(chain, call);
+    case ICAP_SATISFIED:
+        counters->icap_satisfied++;
+        record(chain, "SATISFIED");
+        return satisfied(chain, call->head_given, take_body(chain, call));
     default: return failed(chain, call);
     }
+}
+
+/* Of a remembered verdict, as it was parsed when it came. */
+static void parse_remembered(struct adapt_chain *chain, const struct verdict *verdict) {
+    struct slice head = verdict->head;
+    ssize_t used = verdict->kind == ICAP_SATISFIED
+                       ? http_head_parse_response(chain->adapted, head.base, head.length, 0)
+                       : http_head_parse_request(chain->adapted, head.base, head.length, 0);
+    ASSERT(used > 0 && (size_t)used == head.length);
+}
+
+static struct source *remembered_body(struct adapt_chain *chain, const struct verdict *verdict) {
+    if (!verdict->has_body)
+        return NULL;
+    struct bytes_source *bytes = arena_alloc(chain->arena, sizeof *bytes);
+    return bytes_source_start(bytes, verdict->body, chain->net->loop);
+}
+
+static enum adapt_state use_verdict(struct adapt_chain *chain, const struct verdict *verdict) {
+    if (verdict->kind == ICAP_SATISFIED) {
+        record(chain, "REMEMBERED_SATISFIED");
+        parse_remembered(chain, verdict);
+        return satisfied(chain, true, remembered_body(chain, verdict));
+    }
+    record(chain, verdict->kind == ICAP_MODIFIED ? "REMEMBERED_MODIFIED" : "REMEMBERED_UNMODIFIED");
+    if (verdict->kind == ICAP_MODIFIED) {
+        parse_remembered(chain, verdict);
+        modified(chain, true, NULL);
+    }
+    if (verdict->routed)
+        reroute(chain, verdict->next_services);
+    return ADAPT_RUNNING;
 }
 
 /* Nobody has made use of the decoded body: then it never was decoded. */
@@ -346,17 +392,20 @@ static void begin_decoding(struct adapt_chain *chain) {
 
 /* The next service; without one the chain has come to its end. */
 static void go_on(struct adapt_chain *chain) {
+    struct verdict verdict;
     while (chain->state == ADAPT_RUNNING && chain->at < chain->count) {
         bool decoded = !chain->reqmod && chain->services[chain->at]->settings->decode;
         if (!decoded || chain->undecodable == NULL) {
             if (decoded)
                 begin_decoding(chain);
-            ask_service(chain);
-            return;
+            if (ask_service(chain, &verdict))
+                return;
+            chain->state = use_verdict(chain, &verdict);
+        } else {
+            chain->calls[chain->at] = NULL;
+            chain->stage_started = nanoseconds();
+            chain->state = without_decoding(chain);
         }
-        chain->calls[chain->at] = NULL;
-        chain->stage_started = nanoseconds();
-        chain->state = without_decoding(chain);
         chain->at++;
     }
     finish(chain);
@@ -489,6 +538,8 @@ void adapt_chain_close(struct adapt_chain *chain) {
     timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
     if (chain->trickle != NULL)
         trickle_close(chain->trickle);
+    if (chain->recall != NULL)
+        recall_end(chain->recall);
     /* The last first: each reads from the one before it, and one of them from the decoding. */
     for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;) {
         if (chain->calls[i] != NULL)

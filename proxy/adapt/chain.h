@@ -11,7 +11,8 @@
  * Bodies stream through all the services at once: the second starts on the first one's output. As
  * long as nothing of the adapted message has been given out, a service with bypass may still fail:
  * the message goes on as it was before it, to those that follow. A service with `routing` may say
- * which ones these are (X-Next-Services). The chain speaks to its services through icap/ only;
+ * which ones these are (X-Next-Services). A service whose verdict on an equal request is remembered
+ * is not asked (adapt/recall.h). The chain speaks to its services through icap/ only;
  * another kind of adapter would stand beside it.
  *
  * In front of the first service with `decode` the content codings of a response are undone, once
@@ -30,6 +31,7 @@
 
 #include "adapt/decoding.h"
 #include "adapt/message.h"
+#include "adapt/recall.h"
 #include "adapt/representation.h"
 #include "adapt/set.h"
 #include "adapt/trickle.h"
@@ -68,7 +70,8 @@ struct adapt_chain {
     struct representation before;       /* what the body was when it came, or once decoded */
     struct representation before_codes; /* when it came, where it was decoded */
     struct decoding *decoding;          /* NULL: none */
-    unsigned decoded_at;                /* the service in front of which that was */
+    struct recall *recall; /* of the service that is asked now; NULL: nothing is remembered */
+    unsigned decoded_at;   /* the service in front of which that was */
     struct timer trickle_timer;
     bool quiet;              /* nothing is to trickle */
     struct trickle *trickle; /* the last service has not decided, and the client is kept in hope */

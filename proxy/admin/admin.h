@@ -42,6 +42,7 @@
 #ifndef RETORT_ADMIN_ADMIN_H
 #define RETORT_ADMIN_ADMIN_H
 
+#include "adapt/verdicts.h"
 #include "disk/disk.h"
 #include "icap/service.h"
 #include "net/counters.h"
@@ -72,6 +73,7 @@ struct admin_report {
     uint64_t uptime;           /* milliseconds */
     unsigned workers_silent;   /* workers that did not answer in time */
     uint64_t cache_bytes, cache_objects, cache_limit;
+    struct verdicts_statistics verdicts;
     bool has_disk;
     struct volume_statistics disk;
     struct admin_icap_service *icap_services; /* the caller frees it */

@@ -149,6 +149,13 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
                  (double)report->cache_limit);
     print_metric(out, "cache_objects", COUNTER_GAUGE, "objects in the cache",
                  (double)report->cache_objects);
+    print_metric(out, "verdicts", COUNTER_GAUGE,
+                 "verdicts of ICAP services on requests that are kept",
+                 (double)report->verdicts.count);
+    print_metric(out, "verdict_bytes", COUNTER_GAUGE, "bytes that they take",
+                 (double)report->verdicts.bytes);
+    print_metric(out, "verdict_limit_bytes", COUNTER_GAUGE, "most bytes that they may take",
+                 (double)report->verdicts.limit);
     if (report->has_disk)
         for (size_t i = 0; i < sizeof disk_numbers / sizeof disk_numbers[0]; i++)
             print_metric(out, disk_numbers[i].name, disk_numbers[i].kind, disk_numbers[i].help,

@@ -83,6 +83,8 @@ struct icap_call {
     struct timer total;       /* of the whole */
     uint64_t started;         /* microseconds */
     uint64_t generation, tag; /* see icap/tag.h; tag: what the verdict is of; 0: not known */
+    unsigned told;            /* enum icap_told: of the client, to whom gave the verdict */
+    int64_t permitted;        /* icap/permission.h; for the verdict on a request without a body */
     bool queued;
     bool final; /* no other try */
     bool reused, heard, repeated, may_204, may_206, previewing, has_body;
@@ -108,12 +110,13 @@ struct icap_call {
     bool body_awaited; /* a moment was given to that byte */
     bool broken;       /* the service failed after its verdict */
     bool body_failed, body_ended, keep_connection;
-    bool awaited;       /* whoever reads the body waits for more */
-    bool lingered;      /* for more than has come, since the last bytes came */
-    bool partial;       /* 206: the adapted body may go on with the virgin one */
-    bool original;      /* it does, from here on */
-    uint64_t skip_left; /* virgin bytes before that place */
-    char *adapted_bytes;
+    bool awaited;        /* whoever reads the body waits for more */
+    bool lingered;       /* for more than has come, since the last bytes came */
+    bool partial;        /* 206: the adapted body may go on with the virgin one */
+    bool original;       /* it does, from here on */
+    uint64_t skip_left;  /* virgin bytes before that place */
+    char *adapted_bytes; /* the head that came back, as it came */
+    size_t adapted_length;
     char *next_services;              /* X-Next-Services as it came; NULL: none */
     struct icap_recording *recording; /* icap/recording.h; NULL: nobody records it */
 };

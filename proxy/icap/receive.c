@@ -2,6 +2,7 @@
 #include "http/framing.h"
 #include "http/head_parser.h"
 #include "icap/call.h"
+#include "icap/permission.h"
 
 #include <errno.h>
 
@@ -74,6 +75,7 @@ static bool take_head(struct icap_call *call, struct slice bytes) {
     }
     size_t length = call->parts.body_at - at;
     call->adapted_bytes = xmalloc(length);
+    call->adapted_length = length;
     memcpy(call->adapted_bytes, bytes.base + at, length);
     ssize_t used = response
                        ? http_head_parse_response(call->adapted, call->adapted_bytes, length, 0)
@@ -166,6 +168,8 @@ static void judge(struct icap_call *call, const struct http_head *head) {
     call->tag = icap_endpoint_see_istag(call->endpoint, http_head_value(head, HTTP_ISTAG),
                                         call->generation);
     call->keep_connection = !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
+    if (call->request.response_head.length == 0 && !call->has_body)
+        call->permitted = icap_permission(head, call->net->loop->wall);
     take_next_services(call, head);
     switch (head->status) {
     case 100: go_on(call); return;

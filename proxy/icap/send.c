@@ -1,7 +1,6 @@
 #include "base/assert.h"
 #include "icap/call.h"
-
-#include <strings.h>
+#include "icap/told.h"
 
 /* Sending: the ICAP head, the HTTP heads in it, and the virgin body, chunked. */
 
@@ -63,29 +62,15 @@ static bool wants_preview(const struct icap_call *call, size_t *size) {
     return true;
 }
 
-static bool includes(const struct icap_service_settings *settings, const char *name) {
-    for (char **each = settings->include; each != NULL && *each != NULL; each++)
-        if (strcasecmp(*each, name) == 0)
-            return true;
-    return false;
-}
-
-/* What the service asks for, or is configured to get (see settings: include). */
-static void put_client(const struct icap_call *call, struct writer *writer) {
-    const struct icap_service_settings *settings = call->service->settings;
-    const struct icap_options *options = &call->endpoint->options;
-    const struct icap_request *request = &call->request;
-    char port[SLICE_DIGITS];
-    if (request->client_ip.length > 0 && (options->client_ip || includes(settings, "X-Client-IP")))
-        put_field(writer, SLICE("X-Client-IP"), request->client_ip);
-    if (request->client_port > 0 && (options->client_port || includes(settings, "X-Client-Port")))
-        put_field(writer, SLICE("X-Client-Port"), slice_of_number(port, request->client_port));
-    if (request->server_ip.length > 0 && (options->server_ip || includes(settings, "X-Server-IP")))
-        put_field(writer, SLICE("X-Server-IP"), request->server_ip);
-    if (settings->proxy_credentials && request->proxy_authorization.length > 0)
-        put_field(writer, SLICE("Proxy-Authorization"), request->proxy_authorization);
-    if (settings->proxy_credentials && request->proxy_authenticate.length > 0)
-        put_field(writer, SLICE("Proxy-Authenticate"), request->proxy_authenticate);
+/* What the service asks for, or is configured to get. */
+static void put_client(struct icap_call *call, struct writer *writer) {
+    size_t room = (size_t)(writer->end - writer->at);
+    call->told = icap_told_at(call->endpoint);
+    size_t length = icap_told_write(call->told, &call->request, writer->at, room);
+    if (length <= room)
+        writer->at += length;
+    else
+        writer->full = true;
 }
 
 static void put_encapsulated(const struct icap_call *call, struct writer *writer) {

@@ -16,6 +16,7 @@ struct icap_ledger;
 struct icap_recorder;
 struct resolver;
 struct settings;
+struct verdicts;
 
 /* Read buffers go round: a connection holds one only while bytes wait in it, so that an idle
  * connection costs its struct and no more. The large ones are for bodies that pass by. */
@@ -45,6 +46,7 @@ struct net_context {
     struct settings *settings;      /* the worker's current snapshot; a transaction keeps its own */
     struct icap_ledger *ledger;     /* icap/ledger.h; NULL: none is kept */
     struct icap_recorder *recorder; /* icap/recorder.h, of a recording under way; else NULL */
+    struct verdicts *verdicts;      /* adapt/verdicts.h, of all workers; NULL: none are kept */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
 };

@@ -88,15 +88,15 @@ static bool check_icap_tls(struct load *load, const struct document_section *sec
 
 static bool check_icap_include(struct load *load, const struct document_section *section,
                                const struct icap_service_settings *service) {
-    static const char *const known[] = {"X-Client-IP", "X-Client-Port", "X-Server-IP"};
+    static const char *const known[] = {"X-Client-IP", "X-Client-Port", "X-Server-IP", "none"};
     for (char **name = service->include; name != NULL && *name != NULL; name++) {
         bool found = false;
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             found = found || strcasecmp(*name, known[i]) == 0;
         if (!found)
             return load_fail(load, load_line_of(section, "include"),
-                             "include: \"%s\" is not known; write X-Client-IP, X-Client-Port or "
-                             "X-Server-IP",
+                             "include: \"%s\" is not known; write X-Client-IP, X-Client-Port, "
+                             "X-Server-IP or none",
                              *name);
     }
     return true;
@@ -115,6 +115,10 @@ static bool apply_icap_service(struct load *load, const struct document_section 
         return load_fail(load, load_line_of(section, "remember"),
                          "remember: only what is made behind the cache is kept beside what is "
                          "stored; write point = respmod_postcache, or leave it out");
+    if (strcmp(service->verdict_by[0], "*") != 0 && !icap_point_is_reqmod(service->point))
+        return load_fail(load, load_line_of(section, "verdict_by"),
+                         "verdict_by is for services at reqmod_precache and reqmod_postcache; "
+                         "leave it out");
     if (service->down_min > service->down_max)
         return load_fail(load, load_line_of(section, "down_min"),
                          "down_min is larger than down_max");

@@ -101,6 +101,13 @@ const struct option options[] = {
      DOC "How much of all such results together is kept, in files in temporary_directory. What "
          "would be more fails.",
      .example = "\"20GB\""},
+    {TOP(verdict_space), .name = "verdict_space", SIZE_OF(0, 64 * GB), DEFAULT("8MB"),
+     DOC
+     "Memory for what services at reqmod_precache and reqmod_postcache said of requests without "
+     "a body, where they permit in the ICAP head of their answer that it is used again for "
+     "equal requests (Cache-Control: max-age, or Expires). An entry takes little more than the "
+     "request's head. 0: every request is asked about.",
+     .example = "\"64MB\""},
     {TOP(connect_ports), .name = "connect_ports", .type = OPTION_PORTS,
      .count_at = offsetof(struct settings, connect_port_count), DEFAULT("443"),
      DOC "Ports that clients may reach with CONNECT. A proxy that tunnels to any port is a way "
@@ -444,6 +451,15 @@ const struct option options[] = {
          "besides those that Vary names. Each combination of their values has a variant of its "
          "own. \"none\": the response alone.",
      .example = "{ Accept-Encoding, Save-Data }"},
+    {SERVICE(verdict_by), .name = "verdict_by", STRINGS, DEFAULT("*"),
+     DOC
+     "For points reqmod_precache and reqmod_postcache: names of the request header fields on "
+     "which the service's verdict depends, besides method, URL, and what the service is told "
+     "of the client. A verdict that the service permits to be used again is then used for all "
+     "requests in which these are the same; but a request that it has changed only for one with "
+     "the same head. \"*\": the whole head counts. \"none\": method and URL alone. See "
+     "verdict_space.",
+     .example = "{ Accept, Origin, Referer, Sec-Fetch-Dest, Sec-Fetch-Site }"},
     {SERVICE(bypass), .name = "bypass", BOOL, DEFAULT("false"),
      DOC "What happens when the service fails or is down. true: the message goes on unchanged. "
          "false: the client gets an error page. The default is false because a service may be a "
@@ -572,8 +588,11 @@ const struct option options[] = {
      "only for a service that checks them. Not together with credentials.",
      .example = "true"},
     {SERVICE(include), .name = "include", STRINGS, DEFAULT("X-Client-IP"),
-     DOC "Fields about the client and the server that the service gets even if the X-Include of "
-         "its OPTIONS does not ask for them: X-Client-IP, X-Client-Port, X-Server-IP.",
+     DOC
+     "Fields about the client and the server that the service gets even if the X-Include of "
+     "its OPTIONS does not ask for them: X-Client-IP, X-Client-Port, X-Server-IP. \"none\": only "
+     "what it asks for. What it said of one client's request is used again (verdict_space) for "
+     "those alone of whom it would be told the same.",
      .example = "{ X-Client-IP, X-Client-Port }"},
 
     {URL_CLASS(hosts), .name = "host", STRINGS, .check = url_class_check_host,

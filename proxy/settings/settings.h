@@ -99,6 +99,7 @@ struct icap_service_settings {
     enum icap_point point;
     bool remember;               /* what it makes is kept beside what is stored */
     char **remember_by;          /* fields of requests on which that depends; ends with NULL */
+    char **verdict_by;           /* fields that stand for a request's head; first "*": all */
     bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
     uint64_t timeout;            /* for the verdict, and for each pause of the answer */
     uint64_t first_byte_timeout; /* for the verdict alone; 0: timeout */
@@ -151,6 +152,7 @@ struct settings {
     uint64_t drain_timeout;
     uint64_t patience_keep; /* of what was made while a page asked for patience */
     size_t patience_space;  /* bytes of all of it */
+    size_t verdict_space;   /* bytes of remembered verdicts on requests */
     bool any_patience;      /* some service has patience_after */
 
     struct listen_settings *listens;

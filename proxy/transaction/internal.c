@@ -1,31 +1,10 @@
 #include "transaction/transaction.h"
 
-#include "base/assert.h"
+#include "event/bytes.h"
 #include "http/neutral.h"
 
 /* The host "retort.internal": a few things that Retort serves itself, through the cache like
  * anything else. The neutral resources are what replaced advertisements turn into. */
-
-struct bytes_source {
-    struct source source;
-    struct slice left;
-};
-
-static enum source_status bytes_read(struct source *source, char *buffer, size_t capacity,
-                                     size_t *got) {
-    struct bytes_source *bytes = CONTAINER_OF(source, struct bytes_source, source);
-    *got = bytes->left.length < capacity ? bytes->left.length : capacity;
-    memcpy(buffer, bytes->left.base, *got);
-    bytes->left.base += *got;
-    bytes->left.length -= *got;
-    return *got > 0 ? SOURCE_DATA : SOURCE_END;
-}
-
-static void bytes_close(struct source *source) {
-    (void)source; /* in the transaction's arena */
-}
-
-static const struct source_class bytes_class = {"internal body", bytes_read, bytes_close, NULL};
 
 bool transaction_is_internal(const struct transaction *transaction) {
     return slice_equal_nocase(transaction->url.host, SLICE("retort.internal"));
@@ -48,9 +27,7 @@ static void answer(struct transaction *transaction, unsigned status, struct slic
     if (transaction->request->method_id == HTTP_METHOD_HEAD)
         return;
     struct bytes_source *source = arena_alloc(arena, sizeof *source);
-    source_init(&source->source, &bytes_class, transaction->net->loop, (int64_t)body.length);
-    source->left = body;
-    transaction->response_body = &source->source;
+    transaction->response_body = bytes_source_start(source, body, transaction->net->loop);
 }
 
 void transaction_answer_internally(struct transaction *transaction) {

@@ -32,6 +32,8 @@ UNMODIFIED = 30500
 LARGE_UNMODIFIED = 31500
 MODIFIED = 70000
 LARGE_MODIFIED = 182000
+# A hit whose request a service at reqmod_precache has nothing to change in, as it said before.
+REMEMBERED = 10500
 
 
 def steady(test):
@@ -171,6 +173,17 @@ def test_a_miss_that_a_service_sends_back(lab):
     for path, bound in ((NOT_STORED, MODIFIED), (LARGE_NOT_STORED, LARGE_MODIFIED)):
         each = under_adaptation(lab, path, echo)
         true(each <= bound, f"{path}: {each} instructions, more than {bound}")
+
+
+@heavy("callgrind runs the program itself")
+@steady
+def test_a_remembered_verdict(lab):
+    """Half of what asking the service takes, and none of its system calls."""
+    def of(permission):
+        icap = IcapServer(lab, lambda _icap, transaction: transaction.send_204(permission), methods="REQMOD")
+        return cost(lab, STORED, counts=(100, 700), services=[Service("s", icap.uri(), point="reqmod_precache")])
+    each, asked = of(b"Cache-Control: max-age=3600\r\n"), of(b"")
+    true(each <= REMEMBERED, f"a remembered verdict and a hit take {each} instructions, more than {REMEMBERED}; asked {asked}")
 
 
 def grows_little(lab, path, of_rules):

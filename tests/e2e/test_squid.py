@@ -15,7 +15,7 @@ from harness.suite import heavy
 def share(lab):
     if not shutil.which("squid"):
         raise Skip("Debian package squid-openssl")
-    return Services(lab)
+    return Services(lab, adremover="adremover.Remember 60m")
 
 
 def three(lab, services, names):

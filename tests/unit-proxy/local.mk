@@ -37,6 +37,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_store.c \
 	tests/unit-proxy/test_url_class.c \
 	tests/unit-proxy/test_vary.c \
+	tests/unit-proxy/test_verdicts.c \
 	tests/unit-proxy/test_wire.c \
 	tests/unit-proxy/unit_proxy.c \
 	tests/unit-proxy/volume_bench.c tests/unit-proxy/volume_bench.h

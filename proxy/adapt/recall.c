@@ -1,0 +1,224 @@
+#include "adapt/recall.h"
+
+#include "base/assert.h"
+#include "cache/control.h"
+#include "icap/told.h"
+
+struct recall {
+    unsigned magic;
+#define RECALL_MAGIC 0x4eca1100u
+    struct verdicts *table;
+    struct icap_service *service;
+    struct net_context *net;
+    struct arena *arena;
+    struct icap_request request;
+    const struct http_head *head;
+    /* An answer whose body is being copied. */
+    struct slice key;
+    struct verdict verdict;
+    struct source source; /* what is read, in place of `from` */
+    struct source *from;
+    struct task task; /* there is more */
+    char *bytes;
+    size_t length; /* what has passed */
+};
+
+static bool is_safe(const struct http_head *head) {
+    enum http_method method = http_method_lookup(head->method);
+    return method == HTTP_METHOD_GET || method == HTTP_METHOD_HEAD || method == HTTP_METHOD_OPTIONS;
+}
+
+struct recall *recall_begin(const struct icap_request *request, const struct http_head *head,
+                            struct icap_service *service, struct arena *arena) {
+    struct recall *recall;
+    if (service->net->verdicts == NULL || !is_safe(head))
+        return NULL;
+    recall = arena_alloc(arena, sizeof *recall);
+    INIT_OBJ(recall, RECALL_MAGIC);
+    recall->table = service->net->verdicts;
+    recall->service = service;
+    recall->net = service->net;
+    recall->arena = arena;
+    recall->request = *request;
+    recall->head = head;
+    return recall;
+}
+
+/* Keys. */
+
+/* What comes before the texts. */
+struct prefix {
+    uint64_t service;
+    uint32_t told, whole_head;
+};
+
+/* Method, URL and the named fields, a line each. Writes what fits; returns the whole length. */
+static size_t write_chosen(const struct http_head *head, char *const *names, char *out,
+                           size_t capacity) {
+    size_t length = head->method.length + head->target.length + 2;
+    bool fits = length <= capacity;
+    if (fits)
+        slice_put(slice_put(slice_put(slice_put(out, head->method), SLICE(" ")), head->target),
+                  SLICE("\n"));
+    for (; *names != NULL; names++)
+        for (unsigned i = 0; i < head->field_count; i++) {
+            struct slice name = slice_from(*names), value = head->fields[i].value;
+            if (!slice_equal_nocase(head->fields[i].name, name))
+                continue;
+            size_t line = name.length + value.length + 2;
+            fits = length + line <= capacity;
+            if (fits)
+                slice_put(slice_put(slice_put(slice_put(out + length, name), SLICE(":")), value),
+                          SLICE("\n"));
+            length += line;
+        }
+    return length;
+}
+
+static struct slice make_key(struct recall *recall, unsigned told, bool whole_head) {
+    struct prefix prefix = {recall->service->quota->tag->base, told, whole_head};
+    char *const *names = recall->service->settings->verdict_by;
+    size_t client = icap_told_write(told, &recall->request, NULL, 0);
+    size_t text = whole_head ? recall->request.request_head.length
+                             : write_chosen(recall->head, names, NULL, 0);
+    size_t length = sizeof prefix + client + text;
+    char *bytes = arena_alloc(recall->arena, length), *at = bytes + sizeof prefix;
+    memcpy(bytes, &prefix, sizeof prefix);
+    icap_told_write(told, &recall->request, at, client);
+    if (whole_head)
+        slice_put(at + client, recall->request.request_head);
+    else
+        write_chosen(recall->head, names, at + client, text);
+    return slice_make(bytes, length);
+}
+
+static bool by_whole_head(const struct recall *recall) {
+    return strcmp(recall->service->settings->verdict_by[0], "*") == 0;
+}
+
+/* Looking up. */
+
+static bool find(struct recall *recall, bool whole_head, struct verdict *verdict) {
+    uint64_t tag = icap_tag_value(recall->service->quota->tag);
+    unsigned told = icap_told_by(recall->service);
+    return tag != 0 && verdicts_find(recall->table, make_key(recall, told, whole_head), tag,
+                                     recall->net->loop->now, recall->arena, verdict);
+}
+
+bool recall_find(struct recall *recall, struct verdict *verdict) {
+    CHECK_OBJ(recall, RECALL_MAGIC);
+    if (!verdicts_any(recall->table) || (!find(recall, by_whole_head(recall), verdict) &&
+                                         (by_whole_head(recall) || !find(recall, true, verdict))))
+        return false;
+    icap_service_keep_known(recall->service);
+    recall->service->account.remembered++;
+    recall->net->counters.verdicts_used++;
+    return true;
+}
+
+/* Noting. */
+
+static void keep(struct recall *recall) {
+    bool kept;
+    recall->net->counters.verdicts_evicted +=
+        verdicts_keep(recall->table, recall->key, &recall->verdict, recall->net->loop->now, &kept);
+    recall->net->counters.verdicts_kept += kept;
+}
+
+/* The client asks caches to forget its request (RFC 9111 §5.2.1.5). */
+static bool is_to_be_forgotten(const struct recall *recall) {
+    struct cache_control control;
+    cache_control_parse(&control, recall->head);
+    return control.no_store;
+}
+
+static bool may_note(const struct recall *recall, const struct icap_call *call) {
+    if (call->permitted <= 0 || call->tag == 0 || is_to_be_forgotten(recall))
+        return false;
+    switch (call->verdict) {
+    case ICAP_UNMODIFIED: return true;
+    case ICAP_MODIFIED: return call->head_given && !call->parts.has_body;
+    case ICAP_SATISFIED: return call->head_given;
+    default: return false;
+    }
+}
+
+static void copy_bytes(struct recall *recall, const char *bytes, size_t count) {
+    if (recall->length + count <= VERDICT_BODY_MAX)
+        memcpy(recall->bytes + recall->length, bytes, count);
+    recall->length += count;
+}
+
+/* Once: `from` is asked no more. */
+static void finish(struct recall *recall) {
+    if (recall->bytes == NULL || recall->length > VERDICT_BODY_MAX)
+        return;
+    recall->verdict.body = slice_make(recall->bytes, recall->length);
+    recall->bytes = NULL;
+    keep(recall);
+}
+
+static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
+                                    size_t *got) {
+    struct recall *recall = CONTAINER_OF(source, struct recall, source);
+    CHECK_OBJ(recall, RECALL_MAGIC);
+    enum source_status status = source_read(recall->from, buffer, capacity, got);
+    if (status == SOURCE_DATA)
+        copy_bytes(recall, buffer, *got);
+    else if (status == SOURCE_END)
+        finish(recall);
+    return status;
+}
+
+static void body_close(struct source *source) {
+    struct recall *recall = CONTAINER_OF(source, struct recall, source);
+    CHECK_OBJ(recall, RECALL_MAGIC);
+    task_cancel(&recall->task);
+    source_close(&recall->from);
+}
+
+static const struct source_class body_class = {"noted body", body_read, body_close, NULL};
+
+static void on_more(struct task *task) {
+    struct recall *recall = CONTAINER_OF(task, struct recall, task);
+    CHECK_OBJ(recall, RECALL_MAGIC);
+    source_wake(&recall->source);
+}
+
+static struct source *copy_body(struct recall *recall, struct source *body) {
+    recall->from = body;
+    recall->bytes = arena_alloc(recall->arena, VERDICT_BODY_MAX);
+    task_init(&recall->task, on_more);
+    source_init(&recall->source, &body_class, recall->net->loop, body->length);
+    source_set_waker(body, &recall->task);
+    return &recall->source;
+}
+
+struct source *recall_note(struct recall *recall, const struct icap_call *call,
+                           struct source *body) {
+    CHECK_OBJ(recall, RECALL_MAGIC);
+    if (!may_note(recall, call))
+        return body;
+    bool whole_head = by_whole_head(recall) || call->verdict == ICAP_MODIFIED;
+    recall->key = make_key(recall, icap_told_by(recall->service) | call->told, whole_head);
+    recall->verdict = (struct verdict){
+        .kind = call->verdict,
+        .has_body = body != NULL,
+        .routed = call->next_services != NULL,
+        .next_services = slice_from(call->next_services),
+        .tag = call->tag,
+        .expires = recall->net->loop->now + (uint64_t)call->permitted * 1000,
+    };
+    if (call->verdict != ICAP_UNMODIFIED)
+        recall->verdict.head = slice_make(call->adapted_bytes, call->adapted_length);
+    if (body != NULL)
+        return copy_body(recall, body);
+    keep(recall);
+    return NULL;
+}
+
+void recall_end(struct recall *recall) {
+    CHECK_OBJ(recall, RECALL_MAGIC);
+    if (recall->from != NULL)
+        task_cancel(&recall->task);
+}

@@ -1,0 +1,271 @@
+#include "adapt/verdicts.h"
+
+#include "base/assert.h"
+#include "base/list.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <xxhash.h>
+
+/* OVERHEAD: what the allocator adds to an entry, about. */
+enum { PARTS = 16, CHAINS_FIRST = 64, OVERHEAD = 16 };
+
+struct entry {
+    unsigned magic;
+#define ENTRY_MAGIC 0x7e4d1c70u
+    enum icap_verdict kind;
+    struct entry *next;    /* of the same chain */
+    struct list_link link; /* in the part's list */
+    uint64_t hash, tag, expires;
+    bool has_body, routed, visited;
+    uint32_t key_length, head_length, body_length, next_services_length;
+    char bytes[]; /* in this order */
+};
+
+struct part {
+    pthread_mutex_t lock;
+    struct entry **chains;
+    size_t chain_count, count, bytes, limit;
+    struct list_link entries; /* newest first */
+    struct list_link *hand;   /* next to be looked at; &entries: start at the oldest */
+};
+
+struct verdicts {
+    unsigned magic;
+#define VERDICTS_MAGIC 0x7e4d1c75u
+    _Atomic size_t count; /* of all parts */
+    struct part parts[PARTS];
+};
+
+struct verdicts *verdicts_new(size_t limit) {
+    struct verdicts *verdicts;
+    ALLOC_OBJ(verdicts, VERDICTS_MAGIC);
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct part *part = &verdicts->parts[i];
+        pthread_mutex_init(&part->lock, NULL);
+        part->chain_count = CHAINS_FIRST;
+        part->chains = xcalloc(CHAINS_FIRST, sizeof *part->chains);
+        part->limit = limit / PARTS;
+        list_init(&part->entries);
+        part->hand = &part->entries;
+    }
+    return verdicts;
+}
+
+static struct part *part_of(struct verdicts *verdicts, uint64_t hash) {
+    return &verdicts->parts[hash >> 60];
+}
+
+static struct entry **chain_of(const struct part *part, uint64_t hash) {
+    return &part->chains[hash & (part->chain_count - 1)];
+}
+
+static size_t length_of(const struct entry *entry) {
+    return (size_t)entry->key_length + entry->head_length + entry->body_length +
+           entry->next_services_length;
+}
+
+/* With its share of the index. */
+static size_t cost_of(const struct entry *entry) {
+    return sizeof *entry + length_of(entry) + sizeof entry + OVERHEAD;
+}
+
+static void take_out(struct verdicts *verdicts, struct part *part, struct entry *entry) {
+    struct entry **at = chain_of(part, entry->hash);
+    CHECK_OBJ(entry, ENTRY_MAGIC);
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    if (part->hand == &entry->link)
+        part->hand = entry->link.prev;
+    list_remove(&entry->link);
+    part->count--;
+    part->bytes -= cost_of(entry);
+    atomic_fetch_sub_explicit(&verdicts->count, 1, memory_order_relaxed);
+    FREE_OBJ(entry);
+}
+
+static void grow(struct part *part) {
+    struct entry **old = part->chains;
+    size_t old_count = part->chain_count;
+    part->chain_count *= 2;
+    part->chains = xcalloc(part->chain_count, sizeof *part->chains);
+    for (size_t i = 0; i < old_count; i++)
+        for (struct entry *entry = old[i], *next; entry != NULL; entry = next) {
+            struct entry **chain = chain_of(part, entry->hash);
+            next = entry->next;
+            entry->next = *chain;
+            *chain = entry;
+        }
+    free(old);
+}
+
+static void put_in(struct verdicts *verdicts, struct part *part, struct entry *entry) {
+    if (part->count == part->chain_count)
+        grow(part);
+    struct entry **chain = chain_of(part, entry->hash);
+    entry->next = *chain;
+    *chain = entry;
+    list_prepend(&part->entries, &entry->link);
+    part->count++;
+    part->bytes += cost_of(entry);
+    atomic_fetch_add_explicit(&verdicts->count, 1, memory_order_relaxed);
+}
+
+/* The hand goes from old to new; what was asked for since it last came by stays for this time. */
+static void evict_one(struct verdicts *verdicts, struct part *part, uint64_t now) {
+    for (;;) {
+        if (part->hand == &part->entries)
+            part->hand = part->entries.prev;
+        struct entry *entry = CONTAINER_OF(part->hand, struct entry, link);
+        CHECK_OBJ(entry, ENTRY_MAGIC);
+        if (!entry->visited || entry->expires <= now) {
+            take_out(verdicts, part, entry);
+            return;
+        }
+        entry->visited = false;
+        part->hand = part->hand->prev;
+    }
+}
+
+static unsigned keep_limit(struct verdicts *verdicts, struct part *part, uint64_t now) {
+    unsigned evicted = 0;
+    for (; part->bytes > part->limit; evicted++)
+        evict_one(verdicts, part, now);
+    return evicted;
+}
+
+void verdicts_free(struct verdicts **verdictsp) {
+    struct verdicts *verdicts = *verdictsp;
+    *verdictsp = NULL;
+    if (verdicts == NULL)
+        return;
+    verdicts_set_limit(verdicts, 0);
+    for (unsigned i = 0; i < PARTS; i++) {
+        pthread_mutex_destroy(&verdicts->parts[i].lock);
+        free(verdicts->parts[i].chains);
+    }
+    FREE_OBJ(verdicts);
+}
+
+void verdicts_set_limit(struct verdicts *verdicts, size_t limit) {
+    CHECK_OBJ(verdicts, VERDICTS_MAGIC);
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct part *part = &verdicts->parts[i];
+        pthread_mutex_lock(&part->lock);
+        part->limit = limit / PARTS;
+        keep_limit(verdicts, part, 0);
+        pthread_mutex_unlock(&part->lock);
+    }
+}
+
+bool verdicts_any(const struct verdicts *verdicts) {
+    CHECK_OBJ(verdicts, VERDICTS_MAGIC);
+    return atomic_load_explicit(&verdicts->count, memory_order_relaxed) > 0;
+}
+
+static struct entry *find(const struct part *part, struct slice key, uint64_t hash) {
+    struct entry *entry = *chain_of(part, hash);
+    while (entry != NULL &&
+           (entry->hash != hash || !slice_equal(slice_make(entry->bytes, entry->key_length), key)))
+        entry = entry->next;
+    return entry;
+}
+
+static void read_entry(const struct entry *entry, struct arena *arena, struct verdict *verdict) {
+    const char *at = entry->bytes + entry->key_length;
+    *verdict = (struct verdict){
+        .kind = entry->kind,
+        .has_body = entry->has_body,
+        .routed = entry->routed,
+        .tag = entry->tag,
+        .expires = entry->expires,
+    };
+    verdict->head = arena_slice(arena, slice_make(at, entry->head_length));
+    at += entry->head_length;
+    verdict->body = arena_slice(arena, slice_make(at, entry->body_length));
+    at += entry->body_length;
+    verdict->next_services = arena_slice(arena, slice_make(at, entry->next_services_length));
+}
+
+bool verdicts_find(struct verdicts *verdicts, struct slice key, uint64_t tag, uint64_t now,
+                   struct arena *arena, struct verdict *verdict) {
+    CHECK_OBJ(verdicts, VERDICTS_MAGIC);
+    uint64_t hash = XXH3_64bits(key.base, key.length);
+    struct part *part = part_of(verdicts, hash);
+    pthread_mutex_lock(&part->lock);
+    struct entry *entry = find(part, key, hash);
+    if (entry != NULL && (entry->tag != tag || entry->expires <= now)) {
+        take_out(verdicts, part, entry);
+        entry = NULL;
+    }
+    if (entry != NULL) {
+        entry->visited = true;
+        read_entry(entry, arena, verdict);
+    }
+    pthread_mutex_unlock(&part->lock);
+    return entry != NULL;
+}
+
+/* NULL: there is no memory. */
+static struct entry *make_entry(struct slice key, const struct verdict *verdict) {
+    size_t length =
+        key.length + verdict->head.length + verdict->body.length + verdict->next_services.length;
+    struct entry *entry = malloc(sizeof *entry + length);
+    if (entry == NULL)
+        return NULL;
+    INIT_OBJ(entry, ENTRY_MAGIC);
+    entry->kind = verdict->kind;
+    entry->has_body = verdict->has_body;
+    entry->routed = verdict->routed;
+    entry->tag = verdict->tag;
+    entry->expires = verdict->expires;
+    entry->hash = XXH3_64bits(key.base, key.length);
+    entry->key_length = (uint32_t)key.length;
+    entry->head_length = (uint32_t)verdict->head.length;
+    entry->body_length = (uint32_t)verdict->body.length;
+    entry->next_services_length = (uint32_t)verdict->next_services.length;
+    char *at = slice_put(entry->bytes, key);
+    at = slice_put(at, verdict->head);
+    at = slice_put(at, verdict->body);
+    slice_put(at, verdict->next_services);
+    return entry;
+}
+
+unsigned verdicts_keep(struct verdicts *verdicts, struct slice key, const struct verdict *verdict,
+                       uint64_t now, bool *kept) {
+    unsigned evicted = 0;
+    CHECK_OBJ(verdicts, VERDICTS_MAGIC);
+    ASSERT(verdict->body.length <= VERDICT_BODY_MAX);
+    *kept = false;
+    struct entry *entry = make_entry(key, verdict);
+    if (entry == NULL)
+        return 0;
+    struct part *part = part_of(verdicts, entry->hash);
+    pthread_mutex_lock(&part->lock);
+    if (cost_of(entry) <= part->limit) {
+        struct entry *old = find(part, key, entry->hash);
+        if (old != NULL)
+            take_out(verdicts, part, old);
+        put_in(verdicts, part, entry);
+        entry = NULL;
+        evicted = keep_limit(verdicts, part, now);
+        *kept = true;
+    }
+    pthread_mutex_unlock(&part->lock);
+    free(entry);
+    return evicted;
+}
+
+void verdicts_statistics(struct verdicts *verdicts, struct verdicts_statistics *statistics) {
+    CHECK_OBJ(verdicts, VERDICTS_MAGIC);
+    *statistics = (struct verdicts_statistics){.count = 0};
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct part *part = &verdicts->parts[i];
+        pthread_mutex_lock(&part->lock);
+        statistics->count += part->count;
+        statistics->bytes += part->bytes;
+        statistics->limit += part->limit;
+        pthread_mutex_unlock(&part->lock);
+    }
+}
