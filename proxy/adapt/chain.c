@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "event/bytes.h"
+#include "http/head_parser.h"
 
 static uint64_t nanoseconds(void) {
     struct timespec now;
