@@ -25,6 +25,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
 	proxy/cache/body.c proxy/cache/body.h \
+	proxy/cache/body_reader.c proxy/cache/body_reader.h \
 	proxy/cache/body_source.c proxy/cache/body_source.h \
 	proxy/cache/conditional.c proxy/cache/conditional.h \
 	proxy/cache/content.c proxy/cache/content.h \

@@ -76,13 +76,6 @@ static void free_block(struct body_block *block, struct net_context *net) {
     free(passing);
 }
 
-static char *data_of(struct body_block *block) {
-    if (!block->passing)
-        return block->data;
-    struct body_passing_block *passing = CONTAINER_OF(block, struct body_passing_block, block);
-    return passing->buffer->data + passing->offset;
-}
-
 /* What is announced counts from the start, so that others go before it has arrived. */
 static void promise(struct body_writing *writing, size_t bytes) {
     if (bytes > writing->promised)
@@ -142,10 +135,6 @@ struct body *body_reference(struct body *body) {
     return body;
 }
 
-static struct body_block *next_block(struct body_block *block) {
-    return atomic_load_explicit(&block->next, memory_order_acquire);
-}
-
 void body_prefetch_release(const struct body *body) {
     if (!body->first.passing)
         memory_prefetch_free(body, size_of_body(body));
@@ -170,9 +159,9 @@ void body_release(struct body **bodyp) {
         promise(body->writing, 0);
         FREE_OBJ(body->writing);
     }
-    struct body_block *block = next_block(&body->first);
+    struct body_block *block = body_next_block(&body->first);
     while (block != NULL) {
-        struct body_block *next = next_block(block);
+        struct body_block *next = body_next_block(block);
         free_block(block, net);
         block = next;
     }
@@ -249,7 +238,7 @@ static bool add_block(struct body *body) {
 
 /* On to the next block, when this one is full; false when there is none. */
 static bool step(struct body_writing *writing) {
-    struct body_block *next = next_block(writing->last);
+    struct body_block *next = body_next_block(writing->last);
     if (writing->used < writing->last->capacity)
         return true;
     if (next == NULL)
@@ -286,12 +275,12 @@ int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhauste
     int count = 0;
     do {
         piece = block->capacity - used;
-        pieces[count++] = (struct iovec){data_of(block) + used, piece};
+        pieces[count++] = (struct iovec){body_block_data(block) + used, piece};
         left -= piece < left ? piece : left;
         used = 0;
-        if (count < most && left > 0 && ahead && next_block(block) == NULL)
+        if (count < most && left > 0 && ahead && body_next_block(block) == NULL)
             ahead = add_block(body);
-    } while (count < most && left > 0 && (block = next_block(block)) != NULL);
+    } while (count < most && left > 0 && (block = body_next_block(block)) != NULL);
     return count;
 }
 
@@ -373,31 +362,24 @@ size_t body_cost(const struct body *body) {
         return cost + size_of_held(body->held);
     if (body->expected >= 0)
         return cost + cost_of_rest(body);
-    for (struct body_block *block = next_block((struct body_block *)&body->first); block != NULL;
-         block = next_block(block))
+    for (struct body_block *block = body_next_block((struct body_block *)&body->first);
+         block != NULL; block = body_next_block(block))
         cost += memory_cost(size_of_block(block));
     return cost;
 }
 
 /* The bytes of one that is complete, into another that expects as many. */
 static struct body *copy(struct body *body) {
-    struct body *compact = body_new(NULL, BODY_SHARED, (int64_t)body_length(body));
-    struct body_reader reader;
-    struct iovec piece;
-    size_t bytes, room;
-    body_reader_open(&reader, body, NULL, NULL);
-    while (body_reader_pieces(&reader, &piece, 1, &bytes) > 0) {
+    uint64_t length = body_length(body);
+    struct body *compact = body_new(NULL, BODY_SHARED, (int64_t)length);
+    bool whole = true;
+    size_t room;
+    while (whole && body_length(compact) < length) {
         char *at = body_room(compact, &room);
-        if (at == NULL)
-            break;
-        if (bytes > room)
-            bytes = room;
-        memcpy(at, piece.iov_base, bytes);
-        body_grow(compact, bytes);
-        body_reader_advance(&reader, bytes);
+        whole = at != NULL && body_copy(body, body_length(compact), at, room);
+        if (whole)
+            body_grow(compact, room);
     }
-    bool whole = body_reader_at_end(&reader);
-    body_reader_close(&reader);
     body_finish(compact, whole ? BODY_COMPLETE : BODY_FAILED);
     if (!whole)
         body_release(&compact);
@@ -471,28 +453,33 @@ void body_spoil(struct body *body) {
     atomic_store_explicit(&body->state, BODY_FAILED, memory_order_seq_cst);
 }
 
-static bool read_pieces(struct body *body, uint64_t position, char *bytes, size_t length) {
-    struct body_reader reader;
-    struct iovec piece;
-    size_t got;
-    body_reader_open(&reader, body, NULL, NULL);
-    body_reader_choose(&reader, position, length);
-    while (length > 0 && body_reader_pieces(&reader, &piece, 1, &got) > 0) {
-        memcpy(bytes, piece.iov_base, got);
-        body_reader_advance(&reader, got);
-        bytes += got;
-        length -= got;
+static void copy_blocks(struct body *body, uint64_t position, char *bytes, size_t length) {
+    struct body_block *block = &body->first;
+    while (position >= block->capacity) {
+        position -= block->capacity;
+        block = body_next_block(block);
     }
-    body_reader_close(&reader);
-    return length == 0;
+    for (; length > 0; block = body_next_block(block), position = 0) {
+        size_t piece = block->capacity - (size_t)position;
+        if (piece > length)
+            piece = length;
+        memcpy(bytes, body_block_data(block) + position, piece);
+        bytes += piece;
+        length -= piece;
+    }
 }
 
 bool body_copy(struct body *body, uint64_t position, char *bytes, size_t length) {
     CHECK_OBJ(body, BODY_MAGIC);
+    if (position + length > body_length(body))
+        return false;
     if (body->kind == BODY_BACKED)
-        return position + length <= body_length(body) &&
-               body->backing->read(body->backing, position, bytes, length);
-    return read_pieces(body, position, bytes, length);
+        return body->backing->read(body->backing, position, bytes, length);
+    if (body->kind == BODY_HELD)
+        memcpy(bytes, body->held->bytes + body->held->begin + position, length);
+    else if (length > 0)
+        copy_blocks(body, position, bytes, length);
+    return true;
 }
 
 struct body *body_compact(struct body *body) {
@@ -505,19 +492,6 @@ struct body *body_compact(struct body *body) {
     return compact != NULL ? compact : body_reference(body);
 }
 
-/* A passing body gives back the blocks that its reader has left behind, but for the first. */
-static void free_until(struct body *body, struct body_block *kept) {
-    struct body_block *block = next_block(&body->first);
-    if (kept == &body->first)
-        return;
-    while (block != kept) {
-        struct body_block *next = next_block(block);
-        free_block(block, body->writing->net);
-        block = next;
-    }
-    atomic_store_explicit(&body->first.next, block, memory_order_relaxed);
-}
-
 void body_stop_keeping(struct body *body, uint64_t consumed) {
     CHECK_OBJ(body, BODY_MAGIC);
     body->kind = BODY_PASSING;
@@ -525,162 +499,43 @@ void body_stop_keeping(struct body *body, uint64_t consumed) {
     body->writing->consumed = consumed;
 }
 
-void body_reader_open(struct body_reader *reader, struct body *body, struct task *task,
-                      struct mailbox *mailbox) {
-    memset(reader, 0, sizeof *reader);
-    reader->body = body_reference(body);
-    reader->block = &body->first;
-    reader->task = task;
-    reader->mailbox = mailbox;
-    reader->end = UINT64_MAX;
-}
-
-static bool has_blocks(const struct body *body) {
-    return body->kind < BODY_BACKED;
-}
-
-void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t count) {
-    if (has_blocks(reader->body))
-        reader->skip = first;
-    else
-        reader->position = first;
-    reader->end = first + count;
-}
-
-void body_reader_close(struct body_reader *reader) {
-    if (reader->body == NULL)
+/* All blocks before that one, but for the first. */
+static void free_until(struct body *body, struct body_block *kept) {
+    struct body_block *block = body_next_block(&body->first);
+    if (kept == &body->first)
         return;
-    if (reader->body->kind == BODY_BACKED)
-        reader->body->backing->cancel(reader->body->backing, &reader->waiter);
-    else
-        waiter_cancel(&reader->waiter, lock_of(reader->body));
-    body_release(&reader->body);
-}
-
-/* Steps to the next block when this one is read out; false when there is none yet. */
-static bool reach_block(struct body_reader *reader) {
-    if (reader->offset < reader->block->capacity)
-        return true;
-    struct body_block *next = next_block(reader->block);
-    if (next == NULL)
-        return false;
-    reader->block = next;
-    reader->offset = 0;
-    return true;
-}
-
-/* Bytes that have arrived, are wanted, and have not been read. */
-static uint64_t available(const struct body_reader *reader) {
-    uint64_t length = body_length(reader->body);
-    if (length > reader->end)
-        length = reader->end;
-    return length - reader->position;
-}
-
-static void skip(struct body_reader *reader) {
-    uint64_t arrived = body_length(reader->body) - reader->position;
-    if (reader->skip == 0)
-        return;
-    uint64_t count = reader->skip < arrived ? reader->skip : arrived;
-    reader->skip -= count;
-    body_reader_advance(reader, (size_t)count);
-}
-
-/* All of it at once, if it is in memory. */
-static int held_piece(const struct body_reader *reader, struct iovec *piece, size_t *bytes,
-                      uint64_t left) {
-    struct body_held *held = reader->body->held;
-    if (reader->body->kind != BODY_HELD)
-        return 0;
-    *bytes = (size_t)left;
-    *piece = (struct iovec){held->bytes + held->begin + reader->position, (size_t)left};
-    return 1;
-}
-
-int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes) {
-    int count = 0;
-    *bytes = 0;
-    skip(reader);
-    uint64_t left = available(reader);
-    if (left == 0)
-        return 0;
-    if (!has_blocks(reader->body))
-        return held_piece(reader, pieces, bytes, left);
-    if (!reach_block(reader))
-        return 0;
-    struct body_block *block = reader->block;
-    size_t offset = reader->offset;
-    while (count < most && left > 0) {
-        size_t piece = block->capacity - offset;
-        if (piece > left)
-            piece = (size_t)left;
-        pieces[count++] = (struct iovec){data_of(block) + offset, piece};
-        *bytes += piece;
-        left -= piece;
-        if (left > 0) {
-            block = next_block(block);
-            offset = 0;
-        }
+    while (block != kept) {
+        struct body_block *next = body_next_block(block);
+        free_block(block, body->writing->net);
+        block = next;
     }
-    return count;
+    atomic_store_explicit(&body->first.next, block, memory_order_relaxed);
 }
 
-char *body_reader_front(struct body_reader *reader, size_t length) {
-    if (!reader->block->passing || reader->body->kind != BODY_PASSING || !reach_block(reader) ||
-        reader->offset > 0 || !reader->block->passing)
-        return NULL;
-    struct body_passing_block *passing =
-        CONTAINER_OF(reader->block, struct body_passing_block, block);
-    return passing->offset < length ? NULL : passing->buffer->data + passing->offset - length;
-}
-
-void body_reader_advance(struct body_reader *reader, size_t bytes) {
-    struct body *body = reader->body;
-    reader->position += bytes;
-    if (!has_blocks(body))
-        return;
-    while (bytes > 0 && reach_block(reader)) {
-        size_t piece = reader->block->capacity - reader->offset;
-        if (piece > bytes)
-            piece = bytes;
-        reader->offset += piece;
-        bytes -= piece;
-    }
-    if (body->kind != BODY_PASSING)
-        return;
+void body_forget_until(struct body *body, struct body_block *block, uint64_t position) {
     struct body_writing *writing = body->writing;
-    writing->consumed = reader->position;
-    free_until(body, reader->block);
+    writing->consumed = position;
+    free_until(body, block);
     if (writing->writer != NULL)
         loop_defer(writing->net->loop, writing->writer);
 }
 
-size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy) {
-    uint64_t left = available(reader);
-    if (reader->body->kind != BODY_BACKED || left == 0)
-        return 0;
-    struct body_backing *backing = reader->body->backing;
-    if (reader->position >= reader->ready_until)
-        reader->ready_until = reader->position + backing->ready(backing, reader->position);
-    uint64_t count = reader->ready_until - reader->position;
-    *fd = backing->fd;
-    *copy = backing->copy;
-    *offset = (off_t)(backing->offset + reader->position);
-    return (size_t)(count < left ? count : left);
-}
-
-bool body_reader_wait(struct body_reader *reader) {
-    struct body *body = reader->body;
-    if (reader->waiter != NULL)
-        return true;
+bool body_wait(struct body *body, uint64_t position, struct waiter **slot, struct mailbox *mailbox,
+               struct task *task) {
     if (body->kind == BODY_BACKED)
-        return body->backing->wait(body->backing, body, reader->position, &reader->waiter,
-                                   reader->mailbox, reader->task);
+        return body->backing->wait(body->backing, body, position, slot, mailbox, task);
     pthread_mutex_lock(lock_of(body));
-    bool news = atomic_load_explicit(&body->length, memory_order_seq_cst) > reader->position ||
+    bool news = atomic_load_explicit(&body->length, memory_order_seq_cst) > position ||
                 atomic_load_explicit(&body->state, memory_order_seq_cst) != BODY_ARRIVING;
     if (!news)
-        waiter_add(&body->writing->waiting, &reader->waiter, reader->mailbox, reader->task);
+        waiter_add(&body->writing->waiting, slot, mailbox, task);
     pthread_mutex_unlock(lock_of(body));
     return !news;
+}
+
+void body_stop_waiting(struct body *body, struct waiter **slot) {
+    if (body->kind == BODY_BACKED)
+        body->backing->cancel(body->backing, slot);
+    else
+        waiter_cancel(slot, lock_of(body));
 }

@@ -1,18 +1,11 @@
 /*
  * A body in memory: written once by one producer, read by any number of consumers while it is still
- * arriving and afterwards.
+ * arriving and afterwards (cache/body_reader.h).
  *
  *     struct body *body = body_new(net, BODY_SHARED, length_or_minus_one);
  *     size_t room; char *at = body_room(body, &room);   write there, then
  *     body_grow(body, count);
  *     body_finish(body, BODY_COMPLETE);                 or BODY_FAILED
- *
- *     struct body_reader reader;
- *     body_reader_open(&reader, body, &task, loop, mailbox);
- *     int n = body_reader_pieces(&reader, iov, 8, &bytes);   0 pieces: look at body_state, or
- *     if (body_reader_wait(&reader)) ...                     the task runs when there is more
- *     body_reader_advance(&reader, bytes_taken);
- *     body_reader_close(&reader);
  *
  * BODY_SHARED keeps all bytes: what the cache stores, and collapsed requests read. BODY_PASSING is
  * for what is not stored: it has one reader, in the writer's thread, stands in read buffers of the
@@ -39,6 +32,7 @@
 #ifndef RETORT_CACHE_BODY_H
 #define RETORT_CACHE_BODY_H
 
+#include "base/assert.h"
 #include "base/slice.h"
 #include "event/waiter.h"
 #include "net/context.h"
@@ -111,18 +105,6 @@ struct body {
     struct body_block first; /* the first bytes stand in the body's own memory */
 };
 
-struct body_reader {
-    struct body *body; /* referenced */
-    struct body_block *block;
-    size_t offset;          /* in the block */
-    uint64_t position, end; /* of the bytes still wanted; end UINT64_MAX: all there are */
-    uint64_t ready_until;   /* BODY_BACKED: known to be ready */
-    uint64_t skip;          /* bytes before the first one wanted */
-    struct task *task;
-    struct mailbox *mailbox;
-    struct waiter *waiter; /* while it waits */
-};
-
 /* A length past BODY_EXPECTED_MOST counts as unknown. */
 struct body *body_new(struct net_context *net, enum body_kind kind, int64_t expected);
 /* Complete from the start, a copy of the bytes. */
@@ -172,41 +154,24 @@ static inline enum body_state body_state(const struct body *body) {
     return (enum body_state)atomic_load_explicit(&body->state, memory_order_acquire);
 }
 
-void body_reader_open(struct body_reader *reader, struct body *body, struct task *task,
-                      struct mailbox *mailbox);
-/* Only `count` bytes from `first` on; before anything is read. */
-void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t count);
-void body_reader_close(struct body_reader *reader);
-/* Fills up to `most` pieces with what waits to be read; *bytes is their sum. */
-int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes);
-/* Room for `length` bytes right before the first of those pieces, so that they can be sent as one;
- * NULL: there is none. Only a passing body has some: what its buffer was read with. */
-char *body_reader_front(struct body_reader *reader, size_t length);
-/* Of a body in a file: how many bytes can be sent from there, at *offset; 0 like 0 pieces. */
-size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy);
-void body_reader_advance(struct body_reader *reader, size_t bytes);
-/* A while passes until the next look: what is ready in a file need not be then. */
-static inline void body_reader_rest(struct body_reader *reader) {
-    reader->ready_until = 0;
-}
-/* True: nothing new yet, the task will run. False: look again, something has changed. */
-bool body_reader_wait(struct body_reader *reader);
+/* For body_reader. */
 
-/* Everything that has arrived, or that is wanted, has been read. */
-static inline bool body_reader_at_end(const struct body_reader *reader) {
-    return reader->position == reader->end || reader->position == body_length(reader->body);
+static inline struct body_block *body_next_block(struct body_block *block) {
+    return atomic_load_explicit(&block->next, memory_order_acquire);
 }
 
-/* Nothing more will come, or be wanted. */
-static inline bool body_reader_done(const struct body_reader *reader) {
-    return reader->position == reader->end || (body_state(reader->body) == BODY_COMPLETE &&
-                                               reader->position == body_length(reader->body));
+static inline char *body_block_data(struct body_block *block) {
+    if (!block->passing)
+        return block->data;
+    struct body_passing_block *passing = CONTAINER_OF(block, struct body_passing_block, block);
+    return passing->buffer->data + passing->offset;
 }
 
-/* Nothing more can be read, and that is not the end. */
-static inline bool body_reader_failed(const struct body_reader *reader) {
-    return body_state(reader->body) == BODY_FAILED &&
-           (reader->body->kind == BODY_BACKED || body_reader_at_end(reader));
-}
+/* The reader of a passing body has come there: the blocks before go, and the writer goes on. */
+void body_forget_until(struct body *body, struct body_block *block, uint64_t position);
+/* True: there is nothing behind `position` yet, the task will run. False: something has changed. */
+bool body_wait(struct body *body, uint64_t position, struct waiter **slot, struct mailbox *mailbox,
+               struct task *task);
+void body_stop_waiting(struct body *body, struct waiter **slot);
 
 #endif

@@ -14,7 +14,7 @@
 #ifndef RETORT_CACHE_BODY_SOURCE_H
 #define RETORT_CACHE_BODY_SOURCE_H
 
-#include "cache/body.h"
+#include "cache/body_reader.h"
 #include "event/source.h"
 
 struct body_source {

@@ -24,7 +24,7 @@
 #define RETORT_CLIENT_CLIENT_H
 
 #include "base/arena.h"
-#include "cache/body.h"
+#include "cache/body_reader.h"
 #include "event/source.h"
 #include "http/chunked.h"
 #include "http/framing.h"

@@ -1,6 +1,7 @@
 #include "disk/writer.h"
 
 #include "base/assert.h"
+#include "cache/body_reader.h"
 #include "disk/disk_body.h"
 #include "disk/stream.h"
 #include "disk/summing.h"

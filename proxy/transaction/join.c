@@ -1,6 +1,7 @@
 #include "transaction/join.h"
 
 #include "base/assert.h"
+#include "cache/body_reader.h"
 
 struct join {
     struct source source;
