@@ -48,8 +48,14 @@ static void on_collapse_timeout(struct timer *timer) {
     loop_defer(transaction->net->loop, &transaction->task);
 }
 
+static bool may_wait(const struct transaction *transaction) {
+    return transaction->settings->cache.collapse_timeout > 0 &&
+           (transaction->collapse_until == 0 ||
+            transaction->net->loop->now < transaction->collapse_until);
+}
+
 static bool may_collapse(const struct transaction *transaction) {
-    return !transaction->alone && transaction->settings->cache.collapse_timeout > 0 &&
+    return !transaction->alone && may_wait(transaction) &&
            transaction->request->method_id == HTTP_METHOD_GET &&
            !http_head_has(transaction->request, HTTP_RANGE) &&
            !http_head_has(transaction->request, HTTP_AUTHORIZATION) &&
@@ -60,9 +66,12 @@ static bool may_collapse(const struct transaction *transaction) {
 static enum step follow(struct transaction *transaction) {
     transaction->net->counters.cache_collapsed++;
     transaction_own_request(transaction);
+    if (transaction->collapse_until == 0)
+        transaction->collapse_until =
+            transaction->net->loop->now + transaction->settings->cache.collapse_timeout;
     timer_init(&transaction->collapse_timer, on_collapse_timeout);
-    loop_timer_after(transaction->net->loop, &transaction->collapse_timer,
-                     transaction->settings->cache.collapse_timeout);
+    timer_set(&transaction->net->loop->timers, &transaction->collapse_timer,
+              transaction->collapse_until);
     if (flight_wait(transaction->flight, &transaction->waiter, transaction->host->mailbox,
                     &transaction->task))
         return STEP_WAIT;

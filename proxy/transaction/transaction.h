@@ -149,6 +149,7 @@ struct transaction {
     bool collapse_expired;
     struct waiter *waiter; /* while it follows */
     struct timer collapse_timer;
+    uint64_t collapse_until; /* for all flights that it follows, in the loop's time; 0: none yet */
 
     /* the origin */
     bool revalidating, ranges_removed;

@@ -58,6 +58,27 @@ def test_one_request_for_a_crowd(lab):
         equal(results.count("MISS"), 1, "misses")
 
 
+def test_waiting_has_one_end(lab):
+    """Whatever is fetched is purged on its way, so that those who wait try together again; but not longer than collapse_timeout."""
+    at_once, most, lock = 0, 0, threading.Lock()
+
+    def answer(connection, _request):
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        proxy.ctl("cache", "purge", "--prefix", origin.url("/"))
+        time.sleep(0.4)
+        with lock:
+            at_once -= 1
+        connection.send(CACHEABLE + b"Content-Length: 5\r\n\r\nhello")
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, cache={"collapse_timeout": "900ms"})
+    answers, _seconds = crowd(proxy, origin.url("/"), 8)
+    equal([answer.body for answer in answers], [b"hello"] * 8, "bodies")
+    true(most > 1, f"{most} at a time at the origin")
+
+
 def test_readers_join_while_it_arrives(lab):
     origin = Origin(lab)
     proxy = Retort(lab, workers=2)
