@@ -143,6 +143,11 @@ static void pause_a_little(void) {
     nanosleep(&time, NULL);
 }
 
+static void cannot_write(const struct icap_choices *options) {
+    fprintf(stderr, "retortctl: can't write %s: %s; make room, or record less by --filter\n",
+            options->words[0], strerror(errno));
+}
+
 /* False: it did not work, and a message says why. */
 static bool take(struct taking *taking) {
     struct http_answer answer;
@@ -150,11 +155,12 @@ static bool take(struct taking *taking) {
         return false;
     size_t length = answer.length;
     bool written = fwrite(answer.body, 1, length, taking->file) == length;
+    if (!written)
+        cannot_write(taking->options);
     bool good = written && take_records(taking, slice_make(answer.body, length));
     http_answer_release(&answer);
-    if (!good)
-        icap_complain(0, written ? "what retort sends can't be read: is it of another version?"
-                                 : strerror(errno));
+    if (written && !good)
+        icap_complain(0, "what retort sends can't be read: is it of another version?");
     if (good && length == 0)
         pause_a_little();
     return good;
@@ -215,7 +221,7 @@ int icap_record(const struct icap_choices *options) {
                     ICAP_RECORD_FILE_LENGTH &&
                 fflush(taking.file) == 0 && run(&taking);
     if (fclose(taking.file) != 0 && good) {
-        fprintf(stderr, "retortctl: can't write %s: %s\n", path, strerror(errno));
+        cannot_write(options);
         good = false;
     }
     if (good)

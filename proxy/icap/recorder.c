@@ -115,21 +115,26 @@ static bool is_abandoned(const struct icap_recorder *recorder, uint64_t now) {
     return now > taken && now - taken > (uint64_t)ICAP_RECORDER_PATIENCE * 1000000;
 }
 
+static void forget_abandoned(struct icap_recorder *recorder) {
+    pthread_mutex_lock(&recorder->lock);
+    end(recorder, "nobody took what was recorded");
+    forget_waiting(recorder);
+    pthread_mutex_unlock(&recorder->lock);
+}
+
 bool icap_recorder_is_over(struct icap_recorder *recorder) {
     CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
-    if (atomic_load(&recorder->over))
-        return true;
     uint64_t now = icap_microseconds();
-    if (now >= recorder->until)
+    if (!atomic_load(&recorder->over) && now >= recorder->until)
         icap_recorder_stop(recorder, "the time is over");
-    else if (is_abandoned(recorder, now)) {
-        pthread_mutex_lock(&recorder->lock);
-        end(recorder, "nobody took what was recorded");
-        forget_waiting(recorder);
-        pthread_mutex_unlock(&recorder->lock);
-    } else
-        return false;
-    return true;
+    if (is_abandoned(recorder, now))
+        forget_abandoned(recorder);
+    return atomic_load(&recorder->over);
+}
+
+bool icap_recorder_is_empty(const struct icap_recorder *recorder) {
+    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    return atomic_load(&recorder->reserved) == 0;
 }
 
 /* Taking. */
@@ -188,8 +193,8 @@ static char *take_waiting(struct icap_recorder *recorder, size_t *length) {
 
 char *icap_recorder_take(struct icap_recorder *recorder, size_t *length) {
     CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
-    bool over = icap_recorder_is_over(recorder);
     atomic_store(&recorder->taken, icap_microseconds());
+    bool over = icap_recorder_is_over(recorder);
     pthread_mutex_lock(&recorder->lock);
     if (over && !recorder->ended)
         append_end(recorder);

@@ -11,8 +11,8 @@
  *
  * It never makes anybody wait: an exchange for which there is no room within `memory` is dropped as
  * a whole, and counted. A recording ends by itself when it has so many exchanges or so many seconds
- * have passed, or when nothing was taken for ICAP_RECORDER_PATIENCE. Workers let go of it when they
- * next look at it.
+ * have passed, or when nothing was taken for ICAP_RECORDER_PATIENCE; then what waits is forgotten,
+ * however it ended. Workers let go of it when they next look at it and find it over and empty.
  *
  * Threads: all of it from any thread; a mutex guards the queue.
  */
@@ -54,7 +54,10 @@ char *icap_recorder_take(struct icap_recorder *recorder, size_t *length);
 void icap_recorder_stop(struct icap_recorder *recorder, const char *reason);
 
 /* For the workers. */
+/* Has it forget what nobody takes any more. */
 bool icap_recorder_is_over(struct icap_recorder *recorder);
+/* Nothing waits, and no exchange is under way. */
+bool icap_recorder_is_empty(const struct icap_recorder *recorder);
 size_t icap_recorder_body_most(const struct icap_recorder *recorder);
 bool icap_recorder_masks(const struct icap_recorder *recorder);
 /* Counts the exchange as under way until one of the three ends. */

@@ -223,7 +223,8 @@ static struct icap_exchange describe(const struct icap_call *call,
 void icap_recording_begin(struct icap_call *call, const struct icap_request *request) {
     struct icap_recorder *recorder = call->net->recorder;
     if (icap_recorder_is_over(recorder)) {
-        icap_recorder_release(&call->net->recorder);
+        if (icap_recorder_is_empty(recorder))
+            icap_recorder_release(&call->net->recorder);
         return;
     }
     struct icap_exchange exchange = describe(call, request);

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import socket
 import struct
 import subprocess
@@ -434,11 +435,33 @@ def test_a_reader_that_is_too_slow(lab):
 
 
 def test_nobody_takes_what_is_recorded(lab):
-    """The recording ends, and the next may begin."""
+    """The recording ends, and the next may begin; one that was full before that keeps nothing either."""
     origin, icap, proxy = start(lab)
+    full = Retort(lab, services=[Service("s", icap.uri())])
+    number = json.loads(full.admin("POST", "/icap/record?exchanges=1").body)["recording"]
+    full.get(origin.url("/bytes", n=10))
     recording = Recording(lab, proxy)
     recording.command.kill()
     until(lambda: proxy.admin("POST", "/icap/record").status == 200, 30 * lab.patience, "an end of the recording", pause=0.2)
+    full.get(origin.url("/bytes", n=11))
+    (kind, content), = records(full.admin("POST", f"/icap/record/take?recording={number}").body)
+    equal([kind, about(content).get("kept"), about(content)["dropped"]], [2, None, "1"], "the end")
+
+
+def test_no_room_for_the_file(lab):
+    """It says so, and the next recording may begin at once."""
+    origin, icap, proxy = start(lab)
+    path = lab.path("recording")
+    command = subprocess.Popen(
+        [lab.built("proxy/retortctl"), "-s", proxy.admin_path, "icap", "record", path], stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **lab.environment()}, restore_signals=False,  # SIGXFSZ stays ignored: a write that fails
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000)))
+    until(lambda: os.path.exists(path) and os.path.getsize(path) >= FILE_HEAD, 20 * lab.patience, "a recording")
+    proxy.get(origin.url("/bytes", n=50000))
+    _, errors = command.communicate(timeout=30 * lab.patience)
+    equal(command.returncode, 1, "exit status")
+    contains(errors, f"can't write {path}: File too large; make room", "message")
+    equal(proxy.admin("POST", "/icap/record").status, 200, "status of the next recording")
 
 
 def test_several_workers(lab):
