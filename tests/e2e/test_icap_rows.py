@@ -808,21 +808,22 @@ def test_an_endpoint_that_is_down(lab):
 
 def test_a_trial_is_one_transaction(lab):
     """What comes back after having been down gets one request, not all that waited; a failure ends it."""
-    busy, mode = Busy(), {"now": "fail"}
+    busy, mode, together = Busy(), {"now": "fail"}, []
 
     def behave(_icap, transaction):
         with busy:
             if mode["now"] == "fail":
                 return True
-            time.sleep(0.05)
+            time.sleep(0.1)
+            together.append(busy.now)
         transaction.send_204()
         return False
     origin, _, proxy = start(lab, behave, failures_down=1, **{**QUICK, "timeout": "20s"})
     fetch(proxy, origin, 10)
     until(lambda: account(proxy)["endpoints"][0]["state"] == "trial", 10 * lab.patience, "a trial")
     mode["now"] = "work"
-    busy.most = 0
     equal([answer.status for answer in in_parallel(6, lambda: fetch(proxy, origin, 10))], [200] * 6, "statuses")
+    equal(together[0], 1, "transactions at a time while it was tried")
     equal(account(proxy)["endpoints"][0]["state"], "up", "state")
 
 

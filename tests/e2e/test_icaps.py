@@ -1,5 +1,6 @@
 """ICAP over TLS: who is believed, what is said of those who are not, and that all else is as without."""
 
+import socket
 import ssl
 
 from harness import ports
@@ -11,7 +12,7 @@ from harness.retort import Retort, Service
 from harness.server import Server
 from harness.suite import memcheck
 from harness.tls import Authority, TlsIcapServer, end_of_tls, self_signed
-from harness.wire import Silence, Truncated
+from harness.wire import Silence, Truncated, chunked
 
 SIZES = (0, 1, 1000, 1024, 1025, 16384, 100_000, 3_000_000)
 
@@ -183,6 +184,30 @@ def test_retries_on_a_fresh_connection(lab):
     origin, proxy = start(lab, server.uri(), ca_file=ca.file)
     for size in (100, 3000, 200_000, 3000):
         same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"{size} bytes")
+
+
+def test_second_answer_behind_the_first(lab):
+    """In the same packet, and a record of its own, which is read, but not decrypted, with the first: it is nobody's."""
+    evil = b'ICAP/1.0 200 OK\r\nISTag: "x"\r\nEncapsulated: res-body=0\r\n\r\n' + chunked(b"evil")
+
+    def behave(_icap, transaction):
+        body = transaction.finish_body()
+        corked = transaction.connection.socket
+        corked.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        if len(body) % 2:
+            transaction.send_204()
+        else:
+            transaction.send_200(transaction.response_head(), body)
+        transaction.send(evil)
+        corked.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+    ca = Authority(lab)
+    good = ca.certificate("good")
+    for newest in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        server = TlsIcapServer(lab, behave, good, newest=newest)
+        origin, proxy = start(lab, server.uri(), ca_file=ca.file, max_connections=1)
+        for size in (2000, 3000, 2001, 3001) * 2:
+            same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"{newest}: {size} bytes")
+        proxy.stop()
 
 
 def test_idle_connections_stay(lab):
