@@ -16,7 +16,7 @@ static void try_converter(enum picture_result (*convert)(const unsigned char *, 
                           const uint8_t *data, size_t size, bool exact) {
     const struct picture_options options = {.max_pixels = 1 << 18, .larger = true};
     const struct picture_options small = {
-        .max_pixels = 1 << 18, .width = 7, .quality = 50, .strip = true};
+        .max_pixels = 1 << 18, .width = 7, .quality = 50, .strip = true, .larger = true};
     struct picture_output output, again;
     if (convert(data, size, &small, &output) == PICTURE_DONE)
         free(output.bytes);

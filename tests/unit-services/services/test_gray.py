@@ -1,0 +1,205 @@
+"""Images made gray, and the programs that do it."""
+
+import ctypes
+import os
+import random
+import re
+import struct
+import subprocess
+import zlib
+
+from icap import respmod
+from services.lab import REQUEST, every_way, head, send_photo
+from services.pictures import netpbm, picture
+
+
+def check_gray(kind, original, luma, shape=None, off_by=0):
+    """A check for every_way: decoded, the result has to be gray and of the same luminance."""
+    def check(answer, got):
+        assert answer.status == 200, answer.status
+        assert got != original and answer.header("content-length") == str(len(got))
+        assert answer.header("etag") == 'W/"tag"'
+        pixels = netpbm(luma, got)
+        assert pixels[:2] == b"P5", pixels[:20]
+        assert len(pixels) == len(expected), "another size"
+        assert pixels == expected or max(abs(a - b) for a, b in zip(pixels, expected)) <= off_by, "other pixels"
+    expected = netpbm(shape or luma + " | ppmtopgm", original)
+    return check
+
+
+def test_gray_jpeg(lab):
+    for name in ("photo.jpg", "progressive.jpg", "small.jpg"):
+        body = picture(name)
+        every_way(lab, "gray", "image/jpeg", body, check_gray("jpeg", body, "djpeg", "djpeg -grayscale"))
+
+
+def test_gray_gif(lab):
+    body = picture("animated.gif")
+
+    def check(answer, got):
+        assert answer.status == 200 and len(got) == len(body) and got != body
+        assert answer.header("content-length") == str(len(body))
+        different = [i for i in range(len(body)) if got[i] != body[i]]
+        assert len(different) <= 768 * 4 and min(different) >= 13
+        assert netpbm("giftopnm -image=2", got)[:2] == b"P5"
+
+    every_way(lab, "gray", "image/gif", body, check)
+
+
+def test_gray_png(lab):
+    body = picture("photo.png")
+    every_way(lab, "gray", "image/png", body, check_gray("png", body, "pngtopnm", off_by=1))
+    body = picture("alpha.png")
+
+    def check(answer, got):
+        assert answer.status == 200 and got != body
+        assert netpbm("pngtopnm -alpha", got) == netpbm("pngtopnm -alpha", body), "other transparency"
+        pixels, expected = netpbm("pngtopnm", got), netpbm("pngtopnm | ppmtopgm", body)
+        assert len(pixels) == len(expected) and max(abs(a - b) for a, b in zip(pixels, expected)) <= 1, "other pixels"
+
+    every_way(lab, "gray", "image/png", body, check)
+    body = picture("photo.bmp")
+    every_way(lab, "gray", "image/bmp", body, check_gray("bmp", body, "bmptopnm | ppmtopgm"))
+
+
+def by_hand(lab, data, *options, arguments=""):
+    """gray-helper --once: its exit status and what it wrote."""
+    done = subprocess.run([lab.build + "/icap-services/gray-helper", *options, "--once", arguments], input=data,
+                          env={**os.environ, "TMPDIR": lab.dir}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60 * lab.patience, check=False)
+    return done.returncode, done.stdout
+
+
+def test_gray_by_hand(lab):
+    photo = picture("photo.jpg")
+    status, gray = by_hand(lab, photo)
+    assert status == 0 and netpbm("djpeg", gray) == netpbm("djpeg -grayscale", photo)
+    assert by_hand(lab, gray) == (0, gray), "what is gray stays"
+    assert by_hand(lab, b"no picture") == (1, b"")
+    assert by_hand(lab, picture("photo.bmp"))[0] == 0
+    text = subprocess.run([lab.build + "/icap-services/text-helper", "--file", lab.path("texts.tsv"), "--once", "10.1.2.3"],
+                          stdout=subprocess.PIPE, check=True).stdout
+    assert text == b"<b>ten 10.1.2.3</b>", text
+
+
+def test_gray_as_the_uri_says(lab):
+    for name, kind, decoder in (("photo.jpg", "jpeg", "djpeg"), ("photo.png", "png", "pngtopnm")):
+        body = picture(name)
+        answer = respmod(lab.port, "gray?width=100&quality=50&strip", request=REQUEST,
+                         response=head("image/" + kind, len(body)), body=body, preview=1024)
+        magic, width, _ = netpbm(decoder, answer.body).split(None, 2)
+        assert (magic, width) == (b"P5", b"100") and len(answer.body) < len(body) / 10, (magic, width)
+
+
+def test_gray_is_never_larger(lab):
+    """Unless that is wanted: nobody gains by an image that takes longer."""
+    photo = picture("coarse.jpg")
+    for service, wanted in (("gray?quality=100", False), ("gray?quality=100&larger", True)):
+        answer = respmod(lab.port, service, request=REQUEST, response=head("image/jpeg", len(photo)), body=photo, preview=1024)
+        assert (answer.body != photo) == wanted, (service, len(answer.body))
+
+
+def test_gray_recipes(lab):
+    """Programs without a shell, which may not write, nor reach others over the network."""
+    bmp, mark = picture("photo.bmp"), lab.path("mark")
+    status, gray = by_hand(lab, bmp, "--recipe", "image/bmp=bmptopnm | pamscale 0.5 | ppmtopgm | ppmtobmp")
+    assert status == 0 and netpbm("bmptopnm", gray).split()[1] == b"30"
+    assert by_hand(lab, bmp, "--recipe", "image/bmp=cat | no-such-program") == (1, b"")
+    assert by_hand(lab, bmp, "--recipe", "image/bmp=false") == (1, b"")
+    status, text = by_hand(lab, bmp, "--recipe", "image/bmp=echo $HOME;ls `ls` *")
+    assert (status, text) == (0, b"$HOME;ls `ls` *\n"), text
+    assert by_hand(lab, bmp, "--recipe", "image/bmp=")[0] == 1
+    if lab.options.valgrind or sandbox_of(lab) != "2":
+        return
+    assert by_hand(lab, bmp, "--recipe", "image/bmp=touch " + mark)[0] == 1 and not os.path.exists(mark)
+    for code, allowed in (("print()", True), ("__import__('socket').socket()", False)):
+        status, _ = by_hand(lab, bmp, "--recipe", "image/bmp=/usr/bin/python3 -c " + code)
+        assert (status == 0) == allowed, code
+    assert by_hand(lab, bmp, "--programs-write", "--recipe", "image/bmp=touch " + mark)[0] == 0 and os.path.exists(mark)
+
+
+def has_landlock():
+    LANDLOCK_CREATE_RULESET, VERSION = 444, 1
+    return ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, VERSION) > 0
+
+
+def test_gray_tiff(lab):
+    """Its program needs a file for a moment; it can make one in a place of its own, and nowhere else."""
+    body, mark = netpbm("bmptopnm | pamtotiff -lzw -truecolor", picture("photo.bmp")), lab.path("tiff-mark")
+    answer = respmod(lab.port, "gray", request=REQUEST, response=head("image/tiff", len(body)), body=body, preview=1024)
+    if not lab.options.valgrind and sandbox_of(lab) == "2" and not has_landlock():
+        assert answer.body == body
+        return
+    assert netpbm("tifftopnm", answer.body)[:2] == b"P5" and len(answer.body) < len(body)
+    assert netpbm("tifftopnm", answer.body) == netpbm("tifftopnm | ppmtopgm", body)
+    if lab.options.valgrind or sandbox_of(lab) != "2":
+        return
+    lab.write("kept", "kept")
+    for words in ("rm " + lab.path("kept"), "cp /etc/hostname " + mark, "cp /etc/hostname " + lab.path("kept"), "mkdir " + mark,
+                  "ln -s /etc " + mark, "mkfifo " + mark, "truncate -s 0 " + lab.path("kept"), "mv %s %s" % (lab.path("kept"), mark)):
+        assert by_hand(lab, body, "--recipe", "image/tiff=" + words)[0] == 1, words
+    assert not os.path.lexists(mark) and open(lab.path("kept"), encoding="ascii").read() == "kept"
+    assert by_hand(lab, body, "--recipe", "image/tiff=mktemp")[0] == 0
+
+
+def sandbox_of(lab):
+    """The kind of seccomp that a helper runs under, as the kernel tells: "2" is a filter."""
+    with open("/proc/%d/status" % lab.workers("gray")[0], encoding="ascii") as status:
+        return re.search(r"^Seccomp:\s*(\d)", status.read(), re.M).group(1)
+
+
+def test_bombs(lab):
+    """Small files that want a lot: the original goes out, and other images go on."""
+    chance = random.Random(6)
+    photo = bytearray(picture("photo.jpg"))
+    frame = photo.index(b"\xff\xc0")
+    photo[frame + 5:frame + 9] = struct.pack(">HH", 65500, 65500)
+    png = bytearray(picture("photo.png"))
+    png[16:24] = struct.pack(">II", 65500, 65500)
+    png[29:33] = struct.pack(">I", zlib.crc32(png[12:29]))
+    progressive = picture("progressive.jpg")
+    scan = progressive.index(b"\xff\xda")
+    end = progressive.index(b"\xff\xc4", scan)
+    scans = progressive[:end] + progressive[scan:end] * min(5000, (1 << 20) // (end - scan)) + progressive[end:]
+    small = bytearray(picture("small.jpg"))
+    bombs = [("image/jpeg", bytes(photo)), ("image/png", bytes(png)), ("image/jpeg", scans)]
+    for _ in range(20):
+        damaged = bytearray(small)
+        for _ in range(8):
+            damaged[chance.randrange(2, len(damaged))] = chance.randrange(256)
+        bombs.append(("image/jpeg", bytes(damaged)))
+    for number, (kind, body) in enumerate(bombs):
+        answer = respmod(lab.port, "gray", request=REQUEST, response=head(kind, len(body)), body=body, preview=1024)
+        got = body if answer.status == 204 else answer.body
+        assert number > 2 or got == body, "bomb %d of %s was changed" % (number, kind)
+    frame = b"!\xf9\x04\x04\x01\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0"
+    body = b"GIF89a\x01\0\x01\0\x80\0\0\xff\0\0\0\xff\0" + frame * 10000 + b";"
+    answer = respmod(lab.port, "gray", request=REQUEST, response=head("image/gif", len(body)), body=body)
+    assert answer.status == 200 and answer.body == body[:13] + b"LLL\x96\x96\x96" + body[19:], answer.body[:40]
+    assert send_photo(lab).status == 200
+
+
+def test_gray_leaves_alone(lab):
+    def check(answer, got):
+        assert got == body, "changed"
+        assert answer.status == 204 or answer.header("etag") == '"tag"'
+
+    gray = netpbm("djpeg -grayscale | cjpeg", picture("photo.jpg"))
+
+    def half(name):
+        return picture(name)[:len(picture(name)) // 2]
+
+    for kind, body in (("image/jpeg", gray), ("image/jpeg", half("photo.jpg")), ("image/gif", half("animated.gif")),
+                       ("image/png", half("photo.png")), ("image/jpeg", b"<html>" * 500),
+                       ("image/jpeg", b"\xff"), ("image/gif", b"GIF8"), ("image/svg+xml", b"<svg/>"),
+                       ("text/html", picture("small.jpg"))):
+        every_way(lab, "gray", kind, body, check)
+
+
+def test_gray_too_large(lab):
+    def check(answer, got):
+        assert got == body, "changed or cut: %d of %d bytes" % (len(got), len(body))
+
+    body = picture("small.jpg") + random.Random(3).randbytes(3 << 20)
+    every_way(lab, "gray", "image/jpeg", body, check)
+    body = body[:(2 << 20) + 1]
+    every_way(lab, "gray", "image/jpeg", body, check)
