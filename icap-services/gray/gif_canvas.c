@@ -13,9 +13,8 @@ void gif_control_read(struct gif_control *control, const struct gif_block *exten
     *control = (struct gif_control){.transparent = GIF_NOT_TRANSPARENT};
     if (extension->data.length < 1 + LENGTH || data[0] != LENGTH)
         return;
-    unsigned disposal = data[1] >> 2 & 7;
     control->given = true;
-    control->disposal = disposal == GIF_CLEAR || disposal == GIF_RESTORE ? disposal : GIF_KEEP;
+    control->disposal = data[1] >> 2 & 7;
     control->user_input = data[1] & USER_INPUT;
     control->delay = (unsigned)(data[2] | data[3] << 8);
     if (data[1] & HAS_TRANSPARENT)
@@ -63,11 +62,11 @@ static bool save(struct gif_canvas *canvas) {
 void gif_canvas_dispose(struct gif_canvas *canvas) {
     const struct gif_rectangle *place = &canvas->place;
     size_t row = (size_t)place->width * CHANNELS;
-    for (unsigned y = 0; canvas->disposal != GIF_KEEP && y < place->height; y++) {
+    for (unsigned y = 0; y < place->height; y++) {
         unsigned char *at = pixel_at(canvas, place->left, place->top + y);
         if (canvas->disposal == GIF_CLEAR)
             memset(at, 0, row);
-        else
+        else if (canvas->disposal == GIF_RESTORE)
             memcpy(at, canvas->saved + y * row, row);
     }
     free(canvas->saved);

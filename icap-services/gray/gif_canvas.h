@@ -18,12 +18,13 @@
 
 enum { GIF_NOT_TRANSPARENT = 256 };
 
-enum gif_disposal { GIF_KEEP, GIF_CLEAR = 2, GIF_RESTORE = 3 };
+/* How a frame goes away. Other numbers are left to the future, and keep it too. */
+enum gif_disposal { GIF_UNSAID, GIF_KEEP, GIF_CLEAR, GIF_RESTORE };
 
 /* What a Graphic Control Extension says of the frame behind it. */
 struct gif_control {
     bool given;
-    enum gif_disposal disposal;
+    unsigned disposal; /* 0 to 7 */
     bool user_input;
     unsigned delay;       /* hundredths of a second */
     unsigned transparent; /* index, or GIF_NOT_TRANSPARENT */
@@ -34,7 +35,7 @@ struct gif_canvas {
     unsigned char *pixels;
     unsigned char *saved;       /* GIF_RESTORE: what the frame was drawn over */
     struct gif_rectangle place; /* of the frame drawn last, within the canvas; may be empty */
-    enum gif_disposal disposal;
+    unsigned disposal;
 };
 
 void gif_control_read(struct gif_control *control, const struct gif_block *extension);

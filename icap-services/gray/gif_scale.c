@@ -82,8 +82,8 @@ static bool put_head(struct gif_work *work) {
 
 static bool put_control(struct gif_work *work, bool transparent) {
     const struct gif_control *control = &work->control;
-    unsigned flags = (unsigned)control->disposal << 2 | (control->user_input ? 2u : 0u) |
-                     (transparent ? 1u : 0u);
+    unsigned flags =
+        control->disposal << 2 | (control->user_input ? 2u : 0u) | (transparent ? 1u : 0u);
     const unsigned char block[] = {
         '!', GIF_EXTENSION_CONTROL, 4, (unsigned char)flags, NUMBER(control->delay), TRANSPARENT,
         0};

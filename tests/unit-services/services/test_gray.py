@@ -46,6 +46,95 @@ def test_gray_gif(lab):
     every_way(lab, "gray", "image/gif", body, check)
 
 
+def frames_of(data):
+    """Of each frame of a GIF: delay, disposal, rectangle, rows of luma and rows of what is drawn, by giftopnm."""
+    at, control, found = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0), bytes(4), []
+    while data[at:at + 1] != b";":
+        is_frame = data[at:at + 1] == b","
+        if is_frame:
+            left, top, width, height, flags = struct.unpack("<HHHHB", data[at + 1:at + 10])
+            found.append((control[1] | control[2] << 8, control[0] >> 2 & 7, (left, top, width, height)))
+            at += 11 + (3 * (2 << (flags & 7)) if flags & 0x80 else 0)
+            control = bytes(4)
+        else:
+            if data[at + 1] == 0xf9:
+                control = data[at + 3:at + 7]
+            at += 2
+        while data[at]:
+            at += data[at] + 1
+        at += 1
+    for number, (delay, disposal, place) in enumerate(found):
+        width = place[2]
+
+        def rows(command, number=number, width=width):
+            pixels = netpbm(command % (number + 1), data).split(b"\n", 3)[3]
+            return [pixels[at:at + width] for at in range(0, len(pixels), width)]
+        # Gray already, and of maxval 255, so that nothing is rounded but by gray-helper.
+        luma = rows("giftopnm -image=%d | ppmtopgm | pamdepth 255")
+        drawn = rows("giftopnm -alphaout=- -image=%d | pamdepth 255")
+        yield delay, disposal, place, luma, drawn
+
+
+def shown_by(data):
+    """The canvas after each frame, as rows of luma; None where nothing is drawn. And delay, disposal and rectangle."""
+    width, height = struct.unpack("<HH", data[6:10])
+    canvas = [[None] * width for _ in range(height)]
+    for delay, disposal, place, luma, drawn in frames_of(data):
+        before = [row[:] for row in canvas]
+        for y, (values, mask) in enumerate(zip(luma, drawn)):
+            for x in range(place[2]):
+                if mask[x]:
+                    canvas[place[1] + y][place[0] + x] = values[x]
+        yield [row[:] for row in canvas], (delay, disposal, place)
+        if disposal == 3:
+            canvas = before
+        elif disposal == 2:
+            for y in range(place[1], place[1] + place[3]):
+                canvas[y][place[0]:place[0] + place[2]] = [None] * place[2]
+
+
+def composed_gif():
+    """Frames of all ways of going away, with parts of pictures, local tables, interlaced and transparent."""
+    def part(left, top, width, height, *options):
+        command = "bmptopnm | pamcut -left %d -top %d -width %d -height %d | pnmquant 60 2>/dev/null | ppmtopgm | ppmtogif %s"
+        gif = netpbm(command % (left, top, width, height, " ".join(options)), picture("photo.bmp"))
+        size = 3 * (2 << (gif[10] & 7))
+        at = gif.index(b",", 13 + size)
+        return gif[13:13 + size], gif[10] & 7, gif[at + 9] & 0x40, gif[at + 10:-1]
+
+    whole = b"GIF89a" + struct.pack("<HHBBB", 60, 40, 0, 0, 0) + b"!\xff\x0bNETSCAPE2.0\x03\x01\x02\0\0"
+    for number, (place, source, disposal, options) in enumerate((
+            ((0, 0, 60, 40), (0, 0), 1, ()), ((7, 5, 20, 17), (30, 10), 1, ("-interlace",)), ((31, 3, 11, 30), (0, 5), 3, ()),
+            ((20, 20, 25, 20), (10, 0), 2, ()), ((0, 0, 60, 40), (0, 0), 3, ("-interlace",)), ((1, 1, 1, 1), (9, 9), 0, ()))):
+        table, bits, interlaced, pixels = part(*source, *place[2:], *options)
+        whole += b"!\xf9\x04" + struct.pack("<BHB", disposal << 2, 5 + number, 0) + b"\0"
+        whole += b"," + struct.pack("<HHHHB", *place, 0x80 | interlaced | bits) + table + pixels
+    return whole + b";"
+
+
+def test_gray_gif_scaled(lab):
+    """Each frame shows what it showed, scaled as netpbm scales it; delays, disposal and repetitions stay."""
+    for body in (composed_gif(), picture("animated.gif")):
+        for width, height in ((23, 15), (60, 40), (1, 1)):
+            answer = respmod(lab.port, "gray?larger&width=%d" % width, request=REQUEST, response=head("image/gif", len(body)),
+                             body=body, preview=1024)
+            if width == 60:
+                assert answer.status == 204 or len(answer.body) == len(body)
+                continue
+            assert answer.status == 200 and struct.unpack("<HH", answer.body[6:10]) == (width, height)
+            assert (b"NETSCAPE2.0\x03\x01\x02" in answer.body) == (b"NETSCAPE2.0\x03\x01\x02" in body)
+            original, scaled = list(shown_by(body)), list(shown_by(answer.body))
+            assert len(original) == len(scaled)
+            for number, ((canvas, terms), (small, small_terms)) in enumerate(zip(original, scaled)):
+                assert terms[:2] == small_terms[:2], (number, terms, small_terms)
+                if any(None in row for row in canvas):
+                    continue  # pamscale knows no transparency; the unit tests have it
+                pgm = b"P5 %d %d 255\n" % (len(canvas[0]), len(canvas)) + b"".join(map(bytes, canvas))
+                wanted = netpbm("pamscale -linear -xsize %d -ysize %d" % (width, height), pgm)[-width * height:]
+                far = max(abs(a - b) for a, b in zip(wanted, b"".join(map(bytes, small))))
+                assert far <= 2, (width, number, far)
+
+
 def test_gray_png(lab):
     body = picture("photo.png")
     every_way(lab, "gray", "image/png", body, check_gray("png", body, "pngtopnm", off_by=1))
