@@ -115,10 +115,12 @@ enum helper_io helper_packet_receive(int fd, struct helper_packet *packet) {
     while (received < 0 && errno == EINTR);
     if (received < 0)
         return errno == EAGAIN ? HELPER_IO_AGAIN : HELPER_IO_CLOSED;
-    if (received == 0)
-        return HELPER_IO_CLOSED;
     packet->received = (size_t)received;
-    packet->body = take_descriptor(&header);
+    packet->body = take_descriptor(&header); /* may come with an empty packet, too */
+    if (received == 0) {
+        helper_packet_close_body(packet);
+        return HELPER_IO_CLOSED;
+    }
     if (message_valid(&packet->message, (size_t)received, header.msg_flags, packet->body))
         return HELPER_IO_DONE;
     helper_packet_close_body(packet);

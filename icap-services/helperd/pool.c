@@ -156,16 +156,20 @@ static void settle(struct pool *pool, struct worker *worker) {
         loop_timer_after(pool->loop, &worker->timer, pool->settings.idle);
 }
 
-static void on_result(struct worker *worker, struct helper_packet *result) {
-    struct pool *pool;
-    CAST_OBJ(pool, worker->pool, POOL_MAGIC);
+static void take_result(struct pool *pool, struct worker *worker, struct helper_packet *result) {
     timer_cancel(&pool->loop->timers, &worker->job_timer);
-    worker->state = WORKER_IDLE;
     worker->served++;
     worker->failures = 0;
     note_result(pool);
     if (worker->job != NULL)
         finish_job(worker->job, result->message.status, result, NULL);
+}
+
+static void on_result(struct worker *worker, struct helper_packet *result) {
+    struct pool *pool;
+    CAST_OBJ(pool, worker->pool, POOL_MAGIC);
+    worker->state = WORKER_IDLE;
+    take_result(pool, worker, result);
     settle(pool, worker);
 }
 
@@ -196,9 +200,11 @@ static void remove_worker(struct pool *pool, struct worker *worker) {
     FREE_OBJ(worker);
 }
 
-static void on_exit_of(struct worker *worker, int status) {
+static void on_exit_of(struct worker *worker, int status, struct helper_packet *result) {
     struct pool *pool;
     CAST_OBJ(pool, worker->pool, POOL_MAGIC);
+    if (result != NULL)
+        take_result(pool, worker, result);
     timer_cancel(&pool->loop->timers, &worker->job_timer);
     log_exit(pool, worker, status);
     pool->counts.ended_cpu += worker->ended_cpu;
@@ -259,18 +265,29 @@ static struct worker *idle_worker(struct pool *pool) {
     return NULL;
 }
 
-static void give(struct pool *pool, struct worker *worker, struct job *job) {
-    list_remove(&job->link);
+/* Nobody has seen it: it stays the first that waits. Once, or a fault of our own would cost one
+ * helper after the other. */
+static void keep_waiting(struct pool *pool, struct job *job) {
+    if (!job->returned) {
+        job->returned = true;
+        return;
+    }
     pool->queued--;
-    timer_cancel(&pool->loop->timers, &job->timer);
+    finish_job(job, HELPER_FAILED, NULL, "the helper died");
+}
+
+static void give(struct pool *pool, struct worker *worker, struct job *job) {
     timer_cancel(&pool->loop->timers, &worker->timer);
     uint64_t left = job->deadline > pool->loop->now ? job->deadline - pool->loop->now : 0;
     job->packet.message.milliseconds = (uint32_t)left;
     if (!worker_give(worker, &job->packet, pool->settings.terms.cpu)) {
         worker_kill(worker);
-        finish_job(job, HELPER_FAILED, NULL, "the helper died");
+        keep_waiting(pool, job);
         return;
     }
+    list_remove(&job->link);
+    pool->queued--;
+    timer_cancel(&pool->loop->timers, &job->timer);
     job->worker = worker;
     worker->job = job;
     timer_set(&pool->loop->timers, &worker->job_timer, job->deadline);

@@ -12,7 +12,7 @@
  * A job ends as HELPER_DONE or UNCHANGED by its helper; FAILED when the helper says so or dies;
  * TIMEOUT at its deadline, which counts from the submission: a helper at work on it is killed then;
  * REFUSED when the queue is full. A job is never tried twice: what killed one helper would kill the
- * next.
+ * next. One that found its helper gone waits for another.
  *
  * A helper that ends is started again; one that ends soon after its start, with a delay that
  * doubles from POOL_BACKOFF_FIRST to POOL_BACKOFF_LAST milliseconds.
@@ -42,6 +42,7 @@ struct job {
     struct worker *worker; /* at work on it */
     struct timer timer;    /* the deadline while it waits */
     uint64_t submitted, deadline;
+    bool returned; /* a helper was gone before it got it */
     struct helper_packet packet;
     void *client;
     /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed after.

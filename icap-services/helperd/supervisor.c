@@ -38,8 +38,9 @@ static void fill_address(struct sockaddr_un *address, const char *path) {
 
 /* A socket file that nobody listens on is what a killed predecessor left. */
 static bool is_in_use(const struct sockaddr_un *address) {
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    bool used = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool used = fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
+                            errno == EAGAIN); /* it does not get round to accepting */
     if (fd >= 0)
         close(fd);
     return used;

@@ -26,6 +26,11 @@ static void close_socket(struct worker *worker) {
     worker->fd = -1;
 }
 
+static bool is_result(const struct worker *worker, const struct helper_packet *packet) {
+    return worker->state == WORKER_BUSY && packet->message.kind == HELPER_RESULT &&
+           packet->message.id == worker->job_id;
+}
+
 static void on_socket(struct event *event, uint32_t events) {
     struct worker *worker = CONTAINER_OF(event, struct worker, event);
     static struct helper_packet packet;
@@ -34,9 +39,7 @@ static void on_socket(struct event *event, uint32_t events) {
     enum helper_io io = helper_packet_receive(worker->fd, &packet);
     if (io == HELPER_IO_AGAIN)
         return;
-    bool expected = io == HELPER_IO_DONE && worker->state == WORKER_BUSY &&
-                    packet.message.kind == HELPER_RESULT && packet.message.id == worker->job_id;
-    if (expected)
+    if (io == HELPER_IO_DONE && is_result(worker, &packet))
         worker->callbacks->on_result(worker, &packet);
     else {
         if (io != HELPER_IO_CLOSED)
@@ -211,14 +214,20 @@ void worker_kill(struct worker *worker) {
 }
 
 void worker_exited(struct worker *worker, int wait_status, uint64_t cpu) {
+    static struct helper_packet packet;
     CHECK_OBJ(worker, WORKER_MAGIC);
     worker->ended_cpu = cpu;
     kill(-worker->pid, SIGKILL); /* programs it left behind */
+    packet.body = -1;
+    bool answered = worker->fd >= 0 &&
+                    helper_packet_receive(worker->fd, &packet) == HELPER_IO_DONE &&
+                    is_result(worker, &packet);
     close_socket(worker);
     worker->state = WORKER_DOWN;
     worker->pid = 0;
     timer_cancel(&worker->loop->timers, &worker->timer);
-    worker->callbacks->on_exit(worker, wait_status);
+    worker->callbacks->on_exit(worker, wait_status, answered ? &packet : NULL);
+    helper_packet_close_body(&packet);
 }
 
 const char *worker_state_text(enum worker_state state) {

@@ -28,7 +28,8 @@ struct job;
 struct worker_callbacks {
     void (*on_result)(struct worker *worker, struct helper_packet *result);
     void (*on_lost)(struct worker *worker); /* its socket closed or spoke nonsense */
-    void (*on_exit)(struct worker *worker, int wait_status);
+    /* `result`: what it sent before it ended and was not heard yet; NULL: nothing. */
+    void (*on_exit)(struct worker *worker, int wait_status, struct helper_packet *result);
 };
 
 struct worker {

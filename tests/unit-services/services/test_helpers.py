@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from icap import respmod
-from services import SOURCE
+from services import HERE, SOURCE
 from services.lab import PAGE, REQUEST, Lab, head, in_background, send_photo, until
 from services.pictures import picture
 
@@ -326,6 +326,97 @@ def test_breaker(lab):
         until(lambda: result_of(submit(other, "bad"))[0] == DONE, 30 * lab.patience, "a job that is tried")
         assert other.pool("bad")["breaker"] == "closed"
         assert result_of(submit(other, "bad"))[0] == DONE
+
+
+def descriptors_of(process):
+    return len(os.listdir("/proc/%d/fd" % process.pid))
+
+
+def bad_helpers(lab, name, **more):
+    """Pool "bad": processes that do what a job's parameters say (bad_helper.py)."""
+    settings = {"processes": 1, "queue": 40, "breaker": 0, "deadline": '"%ds"' % (5 * lab.patience), "nice": 0, **more}
+    pool = 'pool bad { command = {"/usr/bin/python3", "%s"} %s }' % (
+        os.path.join(HERE, "services", "bad_helper.py"), " ".join("%s = %s" % item for item in settings.items()))
+    return OtherHelperd(lab, name, pool)
+
+
+def test_helpers_that_misbehave(lab):
+    """Whatever one does, its job gets one answer, in time, and the next job another helper. Nothing is left open."""
+    with bad_helpers(lab, "misbehaving") as other:
+        assert result_of(submit(other, "bad", parameters=b"good")) == (DONE, b"good")
+        before = descriptors_of(other.process)
+        for what, expected in (("crashes", FAILED), ("closes", FAILED), ("other job", FAILED), ("short", FAILED), ("long", FAILED),
+                               ("tiny", FAILED), ("a job", FAILED), ("status", FAILED), ("magic", FAILED), ("no body", FAILED),
+                               ("secret body", FAILED), ("unsealed", FAILED), ("pipe", FAILED), ("nothing", FAILED),
+                               ("many bodies", FAILED), ("twice", DONE), ("crashes behind", DONE), ("leaves", DONE),
+                               ("floods", DONE), ("hangs", TIMEOUT)):
+            milliseconds = 500 if what == "hangs" else 60000
+            begun, restarts = time.monotonic(), other.pool("bad")["restarts"]
+            assert result_of(submit(other, "bad", milliseconds, what.encode()))[0] == expected, what
+            assert time.monotonic() - begun < 5 * lab.patience, what
+            if what != "floods":
+                until(lambda restarts=restarts: other.pool("bad")["restarts"] > restarts, 10 * lab.patience, "the end after " + what)
+            assert result_of(submit(other, "bad", parameters=b"good"))[0] == DONE, what  # and the next starts at once
+        until(lambda: descriptors_of(other.process) <= before, 5 * lab.patience, "descriptors to be closed")
+        assert result_of(submit(other, "bad", parameters=b"good")) == (DONE, b"good")
+
+
+def test_a_result_counts_though_its_helper_is_gone(lab):
+    """It came before the end did. That of another helper is what retort-helperd hears of first here."""
+    with bad_helpers(lab, "leaving", processes=2) as other:
+        for what in (b"leaves", b"crashes behind"):
+            until(lambda: len(other.workers("bad", "idle")) == 2, 10 * lab.patience, "helpers")
+            helpers = stopped(other, "bad")
+            job = submit(other, "bad", parameters=what)
+            helper = until(lambda: other.workers("bad", "busy"), 10 * lab.patience, "the job to be given")[0]
+            other.process.send_signal(signal.SIGSTOP)
+            for pid, how in ((sum(helpers) - helper, signal.SIGKILL), (helper, signal.SIGCONT)):
+                os.kill(pid, how)
+                until(lambda pid=pid: state_of(pid) == "Z", 10 * lab.patience, "a helper's end")
+            other.process.send_signal(signal.SIGCONT)
+            assert result_of(job) == (DONE, b"good"), what
+
+
+def state_of(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+def test_many_wait_while_helpers_die(lab):
+    """Every job gets an answer: done, or failed at the hands of the one helper that was killed."""
+    with bad_helpers(lab, "dying", processes=2) as other:
+        until(lambda: len(other.workers("bad", "idle")) == 2, 10 * lab.patience, "helpers")
+        pids = stopped(other, "bad")
+        jobs = [submit(other, "bad", parameters=b"good") for _ in range(22)]
+        until(lambda: other.pool("bad")["queued"] == 20, 10 * lab.patience, "twenty that wait")
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        statuses = [result_of(job)[0] for job in jobs]
+        assert statuses == [FAILED] * 2 + [DONE] * 20, statuses
+
+
+def test_an_idle_helper_that_died_costs_no_job(lab):
+    """A job that never reached a helper is for the next one."""
+    with bad_helpers(lab, "killed") as other:
+        pid = until(lambda: other.workers("bad", "idle"), 10 * lab.patience, "a helper")[0]
+        other.process.send_signal(signal.SIGSTOP)
+        job = submit(other, "bad", parameters=b"good")
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: state_of(pid) == "Z", 10 * lab.patience, "the helper's end")
+        other.process.send_signal(signal.SIGCONT)
+        assert result_of(job) == (DONE, b"good")
+
+
+def test_clients_that_misbehave(lab):
+    """Descriptors that come with nonsense are closed, in whatever packet."""
+    before = descriptors_of(lab.helperd)
+    for packet in (b"", b"x", b"{}", b"y" * 30000):
+        for _ in range(20):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.connect(lab.socket)
+                with open("/dev/null", "rb") as null:
+                    socket.send_fds(connection, [packet], [null.fileno()] * 3)
+    until(lambda: descriptors_of(lab.helperd) <= before, 5 * lab.patience, "descriptors to be closed")
 
 
 def test_terms_of_helpers(lab):
