@@ -93,7 +93,10 @@ static struct slice make_key(struct recall *recall, unsigned told, bool whole_he
 }
 
 static bool by_whole_head(const struct recall *recall) {
-    return strcmp(recall->service->settings->verdict_by[0], "*") == 0;
+    for (char *const *name = recall->service->settings->verdict_by; *name != NULL; name++)
+        if (strcmp(*name, "*") == 0)
+            return true;
+    return false;
 }
 
 /* Looking up. */

@@ -99,7 +99,7 @@ struct icap_service_settings {
     enum icap_point point;
     bool remember;               /* what it makes is kept beside what is stored */
     char **remember_by;          /* fields of requests on which that depends; ends with NULL */
-    char **verdict_by;           /* fields that stand for a request's head; first "*": all */
+    char **verdict_by;           /* fields that stand for a request's head; "*": all of it */
     bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
     uint64_t timeout;            /* for the verdict, and for each pause of the answer */
     uint64_t first_byte_timeout; /* for the verdict alone; 0: timeout */

@@ -1,5 +1,6 @@
 """Verdicts on requests: what a service said is used again for an equal one, as long as its ICAP head permits."""
 
+import json
 import threading
 import time
 
@@ -387,6 +388,18 @@ def test_a_service_that_is_down(lab):
     equal(proxy.get(url).status, 200, "status")
     icap.stop()
     equal((proxy.get(url).status, proxy.get(url + "y").status), (200, 502), "statuses")
+    services = json.loads(proxy.admin("GET", "/services").body)["services"]
+    equal([service["account"]["remembered"] for service in services], [1], "its account")
+
+
+@memcheck
+def test_while_a_recording_runs(lab):
+    """What is recorded is kept all the same, and what is remembered is no exchange."""
+    origin, icap, proxy = start(lab, answers(b"no"))
+    proxy.admin("POST", "/icap/record")
+    for _ in range(3):
+        equal(proxy.get(origin.url("/x")).text(), "no", "the answer")
+    equal((icap.count, proxy.counter("icap_recorded")), (1, 1), "ICAP transactions, recorded exchanges")
 
 
 def test_workers_share_verdicts(lab):
