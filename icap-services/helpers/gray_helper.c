@@ -177,6 +177,7 @@ int main(int argc, char **argv) {
     read_options(argc, argv);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a result beyond the limit fails, and the helper lives */
     helper_limit_memory(helper.memory);
     helper_limit_file(helper.file);
     if (!runner_start(&helper.runner, &helper.book, helper.programs))

@@ -164,6 +164,7 @@ def test_gray_by_hand(lab):
     assert status == 0 and netpbm("djpeg", gray) == netpbm("djpeg -grayscale", photo)
     assert by_hand(lab, gray) == (0, gray), "what is gray stays"
     assert by_hand(lab, b"no picture") == (1, b"")
+    assert by_hand(lab, photo, "--file", "1K") == (1, b""), "its limit is no signal"
     assert by_hand(lab, picture("photo.bmp"))[0] == 0
     text = subprocess.run([lab.build + "/icap-services/text-helper", "--file", lab.path("texts.tsv"), "--once", "10.1.2.3"],
                           stdout=subprocess.PIPE, check=True).stdout
