@@ -123,6 +123,17 @@ static enum purge_action action_of(const struct cache_call *call) {
     return cache_call_is_set(call, "soft") ? PURGE_STALE : PURGE_REMOVE;
 }
 
+/* kept: a restart does not undo it. */
+static void answer_purge(const struct cache_call *call, bool kept, const char *what,
+                         uint64_t count) {
+    if (kept)
+        cache_call_answer_count(call, what, count);
+    else
+        page_error(call->page, 500,
+                   "it counts from now on, but a disk could not write it down, so that after a "
+                   "restart it would not: see the log, and say it again");
+}
+
 static void page_purge(const struct cache_call *call) {
     struct chosen chosen;
     bool narrow =
@@ -135,11 +146,11 @@ static void page_purge(const struct cache_call *call) {
     if (!choose(call, &chosen))
         return;
     /* The disk first: what is stored from now on does not fall under it. */
-    disk_purge(call->disk, &chosen.filter, action_of(call));
+    bool kept = disk_purge(call->disk, &chosen.filter, action_of(call));
     uint64_t count = content_purge(call->cache, &chosen.filter, action_of(call));
     release_chosen(&chosen);
     log_info("%llu cached objects purged by the admin plane", (unsigned long long)count);
-    cache_call_answer_count(call, "purged", count);
+    answer_purge(call, kept, "purged", count);
 }
 
 static void page_delete(const struct cache_call *call) {
@@ -184,13 +195,13 @@ static void page_ban(const struct cache_call *call) {
     struct chosen chosen;
     if (!choose(call, &chosen))
         return;
-    disk_purge(call->disk, &chosen.filter, PURGE_REMOVE);
+    bool kept = disk_purge(call->disk, &chosen.filter, PURGE_REMOVE);
     release_chosen(&chosen);
     uint32_t number = cache_ban(call->cache, regex, reason, sizeof reason);
     if (number == 0)
         page_error(call->page, 400, reason);
     else
-        cache_call_answer_count(call, "number", number);
+        answer_purge(call, kept, "number", number);
 }
 
 /* One URL. */

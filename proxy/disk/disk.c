@@ -281,10 +281,11 @@ static uint64_t oldest_of(struct disk *disk) {
     return oldest;
 }
 
-void disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action) {
+bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action) {
     size_t length;
+    bool written = true;
     if (disk == NULL)
-        return;
+        return true;
     CHECK_OBJ(disk, DISK_MAGIC);
     uint64_t oldest = oldest_of(disk);
     pthread_mutex_lock(&disk->purging);
@@ -293,10 +294,12 @@ void disk_purge(struct disk *disk, const struct object_filter *filter, enum purg
     char *text =
         purge_log_write(&disk->purges, PURGES_SIZE - sizeof(struct purges_header), &length);
     for (size_t i = 0; i < disk->count; i++)
-        volume_write_purges(disk->volumes[i], slice_make(text, length), disk->purges.floor,
-                            purge_log_newest(&disk->purges));
+        written = volume_write_purges(disk->volumes[i], slice_make(text, length),
+                                      disk->purges.floor, purge_log_newest(&disk->purges)) &&
+                  written;
     free(text);
     pthread_mutex_unlock(&disk->purging);
+    return written;
 }
 
 void disk_flush(struct disk *disk) {

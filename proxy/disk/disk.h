@@ -53,7 +53,8 @@ void disk_store(struct disk *disk, struct object *object, const struct disk_mome
 /* object NULL: all variants. After they were removed from memory; what is read from disk at that
  * moment does not come back there. */
 unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object);
-void disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
+/* False: it counts, but not after a restart, because a volume could not write it down. */
+bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
 /* Waits until all that has happened so far is written. */
 void disk_flush(struct disk *disk);
 

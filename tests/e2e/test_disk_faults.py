@@ -6,6 +6,7 @@ import random
 import subprocess
 import threading
 import time
+from urllib.parse import quote
 
 from harness import wire
 from harness.checks import between, contains, equal, true, until
@@ -169,6 +170,24 @@ def test_failed_writes_cost_the_objects(lab):
         equal(bench.get(path, SMALL), (True, version), f"{path}: hit, version")
     bench.get("/own/errors/3", SMALL)
     true(bench.get("/own/errors/3", SMALL)[0], "a hit afterwards")
+
+
+def test_a_purge_that_cant_be_written_down_says_so(lab):
+    """It counts until a restart; the operator is told, and purges again."""
+    bench = FaultyBench(lab)
+    bench.fill(names("old", 5), SMALL)
+    bench.on_disk(5)
+    for purge in ("purge?prefix=" + quote(bench.origin.url("/"), safe=""), "bans?regex=/own/"):
+        bench.faults.set(write_error=1000)
+        answer = bench.proxy.admin("POST", f"/cache/{purge}")
+        equal(answer.status, 500, f"{purge}: status")
+        contains(answer.text(), "restart", f"{purge}: the answer")
+        bench.faults.clear()
+        true(not bench.get("/own/old/0", SMALL)[0], "a miss after the purge")
+        equal(bench.proxy.admin("POST", f"/cache/{purge}").status, 200, f"{purge} again: status")
+        bench.proxy.kill()
+        bench.proxy.start()
+        true(not bench.get("/own/old/0", SMALL)[0], "a miss after a restart")
 
 
 def test_writing_goes_on_after_failures(lab):
