@@ -42,6 +42,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/shard.c proxy/cache/shard.h \
 	proxy/cache/sieve.c proxy/cache/sieve.h \
 	proxy/cache/store.c proxy/cache/store.h \
+	proxy/cache/walk.c proxy/cache/walk.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
 	proxy/client/client.c proxy/client/client.h \
 	proxy/client/outbox.c \

@@ -58,14 +58,10 @@ void flights_free(struct flights **flightsp) {
     FREE_OBJ(flights);
 }
 
-static bool same_key(struct cache_key a, struct cache_key b) {
-    return a.high == b.high && a.low == b.low;
-}
-
 static struct flight *find(struct bucket *bucket, struct cache_key key) {
     LIST_FOR_EACH (link, &bucket->flights) {
         struct flight *flight = CONTAINER_OF(link, struct flight, link);
-        if (same_key(flight->key, key))
+        if (cache_key_equal(flight->key, key))
             return flight;
     }
     return NULL;
@@ -87,7 +83,7 @@ enum flight_role flight_join(struct flights *flights, struct cache_key key, time
     enum flight_role role = FLIGHT_ALONE;
     CHECK_OBJ(flights, FLIGHTS_MAGIC);
     pthread_mutex_lock(&bucket->lock);
-    if (!(same_key(bucket->alone, key) && now < bucket->alone_until)) {
+    if (!(cache_key_equal(bucket->alone, key) && now < bucket->alone_until)) {
         *flightp = find(bucket, key);
         role = *flightp != NULL ? FLIGHT_FOLLOWS : FLIGHT_LEADS;
         if (*flightp == NULL)
@@ -100,7 +96,7 @@ enum flight_role flight_join(struct flights *flights, struct cache_key key, time
 
 static struct pause *find_pause(struct bucket *bucket, struct cache_key key) {
     for (unsigned i = 0; i < PAUSES; i++)
-        if (bucket->pauses[i].seconds > 0 && same_key(bucket->pauses[i].key, key))
+        if (bucket->pauses[i].seconds > 0 && cache_key_equal(bucket->pauses[i].key, key))
             return &bucket->pauses[i];
     return NULL;
 }

@@ -31,6 +31,10 @@ struct cache_key {
     uint64_t high, low;
 };
 
+static inline bool cache_key_equal(struct cache_key a, struct cache_key b) {
+    return a.high == b.high && a.low == b.low;
+}
+
 /* For whom a response is: in reverse mode a URL stands for what a map rule says, in forward mode
  * for the server of that name. One must never be served as the other. */
 enum object_scope { OBJECT_FOR_ALL, OBJECT_FORWARD, OBJECT_REVERSE };

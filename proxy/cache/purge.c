@@ -43,15 +43,11 @@ enum purge_action purges_judge(struct purges *purges, const struct object *objec
     return action;
 }
 
-static bool same_key(struct cache_key a, struct cache_key b) {
-    return a.high == b.high && a.low == b.low;
-}
-
 void purges_add_key(struct purges *purges, struct cache_key key) {
     struct purged_key *place = &purges->keys[key.low % PURGE_KEYS];
     pthread_rwlock_wrlock(&purges->lock);
     uint64_t number = purges_newest_key(purges) + 1;
-    if (!same_key(place->key, key))
+    if (!cache_key_equal(place->key, key))
         place->others = atomic_load(&place->newest);
     place->key = key;
     atomic_store(&place->newest, number);
@@ -64,7 +60,8 @@ bool purges_has_key(struct purges *purges, struct cache_key key, uint64_t since)
     if (atomic_load(&place->newest) <= since)
         return false;
     pthread_rwlock_rdlock(&purges->lock);
-    uint64_t number = same_key(place->key, key) ? atomic_load(&place->newest) : place->others;
+    uint64_t number =
+        cache_key_equal(place->key, key) ? atomic_load(&place->newest) : place->others;
     pthread_rwlock_unlock(&purges->lock);
     return number > since;
 }

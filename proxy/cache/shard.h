@@ -15,7 +15,7 @@
 
 #include "cache/object.h"
 
-enum { SHARD_FIRST_BUCKETS = 256 };
+enum { SHARDS = 64, SHARD_BITS = 6, SHARD_FIRST_BUCKETS = 256 };
 
 struct shard {
     pthread_mutex_t lock;
@@ -29,6 +29,11 @@ void shard_release(struct shard *shard);
 /* True: another bucket was needed for it. */
 bool shard_add(struct shard *shard, struct object *object);
 void shard_take(struct shard *shard, struct object *object);
+
+/* Of all SHARDS. Buckets are chosen by other bits of the low half. */
+static inline struct shard *shard_of(struct shard *shards, struct cache_key key) {
+    return &shards[key.low >> 32 & (SHARDS - 1)];
+}
 
 static inline struct object **shard_chain(struct shard *shard, struct cache_key key) {
     size_t bucket = key.low & shard->mask;

@@ -5,20 +5,14 @@
 #include "cache/shard.h"
 #include "cache/sieve.h"
 
-#include <sched.h>
 #include <time.h>
 
-enum { SHARDS = 64, SHARD_BITS = 6 };
 /* Bans that last, and numbers, after which everything is compared with them. */
 enum { BANS_MANY = 64, NUMBERS_MANY = 1024 };
 /* Of the limit, for free pages that the next object takes without asking the system. */
 enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
 /* Of the limit, that eviction leaves now and then: more than that is room. */
 enum { ROOM_PART = 16 };
-/* A walk: chains that are looked at under one hold of a lock, and bytes of a head that it asks
- * memory for. */
-enum { WALK_CHAINS = 256, FETCHED_HEAD = 256 };
-#define WALK_OVER (UINT64_C(1) << 48) /* no position */
 
 struct cache {
     unsigned magic;
@@ -68,15 +62,6 @@ void cache_free(struct cache **cachep) {
     bans_release(&cache->bans);
     pthread_mutex_destroy(&cache->banning);
     FREE_OBJ(cache);
-}
-
-/* Buckets are chosen by other bits of the low half. */
-static struct shard *shard_of(struct cache *cache, struct cache_key key) {
-    return &cache->shards[key.low >> 32 & (SHARDS - 1)];
-}
-
-static bool same_key(struct cache_key a, struct cache_key b) {
-    return a.high == b.high && a.low == b.low;
 }
 
 static void add(_Atomic uint64_t *count, uint64_t number) {
@@ -133,11 +118,11 @@ static struct object *take(struct object *object) {
 
 static struct object *find(struct cache *cache, struct cache_key key,
                            const struct http_head *request, enum object_scope scope) {
-    struct shard *shard = shard_of(cache, key);
+    struct shard *shard = shard_of(cache->shards, key);
     struct object *found = NULL;
     pthread_mutex_lock(&shard->lock);
     for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next) {
-        if (!same_key(object->key, key) || !object_matches(object, request, scope) ||
+        if (!cache_key_equal(object->key, key) || !object_matches(object, request, scope) ||
             object_chain(object) != 0)
             continue;
         found = take(object);
@@ -151,12 +136,12 @@ static struct object *find(struct cache *cache, struct cache_key key,
 static struct object *find_made(struct cache *cache, struct cache_key key,
                                 const struct http_head *request, enum object_scope scope,
                                 uint32_t chain, struct object **made) {
-    struct shard *shard = shard_of(cache, key);
+    struct shard *shard = shard_of(cache->shards, key);
     struct object *found = NULL;
     *made = NULL;
     pthread_mutex_lock(&shard->lock);
     for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next) {
-        if (!same_key(object->key, key) || !object_matches(object, request, scope))
+        if (!cache_key_equal(object->key, key) || !object_matches(object, request, scope))
             continue;
         uint32_t by = object_chain(object);
         if (by == 0 && found == NULL)
@@ -264,7 +249,7 @@ static struct object *find_replaced(struct shard *shard, const struct object *ob
     struct object *oldest = NULL;
     unsigned count = 0;
     for (struct object *old = *shard_chain(shard, object->key); old != NULL; old = old->next) {
-        if (!same_key(old->key, object->key))
+        if (!cache_key_equal(old->key, object->key))
             continue;
         if (object_same_variant(old, object))
             return old;
@@ -314,29 +299,12 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
     }
 }
 
-static void take_chain(struct cache_walk *walk, struct object *object,
-                       const struct cache_key *only) {
-    /* All that decides, but for surrogate keys, stands before the head. */
-    size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
-    for (; object != NULL; object = object->next) {
-        if ((only != NULL && !same_key(object->key, *only)) ||
-            (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
-            continue;
-        if (walk->count == walk->capacity) {
-            walk->capacity = walk->capacity * 2 + 16;
-            walk->objects = xrealloc(walk->objects, walk->capacity * sizeof(struct object *));
-        }
-        object_prefetch_whole(object, head);
-        walk->objects[walk->count++] = object_reference(object);
-    }
-}
-
 /* Is it there, or else its body under a newer head? */
 static bool is_stored(struct shard *shard, const struct object *object) {
     bool stored = object->indexed;
     for (struct object *other = *shard_chain(shard, object->key); other != NULL && !stored;
          other = other->next)
-        stored = same_key(other->key, object->key) && other->body == object->body &&
+        stored = cache_key_equal(other->key, object->key) && other->body == object->body &&
                  object_chain(other) == 0;
     return stored;
 }
@@ -346,7 +314,7 @@ static bool is_stored(struct shard *shard, const struct object *object) {
 static void take_made_of(struct cache *cache, struct shard *shard, const struct object *object,
                          struct cache_walk *walk) {
     size_t count = 0;
-    take_chain(walk, *shard_chain(shard, object->key), &object->key);
+    cache_walk_take(walk, *shard_chain(shard, object->key), &object->key);
     for (size_t i = 0; i < walk->count; i++)
         if (object_is_made_of(walk->objects[i], object)) {
             struct object *made = walk->objects[i];
@@ -375,7 +343,7 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
     struct cache_walk made = {0};
     struct cache_moment since = moment_of(arrival);
     CHECK_OBJ(object, OBJECT_MAGIC);
-    struct shard *shard = shard_of(cache, object->key);
+    struct shard *shard = shard_of(cache->shards, object->key);
     compact(object);
     if (!lock_for(cache, shard, object, &since))
         return false;
@@ -402,7 +370,7 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
 }
 
 bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
-    struct shard *shard = shard_of(cache, object->key);
+    struct shard *shard = shard_of(cache->shards, object->key);
     if (cache_is_banned(cache, object)) {
         remove_banned(cache, object);
         return false;
@@ -422,7 +390,7 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
 
 bool cache_uses(struct cache *cache, uint64_t low_key) {
     struct cache_key key = {.low = low_key};
-    struct shard *shard = shard_of(cache, key);
+    struct shard *shard = shard_of(cache->shards, key);
     bool used = false;
     pthread_mutex_lock(&shard->lock);
     for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next)
@@ -434,20 +402,20 @@ bool cache_uses(struct cache *cache, uint64_t low_key) {
 
 bool cache_would_hold(struct cache *cache, const struct object *object,
                       const struct cache_moment *since) {
-    struct shard *shard = shard_of(cache, object->key);
+    struct shard *shard = shard_of(cache->shards, object->key);
     pthread_mutex_lock(&shard->lock);
     bool held = object->indexed, replaced = false;
     for (struct object *other = *shard_chain(shard, object->key); other != NULL && !held;
          other = other->next)
-        replaced =
-            replaced || (same_key(other->key, object->key) && object_same_variant(other, object));
+        replaced = replaced ||
+                   (cache_key_equal(other->key, object->key) && object_same_variant(other, object));
     pthread_mutex_unlock(&shard->lock);
     return held || (!replaced && !purges_has_key(&cache->purges, object->key, since->keys) &&
                     purges_judge(&cache->purges, object, since->purges) == PURGE_NOTHING);
 }
 
 bool cache_remove(struct cache *cache, struct object *object) {
-    struct shard *shard = shard_of(cache, object->key);
+    struct shard *shard = shard_of(cache->shards, object->key);
     pthread_mutex_lock(&shard->lock);
     bool removed = unlink_objects(cache, shard, &object, 1) > 0;
     pthread_mutex_unlock(&shard->lock);
@@ -455,7 +423,7 @@ bool cache_remove(struct cache *cache, struct object *object) {
 }
 
 void cache_drop(struct cache *cache, struct object *object) {
-    struct shard *shard = shard_of(cache, object->key);
+    struct shard *shard = shard_of(cache->shards, object->key);
     struct cache_walk made = {0};
     pthread_mutex_lock(&shard->lock);
     unlink_objects(cache, shard, &object, 1);
@@ -468,9 +436,9 @@ void cache_drop(struct cache *cache, struct object *object) {
 size_t cache_remove_all(struct cache *cache, struct cache_walk *walk) {
     size_t removed = 0, from = 0, to;
     for (; from < walk->count; from = to) {
-        struct shard *shard = shard_of(cache, walk->objects[from]->key);
+        struct shard *shard = shard_of(cache->shards, walk->objects[from]->key);
         for (to = from + 1; to < walk->count; to++)
-            if (shard_of(cache, walk->objects[to]->key) != shard)
+            if (shard_of(cache->shards, walk->objects[to]->key) != shard)
                 break;
         for (size_t i = from; i < to; i++)
             __builtin_prefetch(walk->objects[i]->body, 1);
@@ -492,107 +460,12 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
     return count;
 }
 
-static void release_batch(struct cache_walk *walk) {
-    for (size_t i = 0; i < walk->count; i++)
-        object_release(&walk->objects[i]);
-    walk->count = 0;
-}
-
-/* What a walk does is wait for memory, unless it asks for it before it comes there: for the first
- * objects of all chains at once, then for all second ones, and so on. */
-static void fetch_chains(const struct shard *shard, size_t bucket, size_t end) {
-    const struct object *objects[WALK_CHAINS];
-    size_t count = 0, left;
-    for (; bucket < end; bucket++)
-        if (shard->buckets[bucket] != NULL) {
-            object_prefetch(shard->buckets[bucket]);
-            objects[count++] = shard->buckets[bucket];
-        }
-    for (; count > 0; count = left) {
-        left = 0;
-        for (size_t i = 0; i < count; i++)
-            if (objects[i]->next != NULL) {
-                object_prefetch(objects[i]->next);
-                objects[left++] = objects[i]->next;
-            }
-    }
-}
-
-static bool is_wanted(const struct cache_walk *walk, const struct object *object) {
-    return (walk->number == 0 || bans_number_of(object) < walk->number) &&
-           (walk->filter == NULL || object_filter_fits(walk->filter, object));
-}
-
-/* Of those taken from `first` on, the ones that are not wanted go again. */
-static void choose(struct cache_walk *walk, size_t first) {
-    size_t count = first;
-    for (size_t i = first; i < walk->count; i++)
-        if (is_wanted(walk, walk->objects[i]))
-            walk->objects[count++] = walk->objects[i];
-        else
-            object_release(&walk->objects[i]);
-    walk->count = count;
-}
-
-/* Chains of one shard from `bucket` up to `end`; returns the next one, SIZE_MAX: that was all. */
-static size_t take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t end,
-                          size_t most) {
-    size_t before = walk->count;
-    pthread_mutex_lock(&shard->lock);
-    bool last = end >= shard->bucket_count;
-    if (last)
-        end = shard->bucket_count;
-    if (bucket < end)
-        fetch_chains(shard, bucket, end);
-    while (bucket < end && walk->count < most)
-        take_chain(walk, shard->buckets[bucket++], NULL);
-    pthread_mutex_unlock(&shard->lock);
-    choose(walk, before);
-    if (bucket < end)
-        return bucket;
-    walk->ended += last;
-    return SIZE_MAX;
-}
-
-/* Others first, each millisecond or so: a thread that has the processor keeps it for several. */
-static void end_round(struct cache_walk *walk, size_t next) {
-    walk->position = walk->ended < SHARDS ? next << SHARD_BITS : WALK_OVER;
-    sched_yield();
-}
-
-/* In rounds: of each shard a few chains, so that whoever waits for its lock gets it before the walk
- * comes back to it. Over when all shards ended in the same round. */
 bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most) {
-    release_batch(walk);
-    while (walk->count < most && walk->position != WALK_OVER) {
-        size_t shard = walk->position & (SHARDS - 1), bucket = walk->position >> SHARD_BITS;
-        size_t begin = bucket - bucket % WALK_CHAINS, end = begin + WALK_CHAINS;
-        if (shard == 0 && bucket == begin)
-            walk->ended = 0;
-        bucket = take_chains(walk, &cache->shards[shard], bucket, end, most);
-        if (bucket != SIZE_MAX)
-            walk->position = bucket << SHARD_BITS | shard;
-        else if (shard + 1 < SHARDS)
-            walk->position = begin << SHARD_BITS | (shard + 1);
-        else
-            end_round(walk, end);
-    }
-    return walk->count > 0;
+    return cache_walk_shards(walk, cache->shards, most);
 }
 
 bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key) {
-    struct shard *shard = shard_of(cache, key);
-    release_batch(walk);
-    pthread_mutex_lock(&shard->lock);
-    take_chain(walk, *shard_chain(shard, key), &key);
-    pthread_mutex_unlock(&shard->lock);
-    return walk->count > 0;
-}
-
-void cache_walk_end(struct cache_walk *walk) {
-    release_batch(walk);
-    free(walk->objects);
-    *walk = (struct cache_walk){0};
+    return cache_walk_shard(walk, shard_of(cache->shards, key), key);
 }
 
 struct purges *cache_purges(struct cache *cache) {

@@ -5,8 +5,8 @@
  *     struct object *object = cache_lookup(cache, key, &request, OBJECT_FORWARD);
  *
  *     struct cache_arrival arrival = {.since = cache_now(cache)};     before the origin is asked
- *     if (!cache_insert(cache, object, &arrival)) ...                 purged while it was on its
- * way cache_remove(cache, object);
+ *     if (!cache_insert(cache, object, &arrival)) ...                 purged on its way
+ *     cache_remove(cache, object);
  *
  * Eviction is SIEVE: see sieve.h. Pinned objects are never evicted; they count like all others.
  *
@@ -21,6 +21,7 @@
 
 #include "cache/ban.h"
 #include "cache/purge.h"
+#include "cache/walk.h"
 
 struct cache;
 
@@ -83,34 +84,11 @@ uint32_t cache_purge_begin(struct cache *cache, const struct object_filter *filt
                            enum purge_action action);
 uint64_t cache_purge_end(struct cache *cache, uint32_t number);
 
-/* A walk over everything, or what fits a filter, a batch of referenced objects at a time, for work
- * that needs no lock:
- *
- *     struct cache_walk walk = {0};
- *     while (cache_walk(cache, &walk, CACHE_BATCH))
- *         ... walk.objects[0 .. walk.count - 1] ...
- *     cache_walk_end(&walk);
- *
- * Whole hash chains, until `most` objects are there; a lock is held for a few chains, then it is
- * another shard's turn, and other threads'. What is in the cache all the time is seen, some of it
- * twice when the index grows meanwhile. `position` goes on where an earlier walk was left. */
-enum { CACHE_BATCH = 500 };
-
-struct cache_walk {
-    const struct object_filter *filter; /* NULL: all */
-    uint32_t number;                    /* only what this ban may concern; 0: all */
-    unsigned ended;                     /* shards that have no chains beyond this round */
-    uint64_t position;
-    struct object **objects;
-    size_t count, capacity;
-};
-
+/* Walks (walk.h) over everything, and over the variants of a key. */
 bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most);
-/* The variants of a key instead. */
 bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key);
 /* Those of this batch, for less than one by one; returns how many were still there. */
 size_t cache_remove_all(struct cache *cache, struct cache_walk *walk);
-void cache_walk_end(struct cache_walk *walk);
 
 /* See ban.h; 0: no expression. Everything is compared with the bans when there are 64. */
 uint32_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size);

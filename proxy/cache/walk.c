@@ -1,0 +1,128 @@
+#include "cache/walk.h"
+
+#include "cache/ban.h"
+
+#include <sched.h>
+
+/* Chains that are looked at under one hold of a lock, and bytes of a head that memory is asked for.
+ */
+enum { WALK_CHAINS = 256, FETCHED_HEAD = 256 };
+#define WALK_OVER (UINT64_C(1) << 48) /* no position */
+
+static void release_batch(struct cache_walk *walk) {
+    for (size_t i = 0; i < walk->count; i++)
+        object_release(&walk->objects[i]);
+    walk->count = 0;
+}
+
+void cache_walk_take(struct cache_walk *walk, struct object *object, const struct cache_key *only) {
+    /* All that decides, but for surrogate keys, stands before the head. */
+    size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
+    for (; object != NULL; object = object->next) {
+        if ((only != NULL && !cache_key_equal(object->key, *only)) ||
+            (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
+            continue;
+        if (walk->count == walk->capacity) {
+            walk->capacity = walk->capacity * 2 + 16;
+            walk->objects = xrealloc(walk->objects, walk->capacity * sizeof(struct object *));
+        }
+        object_prefetch_whole(object, head);
+        walk->objects[walk->count++] = object_reference(object);
+    }
+}
+
+/* What a walk does is wait for memory, unless it asks for it before it comes there: for the first
+ * objects of all chains at once, then for all second ones, and so on. */
+static void fetch_chains(const struct shard *shard, size_t bucket, size_t end) {
+    const struct object *objects[WALK_CHAINS];
+    size_t count = 0, left;
+    for (; bucket < end; bucket++)
+        if (shard->buckets[bucket] != NULL) {
+            object_prefetch(shard->buckets[bucket]);
+            objects[count++] = shard->buckets[bucket];
+        }
+    for (; count > 0; count = left) {
+        left = 0;
+        for (size_t i = 0; i < count; i++)
+            if (objects[i]->next != NULL) {
+                object_prefetch(objects[i]->next);
+                objects[left++] = objects[i]->next;
+            }
+    }
+}
+
+static bool is_wanted(const struct cache_walk *walk, const struct object *object) {
+    return (walk->number == 0 || bans_number_of(object) < walk->number) &&
+           (walk->filter == NULL || object_filter_fits(walk->filter, object));
+}
+
+/* Of those taken from `first` on, the ones that are not wanted go again. */
+static void choose(struct cache_walk *walk, size_t first) {
+    size_t count = first;
+    for (size_t i = first; i < walk->count; i++)
+        if (is_wanted(walk, walk->objects[i]))
+            walk->objects[count++] = walk->objects[i];
+        else
+            object_release(&walk->objects[i]);
+    walk->count = count;
+}
+
+/* Chains of one shard from `bucket` up to `end`; returns the next one, SIZE_MAX: that was all. */
+static size_t take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t end,
+                          size_t most) {
+    size_t before = walk->count;
+    pthread_mutex_lock(&shard->lock);
+    bool last = end >= shard->bucket_count;
+    if (last)
+        end = shard->bucket_count;
+    if (bucket < end)
+        fetch_chains(shard, bucket, end);
+    while (bucket < end && walk->count < most)
+        cache_walk_take(walk, shard->buckets[bucket++], NULL);
+    pthread_mutex_unlock(&shard->lock);
+    choose(walk, before);
+    if (bucket < end)
+        return bucket;
+    walk->ended += last;
+    return SIZE_MAX;
+}
+
+/* Others first, each millisecond or so: a thread that has the processor keeps it for several. */
+static void end_round(struct cache_walk *walk, size_t next) {
+    walk->position = walk->ended < SHARDS ? next << SHARD_BITS : WALK_OVER;
+    sched_yield();
+}
+
+/* In rounds: of each shard a few chains, so that whoever waits for its lock gets it before the walk
+ * comes back to it. Over when all shards ended in the same round. */
+bool cache_walk_shards(struct cache_walk *walk, struct shard *shards, size_t most) {
+    release_batch(walk);
+    while (walk->count < most && walk->position != WALK_OVER) {
+        size_t shard = walk->position & (SHARDS - 1), bucket = walk->position >> SHARD_BITS;
+        size_t begin = bucket - bucket % WALK_CHAINS, end = begin + WALK_CHAINS;
+        if (shard == 0 && bucket == begin)
+            walk->ended = 0;
+        bucket = take_chains(walk, &shards[shard], bucket, end, most);
+        if (bucket != SIZE_MAX)
+            walk->position = bucket << SHARD_BITS | shard;
+        else if (shard + 1 < SHARDS)
+            walk->position = begin << SHARD_BITS | (shard + 1);
+        else
+            end_round(walk, end);
+    }
+    return walk->count > 0;
+}
+
+bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, struct cache_key key) {
+    release_batch(walk);
+    pthread_mutex_lock(&shard->lock);
+    cache_walk_take(walk, *shard_chain(shard, key), &key);
+    pthread_mutex_unlock(&shard->lock);
+    return walk->count > 0;
+}
+
+void cache_walk_end(struct cache_walk *walk) {
+    release_batch(walk);
+    free(walk->objects);
+    *walk = (struct cache_walk){0};
+}
