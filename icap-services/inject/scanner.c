@@ -124,13 +124,8 @@ static void note_foreign_end(struct scanner *scanner) {
         scanner->foreign_depth = depth - 1;
 }
 
-/* A byte-order mark is not text. */
-static bool is_mark(unsigned char c) {
-    return c == 0xef || c == 0xbb || c == 0xbf;
-}
-
 static unsigned text(struct scanner *scanner, unsigned char c) {
-    if (c != '<' && !is_blank(c) && !is_mark(c) && body_may_begin(scanner))
+    if (c != '<' && !is_blank(c) && body_may_begin(scanner))
         scanner->found = true;
     return c == '<' ? TAG_OPEN : TEXT;
 }

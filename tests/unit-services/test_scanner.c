@@ -100,7 +100,9 @@ static const char *const pages[] = {
     "<html>@<<b",
     "<html><!-- x -->@<nos>",
     "<html>@<noscripts>",
-    "\xef\xbb\xbf<!doctype html>\xef\xbb\xbf@<p>",
+    "\xef\xbb\xbf<!doctype html>@<p>",
+    "<!doctype html>@\xef\xbb\xbf<p>", /* a byte-order mark is text there */
+    "<!doctype html><title>x</title>@\xef\xbc\x88x\xef\xbc\x89", /* full-width brackets */
     "<head>@<METAx></head>",
 };
 
