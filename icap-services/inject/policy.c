@@ -167,13 +167,25 @@ struct slice policy_extend(struct slice policy, const struct snippet *snippet,
     return policy;
 }
 
+/* It goes into our text, so it has to be one: base64-value of CSP 3 §2.3.1. */
+static bool is_clean(struct slice nonce) {
+    static const char others[] = "+/-_=";
+    for (size_t i = 0; i < nonce.length; i++) {
+        char c = nonce.base[i], lower = (char)(c | 0x20);
+        if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') &&
+            memchr(others, c, sizeof others - 1) == NULL)
+            return false;
+    }
+    return true;
+}
+
 struct slice policy_nonce(struct slice policy) {
     struct slice sources;
     if (effective(policy, SNIPPET_SCRIPT, &sources) == DIRECTIVES)
         return slice_make(NULL, 0);
     while (trim(sources).length > 0) {
         struct slice source = next_word(&sources);
-        if (is_nonce(source))
+        if (is_nonce(source) && is_clean(nonce_of(source)))
             return nonce_of(source);
     }
     return slice_make(NULL, 0);

@@ -47,6 +47,9 @@ static const struct {
     {"script-src 'self' " HASH, SCRIPT, POLICY_PERMITS, NULL},
     {"script-src 'nonce-abc' 'strict-dynamic'", NONCED, POLICY_PERMITS, NULL},
     {"default-src 'Nonce-abc'", NONCED, POLICY_PERMITS, NULL},
+    {"script-src 'nonce-'", SCRIPT, POLICY_EXTENDABLE, "script-src 'nonce-' " HASH},
+    {"script-src 'nonce-a", SCRIPT, POLICY_EXTENDABLE, "script-src 'nonce-a " HASH},
+    {"script-src 'unsafe-inline' 'nonce-'", SCRIPT, POLICY_PERMITS, NULL},
     {"script-src 'nonce-ABC'", NONCED, POLICY_EXTENDABLE, "script-src 'nonce-ABC' " HASH},
     /* styles */
     {"style-src 'self'", SCRIPT, POLICY_PERMITS, NULL},
@@ -100,6 +103,8 @@ START_TEST(nonces_of_policies) {
                                            {"default-src 'x' 'NONCE-aBc'", "aBc"},
                                            {"style-src 'nonce-abc'; script-src 'self'", ""},
                                            {"script-src 'nonce-'", ""},
+                                           {"script-src 'nonce-a\"/onx=y'", ""},
+                                           {"script-src 'nonce-a\"' 'nonce-+/-_9='", "+/-_9="},
                                            {"", ""}};
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         struct slice nonce = policy_nonce(guard_put(slice_from(known[i][0])));
