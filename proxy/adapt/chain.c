@@ -145,12 +145,18 @@ static void bypass(struct adapt_chain *chain, const char *error) {
     chain->bypassed = true;
 }
 
+/* The body that goes on behind it is the one that it got. */
+static bool has_passed_on(const struct icap_call *call) {
+    return call == NULL /* it was not asked */ || call->verdict == ICAP_UNMODIFIED ||
+           call->verdict == ICAP_FAILED;
+}
+
 /* Its body broke off because a service before it did: the one that began it. */
 static struct icap_call *culprit(struct adapt_chain *chain, unsigned *at) {
     for (unsigned i = chain->at; i-- > 0;) {
         struct icap_call *call = chain->calls[i];
-        if (call == NULL)
-            continue; /* it was not asked */
+        if (has_passed_on(call))
+            continue;
         if (!call->broken)
             return NULL;
         *at = i;

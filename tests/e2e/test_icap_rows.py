@@ -893,6 +893,28 @@ def test_chain_goes_back_before_a_service_that_died(lab):
         proxy.stop()
 
 
+def test_chain_goes_back_past_services_that_changed_nothing(lab):
+    """Those between the one that dies and the one that reads: one leaves the message alone, the other fails and is bypassed."""
+    def whole_last(_icap, transaction):
+        body = transaction.finish_body()
+        transaction.send_200(transaction.response_head(), body + b" last")
+
+    def closes(_icap, _transaction):
+        return True
+    origin, last = Origin(lab), IcapServer(lab, whole_last)
+    for between_them in ((unchanged,), (closes,), (unchanged, closes, unchanged)):
+        one, *others = (IcapServer(lab, behave) for behave in (dies_after(5000), *between_them))
+        services = [Service(f"s{i}", icap.uri(), bypass=True, **STEADY) for i, icap in enumerate([one, *others])]
+        proxy = Retort(lab, services=[*services, Service("last", last.uri(), bypass=False)])
+        answer = fetch(proxy, origin, 100)
+        case = [behave.__name__ for behave in between_them]
+        equal((answer.status, answer.header("X-Evil")), (200, None), f"{case}: head")
+        same_bytes(answer.body, origin.body(100) + b" last", f"{case}: body")
+        names = {"unchanged": "UNMODIFIED", "closes": "BYPASSED"}
+        equal(verdicts(proxy, 1), [["BYPASSED", *(names[name] for name in case), "MODIFIED"]], "verdicts")
+        proxy.stop()
+
+
 def test_chain_does_not_go_back_without_bypass(lab):
     origin = Origin(lab)
     one, two = IcapServer(lab, dies_after(100)), IcapServer(lab, echo)
