@@ -24,8 +24,9 @@ const struct option_section option_sections[] = {
             "Where a request to a reverse listener goes: from a URL prefix to an origin. PREFIX is "
             "\"http://HOST/PATH\" or, for any host, \"/PATH\". A HOST without a port stands for "
             "that host on every port. A rule with a host goes before one without, then the longest "
-            "path wins. What follows the prefix in the request's path is appended to the origin's. "
-            "A request that no rule matches is answered with 404.",
+            "path wins. Paths are compared letter by letter: \"/public\" is for /publicity too, "
+            "\"/public/\" is not. What follows the prefix in the request's path is appended to the "
+            "origin's. A request that no rule matches is answered with 404.",
         .example = "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
                    "map \"/\" { origin = \"http://127.0.0.1:9001/\" }",
     },

@@ -3,6 +3,7 @@
 static const char rules[] = "listen \":1\" { mode = reverse }\n"
                             "map \"/\" { origin = \"http://any/\" }\n"
                             "map \"/static/\" { origin = \"http://static/\" }\n"
+                            "map \"/public\" { origin = \"http://public/\" }\n"
                             "map \"/static/deep/\" { origin = \"http://deep/\" }\n"
                             "map \"http://a.org/\" { origin = \"http://a/\" }\n"
                             "map \"http://A.org/img/\" { origin = \"http://a-img/\" }\n"
@@ -23,6 +24,8 @@ START_TEST(hosts_then_the_longest_path_win) {
     check_map(s, "b.org", "/static/x", "http://static/");
     check_map(s, "b.org", "/static/deep/x", "http://deep/");
     check_map(s, "b.org", "/statics", "http://any/");
+    check_map(s, "b.org", "/public/x", "http://public/");
+    check_map(s, "b.org", "/publicity", "http://public/"); /* letter by letter */
     check_map(s, "a.org", "/", "http://a/");
     check_map(s, "a.org", "/img/x", "http://a-img/");
     check_map(s, "a.org", "/static/deep/x", "http://a/");
