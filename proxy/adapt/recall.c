@@ -52,26 +52,27 @@ struct prefix {
     uint32_t told, whole_head;
 };
 
-/* Method, URL and the named fields, a line each. Writes what fits; returns the whole length. */
+/* A line of two words. Writes it if it fits; returns how long the text is with it. */
+static size_t write_line(struct slice one, struct slice two, char *out, size_t length,
+                         size_t capacity) {
+    size_t whole = length + one.length + two.length + 2;
+    if (whole <= capacity)
+        slice_put(slice_put(slice_put(slice_put(out + length, one), SLICE(" ")), two), SLICE("\n"));
+    return whole;
+}
+
+/* Method, URL, and of each name a line, with one for each of its values behind it: fields that are
+ * not there have part in it, since a reload may name others. Returns the whole length. */
 static size_t write_chosen(const struct http_head *head, char *const *names, char *out,
                            size_t capacity) {
-    size_t length = head->method.length + head->target.length + 2;
-    bool fits = length <= capacity;
-    if (fits)
-        slice_put(slice_put(slice_put(slice_put(out, head->method), SLICE(" ")), head->target),
-                  SLICE("\n"));
-    for (; *names != NULL; names++)
-        for (unsigned i = 0; i < head->field_count; i++) {
-            struct slice name = slice_from(*names), value = head->fields[i].value;
-            if (!slice_equal_nocase(head->fields[i].name, name))
-                continue;
-            size_t line = name.length + value.length + 2;
-            fits = length + line <= capacity;
-            if (fits)
-                slice_put(slice_put(slice_put(slice_put(out + length, name), SLICE(":")), value),
-                          SLICE("\n"));
-            length += line;
-        }
+    size_t length = write_line(head->method, head->target, out, 0, capacity);
+    for (; *names != NULL; names++) {
+        struct slice name = slice_from(*names);
+        length = write_line(name, SLICE(""), out, length, capacity);
+        for (unsigned i = 0; i < head->field_count; i++)
+            if (slice_equal_nocase(head->fields[i].name, name))
+                length = write_line(SLICE(""), head->fields[i].value, out, length, capacity);
+    }
     return length;
 }
 
@@ -135,15 +136,26 @@ static bool is_to_be_forgotten(const struct recall *recall) {
     return control.no_store;
 }
 
+/* An answer that opens a session is for the client that it opens it with. */
 static bool may_note(const struct recall *recall, const struct icap_call *call) {
     if (call->permitted <= 0 || call->tag == 0 || is_to_be_forgotten(recall))
         return false;
     switch (call->verdict) {
     case ICAP_UNMODIFIED: return true;
     case ICAP_MODIFIED: return call->head_given && !call->parts.has_body;
-    case ICAP_SATISFIED: return call->head_given;
+    case ICAP_SATISFIED: return call->head_given && !http_head_has(call->adapted, HTTP_SET_COOKIE);
     default: return false;
     }
+}
+
+/* Does it depend on more of the head than verdict_by tells? What was changed has the fields of its
+ * client in it; an answer may be to the client's Range or conditions, or say so itself by Vary. */
+static bool is_of_whole_head(const struct icap_call *call) {
+    if (call->verdict != ICAP_SATISFIED)
+        return call->verdict == ICAP_MODIFIED;
+    unsigned status = call->adapted->status;
+    return status == 206 || status == 304 || status == 412 || status == 416 ||
+           http_head_has(call->adapted, HTTP_VARY);
 }
 
 static void copy_bytes(struct recall *recall, const char *bytes, size_t count) {
@@ -202,7 +214,7 @@ struct source *recall_note(struct recall *recall, const struct icap_call *call,
     CHECK_OBJ(recall, RECALL_MAGIC);
     if (!may_note(recall, call))
         return body;
-    bool whole_head = by_whole_head(recall) || call->verdict == ICAP_MODIFIED;
+    bool whole_head = by_whole_head(recall) || is_of_whole_head(call);
     recall->key = make_key(recall, icap_told_by(recall->service) | call->told, whole_head);
     recall->verdict = (struct verdict){
         .kind = call->verdict,

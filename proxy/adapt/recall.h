@@ -12,7 +12,8 @@
  * what it is told of the client (icap/told.h); the transaction's id alone, of which nothing can
  * depend, is left out. With `verdict_by` method, URL and the named fields stand for the head; but a
  * request that the service has changed has the fields of its client in it, and is used again for
- * the same head only.
+ * the same head only. So is an answer to a Range or a condition (206, 304, 412, 416), and one with
+ * Vary. One with Set-Cookie is not used again.
  *
  * Only GET, HEAD and OPTIONS without a body are looked at. Bodies of answers are copied while they
  * are read, up to VERDICT_BODY_MAX, and kept when they have come to their end.

@@ -89,6 +89,7 @@ static void start_over(struct icap_call *call) {
     free(call->adapted_bytes);
     call->adapted_bytes = NULL;
     call->parts_known = call->partial = false;
+    call->permitted = 0;
 }
 
 static void repeat(struct icap_call *call) {

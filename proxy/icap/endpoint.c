@@ -195,7 +195,7 @@ uint64_t icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice is
                                  uint64_t generation) {
     struct icap_tag *tag = endpoint->service->quota->tag;
     if (istag.length == 0)
-        return icap_tag_value(tag);
+        return icap_tag_of_generation(tag, generation);
     show_istag(endpoint, istag);
     return icap_tag_see(tag, endpoint->index, istag, generation);
 }

@@ -90,6 +90,14 @@ uint64_t icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice ista
     return value;
 }
 
+uint64_t icap_tag_of_generation(struct icap_tag *tag, uint64_t generation) {
+    CHECK_OBJ(tag, ICAP_TAG_MAGIC);
+    pthread_mutex_lock(&tag->lock);
+    uint64_t value = compute(tag, generation);
+    pthread_mutex_unlock(&tag->lock);
+    return value;
+}
+
 void icap_tag_bump(struct icap_tag *tag) {
     CHECK_OBJ(tag, ICAP_TAG_MAGIC);
     pthread_mutex_lock(&tag->lock);

@@ -53,6 +53,8 @@ static inline uint64_t icap_tag_generation(const struct icap_tag *tag) {
 /* Notes an endpoint's ISTag; what a result with it is of, to a question of that generation. */
 uint64_t icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
                       uint64_t generation);
+/* The same for an answer that says none: what its endpoints have said counts. */
+uint64_t icap_tag_of_generation(struct icap_tag *tag, uint64_t generation);
 void icap_tag_bump(struct icap_tag *tag);
 
 #endif

@@ -182,22 +182,24 @@ def test_options_tell_of_another_istag(lab):
 
 
 def test_what_is_under_way_when_it_is_bumped(lab):
-    """Its verdict is of before."""
-    arrived, gate = threading.Event(), threading.Event()
+    """Its verdict is of before, also where only OPTIONS told the ISTag."""
+    for istag in (b'ISTag: "test-1"\r\n', b""):
+        arrived, gate = threading.Event(), threading.Event()
 
-    def behave(_icap, transaction):
-        arrived.set()
-        gate.wait(20)
-        transaction.send_204(HOUR)
-    origin, icap, proxy = start(lab, behave, timeout="20s")
-    url = origin.url("/text", say="x")
-    client = threading.Thread(target=proxy.get, args=(url,))
-    client.start()
-    true(arrived.wait(20), "the service is asked")
-    proxy.ctl("services", "bump", "s")
-    gate.set()
-    client.join()
-    equal([proxy.get(url).text(), proxy.get(url).text(), icap.count], ["x", "x", 2], "bodies, ICAP transactions")
+        def behave(_icap, transaction, arrived=arrived, gate=gate, istag=istag):
+            arrived.set()
+            gate.wait(20)
+            transaction.send(b"ICAP/1.0 204 No Content\r\n" + istag + HOUR + b"\r\n")
+        origin, icap, proxy = start(lab, behave, timeout="20s")
+        url = origin.url("/text", say="x")
+        client = threading.Thread(target=proxy.get, args=(url,))
+        client.start()
+        true(arrived.wait(20), "the service is asked")
+        proxy.ctl("services", "bump", "s")
+        gate.set()
+        client.join()
+        equal([proxy.get(url).text(), proxy.get(url).text(), icap.count], ["x", "x", 2], f"bodies, ICAP transactions, {istag}")
+        proxy.stop()
 
 
 def test_without_an_istag(lab):
@@ -277,6 +279,49 @@ def test_by_some_fields(lab):
     number, seen = asked("/echo/new", *many, *many)
     equal((number, {echoed(answer)["header"]("x-added") for answer in seen}), (4, {"1"}), "ICAP transactions and X-Added")
     equal([echoed(answer)["header"]("cookie") for answer in seen], ["a", "b", "b", None] * 2, "each client's own fields")
+
+
+def test_what_an_answer_depends_on_beside_verdict_by(lab):
+    """An answer to a Range or a condition, or with Vary, is not for those who asked otherwise; one with a cookie for nobody else."""
+    def behave(_icap, transaction):
+        path = transaction.http_request.start.split(" ")[1]
+        status, field, value = next(case for part, case in cases.items() if path.endswith(part))
+        asked = field is None or transaction.http_request.header(field) == value
+        body = b"yours" if asked else b"plain"
+        start = b"HTTP/1.1 %d Status\r\n" % (status if asked else 200)
+        extra = {"/vary": b"Vary: X-Kind\r\n", "/cookie": b"Set-Cookie: session=1\r\n"}.get("/" + path.rpartition("/")[2], b"")
+        if asked and status == 304:
+            transaction.send_head(start + b'ETag: "a"\r\n\r\n', body=False, icap=HOUR)
+        else:
+            transaction.send_200(start + extra + b"\r\n", body, icap=HOUR)
+    cases = {"/range": (206, "Range", "bytes=0-4"), "/match": (304, "If-None-Match", '"a"'), "/failed": (412, "If-Match", '"b"'),
+             "/beyond": (416, "Range", "bytes=9-"), "/vary": (200, "X-Kind", "mine")}
+    origin, icap, proxy = start(lab, behave, verdict_by="none")
+    for path, (status, field, value) in cases.items():
+        for fields, expected in (({field: value}, status), ({field: value}, status), ({}, 200), ({}, 200)):
+            answer = proxy.get(origin.url(path), fields)
+            equal(answer.status, expected, f"{path}: status with {fields}")
+            equal(answer.text(), "" if expected == 304 else "yours" if fields else "plain", f"{path}: body with {fields}")
+    equal(icap.count, 2 * len(cases), "ICAP transactions")
+    cases["/cookie"] = (200, None, None)
+    for _ in range(2):
+        equal(proxy.get(origin.url("/cookie")).header("Set-Cookie"), "session=1", "the cookie")
+    equal(icap.count, 2 * len(cases), "ICAP transactions")
+
+
+def test_a_reload_names_other_fields(lab):
+    """What was said when a field did not count is not used for those without it when it does."""
+    def behave(_icap, transaction):
+        who = transaction.http_request.header("X-Group") or "nobody"
+        transaction.send_200(ANSWER, who.encode(), icap=HOUR)
+    origin, icap, proxy = start(lab, behave, verdict_by="none")
+    url = origin.url("/x")
+    equal([proxy.get(url, {"X-Group": "staff"}).text(), proxy.get(url).text()], ["staff", "staff"], "answers by the URL")
+    text = proxy.text()
+    contains(text, 'verdict_by = "none"', "the configuration")
+    proxy.write_config(text.replace('verdict_by = "none"', "verdict_by = X-Group"))
+    equal(proxy.reload().status, 200, "reload")
+    equal([proxy.get(url).text(), proxy.get(url, {"X-Group": "staff"}).text()], ["nobody", "staff"], "answers by the field")
 
 
 def chain(lab, *behaviours, options=({}, {})):
@@ -390,6 +435,18 @@ def test_a_service_that_is_down(lab):
     equal((proxy.get(url).status, proxy.get(url + "y").status), (200, 502), "statuses")
     services = json.loads(proxy.admin("GET", "/services").body)["services"]
     equal([service["account"]["remembered"] for service in services], [1], "its account")
+
+
+def test_a_failure_permits_nothing(lab):
+    """When another endpoint need not be asked, it is not the failed one's word that counts."""
+    def fails(_icap, transaction):
+        transaction.send(b'ICAP/1.0 500 No\r\nISTag: "test-1"\r\n' + HOUR + b"\r\n")
+    first, second = IcapServer(lab, fails, methods="REQMOD"), IcapServer(lab, methods="REQMOD", Transfer_Ignore="gif")
+    service = Service("s", [first.uri(), second.uri()], point="reqmod_precache", bypass=False)
+    origin, proxy = Origin(lab), Retort(lab, services=[service])
+    for number in range(4):
+        equal(proxy.get(origin.url(f"/text/{number}.gif", say="x")).text(), "x", "body")
+    equal((min(first.count, 1), second.count, proxy.counter("verdicts_kept")), (1, 0, 0), "asked, and verdicts that were kept")
 
 
 @memcheck
