@@ -144,8 +144,7 @@ static bool take(uint64_t *left, uint64_t count) {
 static void make_row(const unsigned char *pixels, unsigned char *shown, unsigned char *frame,
                      unsigned width) {
     for (unsigned x = 0; x < width; x++, pixels += CHANNELS) {
-        unsigned luma = pixels[1] < OPAQUE ? 0 : (pixels[0] * 255u + pixels[1] / 2) / pixels[1];
-        unsigned index = pixels[1] < OPAQUE ? TRANSPARENT : index_of(luma);
+        unsigned index = pixels[1] < OPAQUE ? TRANSPARENT : index_of(pixels[0]);
         frame[x] = (unsigned char)(index == shown[x] ? TRANSPARENT : index);
         if (index != TRANSPARENT)
             shown[x] = (unsigned char)index;
@@ -272,6 +271,7 @@ enum picture_result gif_scale(const unsigned char *bytes, size_t length,
     if ((uint64_t)width * height > options->max_pixels)
         return picture_bad(output, "too many pixels");
     work.shape = (struct scaler_shape){.channels = CHANNELS,
+                                       .opacity = true,
                                        .in_width = width,
                                        .in_height = height,
                                        .out_width = (unsigned)options->width,

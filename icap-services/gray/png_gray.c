@@ -156,6 +156,7 @@ static void copy_metadata(struct png_work *work) {
 static unsigned scale_rows(struct png_work *work, unsigned channels, unsigned width,
                            unsigned height) {
     struct scaler_shape shape = {.channels = channels,
+                                 .opacity = channels == 2,
                                  .in_width = width,
                                  .in_height = height,
                                  .out_width = (unsigned)work->options->width,

@@ -62,18 +62,24 @@ unsigned scaler_window(struct scaler *scaler, unsigned left, unsigned top, unsig
     return (unsigned)(start / shape->out_height);
 }
 
+/* How much the pixel counts in the channel at `row`. */
+static float weight_of(const struct scaler_shape *shape, const unsigned char *row,
+                       unsigned channel) {
+    unsigned last = shape->channels - 1;
+    return shape->opacity && channel < last ? (float)row[last - channel] : 1;
+}
+
 static void make_narrower(struct scaler *scaler, const unsigned char *row, unsigned channel) {
     const struct scaler_shape *shape = &scaler->shape;
     uint64_t start = (uint64_t)scaler->left * shape->in_width;
     unsigned channels = shape->channels;
-    unsigned left =
-        shape->out_width - (unsigned)(start % shape->out_width); /* of the pixel at *row */
+    unsigned left = shape->out_width - (unsigned)(start % shape->out_width); /* of that at *row */
     row += start / shape->out_width * channels + channel;
     for (unsigned x = 0; x < scaler->width; x++) {
         float sum = 0;
         for (unsigned wanted = shape->in_width; wanted > 0;) {
             unsigned part = left < wanted ? left : wanted;
-            sum += (float)*row * (float)part;
+            sum += (float)*row * weight_of(shape, row, channel) * (float)part;
             wanted -= part;
             left -= part;
             if (left == 0) {
@@ -92,12 +98,20 @@ static void add_line(struct scaler *scaler, unsigned weight) {
     scaler->filled += weight;
 }
 
+/* Where pixels count by their opacity, by that of the area. */
+static float divisor_of(const struct scaler *scaler, size_t at) {
+    const struct scaler_shape *shape = &scaler->shape;
+    size_t last = at - at % shape->channels + shape->channels - 1;
+    if (!shape->opacity || at == last)
+        return (float)shape->in_height;
+    return scaler->sums[last] > 0 ? scaler->sums[last] : 1;
+}
+
 static void finish_row(struct scaler *scaler) {
     size_t count = (size_t)scaler->width * scaler->shape.channels;
-    for (size_t i = 0; i < count; i++) {
-        scaler->row[i] = (unsigned char)(scaler->sums[i] / (float)scaler->shape.in_height + 0.5f);
-        scaler->sums[i] = 0;
-    }
+    for (size_t i = 0; i < count; i++)
+        scaler->row[i] = (unsigned char)(scaler->sums[i] / divisor_of(scaler, i) + 0.5f);
+    memset(scaler->sums, 0, count * sizeof *scaler->sums);
     scaler->filled = 0;
 }
 

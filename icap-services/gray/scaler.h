@@ -25,6 +25,7 @@ struct scaler;
 struct scaler_shape {
     unsigned channels; /* bytes a pixel, each of which is averaged by itself */
     unsigned in_width, in_height, out_width, out_height;
+    bool opacity; /* the last channel says how much each pixel counts in the others */
 };
 
 struct scaler *scaler_create(const struct scaler_shape *shape);

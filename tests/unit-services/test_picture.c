@@ -24,7 +24,7 @@ START_TEST(scaling_takes_means) {
     static const unsigned sizes[][4] = {
         {10, 10, 5, 5}, {7, 9, 7, 9}, {10, 7, 3, 2}, {100, 3, 1, 1}, {3, 200, 2, 199}};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        struct scaler_shape shape = {2, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3]};
+        struct scaler_shape shape = {2, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], false};
         struct scaler *scaler = scaler_create(&shape);
         unsigned char row[200];
         unsigned made = 0;
@@ -47,6 +47,51 @@ START_TEST(scaling_takes_means) {
         ck_assert_uint_eq(made, shape.out_height);
         scaler_free(&scaler);
     }
+}
+END_TEST
+
+/* What can hardly be seen hardly counts: no dark fringe round what is white on nothing. */
+START_TEST(scaling_takes_means_of_what_can_be_seen) {
+    static const unsigned char row[] = {255, 255, 0, 0, 100, 200, 0, 50, 7, 0, 9, 0};
+    static const unsigned char expected[] = {255, 128, 80, 125, 0, 0};
+    struct scaler_shape shape = {.channels = 2,
+                                 .in_width = 6,
+                                 .in_height = 2,
+                                 .out_width = 3,
+                                 .out_height = 1,
+                                 .opacity = true};
+    struct scaler *scaler = scaler_create(&shape);
+    ck_assert(!scaler_push(scaler, row) && scaler_push(scaler, row));
+    for (size_t i = 0; i < sizeof expected; i++)
+        EXPECT(scaler_row(scaler)[i] == expected[i], "%u at %zu", scaler_row(scaler)[i], i);
+    scaler_free(&scaler);
+}
+END_TEST
+
+/* Any part of the result is what it is in the whole. */
+START_TEST(windows_are_parts_of_the_whole) {
+    enum { WIDTH = 23, HEIGHT = 17 };
+    static unsigned char rows[HEIGHT][WIDTH], whole[5][7];
+    struct scaler_shape shape = {1, WIDTH, HEIGHT, 7, 5, false};
+    struct scaler *scaler = scaler_create(&shape);
+    for (unsigned i = 0; i < sizeof rows; i++)
+        rows[i / WIDTH][i % WIDTH] = (unsigned char)(i * i * 31 >> 3);
+    for (unsigned y = 0, made = 0; y < HEIGHT; y++)
+        if (scaler_push(scaler, rows[y]))
+            memcpy(whole[made++], scaler_row(scaler), 7);
+    for (unsigned left = 0; left < 7; left++)
+        for (unsigned top = 0; top < 5; top++) {
+            unsigned width = 7 - left, y = scaler_window(scaler, left, top, width);
+            for (unsigned made = top; made < 5; y++) {
+                ck_assert_uint_lt(y, HEIGHT);
+                if (!scaler_push(scaler, rows[y]))
+                    continue;
+                EXPECT(memcmp(scaler_row(scaler), whole[made] + left, width) == 0,
+                       "row %u of a window at %u, %u", made, left, top);
+                made++;
+            }
+        }
+    scaler_free(&scaler);
 }
 END_TEST
 
@@ -80,7 +125,11 @@ START_TEST(a_larger_result_is_none) {
 END_TEST
 
 Suite *picture_suite(void) {
-    const TTest *const tests[] = {options_come_from_arguments, scaling_takes_means, orientations,
+    const TTest *const tests[] = {options_come_from_arguments,
+                                  scaling_takes_means,
+                                  scaling_takes_means_of_what_can_be_seen,
+                                  windows_are_parts_of_the_whole,
+                                  orientations,
                                   a_larger_result_is_none};
     return suite_of("picture", tests, COUNT_OF(tests));
 }
