@@ -36,6 +36,7 @@ def make_pictures(directory):
         "small.jpg": netpbm("cjpeg", small),
         "coarse.jpg": netpbm("cjpeg -quality 20", data),
         "photo.png": netpbm("pnmtopng -interlace", data),
+        "small.png": netpbm("pnmtopng -interlace", small),
         "photo.bmp": netpbm("ppmtobmp -bpp=24", small),
     }
     with open(os.path.join(directory, "mask.pgm"), "wb") as file:

@@ -136,7 +136,7 @@ def test_gray_gif_scaled(lab):
 
 
 def test_gray_png(lab):
-    body = picture("photo.png")
+    body = picture("small.png")
     every_way(lab, "gray", "image/png", body, check_gray("png", body, "pngtopnm", off_by=1))
     body = picture("alpha.png")
 

@@ -193,6 +193,38 @@ def test_helperd_gone(lab):
     assert send_photo(lab).body != body
 
 
+def test_helperd_hangs(lab):
+    """Whoever waits for it gets the original at the deadline, and whoever finds no room before it at once."""
+    body, page = picture("photo.jpg"), PAGE.replace(b"@", b"")
+    lab.helperd.send_signal(signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        answer = in_background(lambda: respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, preview=1024))
+        assert send_photo(lab).body == body and answer().body == page
+        assert time.monotonic() - begun < 6 * lab.stretch
+        crowd = fill_backlog(lab.socket)
+        begun = time.monotonic()
+        assert send_photo(lab).body == body and time.monotonic() - begun < 2 * lab.stretch
+        for connection in crowd:
+            connection.close()
+    finally:
+        lab.helperd.send_signal(signal.SIGCONT)
+    assert until(lambda: send_photo(lab).body != body, 20 * lab.patience, "a gray picture")
+
+
+def fill_backlog(path):
+    """Connections that nobody accepts, until there is no room for more."""
+    crowd = []
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        try:
+            connection.connect(path)
+        except BlockingIOError:
+            connection.close()
+            return crowd
+        crowd.append(connection)
+
+
 def test_helperd_killed(lab):
     """Its helpers go with it, and its successor takes the socket over."""
     helpers = lab.workers("gray") + lab.workers("text")
