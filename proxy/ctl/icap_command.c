@@ -134,10 +134,12 @@ static const struct icap_verb {
     const char *help;
 } verbs[] = {
     {"record", 1, 1, run_record,
-     "FILE [--filter NAME=VALUE] [--exchanges N] [--seconds N] [--body SIZE] [--unmasked]"},
+     "FILE [--filter NAME=VALUE] [--exchanges N] [--seconds N] [--body SIZE] [--memory SIZE] "
+     "[--unmasked]"},
     {"show", 1, 3, icap_show, "FILE [NUMBER [PART]] [--filter NAME=VALUE]"},
     {"replay", 1, 1, icap_replay,
-     "FILE --service URI [--ca FILE] [--filter NAME=VALUE] [--ignore FIELD] [--concurrency N]"},
+     "FILE --service URI [--ca FILE] [--filter NAME=VALUE] [--ignore FIELD] [--concurrency N] "
+     "[--timeout SECONDS] [--preview SIZE]"},
 };
 
 void icap_command_help(FILE *out) {
