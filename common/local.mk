@@ -16,6 +16,7 @@ common_libcommon_la_SOURCES = \
 	common/event/source.h \
 	common/event/timer.c common/event/timer.h \
 	common/event/waiter.c common/event/waiter.h \
+	common/http/bytes.c common/http/bytes.h \
 	common/http/chunked.c common/http/chunked.h \
 	common/http/date.c common/http/date.h \
 	common/http/framing.c common/http/framing.h \

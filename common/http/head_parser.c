@@ -1,43 +1,6 @@
 #include "http/head_parser.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-/* What a byte may be part of. */
-enum {
-    TOKEN = 1,  /* a name or a method: RFC 9110 §5.6.2 */
-    TARGET = 2, /* a request target: what is visible, and bytes above 0x7f */
-    TEXT = 4,   /* a value or a reason phrase: the same with SP and HTAB */
-    VISIBLE = TARGET | TEXT,
-    ANYWHERE = TOKEN | VISIBLE,
-};
-
-static const uint8_t classes[256] = {
-    ['\t'] = TEXT,
-    [' '] = TEXT,
-    ['!'] = ANYWHERE,
-    ['"'] = VISIBLE,
-    ['#' ... '\''] = ANYWHERE,
-    ['('] = VISIBLE,
-    [')'] = VISIBLE,
-    ['*'] = ANYWHERE,
-    ['+'] = ANYWHERE,
-    [','] = VISIBLE,
-    ['-'] = ANYWHERE,
-    ['.'] = ANYWHERE,
-    ['/'] = VISIBLE,
-    ['0' ... '9'] = ANYWHERE,
-    [':' ... '@'] = VISIBLE,
-    ['A' ... 'Z'] = ANYWHERE,
-    ['[' ... ']'] = VISIBLE,
-    ['^' ... 'z'] = ANYWHERE,
-    ['{'] = VISIBLE,
-    ['|'] = ANYWHERE,
-    ['}'] = VISIBLE,
-    ['~'] = ANYWHERE,
-    [0x80 ... 0xff] = VISIBLE,
-};
+#include "http/bytes.h"
 
 /* The bytes not read yet. */
 struct scan {
@@ -47,61 +10,8 @@ struct scan {
 /* What the parts of the parser return; below zero it is the negative of an enum http_error. */
 enum { MORE = 0, TAKEN = 1, BAD = -HTTP_ERROR_SYNTAX };
 
-static inline bool is_class(char c, unsigned class) {
-    return classes[(unsigned char)c] & class;
-}
-
 static inline bool is_digit(char c) {
     return c >= '0' && c <= '9';
-}
-
-/* The first byte that is not of the class, which is TARGET or TEXT. */
-static inline const char *skip(const char *at, const char *end, const unsigned class) {
-#ifdef __SSE2__
-    const __m128i highest_control = _mm_set1_epi8(class == TEXT ? 0x1f : 0x20);
-    const __m128i delete = _mm_set1_epi8(0x7f), tab = _mm_set1_epi8('\t');
-    while (end - at >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(bytes, highest_control), bytes);
-        if (class == TEXT)
-            stop = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, tab), stop);
-        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, delete));
-        unsigned found = (unsigned)_mm_movemask_epi8(stop);
-        if (found != 0)
-            return at + __builtin_ctz(found);
-        at += 16;
-    }
-#endif
-    while (at < end && is_class(*at, class))
-        at++;
-    return at;
-}
-
-/* The first byte that is not of a token. Letters, digits and '-' are seen many at a time, which
- * names mostly consist of; the others one by one. */
-static inline const char *skip_token(const char *at, const char *end) {
-#ifdef __SSE2__
-    while (end - at >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        __m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
-        __m128i letters = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
-                                        _mm_cmplt_epi8(lower, _mm_set1_epi8('z' + 1)));
-        __m128i digits = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)),
-                                       _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
-        __m128i plain =
-            _mm_or_si128(_mm_or_si128(letters, digits), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
-        unsigned other = ~(unsigned)_mm_movemask_epi8(plain);
-        at += __builtin_ctz(other | 0x10000);
-        if ((other & 0xffff) == 0)
-            continue;
-        if (!is_class(*at, TOKEN))
-            return at;
-        at++;
-    }
-#endif
-    while (at < end && is_class(*at, TOKEN))
-        at++;
-    return at;
 }
 
 static inline int take_crlf(struct scan *scan) {
@@ -166,7 +76,7 @@ static int skip_empty_lines(struct scan *scan) {
 
 static int take_method(struct http_head *head, struct scan *scan) {
     const char *method = scan->at;
-    scan->at = skip_token(method, scan->end);
+    scan->at = bytes_skip_token(method, scan->end);
     head->method = slice_make(method, (size_t)(scan->at - method));
     if (scan->at < scan->end && head->method.length == 0)
         return BAD;
@@ -176,7 +86,7 @@ static int take_method(struct http_head *head, struct scan *scan) {
 
 static int take_target(struct http_head *head, struct scan *scan) {
     const char *target = scan->at;
-    scan->at = skip(scan->at, scan->end, TARGET);
+    scan->at = bytes_skip(scan->at, scan->end, BYTES_TARGET);
     head->target = slice_make(target, (size_t)(scan->at - target));
     if (scan->at < scan->end && head->target.length == 0)
         return BAD;
@@ -217,7 +127,7 @@ static int take_reason(struct http_head *head, struct scan *scan) {
     if (*scan->at != ' ')
         return take_crlf(scan);
     const char *reason = ++scan->at;
-    scan->at = skip(scan->at, scan->end, TEXT);
+    scan->at = bytes_skip(scan->at, scan->end, BYTES_TEXT);
     head->reason = slice_make(reason, (size_t)(scan->at - reason));
     return take_crlf(scan);
 }
@@ -251,7 +161,7 @@ static inline bool is_blank(char c) {
  * space before the colon for want of a colon. */
 static int take_field(struct http_head *head, struct scan *scan) {
     const char *at = scan->at, *end = scan->end, *name = at;
-    at = skip_token(at, end);
+    at = bytes_skip_token(at, end);
     if (at == end)
         return MORE;
     if (*at != ':' || at == name)
@@ -261,7 +171,7 @@ static int take_field(struct http_head *head, struct scan *scan) {
         at++;
     while (at < end && is_blank(*at));
     const char *value = at;
-    scan->at = at = skip(at, end, TEXT);
+    scan->at = at = bytes_skip(at, end, BYTES_TEXT);
     int result = take_crlf(scan);
     if (result != TAKEN)
         return result;

@@ -1,5 +1,7 @@
 #include "http/url.h"
 
+#include "http/bytes.h"
+
 #include <arpa/inet.h>
 
 static const struct scheme {
@@ -107,18 +109,13 @@ static inline size_t length_until(struct slice text, const char *stops) {
     return text.length;
 }
 
-/* Takes the path and the query, without a fragment, if all of it is visible. Not left early, for
- * the compiler to look at many bytes at once: this runs over every URL. */
+/* Takes the path and the query, without a fragment, if all of it is visible. */
 static bool take_path_query(struct url *url, struct slice text) {
     const char *fragment = text.length == 0 ? NULL : memchr(text.base, '#', text.length);
     size_t length = fragment == NULL ? text.length : (size_t)(fragment - text.base);
-    unsigned bad = 0;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text.base[i];
-        bad |= (c <= 0x20) | (c == 0x7f);
-    }
+    const char *end = text.base + length;
     url->path_query = slice_make(text.base, length);
-    return bad == 0;
+    return bytes_skip(text.base, end, BYTES_TARGET) == end;
 }
 
 bool url_set_target(struct url *url, struct slice target) {
@@ -150,43 +147,6 @@ struct slice url_path(const struct url *url) {
     return length == 0 ? SLICE("/") : slice_make(url->path_query.base, length);
 }
 
-/* A place to write to that remembers whether all fitted. */
-struct output {
-    char *at, *end;
-    bool full;
-};
-
-static void put_bytes(struct output *out, const char *bytes, size_t length) {
-    if ((size_t)(out->end - out->at) < length) {
-        out->full = true;
-        return;
-    }
-    memcpy(out->at, bytes, length);
-    out->at += length;
-}
-
-static void put(struct output *out, char c) {
-    put_bytes(out, &c, 1);
-}
-
-static void put_lower(struct output *out, struct slice text) {
-    if ((size_t)(out->end - out->at) < text.length)
-        out->full = true;
-    else
-        out->at = slice_put_lower(out->at, text);
-}
-
-static void put_port(struct output *out, uint16_t port) {
-    char digits[PORT_DIGITS_MAX];
-    unsigned count = 0;
-    do
-        digits[count++] = (char)('0' + port % 10);
-    while ((port /= 10) != 0);
-    put(out, ':');
-    while (count > 0)
-        put(out, digits[--count]);
-}
-
 static int hex_value(char c) {
     if (is_digit(c))
         return c - '0';
@@ -206,68 +166,75 @@ static int encoded_byte(const char *at, size_t length) {
     return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
-static void put_encoded(struct output *out, unsigned byte) {
-    put(out, '%');
-    put(out, "0123456789ABCDEF"[byte >> 4]);
-    put(out, "0123456789ABCDEF"[byte & 15]);
+static char *put_encoded(char *at, unsigned byte) {
+    static const char digits[] = "0123456789ABCDEF";
+    *at++ = '%';
+    *at++ = digits[byte >> 4];
+    *at++ = digits[byte & 15];
+    return at;
 }
 
 /* A '%' that begins no encoding stays as it is; within two bytes of it nothing is decoded, for
  * "%%34%31" must not become the encoding "%41". */
-static void put_path_query(struct output *out, struct slice text) {
+static char *put_path_query(char *at, struct slice text) {
     enum { NEAR = 2 };
     size_t near_stray = 0;
     while (text.length > 0) {
         const char *percent = memchr(text.base, '%', text.length);
         size_t plain = percent == NULL ? text.length : (size_t)(percent - text.base), taken = 0;
-        put_bytes(out, text.base, plain);
+        at = slice_put(at, slice_make(text.base, plain));
         near_stray -= plain < near_stray ? plain : near_stray;
         text = slice_make(text.base + plain, text.length - plain);
         int byte = encoded_byte(text.base, text.length);
         if (byte >= 0 && near_stray == 0 && is_unreserved((char)byte)) {
-            put(out, (char)byte);
+            *at++ = (char)byte;
             taken = 3;
         } else if (byte >= 0) {
-            put_encoded(out, (unsigned)byte);
+            at = put_encoded(at, (unsigned)byte);
             near_stray = 0;
             taken = 3;
         } else if (text.length > 0) {
-            put(out, '%');
+            *at++ = '%';
             near_stray = NEAR;
             taken = 1;
         }
         text = slice_make(text.base + taken, text.length - taken);
     }
+    return at;
 }
 
-static struct slice since(const struct output *out, const char *begin) {
-    return slice_make(begin, (size_t)(out->at - begin));
+size_t url_room(const struct url *url) {
+    return url->scheme.length + url->host.length + url->path_query.length + sizeof "://[]:65535/" -
+           1;
+}
+
+static struct slice since(const char *begin, const char *end) {
+    return slice_make(begin, (size_t)(end - begin));
 }
 
 size_t url_rewrite(struct url *url, char *out, size_t capacity) {
-    struct output output = {out, out + capacity, false};
     const struct scheme *scheme = find_scheme(url->scheme);
-    struct url normal = *url;
-    put_lower(&output, url->scheme);
-    normal.scheme = since(&output, out);
-    put_bytes(&output, "://[", url->host_is_ipv6 ? 4 : 3);
-    char *host = output.at;
-    put_lower(&output, url->host);
-    normal.host = since(&output, host);
-    if (url->host_is_ipv6)
-        put(&output, ']');
-    normal.port_given = scheme == NULL || url->port != scheme->port;
-    if (normal.port_given)
-        put_port(&output, url->port);
-    char *path = output.at;
-    if (url->path_query.length == 0 || url->path_query.base[0] != '/')
-        put(&output, '/');
-    put_path_query(&output, url->path_query);
-    normal.path_query = since(&output, path);
-    if (output.full)
+    if (capacity < url_room(url))
         return 0;
-    *url = normal;
-    return (size_t)(output.at - out);
+    char *at = slice_put_lower(out, url->scheme);
+    url->scheme = since(out, at);
+    at = slice_put(at, slice_make("://[", url->host_is_ipv6 ? 4 : 3));
+    char *host = at;
+    at = slice_put_lower(at, url->host);
+    url->host = since(host, at);
+    if (url->host_is_ipv6)
+        *at++ = ']';
+    url->port_given = scheme == NULL || url->port != scheme->port;
+    if (url->port_given) {
+        *at++ = ':';
+        at = slice_put_number(at, url->port);
+    }
+    char *path = at;
+    if (url->path_query.length == 0 || url->path_query.base[0] != '/')
+        *at++ = '/';
+    at = put_path_query(at, url->path_query);
+    url->path_query = since(path, at);
+    return (size_t)(at - out);
 }
 
 size_t url_normalise(const struct url *url, char *out, size_t capacity) {

@@ -38,8 +38,10 @@ struct slice url_path(const struct url *url);
 /* Writes the canonical form that the cache and the classes work on: lower-case scheme and host, no
  * default port, "/" for an empty path, percent-encodings of unreserved bytes decoded and the others
  * in upper case (RFC 3986 §6.2.2). "." and ".." segments and a '%' that encodes nothing stay as
- * they are. Returns the length, 0 when it does not fit. */
+ * they are. Returns the length, 0 when the capacity is less than url_room. */
 size_t url_normalise(const struct url *url, char *out, size_t capacity);
+/* The room that it takes at the most: at most nine bytes more than the text that was parsed. */
+size_t url_room(const struct url *url);
 /* The same, and *url becomes that of what was written. */
 size_t url_rewrite(struct url *url, char *out, size_t capacity);
 

@@ -274,9 +274,8 @@ enum object_scope transaction_scope(const struct transaction *transaction) {
 
 bool transaction_write_url(struct transaction *transaction, const struct url *from, struct url *url,
                            struct slice *text, struct slice *authority) {
-    enum { MORE = 32 }; /* than is in the parts: "://[]:65535/" */
     *url = *from;
-    size_t capacity = url->scheme.length + url->host.length + url->path_query.length + MORE;
+    size_t capacity = url_room(url);
     char *bytes = arena_alloc(&transaction->arena, capacity);
     size_t length = url_rewrite(url, bytes, capacity);
     if (length == 0)

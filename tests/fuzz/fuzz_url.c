@@ -20,8 +20,8 @@ static char *normalise(const struct url *url, size_t text_length, size_t *length
     char *out = xmalloc(capacity);
     *length = url_normalise(url, out, capacity);
     ASSERT(*length > 0);
-    ASSERT(url_normalise(url, out, *length - 1) == 0);
-    ASSERT(url_normalise(url, out, *length) == *length);
+    ASSERT(url_normalise(url, out, url_room(url) - 1) == 0);
+    ASSERT(url_normalise(url, out, url_room(url)) == *length);
     return out;
 }
 

@@ -1,0 +1,27 @@
+#include "http/bytes.h"
+
+const uint8_t bytes_classes[256] = {
+    ['\t'] = BYTES_TEXT,
+    [' '] = BYTES_TEXT,
+    ['!'] = BYTES_ANYWHERE,
+    ['"'] = BYTES_VISIBLE,
+    ['#' ... '\''] = BYTES_ANYWHERE,
+    ['('] = BYTES_VISIBLE,
+    [')'] = BYTES_VISIBLE,
+    ['*'] = BYTES_ANYWHERE,
+    ['+'] = BYTES_ANYWHERE,
+    [','] = BYTES_VISIBLE,
+    ['-'] = BYTES_ANYWHERE,
+    ['.'] = BYTES_ANYWHERE,
+    ['/'] = BYTES_VISIBLE,
+    ['0' ... '9'] = BYTES_ANYWHERE,
+    [':' ... '@'] = BYTES_VISIBLE,
+    ['A' ... 'Z'] = BYTES_ANYWHERE,
+    ['[' ... ']'] = BYTES_VISIBLE,
+    ['^' ... 'z'] = BYTES_ANYWHERE,
+    ['{'] = BYTES_VISIBLE,
+    ['|'] = BYTES_ANYWHERE,
+    ['}'] = BYTES_VISIBLE,
+    ['~'] = BYTES_ANYWHERE,
+    [0x80 ... 0xff] = BYTES_VISIBLE,
+};

@@ -1,0 +1,84 @@
+/*
+ * Which bytes may stand where in a head and in a URL, and how far they reach.
+ *
+ *     const char *end = bytes_skip(at, limit, BYTES_TARGET);     the first that no target has, or
+ * limit
+ *
+ * Inline, and many bytes at once where the processor can: this runs over every byte of every head.
+ * Threads: values.
+ */
+#ifndef RETORT_HTTP_BYTES_H
+#define RETORT_HTTP_BYTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* What a byte may be part of. */
+enum {
+    BYTES_TOKEN = 1,  /* a name or a method: RFC 9110 §5.6.2 */
+    BYTES_TARGET = 2, /* a request target: what is visible, and bytes above 0x7f */
+    BYTES_TEXT = 4,   /* a value or a reason phrase: the same with SP and HTAB */
+    BYTES_VISIBLE = BYTES_TARGET | BYTES_TEXT,
+    BYTES_ANYWHERE = BYTES_TOKEN | BYTES_VISIBLE,
+};
+
+extern const uint8_t bytes_classes[256];
+
+static inline bool bytes_is(char c, unsigned class) {
+    return bytes_classes[(unsigned char)c] & class;
+}
+
+/* The first byte that is not of the class, which is BYTES_TARGET or BYTES_TEXT. */
+static inline const char *bytes_skip(const char *at, const char *end, const unsigned class) {
+#ifdef __SSE2__
+    const __m128i highest_control = _mm_set1_epi8(class == BYTES_TEXT ? 0x1f : 0x20);
+    const __m128i delete = _mm_set1_epi8(0x7f), tab = _mm_set1_epi8('\t');
+    while (end - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(bytes, highest_control), bytes);
+        if (class == BYTES_TEXT)
+            stop = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, tab), stop);
+        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, delete));
+        unsigned found = (unsigned)_mm_movemask_epi8(stop);
+        if (found != 0)
+            return at + __builtin_ctz(found);
+        at += 16;
+    }
+#endif
+    while (at < end && bytes_is(*at, class))
+        at++;
+    return at;
+}
+
+/* The first byte that is not of a token. Letters, digits and '-' are seen many at a time, which
+ * names mostly consist of; the others one by one. */
+static inline const char *bytes_skip_token(const char *at, const char *end) {
+#ifdef __SSE2__
+    while (end - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+        __m128i letters = _mm_and_si128(_mm_cmpgt_epi8(lower, _mm_set1_epi8('a' - 1)),
+                                        _mm_cmplt_epi8(lower, _mm_set1_epi8('z' + 1)));
+        __m128i digits = _mm_and_si128(_mm_cmpgt_epi8(bytes, _mm_set1_epi8('0' - 1)),
+                                       _mm_cmplt_epi8(bytes, _mm_set1_epi8('9' + 1)));
+        __m128i plain =
+            _mm_or_si128(_mm_or_si128(letters, digits), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+        unsigned other = ~(unsigned)_mm_movemask_epi8(plain);
+        at += __builtin_ctz(other | 0x10000);
+        if ((other & 0xffff) == 0)
+            continue;
+        if (!bytes_is(*at, BYTES_TOKEN))
+            return at;
+        at++;
+    }
+#endif
+    while (at < end && bytes_is(*at, BYTES_TOKEN))
+        at++;
+    return at;
+}
+
+#endif
