@@ -2,6 +2,8 @@
 
 #include "base/assert.h"
 
+#include <endian.h>
+
 static inline uint64_t repeat8(unsigned byte) {
     return byte * 0x0101010101010101u;
 }
@@ -196,6 +198,21 @@ char *slice_put_number(char *at, int64_t number) {
     if (digit > at)
         *at = (char)('0' + small);
     return end;
+}
+
+/* Of 32 bits, one digit's worth in each byte, the highest first in memory. */
+static inline uint64_t hex_digits(uint64_t number) {
+    number = (number | number << 16) & 0x0000ffff0000ffff;
+    number = (number | number << 8) & 0x00ff00ff00ff00ff;
+    number = (number | number << 4) & 0x0f0f0f0f0f0f0f0f;
+    uint64_t letters = (number + repeat8(6)) >> 4 & repeat8(1);
+    return htobe64(number + repeat8('0') + letters * ('a' - '0' - 10));
+}
+
+char *slice_put_hex(char *at, uint64_t number) {
+    uint64_t digits[] = {hex_digits(number >> 32), hex_digits(number & UINT32_MAX)};
+    memcpy(at, digits, sizeof digits);
+    return at + sizeof digits;
 }
 
 struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number) {

@@ -67,6 +67,9 @@ static inline char *slice_put(char *at, struct slice text) {
 }
 
 char *slice_put_number(char *at, int64_t number);
+/* In SLICE_HEX lower-case digits. */
+enum { SLICE_HEX = 16 };
+char *slice_put_hex(char *at, uint64_t number);
 /* With A to Z made lower-case. */
 char *slice_put_lower(char *at, struct slice text);
 

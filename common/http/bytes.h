@@ -22,8 +22,11 @@ enum {
     BYTES_TOKEN = 1,  /* a name or a method: RFC 9110 §5.6.2 */
     BYTES_TARGET = 2, /* a request target: what is visible, and bytes above 0x7f */
     BYTES_TEXT = 4,   /* a value or a reason phrase: the same with SP and HTAB */
+    BYTES_PLAIN =
+        8, /* what stands for itself in any text: ASCII that is visible but for '"' and '\\' */
     BYTES_VISIBLE = BYTES_TARGET | BYTES_TEXT,
-    BYTES_ANYWHERE = BYTES_TOKEN | BYTES_VISIBLE,
+    BYTES_SIGN = BYTES_VISIBLE | BYTES_PLAIN,
+    BYTES_ANYWHERE = BYTES_TOKEN | BYTES_SIGN,
 };
 
 extern const uint8_t bytes_classes[256];
@@ -32,21 +35,31 @@ static inline bool bytes_is(char c, unsigned class) {
     return bytes_classes[(unsigned char)c] & class;
 }
 
-/* The first byte that is not of the class, which is BYTES_TARGET or BYTES_TEXT. */
+#ifdef __SSE2__
+/* Of sixteen bytes, those that are not of the class. */
+static inline unsigned bytes_stops(__m128i bytes, const unsigned class) {
+    const __m128i highest_control = _mm_set1_epi8(class == BYTES_TEXT ? 0x1f : 0x20);
+    __m128i stop = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f)), low;
+    if (class == BYTES_PLAIN) { /* compared as signed: what is above 0x7f is low too */
+        low = _mm_cmplt_epi8(bytes, _mm_set1_epi8('!'));
+        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+    } else {
+        low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, highest_control), bytes);
+    }
+    if (class == BYTES_TEXT)
+        low = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t')), low);
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(stop, low));
+}
+#endif
+
+/* The first byte that is not of the class, which is BYTES_TARGET, BYTES_TEXT or BYTES_PLAIN. */
 static inline const char *bytes_skip(const char *at, const char *end, const unsigned class) {
 #ifdef __SSE2__
-    const __m128i highest_control = _mm_set1_epi8(class == BYTES_TEXT ? 0x1f : 0x20);
-    const __m128i delete = _mm_set1_epi8(0x7f), tab = _mm_set1_epi8('\t');
-    while (end - at >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(bytes, highest_control), bytes);
-        if (class == BYTES_TEXT)
-            stop = _mm_andnot_si128(_mm_cmpeq_epi8(bytes, tab), stop);
-        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, delete));
-        unsigned found = (unsigned)_mm_movemask_epi8(stop);
+    for (; end - at >= 16; at += 16) {
+        unsigned found = bytes_stops(_mm_loadu_si128((const __m128i *)at), class);
         if (found != 0)
             return at + __builtin_ctz(found);
-        at += 16;
     }
 #endif
     while (at < end && bytes_is(*at, class))

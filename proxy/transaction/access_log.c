@@ -2,21 +2,24 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "http/bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { GATHER = 32768, LINE_MAX_BYTES = 65536, FLUSH_AFTER = 200, URL_SHOWN = 2560 };
+/* A line has LINE_TEXT bytes for what comes from outside, and LINE_REST for its own words, numbers
+ * and signs. */
+enum { GATHER = 32768, LINE_TEXT = 49152, LINE_REST = 16384, FLUSH_AFTER = 200, TEXT_SHOWN = 2560 };
 
 struct access_log {
     int fd;
     enum access_log_format format;
-    time_t dated;
-    size_t date_length;
-    char date[64]; /* of `dated`, as the combined format has it */
+    struct timespec timed; /* whose text is `time` */
+    size_t time_length;
+    char time[64];
     size_t length;
-    char bytes[GATHER + LINE_MAX_BYTES];
+    char bytes[GATHER + LINE_TEXT + LINE_REST];
 };
 
 struct access_logs {
@@ -91,23 +94,23 @@ void access_logs_close(struct access_logs **logsp) {
     FREE_OBJ(logs);
 }
 
-/* A line being written; what does not fit is cut. */
+/* A line being written; texts are cut where they would go beyond `end`, behind which the rest fits.
+ */
 struct line {
     char *at, *end;
 };
 
-static inline void put(struct line *line, struct slice text) {
-    size_t room = (size_t)(line->end - line->at);
-    line->at = slice_put(line->at, slice_make(text.base, text.length < room ? text.length : room));
+static inline void put(struct line *line, struct slice words) {
+    line->at = slice_put(line->at, words);
 }
 
-static void put_text(struct line *line, const char *text) {
-    put(line, slice_from(text));
+static void put_text(struct line *line, struct slice text) {
+    size_t room = line->at < line->end ? (size_t)(line->end - line->at) : 0;
+    put(line, slice_make(text.base, text.length < room ? text.length : room));
 }
 
 static void put_number(struct line *line, uint64_t number) {
-    char digits[SLICE_DIGITS];
-    put(line, slice_of_number(digits, (int64_t)number));
+    line->at = slice_put_number(line->at, (int64_t)number);
 }
 
 /* Right-aligned in a field of so many characters, up to six. */
@@ -126,45 +129,33 @@ static void put_thousandths(struct line *line, uint64_t whole, uint64_t thousand
     put_aligned(line, thousandths, 3, SLICE("00"));
 }
 
-static void put_time(struct line *line, const struct timespec *time) {
-    put_thousandths(line, (uint64_t)time->tv_sec, (uint64_t)time->tv_nsec / 1000000);
-}
-
 static void put_hex(struct line *line, struct slice before, unsigned byte) {
     static const char digits[] = "0123456789ABCDEF";
     put(line, before);
-    put(line, slice_make(&digits[byte >> 4], 1));
-    put(line, slice_make(&digits[byte & 15], 1));
+    *line->at++ = digits[byte >> 4];
+    *line->at++ = digits[byte & 15];
 }
 
-/* Bytes that stand for themselves in every format. */
-static const bool is_harmless[256] = {
-    ['!'] = true,
-    ['#' ... '['] = true,
-    [']' ... '~'] = true,
-};
-
-static size_t harmless_length(struct slice text, size_t from) {
-    size_t end = text.length < URL_SHOWN ? text.length : URL_SHOWN, at = from;
-    while (at < end && is_harmless[(unsigned char)text.base[at]])
-        at++;
-    return at - from;
+static struct slice shown(struct slice text) {
+    return slice_make(text.base, text.length < TEXT_SHOWN ? text.length : TEXT_SHOWN);
 }
 
 /* Bytes that could forge or break a line are shown as %XX; an empty text as "-". */
 static void put_plain(struct line *line, struct slice text, bool keep_spaces) {
+    const char *at = text.base, *end = at + shown(text).length;
     if (text.length == 0)
         put(line, SLICE("-"));
-    for (size_t i = 0; i < text.length && i < URL_SHOWN;) {
-        unsigned char c = (unsigned char)text.base[i];
-        size_t length = harmless_length(text, i);
-        if (length == 0 && c == ' ' && keep_spaces)
-            length = 1;
-        if (length > 0)
-            put(line, slice_make(&text.base[i], length));
+    while (at < end && line->at < line->end) {
+        const char *plain = at;
+        at = bytes_skip(at, end, BYTES_PLAIN);
+        put_text(line, slice_make(plain, (size_t)(at - plain)));
+        if (at == end)
+            return;
+        if (*at == ' ' && keep_spaces)
+            put(line, SLICE(" "));
         else
-            put_hex(line, SLICE("%"), c);
-        i += length > 0 ? length : 1;
+            put_hex(line, SLICE("%"), (unsigned char)*at);
+        at++;
     }
 }
 
@@ -191,26 +182,34 @@ static size_t utf8_length(struct slice text) {
     return length;
 }
 
+/* What stands at the front, which is not plain; returns its length. */
+static size_t put_json_character(struct line *line, struct slice text) {
+    unsigned char c = (unsigned char)text.base[0];
+    size_t length = utf8_length(text);
+    if (length == 0) {
+        put(line, SLICE("\\ufffd"));
+        return 1;
+    }
+    if (c == '"' || c == '\\') {
+        put(line, SLICE("\\"));
+        put(line, slice_make(text.base, 1));
+    } else if (c < 0x20 || c == 0x7f) {
+        put_hex(line, SLICE("\\u00"), c);
+    } else {
+        put(line, slice_make(text.base, length));
+    }
+    return length;
+}
+
 static void put_json(struct line *line, struct slice text) {
+    const char *at = text.base, *end = at + shown(text).length;
     put(line, SLICE("\""));
-    for (size_t i = 0; i < text.length && i < URL_SHOWN;) {
-        struct slice rest = slice_make(text.base + i, text.length - i);
-        unsigned char c = (unsigned char)rest.base[0];
-        size_t length = harmless_length(text, i);
-        if (length == 0)
-            length = utf8_length(rest);
-        if (length == 0) {
-            put(line, SLICE("\\ufffd"));
-            length = 1;
-        } else if (c == '"' || c == '\\') {
-            put(line, SLICE("\\"));
-            put(line, slice_make(rest.base, 1));
-        } else if (c < 0x20 || c == 0x7f) {
-            put_hex(line, SLICE("\\u00"), c);
-        } else {
-            put(line, slice_make(rest.base, length));
-        }
-        i += length;
+    while (at < end && line->at < line->end) {
+        const char *plain = at;
+        at = bytes_skip(at, end, BYTES_PLAIN);
+        put_text(line, slice_make(plain, (size_t)(at - plain)));
+        if (at < end)
+            at += put_json_character(line, slice_make(at, (size_t)(end - at)));
     }
     put(line, SLICE("\""));
 }
@@ -241,7 +240,7 @@ static void put_record(struct line *line, const struct adapt_record *record, boo
         put(line, SLICE("{\"service\":"));
         put_json(line, slice_from(record->service));
         put(line, SLICE(",\"verdict\":\""));
-        put_text(line, record->verdict);
+        put(line, slice_from(record->verdict));
         put(line, SLICE("\",\"ms\":"));
         put_number(line, record->milliseconds);
         if (record->error != NULL) {
@@ -250,9 +249,9 @@ static void put_record(struct line *line, const struct adapt_record *record, boo
         }
         put(line, SLICE("}"));
     } else {
-        put_text(line, record->service);
+        put_text(line, slice_from(record->service));
         put(line, SLICE(":"));
-        put_text(line, record->verdict);
+        put(line, slice_from(record->verdict));
         put(line, SLICE(":"));
         put_number(line, record->milliseconds);
     }
@@ -273,15 +272,35 @@ static void put_services(struct line *line, const struct access_entry *entry, bo
         put(line, SLICE("-"));
 }
 
-static void write_squid(struct line *line, const struct access_entry *entry) {
+/* Is the text of that time yet to be written? The clock stands still for many lines. */
+static bool is_another_time(struct access_log *log, struct timespec time) {
+    if (log->time_length > 0 && log->timed.tv_sec == time.tv_sec &&
+        log->timed.tv_nsec == time.tv_nsec)
+        return false;
+    log->timed = time;
+    return true;
+}
+
+/* "1764012345.678" */
+static void put_time(struct line *line, struct access_log *log, const struct timespec *time) {
+    if (is_another_time(log, *time)) {
+        struct line text = {log->time, log->time + sizeof log->time};
+        put_thousandths(&text, (uint64_t)time->tv_sec, (uint64_t)time->tv_nsec / 1000000);
+        log->time_length = (size_t)(text.at - log->time);
+    }
+    put(line, slice_make(log->time, log->time_length));
+}
+
+static void write_squid(struct line *line, struct access_log *log,
+                        const struct access_entry *entry) {
     bool asked = entry->origin.length > 0;
-    put_time(line, &entry->time);
+    put_time(line, log, &entry->time);
     put(line, SLICE(" "));
     put_aligned(line, entry->duration / 1000, 6, SLICE("      "));
     put(line, SLICE(" "));
     put(line, entry->client);
     put(line, SLICE(" "));
-    put_text(line, squid_result(entry));
+    put(line, slice_from(squid_result(entry)));
     put(line, entry->aborted ? SLICE("_ABORTED/") : SLICE("/"));
     put_aligned(line, entry->status, 3, SLICE("00"));
     put(line, SLICE(" "));
@@ -299,20 +318,19 @@ static void write_squid(struct line *line, const struct access_entry *entry) {
         type.length = (size_t)(parameters - type.base);
     put_plain(line, slice_trim(type), false);
     put(line, SLICE(" "));
-    put_text(line, entry->id);
+    put(line, slice_from(entry->id));
     put(line, SLICE(" "));
     put_services(line, entry, false);
 }
 
-/* "21/Nov/2026:09:15:00 +0000", made once a second. */
+/* "21/Nov/2026:09:15:00 +0000" */
 static void put_date(struct line *line, struct access_log *log, time_t time) {
     struct tm calendar;
-    if (log->date_length == 0 || log->dated != time) {
+    if (is_another_time(log, (struct timespec){.tv_sec = time})) {
         localtime_r(&time, &calendar);
-        log->date_length = strftime(log->date, sizeof log->date, "%d/%b/%Y:%H:%M:%S %z", &calendar);
-        log->dated = time;
+        log->time_length = strftime(log->time, sizeof log->time, "%d/%b/%Y:%H:%M:%S %z", &calendar);
     }
-    put(line, slice_make(log->date, log->date_length));
+    put(line, slice_make(log->time, log->time_length));
 }
 
 static void write_combined(struct line *line, struct access_log *log,
@@ -333,9 +351,9 @@ static void write_combined(struct line *line, struct access_log *log,
     put(line, SLICE("\" \""));
     put_plain(line, entry->user_agent, true);
     put(line, SLICE("\" "));
-    put_text(line, entry->result);
+    put(line, slice_from(entry->result));
     put(line, SLICE(" "));
-    put_text(line, entry->id);
+    put(line, slice_from(entry->id));
     put(line, SLICE(" "));
     put_services(line, entry, false);
 }
@@ -346,9 +364,10 @@ static void put_member(struct line *line, struct slice before, struct slice valu
     put_json(line, value);
 }
 
-static void write_json(struct line *line, const struct access_entry *entry) {
+static void write_json(struct line *line, struct access_log *log,
+                       const struct access_entry *entry) {
     put(line, SLICE("{\"time\":"));
-    put_time(line, &entry->time);
+    put_time(line, log, &entry->time);
     put_member(line, SLICE(",\"id\":"), slice_from(entry->id));
     put_member(line, SLICE(",\"client\":"), entry->client);
     put_member(line, SLICE(",\"method\":"), entry->method);
@@ -374,13 +393,14 @@ static void write_json(struct line *line, const struct access_entry *entry) {
 }
 
 static void write_line(struct access_log *log, const struct access_entry *entry) {
-    struct line line = {log->bytes + log->length, log->bytes + log->length + LINE_MAX_BYTES - 1};
+    struct line line = {log->bytes + log->length, log->bytes + log->length + LINE_TEXT};
     switch (log->format) {
-    case ACCESS_LOG_SQUID: write_squid(&line, entry); break;
+    case ACCESS_LOG_SQUID: write_squid(&line, log, entry); break;
     case ACCESS_LOG_COMBINED: write_combined(&line, log, entry); break;
-    case ACCESS_LOG_JSON: write_json(&line, entry); break;
+    case ACCESS_LOG_JSON: write_json(&line, log, entry); break;
     }
     *line.at++ = '\n';
+    ASSERT(line.at <= line.end + LINE_REST);
     log->length = (size_t)(line.at - log->bytes);
     if (log->length >= GATHER)
         flush(log);

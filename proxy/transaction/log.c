@@ -15,7 +15,7 @@ static struct slice line_value(struct slice head, struct slice name) {
     const char *at = head.base, *end = head.base + head.length, *line_end;
     for (; (line_end = memchr(at, '\r', (size_t)(end - at))) != NULL; at = line_end + 2) {
         struct slice line = slice_make(at, (size_t)(line_end - at));
-        if (slice_starts_with(line, name))
+        if (*at == *name.base && slice_starts_with(line, name))
             return slice_make(line.base + name.length, line.length - name.length);
     }
     return slice_make("", 0);

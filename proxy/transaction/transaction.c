@@ -131,12 +131,8 @@ static void on_task(struct task *task) {
 }
 
 const char *transaction_id(struct transaction *transaction) {
-    static const char digits[] = "0123456789abcdef";
-    uint64_t number = transaction->number;
-    if (transaction->id[0] != '\0')
-        return transaction->id;
-    for (int i = 15; i >= 0; i--, number >>= 4)
-        transaction->id[i] = digits[number & 15];
+    if (transaction->id[0] == '\0')
+        slice_put_hex(transaction->id, transaction->number);
     return transaction->id;
 }
 

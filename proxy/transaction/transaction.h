@@ -106,7 +106,7 @@ struct transaction {
     const struct settings *settings; /* adapt's */
     struct exchange *exchange;       /* NULL after LOG has let the client go */
     uint64_t number;
-    char id[17]; /* see transaction_id */
+    char id[SLICE_HEX + 1]; /* see transaction_id */
     enum cache_result result;
     const char *error;     /* for the log and the error page */
     const char *last_step; /* the step that decided the outcome */

@@ -90,6 +90,21 @@ def test_lines_can_not_be_forged(lab):
         equal(len(proxy.log_lines()), 2, f"{log_format} lines")
 
 
+@memcheck
+def test_long_lines_stay_whole(lab):
+    """Texts are cut, one after the other and all together, and what stands around them is not."""
+    origin, proxy = Origin(lab), Retort(lab)
+    long = "\xff" * 3000
+    url = origin.url("/text", say="x", type="a/" + "\xff" * 3000)
+    with proxy.wire() as wire:
+        wire.send(request("GET", url + "&" + long, {"User-Agent": long, "Referer": long}))
+        equal(wire.response().status, 200, "status")
+    entry = proxy.log(1)[0]
+    equal(entry["user_agent"][:2560].strip("\ufffd"), "", "what was cut")
+    between(len(entry["user_agent"]), 2000, 2560, "its length")
+    equal((entry["icap"], entry["status"]), ([], 200), "what stands around them")
+
+
 def test_every_request_has_one_line(lab):
     origin, proxy = Origin(lab), Retort(lab, workers=2)
     for connection in range(10):

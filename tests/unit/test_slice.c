@@ -60,6 +60,18 @@ static void check_number(int64_t number) {
     ck_assert_slice_eq(slice_of_number(digits, number), slice_from(expected));
 }
 
+START_TEST(numbers_are_written_in_hex) {
+    char expected[SLICE_HEX + 1], text[SLICE_HEX + 1] = "................";
+    for (uint64_t number = 1, i = 0; i < 200; i++, number = number * 6364136223846793005u + i) {
+        snprintf(expected, sizeof expected, "%016llx", (unsigned long long)number);
+        ck_assert_ptr_eq(slice_put_hex(text, number), text + SLICE_HEX);
+        ck_assert_str_eq(text, expected);
+    }
+    slice_put_hex(text, 0x0123456789abcdef);
+    ck_assert_str_eq(text, "0123456789abcdef");
+}
+END_TEST
+
 START_TEST(numbers_are_written) {
     static const int64_t numbers[] = {0,    7,     10,        42,        99,        100, 101, 999,
                                       1000, 65535, 123456789, INT64_MAX, INT64_MIN, -1,  -10, -100};
@@ -161,10 +173,19 @@ END_TEST
 
 Suite *slice_suite(void) {
     const TTest *const tests[] = {
-        equal_compares_length_and_bytes, nocase_folds_letters_only, starts_and_ends,
-        nocase_at_every_place,           lower_at_every_length,     numbers_are_written,
-        trim_takes_spaces_and_tabs,      numbers_are_digits_only,   lists_are_split_at_commas,
-        quoted_commas_do_not_split,      dup_ends_with_nul,         from_text,
+        equal_compares_length_and_bytes,
+        nocase_folds_letters_only,
+        starts_and_ends,
+        nocase_at_every_place,
+        lower_at_every_length,
+        numbers_are_written_in_hex,
+        numbers_are_written,
+        trim_takes_spaces_and_tabs,
+        numbers_are_digits_only,
+        lists_are_split_at_commas,
+        quoted_commas_do_not_split,
+        dup_ends_with_nul,
+        from_text,
     };
     return suite_of("slice", tests, COUNT_OF(tests));
 }
