@@ -201,10 +201,10 @@ def test_helperd_hangs(lab):
         begun = time.monotonic()
         answer = in_background(lambda: respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, preview=1024))
         assert send_photo(lab).body == body and answer().body == page
-        assert time.monotonic() - begun < 6 * lab.stretch
+        assert time.monotonic() - begun < 8 * lab.stretch
         crowd = fill_backlog(lab.socket)
         begun = time.monotonic()
-        assert send_photo(lab).body == body and time.monotonic() - begun < 2 * lab.stretch
+        assert send_photo(lab).body == body and time.monotonic() - begun < 3.5 * lab.stretch  # the deadline is 4
         for connection in crowd:
             connection.close()
     finally:
