@@ -379,7 +379,8 @@ void remembered_settle(struct transaction *transaction) {
     if (remembered->state != REMEMBERED_KEEPS || remembered->made == NULL)
         return;
     const struct pump *pump = &remembered->late->pump;
-    if (pump->overflowed)
+    if (remembered->made->body->kind ==
+        BODY_PASSING) /* it is too large, or what it is made of is */
         finish(transaction, FLIGHT_UNSTORED);
     else if (body_state(remembered->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
         finish(transaction, FLIGHT_FAILED);

@@ -8,11 +8,12 @@ import urllib.parse
 from harness.checks import contains, equal, raises, same_bytes, true, until
 from harness.icap import IcapServer, append, unchanged
 from harness.origin import Origin
+from harness.raw_origin import RawOrigin, pattern
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import memcheck
-from harness.wire import Truncated, chunked
+from harness.wire import Truncated, chunked, request
 
 PAGE = {"say": "page", "cc": "max-age=600"}
 
@@ -454,6 +455,29 @@ def test_nothing_to_change_is_remembered(lab):
     revision(icap, "two")
     proxy.ctl("services", "bump", "s")
     equal(proxy.get(origin.url("/bytes", n=5000, cc="max-age=600", etag='"v"')).body[-4:], b" two", "after the service changed")
+
+
+@memcheck
+def test_nothing_to_change_in_what_turns_out_too_large(lab):
+    """It was to be remembered; then it came to nothing, as it is not stored."""
+    known = threading.Event()
+    body = pattern(300000)
+
+    def answer(connection, _seen):
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.send(chunked(body[:5000], last=b""))
+        known.wait(20)
+        connection.send(chunked(body[5000:]))
+    _, icap, proxy = start(lab, unchanged, cache={"memory": "8MB", "max_object": "100KB"})
+    origin = RawOrigin(lab, answer)
+    for count in (1, 2):
+        known.clear()
+        with proxy.wire() as wire:
+            wire.send(request("GET", origin.url("/page")))
+            until(lambda count=count: proxy.counter("adapted_made") == count, 5 * lab.patience, "the service has left it alone")
+            known.set()
+            same_bytes(wire.response().body, body, "body")
+    equal((len(origin.requests), icap.count), (2, 2), "origin requests, ICAP transactions")
 
 
 @memcheck
