@@ -46,10 +46,11 @@ struct recall *recall_begin(const struct icap_request *request, const struct htt
 
 /* Keys. */
 
-/* What comes before the texts. */
+/* What comes before the texts. Without routing nobody has looked whom the service named. */
 struct prefix {
     uint64_t service;
-    uint32_t told, whole_head;
+    uint32_t told;
+    uint16_t whole_head, routing;
 };
 
 /* A line of two words. Writes it if it fits; returns how long the text is with it. */
@@ -77,8 +78,9 @@ static size_t write_chosen(const struct http_head *head, char *const *names, cha
 }
 
 static struct slice make_key(struct recall *recall, unsigned told, bool whole_head) {
-    struct prefix prefix = {recall->service->quota->tag->base, told, whole_head};
-    char *const *names = recall->service->settings->verdict_by;
+    const struct icap_service_settings *settings = recall->service->settings;
+    struct prefix prefix = {recall->service->quota->tag->base, told, whole_head, settings->routing};
+    char *const *names = settings->verdict_by;
     size_t client = icap_told_write(told, &recall->request, NULL, 0);
     size_t text = whole_head ? recall->request.request_head.length
                              : write_chosen(recall->head, names, NULL, 0);

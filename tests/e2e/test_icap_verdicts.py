@@ -375,6 +375,23 @@ def test_next_services(lab):
         proxy.stop()
 
 
+def test_a_reload_switches_routing(lab):
+    """Services that were named count from when that is wanted, and no longer than it is."""
+    def routes(_icap, transaction):
+        transaction.send_204(HOUR + b"X-Next-Services: s2\r\n")
+    servers = [IcapServer(lab, behave, methods="REQMOD") for behave in (routes, passes(b""), passes(b""))]
+    services = [Service(f"s{n}", server.uri(), point="reqmod_precache", **({"routing": False} if n == 0 else {})) for n, server in enumerate(servers)]
+    origin, proxy = Origin(lab), Retort(lab, services=services, adapt={"all": ["s0", "s1"]})
+    text = proxy.text()
+    for number, routing in enumerate((False, True, False)):
+        proxy.write_config(text.replace("routing = false", "routing = true") if routing else text)
+        equal(proxy.reload().status, 200, "reload")
+        for _ in range(2):
+            proxy.get(origin.url("/text", say="x"))
+        equal([server.count for server in servers], [[1, 2, 0], [2, 2, 2], [2, 4, 2]][number], f"ICAP transactions, routing {routing}")
+    proxy.stop()
+
+
 @memcheck
 def test_answers_that_are_not_kept(lab):
     """Too long, or broken off."""
