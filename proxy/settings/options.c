@@ -456,8 +456,9 @@ const struct option options[] = {
      "For points reqmod_precache and reqmod_postcache: names of the request header fields on "
      "which the service's verdict depends, besides method, URL, and what the service is told "
      "of the client. A verdict that the service permits to be used again is then used for all "
-     "requests in which these are the same; but a request that it has changed only for one with "
-     "the same head. \"*\": the whole head counts. \"none\": method and URL alone. See "
+     "requests in which these are the same; but a request that it has changed, an answer with "
+     "Vary, and one to a Range or a condition, only for one with the same head. \"*\": the whole "
+     "head counts. \"none\": method and URL alone. See "
      "verdict_space.",
      .example = "{ Accept, Origin, Referer, Sec-Fetch-Dest, Sec-Fetch-Site }"},
     {SERVICE(bypass), .name = "bypass", BOOL, DEFAULT("false"),
