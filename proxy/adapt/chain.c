@@ -203,12 +203,12 @@ static bool go_back(struct adapt_chain *chain) {
         return false;
     const char *error = call->error;
     forget_calls(chain, at + 1);
+    if (at < chain->decoded_at)
+        drop_decoding(chain);
     if (!icap_call_recover(call, &body))
         return false;
     if (chain->saved[at] != NULL)
         http_head_assign(*head_slot(chain), chain->saved[at]);
-    if (at < chain->decoded_at)
-        drop_decoding(chain);
     chain->message->body = body;
     chain->at = at;
     chain->modified = is_changed(chain, 0);
@@ -241,6 +241,9 @@ static bool decoding_failed(const struct adapt_chain *chain) {
  * it decoded. */
 static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
     forget_calls(chain, chain->decoded_at);
+    for (unsigned i = 0; i < chain->decoded_at; i++)
+        if (chain->calls[i] != NULL)
+            icap_call_forget_reader(chain->calls[i]);
     chain->undecodable = decoding_error(chain->decoding);
     chain->at = chain->decoded_at;
     chain->modified = is_changed(chain, 0);

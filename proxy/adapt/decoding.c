@@ -75,12 +75,12 @@ const char *decoding_error(const struct decoding *decoding) {
 
 bool decoding_restore(struct decoding *decoding, struct adapt_message *message) {
     CHECK_OBJ(decoding, DECODING_MAGIC);
+    if (decoding->coded.from != NULL) /* whoever waited for it may be gone */
+        source_set_waker(decoding->coded.from, NULL);
     if (!virgin_is_whole(&decoding->coded))
         return false;
     http_head_assign(message->response, decoding->head);
     message->body = virgin_replay(&decoding->coded);
-    if (decoding->coded.from != NULL) /* nobody waits for it before somebody reads the original */
-        source_set_waker(decoding->coded.from, NULL);
     return true;
 }
 

@@ -342,6 +342,12 @@ bool icap_call_recover(struct icap_call *call, struct source **body) {
     return true;
 }
 
+void icap_call_forget_reader(struct icap_call *call) {
+    CHECK_OBJ(call, ICAP_CALL_MAGIC);
+    if (call->virgin.replaying && call->virgin.from != NULL)
+        source_set_waker(call->virgin.from, NULL);
+}
+
 uint64_t icap_call_kept(const struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     bool undecided = call->verdict == ICAP_PENDING && virgin_is_whole(&call->virgin);

@@ -129,6 +129,9 @@ struct source *icap_call_body(struct icap_call *call);
 /* After FAILED, or when the body broke off before icap_call_commit (call.broken): may the virgin
  * message be used? Then *body is its body (NULL: it has none). */
 bool icap_call_recover(struct icap_call *call, struct source **body);
+/* Whoever read the body that it left alone is gone: nobody waits for more of it before somebody
+ * reads it again. */
+void icap_call_forget_reader(struct icap_call *call);
 /* While there is no verdict: how much of the virgin body is kept, 0 if not all that was sent, and
  * bytes of it from a cursor on, which begins as {0}; 0: there are none now. */
 uint64_t icap_call_kept(const struct icap_call *call);

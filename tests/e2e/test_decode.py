@@ -4,7 +4,7 @@ import random
 import threading
 import zlib
 
-from harness.checks import contains, equal, one_of, raises, same_bytes, true
+from harness.checks import contains, equal, one_of, raises, same_bytes, true, until
 from harness.codings import decode, encode
 from harness.icap import IcapServer, append, echo, unchanged
 from harness.raw_origin import RawOrigin, pattern
@@ -371,6 +371,33 @@ def test_a_first_service_that_dies_when_another_was_passed_over(lab):
     origin.add("/page", body)
     same_bytes(proxy.get(origin.url("/page")).body, body + b"!", "body")
     equal([v for v, _ in verdicts(proxy, "/page")], ["BYPASSED", "BYPASSED", "MODIFIED"], "verdicts")
+
+
+@memcheck
+def test_more_comes_when_the_decoder_has_given_up(lab):
+    """Of the original, which the client is slow to take: nobody who read it before is told."""
+    whole = encode("gzip", random.Random(1).randbytes(9000000))
+    body, more = whole[:8000000] + bytes(70000) + whole[8070000:], threading.Event()
+
+    def answer(connection, _seen):
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.send(chunked(body[:300], last=b""))
+        asked.wait(20)
+        connection.send(chunked(body[300:8500000], last=b""))
+        more.wait(20)
+        connection.send(chunked(body[8500000:]))
+
+    def leaves_a_preview(_icap, transaction):
+        asked.set()
+        transaction.send_204()
+    asked = threading.Event()
+    _, _, proxy = start(lab, leaves_a_preview, reads_all, decode=[False, True], server_preview=200)
+    origin = RawOrigin(lab, answer)
+    with proxy.wire(receive_buffer=4096) as wire:
+        wire.send(request("GET", origin.url("/page")))
+        until(lambda: proxy.counter("icap_bypassed") == 1, 20 * lab.patience, "the body is not decoded")
+        more.set()
+        same_bytes(wire.response().body, body, "the original")
 
 
 def test_damage_behind_what_the_client_has(lab):
