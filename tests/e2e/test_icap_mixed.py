@@ -15,7 +15,7 @@ from harness.wire import Truncated, chunked, request
 
 SEEDS = os.environ.get("RETORT_SEEDS", "1:9")
 SIZES = [0, 1, 500, 5000, 60000, 150000, 400000]
-WITHOUT_A_WHOLE_BODY = (206, 304, 502)
+WITHOUT_A_WHOLE_BODY = (206, 304, 416, 502)
 
 
 class Moods:
