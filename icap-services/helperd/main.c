@@ -2,9 +2,11 @@
  * retort-helperd: supervises the helper processes that do the services' slow work.
  */
 #include "base/log.h"
+#include "config.h"
 #include "helperd/supervisor.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ static _Noreturn void usage(FILE *to, int status) {
                 "  -f FILE  the configuration\n"
                 "  -t       check it and exit\n"
                 "  -d       log more\n"
+                "  -h, --help; --version\n"
                 "Runs in the foreground. SIGTERM: finish and exit. SIGHUP: read FILE again.\n");
     exit(status);
 }
@@ -34,12 +37,15 @@ int main(int argc, char **argv) {
     const char *path = NULL;
     bool only_check = false;
     enum log_level level = LOG_LEVEL_INFO;
-    for (int c; (c = getopt(argc, argv, "f:tdh")) != -1;) {
+    static const struct option options[] = {
+        {"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "f:tdh", options, NULL)) != -1;) {
         switch (c) {
         case 'f': path = optarg; break;
         case 't': only_check = true; break;
         case 'd': level = LOG_LEVEL_DEBUG; break;
         case 'h': usage(stdout, 0);
+        case 'V': puts("retort-helperd " PACKAGE_VERSION); return 0;
         default: usage(stderr, 2);
         }
     }

@@ -123,15 +123,15 @@ static enum helper_status work_on(struct helper_work *work) {
     }
 }
 
-static void usage(void) {
-    fprintf(stderr, "usage: gray-helper [OPTION...]             jobs from descriptor 0\n"
-                    "       gray-helper [OPTION...] --once [ARGUMENTS] < IMAGE > GRAY-IMAGE\n"
-                    "  --memory SIZE, --file SIZE, --cpu SECONDS   limits; 0 is none\n"
-                    "  --pixels NUMBER                             larger images are refused\n"
-                    "  --recipe 'TYPE=PROGRAM WORD... | PROGRAM'   images for other programs\n"
-                    "  --programs-write                            those may write files\n"
-                    "ARGUMENTS are width=N, quality=N, strip, larger, joined by '&'.\n");
-    exit(2);
+static _Noreturn void usage(FILE *to, int status) {
+    fprintf(to, "usage: gray-helper [OPTION...]             jobs from descriptor 0\n"
+                "       gray-helper [OPTION...] --once [ARGUMENTS] < IMAGE > GRAY-IMAGE\n"
+                "  --memory SIZE, --file SIZE, --cpu SECONDS   limits; 0 is none\n"
+                "  --pixels NUMBER                             larger images are refused\n"
+                "  --recipe 'TYPE=PROGRAM WORD... | PROGRAM'   images for other programs\n"
+                "  --programs-write                            those may write files\n"
+                "ARGUMENTS are width=N, quality=N, strip, larger, joined by '&'.\n");
+    exit(status);
 }
 
 static void add_recipe(const char *text) {
@@ -148,6 +148,8 @@ static void read_option(int name) {
                       : name == 'c' ? &helper.cpu
                       : name == 'p' ? &helper.pixels
                                     : NULL;
+    if (name == 'h')
+        usage(stdout, 0);
     if (name == 'r')
         add_recipe(optarg);
     else if (name == 'o')
@@ -155,21 +157,25 @@ static void read_option(int name) {
     else if (name == 'w')
         helper.programs = SANDBOX_WRITERS;
     else if (place == NULL || !service_option_size(slice_from(optarg), place))
-        usage();
+        usage(stderr, 2);
 }
 
 static void read_options(int argc, char **argv) {
-    static const struct option options[] = {
-        {"memory", required_argument, NULL, 'm'},   {"file", required_argument, NULL, 'f'},
-        {"cpu", required_argument, NULL, 'c'},      {"pixels", required_argument, NULL, 'p'},
-        {"recipe", required_argument, NULL, 'r'},   {"once", no_argument, NULL, 'o'},
-        {"programs-write", no_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"memory", required_argument, NULL, 'm'},
+                                            {"file", required_argument, NULL, 'f'},
+                                            {"cpu", required_argument, NULL, 'c'},
+                                            {"pixels", required_argument, NULL, 'p'},
+                                            {"recipe", required_argument, NULL, 'r'},
+                                            {"once", no_argument, NULL, 'o'},
+                                            {"programs-write", no_argument, NULL, 'w'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         add_recipe(recipes[i]);
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         read_option(c);
     if (argc - optind > (helper.once ? 1 : 0))
-        usage();
+        usage(stderr, 2);
 }
 
 int main(int argc, char **argv) {

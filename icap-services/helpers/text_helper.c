@@ -55,30 +55,33 @@ static enum helper_status answer(struct helper_work *work) {
     return work->reply_length > 0 ? HELPER_DONE : HELPER_UNCHANGED;
 }
 
-static void usage(void) {
-    fprintf(stderr, "usage: text-helper [--file FILE] [--delay TIME]\n"
-                    "       text-helper [--file FILE] --once ADDRESS     by hand\n"
-                    "Takes jobs on descriptor 0; started by retort-helperd. FILE has lines\n"
-                    "ADDRESS/BITS<TAB>TEXT and default<TAB>TEXT; %%{ip} stands for the client's "
-                    "address.\n");
-    exit(2);
+static _Noreturn void usage(FILE *to, int status) {
+    fprintf(to, "usage: text-helper [--file FILE] [--delay TIME]\n"
+                "       text-helper [--file FILE] --once ADDRESS     by hand\n"
+                "Takes jobs on descriptor 0; started by retort-helperd. FILE has lines\n"
+                "ADDRESS/BITS<TAB>TEXT and default<TAB>TEXT; %%{ip} stands for the client's "
+                "address.\n");
+    exit(status);
 }
 
 static void read_options(int argc, char **argv) {
     static const struct option options[] = {{"file", required_argument, NULL, 'f'},
                                             {"delay", required_argument, NULL, 'd'},
                                             {"once", required_argument, NULL, 'o'},
+                                            {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "f:d:o:", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "f:d:o:h", options, NULL)) != -1;) {
         if (c == 'f')
             texts.path = optarg;
         else if (c == 'o')
             texts.once = optarg;
+        else if (c == 'h')
+            usage(stdout, 0);
         else if (c != 'd' || !service_option_duration(slice_from(optarg), &texts.delay))
-            usage();
+            usage(stderr, 2);
     }
     if (optind != argc)
-        usage();
+        usage(stderr, 2);
 }
 
 int main(int argc, char **argv) {

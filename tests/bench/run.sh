@@ -10,6 +10,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
+case ${1-} in -h | --help) exec /usr/bin/python3 "$here/bench.py" --help ;; esac
 build=${1:?usage: $0 BUILD [options of bench.py]}
 shift
 "$here/../install.sh" bench >"$build/bench-install.log" 2>&1 || { tail -20 "$build/bench-install.log" >&2; exit 1; }

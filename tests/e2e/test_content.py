@@ -1,6 +1,7 @@
 """The cache's content, looked after with retortctl cache."""
 
 import json
+import subprocess
 import time
 
 from harness.checks import contains, equal, lacks, same_bytes, true
@@ -222,6 +223,14 @@ def test_each_command_has_help(lab):
     origin, proxy = start(lab)
     for command in (["cache"], ["cache", "fetch"], ["icap"], ["services"], ["helpers"], ["adlist"]):
         contains(proxy.ctl(*command, "--help"), "Usage: retortctl", f"{command} --help")
+
+
+def test_each_program_has_help(lab):
+    for program in ("proxy/retort", "proxy/retortctl", "icap-services/retort-helperd", "icap-services/gray-helper",
+                    "icap-services/text-helper"):
+        for option in ("-h", "--help"):
+            done = subprocess.run([lab.built(program), option], capture_output=True, text=True, timeout=60, check=True)
+            equal((done.stdout.lower().startswith("usage: "), done.stderr), (True, ""), f"{program} {option}")
 
 
 def test_fetching_has_a_rate(lab):
