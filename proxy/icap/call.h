@@ -107,8 +107,7 @@ struct icap_call {
     enum icap_verdict outcome; /* the verdict, while it is held */
     char first;                /* byte of the body that the verdict waited for */
     bool first_there;
-    bool body_awaited; /* a moment was given to that byte */
-    bool broken;       /* the service failed after its verdict */
+    bool broken; /* the service failed after its verdict */
     bool body_failed, body_ended, keep_connection;
     bool awaited;        /* whoever reads the body waits for more */
     bool lingered;       /* for more than has come, since the last bytes came */

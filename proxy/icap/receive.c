@@ -9,8 +9,6 @@
 /* Receiving: the ICAP head, the HTTP head in it, the adapted body. */
 
 enum { ICAP_HEAD_MAX = 16384, HTTP_HEADS_MAX = 128 * 1024 };
-/* The least that a body is, and what is behind the data of one. */
-enum { EMPTY_BODY = sizeof "0\r\n\r\n" - 1, BODY_END = sizeof "\r\n0\r\n\r\n" - 1 };
 
 /* Everything that was to be sent has been; the connection may serve again. */
 static bool sent_all(const struct icap_call *call) {
@@ -116,13 +114,16 @@ static void modified(struct icap_call *call) {
     if (call->parts.has_body) {
         icap_call_body_init(call);
         call->step = ICAP_STEP_BODY;
-        icap_call_await_body(call);
-        return;
+        if (call->request.hold) {
+            icap_call_await_body(call);
+            return;
+        }
+    } else {
+        bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
+        call->step = ICAP_STEP_OVER;
+        net_buffer_give(call->net, &call->in);
+        icap_call_leave_connection(call, reusable);
     }
-    bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
-    call->step = ICAP_STEP_OVER;
-    net_buffer_give(call->net, &call->in);
-    icap_call_leave_connection(call, reusable);
     icap_call_settle(call, call->outcome);
 }
 
@@ -215,14 +216,6 @@ static bool parse(struct icap_call *call) {
     return true;
 }
 
-/* Servers write the ICAP head, the HTTP head and the body one by one. */
-static void await_heads(struct icap_call *call) {
-    if (call->step != ICAP_STEP_ANSWER || !call->parts_known)
-        return;
-    size_t wanted = call->parts.body_at + (call->parts.has_body ? EMPTY_BODY : 0);
-    connection_await(call->connection, wanted - net_buffer_bytes(call->in).length);
-}
-
 /* An answer is most often as large as what it answers. */
 static void take_buffer(struct icap_call *call) {
     bool large = call->feed.taken > NET_BUFFER_SIZE;
@@ -258,12 +251,8 @@ void icap_call_receive(struct icap_call *call) {
         call->in->end += got;
         while (call->step == ICAP_STEP_ANSWER && call->in != NULL && parse(call))
             ;
-        if (call->connection == NULL)
+        if (call->connection == NULL || !call->connection->readable)
             return;
-        if (!call->connection->readable) {
-            await_heads(call);
-            return;
-        }
     }
 }
 
@@ -298,11 +287,13 @@ static void make_roomy(struct icap_call *call) {
     call->in = large;
 }
 
-/* The rest may be read in larger pieces than the service writes. */
+/* Servers write 4 KB at a time. A large body may be read in larger pieces; to wait for a small one
+ * costs more than it saves. */
 static size_t still_to_come(const struct icap_call *call) {
-    if (call->passed_on < call->announced && !call->partial)
-        return call->announced - call->passed_on + BODY_END;
-    return call->passed_on == 0 ? EMPTY_BODY : 1;
+    enum { LARGE = 32 * 1024, BODY_END = sizeof "\r\n0\r\n\r\n" - 1 };
+    if (call->announced < LARGE || call->passed_on >= call->announced || call->partial)
+        return 1;
+    return call->announced - call->passed_on + BODY_END;
 }
 
 /* Once after each read that brought something; when nothing has come by then, each byte counts. */
@@ -434,17 +425,11 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
     return SOURCE_DATA;
 }
 
-/* Where a failure can still be bypassed, the verdict counts from the first byte of the body on, or
- * with its end. Elsewhere it waits a moment for that byte, so that the client gets both at once. */
+/* The verdict counts from the first byte of the body on, or with its end. */
 void icap_call_await_body(struct icap_call *call) {
     size_t got;
     switch (read_body(call, &call->first, 1, &got)) {
     case SOURCE_WAIT:
-        if (call->request.hold || !call->body_awaited) {
-            call->body_awaited = true;
-            return;
-        }
-        break;
     case SOURCE_FAILED: return;
     case SOURCE_DATA: call->first_there = true; break;
     case SOURCE_END: break;
