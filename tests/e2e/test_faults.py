@@ -218,7 +218,7 @@ def test_origin_is_killed_in_mid_transfer(lab):
         connection.send(body if whole[0] else body[:len(body) // 2])
         return not whole[0]
     origin = RawOrigin(lab, answer)
-    proxy = Retort(lab, services=services.for_proxy(bypass=True, **QUICK))
+    proxy = Retort(lab, services=services.for_proxy(bypass=True, timeout=f"{2 * lab.patience}s"))
     for path in ("/a.jpg", "/b.html"):
         whole[0] = False
         for _ in range(2):
