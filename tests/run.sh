@@ -9,7 +9,7 @@
 #   - a part of them again under valgrind: no error, no definite leak
 #   - a second build with AddressSanitizer and UBSan in ./build/asan: unit and end-to-end tests again
 #   - a third with ThreadSanitizer in ./build/tsan: what several workers share
-#   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (20), see docs/TESTING.md
+#   - a fourth with clang's fuzzer in ./build/fuzz: each fuzzer for FUZZ_SECONDS (10), see docs/TESTING.md
 #   - examples/quickstart.sh --check
 #
 #     tests/run.sh [STEP...]     only these: build unit services e2e conformance memcheck asan

@@ -559,7 +559,6 @@ def test_a_coded_body_stays_for_those_who_accept_it(lab):
     equal(proxy.results("/", 4), ["MISS", "REVALIDATED", "REVALIDATED", "MISS"], "results")
 
 
-@memcheck
 def test_inject_then_compress_again(lab):
     """The whole way with c-icap: decoded, a text put in, and coded as each client likes; stored once for each."""
     services = Services(lab, names=("inject", "gzip"))

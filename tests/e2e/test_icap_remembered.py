@@ -303,7 +303,6 @@ def test_variants_by_other_fields(lab):
         equal(proxy.get(origin.url("/text", **PAGE), {"X-Kind": kind, "Accept-Encoding": kind}).text(), "pagea", "body")
 
 
-@memcheck
 def test_the_real_compressor(lab):
     services = Services(lab, names=("gzip",))
     chosen = services.for_proxy()

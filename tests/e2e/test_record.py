@@ -103,7 +103,6 @@ def start(lab, behave=unchanged, *, preview=1024, workers=1, **options):
     return Origin(lab), icap, Retort(lab, services=[Service("s", icap.uri(), **options)], workers=workers)
 
 
-@memcheck
 def test_a_text_injector_and_another(lab):
     """The same service says the same; one with another text differs in each body, at that text."""
     count = 3

@@ -7,7 +7,7 @@
 # Without names all of them run but for `compare`, which looks for differences that nobody has
 # explained yet rather than for failures; `make check` holds those that are known.
 #
-# FUZZ_SECONDS (20) is how long each one runs, FUZZ_JOBS (the number of cores) how many at a time.
+# FUZZ_SECONDS (10) is how long each one runs, FUZZ_JOBS (the number of cores) how many at a time.
 # FUZZ_GROW=DIRECTORY keeps what was found between runs, in a directory for each fuzzer. An input
 # that fails, and the log of its run, are kept in BUILDDIR/fuzz; the last line counts the fuzzers.
 set -uo pipefail
@@ -15,7 +15,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:?"usage: tests/fuzz/run.sh BUILDDIR [NAME...]"}
 shift
-seconds=${FUZZ_SECONDS:-20}
+seconds=${FUZZ_SECONDS:-10}
 jobs=${FUZZ_JOBS:-$(nproc)}
 output=$build/fuzz
 mkdir -p "$output"
