@@ -17,10 +17,15 @@ PACKAGES = {"haproxy": "haproxy", "nginx": "nginx-light", "trafficserver": "traf
 BUSY_LOAD = 0.5
 
 
+def rounds_of(case):
+    """A case may be measured again by itself, with more rounds than the others."""
+    return max((len(point["samples"]) for point in case["points"]), default=0)
+
+
 def section(name, case, plots=()):
     """One case as text."""
     figures = Figures(case)
-    notes = [*case["notes"], *([f"failed: {case['failure']}"] if case["failure"] else []), *table.failures(figures)]
+    notes = [f"rounds: {rounds_of(case)}", *case["notes"], *([f"failed: {case['failure']}"] if case["failure"] else []), *table.failures(figures)]
     pictures = "".join(f"\n![{plot.title}](plots/{plot.name}.png)\n" for plot in plots)
     return f"### {case['title']}\n\n{CASES[name].show(figures)}" + pictures + "".join(f"\n- {note}" for note in notes) + "\n"
 
@@ -35,7 +40,7 @@ def provenance(known):
     busy = ""
     if machine["load"] > BUSY_LOAD:
         busy = f" The machine was busy with other work (load {machine['load']:.1f}): compare within a table only."
-    return (f"Taken on {machine['taken']}: {settings['rounds']} rounds of {settings['seconds']} s, {minutes:.0f} minutes in all, "
+    return (f"Taken on {machine['taken']}: {settings['seconds']} s for most figures of a round, {minutes:.0f} minutes in all, "
             f"on {machine['cores']} cores of {machine['processor']}, Linux {machine['kernel']}.{busy}\n")
 
 
