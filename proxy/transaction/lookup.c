@@ -152,6 +152,11 @@ static struct object *look_up(struct transaction *transaction) {
 static void take_from_disk(struct transaction *transaction) {
     if (transaction->load == NULL)
         return;
+    if (transaction->object != NULL) { /* it came into memory before the load's own news of it */
+        transaction->net->counters.cache_disk_hits++;
+        disk_load_end(&transaction->load);
+        return;
+    }
     struct object *read =
         disk_load_take(transaction->load, transaction->request, transaction_scope(transaction));
     disk_load_end(&transaction->load);
@@ -212,8 +217,7 @@ enum step step_lookup(struct transaction *transaction) {
     transaction->object = look_up(transaction);
     if (transaction->object == NULL && is_reading_disk(transaction))
         return STEP_WAIT;
-    if (transaction->object == NULL)
-        take_from_disk(transaction);
+    take_from_disk(transaction);
     drop_spoiled(transaction);
     drop_outdated(transaction);
     if (transaction->object == NULL)
