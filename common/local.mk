@@ -10,7 +10,7 @@ common_libcommon_la_SOURCES = \
 	common/base/log.c common/base/log.h \
 	common/base/slice.c common/base/slice.h \
 	common/base/spool.c common/base/spool.h \
-	common/event/bytes.c common/event/bytes.h \
+	common/event/bytes_source.c common/event/bytes_source.h \
 	common/event/loop.c common/event/loop.h \
 	common/event/mailbox.c common/event/mailbox.h \
 	common/event/source.h \

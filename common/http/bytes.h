@@ -1,8 +1,7 @@
 /*
  * Which bytes may stand where in a head and in a URL, and how far they reach.
  *
- *     const char *end = bytes_skip(at, limit, BYTES_TARGET);     the first that no target has, or
- * limit
+ *     const char *end = bytes_skip(at, limit, BYTES_TARGET);     the first byte of no target
  *
  * Inline, and many bytes at once where the processor can: this runs over every byte of every head.
  * Threads: values.
@@ -22,8 +21,8 @@ enum {
     BYTES_TOKEN = 1,  /* a name or a method: RFC 9110 §5.6.2 */
     BYTES_TARGET = 2, /* a request target: what is visible, and bytes above 0x7f */
     BYTES_TEXT = 4,   /* a value or a reason phrase: the same with SP and HTAB */
-    BYTES_PLAIN =
-        8, /* what stands for itself in any text: ASCII that is visible but for '"' and '\\' */
+    /* What stands for itself in any text: ASCII that is visible, but for '"' and '\\'. */
+    BYTES_PLAIN = 8,
     BYTES_VISIBLE = BYTES_TARGET | BYTES_TEXT,
     BYTES_SIGN = BYTES_VISIBLE | BYTES_PLAIN,
     BYTES_ANYWHERE = BYTES_TOKEN | BYTES_SIGN,

@@ -3,8 +3,8 @@
  * read in two ways is refused.
  *
  *     struct framing framing;
- *     if (!framing_of_request(&framing, &head)) -> 400 or 501, framing.status and framing.error
- * tell
+ *     if (!framing_of_request(&framing, &head))
+ *         refuse(framing.status, framing.error);        400 or 501
  *
  * Refused: Content-Length together with Transfer-Encoding; several Content-Length values that are
  * not the same digits; a value that is not digits only; Transfer-Encoding in HTTP/1.0; a final

@@ -63,21 +63,15 @@ static unsigned char background_of(const struct gif_reader *reader) {
 
 static bool put_head(struct gif_work *work) {
     enum { TABLE_OF_256 = 0xf7 };
-    const unsigned char head[GIF_HEADER] = {'G',
-                                            'I',
-                                            'F',
-                                            '8',
-                                            '9',
-                                            'a',
-                                            NUMBER(work->shape.out_width),
-                                            NUMBER(work->shape.out_height),
-                                            TABLE_OF_256,
-                                            background_of(&work->reader),
-                                            (unsigned char)work->reader.aspect};
+    static const unsigned char signature[] = {'G', 'I', 'F', '8', '9', 'a'};
+    const unsigned char screen[] = {NUMBER(work->shape.out_width), NUMBER(work->shape.out_height),
+                                    TABLE_OF_256, background_of(&work->reader),
+                                    (unsigned char)work->reader.aspect};
     unsigned char table[256 * 3];
     for (unsigned i = 0; i < sizeof table; i++)
         table[i] = (unsigned char)(i / 3);
-    return put(work, head, sizeof head) && put(work, table, sizeof table);
+    return put(work, signature, sizeof signature) && put(work, screen, sizeof screen) &&
+           put(work, table, sizeof table);
 }
 
 static bool put_control(struct gif_work *work, bool transparent) {

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "event/bytes.h"
+#include "event/bytes_source.h"
 #include "http/head_parser.h"
 
 static uint64_t nanoseconds(void) {

@@ -5,8 +5,9 @@
  *     chain->recall = recall_begin(&request, head, service, arena);     NULL: not such a message
  *     if (recall_find(recall, &verdict)) ...             no call is needed
  *     ... icap_call ...
- *     body = recall_note(recall, call, body);            the call has its verdict; `body` is read
- * on recall_end(recall);                                before the call is closed
+ *     body = recall_note(recall, call, body);            the call has its verdict
+ *     ... body is read ...
+ *     recall_end(recall);                                before the call is closed
  *
  * Requests are equal when the service would get the same bytes: the whole encapsulated head, and
  * what it is told of the client (icap/told.h); the transaction's id alone, of which nothing can

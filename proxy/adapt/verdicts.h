@@ -6,7 +6,7 @@
  *     if (verdicts_find(verdicts, key, tag, now, &arena, &verdict)) ...       no need to ask
  *     ...
  *     verdict.tag = call->tag, verdict.expires = now + lifetime;
- *     evicted = verdicts_keep(verdicts, key, &verdict, now);
+ *     evicted = verdicts_keep(verdicts, key, &verdict, now, &kept);
  *
  * The key is all that the verdict may depend on, as text: see recall.h. It is kept and compared
  * whole, since a request that only had the same sum would be let past a service that refuses it.

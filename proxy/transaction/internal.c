@@ -1,6 +1,6 @@
 #include "transaction/transaction.h"
 
-#include "event/bytes.h"
+#include "event/bytes_source.h"
 #include "http/neutral.h"
 
 /* The host "retort.internal": a few things that Retort serves itself, through the cache like

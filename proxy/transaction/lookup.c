@@ -154,6 +154,7 @@ static void take_from_disk(struct transaction *transaction) {
         return;
     if (transaction->object != NULL) { /* it came into memory before the load's own news of it */
         transaction->net->counters.cache_disk_hits++;
+        transaction->disk_asked = true;
         disk_load_end(&transaction->load);
         return;
     }

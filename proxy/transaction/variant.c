@@ -297,8 +297,8 @@ static enum step left_alone(struct transaction *transaction) {
     struct freshness freshness = object_freshness(remembered->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(remembered->of, head);
-    if (remembered->of->body->kind ==
-        BODY_PASSING) { /* read once, and that the services have done */
+    /* What passes by is read once, and that the services have done. */
+    if (remembered->of->body->kind == BODY_PASSING) {
         remembered->keep = false;
         begin_body(transaction, head, OBJECT_LEFT_ALONE, &freshness);
         return go_on(transaction);
@@ -379,8 +379,8 @@ void remembered_settle(struct transaction *transaction) {
     if (remembered->state != REMEMBERED_KEEPS || remembered->made == NULL)
         return;
     const struct pump *pump = &remembered->late->pump;
-    if (remembered->made->body->kind ==
-        BODY_PASSING) /* it is too large, or what it is made of is */
+    /* It is too large, or what it is made of is. */
+    if (remembered->made->body->kind == BODY_PASSING)
         finish(transaction, FLIGHT_UNSTORED);
     else if (body_state(remembered->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
         finish(transaction, FLIGHT_FAILED);

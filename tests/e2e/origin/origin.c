@@ -12,8 +12,9 @@
  *     /version                    the version of the newest answer of /own, as text
  *     /text?say=T                 T
  *     /echo                       the request as JSON: method, url, headers, length, crc32, body
- * (hex) /count?of=PATH              how many requests PATH has had, as text anything else "path
- * N\n" where N counts the requests of that path
+ *                                 as hexadecimal digits
+ *     /count?of=PATH              how many requests PATH has had, as text
+ *     anything else               "path N\n" where N counts the requests of that path
  *
  * Everywhere: status=N, ms=N (waits before it answers), type=T (Content-Type), h=Name:Value (any
  * header, repeatable), cc=V (Cache-Control), vary=V, etag=V and lm=SECONDS (Last-Modified; both are

@@ -1,4 +1,4 @@
-#include "event/bytes.h"
+#include "event/bytes_source.h"
 
 static enum source_status bytes_read(struct source *source, char *buffer, size_t capacity,
                                      size_t *got) {

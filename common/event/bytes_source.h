@@ -6,8 +6,8 @@
  *
  * The bytes and the struct live as long as the source is read. Threads: those of a source.
  */
-#ifndef RETORT_EVENT_BYTES_H
-#define RETORT_EVENT_BYTES_H
+#ifndef RETORT_EVENT_BYTES_SOURCE_H
+#define RETORT_EVENT_BYTES_SOURCE_H
 
 #include "base/slice.h"
 #include "event/source.h"
