@@ -11,6 +11,7 @@ import threading
 from harness.checks import between, equal, same_bytes, until
 from harness.icap import IcapServer
 from harness.origin import Origin
+from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort, Service
 from harness.suite import heavy
 from harness.wire import chunked, request
@@ -32,12 +33,12 @@ def state(pid):
 class Traced:
     """A proxy under strace that has some hits stored."""
 
-    def __init__(self, lab, **options):
+    def __init__(self, lab, maps=None, **options):
         self.lab, self.rounds = lab, 0
         self.origin = Origin(lab)
         self.path = lab.path("calls")
         # -D: the tracer stands aside, and the proxy is our own child.
-        self.proxy = Retort(lab, reverse={"/": self.origin.url("/")}, start_seconds=60, stop_seconds=60, **options,
+        self.proxy = Retort(lab, reverse={"/": self.origin.url("/"), **(maps or {})}, start_seconds=60, stop_seconds=60, **options,
                             under=["strace", "-D", "-f", "-qq", "-o", self.path])
         # No access log: what is written for it is not the way of the request.
         self.proxy.write_config(re.sub(r"access_log .*", "", self.proxy.text()))
@@ -151,24 +152,37 @@ def answer_of(transaction, body):
     return (f'ICAP/1.0 200 OK\r\nISTag: "test-1"\r\nEncapsulated: {encapsulated}\r\n\r\n').encode() + head + chunked(body)
 
 
-def calls_of_misses(lab, size, send, meanwhile):
-    """(reads, writes) of a request whose response a service reads to its end; send(traced, transaction, answer) sends it back."""
+def calls_of_misses(lab, size, send, meanwhile=lambda: None):
+    """(reads, writes) of a request whose response a service reads to its end; send(send_together, answer) sends it back.
+
+    Whoever sends to the proxy has it stand still, so that what is sent together arrives together."""
+    traced = None
+
+    def together(sender, data):
+        traced.stand_still()
+        sender.send(data)
+        traced.go_on()
+
+    def body(connection, _request):
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: no-store\r\nContent-Length: {size}\r\n\r\n"
+        together(connection, head.encode() + pattern(size))
+
     def behave(_icap, transaction):
         answer = answer_of(transaction, transaction.finish_body())
         if "/bytes" in transaction.http_request.start:
-            send(traced, transaction, answer)
+            send(lambda piece: together(transaction, piece), answer)
         else:
             transaction.send(answer)
 
     def misses(wire):
         for _ in range(TIMES):
-            wire.send(request("GET", f"/bytes?n={size}&cc=no-store", host="www.example.com"))
+            wire.send(request("GET", "/bytes", host="www.example.com"))
             wire.socket.recv(1, socket.MSG_PEEK)
             meanwhile()
-            same_bytes(wire.response().body, Origin.body(size), "body")
+            same_bytes(wire.response().body, pattern(size), "body")
 
     icap = IcapServer(lab, behave)
-    traced = Traced(lab, services=[Service("s", icap.uri())])
+    traced = Traced(lab, {"/bytes": RawOrigin(lab, body).url("/bytes")}, services=[Service("s", icap.uri())])
     with traced.wire() as wire:
         counts = traced.count(lambda: misses(wire))
     return [sum(counts.get(name, 0) for name in names) / TIMES for names in (("recvfrom", "readv"), ("sendto", "sendmsg"))]
@@ -177,12 +191,7 @@ def calls_of_misses(lab, size, send, meanwhile):
 @heavy(HEAVY)
 def test_a_miss_that_a_service_sends_back(lab):
     """Two reads of what the origin sends; what of it goes behind the preview is one write, and what comes back one read."""
-    def send(traced, transaction, answer):
-        traced.stand_still()
-        transaction.send(answer)
-        traced.go_on()
-
-    reads, writes = calls_of_misses(lab, 40000, send, lambda: None)
+    reads, writes = calls_of_misses(lab, 40000, lambda send, answer: send(answer))
     between(reads, 5, 5.6, "reads: of the client 1, of the origin 2, of the service 2")
     between(writes, 4, 4.6, "writes: to the client 1, to the origin 1, to the service 2")
 
@@ -192,10 +201,10 @@ def test_the_end_of_a_body_leaves_with_it(lab):
     """Of an answer that comes in two pieces."""
     has_some = threading.Semaphore(0)
 
-    def send(_traced, transaction, answer):
-        transaction.send(answer[:5000])
+    def send(send_together, answer):
+        send_together(answer[:5000])
         has_some.acquire(timeout=60)
-        transaction.send(answer[5000:])
+        send_together(answer[5000:])
 
     reads, writes = calls_of_misses(lab, 10000, send, has_some.release)
     between(reads, 5, 5.6, "reads: of the client 1, of the origin 1, of the service 3")
