@@ -2,7 +2,8 @@
 
 import threading
 
-from harness.checks import contains, equal, lacks, same_bytes, true, until
+from harness.adaptation import QUICK
+from harness.checks import contains, equal, same_bytes, true, until
 from harness.icap import IcapServer, append, unchanged
 from harness.nginx import Nginx
 from harness.origin import Origin, echoed
@@ -12,7 +13,6 @@ from harness.services import Services
 from harness.suite import memcheck
 from harness.wire import chunked
 
-QUICK = {"timeout": "700ms", "connect_timeout": "500ms", "down_min": "100ms", "down_max": "200ms"}
 OTHER_CLIENT = "127.0.0.2"
 
 

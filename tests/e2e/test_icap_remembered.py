@@ -9,7 +9,6 @@ from harness.checks import contains, equal, raises, same_bytes, true, until
 from harness.icap import IcapServer, append, unchanged
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin, pattern
-from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service
 from harness.services import Services
 from harness.suite import memcheck

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+from harness.adaptation import verdicts
 from harness.checks import contains, equal, true, until
 from harness.icap import IcapServer
 from harness.origin import Origin, echoed
@@ -42,10 +43,6 @@ def start(lab, behave, *, point="reqmod_precache", workers=1, extra="", server=N
 
 def counters(proxy, *names):
     return tuple(proxy.counter(f"verdicts_{name}") for name in names)
-
-
-def verdicts(proxy, count):
-    return [[v["verdict"] for v in entry["icap"]] for entry in proxy.log(count)]
 
 
 KINDS = {"/echo/pass": ("UNMODIFIED", passes()), "/echo/new": ("MODIFIED", rewrites()), "/echo/no": ("SATISFIED", answers(b"no")),

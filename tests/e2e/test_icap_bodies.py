@@ -1,0 +1,263 @@
+"""Bodies through services: of any size, kept in case they are needed again, both ways at once."""
+
+import threading
+import time
+
+from harness import wire
+from harness.adaptation import HEAD, QUICK, account, fetch, start, swallow, verdicts
+from harness.checks import equal, same_bytes, true, until
+from harness.icap import IcapServer, append
+from harness.origin import Origin
+from harness.raw_origin import PatternCheck
+from harness.retort import Retort, Service
+from harness.suite import memcheck
+from harness.wire import Truncated, chunked, framing, request
+
+# What is kept of a body.
+
+LARGE = 24 << 20  # as large as is worth the time; docs/ICAP.md says what was tried by hand
+
+
+def large_through(lab, behave, verdict, framing="/chunked", **options):
+    """A large body of unknown length comes through unchanged; the memory that took, in kB."""
+    origin, icap, proxy = start(lab, behave, keep="64KB", **options)
+    check = PatternCheck()
+    with proxy.wire(timeout=60 * lab.patience) as wire:
+        wire.send(request("GET", origin.url(framing, n=LARGE, cc="no-store")))
+        equal(wire.response(sink=check).status, 200, "status")
+    equal(check.length, LARGE, "length")
+    equal(verdicts(proxy, 1), [[verdict]], "verdict")
+    equal(account(proxy)["account"]["kept_on_disk"], 1, "bodies kept on disk")
+    return icap, proxy.memory_peak_kb()
+
+
+@memcheck
+def test_204_to_a_body_of_any_size(lab):
+    """Of unknown length and far larger than what is kept in memory; the service reads it all first."""
+    def behave(_icap, transaction):
+        equal(swallow(transaction), LARGE, "bytes at the service")
+        transaction.send_204()
+    for preview in (1024, None):
+        server = IcapServer(lab, behave, preview=preview)
+        icap, peak = large_through(lab, behave, "UNMODIFIED", server=server, bypass=False)
+        true(icap.transactions[0].allows(204), "Allow: 204")
+        if not lab.valgrind and not lab.asan:
+            true(peak < 32 << 10, f"peak memory {peak} kB")
+
+
+def test_bypass_of_a_body_of_any_size(lab):
+    """The service has read it all when it dies: the client gets the original."""
+    def behave(_icap, transaction):
+        swallow(transaction)
+        return True
+    large_through(lab, behave, "BYPASSED", bypass=True)
+
+
+def test_bypass_where_204_is_not_known(lab):
+    """A service that never says 204 can fail all the same."""
+    def behave(_icap, transaction):
+        swallow(transaction)
+        true(not transaction.allows(204), "no Allow: 204 for a service that does not list it")
+        return True
+    large_through(lab, behave, "BYPASSED", server=IcapServer(lab, behave, Allow=None), bypass=True)
+
+
+def test_a_service_that_streams_costs_no_file(lab):
+    """Where the answer comes while the body goes, nothing is kept that can't be needed any more."""
+    def behave(_icap, transaction):
+        connection = transaction.connection
+        transaction.send_100()
+        transaction.send_head(transaction.response_head())
+        transaction.send(chunked(transaction.body, last=b""))
+        connection._chunks(transaction.request, lambda piece: transaction.send(chunked(piece, last=b"")))
+        transaction.send(b"0\r\n\r\n")
+    for bypass in (False, True):
+        origin, _, proxy = start(lab, behave, bypass=bypass, keep="12MB")  # more than sockets hold
+        check = PatternCheck()
+        with proxy.wire(timeout=60 * lab.patience) as wire:
+            wire.send(request("GET", origin.url("/chunked", n=LARGE, cc="no-store")))
+            wire.response(sink=check)
+        equal(check.length, LARGE, "length")
+        equal(account(proxy)["account"]["kept_on_disk"], 0, f"bypass {bypass}: bodies kept on disk")
+
+
+def test_body_beyond_all_limits(lab):
+    """Past keep and keep_on_disk a 204 can't be made good: an error or a cut, never a wrong whole."""
+    def behave(_icap, transaction):
+        swallow(transaction)
+        transaction.send_204()
+    origin, icap, proxy = start(lab, behave, bypass=False, keep="16KB", keep_on_disk="64KB")
+    equal(proxy.get(origin.url("/chunked", n=1000000, cc="no-store")).status, 502, "status for an unknown length")
+    true(icap.transactions[-1].allows(204), "Allow: 204 for a length that is not known")
+    equal(account(proxy)["account"]["unkept"], 1, "bodies that were not kept")
+    fetch(proxy, origin, 1000000)
+    true(not icap.transactions[-1].allows(204), "no Allow: 204 for a length that is too large")
+
+
+def test_body_bigger_than_the_204_limit(lab):
+    """Without Allow: 204 the service has to send it all back."""
+    def behave(icap, transaction):
+        body = transaction.finish_body()
+        if transaction.allows(204):
+            transaction.send_204()
+        else:
+            transaction.send_200(transaction.response_head(), body)
+    origin, icap, proxy = start(lab, behave, bypass=False, keep="64KB", preview=1024)
+    for size in (1000, 65536, 300000, 5000000):
+        for framing in ("/bytes", "/chunked"):
+            same_bytes(proxy.get(origin.url(framing, n=size, cc="no-store")).body, origin.body(size), f"{framing} {size}")
+
+
+def test_204_outside_the_preview_that_was_not_allowed(lab):
+    """After 100 and the whole body a 204 needs Allow: 204; a client that has lost the body can't take it."""
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_204()
+    origin, icap, proxy = start(lab, behave, bypass=False, keep="16KB", preview=1024, **QUICK)
+    for size in (2000, 1000000):
+        url = origin.url("/bytes", n=size, cc="no-store")
+        try:
+            answer = proxy.get(url)
+        except Truncated:
+            continue
+        if answer.status == 200:
+            same_bytes(answer.body, origin.body(size), f"body of {size}")
+
+
+# Both ways at once.
+
+@memcheck
+def test_each_byte_is_passed_on_at_once(lab):
+    """The service sends the next byte only when the client has the one before, the body still going up; also
+    when there is much more to come, as the length that it announces says."""
+    seen, unread, head = threading.Semaphore(0), [], []
+
+    def behave(_icap, transaction):
+        transaction.send_100()
+        transaction.send_head(head[0])
+        for byte in b"abcdef":
+            transaction.send(chunked(bytes([byte]), last=b""))
+            if not seen.acquire(timeout=20 * lab.patience):
+                unread.append(byte)
+                return True
+        transaction.send(b"0\r\n\r\n")
+        return True
+    much = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 1000000\r\n\r\n")
+    for bypass, head[:] in ((True, [HEAD]), (False, [HEAD]), (True, [much]), (False, [much])):
+        origin, _, proxy = start(lab, behave, bypass=bypass)
+        got = []
+
+        def sink(piece, got=got):
+            got.append(piece)
+            for _ in piece:
+                seen.release()
+        with proxy.wire() as wire:
+            wire.send(request("GET", origin.url("/bytes", n=5000000, cc="no-store")))
+            wire.response(sink=sink)
+        equal((b"".join(got), unread), (b"abcdef", []), f"bypass {bypass}: body")
+
+
+def test_early_answer_while_the_body_is_being_sent(lab):
+    """The answer comes when the service has had enough; the rest of the body need not be taken."""
+    def behave(_icap, transaction):
+        transaction.send_100()
+        transaction.read_some_body(30000)
+        transaction.send_200(HEAD, b"enough")
+        time.sleep(0.2)
+        return True
+    origin, _, proxy = start(lab, behave, bypass=False)
+    for size in (100000, 3000000):
+        equal(fetch(proxy, origin, size).body, b"enough", f"body of {size}")
+
+
+def test_early_answer_that_goes_on_beside_the_upload(lab):
+    """Full duplex: a streaming service sends as it reads; a client that only writes would deadlock."""
+    def behave(_icap, transaction):
+        transaction.send_100()
+        transaction.send_head(transaction.response_head())
+        connection, total = transaction.connection, 0
+        while True:
+            line = connection._line()
+            size = int(line.split(";")[0], 16)
+            data = connection.read_bytes(size) if size else b""
+            connection._line()
+            if total == 0:
+                data = transaction.body + data
+            total += len(data)
+            if data:
+                transaction.send(chunked(data, last=b""))
+            if not size:
+                break
+        transaction.send(b"0\r\n\r\n")
+    origin, _, proxy = start(lab, behave, bypass=False)
+    same_bytes(fetch(proxy, origin, 20000000).body, origin.body(20000000), "20 MB")
+
+
+def test_dripping_body_is_passed_on(lab):
+    def behave(_icap, transaction):
+        transaction.send_head(HEAD)
+        for byte in chunked(b"drip", b"drop"):
+            transaction.send(bytes([byte]))
+            time.sleep(0.02)
+    origin, _, proxy = start(lab, behave, **QUICK)
+    equal(fetch(proxy, origin, 5000).body, b"dripdrop", "body")
+
+
+def test_parallel_transactions_do_not_mix(lab):
+    """Each client gets its own adapted body."""
+    def behave(_icap, transaction):
+        body = transaction.finish_body()
+        time.sleep(len(body) % 7 * 0.003)
+        transaction.send_200(transaction.response_head(), body[::-1])
+    icap = IcapServer(lab, behave)
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, services=[Service("s", icap.uri(), bypass=False)])
+    wrong = []
+
+    def run(number):
+        for turn in range(12):
+            size = 500 + number * 997 + turn * 131
+            if fetch(proxy, origin, size).body != origin.body(size)[::-1]:
+                wrong.append(size)
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(wrong, [], "sizes with wrong bodies")
+
+
+# Origins and clients that fail while a service is at work.
+
+def test_origin_dies_inside_a_body_under_adaptation(lab):
+    """The service must not be told that the body was complete, nor the client, nor the cache."""
+    ended = []
+
+    def behave(_icap, transaction):
+        try:
+            transaction.finish_body()
+            ended.append("complete")
+            transaction.send_200(HEAD, b"adapted from a part")
+        except (Truncated, ConnectionError):
+            ended.append("cut")
+            raise
+    icap = IcapServer(lab, behave)
+    origin, _, proxy = start(lab, server=icap)
+    for size, after in ((5000, 3000), (500000, 300000)):
+        try:
+            answer = proxy.get(origin.url("/abort", n=size, after=after, cc="max-age=60"))
+            true(answer.status >= 500, f"a complete {answer.status} of {len(answer.body)} bytes")
+        except Truncated:
+            pass
+    until(lambda: len(ended) == 2, 5 * lab.patience, "the service to see the end")
+    equal(ended, ["cut", "cut"], "what the service saw")
+
+
+def test_client_leaves_under_adaptation(lab):
+    origin, icap, proxy = start(lab, append(b"!"))
+    for size in (100000, 5000000):
+        with proxy.wire() as wire:
+            wire.send(request("GET", origin.url("/bytes", n=size, cc="no-store")))
+            time.sleep(0.02)
+        same_bytes(fetch(proxy, origin, 3000).body, origin.body(3000) + b"!", "the next body")
+    until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "transactions to end")

@@ -1,0 +1,103 @@
+"""Services that are asked about requests: they change them, send them elsewhere, or answer them."""
+
+import threading
+
+from harness import wire
+from harness.adaptation import start, verdicts
+from harness.checks import equal
+from harness.icap import IcapServer
+from harness.origin import Origin, echoed
+from harness.raw_origin import pattern
+from harness.suite import memcheck
+from harness.wire import chunked, request
+
+
+@memcheck
+def test_reqmod_changes_the_request(lab):
+    def behave(_icap, transaction):
+        body = transaction.finish_body() if transaction.has_body else b""
+        head = transaction.request_head(drop=("content-length",), add=[("X-Added", "1")])
+        if transaction.has_body:
+            transaction.send_200(head, body + b" more")
+        else:
+            transaction.send_head(head, body=False)
+    icap = IcapServer(lab, behave, methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    equal(echoed(proxy.get(origin.url("/echo")))["header"]("x-added"), "1", "X-Added of a GET")
+    for body in (b"short", pattern(200000)):
+        for headers, data in (({}, body), ({"Transfer-Encoding": "chunked"}, chunked(body))):
+            seen = echoed(proxy.fetch("POST", origin.url("/echo"), headers, data))
+            equal((seen["header"]("x-added"), seen["length"]), ("1", len(body) + 5), "X-Added and length at the origin")
+
+
+@memcheck
+def test_reqmod_rewrites_the_url(lab):
+    """The rewritten URL decides where the request goes and what the cache looks up."""
+    other = Origin(lab)
+
+    def behave(_icap, transaction):
+        transaction.send_head(transaction.request_head(
+            drop=("host",), add=[("Host", other.authority)],
+            start=f"GET {other.url('/text', say='instead', cc='max-age=60')} HTTP/1.1"), body=False)
+    icap = IcapServer(lab, behave, methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache")
+    for number in range(3):
+        equal(proxy.get(origin.url(f"/ad{number}")).text(), "instead", "body")
+    equal((origin.count("/ad0"), other.count("/text")), (0, 1), "requests at both origins")
+    equal(proxy.results("", 3)[1:], ["HIT", "HIT"], "results")
+
+
+def test_reqmod_204(lab):
+    icap = IcapServer(lab, methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    for size in (0, 10, 1024, 5000, 100000):
+        seen = echoed(proxy.fetch("POST", origin.url("/echo"), body=pattern(size)))
+        equal(seen["length"], size, "length at the origin")
+
+
+@memcheck
+def test_request_satisfaction(lab):
+    """The service answers itself: nobody asks the origin, nobody stores it as the origin's."""
+    def behave(_icap, transaction):
+        transaction.send_200(b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n\r\n", b"blocked by policy")
+    icap = IcapServer(lab, behave, methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    for method in ("GET", "POST"):
+        answer = proxy.fetch(method, origin.url("/x"), body=b"12345" if method == "POST" else None)
+        equal((answer.status, answer.text()), (403, "blocked by policy"), method)
+    equal(origin.count("/x"), 0, "requests at the origin")
+    equal(verdicts(proxy, 2), [["SATISFIED"]] * 2, "verdicts")
+
+
+def test_request_satisfaction_of_a_long_upload(lab):
+    """The service refuses after the preview: the client gets the answer though its body is not read."""
+    def behave(_icap, transaction):
+        transaction.send_200(b"HTTP/1.1 413 No\r\n\r\n", b"too big")
+        return True
+    icap = IcapServer(lab, behave, methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    with proxy.wire(timeout=10 * lab.patience) as wire:
+        wire.send(request("POST", origin.url("/x"), {"Content-Length": "50000000"}))
+
+        def upload():
+            try:
+                for _ in range(800):
+                    wire.send(b"u" * 65536)
+            except OSError:
+                pass
+        threading.Thread(target=upload, daemon=True).start()
+        equal(wire.response().status, 413, "status")
+    equal(origin.count("/x"), 0, "requests at the origin")
+
+
+def test_answers_to_requests_are_asked_for_each_time(lab):
+    """Without a permission in its ICAP head, a service's own answer is for this request only."""
+    count = [0]
+
+    def behave(_icap, transaction):
+        count[0] += 1
+        transaction.send_200(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\n", b"answer %d" % count[0])
+    icap = IcapServer(lab, behave, methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    url = origin.url("/text", say="x", cc="max-age=60")
+    equal([proxy.get(url).text() for _ in range(3)], ["answer 1", "answer 2", "answer 3"], "bodies")
