@@ -130,8 +130,8 @@ class Retort:
             lines.append(f'drain_timeout = "{given["drain_timeout"]}"')
         for kind in ("cache", "client", "origin"):
             options = given[kind]
-            if kind == "cache" and self.lab.valgrind and "disk" in options:
-                options = {"disk_io": "threads", **options}  # valgrind stands still in io_uring_enter
+            if kind == "cache" and options:
+                options = {**self._cache_defaults(options), **options}
             if options:
                 lines.append(section(kind, options))
         for prefix, target in given["reverse"].items():
@@ -146,6 +146,14 @@ class Retort:
         for name, chain in (adapt or {}).items():
             lines.append(f"adapt {name} {{ services = {{ {', '.join(chain)} }} }}")
         return "\n".join(lines) + "\n" + given["extra"] + "\n"
+
+    def _cache_defaults(self, options):
+        defaults = {}
+        if self.lab.valgrind and "disk" in options:
+            defaults["disk_io"] = "threads"  # valgrind stands still in io_uring_enter
+        if self.lab.patience > 1:
+            defaults["collapse_timeout"] = f"{5 * self.lab.patience}s"
+        return defaults
 
     def write_config(self, text):
         temporary = self.config_path + ".new"
