@@ -230,10 +230,10 @@ for step in $steps; do
         if tree_of tsan; then
             make_check "$build/tsan" TESTS="tests/unit/unit tests/unit-proxy/unit-proxy" # those with threads
             e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
-                --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_removal \
-                --filter test_disk_crash --filter test_origins --filter test_patience --filter test_record.test_several_workers \
-                --filter test_icap_remembered.test_never --filter test_icap_remembered.test_many \
-                --filter test_icap_verdicts.test_workers
+                --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_volume \
+                --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins \
+                --filter test_patience --filter test_record.test_several_workers --filter test_icap_remembered.test_never \
+                --filter test_icap_remembered.test_many --filter test_icap_verdicts.test_workers
         else
             fail tsan-build
         fi

@@ -28,7 +28,7 @@ from harness.lab import SOURCE, Lab, sanitized  # noqa: E402
 from harness.suite import USUAL_SECONDS  # noqa: E402
 
 # Started first, because they take longest.
-SLOWEST_FIRST = ["test_icap_failures", "test_cache", "test_cost", "test_services", "test_disk", "test_disk_faults", "test_faults"]
+SLOWEST_FIRST = ["test_icap_failures", "test_cache", "test_cost", "test_services", "test_disk_volume", "test_disk_faults", "test_faults"]
 GRACE_SECONDS = 120
 
 

@@ -10,39 +10,16 @@ from urllib.parse import quote
 
 from harness import wire
 from harness.checks import between, contains, equal, true, until
-from harness.disk import ALIGN, PURGES, RECORDS_AT, SEAL_AT, SEGMENTS_AT, gauge, volume_of
+from harness.disk import ALIGN, PURGES, RECORDS_AT, SEAL_AT, gauge
+from harness.disk_bench import Bench, FaultyBench, is_hit, names
 from harness.disk_faults import DiskFaults
 from harness.origin import Origin
 from harness.own import Own
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import heavy, memcheck, seconds
-from test_disk import Bench, is_hit, names, refused
 
 SMALL, LARGE = 3000, 900_000
-
-
-class FaultyBench(Bench):
-    """A bench whose disk fails on demand."""
-
-    def __init__(self, lab, **options):
-        directory = lab.path("volume")
-        self.faults = DiskFaults(lab, os.path.join(directory, "retort.cache"))
-        options["cache"] = {"disk_io": "threads", **options.get("cache", {})}  # io_uring goes past the faults
-        super().__init__(lab, environment=self.faults.environment(), **options)
-
-    def try_get(self, path, n):
-        """Like get, but None where the connection broke off in the middle, for all to see."""
-        try:
-            return self.get(path, n)
-        except wire.Truncated as error:
-            if error.response is not None:
-                body = self.own.body(path, n, self.own.check_head(path, error.response))
-                self.own.check_bytes(path, body[:len(error.response.body)], error.response.body)
-            return None
-
-    def log(self):
-        return self.proxy.process.log()
 
 
 def stored(bench, count=10):

@@ -6,13 +6,12 @@ import threading
 from harness import wire
 from harness.checks import equal, true, until
 from harness.disk import gauge, volume_of
+from harness.disk_bench import Bench, FaultyBench, is_hit, names
 from harness.origin import Origin
 from harness.own import Own
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import memcheck
-from test_disk import Bench, is_hit, names
-from test_disk_faults import FaultyBench
 
 LARGE = 1_500_000
 

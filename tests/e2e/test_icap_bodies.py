@@ -3,7 +3,6 @@
 import threading
 import time
 
-from harness import wire
 from harness.adaptation import HEAD, QUICK, account, fetch, start, swallow, verdicts
 from harness.checks import equal, same_bytes, true, until
 from harness.icap import IcapServer, append
@@ -11,7 +10,7 @@ from harness.origin import Origin
 from harness.raw_origin import PatternCheck
 from harness.retort import Retort, Service
 from harness.suite import memcheck
-from harness.wire import Truncated, chunked, framing, request
+from harness.wire import Truncated, chunked, request
 
 # What is kept of a body.
 

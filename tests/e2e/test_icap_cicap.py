@@ -1,6 +1,5 @@
 """The ICAP client with c-icap and the services that come with it."""
 
-from harness import wire
 from harness.adaptation import fetch
 from harness.checks import contains, equal, same_bytes, true, until
 from harness.cicap import Cicap, Module
@@ -8,7 +7,7 @@ from harness.origin import Origin, echoed
 from harness.raw_origin import PatternCheck, RawOrigin, pattern
 from harness.retort import Retort, Service
 from harness.suite import heavy, memcheck, seconds
-from harness.wire import framing, request
+from harness.wire import request
 
 SIZES = [0, 1, 1023, 1024, 1025, 4096, 65536, 300000, 3000000]
 

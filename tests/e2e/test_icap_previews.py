@@ -6,7 +6,7 @@ from harness.icap import IcapServer, append
 from harness.origin import Origin
 from harness.retort import Retort, Service, measure
 from harness.suite import memcheck
-from harness.wire import Truncated, chunked, framing
+from harness.wire import Truncated, chunked
 
 
 @memcheck

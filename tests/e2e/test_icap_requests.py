@@ -2,7 +2,6 @@
 
 import threading
 
-from harness import wire
 from harness.adaptation import start, verdicts
 from harness.checks import equal
 from harness.icap import IcapServer

@@ -7,9 +7,8 @@ import time
 
 from harness import wire
 from harness.checks import equal, true, until
+from harness.disk_bench import Bench, FaultyBench, in_threads
 from harness.suite import heavy, seconds
-from test_disk import Bench, in_threads
-from test_disk_faults import FaultyBench
 
 MB = 1 << 20
 

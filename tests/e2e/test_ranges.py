@@ -5,7 +5,7 @@ import subprocess
 import threading
 import time
 
-from harness.checks import between, contains, equal, lacks, same_bytes, true, until
+from harness.checks import contains, equal, same_bytes, true, until
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin, pattern
 from harness.retort import Retort
