@@ -161,6 +161,7 @@ icap_services_retort_helperd_SOURCES = \
 	icap-services/helperd/client.c icap-services/helperd/client.h \
 	icap-services/helperd/control.c icap-services/helperd/control.h \
 	icap-services/helperd/main.c \
+	icap-services/helperd/output.c icap-services/helperd/output.h \
 	icap-services/helperd/pool.c icap-services/helperd/pool.h \
 	icap-services/helperd/settings.c icap-services/helperd/settings.h \
 	icap-services/helperd/supervisor.c icap-services/helperd/supervisor.h \

@@ -57,13 +57,13 @@ static json_t *describe_pool(const struct supervisor *supervisor, struct pool *p
         (int)pool->queued, "queue", (int)settings->queue, "deadline_ms",
         (json_int_t)settings->deadline, "max_jobs", (json_int_t)settings->max_jobs, "breaker",
         breaker_text(pool->breaker), "cpu_ms", (json_int_t)pool_cpu(pool), "workers", workers);
-    json_t *numbers =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "served",
-                  (json_int_t)counts->served, "unchanged", (json_int_t)counts->unchanged, "failed",
-                  (json_int_t)counts->failed, "refused", (json_int_t)counts->refused, "timeouts",
-                  (json_int_t)counts->timeouts, "cancelled", (json_int_t)counts->cancelled,
-                  "restarts", (json_int_t)counts->restarts, "broken", (json_int_t)counts->broken,
-                  "mean_ms", (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered));
+    json_t *numbers = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "served", (json_int_t)counts->served,
+        "unchanged", (json_int_t)counts->unchanged, "failed", (json_int_t)counts->failed, "refused",
+        (json_int_t)counts->refused, "timeouts", (json_int_t)counts->timeouts, "cancelled",
+        (json_int_t)counts->cancelled, "restarts", (json_int_t)counts->restarts, "broken",
+        (json_int_t)counts->broken, "lines_dropped", (json_int_t)pool->share.dropped, "mean_ms",
+        (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered));
     json_object_update(object, numbers);
     json_decref(numbers);
     return object;

@@ -22,7 +22,7 @@ static _Noreturn void usage(FILE *to, int status) {
     exit(status);
 }
 
-/* Helpers write to descriptor 2, so the log file has to stand there as well. */
+/* What does not know of the log writes to descriptor 2 (a C library that gives up, a sanitizer). */
 static bool open_log(const char *path) {
     if (path == NULL)
         return true;

@@ -196,6 +196,7 @@ static void remove_worker(struct pool *pool, struct worker *worker) {
     timer_cancel(&pool->loop->timers, &worker->timer);
     timer_cancel(&pool->loop->timers, &worker->job_timer);
     list_remove(&worker->link);
+    output_close(&worker->output);
     pool->worker_count--;
     FREE_OBJ(worker);
 }
@@ -238,6 +239,7 @@ static void add_worker(struct pool *pool) {
     worker->callbacks = &callbacks;
     worker->fd = -1;
     event_init(&worker->event);
+    output_init(&worker->output, &pool->share);
     timer_init(&worker->timer, on_worker_timer);
     timer_init(&worker->job_timer, on_job_deadline);
     list_append(&pool->workers, &worker->link);
@@ -417,6 +419,7 @@ struct pool *pool_create(struct loop *loop, const struct pool_settings *settings
     ALLOC_OBJ(pool, POOL_MAGIC);
     pool->loop = loop;
     copy_settings(&pool->settings, settings);
+    output_share_init(&pool->share, loop, &pool->settings);
     prepare_cgroup(settings);
     list_init(&pool->link);
     list_init(&pool->workers);
@@ -434,6 +437,7 @@ void pool_free(struct pool **poolp) {
     LIST_FOR_EACH_SAFE (link, next, &pool->workers)
         remove_worker(pool, CONTAINER_OF(link, struct worker, link));
     list_remove(&pool->link);
+    output_share_release(&pool->share);
     release_settings(&pool->settings);
     FREE_OBJ(pool);
 }

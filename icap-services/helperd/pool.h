@@ -76,6 +76,7 @@ struct pool {
     unsigned deaths;       /* in a row, without a result */
     uint64_t breaker_ends; /* when one job may be tried */
     struct pool_counts counts;
+    struct output_share share; /* of the log, for all its helpers */
 };
 
 struct pool *pool_create(struct loop *loop, const struct pool_settings *settings);

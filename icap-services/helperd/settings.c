@@ -54,6 +54,10 @@ static int check_weight(cfg_t *cfg, cfg_opt_t *option) {
     return check_range(cfg, option, 0, 10000);
 }
 
+static int check_log_lines(cfg_t *cfg, cfg_opt_t *option) {
+    return check_range(cfg, option, 1, 100000);
+}
+
 static int check_breaker(cfg_t *cfg, cfg_opt_t *option) {
     return check_range(cfg, option, 0, 100000);
 }
@@ -182,6 +186,7 @@ static void read_pool(struct pool_settings *pool, cfg_t *section) {
     pool->deadline = read_time(section, "deadline");
     pool->breaker = (unsigned)cfg_getint(section, "breaker");
     pool->breaker_time = read_time(section, "breaker_time");
+    pool->log_lines = (unsigned)cfg_getint(section, "log_lines");
     read_terms(&pool->terms, section);
 }
 
@@ -216,6 +221,7 @@ struct helperd_settings *helperd_settings_read(const char *path) {
                         CFG_INT("cgroup_weight", 0, CFGF_NONE),
                         CFG_INT("breaker", 8, CFGF_NONE),
                         CFG_STR("breaker_time", "10s", CFGF_NONE),
+                        CFG_INT("log_lines", 50, CFGF_NONE),
                         CFG_END()};
     cfg_opt_t options[] = {CFG_STR("socket", "/run/retort/helperd.sock", CFGF_NONE),
                            CFG_STR("socket_group", "", CFGF_NONE),
@@ -244,6 +250,7 @@ struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_set_validate_func(cfg, "pool|cgroup_weight", check_weight);
     cfg_set_validate_func(cfg, "pool|breaker", check_breaker);
     cfg_set_validate_func(cfg, "pool|breaker_time", check_deadline);
+    cfg_set_validate_func(cfg, "pool|log_lines", check_log_lines);
     int result = cfg_parse(cfg, path);
     if (result == CFG_FILE_ERROR)
         log_error("%s: %s", path, strerror(errno));

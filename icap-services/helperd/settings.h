@@ -49,8 +49,9 @@ struct pool_settings {
     unsigned breaker;      /* so many helpers dead in a row: jobs are refused; 0: never */
     uint64_t breaker_time; /* milliseconds until one job is tried again */
     unsigned queue;
-    uint64_t deadline; /* milliseconds */
-    uint64_t max_jobs; /* a helper is replaced after so many; 0: never */
+    uint64_t deadline;  /* milliseconds */
+    uint64_t max_jobs;  /* a helper is replaced after so many; 0: never */
+    unsigned log_lines; /* a second that its helpers may write into the log */
 };
 
 struct helperd_settings {

@@ -53,19 +53,22 @@ static void on_socket(struct event *event, uint32_t events) {
 
 /* ---- in the child ------------------------------------------------------------------------- */
 
+/* Its descriptor 2 ends in the log already, by way of the supervisor, who says when and who. */
+#define complain(format, ...) dprintf(STDERR_FILENO, format "\n", __VA_ARGS__)
+
 static void join_cgroup(const char *directory) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/cgroup.procs", directory);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, "0", 1) != 1)
-        log_warn("a helper can not join %s: %s", path, strerror(errno));
+        complain("a helper can not join %s: %s", path, strerror(errno));
 }
 
 static void set_io_priority(int io) {
     int class = io == IO_IDLE ? IOPRIO_CLASS_IDLE : IOPRIO_CLASS_BE;
     int level = io == IO_IDLE ? 0 : io;
     if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, class << IOPRIO_CLASS_SHIFT | level) != 0)
-        log_warn("can not set the I/O priority of a helper: %s", strerror(errno));
+        complain("can not set the I/O priority of a helper: %s", strerror(errno));
 }
 
 /* Where the kernel groups processes by session (CONFIG_SCHED_AUTOGROUP), the nice level counts
@@ -97,7 +100,7 @@ static void join_group(const struct helper_terms *terms) {
             break;
         nanosleep(&pause, NULL);
     }
-    log_warn("can not set the nice level of a helper's session: %s; other sessions may run slower "
+    complain("can not set the nice level of a helper's session: %s; other sessions may run slower "
              "than they should",
              strerror(errno));
 }
@@ -108,32 +111,33 @@ static void accept_terms(const struct helper_terms *terms) {
     if (terms->cgroup != NULL)
         join_cgroup(terms->cgroup);
     if (terms->scheduler != SCHED_OTHER && sched_setscheduler(0, terms->scheduler, &none) != 0)
-        log_warn("can not set the scheduler of a helper: %s", strerror(errno));
+        complain("can not set the scheduler of a helper: %s", strerror(errno));
     if (setpriority(PRIO_PROCESS, 0, terms->nice) != 0)
-        log_warn("can not run a helper at nice %d: %s; retort-helperd needs to be root for less "
+        complain("can not run a helper at nice %d: %s; retort-helperd needs to be root for less "
                  "than its own",
                  terms->nice, strerror(errno));
     join_group(terms);
     if (terms->io != IO_AS_NICE)
         set_io_priority(terms->io);
     if (terms->memory > 0 && setrlimit(RLIMIT_AS, &memory) != 0)
-        log_warn("can not limit the memory of a helper: %s", strerror(errno));
+        complain("can not limit the memory of a helper: %s", strerror(errno));
 }
 
 /* Nothing of the supervisor may stay. */
-static _Noreturn void become_helper(int socket, char *const *command,
+static _Noreturn void become_helper(int socket, int output, char *const *command,
                                     const struct helper_terms *terms) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
     setsid();
+    dup2(output, STDERR_FILENO);
+    dup2(output, STDOUT_FILENO);
     accept_terms(terms);
     dup2(socket, STDIN_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
     close_range(3, UINT_MAX, 0);
     execv(command[0], command);
-    log_error("can not execute %s: %s", command[0], strerror(errno));
+    complain("can not execute %s: %s", command[0], strerror(errno));
     _exit(127);
 }
 
@@ -145,17 +149,22 @@ bool worker_start(struct worker *worker, char *const *command, const struct help
     ASSERT(worker->state == WORKER_DOWN);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return false;
-    pid_t pid = fork();
+    int output = output_open(&worker->output);
+    pid_t pid = output < 0 ? -1 : fork();
     if (pid == 0)
-        become_helper(ends[1], command, terms);
+        become_helper(ends[1], output, command, terms);
     int error = errno;
     close(ends[1]);
+    if (output >= 0)
+        close(output);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     if (pid < 0 || !loop_add(worker->loop, &worker->event, ends[0], EPOLLIN, on_socket)) {
         close(ends[0]);
+        output_close(&worker->output);
         errno = error;
         return false;
     }
+    output_begin(&worker->output, pid);
     worker->pid = pid;
     worker->fd = ends[0];
     worker->state = WORKER_IDLE;
@@ -223,6 +232,7 @@ void worker_exited(struct worker *worker, int wait_status, uint64_t cpu) {
                     helper_packet_receive(worker->fd, &packet) == HELPER_IO_DONE &&
                     is_result(worker, &packet);
     close_socket(worker);
+    output_finish(&worker->output);
     worker->state = WORKER_DOWN;
     worker->pid = 0;
     timer_cancel(&worker->loop->timers, &worker->timer);

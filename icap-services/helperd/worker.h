@@ -6,8 +6,8 @@
  *
  * worker_start forks and executes the pool's command with the socket as descriptor 0, in a session
  * of its own (a helper may run programs; they go with it), at the pool's nice level, with no other
- * descriptor than 0, 1 and 2. A worker that leaves (asked to, killed, or crashed) is LEAVING
- * until its process has been waited for.
+ * descriptor than 0, 1 and 2, which are a pipe into the log (output.h). A worker that leaves (asked
+ * to, killed, or crashed) is LEAVING until its process has been waited for.
  *
  * The pool learns of everything through the three callbacks it passes; none is called from inside
  * worker_start, worker_give, worker_retire or worker_kill.
@@ -17,6 +17,7 @@
 
 #include "base/list.h"
 #include "event/loop.h"
+#include "helperd/output.h"
 #include "helperd/settings.h"
 #include "service/helper_protocol.h"
 
@@ -45,6 +46,7 @@ struct worker {
     struct event event;
     struct job *job; /* while BUSY, unless its client has gone */
     uint64_t job_id;
+    struct output output;
     struct timer job_timer; /* the deadline, while BUSY */
     struct timer timer;     /* DOWN: when to start again; LEAVING: when to kill */
     uint64_t started;       /* loop's milliseconds */

@@ -104,6 +104,10 @@ static void print_pool(const json_t *pool) {
     if (strcmp(text(pool, "breaker"), "closed") != 0)
         printf(
             "  its helpers die one after another: its jobs are refused until one of them works\n");
+    if (number(pool, "lines_dropped") > 0)
+        printf("  its helpers wrote too many lines: %lld were dropped, see log_lines in "
+               "retort-helperd(8)\n",
+               number(pool, "lines_dropped"));
     const json_t *workers = json_object_get(pool, "workers");
     for (size_t i = 0; i < json_array_size(workers); i++) {
         const json_t *worker = json_array_get(workers, i);

@@ -48,6 +48,12 @@ while True:
         for _ in range(2000):
             os.write(2, b"\x1b[31mnoise \xff\0" * 500)
         send(result(number, b"good"))
+    elif what == "shouts":  # a thousand lines and one that is too long, and dies with a word of farewell
+        os.write(2, b"a long line " + b"x" * 3000 + b"\n")
+        for line in range(999):
+            os.write(2, b"line %d\n" % line)
+        os.write(1, b"last words")
+        os.kill(os.getpid(), 11)
     elif what == "twice":
         send(result(number, b"good"))
         send(result(number, b"again"))

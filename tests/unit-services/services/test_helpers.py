@@ -23,6 +23,15 @@ def stopped(lab, pool):
     return pids
 
 
+def go_on(pids):
+    """Those of them that were not killed meanwhile."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+
 def test_helper_killed_at_work(lab):
     body, before = picture("photo.jpg"), lab.pool("gray")
     pids = stopped(lab, "gray")
@@ -41,14 +50,12 @@ def test_helper_killed_at_work(lab):
 
 def test_helper_hangs(lab):
     body, before = picture("photo.jpg"), lab.pool("gray")
-    stopped(lab, "gray")
+    pids = stopped(lab, "gray")
     begun = time.monotonic()
     got = send_photo(lab)
     assert got.body == body and time.monotonic() - begun < 5 * lab.stretch
     assert lab.pool("gray")["timeouts"] == before["timeouts"] + 1
-    for pid in lab.workers("gray"):
-        if pid:
-            os.kill(pid, signal.SIGCONT)
+    go_on(pids)
     until(lambda: len(lab.workers("gray", "idle")) == 2, 10 * lab.patience, "new helpers")
     assert send_photo(lab).body != body
 
@@ -91,11 +98,7 @@ def test_late_text(lab):
     begun = time.monotonic()
     answer = respmod(lab.port, "inject", request=REQUEST, response=head("text/html"), body=page, client_ip="10.1.2.3")
     assert answer.body == page and time.monotonic() - begun < 4 * lab.stretch
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
+    go_on(pids)
     until(lambda: lab.workers("text", "idle"), 10 * lab.patience, "a text helper")
 
 
@@ -391,6 +394,30 @@ def test_helpers_that_misbehave(lab):
             assert result_of(submit(other, "bad", parameters=b"good"))[0] == DONE, what  # and the next starts at once
         until(lambda: descriptors_of(other.process) <= before, 5 * lab.patience, "descriptors to be closed")
         assert result_of(submit(other, "bad", parameters=b"good")) == (DONE, b"good")
+
+
+def test_what_helpers_write_is_bounded(lab):
+    """Each line in the log with its helper, so many a second; the others are counted, and last words are heard."""
+    with bad_helpers(lab, "shouting", log_lines=5) as other:
+        pid = until(lambda: other.workers("bad", "idle"), 10 * lab.patience, "a helper")[0]
+        assert result_of(submit(other, "bad", parameters=b"shouts"))[0] == FAILED
+        until(lambda: " were dropped" in other.log(), 10 * lab.patience, "the end of the flood")
+        log, dropped = other.log(), other.pool("bad")["lines_dropped"]
+        assert log.count(" pool bad: helper %d: last words\n" % pid) == 1, log
+        assert re.search(r" pool bad: helper %d: a long line x{988} \.\.\.\n" % pid, log), log
+        assert dropped > 0 and log.count(": helper %d: " % pid) + dropped == 1001, (log, dropped)
+        assert sum(int(count) for count in re.findall(r"(\d+) lines of its helpers were dropped", log)) == dropped, log
+        assert "%d were dropped" % dropped in other.retortctl()
+        assert log.index("last words") < log.index("ended by signal"), log
+
+
+def test_why_a_helper_does_not_start_stands_in_the_log_file(lab):
+    path = lab.path("nowhere.file")
+    with OtherHelperd(lab, "nowhere", 'log = "%s"\npool nowhere { command = {"/nowhere"} }' % path):
+        def told():
+            with open(path, encoding="utf-8") as log:
+                return re.search(r" pool nowhere: helper \d+: can not execute /nowhere: No such file", log.read())
+        until(told, 10 * lab.patience, "the reason")
 
 
 def test_a_result_counts_though_its_helper_is_gone(lab):
