@@ -42,3 +42,8 @@ struct slice exif_minimal(unsigned orientation, char room[EXIF_MINIMAL]) {
     room[HEADER + 2 + 8 + 1] = (char)orientation;
     return slice_make(room, EXIF_MINIMAL);
 }
+
+struct slice exif_stripped(struct slice bytes, char room[EXIF_MINIMAL]) {
+    unsigned orientation = exif_orientation(bytes);
+    return orientation == EXIF_UPRIGHT ? (struct slice){0} : exif_minimal(orientation, room);
+}

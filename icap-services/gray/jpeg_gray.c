@@ -10,6 +10,8 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+enum { EXIF_NAME = 6 };
+
 /* libjpeg's state of one conversion, with its errors led back here. */
 struct jpeg_work {
     struct jpeg_error_mgr errors; /* first: libjpeg hands out its address */
@@ -18,6 +20,7 @@ struct jpeg_work {
     struct jpeg_progress_mgr progress;
     jmp_buf on_error;
     const struct picture_options *options;
+    struct picture_size wanted;
     unsigned char *bytes; /* of the result; only libjpeg knows where it is until it is whole */
     unsigned long length;
     bool encoding;      /* libjpeg has begun to write it */
@@ -88,7 +91,7 @@ static bool profile_is_gray(const struct jpeg_decompress_struct *in) {
 }
 
 static bool is_exif(const struct jpeg_marker_struct *marker) {
-    return marker->marker == JPEG_APP0 + 1 && begins_with(marker, "Exif\0", 6);
+    return marker->marker == JPEG_APP0 + 1 && begins_with(marker, "Exif\0", EXIF_NAME);
 }
 
 static bool marker_stays(const struct jpeg_work *work, const struct jpeg_marker_struct *marker,
@@ -104,15 +107,23 @@ static bool marker_stays(const struct jpeg_work *work, const struct jpeg_marker_
     return !work->options->strip;
 }
 
+/* The data behind the name. */
+static struct slice exif_of(const struct jpeg_marker_struct *marker) {
+    return slice_make((const char *)marker->data + EXIF_NAME, marker->data_length - EXIF_NAME);
+}
+
+static bool is_turned(const struct jpeg_decompress_struct *in) {
+    for (const struct jpeg_marker_struct *marker = in->marker_list; marker != NULL;
+         marker = marker->next)
+        if (is_exif(marker))
+            return exif_orientation(exif_of(marker)) >= EXIF_TURNED;
+    return false;
+}
+
 static void write_orientation(struct jpeg_work *work, const struct jpeg_marker_struct *exif) {
-    enum { NAME = 6 };
-    char bytes[NAME + EXIF_MINIMAL] = "Exif\0";
-    unsigned orientation =
-        exif_orientation(slice_make((const char *)exif->data + NAME, exif->data_length - NAME));
-    if (orientation == EXIF_UPRIGHT)
-        return;
-    exif_minimal(orientation, bytes + NAME);
-    jpeg_write_marker(&work->out, JPEG_APP0 + 1, (const JOCTET *)bytes, sizeof bytes);
+    char bytes[EXIF_NAME + EXIF_MINIMAL] = "Exif\0";
+    if (exif_stripped(exif_of(exif), bytes + EXIF_NAME).length > 0)
+        jpeg_write_marker(&work->out, JPEG_APP0 + 1, (const JOCTET *)bytes, sizeof bytes);
 }
 
 static void copy_markers(struct jpeg_work *work) {
@@ -125,10 +136,15 @@ static void copy_markers(struct jpeg_work *work) {
             write_orientation(work, marker);
 }
 
+static bool is_scaled(const struct jpeg_work *work) {
+    return work->wanted.width != work->in.image_width ||
+           work->wanted.height != work->in.image_height;
+}
+
 /* The luminance must have the full resolution, or dropping the rest would shrink the picture. */
 static bool luminance_can_be_kept(const struct jpeg_work *work) {
     const struct jpeg_decompress_struct *in = &work->in;
-    if (work->options->quality > 0 || picture_is_too_wide(work->options, in->image_width))
+    if (work->options->quality > 0 || is_scaled(work))
         return false;
     if (in->num_components == 1)
         return true;
@@ -183,20 +199,18 @@ static void cmyk_row_to_gray(unsigned char *row, unsigned width, bool inverted) 
  * row at a time. */
 static void scale_down(struct jpeg_work *work) {
     struct jpeg_decompress_struct *in = &work->in;
-    uint64_t wanted = work->options->width;
     in->scale_denom = 8;
-    for (in->scale_num = 1; in->scale_num < 8; in->scale_num++)
-        if (((uint64_t)in->image_width * in->scale_num + 7) / 8 >= wanted)
+    for (in->scale_num = 1; in->scale_num < 8; in->scale_num++) {
+        jpeg_calc_output_dimensions(in);
+        if (in->output_width >= work->wanted.width && in->output_height >= work->wanted.height)
             break;
+    }
     jpeg_calc_output_dimensions(in);
-    struct scaler_shape shape = {
-        .channels = 1,
-        .in_width = in->output_width,
-        .in_height = in->output_height,
-        .out_width = (unsigned)wanted,
-        .out_height = picture_scaled_height(work->options, in->image_width, in->image_height)};
-    if (shape.out_height > shape.in_height)
-        shape.out_height = shape.in_height;
+    struct scaler_shape shape = {.channels = 1,
+                                 .in_width = in->output_width,
+                                 .in_height = in->output_height,
+                                 .out_width = work->wanted.width,
+                                 .out_height = work->wanted.height};
     work->out.image_width = shape.out_width;
     work->out.image_height = shape.out_height;
     work->scaler = scaler_create(&shape);
@@ -238,7 +252,7 @@ static void encode_anew(struct jpeg_work *work) {
     struct jpeg_decompress_struct *in = &work->in;
     bool is_cmyk = in->jpeg_color_space == JCS_CMYK || in->jpeg_color_space == JCS_YCCK;
     in->out_color_space = is_cmyk ? JCS_CMYK : JCS_GRAYSCALE;
-    if (picture_is_too_wide(work->options, in->image_width))
+    if (is_scaled(work))
         scale_down(work);
     jpeg_start_decompress(in);
     work->row = malloc((size_t)in->output_width * (size_t)in->output_components);
@@ -264,12 +278,14 @@ static void read_header(struct jpeg_work *work, const unsigned char *bytes, size
     jpeg_read_header(&work->in, TRUE);
     if ((uint64_t)work->in.image_width * work->in.image_height > work->options->max_pixels)
         fail(work, "too many pixels");
+    struct picture_size size = {work->in.image_width, work->in.image_height};
+    work->wanted = picture_wanted_size(work->options, size, is_turned(&work->in));
 }
 
 static bool has_to_change(const struct jpeg_work *work) {
     const struct jpeg_decompress_struct *in = &work->in;
     return in->num_components != 1 || work->options->quality > 0 || work->options->strip ||
-           picture_is_too_wide(work->options, in->image_width);
+           is_scaled(work);
 }
 
 enum picture_result jpeg_gray(const unsigned char *bytes, size_t length,

@@ -19,6 +19,18 @@ unsigned picture_scaled_height(const struct picture_options *options, unsigned w
     return scaled == 0 ? 1 : (unsigned)scaled;
 }
 
+struct picture_size picture_wanted_size(const struct picture_options *options,
+                                        struct picture_size size, bool turned) {
+    unsigned shown_width = turned ? size.height : size.width;
+    unsigned shown_height = turned ? size.width : size.height;
+    if (!picture_is_too_wide(options, shown_width))
+        return size;
+    shown_height = picture_scaled_height(options, shown_width, shown_height);
+    shown_width = (unsigned)options->width;
+    return turned ? (struct picture_size){shown_height, shown_width}
+                  : (struct picture_size){shown_width, shown_height};
+}
+
 enum picture_result picture_bad(struct picture_output *output, const char *why) {
     free(output->bytes);
     output->bytes = NULL;

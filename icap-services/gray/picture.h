@@ -21,10 +21,14 @@ enum { PICTURE_SIDE_MAX = 65535 };
 
 struct picture_options {
     uint64_t max_pixels; /* more are refused */
-    uint64_t width;      /* wider pictures are scaled down to it; 0: none */
+    uint64_t width;      /* what is shown wider is scaled down to it; 0: nothing */
     uint64_t quality;    /* 1..100, of lossy kinds, which are encoded anew for it; 0: as it comes */
     bool strip;          /* metadata goes, but for the orientation */
     bool larger;         /* a result that is larger than the original is good too */
+};
+
+struct picture_size {
+    unsigned width, height;
 };
 
 struct picture_output {
@@ -46,6 +50,9 @@ static inline bool picture_is_too_wide(const struct picture_options *options, ui
 /* The height that goes with the width that is wanted, at least 1. */
 unsigned picture_scaled_height(const struct picture_options *options, unsigned width,
                                unsigned height);
+/* The size in the file that is wanted of a picture; `turned`: it is shown on its side. */
+struct picture_size picture_wanted_size(const struct picture_options *options,
+                                        struct picture_size size, bool turned);
 
 /* What a converter returns: BAD with `why` in the output, and DONE unless that would be larger. */
 enum picture_result picture_bad(struct picture_output *output, const char *why);

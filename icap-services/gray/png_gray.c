@@ -1,5 +1,6 @@
 #include "gray/png_gray.h"
 
+#include "gray/exif.h"
 #include "gray/png_info.h"
 #include "gray/scaler.h"
 
@@ -18,6 +19,7 @@ struct png_work {
     const unsigned char *bytes;
     size_t length, at;
     const struct picture_options *options;
+    struct picture_size wanted;
     struct picture_output *output;
     size_t room; /* of output->bytes */
     png_structp in, out;
@@ -105,17 +107,35 @@ static void make_gray(struct png_work *work, unsigned width, unsigned height) {
     work->channels -= 2;
 }
 
+static bool is_scaled(const struct png_work *work, const struct png_info *info) {
+    return work->wanted.width != info->width || work->wanted.height != info->height;
+}
+
+/* Before or behind the pixels, as it comes: before them it says how they are shown. */
+static void copy_exif(struct png_work *work) {
+    png_uint_32 length;
+    png_bytep bytes;
+    char room[EXIF_MINIMAL];
+    if (!png_get_eXIf_1(work->in, work->in_info, &length, &bytes))
+        return;
+    struct slice exif = slice_make((const char *)bytes, length);
+    if (work->options->strip)
+        exif = exif_stripped(exif, room);
+    if (exif.length > 0)
+        png_set_eXIf_1(work->out, work->out_info, (png_uint_32)exif.length, (png_bytep)exif.base);
+}
+
 static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_structp in = work->in;
     png_set_user_limits(in, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
     png_set_chunk_malloc_max(in, KEYWORD_BYTES_MAX);
     png_set_read_fn(in, work, on_read);
     png_read_info(in, work->in_info);
+    copy_exif(work);
     unsigned width = png_get_image_width(in, work->in_info);
     unsigned height = png_get_image_height(in, work->in_info);
-    bool scaled = picture_is_too_wide(work->options, width);
     png_set_expand(in); /* palettes, few bits, and a transparent colour */
-    if (scaled)
+    if (is_scaled(work, info))
         png_set_scale_16(in);
     /* In linear light where the file tells its gamma. */
     if (info->gamma != 0 &&
@@ -159,8 +179,8 @@ static unsigned scale_rows(struct png_work *work, unsigned channels, unsigned wi
                                  .opacity = channels == 2,
                                  .in_width = width,
                                  .in_height = height,
-                                 .out_width = (unsigned)work->options->width,
-                                 .out_height = picture_scaled_height(work->options, width, height)};
+                                 .out_width = work->wanted.width,
+                                 .out_height = work->wanted.height};
     work->scaler = scaler_create(&shape);
     if (work->scaler == NULL)
         fail(work, "out of memory");
@@ -176,9 +196,9 @@ static void write_pixels(struct png_work *work, const struct png_info *info) {
     unsigned height = png_get_image_height(work->in, work->in_info);
     unsigned channels = work->channels;
     int depth = png_get_bit_depth(work->in, work->in_info), interlaced = info->is_interlaced;
-    if (picture_is_too_wide(work->options, width)) {
+    if (is_scaled(work, info)) {
         height = scale_rows(work, channels, width, height);
-        width = (unsigned)work->options->width;
+        width = work->wanted.width;
         interlaced = PNG_INTERLACE_NONE;
     }
     png_set_write_fn(work->out, work, on_write, on_flush);
@@ -188,6 +208,7 @@ static void write_pixels(struct png_work *work, const struct png_info *info) {
     copy_metadata(work);
     png_write_info(work->out, work->out_info);
     png_write_image(work->out, work->rows);
+    copy_exif(work);
     png_write_end(work->out, work->out_info);
 }
 
@@ -263,7 +284,9 @@ enum picture_result png_gray(const unsigned char *bytes, size_t length,
     work->output = output;
     enum picture_result result;
     bool known = png_info_read(&info, slice_make((const char *)bytes, length));
-    bool smaller = known && picture_is_too_wide(options, info.width);
+    struct picture_size size = {info.width, info.height};
+    work->wanted = picture_wanted_size(options, size, info.is_turned);
+    bool smaller = is_scaled(work, &info);
     if (!known)
         result = picture_bad(output, "not a whole PNG");
     else if (info.pixels > options->max_pixels)

@@ -1,5 +1,7 @@
 #include "gray/png_info.h"
 
+#include "gray/exif.h"
+
 enum {
     SIGNATURE = 8,
     CHUNK_HEAD = 8, /* length and name */
@@ -27,7 +29,8 @@ static bool read_header(struct png_info *info, const unsigned char *data, uint32
     if (length != HEADER_LENGTH)
         return false;
     info->width = number_at(data);
-    info->pixels = (uint64_t)info->width * number_at(data + 4);
+    info->height = number_at(data + 4);
+    info->pixels = (uint64_t)info->width * info->height;
     *color = data[9];
     info->is_gray = *color == COLOR_GRAY || *color == COLOR_GRAY_ALPHA;
     info->has_alpha = *color == COLOR_GRAY_ALPHA || *color == COLOR_RGB_ALPHA;
@@ -65,6 +68,9 @@ bool png_info_read(struct png_info *info, struct slice bytes) {
             info->has_alpha = true;
         if (memcmp(name, "acTL", 4) == 0)
             info->is_animated = true;
+        if (memcmp(name, "eXIf", 4) == 0 && !seen_data)
+            info->is_turned =
+                exif_orientation(slice_make((const char *)data, length)) >= EXIF_TURNED;
         at = data + length + CHUNK_CHECKSUM;
     }
     return seen_data && info->pixels > 0;

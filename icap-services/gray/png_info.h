@@ -15,7 +15,7 @@
 
 struct png_info {
     uint64_t pixels;
-    uint32_t width;
+    uint32_t width, height;
     uint32_t gamma;          /* as in the file, in hundred-thousandths; 0: not told */
     size_t palette_at;       /* where its entries stand in the file */
     uint32_t palette_length; /* bytes; 0: none */
@@ -23,7 +23,8 @@ struct png_info {
     bool has_alpha;
     bool is_animated;
     bool is_interlaced;
-    bool is_whole; /* its end is there */
+    bool is_turned; /* shown on its side, by EXIF data before the pixels */
+    bool is_whole;  /* its end is there */
 };
 
 bool png_info_read(struct png_info *info, struct slice bytes);

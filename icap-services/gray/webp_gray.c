@@ -60,9 +60,9 @@ static bool join_exif(struct slice original, const struct picture_options *optio
     WebPMux *from = WebPMuxCreate(&in, 0), *to = WebPMuxCreate(&image, 0);
     bool has = from != NULL && WebPMuxGetChunk(from, "EXIF", &exif) == WEBP_MUX_OK;
     if (has && options->strip) {
-        unsigned orientation = exif_orientation(slice_make((const char *)exif.bytes, exif.size));
-        has = orientation != EXIF_UPRIGHT;
-        exif = (WebPData){(const uint8_t *)exif_minimal(orientation, room).base, EXIF_MINIMAL};
+        struct slice left = exif_stripped(slice_make((const char *)exif.bytes, exif.size), room);
+        has = left.length > 0;
+        exif = (WebPData){(const uint8_t *)left.base, left.length};
     }
     bool good = to != NULL && (!has || WebPMuxSetChunk(to, "EXIF", &exif, 1) == WEBP_MUX_OK) &&
                 WebPMuxAssemble(to, whole) == WEBP_MUX_OK;

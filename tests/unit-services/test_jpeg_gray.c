@@ -324,6 +324,35 @@ START_TEST(other_sizes_and_qualities) {
 }
 END_TEST
 
+/* It is the width that one sees that counts. */
+START_TEST(turned_photos_are_scaled_as_they_are_seen) {
+    static const unsigned widths[] = {1, 33, 119, 120, 199, 200};
+    struct recipe recipe = {.space = JCS_YCbCr, .horizontal = 2, .vertical = 2};
+    recipe.width = 200;
+    recipe.height = 120;
+    for (recipe.orientation = 1; recipe.orientation <= 8; recipe.orientation++)
+        for (size_t i = 0; i < COUNT_OF(widths); i++) {
+            struct picture_options options = {
+                .max_pixels = 1 << 20, .width = widths[i], .larger = true};
+            struct picture_output output;
+            unsigned long length;
+            unsigned width, height;
+            int components;
+            bool progressive, turned = recipe.orientation >= 5;
+            unsigned char *bytes = encode(&recipe, &length);
+            ck_assert_int_eq(jpeg_gray(bytes, length, &options, &output), PICTURE_DONE);
+            free(
+                luminance(output.bytes, output.length, &width, &height, &components, &progressive));
+            unsigned seen = turned ? 120 : 200, wanted = widths[i] < seen ? widths[i] : seen;
+            ck_assert_uint_eq(turned ? height : width, wanted);
+            ck_assert_uint_eq(turned ? width : height,
+                              (wanted * (turned ? 200 : 120) + seen / 2) / seen);
+            free(output.bytes);
+            free(bytes);
+        }
+}
+END_TEST
+
 /* Of a stripped picture only what says which side is up is left. */
 START_TEST(stripped_photos_stay_upright) {
     unsigned long length;
@@ -400,6 +429,7 @@ Suite *jpeg_gray_suite(void) {
                                   breaks_off_behind_long_metadata,
                                   coefficients_stay,
                                   other_sizes_and_qualities,
+                                  turned_photos_are_scaled_as_they_are_seen,
                                   stripped_photos_stay_upright,
                                   twelve_bits_are_refused,
                                   thousands_of_scans_are_refused};

@@ -1,5 +1,6 @@
 #include "suites.h"
 
+#include "gray/exif.h"
 #include "gray/png_gray.h"
 
 #include <math.h>
@@ -14,6 +15,8 @@ struct form {
     int color, depth, interlace;
     png_fixed_point gamma; /* 0: none */
     bool transparent;      /* a tRNS chunk */
+    unsigned orientation;  /* 0: no EXIF data */
+    bool exif_at_end;
 };
 
 struct file {
@@ -49,6 +52,16 @@ static void set_colours(png_structp png, png_infop info, const struct form *form
         png_set_tRNS(png, info, alphas, form->depth == 8 ? 100 : 2, &clear);
 }
 
+/* The orientation, and the first letters of something else. */
+static void set_exif(png_structp png, png_infop info, const struct form *form) {
+    char bytes[EXIF_MINIMAL + 3] = "";
+    if (form->orientation == 0)
+        return;
+    exif_minimal(form->orientation, bytes);
+    memcpy(bytes + EXIF_MINIMAL, "els", 3);
+    png_set_eXIf_1(png, info, sizeof bytes, (png_bytep)bytes);
+}
+
 static void encode(const struct form *form, struct file *file) {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png_create_info_struct(png);
@@ -63,6 +76,8 @@ static void encode(const struct form *form, struct file *file) {
     png_set_pHYs(png, info, 5000, 5000, PNG_RESOLUTION_METER);
     png_set_text(png, info, &text, 1);
     set_colours(png, info, form);
+    if (!form->exif_at_end)
+        set_exif(png, info, form);
     png_write_info(png, info);
     for (unsigned y = 0; y < HEIGHT; y++) {
         pointers[y] = rows[y];
@@ -71,6 +86,8 @@ static void encode(const struct form *form, struct file *file) {
                                          (form->color == PNG_COLOR_TYPE_PALETTE ? 0x7f : 0xff));
     }
     png_write_image(png, pointers);
+    if (form->exif_at_end)
+        set_exif(png, info, form);
     png_write_end(png, info);
     png_destroy_write_struct(&png, &info);
 }
@@ -123,14 +140,14 @@ static void expect_luma(const struct view *before, const struct view *after, boo
 }
 
 static const struct form forms[] = {
-    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 0, false},
-    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_ADAM7, 0, true},
-    {PNG_COLOR_TYPE_RGB, 16, PNG_INTERLACE_NONE, 0, false},
-    {PNG_COLOR_TYPE_RGB_ALPHA, 8, PNG_INTERLACE_NONE, 0, false},
-    {PNG_COLOR_TYPE_RGB_ALPHA, 16, PNG_INTERLACE_ADAM7, 0, false},
-    {PNG_COLOR_TYPE_PALETTE, 8, PNG_INTERLACE_NONE, 0, true},
-    {PNG_COLOR_TYPE_PALETTE, 4, PNG_INTERLACE_ADAM7, 0, false},
-    {PNG_COLOR_TYPE_PALETTE, 1, PNG_INTERLACE_NONE, 0, true},
+    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 0, false, 0, false},
+    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_ADAM7, 0, true, 0, false},
+    {PNG_COLOR_TYPE_RGB, 16, PNG_INTERLACE_NONE, 0, false, 0, false},
+    {PNG_COLOR_TYPE_RGB_ALPHA, 8, PNG_INTERLACE_NONE, 0, false, 0, false},
+    {PNG_COLOR_TYPE_RGB_ALPHA, 16, PNG_INTERLACE_ADAM7, 0, false, 0, false},
+    {PNG_COLOR_TYPE_PALETTE, 8, PNG_INTERLACE_NONE, 0, true, 0, false},
+    {PNG_COLOR_TYPE_PALETTE, 4, PNG_INTERLACE_ADAM7, 0, false, 0, false},
+    {PNG_COLOR_TYPE_PALETTE, 1, PNG_INTERLACE_NONE, 0, true, 0, false},
 };
 
 START_TEST(pictures_become_gray) {
@@ -163,7 +180,7 @@ START_TEST(gamma_counts) {
     static struct file file;
     static struct view before, after;
     struct picture_output output;
-    struct form form = {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 45455, false};
+    struct form form = {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 45455, false, 0, false};
     for (int kind = 0; kind < 2; kind++) {
         form.color = kind == 0 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_PALETTE;
         encode(&form, &file);
@@ -200,6 +217,42 @@ START_TEST(wide_pictures_are_scaled) {
 }
 END_TEST
 
+static bool is_within(const struct picture_output *output, struct slice text, size_t *at) {
+    char *place = memmem(output->bytes, output->length, text.base, text.length);
+    *at = place == NULL ? 0 : (size_t)(place - (char *)output->bytes);
+    return place != NULL;
+}
+
+/* A picture that its EXIF data turns is turned by the same data when it is gray, and its width is
+ * that which one sees. */
+START_TEST(what_is_turned_stays_so) {
+    static struct file file;
+    static struct view after;
+    struct picture_output output;
+    struct form form = forms[0];
+    form.orientation = 6;
+    for (int kind = 0; kind < 12; kind++) {
+        const struct picture_options options = {.max_pixels = 1 << 20,
+                                                .strip = kind & 1,
+                                                .larger = true,
+                                                .width = kind < 4 ? 0 : HEIGHT - kind};
+        char room[EXIF_MINIMAL];
+        size_t exif, pixels, other;
+        form.exif_at_end = kind & 2;
+        encode(&form, &file);
+        ck_assert_int_eq(png_gray(file.bytes, file.length, &options, &output), PICTURE_DONE);
+        decode(slice_make((char *)output.bytes, output.length), &after);
+        ck_assert(is_within(&output, exif_minimal(6, room), &exif));
+        ck_assert(is_within(&output, SLICE("IDAT"), &pixels));
+        ck_assert_int_eq(exif > pixels, form.exif_at_end);
+        ck_assert_int_eq(is_within(&output, SLICE("els"), &other), !options.strip);
+        if (options.width > 0)
+            ck_assert_uint_eq(form.exif_at_end ? after.width : after.height, options.width);
+        free(output.bytes);
+    }
+}
+END_TEST
+
 START_TEST(damage_is_reported) {
     static struct file file;
     struct picture_output output;
@@ -219,7 +272,8 @@ START_TEST(damage_is_reported) {
 END_TEST
 
 Suite *png_gray_suite(void) {
-    const TTest *const tests[] = {gamma_counts, wide_pictures_are_scaled, damage_is_reported};
+    const TTest *const tests[] = {gamma_counts, wide_pictures_are_scaled, what_is_turned_stays_so,
+                                  damage_is_reported};
     Suite *suite = suite_of("png_gray", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each form");
     tcase_add_loop_test(cases, pictures_become_gray, 0, COUNT_OF(forms));
