@@ -157,17 +157,19 @@ static void page_delete(const struct cache_call *call) {
     struct cache_key key;
     if (!cache_call_take_stored(call, &key))
         return;
+    uint64_t lapses = disk_lapses(call->disk);
     uint64_t count = content_purge_key(call->cache, key, action_of(call)), on_disk = 0;
-    if (action_of(call) == PURGE_STALE)
+    if (action_of(call) == PURGE_STALE && count > 0)
         cache_call_keep_on_disk(call, key);
     else
         on_disk = disk_remove(call->disk, key, NULL);
     count = count > on_disk ? count : on_disk; /* most are at both places */
     disk_flush(call->disk);
-    if (count == 0)
+    bool kept = disk_lapses(call->disk) == lapses;
+    if (kept && count == 0)
         cache_call_not_stored(call);
     else
-        cache_call_answer_count(call, "purged", count);
+        answer_purge(call, kept, "purged", count);
 }
 
 /* Bans. */

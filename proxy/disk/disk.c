@@ -307,6 +307,13 @@ void disk_flush(struct disk *disk) {
         volume_flush(disk->volumes[i]);
 }
 
+uint64_t disk_lapses(const struct disk *disk) {
+    uint64_t lapses = 0;
+    for (size_t i = 0; disk != NULL && i < disk->count; i++)
+        lapses += volume_lapses(disk->volumes[i]);
+    return lapses;
+}
+
 bool disk_has(struct disk *disk, struct cache_key key) {
     struct disk_place place;
     for (size_t i = 0; disk != NULL && i < disk->count; i++)

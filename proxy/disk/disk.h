@@ -57,6 +57,9 @@ unsigned disk_remove(struct disk *disk, struct cache_key key, const struct objec
 bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
 /* Waits until all that has happened so far is written. */
 void disk_flush(struct disk *disk);
+/* How often a removal or a new head could not be written, so that a restart undoes it. One more
+ * behind a flush than before what it was for: that, or what another did meanwhile. */
+uint64_t disk_lapses(const struct disk *disk);
 
 /* What is on disk under this key; what is worth it is brought into the memory cache. */
 struct disk_load;

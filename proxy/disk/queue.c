@@ -64,7 +64,11 @@ static bool store(struct volume *volume, struct object *object, uint32_t variant
 
 void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
     CHECK_OBJ(volume, VOLUME_MAGIC);
-    if (!store(volume, object, variant, events) && object->body->kind != BODY_BACKED)
+    if (store(volume, object, variant, events))
+        return;
+    if (object->body->kind == BODY_BACKED)
+        volume_note_lapse(volume);
+    else
         volume_remove(volume, object->key, variant); /* what it would have replaced */
 }
 
@@ -131,9 +135,12 @@ unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t var
     unsigned count = cancel_jobs(volume, key, variant, &known);
     unsigned found = disk_index_find(volume->index, key.low, places, PLACES);
     struct volume_job *job = queue_removal(volume, places, found, variant);
+    /* What was to go before may still stand there, though nobody finds it. */
+    known = known || (variant == DISK_ANY_VARIANT && volume_lapses(volume) > 0);
     if (known || job->length > 0) {
         job->key = key;
         job->variant = variant;
+        job->whole = !known;
         /* First queued, then gone: whoever finds nothing can rely on the record that follows. */
         queue_add(volume, job, false);
         count += disk_index_remove(volume->index, key.low, variant);

@@ -33,7 +33,7 @@ struct volume_job {
     sem_t *done;           /* JOB_FLUSH */
     struct volume_stream *stream;
     _Atomic bool cancelled; /* set under the volume's lock */
-    bool whole;
+    bool whole; /* JOB_STREAM_END: it arrived so; JOB_REMOVE: `bytes` name all that goes */
     size_t cost;
     size_t length; /* of bytes */
     char bytes[];  /* JOB_STREAM_PUT: of the body; JOB_REMOVE: struct removed */

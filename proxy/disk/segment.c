@@ -354,10 +354,10 @@ uint32_t segment_take(struct volume *volume, uint32_t wanted) {
 }
 
 /* No more than that: what stands behind it may be on its way to a client. */
-void segment_spoil_record(struct volume *volume, uint32_t at) {
+bool segment_spoil_record(struct volume *volume, uint32_t at) {
     static const struct record_front nothing;
     struct iovec piece = {(void *)&nothing, sizeof nothing};
-    volume_put_bytes(volume, &piece, 1, volume_offset(at));
+    return volume_put_bytes(volume, &piece, 1, volume_offset(at));
 }
 
 void segment_abandon(struct volume *volume, uint32_t first) {

@@ -45,8 +45,8 @@ void segment_give_back(struct volume *volume, uint32_t first);
 uint32_t segment_finish_alone(struct volume *volume, uint32_t first, struct record_front *front,
                               const struct record_texts *texts, const uint64_t *sums);
 /* Overwrites the front of a record, whose removal could not be written: it does not count any more.
- */
-void segment_spoil_record(struct volume *volume, uint32_t at);
+ * False: that could not be written either. */
+bool segment_spoil_record(struct volume *volume, uint32_t at);
 /* Writes the table of contents behind what is used of the unit. */
 bool segment_seal_unit(struct volume *volume, uint32_t first, const struct record_entry *entries,
                        uint32_t count);

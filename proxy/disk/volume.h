@@ -103,6 +103,7 @@ struct volume {
     uint64_t gathered; /* bytes of the queue that streams may take up: stream.h */
     unsigned failures; /* in a row */
     time_t paused_until;
+    _Atomic uint64_t lapses; /* see volume_lapses */
     struct {
         _Atomic uint64_t writes, bytes_written, dropped, errors, corrupt, reclaimed, rewritten;
     } count;
@@ -125,6 +126,12 @@ void volume_store(struct volume *volume, struct object *object, uint32_t variant
 unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant);
 /* Waits until what was queued before has been written. */
 void volume_flush(struct volume *volume);
+/* How many removals, and new heads of bodies that stand there, could not be written in any way, so
+ * that a restart undoes them. From the first one on all variants of any key can be removed again.
+ */
+static inline uint64_t volume_lapses(const struct volume *volume) {
+    return atomic_load_explicit(&volume->lapses, memory_order_relaxed);
+}
 
 /* The purges that concern records, for a restart: what was written last, into memory that the
  * caller frees; base NULL: nothing. Written from any thread, but one at a time. */
@@ -173,6 +180,10 @@ static inline uint64_t volume_offset(uint64_t block) {
 }
 
 /* Inside disk/. */
+static inline void volume_note_lapse(struct volume *volume) {
+    atomic_fetch_add_explicit(&volume->lapses, 1, memory_order_relaxed);
+}
+
 void volume_recover(struct volume *volume);
 bool volume_put_bytes(struct volume *volume, const struct iovec *pieces, int count,
                       uint64_t offset);

@@ -104,16 +104,20 @@ static bool write_removal(struct volume *volume, const struct volume_job *job) {
 static void do_remove(struct volume *volume, const struct volume_job *job) {
     const struct removed *removed = (const struct removed *)(const void *)job->bytes;
     disk_index_remove(volume->index, job->key.low, job->variant);
-    bool written = write_removal(volume, job);
+    bool written = write_removal(volume, job), kept = written || job->whole;
     for (size_t i = 0; i < job->length; i++) {
         const struct disk_place *place = &removed[i].place;
         if (atomic_load(&volume->segments[place->segment].sequence) != removed[i].sequence)
             continue;
-        if (writer_stands_alone(volume, place))
+        if (writer_stands_alone(volume, place)) {
             segment_abandon(volume, place->segment);
-        else if (!written)
-            segment_spoil_record(volume, place->at);
+            kept = kept && (written || !volume->segments[place->segment].uncleared);
+        } else if (!written) {
+            kept = segment_spoil_record(volume, place->at) && kept;
+        }
     }
+    if (!kept)
+        volume_note_lapse(volume);
 }
 
 /* What it would have replaced must not be found in its place. */
@@ -127,8 +131,11 @@ static void leave_out(struct volume *volume, const struct volume_job *job) {
     pthread_mutex_unlock(&volume->lock);
     removal->key = job->key;
     removal->variant = job->variant;
+    removal->whole = !some;
     if (some || removal->length > 0)
         do_remove(volume, removal);
+    else if (volume_lapses(volume) > 0)
+        volume_note_lapse(volume); /* it may be what this would have replaced */
     queue_free_job(removal);
 }
 
@@ -143,6 +150,7 @@ static void do_renew(struct volume *volume, struct volume_job *job) {
                                            : segment_append(volume, &front, &texts, NULL, NULL, 0);
     if (at == VOLUME_NONE) {
         queue_count_dropped(volume);
+        volume_note_lapse(volume);
         return;
     }
     struct disk_place place = {
