@@ -410,6 +410,7 @@ enum step step_fetch(struct transaction *transaction) {
     if (!transaction->takes_trailers)
         http_head_remove(response, HTTP_TRAILER);
     note_times(transaction);
+    transaction_date_response(transaction); /* so that a 304 renews the age of what it confirms */
     transaction->response_body = origin_call_body(call);
     if (transaction->completing && !transaction_part_completes(transaction)) {
         if (response->status == 206 || response->status == 416)

@@ -9,14 +9,19 @@
 /* STORE: the response's body begins to flow into memory, kept if it may be stored, passing through
  * if not; DELIVER reads from there while it arrives. */
 
+void transaction_date_response(struct transaction *transaction) {
+    if (http_head_has(transaction->response, HTTP_DATE))
+        return;
+    char date[HTTP_DATE_LENGTH + 1];
+    http_date_format(date, transaction->response_time);
+    http_head_set(transaction->response, HTTP_DATE,
+                  arena_slice(&transaction->arena, slice_make(date, HTTP_DATE_LENGTH)));
+}
+
 static void complete_head(struct transaction *transaction) {
     struct http_head *response = transaction->response;
     struct arena *arena = &transaction->arena;
-    if (!http_head_has(response, HTTP_DATE)) {
-        char date[HTTP_DATE_LENGTH + 1];
-        http_date_format(date, transaction->response_time);
-        http_head_set(response, HTTP_DATE, arena_slice(arena, slice_make(date, HTTP_DATE_LENGTH)));
-    }
+    transaction_date_response(transaction);
     struct slice via = transaction_joined_value(transaction, response, HTTP_VIA);
     http_head_set(response, HTTP_VIA,
                   arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""), SLICE("1.1 "),

@@ -237,6 +237,8 @@ void transaction_review_policy(struct transaction *transaction, const struct htt
 void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response);
 /* Puts an object into the index; the outcome for those who wait for it. */
 enum flight_outcome transaction_insert(struct transaction *transaction, struct object *object);
+/* One without Date is of when it came (RFC 9110 §6.6.1). */
+void transaction_date_response(struct transaction *transaction);
 /* Out of the cache, in memory and on disk. */
 void transaction_drop(struct transaction *transaction, struct object *object);
 /* Notes what has been purged by now. */

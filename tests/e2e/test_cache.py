@@ -353,6 +353,20 @@ def test_clear_statement_of_a_hit(lab):
     true(second.header("Age") is not None, "a hit has an Age")
 
 
+def test_an_answer_without_date_is_of_when_it_came(lab):
+    """A 304 without Date makes young again what is stored (RFC 9110, 6.6.1): else all later requests would ask as well."""
+    def answer(connection, seen):
+        if seen.header("If-None-Match"):
+            connection.send(b'HTTP/1.1 304 Not Modified\r\nETag: "e"\r\nCache-Control: max-age=60\r\n\r\n')
+        else:
+            connection.send(b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nETag: "e"\r\nCache-Control: max-age=60\r\n'
+                            b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\nok")
+    origin, proxy = RawOrigin(lab, answer), Retort(lab)
+    ages = [int(proxy.get(origin.url("/")).header("Age") or 0) for _ in range(3)]
+    equal([age > 60 for age in ages], [True, False, False], f"old, then young: {ages}")
+    equal(len(origin.requests), 2, "requests at the origin")
+
+
 def test_a_partial_response_is_not_stored_as_whole(lab):
     """206 to a Range request, then the whole."""
     def answer(connection, seen):
