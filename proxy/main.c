@@ -139,6 +139,17 @@ static void await_workers(struct retort *retort) {
     }
 }
 
+/* What was bumped stays so, whatever of it comes from disk. */
+static struct icap_quotas *quotas_for(const struct retort *retort,
+                                      const struct settings *settings) {
+    struct icap_quotas *quotas = icap_quotas_new(settings, retort->quotas);
+    for (size_t i = 0; i < quotas->count; i++) {
+        struct icap_tag *tag = quotas->services[i].tag;
+        icap_tag_go_on(tag, disk_kept_generation(retort->disk, tag->base));
+    }
+    return quotas;
+}
+
 static bool reload(void *context, char error[SETTINGS_ERROR]) {
     struct retort *retort = context;
     bool good = false;
@@ -151,7 +162,7 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
         cache_set_limit(retort->cache, settings->cache.memory);
         verdicts_set_limit(retort->verdicts, settings->verdict_space);
         struct origin_groups *origins = origin_groups_new(settings, retort->origins);
-        struct icap_quotas *quotas = icap_quotas_new(settings, retort->quotas);
+        struct icap_quotas *quotas = quotas_for(retort, settings);
         for (unsigned i = 0; i < retort->worker_count; i++)
             worker_reload(retort->workers[i], settings, origins, quotas);
         await_workers(retort);
@@ -262,12 +273,14 @@ static struct origin_groups *current_origins(void *context) {
     return origins;
 }
 
-static bool bump(void *context, const char *service) {
+static bool bump(void *context, const char *service, bool *kept) {
     struct retort *retort = context;
     pthread_mutex_lock(&retort->lock);
-    bool found = icap_quotas_bump(retort->quotas, service);
+    struct icap_tag *tag = icap_quotas_tag(retort->quotas, service);
+    if (tag != NULL)
+        *kept = disk_keep_generation(retort->disk, tag->base, icap_tag_bump(tag));
     pthread_mutex_unlock(&retort->lock);
-    return found;
+    return tag != NULL;
 }
 
 static void start_report(struct retort *retort, struct admin_report *report) {
@@ -423,9 +436,9 @@ static int run(struct retort *retort) {
     retort->parcels = parcels_new();
     retort->verdicts = verdicts_new(retort->settings->verdict_space);
     retort->origins = origin_groups_new(retort->settings, NULL);
-    retort->quotas = icap_quotas_new(retort->settings, NULL);
     bool opened = open_disk(retort, error);
     calls.disk = retort->disk;
+    retort->quotas = quotas_for(retort, retort->settings);
     if (opened && start_workers(retort, error))
         retort->admin = admin_start(retort->settings, &calls, error);
     if (retort->admin == NULL) {

@@ -85,8 +85,9 @@ struct admin_calls {
     void (*report)(void *context, struct admin_report *report);
     bool (*reload)(void *context, char error[SETTINGS_ERROR]);
     void (*drain)(void *context);
-    /* See icap_quotas_bump; NULL: there are no services. */
-    bool (*bump)(void *context, const char *service);
+    /* See icap_tag_bump; kept: a restart does not undo it. False: there is no such service. NULL:
+     * there are none. */
+    bool (*bump)(void *context, const char *service, bool *kept);
     struct cache *cache;                         /* NULL: there are no pages about it */
     struct disk *disk;                           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced */

@@ -129,9 +129,7 @@ static void answer_purge(const struct cache_call *call, bool kept, const char *w
     if (kept)
         cache_call_answer_count(call, what, count);
     else
-        page_error(call->page, 500,
-                   "it counts from now on, but a disk could not write it down, so that after a "
-                   "restart it would not: see the log, and say it again");
+        page_not_kept(call->page);
 }
 
 static void page_purge(const struct cache_call *call) {

@@ -31,6 +31,12 @@ void page_error(struct page *page, unsigned status, const char *reason) {
     page_json(page, status, json);
 }
 
+void page_not_kept(struct page *page) {
+    page_error(page, 500,
+               "it counts from now on, but a disk could not write it down, so that after a restart "
+               "it would not: see the log, and say it again");
+}
+
 enum { PAGE_BODY_MAX = 64 << 10, PAGE_INJECT_MAX = 64 << 20 };
 
 static void take_report(const struct admin_calls *calls, struct admin_report *report) {

@@ -42,5 +42,7 @@ const char *page_argument(const struct page_request *request, const char *name);
 void page_json(struct page *page, unsigned status, json_t *json);
 /* {"error": reason} */
 void page_error(struct page *page, unsigned status, const char *reason);
+/* The error of what counts, but will not after a restart. */
+void page_not_kept(struct page *page);
 
 #endif

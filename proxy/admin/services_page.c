@@ -76,6 +76,7 @@ void services_page_write(struct page *page, const struct admin_report *report) {
 bool services_page_bump(struct page *page, const struct admin_calls *calls,
                         const struct page_request *request) {
     const char *name = page_argument(request, "name");
+    bool kept = true;
     if (strcmp(request->path, "/services/bump") != 0)
         return false;
     if (strcmp(request->method, "POST") != 0) {
@@ -83,11 +84,14 @@ bool services_page_bump(struct page *page, const struct admin_calls *calls,
         page_error(page, 405, "this changes something: use POST");
     } else if (name == NULL) {
         page_error(page, 400, "say which service: ?name=");
-    } else if (calls->bump == NULL || !calls->bump(calls->context, name)) {
+    } else if (calls->bump == NULL || !calls->bump(calls->context, name, &kept)) {
         page_error(page, 404, "there is no icap_service of that name; see /services");
     } else {
         log_info("icap service %s: all its results are old now, said the admin plane", name);
-        page_json(page, 200, json_pack("{s:s}", "bumped", name));
+        if (kept)
+            page_json(page, 200, json_pack("{s:s}", "bumped", name));
+        else
+            page_not_kept(page);
     }
     return true;
 }

@@ -281,16 +281,10 @@ static uint64_t oldest_of(struct disk *disk) {
     return oldest;
 }
 
-bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action) {
+/* Under `purging`. */
+static bool write_purges(struct disk *disk) {
     size_t length;
     bool written = true;
-    if (disk == NULL)
-        return true;
-    CHECK_OBJ(disk, DISK_MAGIC);
-    uint64_t oldest = oldest_of(disk);
-    pthread_mutex_lock(&disk->purging);
-    purge_log_forget(&disk->purges, oldest);
-    purge_log_add(&disk->purges, filter, action);
     char *text =
         purge_log_write(&disk->purges, PURGES_SIZE - sizeof(struct purges_header), &length);
     for (size_t i = 0; i < disk->count; i++)
@@ -298,8 +292,35 @@ bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purg
                                       disk->purges.floor, purge_log_newest(&disk->purges)) &&
                   written;
     free(text);
+    return written;
+}
+
+bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action) {
+    if (disk == NULL)
+        return true;
+    CHECK_OBJ(disk, DISK_MAGIC);
+    uint64_t oldest = oldest_of(disk);
+    pthread_mutex_lock(&disk->purging);
+    purge_log_forget(&disk->purges, oldest);
+    purge_log_add(&disk->purges, filter, action);
+    bool written = write_purges(disk);
     pthread_mutex_unlock(&disk->purging);
     return written;
+}
+
+bool disk_keep_generation(struct disk *disk, uint64_t service, uint64_t generation) {
+    if (disk == NULL)
+        return true;
+    CHECK_OBJ(disk, DISK_MAGIC);
+    pthread_mutex_lock(&disk->purging);
+    purge_log_keep_generation(&disk->purges, service, generation);
+    bool written = write_purges(disk);
+    pthread_mutex_unlock(&disk->purging);
+    return written;
+}
+
+uint64_t disk_kept_generation(struct disk *disk, uint64_t service) {
+    return disk == NULL ? 0 : purge_log_kept_generation(&disk->purges, service);
 }
 
 void disk_flush(struct disk *disk) {

@@ -55,6 +55,11 @@ void disk_store(struct disk *disk, struct object *object, const struct disk_mome
 unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object);
 /* False: it counts, but not after a restart, because a volume could not write it down. */
 bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
+/* How often a service has been bumped, for what it has made to stay old (icap/tag.h). `service` is
+ * its number there. False: as above. */
+bool disk_keep_generation(struct disk *disk, uint64_t service, uint64_t generation);
+/* 0: never */
+uint64_t disk_kept_generation(struct disk *disk, uint64_t service);
 /* Waits until all that has happened so far is written. */
 void disk_flush(struct disk *disk);
 /* How often a removal or a new head could not be written, so that a restart undoes it. One more

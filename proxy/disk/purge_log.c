@@ -51,6 +51,38 @@ static void append(struct purge_log *log, const struct object_filter *filter,
     list_append(&log->purges, &purge->link);
 }
 
+/* Under the lock. The one that was bumped longest ago gives way. */
+static void keep_generation(struct purge_log *log, uint64_t service, uint64_t generation) {
+    unsigned at = 0;
+    while (at < log->service_count && log->services[at].service != service)
+        at++;
+    if (at < log->service_count && log->services[at].generation >= generation)
+        return;
+    if (at == PURGE_LOG_SERVICES)
+        at = 0;
+    if (at == log->service_count)
+        log->service_count++;
+    struct service_generation *place = &log->services[at];
+    memmove(place, place + 1, (log->service_count - at - 1) * sizeof *place);
+    log->services[log->service_count - 1] = (struct service_generation){service, generation};
+}
+
+void purge_log_keep_generation(struct purge_log *log, uint64_t service, uint64_t generation) {
+    pthread_rwlock_wrlock(&log->lock);
+    keep_generation(log, service, generation);
+    pthread_rwlock_unlock(&log->lock);
+}
+
+uint64_t purge_log_kept_generation(struct purge_log *log, uint64_t service) {
+    uint64_t generation = 0;
+    pthread_rwlock_rdlock(&log->lock);
+    for (unsigned i = 0; i < log->service_count; i++)
+        if (log->services[i].service == service)
+            generation = log->services[i].generation;
+    pthread_rwlock_unlock(&log->lock);
+    return generation;
+}
+
 static uint64_t microseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -146,6 +178,10 @@ static json_t *one_to_json(const struct logged_purge *purge) {
 
 static char *to_text(const struct purge_log *log) {
     json_t *all = json_array();
+    for (unsigned i = 0; i < log->service_count; i++)
+        json_array_append_new(all, json_pack("{s:I, s:I}", "service",
+                                             (json_int_t)log->services[i].service, "generation",
+                                             (json_int_t)log->services[i].generation));
     for (struct list_link *link = log->purges.next; link != &log->purges; link = link->next)
         json_array_append_new(all, one_to_json(CONTAINER_OF(link, struct logged_purge, link)));
     char *text = json_dumps(all, JSON_COMPACT);
@@ -176,9 +212,13 @@ char *purge_log_write(struct purge_log *log, size_t limit, size_t *length) {
     return text;
 }
 
+static uint64_t number_in(const json_t *json) {
+    return (uint64_t)json_integer_value(json);
+}
+
 /* An expression that does not compile any more: as if it hit everything. */
 static void read_one(struct purge_log *log, json_t *json) {
-    uint64_t number = (uint64_t)json_integer_value(json_object_get(json, "number"));
+    uint64_t number = number_in(json_object_get(json, "number"));
     char *prefix = bytes_in(json, "prefix"), *host = bytes_in(json, "host");
     char *tag = bytes_in(json, "tag"), *expression = bytes_in(json, "regex");
     struct object_filter filter = {
@@ -213,7 +253,10 @@ void purge_log_read(struct purge_log *log, struct slice text, uint64_t floor, ui
     json_t *one;
     size_t i;
     json_array_foreach(all, i, one) {
-        if ((uint64_t)json_integer_value(json_object_get(one, "number")) > known)
+        json_t *service = json_object_get(one, "service");
+        if (service != NULL)
+            keep_generation(log, number_in(service), number_in(json_object_get(one, "generation")));
+        else if (number_in(json_object_get(one, "number")) > known)
             read_one(log, one);
     }
     if (floor > log->floor)

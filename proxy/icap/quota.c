@@ -58,15 +58,12 @@ void icap_quotas_release(struct icap_quotas **quotasp) {
     FREE_OBJ(quotas);
 }
 
-bool icap_quotas_bump(struct icap_quotas *quotas, const char *name) {
-    bool found = false;
+struct icap_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name) {
     CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
     for (size_t i = 0; i < quotas->count; i++)
-        if (strcmp(quotas->names[i], name) == 0) {
-            icap_tag_bump(quotas->services[i].tag);
-            found = true;
-        }
-    return found;
+        if (strcmp(quotas->names[i], name) == 0)
+            return quotas->services[i].tag;
+    return NULL;
 }
 
 static struct icap_quota_endpoint *endpoint_of(struct icap_quota *quota, unsigned index) {

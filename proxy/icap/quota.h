@@ -66,8 +66,8 @@ struct icap_quota_bid {
 /* `before`: those of an earlier snapshot; NULL: there is none. */
 struct icap_quotas *icap_quotas_new(const struct settings *settings,
                                     const struct icap_quotas *before);
-/* Makes all results of the services of that name old; false: there is none. */
-bool icap_quotas_bump(struct icap_quotas *quotas, const char *name);
+/* The service's of that name, not referenced; NULL: there is none. */
+struct icap_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name);
 struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas);
 void icap_quotas_release(struct icap_quotas **quotasp);
 

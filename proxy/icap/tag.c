@@ -98,10 +98,25 @@ uint64_t icap_tag_of_generation(struct icap_tag *tag, uint64_t generation) {
     return value;
 }
 
-void icap_tag_bump(struct icap_tag *tag) {
+/* Under the lock. */
+static void begin_generation(struct icap_tag *tag, uint64_t generation) {
+    atomic_store_explicit(&tag->generation, generation, memory_order_release);
+    publish(tag);
+}
+
+uint64_t icap_tag_bump(struct icap_tag *tag) {
     CHECK_OBJ(tag, ICAP_TAG_MAGIC);
     pthread_mutex_lock(&tag->lock);
-    atomic_fetch_add_explicit(&tag->generation, 1, memory_order_acq_rel);
-    publish(tag);
+    uint64_t generation = icap_tag_generation(tag) + 1;
+    begin_generation(tag, generation);
+    pthread_mutex_unlock(&tag->lock);
+    return generation;
+}
+
+void icap_tag_go_on(struct icap_tag *tag, uint64_t generation) {
+    CHECK_OBJ(tag, ICAP_TAG_MAGIC);
+    pthread_mutex_lock(&tag->lock);
+    if (generation > icap_tag_generation(tag))
+        begin_generation(tag, generation);
     pthread_mutex_unlock(&tag->lock);
 }

@@ -7,7 +7,8 @@
  *     ...
  *     if (icap_tag_value(tag) != made) ...                        the result is of an older service
  *
- *     icap_tag_bump(tag);     all results up to now, and of what is under way, are old
+ *     uint64_t bumps = icap_tag_bump(tag);     all results up to now, and of what is under way, are
+ * old icap_tag_go_on(later, bumps);            so they stay, for whoever has kept them elsewhere
  *
  * The value comes of the service's name and addresses, of the newest ISTag of each endpoint
  * (endpoints that say the same count as one), and of the bumps. It is never 0; that stands for: no
@@ -55,6 +56,9 @@ uint64_t icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice ista
                       uint64_t generation);
 /* The same for an answer that says none: what its endpoints have said counts. */
 uint64_t icap_tag_of_generation(struct icap_tag *tag, uint64_t generation);
-void icap_tag_bump(struct icap_tag *tag);
+/* Returns the generation that has begun. */
+uint64_t icap_tag_bump(struct icap_tag *tag);
+/* From that generation on, should it be a later one. */
+void icap_tag_go_on(struct icap_tag *tag, uint64_t generation);
 
 #endif

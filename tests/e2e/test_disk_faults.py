@@ -16,7 +16,7 @@ from harness.disk_faults import DiskFaults
 from harness.origin import Origin
 from harness.own import Own
 from harness.raw_origin import RawOrigin
-from harness.retort import Retort
+from harness.retort import Retort, Service
 from harness.suite import heavy, memcheck, seconds
 
 SMALL, LARGE = 3000, 900_000
@@ -190,6 +190,15 @@ def test_a_removal_that_cant_be_written_down_says_so(lab):
     bench.proxy.start()
     for path, n, _ in removals:
         true(not bench.get(path, n)[0], f"{path}: a miss after a restart")
+
+
+def test_a_bump_that_cant_be_written_down_says_so(lab):
+    bench = FaultyBench(lab, services=[Service("s", "icap://127.0.0.1:1/s", bypass=True)], adapt={})
+    for failing, status in ((1000, 500), (0, 200)):
+        bench.faults.set(write_error=failing)
+        answer = bench.proxy.admin("POST", "/services/bump?name=s")
+        equal(answer.status, status, f"status with {failing} of 1000 writes failing")
+        equal("restart" in answer.text(), status == 500, "it speaks of a restart")
 
 
 def test_writing_goes_on_after_failures(lab):

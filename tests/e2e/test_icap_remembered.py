@@ -543,6 +543,22 @@ def test_an_old_istag_on_disk(lab):
     equal(origin.count("/text"), 2, "origin requests")
 
 
+@memcheck
+def test_a_bump_outlives_the_proxy(lab):
+    """What was made before it does not come back from disk."""
+    disk = {"disk": {lab.path("volume"): {"size": "64MB"}}}
+    origin, icap, proxy = start(lab, append(b" one"), point="respmod_precache", cache=disk)
+    url, other = origin.url("/text", **PAGE), origin.url("/other", cc="max-age=600")
+    proxy.get(url)
+    icap.behave = append(b" two")
+    proxy.ctl("services", "bump", "s")
+    for _ in range(2):
+        proxy.restart()
+        proxy.get(other)  # the service says its ISTag
+        equal(proxy.get(url).text(), "page two", "body after the bump and a restart")
+    equal(origin.count("/text"), 2, "origin requests")
+
+
 def test_settings_that_make_no_sense(lab):
     _, _, proxy = start(lab, unchanged)
     status, said = proxy.check_config(proxy.text().replace("respmod_postcache", "respmod_precache"))

@@ -157,6 +157,28 @@ START_TEST(what_concerns_nothing_is_forgotten) {
 }
 END_TEST
 
+START_TEST(generations_are_kept) {
+    purge_log_init(&the_log);
+    add_prefix("http://p/", PURGE_REMOVE);
+    purge_log_keep_generation(&the_log, UINT64_MAX, 1);
+    for (uint64_t i = 1; i <= PURGE_LOG_SERVICES; i++)
+        purge_log_keep_generation(&the_log, i, i + 7);
+    purge_log_keep_generation(&the_log, 1, 5);  /* one that is older */
+    purge_log_keep_generation(&the_log, 2, 10); /* now bumped last */
+    purge_log_keep_generation(&the_log, PURGE_LOG_SERVICES + 1, 1);
+    for (unsigned round = 0; round < 2; round++) {
+        ck_assert_uint_eq(purge_log_kept_generation(&the_log, UINT64_MAX), 0);
+        ck_assert_uint_eq(purge_log_kept_generation(&the_log, 1), 0);
+        ck_assert_uint_eq(purge_log_kept_generation(&the_log, 2), 10);
+        ck_assert_uint_eq(purge_log_kept_generation(&the_log, 3), 10);
+        ck_assert_uint_eq(purge_log_kept_generation(&the_log, PURGE_LOG_SERVICES + 1), 1);
+        ck_assert_int_eq(judge("http://p/x", NULL, 0), PURGE_REMOVE);
+        write_and_read(LIMIT);
+    }
+    purge_log_release(&the_log);
+}
+END_TEST
+
 START_TEST(too_many_cost_what_is_old) {
     uint64_t numbers[200];
     char prefix[64];
@@ -195,6 +217,7 @@ Suite *purge_log_suite(void) {
         what_is_known_is_not_added_again,
         bytes_that_are_no_utf8_are_kept,
         what_concerns_nothing_is_forgotten,
+        generations_are_kept,
         too_many_cost_what_is_old,
         a_lost_list_costs_what_knew_it,
     };
