@@ -25,9 +25,19 @@ static void go_on(struct icap_call *call) {
     if (call->feed.ended)
         return; /* a 100 after ieof: there is nothing to go on with */
     feed_lift_limit(&call->feed);
-    if (!call->may_204 && !call->service->settings->bypass && !call->request.trickle)
+    if (!call->may_204 && !call->may_206 && !call->service->settings->bypass &&
+        !call->request.trickle)
         virgin_stop_keeping(&call->virgin); /* nothing can ask for it any more */
     icap_call_send(call);
+}
+
+/* A verdict that refers to the virgin body; false: the call has failed. */
+static bool has_original(struct icap_call *call) {
+    bool whole = virgin_is_whole(&call->virgin);
+    if (!whole)
+        icap_call_fail(call, ICAP_FAILURE_REFUSED,
+                       "it wants the original of a body that is larger than keep and keep_on_disk");
+    return whole;
 }
 
 static void unmodified(struct icap_call *call) {
@@ -36,11 +46,8 @@ static void unmodified(struct icap_call *call) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 204 where that was not offered");
         return;
     }
-    if (!virgin_is_whole(&call->virgin)) {
-        icap_call_fail(call, ICAP_FAILURE_REFUSED,
-                       "it said 204 to a body that is larger than keep and keep_on_disk");
+    if (!has_original(call))
         return;
-    }
     bool idle = net_buffer_bytes(call->in).length == 0 && call->head_left.length == 0 &&
                 feed_is_done(&call->feed) && call->keep_connection;
     call->step = ICAP_STEP_OVER;
@@ -177,10 +184,12 @@ static void judge(struct icap_call *call, const struct http_head *head) {
     case 204: unmodified(call); return;
     case 200: break;
     case 206:
-        call->partial = call->may_206 && call->previewing && virgin_is_whole(&call->virgin);
-        if (call->partial)
-            break;
-        /* fall through */
+        call->partial = call->may_206;
+        if (!call->partial)
+            refused(call, head->status);
+        if (!call->partial || !has_original(call))
+            return;
+        break;
     default: refused(call, head->status); return;
     }
     if (take_parts(call, head))
@@ -342,6 +351,8 @@ static bool finish_body(struct icap_call *call) {
                   "its last chunk refers to the original body outside a 206");
         return false;
     }
+    if (call->chunked.has_original && !has_original(call))
+        return false;
     call->original = call->chunked.has_original;
     call->skip_left = call->chunked.original;
     ended(call);

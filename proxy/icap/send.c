@@ -51,7 +51,7 @@ static bool can_offer_204(const struct icap_call *call) {
 
 static bool wants_preview(const struct icap_call *call, size_t *size) {
     const struct icap_options *options = &call->endpoint->options;
-    if (!call->has_body || !options->preview_given ||
+    if (!call->has_body || !options->preview_given || call->service->settings->preview == 0 ||
         icap_options_transfer(options, call->request.path) == ICAP_TRANSFER_COMPLETE)
         return false;
     *size = options->preview;

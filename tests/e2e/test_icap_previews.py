@@ -1,6 +1,8 @@
 """Previews, and the answers that need no more than one: 204, 206, 100."""
 
-from harness.adaptation import HEAD, QUICK, STEADY, fetch, start, verdicts, whole_or_cut
+import itertools
+
+from harness.adaptation import HEAD, NUMBERS, QUICK, STEADY, fetch, start, swallow, verdicts, whole_or_cut
 from harness.checks import between, equal, same_bytes, true
 from harness.icap import IcapServer, append
 from harness.origin import Origin
@@ -53,6 +55,11 @@ def test_no_preview_where_none_is_wanted(lab):
     origin, _, proxy = start(lab, server=icap, bypass=False)
     same_bytes(fetch(proxy, origin, 5000).body, origin.body(5000) + b"!", "body")
     equal(icap.transactions[0].preview, None, "preview")
+    proxy.stop()
+    icap = IcapServer(lab, append(b"!"))
+    proxy = Retort(lab, services=[Service("s", icap.uri(), bypass=False, preview="0")])
+    same_bytes(fetch(proxy, origin, 5000).body, origin.body(5000) + b"!", "body")
+    equal(icap.transactions[0].preview, None, "preview where the settings want none")
 
 
 @memcheck
@@ -193,3 +200,36 @@ def test_206_from_any_place(lab):
             holder.update({"own": own, "from": size + 1})
             answer = whole_or_cut(proxy, origin.url("/bytes", n=size, cc="no-store"))
             true(answer is None or answer.status == 502, f"from behind the end: a complete {answer and answer.status}")
+
+
+def test_206_behind_the_preview(lab):
+    """A service may say it, too, when it has read on, or all; its own part may go out before that. Past keep and keep_on_disk the
+    original is not to be had: an error or a cut, never a wrong whole."""
+    holder = {}
+
+    def behave(_icap, transaction):
+        if holder["early"]:
+            transaction.send_100()
+        else:
+            swallow(transaction)
+        transaction.send_head(transaction.response_head(), status=b"206 Partial Content")
+        transaction.send(chunked(b"own ", last=b""))
+        if holder["early"]:
+            transaction.connection._chunks(transaction.request, lambda piece: None)
+        transaction.send(b"0; use-original-body=%d\r\n\r\n" % holder["from"])
+    size = 300000
+    for allow in ("204, 206", "206"):
+        for bypass in (False, True):
+            icap = IcapServer(lab, behave, Allow=allow, preview=1024)
+            origin, _, proxy = start(lab, server=icap, bypass=bypass, keep="64KB", **STEADY)
+            for early, place, framing in itertools.product((False, True), (0, 500, 200000, size), ("/bytes", "/chunked")):
+                holder.update({"early": early, "from": place})
+                url = origin.url(framing, n=size, cc="no-store", i=next(NUMBERS))
+                same_bytes(proxy.get(url).body, b"own " + origin.body(size)[place:], f"{allow}, bypass {bypass}, {holder}, {framing}")
+            equal(proxy.counter("icap_failures"), 0, "failures")
+            proxy.stop()
+    origin, _, proxy = start(lab, server=icap, bypass=False, keep="16KB", keep_on_disk="64KB", **STEADY)
+    for early in (False, True):
+        holder.update({"early": early, "from": 500})
+        answer = whole_or_cut(proxy, origin.url("/chunked", n=size, cc="no-store", i=next(NUMBERS)))
+        true(answer is None or answer.status == 502, f"{holder}, past the limits: a complete {answer and answer.status}")
