@@ -197,7 +197,7 @@ static void page_ban(const struct cache_call *call) {
         return;
     bool kept = disk_purge(call->disk, &chosen.filter, PURGE_REMOVE);
     release_chosen(&chosen);
-    uint32_t number = cache_ban(call->cache, regex, reason, sizeof reason);
+    uint64_t number = cache_ban(call->cache, regex, reason, sizeof reason);
     if (number == 0)
         page_error(call->page, 400, reason);
     else

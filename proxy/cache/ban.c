@@ -13,7 +13,7 @@ static void take_out(struct bans *bans, struct ban *ban) {
     CHECK_OBJ(ban, BAN_MAGIC);
     list_remove(&ban->link);
     bans->count -= ban->kind == BAN_LASTING;
-    uint32_t due = 0;
+    uint64_t due = 0;
     if (!list_empty(&bans->list))
         due = CONTAINER_OF(bans->list.prev, struct ban, link)->number;
     atomic_store_explicit(&bans->due, due, memory_order_release);
@@ -22,7 +22,7 @@ static void take_out(struct bans *bans, struct ban *ban) {
 }
 
 /* Under the lock. */
-static void drop(struct bans *bans, uint32_t until) {
+static void drop(struct bans *bans, uint64_t until) {
     LIST_FOR_EACH_SAFE (link, next, &bans->list) {
         struct ban *ban = CONTAINER_OF(link, struct ban, link);
         if (ban->number > until || ban->kind != BAN_LASTING)
@@ -33,12 +33,17 @@ static void drop(struct bans *bans, uint32_t until) {
 }
 
 void bans_release(struct bans *bans) {
-    drop(bans, UINT32_MAX);
+    drop(bans, UINT64_MAX);
     ASSERT(list_empty(&bans->list));
     pthread_rwlock_destroy(&bans->lock);
 }
 
-uint32_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
+/* Not one of which an object would keep 0. */
+static uint64_t number_after(uint64_t number) {
+    return ((uint32_t)++number & ~BANS_LEFT) == 0 ? number + 1 : number;
+}
+
+uint64_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
                   enum ban_kind kind) {
     struct ban *ban;
     ALLOC_OBJ(ban, BAN_MAGIC);
@@ -47,7 +52,8 @@ uint32_t bans_add(struct bans *bans, const struct object_filter *filter, enum pu
     ban->kind = kind;
     ban->made = time(NULL);
     pthread_rwlock_wrlock(&bans->lock);
-    uint32_t number = ban->number = bans_newest(bans) + 1;
+    uint64_t number = number_after(bans_newest(bans));
+    ban->number = number;
     list_append(&bans->list, &ban->link);
     bans->count += kind == BAN_LASTING;
     /* Last: whoever reads this number finds the ban. */
@@ -57,7 +63,7 @@ uint32_t bans_add(struct bans *bans, const struct object_filter *filter, enum pu
     return number;
 }
 
-uint64_t bans_lift(struct bans *bans, uint32_t number) {
+uint64_t bans_lift(struct bans *bans, uint64_t number) {
     uint64_t hits = 0;
     pthread_rwlock_wrlock(&bans->lock);
     LIST_FOR_EACH_SAFE (link, next, &bans->list) {
@@ -71,15 +77,15 @@ uint64_t bans_lift(struct bans *bans, uint32_t number) {
     return hits;
 }
 
-static _Atomic uint64_t *objects_at(struct bans *bans, uint32_t number) {
+static _Atomic uint64_t *objects_at(struct bans *bans, uint64_t number) {
     return &bans->objects[number % BANS_COUNTED];
 }
 
-bool bans_enter(struct bans *bans, _Atomic uint32_t *checked, uint32_t number) {
+bool bans_enter(struct bans *bans, _Atomic uint32_t *checked, uint64_t number) {
     pthread_rwlock_rdlock(&bans->lock);
     bool may = number >= bans->dropped && bans_newest(bans) - number < BANS_LATE;
     if (may) {
-        atomic_store_explicit(checked, number, memory_order_relaxed);
+        atomic_store_explicit(checked, (uint32_t)number & ~BANS_LEFT, memory_order_release);
         atomic_fetch_add(objects_at(bans, number), 1);
     }
     pthread_rwlock_unlock(&bans->lock);
@@ -91,16 +97,16 @@ void bans_leave(struct bans *bans, _Atomic uint32_t *checked) {
 }
 
 /* Counted at the new number first: at no time is it nowhere. False: somebody else has moved it. */
-static bool move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint32_t to) {
+static bool move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint64_t to) {
     atomic_fetch_add(objects_at(bans, to), 1);
-    bool moved = atomic_compare_exchange_strong(checked, &from, to);
+    bool moved = atomic_compare_exchange_strong(checked, &from, (uint32_t)to & ~BANS_LEFT);
     atomic_fetch_sub(objects_at(bans, moved ? from : to), 1);
     return moved;
 }
 
 /* The one of those that came after a number that does most to the object; NULL: none hits. Newest
  * first, to stop at the first that is not newer. */
-static struct ban *find(struct bans *bans, const struct object *object, uint32_t after) {
+static struct ban *find(struct bans *bans, const struct object *object, uint64_t after) {
     struct ban *found = NULL;
     for (struct list_link *link = bans->list.prev; link != &bans->list; link = link->prev) {
         struct ban *ban = CONTAINER_OF(link, struct ban, link);
@@ -117,7 +123,7 @@ static struct ban *find(struct bans *bans, const struct object *object, uint32_t
 enum purge_action bans_compare(struct bans *bans, struct object *object) {
     uint32_t before = atomic_load(&object->checked);
     pthread_rwlock_rdlock(&bans->lock);
-    struct ban *found = find(bans, object, before & ~BANS_LEFT);
+    struct ban *found = find(bans, object, bans_number_from(bans, before));
     enum purge_action action = found == NULL ? PURGE_NOTHING : found->action;
     if (action == PURGE_STALE)
         object_set_lifetime(object, 0, time(NULL));
@@ -130,7 +136,7 @@ enum purge_action bans_compare(struct bans *bans, struct object *object) {
 
 void bans_note_removal(struct bans *bans, const struct object *object) {
     pthread_rwlock_rdlock(&bans->lock);
-    struct ban *found = find(bans, object, bans_number_of(object));
+    struct ban *found = find(bans, object, bans_number_of(bans, object));
     if (found != NULL)
         atomic_fetch_add(&found->hits, 1);
     pthread_rwlock_unlock(&bans->lock);
@@ -139,8 +145,8 @@ void bans_note_removal(struct bans *bans, const struct object *object) {
 /* Up to the oldest number at which there is an object. */
 void bans_drop_spent(struct bans *bans) {
     pthread_rwlock_wrlock(&bans->lock);
-    uint32_t newest = bans_newest(bans);
-    uint32_t number = newest < BANS_COUNTED ? 0 : newest - BANS_COUNTED + 1;
+    uint64_t newest = bans_newest(bans);
+    uint64_t number = newest < BANS_COUNTED ? 0 : newest - BANS_COUNTED + 1;
     while (number < newest && atomic_load(objects_at(bans, number)) == 0)
         number++;
     drop(bans, number);

@@ -4,11 +4,11 @@
  * it when it is next looked up, and once with each. So a ban is in force at once, whatever is
  * stored.
  *
- *     uint32_t number = bans_add(&bans, &filter, PURGE_REMOVE, BAN_LASTING);
+ *     uint64_t number = bans_add(&bans, &filter, PURGE_REMOVE, BAN_LASTING);
  *
  * A purge is a ban that goes through all objects by itself and is lifted when it has seen them:
  *
- *     uint32_t number = bans_add(&bans, &filter, PURGE_STALE, BAN_PASSING);
+ *     uint64_t number = bans_add(&bans, &filter, PURGE_STALE, BAN_PASSING);
  *     ... every object in the cache ...
  *     count += bans_lift(&bans, number);                   those that were looked up before it came
  *
@@ -21,6 +21,9 @@
  *     if (bans_check(&bans, object) == PURGE_REMOVE) ...                a newer ban hits
  *     bans_leave(&bans, &object->checked);
  *     bans_drop_spent(&bans);
+ *
+ * Numbers never come round: they have 64 bits. An object keeps the last 31 of its own, and which of
+ * the numbers it is follows from how little an object lags behind.
  *
  * Threads: any; searching takes a lock that searchers share. An object that no newer ban can
  * concern takes none.
@@ -44,7 +47,7 @@ struct ban {
     enum ban_kind kind;
     enum purge_action action;
     struct list_link link;
-    uint32_t number;
+    uint64_t number;
     time_t made;
     struct object_filter filter; /* a copy */
     _Atomic uint64_t hits;       /* objects that it was the end of when they were looked up */
@@ -53,21 +56,21 @@ struct ban {
 struct bans {
     pthread_rwlock_t lock;
     struct list_link list;        /* oldest first */
-    _Atomic uint32_t newest, due; /* due: the newest that is there; 0: none is */
-    uint32_t dropped;             /* the newest one that lasted and is not there any more */
+    _Atomic uint64_t newest, due; /* due: the newest that is there; 0: none is */
+    uint64_t dropped;             /* the newest one that lasted and is not there any more */
     unsigned count;               /* of those that last */
     _Atomic uint64_t objects[BANS_COUNTED]; /* how many stand at a number */
 };
 
 void bans_init(struct bans *bans);
 void bans_release(struct bans *bans);
-uint32_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
+uint64_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
                   enum ban_kind kind);
 /* Of a passing one, when all objects that stood before it have been seen to. Returns how many it
  * has hit as they were looked up. */
-uint64_t bans_lift(struct bans *bans, uint32_t number);
+uint64_t bans_lift(struct bans *bans, uint64_t number);
 /* False: bans that came since `number` are forgotten, or it is BANS_LATE of them behind. */
-bool bans_enter(struct bans *bans, _Atomic uint32_t *checked, uint32_t number);
+bool bans_enter(struct bans *bans, _Atomic uint32_t *checked, uint64_t number);
 void bans_leave(struct bans *bans, _Atomic uint32_t *checked);
 /* Compares with the bans that are newer than `checked`. Unless one says PURGE_REMOVE, `checked` is
  * moved on; what one says is stale is so from then on. */
@@ -78,19 +81,28 @@ void bans_drop_spent(struct bans *bans);
 /* Calls `see` for each that lasts, under the lock. */
 void bans_each(struct bans *bans, void (*see)(void *arg, const struct ban *ban), void *arg);
 
-static inline uint32_t bans_newest(const struct bans *bans) {
+static inline uint64_t bans_newest(const struct bans *bans) {
     return atomic_load_explicit(&bans->newest, memory_order_acquire);
 }
 
 /* An object that has left keeps its number, with this bit, for those who still hold it. */
 #define BANS_LEFT 0x80000000u
 
-static inline uint32_t bans_number_of(const struct object *object) {
-    return atomic_load_explicit(&object->checked, memory_order_relaxed) & ~BANS_LEFT;
+/* The number whose last 31 bits these are, of those up to the newest. 0, which is no ban's: it was
+ * never in the cache. */
+static inline uint64_t bans_number_from(const struct bans *bans, uint32_t checked) {
+    uint32_t kept = checked & ~BANS_LEFT;
+    uint64_t newest = bans_newest(bans);
+    return kept == 0 ? 0 : newest - (((uint32_t)newest - kept) & ~BANS_LEFT);
+}
+
+static inline uint64_t bans_number_of(const struct bans *bans, const struct object *object) {
+    return bans_number_from(bans, atomic_load_explicit(&object->checked, memory_order_acquire));
 }
 
 static inline enum purge_action bans_check(struct bans *bans, struct object *object) {
-    if (bans_number_of(object) >= atomic_load_explicit(&bans->due, memory_order_acquire))
+    uint64_t due = atomic_load_explicit(&bans->due, memory_order_acquire);
+    if (due == 0 || bans_number_of(bans, object) >= due)
         return PURGE_NOTHING;
     return bans_compare(bans, object);
 }

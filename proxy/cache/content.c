@@ -19,7 +19,7 @@ static size_t act(struct cache *cache, struct cache_walk *walk, enum purge_actio
  * counted once. */
 uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
                        enum purge_action action) {
-    uint32_t number = cache_purge_begin(cache, filter, action);
+    uint64_t number = cache_purge_begin(cache, filter, action);
     struct cache_walk walk = {.filter = filter, .number = number};
     uint64_t count = 0;
     while (cache_walk(cache, &walk, PURGE_BATCH))

@@ -332,16 +332,17 @@ static bool makes_old(const struct object *object, const struct object *old,
 }
 
 /* What services made of a response is as old as that: a ban that came since hits both. */
-static struct cache_moment moment_of(const struct cache_arrival *arrival) {
+static struct cache_moment moment_of(const struct cache *cache,
+                                     const struct cache_arrival *arrival) {
     struct cache_moment since = arrival->since;
-    uint32_t of = arrival->of == NULL ? since.bans : bans_number_of(arrival->of);
+    uint64_t of = arrival->of == NULL ? since.bans : bans_number_of(&cache->bans, arrival->of);
     since.bans = of < since.bans ? of : since.bans;
     return since;
 }
 
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival) {
     struct cache_walk made = {0};
-    struct cache_moment since = moment_of(arrival);
+    struct cache_moment since = moment_of(cache, arrival);
     CHECK_OBJ(object, OBJECT_MAGIC);
     struct shard *shard = shard_of(cache->shards, object->key);
     compact(object);
@@ -461,6 +462,7 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
 }
 
 bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most) {
+    walk->bans = &cache->bans;
     return cache_walk_shards(walk, cache->shards, most);
 }
 
@@ -485,35 +487,36 @@ static void apply_bans(struct cache *cache) {
     bans_drop_spent(&cache->bans);
 }
 
-static uint32_t add_ban(struct cache *cache, const struct object_filter *filter,
+static uint64_t add_ban(struct cache *cache, const struct object_filter *filter,
                         enum purge_action action, enum ban_kind kind) {
     pthread_mutex_lock(&cache->banning);
     bans_drop_spent(&cache->bans);
-    uint32_t number = bans_add(&cache->bans, filter, action, kind);
-    if (cache->bans.count >= BANS_MANY || number % NUMBERS_MANY == 0)
+    uint64_t before = bans_newest(&cache->bans);
+    uint64_t number = bans_add(&cache->bans, filter, action, kind);
+    if (cache->bans.count >= BANS_MANY || before / NUMBERS_MANY != number / NUMBERS_MANY)
         apply_bans(cache);
     pthread_mutex_unlock(&cache->banning);
     return number;
 }
 
-uint32_t cache_ban(struct cache *cache, const char *text, char *error, size_t error_size) {
+uint64_t cache_ban(struct cache *cache, const char *text, char *error, size_t error_size) {
     struct regexes regex;
     struct object_filter filter = {.regex = &regex, .regex_text = text};
     if (!regex_check(text, error, error_size))
         return 0;
     regexes_compile(&regex, (char *[]){(char *)text, NULL});
-    uint32_t number = add_ban(cache, &filter, PURGE_REMOVE, BAN_LASTING);
+    uint64_t number = add_ban(cache, &filter, PURGE_REMOVE, BAN_LASTING);
     regexes_release(&regex);
     return number;
 }
 
-uint32_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
+uint64_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
                            enum purge_action action) {
     purges_add(&cache->purges, filter, action);
     return add_ban(cache, filter, action, BAN_PASSING);
 }
 
-uint64_t cache_purge_end(struct cache *cache, uint32_t number) {
+uint64_t cache_purge_end(struct cache *cache, uint64_t number) {
     return bans_lift(&cache->bans, number);
 }
 

@@ -42,8 +42,7 @@ struct object *cache_lookup_made(struct cache *cache, struct cache_key key,
                                  uint32_t chain, struct object **made);
 /* How far bans and purges had come. */
 struct cache_moment {
-    uint64_t purges, keys;
-    uint32_t bans;
+    uint64_t purges, keys, bans;
 };
 
 struct cache_moment cache_now(const struct cache *cache);
@@ -80,9 +79,9 @@ unsigned cache_remove_key(struct cache *cache, struct cache_key key);
 struct purges *cache_purges(struct cache *cache);
 /* From here on no look-up finds what is there now and fits. See content.h for the whole of a purge;
  * returns its number, and at the end how many were looked up meanwhile. */
-uint32_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
+uint64_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
                            enum purge_action action);
-uint64_t cache_purge_end(struct cache *cache, uint32_t number);
+uint64_t cache_purge_end(struct cache *cache, uint64_t number);
 
 /* Walks (walk.h) over everything, and over the variants of a key. */
 bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most);
@@ -91,7 +90,7 @@ bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_k
 size_t cache_remove_all(struct cache *cache, struct cache_walk *walk);
 
 /* See ban.h; 0: no expression. Everything is compared with the bans when there are 64. */
-uint32_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size);
+uint64_t cache_ban(struct cache *cache, const char *regex, char *error, size_t error_size);
 struct bans *cache_bans(struct cache *cache);
 /* Do the bans forbid to use this object? */
 bool cache_is_banned(struct cache *cache, struct object *object);

@@ -52,7 +52,7 @@ static void fetch_chains(const struct shard *shard, size_t bucket, size_t end) {
 }
 
 static bool is_wanted(const struct cache_walk *walk, const struct object *object) {
-    return (walk->number == 0 || bans_number_of(object) < walk->number) &&
+    return (walk->number == 0 || bans_number_of(walk->bans, object) < walk->number) &&
            (walk->filter == NULL || object_filter_fits(walk->filter, object));
 }
 

@@ -21,9 +21,12 @@
 
 enum { CACHE_BATCH = 500 };
 
+struct bans;
+
 struct cache_walk {
     const struct object_filter *filter; /* NULL: all */
-    uint32_t number;                    /* only what this ban may concern; 0: all */
+    uint64_t number;                    /* only what this ban may concern; 0: all */
+    const struct bans *bans;            /* of which that is one; set by cache_walk */
     unsigned ended;                     /* shards that have no chains beyond this round */
     uint64_t position;
     struct object **objects;

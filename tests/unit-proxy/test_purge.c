@@ -141,7 +141,7 @@ START_TEST(purges_are_in_force_at_once) {
     put_cached(css, 10);
     put_cached(other, 10);
     struct cache_moment before = cache_now(the_cache);
-    uint32_t number = cache_purge_begin(the_cache, &filter, PURGE_REMOVE);
+    uint64_t number = cache_purge_begin(the_cache, &filter, PURGE_REMOVE);
     ck_assert(!is_found(css) && is_found(other));
     ck_assert(!put_cached_since(&before, css, NULL, NULL, NULL, 10));
     struct cache_moment after = cache_now(the_cache);
@@ -164,7 +164,7 @@ START_TEST(soft_purges_are_in_force_at_once) {
     put_cached(other, 10);
     content_set_lifetime(the_cache, cache_key_of(url), 3600);
     content_set_lifetime(the_cache, cache_key_of(other), 3600);
-    uint32_t number = cache_purge_begin(the_cache, &filter, PURGE_STALE);
+    uint64_t number = cache_purge_begin(the_cache, &filter, PURGE_STALE);
     ck_assert(is_stale(url) && !is_stale(other));
     /* It has been compared: what is said of it from here on counts. */
     ck_assert_uint_eq(content_set_lifetime(the_cache, cache_key_of(url), 3600), 1);
@@ -192,6 +192,42 @@ START_TEST(numbers_of_purges_come_round) {
     ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
     ck_assert_uint_eq(cache_bans(the_cache)->due, 0);
     stop_cache();
+}
+END_TEST
+
+/* Objects keep a part of a number only: those before and behind the moment when that comes round
+ * are compared with what is newer than they are, and with nothing else. */
+START_TEST(numbers_of_bans_never_come_round) {
+    static const uint64_t limits[] = {UINT64_C(1) << 31, UINT64_C(1) << 32, UINT64_C(5) << 31};
+    char error[200], text[40];
+    struct object_filter elsewhere = {.host = SLICE("b.org")}, all = {0};
+    for (unsigned round = 0; round < COUNT_OF(limits); round++)
+        for (unsigned below = 1; below <= 6; below++) {
+            start_cache();
+            struct bans *bans = cache_bans(the_cache);
+            atomic_store(&bans->newest, limits[round] - below);
+            put_cached(SLICE("http://a.org/first.css"), 10);
+            for (unsigned i = 0; i < 6; i++) {
+                struct cache_moment before = cache_now(the_cache);
+                put_cached(cached_url(i, text, sizeof text), 10);
+                snprintf(text, sizeof text, "/%u$", i);
+                uint64_t number = cache_ban(the_cache, text, error, sizeof error);
+                ck_assert_uint_gt(number, before.bans);
+                ck_assert(!is_found(cached_url(i, text, sizeof text)));
+                ck_assert(!put_cached_since(&before, cached_url(i, text, sizeof text), NULL, NULL,
+                                            NULL, 10) ||
+                          !is_found(cached_url(i, text, sizeof text)));
+                put_cached(cached_url(i, text, sizeof text), 10);
+                ck_assert_uint_eq(content_purge(the_cache, &elsewhere, PURGE_REMOVE), 0);
+            }
+            for (unsigned i = 0; i < 6; i++)
+                ck_assert(is_found(cached_url(i, text, sizeof text)));
+            ck_assert(is_found(SLICE("http://a.org/first.css")));
+            ck_assert_uint_eq(cache_bans(the_cache)->count, 0);
+            ck_assert_uint_eq(content_purge(the_cache, &all, PURGE_STALE), 7);
+            ck_assert_uint_eq(content_purge(the_cache, &all, PURGE_REMOVE), 7);
+            stop_cache();
+        }
 }
 END_TEST
 
@@ -317,6 +353,7 @@ Suite *purge_suite(void) {
         purges_are_in_force_at_once,
         soft_purges_are_in_force_at_once,
         numbers_of_purges_come_round,
+        numbers_of_bans_never_come_round,
         purges_count_what_others_look_up,
         soft_purges_make_stale_what_is_on_its_way,
         purges_of_keys_in_one_place_are_told_apart,
