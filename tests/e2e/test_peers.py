@@ -5,7 +5,7 @@ import time
 
 from harness import wire
 from harness.checks import between, equal, lacks, same_bytes, true, until
-from harness.icap import IcapServer, unchanged
+from harness.icap import IcapServer
 from harness.raw_origin import ByteOrigin, RawOrigin, ok, pattern
 from harness.retort import Retort, Service, measure
 from harness.server import Server
