@@ -1,0 +1,156 @@
+"""Every configuration that the documentation shows passes the check of the program that it is for.
+
+An example is taken as it is printed. What it leaves out because another place shows it, such as a listener or the
+class that it names, is put behind it.
+"""
+
+import glob
+import os
+import re
+import subprocess
+
+from harness.checks import between, equal, true
+from harness.lab import SOURCE
+from harness.retort import run_check
+from harness.tls import self_signed
+
+WORDS = r"(?:workers|name|error_log|log_level|temporary_directory|drain_timeout|connect_ports|\w+_(?:space|keep)) *="
+SECTIONS = r"(?:listen|map|origins|parent|cache|client|origin|access_log|icap_service|url_class|adapt|policy|admin)\b[^={}\n]*\{"
+A_CONFIGURATION = re.compile(rf"(?:{WORDS}|{SECTIONS})")
+
+# For an option alone, in CONFIGURATION.md: its section's title, and what must or may stand beside it.
+TITLES = {"listen": '"127.0.0.1:1"', "map": '"/"', "origins": "group", "parent": "all", "access_log": '"/tmp/x"',
+          "icap_service": "service", "url_class": "class", "adapt": "all", "policy": "all"}
+BESIDE = {
+    "listen": ["mode = forward"], "map": ['origin = "http://127.0.0.1:1/"'], "origins": ['servers = "http://127.0.0.1:1"'],
+    "parent": ["origins = group"], "icap_service": ['uri = "icap://127.0.0.1/x"', "point = respmod_precache"],
+}
+INSTEAD = {"remember": ["point = respmod_postcache"], "remember_by": ["point = respmod_postcache", "remember = true"],
+           "verdict_by": ["point = reqmod_precache"], "override": ["cache = always"],
+           "certificate": ['certificate_key = "/etc/ssl/x.key"'], "certificate_key": ['certificate = "/etc/ssl/x.pem"']}
+
+
+def text_of(path):
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def pages():
+    names = ["README.md", "examples/hello-service/README.md", *sorted(glob.glob("docs/*.md", root_dir=SOURCE))]
+    return {name: text_of(name) for name in names}
+
+
+def blocks(page):
+    """(line, text, nearest heading) of each piece of code: between fences, or set in by four columns."""
+    lines, fenced, heading = [], False, ""
+    for number, line in enumerate(page.split("\n") + [""], 1):
+        fence = line.startswith("```")
+        if not fence and (fenced or line.startswith("    ") or (lines and not line)):
+            lines.append(line if fenced else line[4:])
+        elif lines:
+            yield number - len(lines), "\n".join(lines), heading
+            lines = []
+        fenced ^= fence
+        if line.startswith("#") and not fenced:
+            heading = line.strip("# ")
+
+
+def in_lines(page):
+    """(line, text) of each piece of code within a sentence that is a section with its end."""
+    for match in re.finditer(r"`([^`\n]*)`", page):
+        text = match[1]
+        if re.match(SECTIONS, text) and "=" in text and text.endswith("}") and "..." not in text:
+            yield page.count("\n", 0, match.start()) + 1, text
+
+
+def option_alone(heading, text):
+    """The example of one option, in its section."""
+    *outer, section, option = heading.split(".")
+    if section == "disk":
+        return f'cache {{ disk "/tmp" {{ {text} }} }}'
+    own = {line.split(" =")[0] for line in text.split("\n")}
+    beside = {line.split(" =")[0]: line for line in BESIDE.get(section, []) + INSTEAD.get(option, [])}
+    lines = [line for name, line in beside.items() if name not in own]
+    return "\n".join([f"{section} {TITLES.get(section, '')} {{", *lines, text, "}"])
+
+
+def examples():
+    """(where, text) of all."""
+    for name, page in pages().items():
+        for line, text, heading in blocks(page):
+            if re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", heading):
+                yield f"{name}:{line}", option_alone(heading, text)
+            elif A_CONFIGURATION.match(text):
+                yield f"{name}:{line}", text
+        for line, text in in_lines(page):
+            yield f"{name}:{line}", text
+
+
+def completed(text, authority):
+    """With what it refers to, and with listeners, and without the commands that stand below it."""
+    text = re.sub(r"^(\$|retortctl) .*", "", text, flags=re.M | re.S)
+    text = re.sub(r'(ca_file) = "[^"]*"', rf'\1 = "{authority}"', text)
+    said = re.sub(r"#.*", "", text)
+    more = []
+    defined = {kind: set(re.findall(rf"\b{kind} (\w+) *\{{", said)) for kind in ("icap_service", "url_class", "origins")}
+    used = set(re.findall(r"\b(?:adapt|policy|parent) (\w+)", said)) - {"all"}
+    more += [f"url_class {name} {{ domain = example.com }}" for name in sorted(used - defined["url_class"])]
+    used = set(re.findall(r"\w+", " ".join(re.findall(r"\bservices = \{?([^}]*)", said))))
+    more += [f'icap_service {name} {{ uri = "icap://127.0.0.1/{name}" point = respmod_precache }}'
+             for name in sorted(used - defined["icap_service"])]
+    used = set(re.findall(r"\b(?:origins|origin|parent) = \"?(\w+)\b(?!:)", said))
+    more += [f'origins {name} {{ servers = "http://127.0.0.1:1" }}' for name in sorted(used - defined["origins"])]
+    if not re.search(r"mode = forward", said):
+        more.append('listen "127.0.0.1:11" { mode = forward }')
+    if re.search(r"\bmap ", said) and not re.search(r"mode = reverse", said):
+        more.append('listen "127.0.0.1:12" { mode = reverse }')
+    if "mode = reverse" in said and not re.search(r"\bmap ", said):
+        more.append('map "/" { origin = "http://127.0.0.1:1/" }')
+    return "\n".join([text, *more]) + "\n"
+
+
+def test_of_the_proxy(lab):
+    authority, wrong, count = self_signed(lab, "authority").file, [], 0
+    for where, text in examples():
+        count += 1
+        whole = completed(text, authority)
+        status, said = run_check(lab, lab.write("example.conf", whole))
+        if status != 0 or " warn " in said:
+            wrong.append(f"{where}: {said}{whole}")
+    true(not wrong, "\n".join(wrong))
+    between(count, 150, 1000, "examples")
+
+
+def test_of_the_file_that_is_installed(lab):
+    """As it comes, and with everything in it switched on."""
+    text = text_of("conf/retort.conf")
+    everything = re.sub(r"^( *)#(?! \S|$)", r"\1", text, flags=re.M)
+    true(len(set(re.findall(SECTIONS, everything, flags=re.M))) >= 15, "sections switched on")
+    for config in (text, everything):
+        status, said = run_check(lab, lab.write("installed.conf", config))
+        equal(status, 0, f"exit status; it said: {said}")
+
+
+def test_of_the_helpers_supervisor(lab):
+    """The file that is installed, with everything in it switched on, the one in the manual, and pools elsewhere."""
+    installed = text_of("conf/helperd.conf.in")
+    everything = re.sub(r"^( *)# (\w+ *= )", r"\1\2", installed, flags=re.M)
+    everything = re.sub(r"^ *command += \{.*\n(?= *command)", "", everything, flags=re.M)
+    texts = [installed, everything, re.search(r"\.EX\n(socket.*?)\.EE", text_of("docs/retort-helperd.8"), re.S)[1]]
+    for name in ("upper.c", "reverse.py"):
+        texts.append(re.search(r"pool \w+ \{.*\}", text_of(f"examples/helper/{name}"))[0])
+    for text in texts:
+        config = lab.write("helperd.conf", text.replace("@helperdir@", "/usr/libexec/retort"))
+        done = subprocess.run([lab.built("icap-services/retort-helperd"), "-t", "-f", config], capture_output=True, text=True,
+                              check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+        equal(done.returncode, 0, f"exit status; it said: {done.stdout}{done.stderr} of\n{text}")
+
+
+def test_of_cicap(_lab):
+    """It has a thread for each connection that it offers: one that finds none waits without a word."""
+    for name in ("conf/c-icap-retort.conf.in", "conf/c-icap-build.conf.in"):
+        text = text_of(name)
+        children, threads = (int(re.search(rf"^{word} (\d+)", text, re.M)[1]) for word in ("StartServers", "ThreadsPerChild"))
+        offered = [int(number) for number in re.findall(r"^\w+\.MaxConnections (\d+)", text, re.M)]
+        equal(len(offered), len(re.findall(r"^Service ", text, re.M)), f"{name}: services that say what they offer")
+        true(sum(offered) + len(offered) <= children * threads, f"{name}: {offered} of {children} x {threads}")
