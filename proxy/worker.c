@@ -245,6 +245,7 @@ static void on_reload(struct message *message) {
     free(reload);
     if (!worker->draining && !open_listeners(worker, worker->settings, error))
         log_error("worker %u: %s", worker->index, error);
+    adapt_set_retire(worker->host.adapt);
     adapt_set_release(&worker->host.adapt);
     worker->host.adapt =
         adapt_set_new(&worker->net, &worker->mailbox, worker->settings, origins, quotas);

@@ -42,6 +42,12 @@ struct adapt_set *adapt_set_reference(struct adapt_set *set) {
     return set;
 }
 
+void adapt_set_retire(struct adapt_set *set) {
+    CHECK_OBJ(set, ADAPT_SET_MAGIC);
+    for (size_t i = 0; i < set->service_count; i++)
+        icap_service_retire(set->services[i]);
+}
+
 void adapt_set_release(struct adapt_set **setp) {
     struct adapt_set *set = *setp;
     *setp = NULL;

@@ -39,6 +39,9 @@ struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox
                                 struct settings *settings, struct origin_groups *origins,
                                 struct icap_quotas *quotas);
 struct adapt_set *adapt_set_reference(struct adapt_set *set);
+/* A reload has brought another: transactions that began with this one keep no more connections than
+ * they use. */
+void adapt_set_retire(struct adapt_set *set);
 void adapt_set_release(struct adapt_set **setp);
 
 /* The service of that name, if it is of that point; else NULL. */

@@ -53,7 +53,9 @@ void icap_call_watch(struct icap_call *call, bool waiting) {
 static void pool_connection(struct icap_call *call) {
     struct icap_endpoint *endpoint = call->endpoint;
     struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
-    unsigned most = icap_quota_idle(call->service->quota, &bid, call->service->waiter != NULL);
+    unsigned most = 0;
+    if (!call->service->retired)
+        most = icap_quota_idle(call->service->quota, &bid, call->service->waiter != NULL);
     pool_give(endpoint->pool, icap_endpoint_key(endpoint), &call->connection,
               settings_of(call)->idle_timeout, most);
 }

@@ -136,6 +136,14 @@ void icap_quota_leave(struct icap_quota *quota, const struct icap_quota_bid *bid
     pthread_mutex_unlock(&quota->lock);
 }
 
+void icap_quota_note(struct icap_quota *quota, const struct icap_quota_bid *bid,
+                     const struct loop *loop) {
+    pthread_mutex_lock(&quota->lock);
+    count(quota, bid, bid->busy + bid->idle);
+    wake(quota, loop);
+    pthread_mutex_unlock(&quota->lock);
+}
+
 void icap_quota_wait(struct icap_quota *quota, struct waiter **slot, struct mailbox *mailbox,
                      struct task *task) {
     if (*slot != NULL)

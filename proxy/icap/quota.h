@@ -76,6 +76,9 @@ int icap_quota_take(struct icap_quota *quota, const struct icap_quota_bid *bids,
                     uint64_t now);
 void icap_quota_leave(struct icap_quota *quota, const struct icap_quota_bid *bid,
                       const struct loop *loop);
+/* Idle connections were closed out of turn. */
+void icap_quota_note(struct icap_quota *quota, const struct icap_quota_bid *bid,
+                     const struct loop *loop);
 void icap_quota_wait(struct icap_quota *quota, struct waiter **slot, struct mailbox *mailbox,
                      struct task *task);
 /* Idle connections that a worker may keep to the endpoint; with `own_waiter`, whether it waits

@@ -22,6 +22,16 @@ struct icap_service *icap_service_new(struct net_context *net,
     return service;
 }
 
+void icap_service_retire(struct icap_service *service) {
+    CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
+    service->retired = true;
+    for (unsigned i = 0; i < service->endpoint_count; i++) {
+        pool_close_idle(service->endpoints[i]->pool);
+        struct icap_quota_bid bid = icap_endpoint_bid(service->endpoints[i]);
+        icap_quota_note(service->quota, &bid, service->net->loop);
+    }
+}
+
 void icap_service_free(struct icap_service **servicep) {
     struct icap_service *service = *servicep;
     *servicep = NULL;

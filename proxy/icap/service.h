@@ -39,6 +39,7 @@ struct icap_service {
     struct mailbox *mailbox;
     struct icap_endpoint *endpoints[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_count;
+    bool retired;
     unsigned first; /* endpoint that is asked first among equals */
     struct list_link waiting;
     unsigned waiting_count;
@@ -57,6 +58,9 @@ static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *tas
 struct icap_service *icap_service_new(struct net_context *net,
                                       const struct icap_service_settings *settings,
                                       struct icap_quota *quota, struct mailbox *mailbox);
+/* Another snapshot's has taken its place: idle connections are closed, now and when a transaction
+ * leaves one, or they would stand beside what that one may have. */
+void icap_service_retire(struct icap_service *service);
 void icap_service_free(struct icap_service **servicep);
 
 /* Not `except`, if that is not NULL. */

@@ -139,6 +139,32 @@ def test_queue_has_a_limit_and_a_deadline(lab):
     equal(account(proxy)["state"], "up", "state: that it is busy is no fault")
 
 
+def test_a_reload_leaves_no_idle_connections(lab):
+    """Those of the old configuration would stand beside what the new one may have, as long as one of its transactions lasts."""
+    held, leave, together = threading.Event(), threading.Event(), threading.Barrier(3)
+
+    def behave(_icap, transaction):
+        if "hold" in transaction.http_request.start:
+            held.set()
+            leave.wait(60 * lab.patience)
+        else:
+            together.wait(20 * lab.patience)
+        transaction.send_204()
+    origin, _, proxy = start(lab, behave, bypass=False, timeout="60s")
+    long = threading.Thread(target=lambda: fetch(proxy, origin, 100, hold=1))
+    long.start()
+    try:
+        true(held.wait(20 * lab.patience), "the long one is with the service")
+        equal([answer.status for answer in in_parallel(3, lambda: fetch(proxy, origin, 100))], [200] * 3, "statuses")
+        equal(proxy.reload().status, 200, "reload")
+        until(lambda: proxy.counter("icap_connections_open") == 1, 10 * lab.patience, "that of the long one alone")
+    finally:
+        leave.set()
+        long.join()
+    until(lambda: proxy.counter("icap_connections_open") == 0, 10 * lab.patience, "the long one's connection to go, too")
+    equal([answer.status for answer in in_parallel(3, lambda: fetch(proxy, origin, 100))], [200] * 3, "statuses after it")
+
+
 def test_503_lowers_the_number_of_connections(lab):
     """For a while it gets half of what was too much; it is not down."""
     busy, refusing, together = Busy(), threading.Event(), threading.Barrier(4)
