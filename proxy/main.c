@@ -112,8 +112,9 @@ static void warn_of_fixed(const struct settings *old, const struct settings *new
 static void apply_log(const struct settings *settings) {
     log_set_level(settings->log_level);
     if (settings->error_log != NULL && !log_open_file(settings->error_log))
-        log_error("cannot open the log %s: %s; going on with the old one", settings->error_log,
-                  strerror(errno));
+        log_error("cannot open error_log %s: %s; messages go on to where they went; its directory "
+                  "must be there, and retort's user may write to it",
+                  settings->error_log, strerror(errno));
 }
 
 /* New addresses are tried before anything changes, so that a reload that can't listen is refused.

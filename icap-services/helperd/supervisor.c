@@ -54,8 +54,9 @@ static bool set_access(const struct helperd_settings *settings) {
             return false;
         }
         if (chown(settings->socket, (uid_t)-1, group->gr_gid) != 0) {
-            log_error("%s: can not give it to group %s: %s", settings->socket,
-                      settings->socket_group, strerror(errno));
+            log_error("%s: can not give it to group %s: %s; the user of retort-helperd must be in "
+                      "that group, or root",
+                      settings->socket, settings->socket_group, strerror(errno));
             return false;
         }
     }
@@ -83,7 +84,9 @@ static bool open_socket(struct supervisor *supervisor) {
     umask(mask);
     supervisor->listen_fd = fd;
     if (!bound)
-        log_error("%s: %s", settings->socket, strerror(error));
+        log_error("socket %s: %s; its directory must be there, and the user of retort-helperd may "
+                  "write to it",
+                  settings->socket, strerror(error));
     return bound && set_access(settings);
 }
 

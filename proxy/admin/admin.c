@@ -202,7 +202,9 @@ static int listen_at(const struct address *address, char *error) {
         return fd;
     reason = good ? errno : reason;
     address_format(address, text);
-    snprintf(error, SETTINGS_ERROR, "admin.listen: %s can not be used: %s", text, strerror(reason));
+    snprintf(error, SETTINGS_ERROR, "admin.listen: %s can not be used: %s%s", text,
+             strerror(reason),
+             local ? "; its directory must be there, and retort's user may write to it" : "");
     if (fd >= 0)
         close(fd);
     return -1;

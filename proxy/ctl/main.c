@@ -201,7 +201,8 @@ static int run(const struct choices *choices, int argc, char **argv) {
         struct choices these = *choices;
         for (int j = 1; j < argc; j++) {
             if (strcmp(argv[j], "--json") != 0 && strcmp(argv[j], "-j") != 0) {
-                fprintf(stderr, "retortctl: %s takes no argument\n", argv[0]);
+                fprintf(stderr, "retortctl: %s takes no argument \"%s\"; see retortctl --help\n",
+                        argv[0], argv[j]);
                 return EXIT_USAGE;
             }
             these.json = true;
@@ -209,8 +210,9 @@ static int run(const struct choices *choices, int argc, char **argv) {
         return run_command(&these, &commands[i]);
     }
     if (argc > 0)
-        fprintf(stderr, "retortctl: there is no command \"%s\"\n\n", argv[0]);
-    usage(stderr);
+        fprintf(stderr, "retortctl: there is no command \"%s\"; see retortctl --help\n", argv[0]);
+    else
+        usage(stderr);
     return EXIT_USAGE;
 }
 
@@ -238,7 +240,7 @@ int main(int argc, char **argv) {
         case 'j': choices.json = true; break;
         case 'h': usage(stdout); return EXIT_SUCCESS;
         case 'V': puts("retortctl " PACKAGE_VERSION); return EXIT_SUCCESS;
-        default: usage(stderr); return EXIT_USAGE;
+        default: fputs("see retortctl --help\n", stderr); return EXIT_USAGE;
         }
     }
     return run(&choices, argc - optind, argv + optind);

@@ -56,7 +56,7 @@ static void show_service_states(FILE *out, const json_t *services) {
     json_t *service;
     if (json_array_size(services) == 0)
         return;
-    fprintf(out, "\n%-24s %-8s %12s %8s\n", "ICAP service", "state", "connections", "waiting");
+    fprintf(out, "\n%-24s %-8s %12s %8s\n", "ICAP service", "state", "in use", "waiting");
     json_array_foreach(services, i, service)
         fprintf(out, "%-24s %-8s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "\n",
                 text_of(service, "name"), text_of(service, "state"),
@@ -160,7 +160,7 @@ static void show_times(FILE *out, const char *name, const json_t *times) {
 }
 
 static void show_endpoint(FILE *out, const json_t *endpoint) {
-    fprintf(out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " connections\n", text_of(endpoint, "uri"),
+    fprintf(out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " in use\n", text_of(endpoint, "uri"),
             text_of(endpoint, "state"), number_of(endpoint, "connections"));
     if (json_object_get(endpoint, "notice") != NULL)
         fprintf(out, "        notice: %s\n", text_of(endpoint, "notice"));
@@ -170,12 +170,13 @@ static void show_service(FILE *out, const json_t *service) {
     size_t i;
     json_t *endpoint, *value;
     const char *name;
+    const char *istag = text_of(service, "istag"), *product = text_of(service, "service");
     fprintf(out,
-            "%s, %s: %s, ISTag %s, %" JSON_INTEGER_FORMAT " connections, %" JSON_INTEGER_FORMAT
-            " waiting; %s\n",
+            "%s, %s: %s%s%s, connections: %" JSON_INTEGER_FORMAT " in use, %" JSON_INTEGER_FORMAT
+            " waited for%s%s\n",
             text_of(service, "name"), text_of(service, "point"), text_of(service, "state"),
-            text_of(service, "istag"), number_of(service, "connections"),
-            number_of(service, "pending"), text_of(service, "service"));
+            istag[0] != '\0' ? ", ISTag " : "", istag, number_of(service, "connections"),
+            number_of(service, "pending"), product[0] != '\0' ? "; " : "", product);
     json_array_foreach(json_object_get(service, "endpoints"), i, endpoint)
         show_endpoint(out, endpoint);
     json_object_foreach(json_object_get(service, "account"), name,

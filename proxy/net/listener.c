@@ -105,13 +105,24 @@ static int open_socket(const struct address *address) {
     return -1;
 }
 
+/* What to do about it. */
+static const char *advice_for(int reason) {
+    switch (reason) {
+    case EACCES: return "; a port below 1024 takes root or CAP_NET_BIND_SERVICE";
+    case EADDRINUSE: return "; another program listens there (ss -ltnp shows which)";
+    case EADDRNOTAVAIL: return "; it must be an address of this machine (ip address shows them)";
+    default: return "";
+    }
+}
+
 /* An open socket, or -1 and a sentence. */
 static int try_socket(const struct address *address, char error[LISTENER_ERROR]) {
     char text[ADDRESS_TEXT];
     int fd = open_socket(address);
     if (fd < 0) {
         address_format(address, text);
-        snprintf(error, LISTENER_ERROR, "cannot listen on %.100s: %s", text, strerror(errno));
+        snprintf(error, LISTENER_ERROR, "cannot listen on %.100s: %s%s", text, strerror(errno),
+                 advice_for(errno));
     }
     return fd;
 }

@@ -153,7 +153,11 @@ static void on_confuse_error(cfg_t *cfg, const char *format, va_list arguments) 
     else if (strcmp(message, "premature end of file") == 0)
         complain(cfg->line, "the file ends where a value was expected");
     else if (quoted_name(message, "unexpected token '", name, sizeof name))
-        complain(cfg->line, "'%s' is out of place: name = value was expected", name);
+        complain(
+            cfg->line,
+            "'%s' is out of place: name = value was expected; in a list, { a, b }, commas stand "
+            "between the values",
+            name);
     else
         complain(cfg->line, "%s", message);
 }

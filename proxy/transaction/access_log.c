@@ -69,7 +69,7 @@ struct access_logs *access_logs_open(struct loop *loop, const struct settings *s
         if (fd < 0) {
             log_error(
                 "cannot open the access log %s: %s; its lines are lost until a reload finds it "
-                "writable",
+                "writable: its directory must be there, and retort's user may write to it",
                 wanted->path, strerror(errno));
             continue;
         }

@@ -109,6 +109,18 @@ def test_ctl_without_a_proxy(lab):
 
 
 @memcheck
+def test_ctl_mistakes_are_told_in_a_line(lab):
+    """Not above a page of help, where nobody sees them."""
+    for words, expected in ((("frob",), 'no command "frob"'), (("--frob", "status"), "--frob"),
+                            (("services", "frob"), 'services takes no argument "frob"')):
+        done = subprocess.run([lab.built("proxy/retortctl"), *words], capture_output=True, text=True, check=False,
+                              timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+        equal((done.returncode, done.stdout), (2, ""), f"{words}: exit status, output")
+        contains(done.stderr, expected, f"{words}: message")
+        contains(done.stderr, "retortctl --help", f"{words}: message")
+        true(done.stderr.count("\n") <= 2, f"{words}: {done.stderr}")
+
+
 def test_ctl_drain(lab):
     origin, proxy = Origin(lab), Retort(lab)
     with proxy.wire() as wire:

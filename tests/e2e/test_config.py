@@ -74,6 +74,31 @@ def test_check_of_a_missing_file(lab):
     contains(said, "nowhere.conf", "message")
 
 
+def test_a_start_that_fails_says_what_to_do(lab):
+    """What is not for the file to say: ports, addresses and sockets that can't be had."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        for lines, words in ((f'listen "127.0.0.1:{taken}" {{ mode = forward }}', ("Address already in use", "ss -ltnp")),
+                             ('listen "192.0.2.1:3128" { mode = forward }', ("192.0.2.1:3128", "an address of this machine")),
+                             (f'listen "127.0.0.1:{ports.take()}" {{ mode = forward }}\nadmin {{ listen = "/nowhere/retort.sock" }}',
+                              ("/nowhere/retort.sock", "No such file or directory", "its directory must be there"))):
+            done = subprocess.run([lab.built("proxy/retort"), "-f", lab.write("start.conf", lines + "\n")], capture_output=True,
+                                  text=True, check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+            equal(done.returncode, 1, f"{lines}: exit status; it said: {done.stderr}")
+            for word in words:
+                contains(done.stderr, word, lines)
+
+
+def test_logs_that_can_not_be_opened(lab):
+    """They keep nobody from being served, and stand on standard error."""
+    proxy = Retort(lab, extra='error_log = "/nowhere/error.log"\naccess_log "/nowhere/access.log" { format = squid }\n')
+    for what in ("error_log /nowhere/error.log", "the access log /nowhere/access.log"):
+        contains(proxy.process.log(), f"cannot open {what}: No such file or directory", "the log")
+    equal(proxy.process.log().count("its directory must be there"), 2, "sentences that say what to do")
+
+
 def test_check_needs_a_listener(lab):
     status, said = run_check(lab, lab.write("none.conf", "workers = 1\n"))
     true(status > 0, f"exit status {status}")
