@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import threading
 import time
 
@@ -108,7 +109,6 @@ def test_ctl_without_a_proxy(lab):
     proxy.ctl("status", expect=1)
 
 
-@memcheck
 def test_ctl_mistakes_are_told_in_a_line(lab):
     """Not above a page of help, where nobody sees them."""
     for words, expected in ((("frob",), 'no command "frob"'), (("--frob", "status"), "--frob"),
@@ -121,6 +121,7 @@ def test_ctl_mistakes_are_told_in_a_line(lab):
         true(done.stderr.count("\n") <= 2, f"{words}: {done.stderr}")
 
 
+@memcheck
 def test_ctl_drain(lab):
     origin, proxy = Origin(lab), Retort(lab)
     with proxy.wire() as wire:
