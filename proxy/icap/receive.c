@@ -40,6 +40,15 @@ static bool has_original(struct icap_call *call) {
     return whole;
 }
 
+/* The original stays from byte `from` on: that need not come back, nor go where it has not gone
+ * yet. Of a body whose length nobody has said, what has gone counts. */
+static void count_saved(struct icap_call *call, uint64_t from) {
+    uint64_t sent = call->feed.taken;
+    int64_t stated = call->virgin.first.length;
+    uint64_t length = stated < 0 || (uint64_t)stated < sent ? sent : (uint64_t)stated;
+    call->service->account.bytes_saved += length - sent + (from < length ? length - from : 0);
+}
+
 static void unmodified(struct icap_call *call) {
     bool within_preview = call->previewing;
     if (!within_preview && !call->may_204) {
@@ -50,6 +59,7 @@ static void unmodified(struct icap_call *call) {
         return;
     bool idle = net_buffer_bytes(call->in).length == 0 && call->head_left.length == 0 &&
                 feed_is_done(&call->feed) && call->keep_connection;
+    count_saved(call, 0);
     call->step = ICAP_STEP_OVER;
     task_cancel(&call->send_task);
     feed_release(&call->feed);
@@ -357,6 +367,7 @@ static bool finish_body(struct icap_call *call) {
     call->skip_left = call->chunked.original;
     ended(call);
     if (call->original) {
+        count_saved(call, call->skip_left);
         call->body_ended = false;
         virgin_replay(&call->virgin);
     } else if (call->partial) {

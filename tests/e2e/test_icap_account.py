@@ -33,6 +33,7 @@ def test_account_of_a_service(lab):
           [3, 1, 1, 1, 0, 0], "requests and verdicts")
     between(numbers["bytes_in"], 5000, 6000, "bytes_in")
     between(numbers["bytes_out"], 3 * 1024, 3 * 3000, "bytes_out")
+    equal(numbers["bytes_saved"], 2 * (3000 - 1024 + 3000), "bytes that a 204 and a 206 spared")
     equal((seen["times"]["verdict_seconds"]["count"], seen["times"]["last_byte_seconds"]["count"]), (3, 3), "times")
     true(seen["times"]["verdict_seconds"]["p99"] > 0, "a quantile")
     metrics = proxy.ctl("metrics")
