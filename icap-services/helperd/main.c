@@ -5,11 +5,9 @@
 #include "config.h"
 #include "helperd/supervisor.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static _Noreturn void usage(FILE *to, int status) {
@@ -20,17 +18,6 @@ static _Noreturn void usage(FILE *to, int status) {
                 "  -h, --help; --version\n"
                 "Runs in the foreground. SIGTERM: finish and exit. SIGHUP: read FILE again.\n");
     exit(status);
-}
-
-/* What does not know of the log writes to descriptor 2 (a C library that gives up, a sanitizer). */
-static bool open_log(const char *path) {
-    if (path == NULL)
-        return true;
-    if (!log_open_file(path) || freopen(path, "a", stderr) == NULL) {
-        log_error("log %s: %s", path, strerror(errno));
-        return false;
-    }
-    return true;
 }
 
 int main(int argc, char **argv) {
@@ -61,10 +48,6 @@ int main(int argc, char **argv) {
         return 0;
     }
     struct supervisor supervisor;
-    if (!open_log(settings->log)) {
-        helperd_settings_free(&settings);
-        return 1;
-    }
     bool started = supervisor_start(&supervisor, path, &settings);
     if (started)
         supervisor_run(&supervisor);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -171,6 +172,20 @@ static bool has_pool(const struct helperd_settings *settings, const char *name) 
     return false;
 }
 
+/* What does not know of the log writes to descriptor 2 (a C library that gives up, a sanitizer). */
+static bool open_log(const char *path) {
+    if (path == NULL)
+        return true;
+    if (!log_open_file(path) || freopen(path, "a", stderr) == NULL) {
+        log_error(
+            "log %s: %s; its directory must be there, and the user of retort-helperd may write "
+            "to it",
+            path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 /* What a reload does not change. */
 static void report_leftovers(const struct supervisor *supervisor,
                              const struct helperd_settings *settings) {
@@ -190,6 +205,7 @@ bool supervisor_reload(struct supervisor *supervisor) {
     struct helperd_settings *settings = helperd_settings_read(supervisor->path);
     if (settings == NULL)
         return false;
+    open_log(settings->log); /* else messages go on to where they went */
     report_leftovers(supervisor, settings);
     for (unsigned i = 0; i < settings->pool_count; i++) {
         struct pool *pool = supervisor_pool(supervisor, settings->pools[i].name);
@@ -253,6 +269,8 @@ bool supervisor_start(struct supervisor *supervisor, const char *path,
         log_error("can not start: %s", strerror(errno));
         return false;
     }
+    if (!open_log(supervisor->settings->log))
+        return false;
     supervisor->started = supervisor->loop.now;
     raise_descriptor_limit();
     if (!open_socket(supervisor) || !listen_again(supervisor))

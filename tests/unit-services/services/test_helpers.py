@@ -420,6 +420,23 @@ def test_why_a_helper_does_not_start_stands_in_the_log_file(lab):
         until(told, 10 * lab.patience, "the reason")
 
 
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def test_the_log_file_is_opened_again_at_a_reload(lab):
+    """So that it can be rotated: what comes after that is in the new one."""
+    path = lab.path("rotated.file")
+    pool = 'log = "%s"\npool some { command = {"%s/icap-services/text-helper"} }' % (path, lab.build)
+    with OtherHelperd(lab, "rotated", pool) as other:
+        os.rename(path, path + ".1")
+        other.process.send_signal(signal.SIGHUP)
+        until(lambda: os.path.exists(path) and "configuration read again" in text_of(path), 10 * lab.patience, "the new log")
+        assert other.command(call="reload")["ok"]
+        assert "read again" not in text_of(path + ".1") and text_of(path).count("read again") == 2
+
+
 def test_a_result_counts_though_its_helper_is_gone(lab):
     """It came before the end did. That of another helper is what retort-helperd hears of first here."""
     with bad_helpers(lab, "leaving", processes=2) as other:
