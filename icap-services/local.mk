@@ -22,8 +22,8 @@ encoder_sources = \
 encoder_cflags = $(ZLIB_CFLAGS) $(BROTLI_CFLAGS) $(ZSTD_CFLAGS)
 encoder_libs = $(ZLIB_LIBS) $(BROTLI_LIBS) $(ZSTD_LIBS)
 
-picture_cflags = $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS)
-picture_libs = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS) $(ZLIB_LIBS) -lm
+picture_cflags = $(JPEG_CFLAGS) $(PNG_CFLAGS) $(WEBP_CFLAGS) $(GIF_CFLAGS)
+picture_libs = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS) $(GIF_LIBS) $(ZLIB_LIBS) -lm
 
 adremover_sources = \
 	icap-services/adremover/domain_set.c icap-services/adremover/domain_set.h \
@@ -56,7 +56,6 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/gray/gif_scale.c icap-services/gray/gif_scale.h \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h \
 	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
-	icap-services/gray/lzw.c icap-services/gray/lzw.h \
 	icap-services/gray/picture.c icap-services/gray/picture.h \
 	icap-services/gray/png_gray.c icap-services/gray/png_gray.h \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \

@@ -13,7 +13,7 @@ set -eu
 
 build="build-essential autoconf automake libtool pkg-config
     libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libpsl-dev libmicrohttpd-dev liburing-dev libxxhash-dev
-    libjpeg-dev libpng-dev libwebp-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
+    libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
     libssl-dev libicapapi-dev check"
 run="c-icap netpbm"
 try="nginx-light curl ca-certificates python3 python3-pip libjpeg-turbo-progs giflib-tools procps"

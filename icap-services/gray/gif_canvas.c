@@ -1,25 +1,10 @@
 #include "gray/gif_canvas.h"
 
-#include "gray/lzw.h"
 #include "gray/picture.h"
 
 #include <stdlib.h>
 
 enum { CHANNELS = 2, COLOURS = 256 };
-
-void gif_control_read(struct gif_control *control, const struct gif_block *extension) {
-    const unsigned char *data = (const unsigned char *)extension->data.base;
-    enum { LENGTH = 4, HAS_TRANSPARENT = 1, USER_INPUT = 2 };
-    *control = (struct gif_control){.transparent = GIF_NOT_TRANSPARENT};
-    if (extension->data.length < 1 + LENGTH || data[0] != LENGTH)
-        return;
-    control->given = true;
-    control->disposal = data[1] >> 2 & 7;
-    control->user_input = data[1] & USER_INPUT;
-    control->delay = (unsigned)(data[2] | data[3] << 8);
-    if (data[1] & HAS_TRANSPARENT)
-        control->transparent = data[4];
-}
 
 bool gif_canvas_open(struct gif_canvas *canvas, unsigned width, unsigned height) {
     memset(canvas, 0, sizeof *canvas);
@@ -39,8 +24,10 @@ static unsigned char *pixel_at(const struct gif_canvas *canvas, unsigned x, unsi
     return canvas->pixels + ((size_t)y * canvas->width + x) * CHANNELS;
 }
 
-/* What of it lies on the canvas. */
-static struct gif_rectangle clip(const struct gif_canvas *canvas, struct gif_rectangle place) {
+/* What of the frame lies on the canvas. */
+static struct gif_rectangle clip(const struct gif_canvas *canvas, const GifImageDesc *frame) {
+    struct gif_rectangle place = {(unsigned)frame->Left, (unsigned)frame->Top,
+                                  (unsigned)frame->Width, (unsigned)frame->Height};
     if (place.left >= canvas->width || place.top >= canvas->height)
         return (struct gif_rectangle){0, 0, 0, 0};
     if (place.width > canvas->width - place.left)
@@ -64,9 +51,9 @@ void gif_canvas_dispose(struct gif_canvas *canvas) {
     size_t row = (size_t)place->width * CHANNELS;
     for (unsigned y = 0; y < place->height; y++) {
         unsigned char *at = pixel_at(canvas, place->left, place->top + y);
-        if (canvas->disposal == GIF_CLEAR)
+        if (canvas->disposal == DISPOSE_BACKGROUND)
             memset(at, 0, row);
-        else if (canvas->disposal == GIF_RESTORE)
+        else if (canvas->disposal == DISPOSE_PREVIOUS)
             memcpy(at, canvas->saved + y * row, row);
     }
     free(canvas->saved);
@@ -74,11 +61,10 @@ void gif_canvas_dispose(struct gif_canvas *canvas) {
 }
 
 /* What each index looks like; those beyond the table are black. */
-static void make_lumas(unsigned char lumas[COLOURS], const struct gif_table *table) {
+static void make_lumas(unsigned char lumas[COLOURS], const ColorMapObject *table) {
     memset(lumas, 0, COLOURS);
-    for (unsigned i = 0; i < table->count; i++)
-        lumas[i] =
-            gray_luma(table->entries[3 * i], table->entries[3 * i + 1], table->entries[3 * i + 2]);
+    for (int i = 0; table != NULL && i < table->ColorCount; i++)
+        lumas[i] = gray_luma(table->Colors[i].Red, table->Colors[i].Green, table->Colors[i].Blue);
 }
 
 /* The rows of an interlaced frame come in four passes. */
@@ -92,7 +78,7 @@ static unsigned next_row(unsigned row, unsigned height, bool interlaced, unsigne
 }
 
 static void draw_row(struct gif_canvas *canvas, const unsigned char *row, unsigned y,
-                     const unsigned char lumas[COLOURS], unsigned transparent) {
+                     const unsigned char lumas[COLOURS], int transparent) {
     unsigned char *to = pixel_at(canvas, canvas->place.left, y);
     for (unsigned x = 0; x < canvas->place.width; x++, to += CHANNELS)
         if (row[x] != transparent) {
@@ -101,33 +87,34 @@ static void draw_row(struct gif_canvas *canvas, const unsigned char *row, unsign
         }
 }
 
-static bool draw_rows(struct gif_canvas *canvas, const struct gif_block *frame,
-                      struct lzw_decoder *decoder, unsigned char *row,
-                      const unsigned char lumas[COLOURS], unsigned transparent) {
-    unsigned y = 0, pass = 0;
-    for (unsigned made = 0; made < frame->place.height; made++) {
-        if (!lzw_decode(decoder, row, frame->place.width))
+static bool draw_rows(struct gif_canvas *canvas, GifFileType *file, unsigned char *row,
+                      const unsigned char lumas[COLOURS], int transparent) {
+    const GifImageDesc *frame = &file->Image;
+    unsigned y = 0, pass = 0, height = (unsigned)frame->Height;
+    for (unsigned made = 0; made < height; made++) {
+        if (DGifGetLine(file, row, frame->Width) != GIF_OK)
             return false;
         if (y < canvas->place.height)
             draw_row(canvas, row, canvas->place.top + y, lumas, transparent);
-        y = next_row(y, frame->place.height, frame->interlaced, &pass);
+        y = next_row(y, height, frame->Interlace, &pass);
     }
     return true;
 }
 
-bool gif_canvas_draw(struct gif_canvas *canvas, const struct gif_reader *reader,
-                     const struct gif_block *frame, const struct gif_control *control) {
+/* Frames without a pixel are called damaged: giflib reads past the end of their data. */
+bool gif_canvas_draw(struct gif_canvas *canvas, GifFileType *file,
+                     const GraphicsControlBlock *control) {
     unsigned char lumas[COLOURS];
-    canvas->place = clip(canvas, frame->place);
-    canvas->disposal = control->disposal;
-    if (canvas->disposal == GIF_RESTORE && !save(canvas))
+    const GifImageDesc *frame = &file->Image;
+    if (frame->Width == 0 || frame->Height == 0)
         return false;
-    make_lumas(lumas, frame->table.count > 0 ? &frame->table : &reader->table);
-    unsigned char *row = malloc(frame->place.width + 1);
-    struct lzw_decoder *decoder = lzw_decoder_create(frame->code_size, frame->data);
-    bool good = row != NULL && decoder != NULL &&
-                draw_rows(canvas, frame, decoder, row, lumas, control->transparent);
-    lzw_decoder_free(&decoder);
+    canvas->place = clip(canvas, frame);
+    canvas->disposal = control->DisposalMode;
+    if (canvas->disposal == DISPOSE_PREVIOUS && !save(canvas))
+        return false;
+    make_lumas(lumas, frame->ColorMap != NULL ? frame->ColorMap : file->SColorMap);
+    unsigned char *row = malloc((size_t)frame->Width);
+    bool good = row != NULL && draw_rows(canvas, file, row, lumas, control->TransparentColor);
     free(row);
     return good;
 }

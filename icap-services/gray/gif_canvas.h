@@ -1,10 +1,11 @@
 /*
  * What an animated GIF shows: its frames drawn one over the other, each taken away as it asks for.
+ * They are read with giflib.
  *
  *     struct gif_canvas canvas;
  *     if (!gif_canvas_open(&canvas, width, height)) ...                   no memory
- *     for each frame
- *         gif_canvas_draw(&canvas, &reader, &block, control)              false: damaged, no memory
+ *     for each frame, when DGifGetImageHeader(file) has read where it stands
+ *         gif_canvas_draw(&canvas, file, &control)                        false: damaged, no memory
  *         ... canvas.pixels: what is shown now
  *         gif_canvas_dispose(&canvas)
  *     gif_canvas_close(&canvas);
@@ -14,34 +15,23 @@
 #ifndef RETORT_GRAY_GIF_CANVAS_H
 #define RETORT_GRAY_GIF_CANVAS_H
 
-#include "gray/gif_reader.h"
+#include <gif_lib.h>
 
-enum { GIF_NOT_TRANSPARENT = 256 };
-
-/* How a frame goes away. Other numbers are left to the future, and keep it too. */
-enum gif_disposal { GIF_UNSAID, GIF_KEEP, GIF_CLEAR, GIF_RESTORE };
-
-/* What a Graphic Control Extension says of the frame behind it. */
-struct gif_control {
-    bool given;
-    unsigned disposal; /* 0 to 7 */
-    bool user_input;
-    unsigned delay;       /* hundredths of a second */
-    unsigned transparent; /* index, or GIF_NOT_TRANSPARENT */
+struct gif_rectangle {
+    unsigned left, top, width, height;
 };
 
 struct gif_canvas {
     unsigned width, height;
     unsigned char *pixels;
-    unsigned char *saved;       /* GIF_RESTORE: what the frame was drawn over */
+    unsigned char *saved;       /* DISPOSE_PREVIOUS: what the frame was drawn over */
     struct gif_rectangle place; /* of the frame drawn last, within the canvas; may be empty */
-    unsigned disposal;
+    int disposal;
 };
 
-void gif_control_read(struct gif_control *control, const struct gif_block *extension);
 bool gif_canvas_open(struct gif_canvas *canvas, unsigned width, unsigned height);
-bool gif_canvas_draw(struct gif_canvas *canvas, const struct gif_reader *reader,
-                     const struct gif_block *frame, const struct gif_control *control);
+bool gif_canvas_draw(struct gif_canvas *canvas, GifFileType *file,
+                     const GraphicsControlBlock *control);
 void gif_canvas_dispose(struct gif_canvas *canvas);
 void gif_canvas_close(struct gif_canvas *canvas);
 

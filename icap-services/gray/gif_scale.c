@@ -1,7 +1,6 @@
 #include "gray/gif_scale.h"
 
 #include "gray/gif_canvas.h"
-#include "gray/lzw.h"
 #include "gray/scaler.h"
 
 #include <stdlib.h>
@@ -12,85 +11,107 @@ enum { TRANSPARENT = 127, CHANNELS = 2, OPAQUE = 128 };
 
 enum { FRAME_COST = 1024 }; /* what a frame costs besides its pixels, in pixels */
 
+/* The least that the format has. giflib takes less, but clears a table of 4096 at each code that
+ * says so, which could be every bit. */
+enum { CODE_SIZE_MIN = 2 };
+
 struct gif_work {
-    struct gif_reader reader;
+    GifFileType *from, *to;
     struct gif_canvas canvas;
-    struct gif_control control; /* of the next frame */
+    GraphicsControlBlock control; /* of the next frame */
     struct scaler *scaler;
     struct scaler_shape shape;
     unsigned char *shown;       /* indices, as a viewer of the result sees them */
-    unsigned char *before;      /* the same without the last frame, for GIF_RESTORE */
+    unsigned char *before;      /* the same without the last frame, for DISPOSE_PREVIOUS */
     unsigned char *frame;       /* indices of the frame that is made */
     struct gif_rectangle stale; /* of `shown`: cleared with more than the original clears */
     uint64_t pixels_left;       /* that may be decoded, */
     uint64_t means_left;        /* and taken means of */
+    struct slice input;         /* what giflib has not read yet */
     struct picture_output *output;
     size_t room, limit; /* of the output */
+    bool full;          /* something did not fit; giflib does not always look */
 };
 
-/* ---- output ------------------------------------------------------------------------------- */
+/* ---- input and output, as giflib wants them ------------------------------------------------ */
 
-static bool put(void *context, const unsigned char *bytes, size_t length) {
-    struct gif_work *work = context;
+static int read_bytes(GifFileType *file, GifByteType *to, int length) {
+    struct gif_work *work = file->UserData;
+    struct slice *input = &work->input;
+    if ((size_t)length > input->length)
+        return 0;
+    memcpy(to, input->base, (size_t)length);
+    *input = slice_make(input->base + length, input->length - (size_t)length);
+    return length;
+}
+
+static bool make_room(struct gif_work *work, size_t length) {
     struct picture_output *output = work->output;
-    if (length > work->limit - output->length)
+    if (work->full || length > work->limit - output->length)
         return false;
-    if (work->room - output->length < length) {
-        size_t room = 2 * (work->room + length);
-        unsigned char *larger = realloc(output->bytes, room);
-        if (larger == NULL)
-            return false;
-        output->bytes = larger;
-        work->room = room;
-    }
-    memcpy(output->bytes + output->length, bytes, length);
-    output->length += length;
+    if (work->room - output->length >= length)
+        return true;
+    size_t room = 2 * (work->room + length);
+    unsigned char *larger = realloc(output->bytes, room);
+    if (larger == NULL)
+        return false;
+    output->bytes = larger;
+    work->room = room;
     return true;
 }
 
-#define NUMBER(value) (unsigned char)(value), (unsigned char)((value) >> 8)
-
-static unsigned index_of(unsigned luma) {
-    return luma == TRANSPARENT ? TRANSPARENT + 1 : luma;
+static int write_bytes(GifFileType *file, const GifByteType *bytes, int length) {
+    struct gif_work *work = file->UserData;
+    work->full = !make_room(work, (size_t)length);
+    if (work->full)
+        return 0;
+    memcpy(work->output->bytes + work->output->length, bytes, (size_t)length);
+    work->output->length += (size_t)length;
+    return length;
 }
 
-static unsigned char background_of(const struct gif_reader *reader) {
-    if (reader->background >= reader->table.count)
+static unsigned char index_of(unsigned luma) {
+    return (unsigned char)(luma == TRANSPARENT ? TRANSPARENT + 1 : luma);
+}
+
+static int background_of(const GifFileType *file) {
+    const ColorMapObject *table = file->SColorMap;
+    if (table == NULL || file->SBackGroundColor >= table->ColorCount)
         return 0;
-    const unsigned char *colour = reader->table.entries + 3 * (size_t)reader->background;
-    return (unsigned char)index_of(gray_luma(colour[0], colour[1], colour[2]));
+    const GifColorType *colour = &table->Colors[file->SBackGroundColor];
+    return index_of(gray_luma(colour->Red, colour->Green, colour->Blue));
 }
 
 static bool put_head(struct gif_work *work) {
-    enum { TABLE_OF_256 = 0xf7 };
-    static const unsigned char signature[] = {'G', 'I', 'F', '8', '9', 'a'};
-    const unsigned char screen[] = {NUMBER(work->shape.out_width), NUMBER(work->shape.out_height),
-                                    TABLE_OF_256, background_of(&work->reader),
-                                    (unsigned char)work->reader.aspect};
-    unsigned char table[256 * 3];
-    for (unsigned i = 0; i < sizeof table; i++)
-        table[i] = (unsigned char)(i / 3);
-    return put(work, signature, sizeof signature) && put(work, screen, sizeof screen) &&
-           put(work, table, sizeof table);
+    enum { BITS = 8, COLOURS = 1 << BITS };
+    ColorMapObject *grays = GifMakeMapObject(COLOURS, NULL);
+    if (grays == NULL)
+        return false;
+    for (int i = 0; i < COLOURS; i++)
+        memset(&grays->Colors[i], i, sizeof grays->Colors[i]);
+    EGifSetGifVersion(work->to, true);
+    work->to->AspectByte = work->from->AspectByte;
+    int result = EGifPutScreenDesc(work->to, work->shape.out_width, work->shape.out_height, BITS,
+                                   background_of(work->from), grays);
+    GifFreeMapObject(grays);
+    return result == GIF_OK;
 }
 
 static bool put_control(struct gif_work *work, bool transparent) {
-    const struct gif_control *control = &work->control;
-    unsigned flags =
-        control->disposal << 2 | (control->user_input ? 2u : 0u) | (transparent ? 1u : 0u);
-    const unsigned char block[] = {
-        '!', GIF_EXTENSION_CONTROL, 4, (unsigned char)flags, NUMBER(control->delay), TRANSPARENT,
-        0};
-    return (!control->given && !transparent) || put(work, block, sizeof block);
+    GifByteType block[4];
+    work->control.TransparentColor = transparent ? TRANSPARENT : NO_TRANSPARENT_COLOR;
+    EGifGCBToExtension(&work->control, block);
+    return EGifPutExtension(work->to, GRAPHICS_EXT_FUNC_CODE, sizeof block, block) == GIF_OK;
 }
 
 static bool put_frame(struct gif_work *work, const struct gif_rectangle *place) {
     size_t count = (size_t)place->width * place->height;
-    const unsigned char head[] = {
-        ',', NUMBER(place->left), NUMBER(place->top), NUMBER(place->width), NUMBER(place->height),
-        0};
-    return put_control(work, memchr(work->frame, TRANSPARENT, count) != NULL) &&
-           put(work, head, sizeof head) && lzw_encode(work->frame, count, put, work);
+    bool good = put_control(work, memchr(work->frame, TRANSPARENT, count) != NULL) &&
+                EGifPutImageDesc(work->to, place->left, place->top, place->width, place->height,
+                                 false, NULL) == GIF_OK;
+    for (size_t at = 0; good && at < count; at += place->width)
+        good = EGifPutLine(work->to, work->frame + at, place->width) == GIF_OK;
+    return good && !work->full;
 }
 
 /* ---- rectangles --------------------------------------------------------------------------- */
@@ -138,10 +159,10 @@ static bool take(uint64_t *left, uint64_t count) {
 static void make_row(const unsigned char *pixels, unsigned char *shown, unsigned char *frame,
                      unsigned width) {
     for (unsigned x = 0; x < width; x++, pixels += CHANNELS) {
-        unsigned index = pixels[1] < OPAQUE ? TRANSPARENT : index_of(pixels[0]);
-        frame[x] = (unsigned char)(index == shown[x] ? TRANSPARENT : index);
+        unsigned char index = pixels[1] < OPAQUE ? TRANSPARENT : index_of(pixels[0]);
+        frame[x] = index == shown[x] ? TRANSPARENT : index;
         if (index != TRANSPARENT)
-            shown[x] = (unsigned char)index;
+            shown[x] = index;
     }
 }
 
@@ -167,31 +188,39 @@ static bool make_frame(struct gif_work *work, const struct gif_rectangle *place)
 /* As a viewer of the result does it. */
 static void dispose(struct gif_work *work, const struct gif_rectangle *place) {
     size_t count = (size_t)work->shape.out_width * work->shape.out_height;
-    switch (work->control.disposal) {
-    case GIF_CLEAR:
+    switch (work->control.DisposalMode) {
+    case DISPOSE_BACKGROUND:
         for (unsigned y = 0; y < place->height; y++)
             memset(work->shown + (size_t)(place->top + y) * work->shape.out_width + place->left,
                    TRANSPARENT, place->width);
         work->stale = *place;
         break;
-    case GIF_RESTORE: memcpy(work->shown, work->before, count); break;
+    case DISPOSE_PREVIOUS: memcpy(work->shown, work->before, count); break;
     default: work->stale = (struct gif_rectangle){0, 0, 0, 0};
     }
 }
 
+static const GraphicsControlBlock no_control = {.TransparentColor = NO_TRANSPARENT_COLOR};
+
+/* The last byte of it is the size of the codes. */
+static bool read_frame_head(struct gif_work *work) {
+    if (DGifGetImageHeader(work->from) != GIF_OK || work->input.base[-1] < CODE_SIZE_MIN)
+        return false;
+    const GifImageDesc *frame = &work->from->Image;
+    return take(&work->pixels_left, (uint64_t)frame->Width * (uint64_t)frame->Height + FRAME_COST);
+}
+
 /* A frame without a place on the canvas is still a time to wait. */
-static bool scale_frame(struct gif_work *work, const struct gif_block *frame) {
+static bool scale_frame(struct gif_work *work) {
     static const struct gif_rectangle corner = {0, 0, 1, 1};
     struct gif_canvas *canvas = &work->canvas;
     size_t count = (size_t)work->shape.out_width * work->shape.out_height;
-    uint64_t pixels = (uint64_t)frame->place.width * frame->place.height + FRAME_COST;
-    if (!take(&work->pixels_left, pixels) ||
-        !gif_canvas_draw(canvas, &work->reader, frame, &work->control))
+    if (!read_frame_head(work) || !gif_canvas_draw(canvas, work->from, &work->control))
         return false;
     struct gif_rectangle place = joined(scaled(work, &canvas->place), work->stale);
     if (place.width == 0)
         place = corner;
-    if (work->control.disposal == GIF_RESTORE) {
+    if (work->control.DisposalMode == DISPOSE_PREVIOUS) {
         if (!take(&work->means_left, count))
             return false;
         memcpy(work->before, work->shown, count);
@@ -200,30 +229,48 @@ static bool scale_frame(struct gif_work *work, const struct gif_block *frame) {
         return false;
     gif_canvas_dispose(canvas);
     dispose(work, &place);
-    work->control = (struct gif_control){.transparent = GIF_NOT_TRANSPARENT};
+    work->control = no_control;
     return true;
 }
 
+/* The sub-blocks that follow, from `data` on. */
+static bool copy_extension(struct gif_work *work, int label, GifByteType *data) {
+    EGifPutExtensionLeader(work->to, label);
+    while (data != NULL) {
+        EGifPutExtensionBlock(work->to, data[0], data + 1);
+        if (DGifGetExtensionNext(work->from, &data) != GIF_OK)
+            return false;
+    }
+    EGifPutExtensionTrailer(work->to);
+    return !work->full;
+}
+
 /* Texts that a viewer should draw are dropped: none does. */
-static bool take_extension(struct gif_work *work, const struct gif_block *block) {
-    if (block->label == GIF_EXTENSION_CONTROL)
-        gif_control_read(&work->control, block);
-    else if (block->label == GIF_EXTENSION_TEXT)
-        work->control = (struct gif_control){.transparent = GIF_NOT_TRANSPARENT};
-    else
-        return put(work, (const unsigned char *)block->whole.base, block->whole.length);
+static bool scale_extension(struct gif_work *work) {
+    int label;
+    GifByteType *data;
+    if (DGifGetExtension(work->from, &label, &data) != GIF_OK)
+        return false;
+    if (label != GRAPHICS_EXT_FUNC_CODE && label != PLAINTEXT_EXT_FUNC_CODE)
+        return copy_extension(work, label, data);
+    work->control = no_control;
+    if (label == GRAPHICS_EXT_FUNC_CODE && data != NULL)
+        DGifExtensionToGCB(data[0], data + 1, &work->control);
+    while (data != NULL)
+        if (DGifGetExtensionNext(work->from, &data) != GIF_OK)
+            return false;
     return true;
 }
 
 static bool scale_all(struct gif_work *work) {
-    static const unsigned char trailer = ';';
-    struct gif_block block;
-    if (!put_head(work))
-        return false;
-    while (gif_reader_next(&work->reader, &block))
-        if (block.kind == GIF_FRAME ? !scale_frame(work, &block) : !take_extension(work, &block))
-            return false;
-    return work->reader.whole && put(work, &trailer, 1);
+    GifRecordType type;
+    bool good = put_head(work);
+    while (good && DGifGetRecordType(work->from, &type) == GIF_OK) {
+        if (type == TERMINATE_RECORD_TYPE)
+            return true;
+        good = type == IMAGE_DESC_RECORD_TYPE ? scale_frame(work) : scale_extension(work);
+    }
+    return false;
 }
 
 static bool prepare(struct gif_work *work) {
@@ -232,7 +279,8 @@ static bool prepare(struct gif_work *work) {
     work->shown = malloc(count);
     work->before = malloc(count);
     work->frame = malloc(count);
-    if (work->scaler == NULL || work->shown == NULL || work->before == NULL ||
+    work->to = EGifOpen(work, write_bytes, NULL);
+    if (work->scaler == NULL || work->to == NULL || work->shown == NULL || work->before == NULL ||
         work->frame == NULL ||
         !gif_canvas_open(&work->canvas, work->shape.in_width, work->shape.in_height))
         return false;
@@ -240,7 +288,10 @@ static bool prepare(struct gif_work *work) {
     return true;
 }
 
+/* Writes the trailer. */
 static void release(struct gif_work *work) {
+    DGifCloseFile(work->from, NULL);
+    EGifCloseFile(work->to, NULL);
     gif_canvas_close(&work->canvas);
     scaler_free(&work->scaler);
     free(work->shown);
@@ -248,30 +299,38 @@ static void release(struct gif_work *work) {
     free(work->frame);
 }
 
+static enum picture_result scale(struct gif_work *work, const struct picture_options *options) {
+    if (work->from == NULL || work->from->SHeight == 0)
+        return PICTURE_BAD;
+    unsigned width = work->from->SWidth, height = work->from->SHeight;
+    if (!picture_is_too_wide(options, width))
+        return PICTURE_UNCHANGED;
+    if ((uint64_t)width * height > options->max_pixels)
+        return PICTURE_BAD;
+    work->shape =
+        (struct scaler_shape){.channels = CHANNELS,
+                              .opacity = true,
+                              .in_width = width,
+                              .in_height = height,
+                              .out_width = (unsigned)options->width,
+                              .out_height = picture_scaled_height(options, width, height)};
+    return prepare(work) && scale_all(work) ? PICTURE_DONE : PICTURE_BAD;
+}
+
 enum picture_result gif_scale(const unsigned char *bytes, size_t length,
                               const struct picture_options *options,
                               struct picture_output *output) {
     struct gif_work work = {.pixels_left = options->max_pixels,
                             .means_left = options->max_pixels,
-                            .control = {.transparent = GIF_NOT_TRANSPARENT},
+                            .control = no_control,
+                            .input = slice_make((const char *)bytes, length),
                             .output = output,
                             .limit = options->larger ? SIZE_MAX : length};
     memset(output, 0, sizeof *output);
-    if (!gif_reader_open(&work.reader, bytes, length) || work.reader.height == 0)
-        return picture_bad(output, "not a whole GIF");
-    unsigned width = work.reader.width, height = work.reader.height;
-    if (!picture_is_too_wide(options, width))
-        return PICTURE_UNCHANGED;
-    if ((uint64_t)width * height > options->max_pixels)
-        return picture_bad(output, "too many pixels");
-    work.shape = (struct scaler_shape){.channels = CHANNELS,
-                                       .opacity = true,
-                                       .in_width = width,
-                                       .in_height = height,
-                                       .out_width = (unsigned)options->width,
-                                       .out_height = picture_scaled_height(options, width, height)};
-    bool good = prepare(&work) && scale_all(&work);
+    work.from = DGifOpen(&work, read_bytes, NULL);
+    enum picture_result result = scale(&work, options);
     release(&work);
-    return good ? PICTURE_DONE
-                : picture_bad(output, "damaged, too many pixels in all its frames, or larger then");
+    if (result == PICTURE_BAD || work.full)
+        return picture_bad(output, "damaged, too many pixels in all its frames, or larger then");
+    return result;
 }

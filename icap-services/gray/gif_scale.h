@@ -7,8 +7,8 @@
  *     switch (gif_scale(bytes, length, &options, &output)) {       see picture.h
  *
  * BAD where it is damaged, would be larger, or has more than options.max_pixels, of all frames
- * together. Extensions,
- * which say how often it is repeated, stay; interlacing goes. Threads: pure.
+ * together. Extensions, which say how often it is repeated, stay, but for texts to be drawn, which
+ * no viewer draws; interlacing goes. Threads: pure.
  */
 #ifndef RETORT_GRAY_GIF_SCALE_H
 #define RETORT_GRAY_GIF_SCALE_H

@@ -2,8 +2,8 @@
 
 #include "gray/gif_canvas.h"
 #include "gray/gif_gray.h"
+#include "gray/gif_reader.h"
 #include "gray/gif_scale.h"
-#include "gray/lzw.h"
 
 /* Two frames, a global table of four colours, a local one of two, a comment, an animation block. */
 static const unsigned char animated[] = {
@@ -68,119 +68,112 @@ START_TEST(any_byte_may_be_wrong) {
 }
 END_TEST
 
-/* ---- compression -------------------------------------------------------------------------- */
-
-struct bytes {
-    unsigned char all[1 << 16];
-    size_t length;
-};
-
-static bool append(void *context, const unsigned char *bytes, size_t length) {
-    struct bytes *to = context;
-    if (length > sizeof to->all - to->length)
-        return false;
-    memcpy(to->all + to->length, bytes, length);
-    to->length += length;
-    return true;
-}
-
-static void expect_round_trip(const unsigned char *pixels, size_t count) {
-    static struct bytes packed;
-    static unsigned char again[20001];
-    packed.length = 0;
-    ck_assert(lzw_encode(pixels, count, append, &packed));
-    ck_assert_uint_eq(packed.all[0], 8);
-    struct slice data = guard_put(slice_make((char *)packed.all + 1, packed.length - 1));
-    struct lzw_decoder *decoder = lzw_decoder_create(8, data);
-    ck_assert(lzw_decode(decoder, again, count / 3));
-    ck_assert(lzw_decode(decoder, again + count / 3, count - count / 3));
-    EXPECT(memcmp(pixels, again, count) == 0, "%zu pixels are others", count);
-    EXPECT(!lzw_decode(decoder, again, 1), "more than %zu pixels", count);
-    lzw_decoder_free(&decoder);
-}
-
-/* Lengths at which codes grow, and at which the table is full; few colours and many. */
-START_TEST(what_is_compressed_is_there_again) {
-    static unsigned char pixels[20000];
-    unsigned state = 5;
-    for (unsigned colours = 1; colours <= 256; colours *= 4) {
-        for (size_t i = 0; i < sizeof pixels; i++) {
-            state = state * 1103515245u + 12345u;
-            pixels[i] = (unsigned char)((state >> 16) % colours);
-        }
-        for (size_t count = 1; count < 1100; count++)
-            expect_round_trip(pixels, count);
-        for (size_t count = 3800; count < 4200; count += 7)
-            expect_round_trip(pixels, count);
-        expect_round_trip(pixels, sizeof pixels);
-    }
-}
-END_TEST
-
 /* ---- scaling ------------------------------------------------------------------------------ */
 
 enum { SIDE = 8, CLEAR_INDEX = 9 };
 
-static struct bytes made;
+static struct bytes {
+    unsigned char all[1 << 20];
+    size_t length;
+} made;
+static GifFileType *writer;
+
+static int append(GifFileType *file, const GifByteType *bytes, int length) {
+    ck_assert_uint_le((size_t)length, sizeof made.all - made.length);
+    memcpy(made.all + made.length, bytes, (size_t)length);
+    made.length += (size_t)length;
+    return length;
+}
 
 static void start(unsigned width, unsigned height) {
-    unsigned char head[GIF_HEADER] = {'G', 'I', 'F', '8', '9', 'a', 0, 0, 0, 0, 0xf3, 0, 0};
-    head[6] = (unsigned char)width;
-    head[8] = (unsigned char)height;
+    ColorMapObject *table = GifMakeMapObject(16, NULL);
+    for (int i = 0; i < 16; i++) /* index 0 to 8: levels 0, 20, ... */
+        memset(&table->Colors[i], 20 * i, sizeof *table->Colors);
     made.length = 0;
-    append(&made, head, sizeof head);
-    for (unsigned i = 0; i < 16; i++) { /* index 0 to 8: levels 0, 20, ... */
-        unsigned char level = (unsigned char)(20 * i), colour[3] = {level, level, level};
-        append(&made, colour, sizeof colour);
-    }
-    append(&made, (const unsigned char *)"!\xff\x0bNETSCAPE2.0\x03\x01\x05\0", 19);
+    writer = EGifOpen(NULL, append, NULL);
+    EGifSetGifVersion(writer, true);
+    EGifPutScreenDesc(writer, (int)width, (int)height, 4, 0, table);
+    GifFreeMapObject(table);
+    EGifPutExtensionLeader(writer, APPLICATION_EXT_FUNC_CODE);
+    EGifPutExtensionBlock(writer, 11, "NETSCAPE2.0");
+    EGifPutExtensionBlock(writer, 3, "\1\5");
+    EGifPutExtensionTrailer(writer);
+}
+
+static void finish(void) {
+    EGifCloseFile(writer, NULL);
+}
+
+static void add_control(GraphicsControlBlock control) {
+    GifByteType block[4];
+    EGifGCBToExtension(&control, block);
+    EGifPutExtension(writer, GRAPHICS_EXT_FUNC_CODE, sizeof block, block);
+}
+
+static void add_pixels(int left, int top, int width, int height, int index) {
+    GifPixelType pixels[SIDE * SIDE];
+    memset(pixels, index, sizeof pixels);
+    EGifPutImageDesc(writer, left, top, width, height, false, NULL);
+    EGifPutLine(writer, pixels, width * height);
 }
 
 /* All of one index. */
-static void add_frame(unsigned char left, unsigned char top, unsigned char width,
-                      unsigned char height, unsigned char index, unsigned disposal) {
-    unsigned char pixels[SIDE * SIDE];
-    const unsigned char control[] = {
-        '!', 0xf9,        4, (unsigned char)(disposal << 2 | 1), (unsigned char)(10 + index),
-        0,   CLEAR_INDEX, 0};
-    const unsigned char head[] = {',', left, 0, top, 0, width, 0, height, 0, 0};
-    memset(pixels, index, sizeof pixels);
-    append(&made, control, sizeof control);
-    append(&made, head, sizeof head);
-    lzw_encode(pixels, (size_t)width * height, append, &made);
+static void add_frame(int left, int top, int width, int height, int index, int disposal) {
+    add_control((GraphicsControlBlock){disposal, false, 10 + index, CLEAR_INDEX});
+    add_pixels(left, top, width, height, index);
 }
 
 struct seen {
     struct gif_rectangle place;
-    unsigned delay, disposal;
+    int delay, disposal;
     unsigned char levels[3][3]; /* of the canvas; 1: nothing there */
 };
 
+static int read_slice(GifFileType *file, GifByteType *to, int length) {
+    struct slice *from = file->UserData;
+    if ((size_t)length > from->length)
+        return 0;
+    memcpy(to, from->base, (size_t)length);
+    *from = slice_make(from->base + length, from->length - (size_t)length);
+    return length;
+}
+
+static void read_control(GifFileType *file, GraphicsControlBlock *control) {
+    int label;
+    GifByteType *data;
+    ck_assert(DGifGetExtension(file, &label, &data) == GIF_OK);
+    if (label == GRAPHICS_EXT_FUNC_CODE)
+        ck_assert(DGifExtensionToGCB(data[0], data + 1, control) == GIF_OK);
+    while (data != NULL)
+        ck_assert(DGifGetExtensionNext(file, &data) == GIF_OK);
+}
+
 /* Draws the result frame by frame. */
 static unsigned look(const struct picture_output *output, struct seen *seen, unsigned room) {
-    struct gif_reader reader;
-    struct gif_block block;
+    struct slice left = slice_make((const char *)output->bytes, output->length);
     struct gif_canvas canvas;
-    struct gif_control control = {.transparent = GIF_NOT_TRANSPARENT};
+    GraphicsControlBlock control = {.TransparentColor = NO_TRANSPARENT_COLOR};
+    GifRecordType type;
     unsigned count = 0;
-    ck_assert(gif_reader_open(&reader, output->bytes, output->length));
-    ck_assert(reader.width == 3 && reader.height == 3);
+    GifFileType *file = DGifOpen(&left, read_slice, NULL);
+    ck_assert(file != NULL && file->SWidth == 3 && file->SHeight == 3);
     ck_assert(gif_canvas_open(&canvas, 3, 3));
-    for (; gif_reader_next(&reader, &block); count += block.kind == GIF_FRAME) {
-        if (block.kind == GIF_EXTENSION) {
-            if (block.label == GIF_EXTENSION_CONTROL)
-                gif_control_read(&control, &block);
+    while (DGifGetRecordType(file, &type) == GIF_OK && type != TERMINATE_RECORD_TYPE) {
+        if (type == EXTENSION_RECORD_TYPE) {
+            read_control(file, &control);
             continue;
         }
         ck_assert_uint_lt(count, room);
-        ck_assert(gif_canvas_draw(&canvas, &reader, &block, &control));
-        seen[count] = (struct seen){block.place, control.delay, control.disposal, {{0}}};
+        ck_assert(DGifGetImageHeader(file) == GIF_OK && gif_canvas_draw(&canvas, file, &control));
+        seen[count] = (struct seen){canvas.place, control.DelayTime, control.DisposalMode, {{0}}};
         for (unsigned i = 0; i < 9; i++)
             seen[count].levels[i / 3][i % 3] =
                 canvas.pixels[2 * i + 1] == 0 ? 1 : canvas.pixels[2 * i];
         gif_canvas_dispose(&canvas);
+        count++;
     }
-    ck_assert(reader.whole);
+    ck_assert(type == TERMINATE_RECORD_TYPE && left.length == 0);
+    DGifCloseFile(file, NULL);
     gif_canvas_close(&canvas);
     return count;
 }
@@ -192,8 +185,8 @@ static void expect_frame(const struct seen *seen, struct seen expected) {
     ck_assert_uint_eq(seen->place.top, expected.place.top);
     ck_assert_uint_eq(seen->place.width, expected.place.width);
     ck_assert_uint_eq(seen->place.height, expected.place.height);
-    ck_assert_uint_eq(seen->delay, expected.delay);
-    ck_assert_uint_eq(seen->disposal, expected.disposal);
+    ck_assert_int_eq(seen->delay, expected.delay);
+    ck_assert_int_eq(seen->disposal, expected.disposal);
     for (unsigned i = 0; i < 9; i++)
         EXPECT(seen->levels[i / 3][i % 3] == expected.levels[i / 3][i % 3], "%u at %u, %u",
                seen->levels[i / 3][i % 3], i % 3, i / 3);
@@ -204,28 +197,30 @@ START_TEST(frames_are_scaled_with_what_they_lie_on) {
     struct picture_output output;
     struct seen seen[6];
     start(6, 6);
-    add_frame(0, 0, 6, 6, 1, GIF_KEEP);    /* all at 20 */
-    add_frame(1, 1, 2, 2, 5, GIF_CLEAR);   /* a quarter of each of four at 100 */
-    add_frame(5, 5, 1, 1, 3, GIF_RESTORE); /* a quarter of the last one at 60 */
-    add_frame(0, 4, 2, 2, 9, GIF_KEEP);    /* nothing */
-    append(&made, (const unsigned char *)";", 1);
+    add_frame(0, 0, 6, 6, 1, DISPOSE_DO_NOT);     /* all at 20 */
+    add_frame(1, 1, 2, 2, 5, DISPOSE_BACKGROUND); /* a quarter of each of four at 100 */
+    add_frame(5, 5, 1, 1, 3, DISPOSE_PREVIOUS);   /* a quarter of the last one at 60 */
+    add_frame(0, 4, 2, 2, 9, DISPOSE_DO_NOT);     /* nothing */
+    finish();
     ck_assert_int_eq(gif_gray(made.all, made.length, &third, &output), PICTURE_DONE);
     ck_assert_ptr_nonnull(
         memmem(output.bytes, output.length, "!\xff\x0bNETSCAPE2.0\x03\x01\x05\0", 19));
     ck_assert_uint_eq(look(&output, seen, COUNT_OF(seen)), 4);
-    expect_frame(
-        &seen[0],
-        (struct seen){{0, 0, 3, 3}, 11, GIF_KEEP, {{20, 20, 20}, {20, 20, 20}, {20, 20, 20}}});
-    expect_frame(
-        &seen[1],
-        (struct seen){{0, 0, 2, 2}, 15, GIF_CLEAR, {{40, 40, 20}, {40, 40, 20}, {20, 20, 20}}});
+    expect_frame(&seen[0],
+                 (struct seen){
+                     {0, 0, 3, 3}, 11, DISPOSE_DO_NOT, {{20, 20, 20}, {20, 20, 20}, {20, 20, 20}}});
+    expect_frame(&seen[1], (struct seen){{0, 0, 2, 2},
+                                         15,
+                                         DISPOSE_BACKGROUND,
+                                         {{40, 40, 20}, {40, 40, 20}, {20, 20, 20}}});
     /* Three quarters of those four are still there: they are drawn again. */
-    expect_frame(
-        &seen[2],
-        (struct seen){{0, 0, 3, 3}, 13, GIF_RESTORE, {{20, 20, 20}, {20, 20, 20}, {20, 20, 30}}});
-    expect_frame(
-        &seen[3],
-        (struct seen){{0, 0, 2, 3}, 19, GIF_KEEP, {{20, 20, 20}, {20, 20, 20}, {20, 20, 20}}});
+    expect_frame(&seen[2], (struct seen){{0, 0, 3, 3},
+                                         13,
+                                         DISPOSE_PREVIOUS,
+                                         {{20, 20, 20}, {20, 20, 20}, {20, 20, 30}}});
+    expect_frame(&seen[3],
+                 (struct seen){
+                     {0, 0, 2, 3}, 19, DISPOSE_DO_NOT, {{20, 20, 20}, {20, 20, 20}, {20, 20, 20}}});
     free(output.bytes);
 }
 END_TEST
@@ -235,18 +230,21 @@ START_TEST(half_a_pixel_is_enough) {
     struct picture_output output;
     struct seen seen[6];
     start(6, 6);
-    add_frame(1, 0, 1, 2, 4, GIF_KEEP);
-    add_frame(3, 3, 1, 1, 8, GIF_CLEAR);
-    add_frame(4, 4, 2, 2, 6, GIF_CLEAR);
-    append(&made, (const unsigned char *)";", 1);
+    add_frame(1, 0, 1, 2, 4, DISPOSE_DO_NOT);
+    add_frame(3, 3, 1, 1, 8, DISPOSE_BACKGROUND);
+    add_frame(4, 4, 2, 2, 6, DISPOSE_BACKGROUND);
+    finish();
     ck_assert_int_eq(gif_gray(made.all, made.length, &third, &output), PICTURE_DONE);
     ck_assert_uint_eq(look(&output, seen, COUNT_OF(seen)), 3);
-    expect_frame(&seen[0],
-                 (struct seen){{0, 0, 1, 1}, 14, GIF_KEEP, {{80, 1, 1}, {1, 1, 1}, {1, 1, 1}}});
-    expect_frame(&seen[1],
-                 (struct seen){{1, 1, 1, 1}, 18, GIF_CLEAR, {{80, 1, 1}, {1, 1, 1}, {1, 1, 1}}});
-    expect_frame(&seen[2],
-                 (struct seen){{1, 1, 2, 2}, 16, GIF_CLEAR, {{80, 1, 1}, {1, 1, 1}, {1, 1, 120}}});
+    expect_frame(
+        &seen[0],
+        (struct seen){{0, 0, 1, 1}, 14, DISPOSE_DO_NOT, {{80, 1, 1}, {1, 1, 1}, {1, 1, 1}}});
+    expect_frame(
+        &seen[1],
+        (struct seen){{1, 1, 1, 1}, 18, DISPOSE_BACKGROUND, {{80, 1, 1}, {1, 1, 1}, {1, 1, 1}}});
+    expect_frame(
+        &seen[2],
+        (struct seen){{1, 1, 2, 2}, 16, DISPOSE_BACKGROUND, {{80, 1, 1}, {1, 1, 1}, {1, 1, 120}}});
     free(output.bytes);
 }
 END_TEST
@@ -256,9 +254,9 @@ START_TEST(odd_frames) {
     struct picture_output output;
     struct seen seen[3];
     start(6, 6);
-    add_frame(4, 4, 8, 8, 2, GIF_KEEP);
-    add_frame(7, 7, 1, 1, 3, GIF_RESTORE);
-    append(&made, (const unsigned char *)";", 1);
+    add_frame(4, 4, 8, 8, 2, DISPOSE_DO_NOT);
+    add_frame(7, 7, 1, 1, 3, DISPOSE_PREVIOUS);
+    finish();
     memset(made.all + GIF_HEADER + 3 * 2, 127, 3);
     ck_assert_int_eq(gif_gray(made.all, made.length, &third, &output), PICTURE_DONE);
     ck_assert_uint_eq(look(&output, seen, COUNT_OF(seen)), 2);
@@ -274,8 +272,8 @@ START_TEST(what_cannot_be_scaled_keeps_its_size) {
     struct picture_output output;
     struct picture_options options = third;
     start(6, 6);
-    add_frame(0, 0, 6, 6, 1, GIF_KEEP);
-    append(&made, (const unsigned char *)";", 1);
+    add_frame(0, 0, 6, 6, 1, DISPOSE_DO_NOT);
+    finish();
     made.all[GIF_HEADER] = 200; /* a colour */
     options.larger = false;     /* 768 bytes of grays */
     ck_assert_int_eq(gif_gray(made.all, made.length, &options, &output), PICTURE_DONE);
@@ -296,14 +294,95 @@ START_TEST(what_cannot_be_scaled_keeps_its_size) {
 }
 END_TEST
 
+/* The second frame, with one byte of it changed, can't be drawn. */
+START_TEST(a_damaged_frame_is_not_scaled) {
+    static const struct {
+        size_t at;
+        unsigned char value;
+    } damages[] = {
+        {LOCAL_AT - 5, 0},              /* no width */
+        {LOCAL_AT - 3, 0},              /* no height */
+        {LOCAL_AT - 3, 3},              /* more rows than pixels for them */
+        {LOCAL_AT + LOCAL_SIZE, 0},     /* codes of one bit */
+        {LOCAL_AT + LOCAL_SIZE, 1},     /* of two */
+        {LOCAL_AT + LOCAL_SIZE, 9},     /* of ten */
+        {LOCAL_AT + LOCAL_SIZE + 2, 7}, /* a code that is none yet */
+    };
+    static const struct picture_options small = {.max_pixels = 1 << 16, .width = 1, .larger = true};
+    struct picture_output output;
+    ck_assert_int_eq(gif_scale(animated, sizeof animated, &small, &output), PICTURE_DONE);
+    free(output.bytes);
+    for (unsigned i = 0; i < COUNT_OF(damages); i++) {
+        unsigned char bytes[sizeof animated];
+        memcpy(bytes, animated, sizeof bytes);
+        bytes[damages[i].at] = damages[i].value;
+        EXPECT(gif_scale(bytes, sizeof bytes, &small, &output) == PICTURE_BAD, "damage %u", i);
+        ck_assert_int_eq(gif_gray(bytes, sizeof bytes, &small, &output), PICTURE_DONE);
+        ck_assert_uint_eq(output.length, sizeof bytes);
+        free(output.bytes);
+    }
+}
+END_TEST
+
+/* A text takes the control with it that was for it. */
+START_TEST(extensions_stay_but_for_texts) {
+    struct picture_output output;
+    struct seen seen[1];
+    char comment[600];
+    memset(comment, 'c', sizeof comment);
+    comment[sizeof comment - 1] = '\0';
+    start(6, 6);
+    size_t from = made.length;
+    EGifPutComment(writer, comment);
+    EGifPutExtensionLeader(writer, 0x42);
+    EGifPutExtensionTrailer(writer);
+    size_t length = made.length - from;
+    add_control((GraphicsControlBlock){DISPOSE_BACKGROUND, true, 1000, 0});
+    EGifPutExtension(writer, PLAINTEXT_EXT_FUNC_CODE, 12, "somewhere...");
+    add_pixels(0, 0, 6, 6, 1);
+    finish();
+    ck_assert_int_eq(gif_gray(made.all, made.length, &third, &output), PICTURE_DONE);
+    ck_assert_ptr_nonnull(memmem(output.bytes, output.length, made.all + from, length));
+    ck_assert_ptr_null(memmem(output.bytes, output.length, "somewhere", 9));
+    ck_assert_uint_eq(look(&output, seen, COUNT_OF(seen)), 1);
+    expect_frame(&seen[0], (struct seen){{0, 0, 3, 3},
+                                         0,
+                                         DISPOSAL_UNSPECIFIED,
+                                         {{20, 20, 20}, {20, 20, 20}, {20, 20, 20}}});
+    free(output.bytes);
+}
+END_TEST
+
+/* Bytes behind the trailer count for the original, which is how long it is here. */
+START_TEST(what_would_be_larger_is_not_scaled) {
+    struct picture_output output, again;
+    struct picture_options options = third;
+    start(6, 6);
+    add_frame(0, 0, 6, 6, 1, DISPOSE_DO_NOT);
+    finish();
+    ck_assert_int_eq(gif_scale(made.all, made.length, &options, &output), PICTURE_DONE);
+    options.larger = false;
+    for (size_t length = made.length; length < output.length; length++)
+        EXPECT(gif_scale(made.all, length, &options, &again) == PICTURE_BAD, "%zu are enough",
+               length);
+    ck_assert_int_eq(gif_scale(made.all, output.length, &options, &again), PICTURE_DONE);
+    ck_assert_uint_eq(again.length, output.length);
+    ck_assert_mem_eq(again.bytes, output.bytes, output.length);
+    free(output.bytes);
+    free(again.bytes);
+}
+END_TEST
+
 Suite *gif_gray_suite(void) {
     const TTest *const tests[] = {tables_become_gray_and_nothing_else,
                                   cut_anywhere_is_bad,
                                   any_byte_may_be_wrong,
-                                  what_is_compressed_is_there_again,
                                   frames_are_scaled_with_what_they_lie_on,
                                   half_a_pixel_is_enough,
                                   odd_frames,
-                                  what_cannot_be_scaled_keeps_its_size};
+                                  what_cannot_be_scaled_keeps_its_size,
+                                  a_damaged_frame_is_not_scaled,
+                                  extensions_stay_but_for_texts,
+                                  what_would_be_larger_is_not_scaled};
     return suite_of("gif_gray", tests, COUNT_OF(tests));
 }
