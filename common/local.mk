@@ -18,6 +18,7 @@ common_libcommon_la_SOURCES = \
 	common/event/waiter.c common/event/waiter.h \
 	common/http/bytes.c common/http/bytes.h \
 	common/http/chunked.c common/http/chunked.h \
+	common/http/credentials.c common/http/credentials.h \
 	common/http/date.c common/http/date.h \
 	common/http/framing.c common/http/framing.h \
 	common/http/head.c common/http/head.h common/http/methods.def common/http/names.def \

@@ -2,9 +2,9 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "http/credentials.h"
 #include "icap/probe.h"
 #include "icap/service.h"
-#include "icap/wire.h"
 
 #include <stdio.h>
 
@@ -15,11 +15,17 @@ static void on_retry(struct timer *timer);
 /* URI, Host and what else is always the same. */
 static char *write_head(const struct icap_endpoint *endpoint) {
     const struct url *uri = endpoint->uri;
-    char *head, credentials[ICAP_CREDENTIALS_FIELD];
-    int length = asprintf(
-        &head, "%s ICAP/1.0\r\nHost: %s%.*s%s:%u\r\nUser-Agent: Retort\r\n%s", endpoint->uri_text,
-        uri->host_is_ipv6 ? "[" : "", SLICE_PRINT(uri->host), uri->host_is_ipv6 ? "]" : "",
-        uri->port, icap_credentials_write(endpoint->service->settings->credentials, credentials));
+    const char *credentials = endpoint->service->settings->credentials;
+    char *head, value[HTTP_CREDENTIALS_VALUE];
+    struct slice basic = SLICE("");
+    if (credentials != NULL)
+        basic = http_credentials_write(credentials, value);
+    int length =
+        asprintf(&head, "%s ICAP/1.0\r\nHost: %s%.*s%s:%u\r\nUser-Agent: Retort\r\n%s%.*s%s",
+                 endpoint->uri_text, uri->host_is_ipv6 ? "[" : "", SLICE_PRINT(uri->host),
+                 uri->host_is_ipv6 ? "]" : "", uri->port,
+                 credentials == NULL ? "" : "Proxy-Authorization: ", SLICE_PRINT(basic),
+                 credentials == NULL ? "" : "\r\n");
     ASSERT(length > 0);
     return head;
 }

@@ -1,9 +1,5 @@
 #include "icap/wire.h"
 
-#include "base/assert.h"
-
-#include <stdio.h>
-
 /* "name=offset"; false when it is not of that form. */
 static bool split(struct slice element, struct slice *name, uint64_t *offset) {
     const char *equals = memchr(element.base, '=', element.length);
@@ -45,30 +41,4 @@ bool icap_encapsulated_parse(struct icap_encapsulated *parts, struct slice value
         first = false;
     }
     return body;
-}
-
-/* RFC 4648 §4. */
-static size_t write_base64(char *out, const char *text, size_t length) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *at = out;
-    for (size_t i = 0; i < length; i += 3) {
-        size_t count = length - i < 3 ? length - i : 3;
-        uint32_t bits = 0;
-        for (size_t j = 0; j < 3; j++)
-            bits = bits << 8 | (j < count ? (unsigned char)text[i + j] : 0);
-        for (size_t j = 0; j < 4; j++)
-            *at++ = j <= count ? digits[bits >> (18 - 6 * j) & 63] : '=';
-    }
-    return (size_t)(at - out);
-}
-
-const char *icap_credentials_write(const char *credentials, char field[ICAP_CREDENTIALS_FIELD]) {
-    if (credentials == NULL)
-        return "";
-    size_t length = strlen(credentials);
-    ASSERT(length / 3 * 4 + 50 < ICAP_CREDENTIALS_FIELD);
-    int begun = snprintf(field, ICAP_CREDENTIALS_FIELD, "Proxy-Authorization: Basic ");
-    char *end = field + begun + write_base64(field + begun, credentials, length);
-    memcpy(end, "\r\n", 3);
-    return field;
 }

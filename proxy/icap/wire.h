@@ -23,9 +23,4 @@ struct icap_encapsulated {
  * and never fall, no more than `most` bytes of heads. */
 bool icap_encapsulated_parse(struct icap_encapsulated *parts, struct slice value, size_t most);
 
-/* "Proxy-Authorization: Basic ..." with its line end for "user:password", or an empty text for
- * NULL; in `field`, or static. */
-enum { ICAP_CREDENTIALS_FIELD = 400 };
-const char *icap_credentials_write(const char *credentials, char field[ICAP_CREDENTIALS_FIELD]);
-
 #endif

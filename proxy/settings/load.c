@@ -39,8 +39,10 @@ bool load_values(struct load *load, const struct document_section *section, cons
     for (size_t i = 0; section != NULL && i < section->value_count; i++) {
         const struct document_value *value = &section->values[i];
         if (!value_set(value->option, destination, value->text, reason, sizeof reason))
-            return load_fail(load, value->line, "%s: \"%s\" %s", value->option->name, value->text,
-                             reason);
+            return value->option->secret
+                       ? load_fail(load, value->line, "%s: it %s", value->option->name, reason)
+                       : load_fail(load, value->line, "%s: \"%s\" %s", value->option->name,
+                                   value->text, reason);
     }
     return true;
 }

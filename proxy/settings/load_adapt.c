@@ -40,15 +40,7 @@ static bool check_icap_uris(struct load *load, const struct document_section *se
 
 static bool check_icap_credentials(struct load *load, const struct document_section *section,
                                    const struct icap_service_settings *service) {
-    if (service->credentials == NULL)
-        return true;
-    if (strchr(service->credentials, ':') == NULL)
-        return load_fail(load, load_line_of(section, "credentials"),
-                         "credentials: write \"USER:PASSWORD\"");
-    if (strlen(service->credentials) > ICAP_CREDENTIALS_MAX)
-        return load_fail(load, load_line_of(section, "credentials"),
-                         "credentials: at most %d characters", ICAP_CREDENTIALS_MAX);
-    if (service->proxy_credentials)
+    if (service->credentials != NULL && service->proxy_credentials)
         return load_fail(load, load_line_of(section, "proxy_credentials"),
                          "proxy_credentials: the service gets either our credentials or those of "
                          "clients in Proxy-Authorization; leave one of the two out");

@@ -1,5 +1,6 @@
 #include "settings/options.h"
 
+#include "http/credentials.h"
 #include "settings/negative.h"
 #include "settings/regex.h"
 #include "settings/settings.h"
@@ -210,6 +211,13 @@ const struct option options[] = {
      DOC "The pause between two checks of a server.", .example = "\"1s\""},
     {ORIGINS(check_timeout), .name = "check_timeout", TIMEOUT, DEFAULT("2s"),
      DOC "How long a check may take to connect, and again to be answered.", .example = "\"500ms\""},
+    {ORIGINS(credentials), .name = "credentials", STRING, .secret = true,
+     .check = http_credentials_check, .fallback_note = "none",
+     DOC "\"USER:PASSWORD\" for parent proxies that want to know who asks: sent as "
+         "Proxy-Authorization, scheme Basic, with each request and each CONNECT for which a server "
+         "of the section is asked as a proxy, and with no other. What clients send in that field "
+         "never goes on. The connection does not hide it. The admin plane does not show it.",
+     .example = "\"proxy:secret\""},
 
     {PARENT(origins_name), .name = "origins", STRING, .fallback_note = "none, with direct = always",
      DOC "The name of the origins section whose servers are the proxies.",
@@ -560,7 +568,8 @@ const struct option options[] = {
          "list of names of icap_service sections of the same point, takes the place of what adapt "
          "sections have behind it; an empty one ends the chain.",
      .example = "true"},
-    {SERVICE(credentials), .name = "credentials", STRING, .secret = true, .fallback_note = "none",
+    {SERVICE(credentials), .name = "credentials", STRING, .secret = true,
+     .check = http_credentials_check, .fallback_note = "none",
      DOC "\"USER:PASSWORD\" for an ICAP server that wants to know who asks: sent as "
          "Proxy-Authorization, scheme Basic (RFC 3507, 7.1). Only icaps:// hides them on the way. "
          "The admin plane does not show them.",

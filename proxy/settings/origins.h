@@ -60,6 +60,7 @@ struct origins_settings {
     struct origins_rules rules;
     char *health_check; /* path; NULL: none */
     uint64_t check_interval, check_timeout;
+    char *credentials; /* "user:password" for servers that are asked as proxies; NULL: none */
 };
 
 enum parent_direct { PARENT_DIRECT_NEVER, PARENT_DIRECT_FALLBACK, PARENT_DIRECT_ALWAYS };

@@ -89,7 +89,7 @@ static inline bool icap_point_is_reqmod(enum icap_point point) {
 /* As in the configuration. */
 const char *icap_point_name(enum icap_point point);
 
-enum { ICAP_ENDPOINTS_MAX = 16, ICAP_CREDENTIALS_MAX = 200 };
+enum { ICAP_ENDPOINTS_MAX = 16 };
 
 struct icap_service_settings {
     char *name;

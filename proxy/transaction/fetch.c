@@ -1,6 +1,7 @@
 #include "transaction/transaction.h"
 
 #include "base/assert.h"
+#include "http/credentials.h"
 #include "http/date.h"
 
 #include <stdio.h>
@@ -151,6 +152,17 @@ static bool is_repeatable(const struct transaction *transaction) {
            http_method_is_idempotent(outgoing(transaction)->method_id);
 }
 
+/* Ours for the parent; those that the client sent were for us. */
+static void show_credentials(struct transaction *transaction, struct http_head *head) {
+    const struct route *route = transaction->route;
+    http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
+    if (!route_goes_to_parent(route) || route->origins->credentials == NULL)
+        return;
+    char *value = arena_alloc(&transaction->arena, HTTP_CREDENTIALS_VALUE);
+    http_head_set(head, HTTP_PROXY_AUTHORIZATION,
+                  http_credentials_write(route->origins->credentials, value));
+}
+
 static void start_call(struct transaction *transaction) {
     struct aim aim, *to = &aim;
     struct arena *arena = &transaction->arena;
@@ -159,7 +171,7 @@ static void start_call(struct transaction *transaction) {
     http_head_assign(head, outgoing(transaction));
     remove_hop_by_hop(transaction, head);
     http_head_remove(head, HTTP_EXPECT);
-    http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
+    show_credentials(transaction, head);
     head->target = to->target;
     http_head_set(head, HTTP_HOST, to->host_header);
     remove_ranges(transaction, head);
@@ -372,6 +384,17 @@ static enum step fetch_whole(struct transaction *transaction) {
     return start(transaction);
 }
 
+/* Only we can have what it wants: nothing that a client shows goes on to it. */
+static enum step parent_wants_credentials(struct transaction *transaction) {
+    bool shown = transaction->route->origins->credentials != NULL;
+    transaction->net->counters.origin_failures++;
+    return transaction_fail(transaction, 502,
+                            shown ? "the parent proxy does not take the credentials of its origins "
+                                    "section"
+                                  : "the parent proxy wants credentials: set them in its origins "
+                                    "section");
+}
+
 /* To a CONNECT: the tunnel is open, or the parent says why it can't be. */
 static enum step parent_answered(struct transaction *transaction) {
     unsigned status = transaction->response->status;
@@ -401,6 +424,8 @@ enum step step_fetch(struct transaction *transaction) {
     struct http_head *response = transaction->response = call->response;
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
+    if (response->status == 407 && route_goes_to_parent(transaction->route))
+        return parent_wants_credentials(transaction);
     if (transaction->is_connect)
         return parent_answered(transaction);
     if (response->status == 101)

@@ -138,7 +138,7 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
         aim_by_map(transaction, aim);
     else
         aim_by_url(transaction, aim);
-    if (transaction->route->group != NULL && transaction->route->by_parent)
+    if (route_goes_to_parent(transaction->route))
         turn_to_parent(transaction, aim);
 }
 

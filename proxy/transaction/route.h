@@ -31,6 +31,10 @@ struct aim {
     struct slice host_header;
 };
 
+static inline bool route_goes_to_parent(const struct route *route) {
+    return route->by_parent && route->group != NULL;
+}
+
 struct route *route_find(struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
 /* The number that a consistent hash goes by; 0 where there is none. */

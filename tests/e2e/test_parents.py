@@ -1,5 +1,6 @@
 """Parent proxies: requests that go on to another proxy, and when they do not."""
 
+import base64
 import shutil
 
 from harness import ports
@@ -87,6 +88,65 @@ def test_squid_as_parent(lab):
     wire.send(request("GET", "/text?say=tunnelled", host="x"))
     equal(wire.response().text(), "tunnelled", "through both")
     wire.close()
+
+
+CREDENTIALS = "proxy:seekrit pass:word"
+BASIC = "Basic " + base64.b64encode(CREDENTIALS.encode()).decode()
+
+
+@seconds(90)
+def test_squid_as_parent_wants_credentials(lab):
+    if shutil.which("squid") is None:
+        raise Skip("squid")
+    origin = Origin(lab)
+    squid = Squid(lab, [], credentials=CREDENTIALS)
+    ports_allowed = f"connect_ports = {{ {origin.port} }}\n"
+    proxy = child(lab, [squid.address], extra=ports_allowed, credentials=CREDENTIALS)
+    seen = echoed(proxy.get(origin.url("/echo"), {"Proxy-Authorization": "Basic b3RoZXI6b3RoZXI="}))
+    contains(seen["header"]("Via"), "squid.test", "Via at the origin")
+    equal(seen["header"]("Proxy-Authorization"), None, "Proxy-Authorization at the origin")
+    equal(proxy.fetch("POST", origin.url("/echo"), body=b"x" * 100000).status, 200, "a POST")
+    wire, answer = connect(proxy, origin.authority)
+    equal(answer.status, 200, "CONNECT")
+    wire.send(request("GET", "/text?say=tunnelled", host="x"))
+    equal(wire.response().text(), "tunnelled", "through both")
+    wire.close()
+    for options, why in (({}, "wants credentials"), ({"credentials": "proxy:wrong"}, "does not take the credentials")):
+        refused = child(lab, [squid.address], extra=ports_allowed, **options)
+        for answer in (refused.get(origin.url("/echo")), connect(refused, origin.authority)[1]):
+            equal(answer.status, 502, "status")
+            contains(answer.text(), why, "page")
+            equal(answer.header("Proxy-Authenticate"), None, "Proxy-Authenticate")
+
+
+@memcheck
+def test_credentials_are_for_the_parent_alone(lab):
+    """With each request that it is asked, through maps too; not directly, and nowhere to be read."""
+    origin, parent = Origin(lab), RawOrigin(lab, named(b"parent"))
+    proxy = Retort(lab, reverse={"/app/": {"origin": "http://app.internal/", "parent": "up"}, "/own/": "up"},
+                   extra=group([parent], "up", credentials=CREDENTIALS)
+                   + "url_class local { path_regex = '^/echo' }\nparent local { direct = always }\nparent all { origins = up }\n")
+    proxy.get("http://one.example/a", {"Proxy-Authorization": "Basic b3RoZXI6b3RoZXI="})
+    proxy.get("/app/x")
+    equal([seen.header("Proxy-Authorization") for seen in parent.requests], [BASIC] * 2, "at the parent")
+    proxy.get("/own/x")
+    equal(parent.requests[2].header("Proxy-Authorization"), None, "where it is asked as an origin")
+    equal(echoed(proxy.get(origin.url("/echo")))["header"]("Proxy-Authorization"), None, "at an origin")
+    settings = proxy.admin("GET", "/settings").text()
+    contains(settings, '"credentials": "(not shown)"', "/settings")
+    for where, text in (("/settings", settings), ("the log", proxy.process.log()), ("the access log", str(proxy.log(4)))):
+        true("seekrit" not in text and BASIC[6:] not in text, f"no secret in {where}")
+
+
+def test_a_parents_407_is_not_the_clients(lab):
+    """It could not answer it, as what it shows goes on to nobody."""
+    def answer(connection, _):
+        connection.send(b'HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm="a"\r\nContent-Length: 2\r\n\r\nno')
+        return False
+    proxy = child(lab, [RawOrigin(lab, answer).address])
+    got = proxy.get("http://one.example/")
+    equal((got.status, got.header("Proxy-Authenticate")), (502, None), "answer")
+    contains(got.text(), "wants credentials", "page")
 
 
 @memcheck

@@ -181,6 +181,8 @@ static const struct refused {
      ":3: failure_status: \"404\" is not a status from 500 to 599"},
     {"origins a { servers = \"http://h\"\n health_check = up }",
      ":3: health_check: \"up\" is not a path"},
+    {"origins a { servers = \"http://h\"\n credentials = seekrit }",
+     ":3: credentials: it is not \"USER:PASSWORD\""},
     {"origins a { servers = \"http://h\"\n down_min = 1h }",
      ":3: down_min is larger than down_max"},
     {"map \"/\" {\n origin = web }",

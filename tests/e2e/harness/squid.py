@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import subprocess
 import sys
 
 from . import ports, wire
@@ -18,7 +19,7 @@ coredump_dir {directory}
 cache_mem 32 MB
 cache deny all
 acl all_clients src all
-http_access allow all_clients
+{access}
 icp_port 0
 visible_hostname squid.test
 shutdown_lifetime 0 seconds
@@ -33,9 +34,10 @@ adaptation_send_client_ip on
 
 
 class Squid:
-    """`services` are pairs of a point ("reqmod_precache" ...) and an ICAP URI, asked in that order."""
+    """`services` are pairs of a point ("reqmod_precache" ...) and an ICAP URI, asked in that order.
+    `credentials`: "USER:PASSWORD", without which nobody is let in."""
 
-    def __init__(self, lab, services):
+    def __init__(self, lab, services, credentials=None):
         self.port = ports.take()
         self.address = ("127.0.0.1", self.port)
         self.directory = lab.path(lab.unique("squid"))
@@ -43,8 +45,11 @@ class Squid:
         if os.getuid() == 0:
             shutil.chown(self.directory, "proxy")
             os.chmod(lab.directory, os.stat(lab.directory).st_mode | stat.S_IXOTH)
+        access = "http_access allow all_clients"
+        if credentials is not None:
+            access = wants_credentials(lab.write(os.path.basename(self.directory) + "/passwords", hashed(credentials)))
         config = lab.write(os.path.basename(self.directory) + "/squid.conf", CONFIG.format(
-            port=self.port, directory=self.directory, 
+            port=self.port, directory=self.directory, access=access,
             user="cache_effective_user proxy" if os.getuid() == 0 else "", icap=icap_lines(services)))
         self.process = Process(lab, os.path.basename(self.directory), ["squid", "-N", "-f", config],
                                environment={"XDG_RUNTIME_DIR": self.directory}, stop_seconds=20)
@@ -79,6 +84,20 @@ class Squid:
 
     def findings(self):
         return self.process.findings()
+
+
+def hashed(credentials):
+    user, _, password = credentials.partition(":")
+    done = subprocess.run(["openssl", "passwd", "-apr1", "-stdin"], input=password, capture_output=True, text=True, check=True)
+    return f"{user}:{done.stdout}"
+
+
+def wants_credentials(passwords):
+    os.chmod(passwords, 0o644)
+    return f"""auth_param basic program /usr/lib/squid/basic_ncsa_auth {passwords}
+auth_param basic realm test
+acl known proxy_auth REQUIRED
+http_access allow known"""
 
 
 def icap_lines(services):

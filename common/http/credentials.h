@@ -1,0 +1,22 @@
+/*
+ * Basic credentials (RFC 7617), which we have for another: a parent proxy, an ICAP server.
+ *
+ *     char value[HTTP_CREDENTIALS_VALUE];
+ *     http_head_set(head, HTTP_PROXY_AUTHORIZATION, http_credentials_write("user:password",
+ * value));
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_HTTP_CREDENTIALS_H
+#define RETORT_HTTP_CREDENTIALS_H
+
+#include "base/slice.h"
+
+enum { HTTP_CREDENTIALS_MAX = 200, HTTP_CREDENTIALS_VALUE = 300 };
+
+/* "user:password" of at most HTTP_CREDENTIALS_MAX bytes? The reason does not show the text. */
+bool http_credentials_check(const char *credentials, char *error, size_t error_size);
+/* "Basic ...", in `value`. */
+struct slice http_credentials_write(const char *credentials, char value[HTTP_CREDENTIALS_VALUE]);
+
+#endif
