@@ -167,7 +167,9 @@ static void give_up(struct icap_call *call, const char *error) {
 }
 
 static void on_timeout(struct timer *timer) {
-    give_up(CONTAINER_OF(timer, struct icap_call, timer), "it did not answer in time");
+    struct icap_call *call = CONTAINER_OF(timer, struct icap_call, timer);
+    if (!icap_call_cut_preview(call))
+        give_up(call, "it did not answer in time");
 }
 
 static void on_total_timeout(struct timer *timer) {

@@ -88,6 +88,7 @@ struct icap_call {
     bool queued;
     bool final; /* no other try */
     bool reused, heard, repeated, may_204, may_206, previewing, has_body;
+    bool preview_waits; /* for the body: `timer` ends that */
     /* sending */
     char *head; /* ICAP head and HTTP heads */
     struct slice head_left;
@@ -145,6 +146,8 @@ void icap_call_fail(struct icap_call *call, enum icap_failure failure, const cha
 void icap_call_settle(struct icap_call *call, enum icap_verdict verdict);
 void icap_call_watch(struct icap_call *call, bool waiting);
 void icap_call_send(struct icap_call *call);
+/* The preview has waited long enough for the body. false: it does not wait. */
+bool icap_call_cut_preview(struct icap_call *call);
 bool icap_call_write_head(struct icap_call *call);
 void icap_call_receive(struct icap_call *call);
 void icap_call_body_init(struct icap_call *call);

@@ -89,6 +89,10 @@ static void put_encapsulated(const struct icap_call *call, struct writer *writer
     put(writer, SLICE("\r\n\r\n"));
 }
 
+static void limit_feed(struct icap_call *call, size_t size) {
+    feed_set_limit(&call->feed, size, SLICE("0\r\n\r\n"), SLICE("0; ieof\r\n\r\n"));
+}
+
 static void put_preview(struct icap_call *call, struct writer *writer) {
     size_t size;
     call->previewing = wants_preview(call, &size);
@@ -97,7 +101,7 @@ static void put_preview(struct icap_call *call, struct writer *writer) {
     put(writer, SLICE("Preview: "));
     put_number(writer, size);
     put(writer, SLICE("\r\n"));
-    feed_set_limit(&call->feed, size, SLICE("0\r\n\r\n"), SLICE("0; ieof\r\n\r\n"));
+    limit_feed(call, size);
 }
 
 static void put_allow(struct icap_call *call, struct writer *writer) {
@@ -124,6 +128,7 @@ bool icap_call_write_head(struct icap_call *call) {
     size_t size = ICAP_HEAD_MAX + request->request_head.length + request->response_head.length;
     feed_release(&call->feed);
     feed_init(&call->feed, call->net, call->has_body ? &call->virgin.first : NULL, true);
+    call->preview_waits = false;
     if (call->head == NULL)
         call->head = xmalloc(size);
     struct writer writer = {call->head, call->head + size, false};
@@ -154,8 +159,37 @@ static void consume(struct icap_call *call, size_t sent) {
     feed_consume(&call->feed, sent - head);
 }
 
+/* All that has come of the body is out, and its preview is not full. */
+static bool awaits_preview(const struct icap_call *call) {
+    return call->step == ICAP_STEP_ANSWER && call->previewing && !feed_is_done(&call->feed) &&
+           feed_bytes(&call->feed).length == 0 && call->head_left.length == 0;
+}
+
+/* Its time is counted from the first pause on, however often more comes. */
+static bool wait_for_preview(struct icap_call *call) {
+    uint64_t wait = call->service->settings->preview_wait;
+    bool waited = call->preview_waits;
+    call->preview_waits = wait > 0 && awaits_preview(call);
+    if (call->preview_waits && !waited)
+        loop_timer_after(call->net->loop, &call->timer, wait);
+    return call->preview_waits;
+}
+
+/* RFC 3507 4.5: a preview is up to so many bytes. */
+bool icap_call_cut_preview(struct icap_call *call) {
+    if (!call->preview_waits || !awaits_preview(call))
+        return false;
+    call->preview_waits = false;
+    call->service->account.previews_cut++;
+    limit_feed(call, 0);
+    icap_call_send(call);
+    return true;
+}
+
 /* Whose turn is it when nothing can be sent? The timer follows that. */
 static void set_clock(struct icap_call *call, enum feed_status status) {
+    if (wait_for_preview(call))
+        return;
     if (call->step == ICAP_STEP_ANSWER || (call->step == ICAP_STEP_BODY && call->awaited))
         icap_call_watch(call, status != FEED_WAIT);
 }

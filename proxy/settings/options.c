@@ -508,6 +508,14 @@ const struct option options[] = {
      DOC "The largest preview of a body; the service's own Preview lowers it. 0: none is sent, "
          "and every service gets whole bodies.",
      .example = "\"1KB\""},
+    {SERVICE(preview_wait), .name = "preview_wait", TIME_OF(0, DAY), DEFAULT("0s"),
+     DOC "How long the bytes of a preview may take to come, once a body has made the service wait "
+         "for one. Then the preview ends with those that are there, maybe none, and the service "
+         "decides about these; else the head of a page that drips, or of a stream of events, and "
+         "what has come of it reach the client only when the preview is full. For services that "
+         "need no beginning, as gzip and inject; one that tells a body's kind by it, a scanner "
+         "say, could be deceived by an origin that pauses. 0: as long as it takes.",
+     .example = "\"100ms\""},
     {SERVICE(keep), .name = "keep", SIZE_OF(0, 1 * GB), DEFAULT("256KB"),
      DOC "How much of a body is kept in memory until the service's verdict, so that the original "
          "can be sent after a 204 or a failure, or the request repeated. What is beyond goes to a "

@@ -110,6 +110,7 @@ struct icap_service_settings {
     unsigned queue_max;       /* transactions that may wait for a connection, in a worker */
     uint64_t queue_timeout;   /* and for how long */
     size_t preview;           /* largest preview sent; bound by the service's Preview */
+    uint64_t preview_wait;    /* for it to be full; then it ends with what there is; 0: always */
     size_t keep;              /* virgin bytes kept in memory for a 204, a bypass or a retry */
     size_t keep_on_disk;      /* and in a temporary file beyond that */
     const char *temporary_directory; /* the settings' */

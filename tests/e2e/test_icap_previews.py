@@ -1,14 +1,16 @@
 """Previews, and the answers that need no more than one: 204, 206, 100."""
 
 import itertools
+import threading
 
-from harness.adaptation import HEAD, NUMBERS, QUICK, STEADY, fetch, start, swallow, verdicts, whole_or_cut
+from harness.adaptation import HEAD, NUMBERS, QUICK, STEADY, account, fetch, start, swallow, verdicts, whole_or_cut
 from harness.checks import between, equal, same_bytes, true
-from harness.icap import IcapServer, append
+from harness.icap import IcapServer, append, unchanged
 from harness.origin import Origin
+from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service, measure
 from harness.suite import memcheck
-from harness.wire import Truncated, chunked
+from harness.wire import Truncated, Wire, chunked, request
 
 
 @memcheck
@@ -36,6 +38,57 @@ def test_preview_sizes(lab):
                     true(seen.ieof, f"preview {limit}, {framing} {size}: ieof")
                 same_bytes(seen.body, origin.body(size), f"preview {limit}, {framing} {size}: body at the service")
                 same_bytes(body, origin.body(size) + b"!", f"preview {limit}, {framing} {size}: body at the client")
+
+
+def stream_through(_icap, transaction):
+    """Sends the body back as it comes."""
+    transaction.send_100()
+    transaction.send_head(transaction.response_head())
+    transaction.send(chunked(transaction.preview, last=b"") if transaction.preview else b"")
+    transaction.connection._chunks(transaction.request, lambda piece: transaction.send(chunked(piece, last=b"")))
+    transaction.send(b"0\r\n\r\n")
+
+
+class Dripping:
+    """A response that pauses behind its first bytes until somebody says go."""
+
+    def __init__(self, lab, first):
+        self.first, self.go = first, threading.Event()
+        self.origin = RawOrigin(lab, lambda connection, _request: self.answer(lab, connection))
+
+    def answer(self, lab, connection):
+        connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        + chunked(*([self.first] if self.first else []), last=b""))
+        self.go.wait(20 * lab.patience)
+        connection.send(chunked(b" and the rest"))
+
+
+@memcheck
+def test_a_preview_need_not_wait_for_a_body_that_pauses(lab):
+    """What the origin has sent of a page is with the client before it sends more, be it the head alone."""
+    for behave, first in itertools.product((unchanged, stream_through), (b"one event", b"")):
+        drip, icap = Dripping(lab, first), IcapServer(lab, behave)
+        proxy = Retort(lab, services=[Service("s", icap.uri(), bypass=False, preview_wait="20ms")])
+        with Wire(proxy.forward, 20 * lab.patience) as client:
+            client.send(request("GET", drip.origin.url()))
+            seen = b""
+            while not (b"\r\n\r\n" in seen and first in seen):
+                seen += client.read_some()
+            drip.go.set()
+            client.buffer = seen
+            equal(client.response("GET").body, first + b" and the rest", f"{behave.__name__}: body")
+        transaction = icap.transactions[-1]
+        equal((transaction.preview, transaction.ieof), (first, False), f"{behave.__name__}: preview, ieof")
+        equal(account(proxy)["account"]["previews_cut"], 1, f"{behave.__name__}: previews that were cut")
+        proxy.stop()
+
+
+def test_a_preview_that_must_be_full_waits(lab):
+    drip, icap = Dripping(lab, b"the beginning"), IcapServer(lab, append(b"!"))
+    proxy = Retort(lab, services=[Service("s", icap.uri(), bypass=False, timeout="50ms")])
+    threading.Timer(0.2, drip.go.set).start()
+    equal(proxy.get(drip.origin.url()).body, b"the beginning and the rest!", "body")
+    equal((icap.transactions[-1].preview, icap.transactions[-1].ieof), (b"the beginning and the rest", True), "preview, ieof")
 
 
 @memcheck
