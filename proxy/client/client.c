@@ -44,6 +44,7 @@ static void client_free(struct client *client) {
     net_buffer_give(client->net, &client->buffer);
     free(client->held_memory);
     timer_cancel(&client->net->loop->timers, &client->timer);
+    task_cancel(&client->turn);
     list_remove(&client->link);
     hooks->client_count--;
     client->net->counters.client_connections_open--;
@@ -57,6 +58,13 @@ static void begin(struct client *client) {
         return;
     log_error("cannot watch a client connection: %s", strerror(errno));
     client_lost(client);
+}
+
+static void on_turn(struct task *task) {
+    struct client *client = CONTAINER_OF(task, struct client, turn);
+    CHECK_OBJ(client, CLIENT_MAGIC);
+    if (client->exchange == NULL && client->state != CLIENT_LINGERING)
+        client_read(client);
 }
 
 static const struct listen_settings *find_listen(const struct client *client) {
@@ -85,6 +93,7 @@ void client_accept(struct net_context *net, int fd, const struct address *addres
     client->listen_address = *listen_address;
     client->listen = find_listen(client);
     timer_init(&client->timer, on_timeout);
+    task_init(&client->turn, on_turn);
     list_append(&hooks->clients, &client->link);
     hooks->client_count++;
     net->counters.client_connections++;
@@ -296,15 +305,23 @@ static void wait_for_request(struct client *client) {
     }
 }
 
-/* Serves requests one after the other until one has to wait, or there is none. Exchanges that are
- * finished within on_request come back here rather than calling deeper. False: the client is gone.
+/* Serves requests one after the other until one has to wait, there is none, or others have theirs.
+ * Exchanges that are finished within on_request come back here rather than calling deeper. False:
+ * the client is gone.
  */
 static bool client_read(struct client *client) {
+    const struct counters *counters = &client->net->counters;
+    unsigned last = client->requests + TURN_REQUESTS;
+    uint64_t enough = counters->client_bytes_out + TURN_BYTES;
     if (client->held_memory != NULL)
         client_flush(client);
     client->reading = true;
     while (!client->finished && client->exchange == NULL && client->state != CLIENT_LINGERING &&
            client->held_memory == NULL) {
+        if (client->requests == last || counters->client_bytes_out >= enough) {
+            loop_defer(client->net->loop, &client->turn);
+            break;
+        }
         if (client->buffer != NULL && parse_head(client))
             continue;
         if (!client->connection->readable) {
@@ -461,8 +478,7 @@ void client_drain(struct client_hooks *hooks) {
     hooks->draining = true;
     LIST_FOR_EACH_SAFE (link, next, &hooks->clients) {
         struct client *client = CONTAINER_OF(link, struct client, link);
-        if (client->state == CLIENT_IDLE && !client->connection->readable &&
-            client->held.length == 0)
+        if (client->state == CLIENT_IDLE && !input_waits(client) && client->held.length == 0)
             client_free(client);
         else if (client->exchange != NULL)
             client->exchange->keep_alive = false;

@@ -152,6 +152,7 @@ struct client {
     bool reading;  /* client_read is at work further up the stack */
     bool finished; /* no further request will be read */
     struct timer timer;
+    struct task turn; /* requests wait that it was not this client's turn to be served any more */
     /* So far a hit comes: the fewer lines of memory that is, the sooner they are at hand. */
     struct list_link link;
     size_t lingered;
@@ -184,6 +185,9 @@ struct connection *exchange_take_connection(struct exchange *exchange,
                                             struct net_buffer **leftover);
 
 /* Inside client/. */
+
+/* What one connection is served and sent before others get their turn: 1 MB and its head. */
+enum { TURN_REQUESTS = 64, TURN_BYTES = (1024 + 16) * 1024 };
 
 /* True: requests wait behind the one that these bytes answer, and they are held back for a while;
  * *held is how many they are. */

@@ -4,11 +4,7 @@
 
 #include <stdio.h>
 
-enum {
-    PIECES = 16,
-    /* What one connection sends before others get their turn: 1 MB and its head. */
-    TURN = (1024 + 16) * 1024,
-};
+enum { PIECES = 16 };
 
 static void append(struct exchange *exchange, struct slice text) {
     ASSERT(exchange->frame_end + text.length <= sizeof exchange->frame);
@@ -357,7 +353,7 @@ static bool is_over(const struct exchange *exchange) {
 void exchange_send(struct exchange *exchange) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     struct client *client = exchange->client;
-    size_t left = TURN, sent;
+    size_t left = TURN_BYTES, sent;
     bool tried;
     while (left > 0) {
         if (exchange->use_chunked)

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 
-from harness.checks import between, equal, same_bytes, until
+from harness.checks import between, equal, same_bytes, true, until
 from harness.icap import IcapServer
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin, pattern
@@ -34,7 +34,7 @@ class Traced:
     """A proxy under strace that has some hits stored."""
 
     def __init__(self, lab, maps=None, **options):
-        self.lab, self.rounds = lab, 0
+        self.lab, self.rounds, self.lines = lab, 0, []
         self.origin = Origin(lab)
         self.path = lab.path("calls")
         # -D: the tracer stands aside, and the proxy is our own child.
@@ -71,7 +71,8 @@ class Traced:
             lines = out.read().split("\n")
         marks = [max(i for i, line in enumerate(lines) if 'recvfrom' in line and f'"GET /text?say={name}' in line)
                  for name in ("begin", "end")]
-        names = (re.match(r"\d+ +(\w+)\(", line) for line in lines[marks[0] + 1:marks[1]])
+        self.lines = lines[marks[0] + 1:marks[1]]
+        names = (re.match(r"\d+ +(\w+)\(", line) for line in self.lines)
         counts = collections.Counter(match.group(1) for match in names if match)
         counts["sendto"] -= 1  # the answer to the first mark
         self.rounds = counts["epoll_wait"]
@@ -100,6 +101,30 @@ def test_pipelined_hits_leave_together(lab):
         traced.ask(wire, "hello")
         counts = traced.count(work)
     equal(counts, {"recvfrom": 1, "sendto": 1}, "calls")
+
+
+@heavy(HEAVY)
+def test_a_long_pipeline_gives_way(lab):
+    """Others that have asked meanwhile are not served behind all of it."""
+    traced, many = Traced(lab), 1000
+
+    def work():
+        traced.stand_still()
+        greedy.send(hit("hello") * many)
+        other.send(hit("other"))
+        traced.go_on()
+        equal(other.response().text(), "other", "body")
+        for _ in range(many):
+            equal(greedy.response().text(), "hello", "body")
+
+    with traced.wire() as greedy, traced.wire() as other:
+        traced.ask(greedy, "hello")
+        traced.ask(other, "other")
+        traced.count(work)
+    asked, = (re.search(r"recvfrom\((\d+), ", line)[1] for line in traced.lines if "GET /text?say=other" in line)
+    answered, = (i for i, line in enumerate(traced.lines) if f"sendto({asked}, " in line)
+    before, behind = (sum("sendto(" in line for line in lines) for lines in (traced.lines[:answered], traced.lines[answered + 1:]))
+    true(before <= 3 < behind, f"{before} writes were before that to the other client, {behind} behind it")
 
 
 @heavy(HEAVY)
