@@ -191,8 +191,8 @@ const struct option options[] = {
      .example = "\"30s\""},
     {ORIGINS(rules.max_connections), .name = "max_connections", COUNT(0, 1e6), DEFAULT("0"),
      DOC "Most requests under way at each server, of all workers together; 0 means no limit. "
-         "Requests that find all servers full wait. Kept connections without a request do not "
-         "count.",
+         "Requests that find all servers full wait. Tunnels, through parents or as WebSocket, "
+         "count as long as they are open; kept connections without a request do not.",
      .example = "100"},
     {ORIGINS(rules.queue_max), .name = "queue_max", COUNT(0, 1e6), DEFAULT("1000"),
      DOC "Most requests that wait for a server of the group; further ones are answered with 503, "
@@ -406,8 +406,8 @@ const struct option options[] = {
      DOC
      "Most requests under way at each origin, that is host and port, of all workers together; 0 "
      "means no limit. Further ones wait. It is for origins that a map or a forward request "
-     "names by URL; groups have a max_connections of their own. Tunnels and kept connections "
-     "without a request do not count.",
+     "names by URL; groups have a max_connections of their own. Tunnels, by CONNECT or as "
+     "WebSocket, count as long as they are open; kept connections without a request do not.",
      .example = "50"},
     {ONCE("origin", origin.queue_max), .name = "queue_max", COUNT(0, 1e6), DEFAULT("1000"),
      DOC "Most requests that wait for one origin; further ones are answered with 503.",

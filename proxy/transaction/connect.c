@@ -55,6 +55,24 @@ static void start(struct transaction *transaction) {
                transaction->settings->origin.connect_timeout, &transaction->task);
 }
 
+static enum step reached(struct transaction *transaction) {
+    if (transaction->seat != NULL)
+        origin_seat_answered(transaction->seat, 200);
+    transaction->status = 200;
+    return open_tunnel(transaction, slice_from(established),
+                       dial_take(transaction->reach, NULL, NULL), NULL);
+}
+
+static enum step not_reached(struct transaction *transaction) {
+    const struct dial *reach = transaction->reach;
+    if (transaction->seat != NULL) {
+        origin_seat_failed(transaction->seat, reach->error);
+        origin_seat_leave(transaction->seat);
+    }
+    transaction->net->counters.origin_failures++;
+    return transaction_fail(transaction, reach->timed_out ? 504 : 502, reach->error);
+}
+
 enum step step_tunnel(struct transaction *transaction) {
     if (transaction->tunnel != NULL)
         return transaction->tunnel->over ? STEP_LOG : STEP_WAIT;
@@ -67,14 +85,8 @@ enum step step_tunnel(struct transaction *transaction) {
     if (transaction->reach == NULL)
         start(transaction);
     switch (transaction->reach->state) {
-    case DIAL_DONE:
-        transaction->status = 200;
-        return open_tunnel(transaction, slice_from(established),
-                           dial_take(transaction->reach, NULL, NULL), NULL);
-    case DIAL_FAILED:
-        transaction->net->counters.origin_failures++;
-        return transaction_fail(transaction, transaction->reach->timed_out ? 504 : 502,
-                                transaction->reach->error);
+    case DIAL_DONE: return reached(transaction);
+    case DIAL_FAILED: return not_reached(transaction);
     default: return STEP_WAIT;
     }
 }

@@ -238,14 +238,20 @@ static void give_up_seat(struct transaction *transaction) {
     origin_place_leave(&transaction->place);
 }
 
+/* The origin or the parent, at the seat if there is one. A tunnel that no parent opens begins at
+ * TUNNEL. */
+static enum step ask(struct transaction *transaction) {
+    if (transaction->is_connect && !route_goes_to_parent(transaction->route))
+        return STEP_TUNNEL;
+    start_call(transaction);
+    return STEP_WAIT;
+}
+
 /* Nobody is to be asked any more for a server: straight to what the URL names. */
 static enum step go_directly(struct transaction *transaction) {
     transaction->route->group = NULL;
     give_up_seat(transaction);
-    if (transaction->is_connect)
-        return STEP_TUNNEL;
-    start_call(transaction);
-    return STEP_WAIT;
+    return ask(transaction);
 }
 
 /* No server of the group can be had for the request. */
@@ -261,7 +267,7 @@ static enum step without_seat(struct transaction *transaction, const char *reaso
 
 static enum step take_seat(struct transaction *transaction) {
     switch (origin_seat_take(transaction->seat)) {
-    case SEAT_TAKEN: start_call(transaction); return STEP_WAIT;
+    case SEAT_TAKEN: return ask(transaction);
     case SEAT_WAITING: return STEP_WAIT;
     case SEAT_REFUSED:
         return without_seat(transaction, "all its servers are at max_connections, and as many "
@@ -309,10 +315,7 @@ static enum step start(struct transaction *transaction) {
     set_deadline(transaction);
     if (transaction->route->group != NULL)
         return join_group(transaction);
-    if (transaction->is_connect)
-        return STEP_TUNNEL;
-    start_call(transaction);
-    return STEP_WAIT;
+    return ask(transaction);
 }
 
 /* Nothing of the request can have been acted on, or it does no harm to do so twice. */

@@ -37,7 +37,7 @@ static const struct parent_settings *find_parent(struct transaction *transaction
 /* One origin is a group of one where its connections are limited. */
 static void set_place(struct transaction *transaction, struct route *route,
                       const struct url *origin) {
-    if (transaction->settings->origin.max_connections == 0 || transaction->is_connect)
+    if (transaction->settings->origin.max_connections == 0)
         return;
     transaction->place =
         origin_place_enter(transaction->host->places, origin, transaction->settings);

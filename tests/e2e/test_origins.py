@@ -496,6 +496,48 @@ def test_limits_of_origins_that_are_named_by_url(lab):
     equal([proxy.get(gate.origins[0].url(f"/again{number}")).text() for number in range(4)], ["s0"] * 4, "afterwards")
 
 
+def tunnel(proxy, authority):
+    wire = proxy.wire()
+    wire.send(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
+    return wire, wire.response("CONNECT").status
+
+
+@memcheck
+def test_tunnels_count_at_origins_that_are_named_by_url(lab):
+    """As long as they are open, beside requests to the same host and port; where nobody is there they hold no place."""
+    origin, free, nowhere = RawOrigin(lab, named(b"page")), RawOrigin(lab, named(b"free")), ports.take()
+    allow = f"connect_ports = {{ {origin.address[1]}, {free.address[1]}, {nowhere} }}"
+    proxy = Retort(lab, workers=2, origin={"max_connections": 2, "queue_timeout": "200ms"}, extra=allow)
+    wires = []
+    for expected in (200, 200, 503):
+        wire, status = tunnel(proxy, "%s:%d" % origin.address)
+        equal(status, expected, f"status of tunnel {len(wires)}")
+        wires.append(wire)
+    equal(proxy.get(origin.url("/")).status, 503, "a request beside two tunnels")
+    equal(tunnel(proxy, "%s:%d" % free.address)[1], 200, "another origin")
+    equal([tunnel(proxy, f"127.0.0.1:{nowhere}")[1] for _ in range(4)], [502] * 4, "where nobody is there")
+    for wire in wires:
+        wire.close()
+    until(lambda: proxy.get(origin.url("/")).status == 200, 10 * lab.patience, "places when they are closed")
+
+
+@memcheck
+def test_a_tunnel_waits_for_its_place(lab):
+    origin = RawOrigin(lab, named(b"page"))
+    proxy = Retort(lab, workers=2, origin={"max_connections": 1, "queue_timeout": "60s"},
+                   extra=f"connect_ports = {{ {origin.address[1]} }}")
+    authority = "%s:%d" % origin.address
+    first, _ = tunnel(proxy, authority)
+    statuses = []
+    second = threading.Thread(target=lambda: statuses.append(tunnel(proxy, authority)[1]))
+    second.start()
+    until(lambda: proxy.counter("origin_queued") == 1, 10 * lab.patience, "one that waits")
+    equal(statuses, [], "its status meanwhile")
+    first.close()
+    second.join()
+    equal(statuses, [200], "its status")
+
+
 def test_a_server_gets_its_own_back(lab):
     origins = servers(lab, 3)
     proxy = house(lab, origins, balance="consistent_hash", max_failures=1)
