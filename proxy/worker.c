@@ -125,7 +125,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     host->adapt = adapt_set_new(&worker->net, &worker->mailbox, worker->settings, shared->origins,
                                 shared->quotas);
-    host->logs = access_logs_open(&worker->loop, worker->settings);
+    host->logs = access_logs_open(&worker->net, worker->settings);
     list_init(&host->active);
     if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
         host->id_prefix = (uint64_t)getpid() << 32;
@@ -253,7 +253,7 @@ static void on_reload(struct message *message) {
     origin_groups_release(&origins);
     icap_quotas_release(&quotas);
     access_logs_close(&worker->host.logs);
-    worker->host.logs = access_logs_open(&worker->loop, worker->settings);
+    worker->host.logs = access_logs_open(&worker->net, worker->settings);
     /* Open exchanges point into the old listens only until ADMIT, which has run. */
     settings_release(&old);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A line has LINE_TEXT bytes for what comes from outside, and LINE_REST for its own words, numbers
@@ -14,6 +15,9 @@ enum { GATHER = 32768, LINE_TEXT = 49152, LINE_REST = 16384, FLUSH_AFTER = 200, 
 
 struct access_log {
     int fd;
+    const char *path; /* the settings' */
+    uint64_t *lost;   /* the worker's counter of lines */
+    bool failing;     /* what was written last could not be, or not all of it */
     enum access_log_format format;
     struct timespec timed; /* whose text is `time` */
     size_t time_length;
@@ -32,17 +36,43 @@ struct access_logs {
     struct access_log *logs;
 };
 
+static void tell(struct access_log *log, bool failing) {
+    if (failing && !log->failing)
+        log_warn("cannot write the access log %s: %s; lines are lost until it can be written, and "
+                 "access_log_lines_lost counts them: make room there",
+                 log->path, strerror(errno));
+    else if (!failing && log->failing)
+        log_info("the access log %s is written again", log->path);
+    log->failing = failing;
+}
+
+/* A full disk costs log lines, not requests. Behind a line of which it took a part, the next one
+ * begins with the end of that. */
+static void lose(struct access_log *log, size_t at) {
+    bool torn = at > 0 ? log->bytes[at - 1] != '\n' : log->bytes[0] == '\n';
+    for (size_t i = at; i < log->length; i++)
+        *log->lost += i > 0 && log->bytes[i] == '\n';
+    log->bytes[0] = '\n';
+    log->length = torn;
+}
+
 static void flush(struct access_log *log) {
     size_t at = 0;
+    if (log->length == 0)
+        return;
     while (at < log->length) {
         ssize_t put = write(log->fd, log->bytes + at, log->length - at);
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            break; /* a full disk costs log lines, not requests */
+            break;
         at += (size_t)put;
     }
-    log->length = 0;
+    tell(log, at < log->length);
+    if (at < log->length)
+        lose(log, at);
+    else
+        log->length = 0;
 }
 
 void access_logs_flush(struct access_logs *logs) {
@@ -57,10 +87,10 @@ static void on_timer(struct timer *timer) {
     access_logs_flush(logs);
 }
 
-struct access_logs *access_logs_open(struct loop *loop, const struct settings *settings) {
+struct access_logs *access_logs_open(struct net_context *net, const struct settings *settings) {
     struct access_logs *logs;
     ALLOC_OBJ(logs, ACCESS_LOGS_MAGIC);
-    logs->loop = loop;
+    logs->loop = net->loop;
     timer_init(&logs->timer, on_timer);
     logs->logs = xcalloc(settings->access_log_count + 1, sizeof *logs->logs);
     for (size_t i = 0; i < settings->access_log_count; i++) {
@@ -75,6 +105,8 @@ struct access_logs *access_logs_open(struct loop *loop, const struct settings *s
         }
         struct access_log *log = &logs->logs[logs->count++];
         log->fd = fd;
+        log->path = wanted->path;
+        log->lost = &net->counters.access_log_lines_lost;
         log->format = wanted->format;
     }
     return logs;

@@ -1,12 +1,13 @@
 /*
  * Access logs: one line a transaction, in the formats of Squid, of Apache ("combined"), or as JSON.
  *
- *     struct access_logs *logs = access_logs_open(loop, settings);
+ *     struct access_logs *logs = access_logs_open(net, settings);
  *     access_logs_write(logs, &entry);
  *     access_logs_close(&logs);
  *
  * Lines gather in memory and leave with one write(2) when 32 KB have gathered or 200 ms have
- * passed. Each worker appends to the file for itself; a write carries whole lines only.
+ * passed. Each worker appends to the file for itself; a write carries whole lines only. Lines that
+ * a file does not take are lost and counted (access_log_lines_lost).
  *
  * Threads: one per worker.
  */
@@ -14,7 +15,7 @@
 #define RETORT_TRANSACTION_ACCESS_LOG_H
 
 #include "adapt/chain.h"
-#include "event/loop.h"
+#include "net/context.h"
 #include "settings/settings.h"
 
 struct access_logs;
@@ -36,7 +37,8 @@ struct access_entry {
     const struct adapt_chain *chains[ACCESS_CHAINS]; /* NULL where there was none */
 };
 
-struct access_logs *access_logs_open(struct loop *loop, const struct settings *settings);
+/* The settings must outlive it. */
+struct access_logs *access_logs_open(struct net_context *net, const struct settings *settings);
 void access_logs_write(struct access_logs *logs, const struct access_entry *entry);
 /* Is there any log to write to? */
 bool access_logs_wanted(const struct access_logs *logs);
