@@ -2,22 +2,27 @@
 EXTRA_DIST += \
 	conf/c-icap-build.conf.in \
 	conf/c-icap-retort.conf.in \
+	conf/c-icap.service.d-retort.conf.in \
 	conf/helperd-build.conf.in \
 	conf/helperd.conf.in \
-	conf/retort.conf
+	conf/retort-helperd.service.in \
+	conf/retort.conf \
+	conf/retort.logrotate \
+	conf/retort.service.in
 
 # Directories are known to make, not to configure.
-conf/c-icap-retort.conf: conf/c-icap-retort.conf.in Makefile
-	@$(MKDIR_P) conf
-	$(AM_V_GEN)sed -e 's|@cicapmoduledir[@]|$(cicapmoduledir)|g' \
-		-e 's|@retortconfdir[@]|$(retortconfdir)|g' $(srcdir)/conf/c-icap-retort.conf.in > $@
-conf/helperd.conf: conf/helperd.conf.in Makefile
-	@$(MKDIR_P) conf
-	$(AM_V_GEN)sed -e 's|@helperdir[@]|$(helperdir)|g' \
-		-e 's|@retortconfdir[@]|$(retortconfdir)|g' $(srcdir)/conf/helperd.conf.in > $@
 made_confs = conf/c-icap-retort.conf conf/helperd.conf
+made_units = conf/retort.service conf/retort-helperd.service conf/c-icap.service.d-retort.conf
+$(made_confs) $(made_units): %: %.in Makefile
+	@$(MKDIR_P) conf
+	$(AM_V_GEN)sed -e 's|@cicapmoduledir[@]|$(cicapmoduledir)|g' -e 's|@helperdir[@]|$(helperdir)|g' \
+		-e 's|@retortconfdir[@]|$(retortconfdir)|g' -e 's|@sbindir[@]|$(sbindir)|g' $< > $@
 noinst_DATA = $(made_confs)
-CLEANFILES += $(made_confs)
+CLEANFILES += $(made_confs) $(made_units)
+
+# For systemd and logrotate, where administrators take them from: docs/OPERATIONS.md.
+nodist_pkgdata_DATA = $(made_units)
+dist_pkgdata_DATA = conf/retort.logrotate
 
 # An installation never overwrites a file that an administrator may have changed: the examples go to
 # NAME.conf.default, and to NAME.conf only where there is none.

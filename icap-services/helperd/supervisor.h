@@ -35,7 +35,8 @@ void supervisor_run(struct supervisor *supervisor);
 void supervisor_release(struct supervisor *supervisor);
 
 struct pool *supervisor_pool(struct supervisor *supervisor, const char *name);
-/* Reads the configuration and opens the log again; false when it is bad, and then the old one stays. */
+/* Reads the configuration and opens the log again; false when it is bad, and then the old one
+ * stays. */
 bool supervisor_reload(struct supervisor *supervisor);
 
 #endif

@@ -7,9 +7,10 @@ class that it names, is put behind it.
 import glob
 import os
 import re
+import shutil
 import subprocess
 
-from harness.checks import between, equal, true
+from harness.checks import Skip, between, contains, equal, true
 from harness.lab import SOURCE
 from harness.retort import run_check
 from harness.tls import self_signed
@@ -154,3 +155,35 @@ def test_of_cicap(_lab):
         offered = [int(number) for number in re.findall(r"^\w+\.MaxConnections (\d+)", text, re.M)]
         equal(len(offered), len(re.findall(r"^Service ", text, re.M)), f"{name}: services that say what they offer")
         true(sum(offered) + len(offered) <= children * threads, f"{name}: {offered} of {children} x {threads}")
+
+
+def output_of(lab, *words):
+    if shutil.which(words[0]) is None:
+        raise Skip(f"needs {words[0]}")
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30 * lab.patience)
+    equal(done.returncode, 0, f"{words}: exit status; it said: {done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def test_of_systemd(lab):
+    """The units that are installed, with the programs of the build tree, since nothing is installed here."""
+    built = {"retort": "proxy/retort", "retort-helperd": "icap-services/retort-helperd"}
+    units = []
+    for name, program in built.items():
+        with open(lab.built(f"conf/{name}.service"), encoding="utf-8") as file:
+            text = re.sub(r"^Documentation=.*\n", "", file.read(), flags=re.M)
+        true(not re.search("@[a-z]", text), f"{name}: all is put in")
+        text, count = re.subn(rf"^ExecStart=\S+/{name} -f \S+\.conf$", f"ExecStart={lab.built(program)}", text, flags=re.M)
+        equal(count, 1, f"{name}: ExecStart")
+        units.append(lab.write(f"{name}.service", text))
+    os.makedirs(lab.path("c-icap.service.d"))
+    with open(lab.built("conf/c-icap.service.d-retort.conf"), encoding="utf-8") as file:
+        lab.write("c-icap.service.d/retort.conf", file.read())
+    units.append(lab.write("c-icap.service", "[Service]\nType=forking\nExecStart=/usr/bin/c-icap\n"))
+    equal(output_of(lab, "systemd-analyze", "verify", *units), "", "what systemd-analyze says")
+
+
+def test_of_logrotate(lab):
+    said = output_of(lab, "logrotate", "-d", "-s", lab.path("state"), os.path.join(SOURCE, "conf/retort.logrotate"))
+    contains(said, "rotating pattern: /var/log/retort/*.log", "logrotate's words")
+    true("error" not in said, said)
