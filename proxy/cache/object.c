@@ -160,17 +160,34 @@ static void set_dates(struct object *object, const struct http_head *response) {
     }
 }
 
-static void set_etag(struct object *object, const struct http_head *response) {
-    struct http_head stored;
-    if (http_head_value(response, HTTP_ETAG).length == 0)
-        return;
-    object_parse_head(object, &stored);
-    struct slice etag = http_head_value(&stored, HTTP_ETAG);
-    size_t at = (size_t)(etag.base - object_head(object).base);
-    if (etag.length > UINT16_MAX || at > UINT16_MAX)
-        return; /* in a head of that size it counts as none */
-    object->etag_at = (uint16_t)at;
+/* The value of the first field of that name, which comes with its colon and blank; base NULL: there
+ * is none, or it stands where no uint16_t points to. */
+static struct slice value_near(const struct object *object, struct slice name) {
+    struct slice head = object_head(object);
+    const char *at = head.base, *end = at + head.length, *line_end;
+    for (; (line_end = memchr(at, '\r', (size_t)(end - at))) != NULL; at = line_end + 2) {
+        struct slice line = slice_make(at, (size_t)(line_end - at));
+        if (slice_starts_with_nocase(line, name) && at + name.length - head.base <= UINT16_MAX)
+            return slice_make(at + name.length, line.length - name.length);
+    }
+    return slice_make(NULL, 0);
+}
+
+static size_t in_head(const struct object *object, struct slice value) {
+    return (size_t)(value.base - object_head(object).base);
+}
+
+static void set_etag(struct object *object) {
+    struct slice etag = value_near(object, SLICE("ETag: "));
+    if (etag.length == 0 || etag.length > UINT16_MAX)
+        return; /* of that size it counts as none */
+    object->etag_at = (uint16_t)in_head(object, etag);
     object->etag_length = (uint16_t)etag.length;
+}
+
+static void set_type(struct object *object) {
+    struct slice type = value_near(object, SLICE("Content-Type: "));
+    object->type_at = type.base != NULL ? (uint16_t)in_head(object, type) : 0;
 }
 
 static size_t size_of(const struct object *object) {
@@ -281,7 +298,10 @@ struct object *object_new_made(struct cache_key key, struct slice url,
     object->tags = tag_bits(response);
     set_freshness(object, freshness);
     set_dates(object, response);
-    set_etag(object, response);
+    if (http_head_has(response, HTTP_ETAG))
+        set_etag(object);
+    if (http_head_has(response, HTTP_CONTENT_TYPE))
+        set_type(object);
     return object;
 }
 
@@ -366,6 +386,7 @@ struct object *object_import(struct cache_key key, const struct object_image *im
     object->status = image->status;
     object->scope = image->scope;
     atomic_init(&object->traits, image->traits);
+    set_type(object);
     return object;
 }
 

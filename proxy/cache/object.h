@@ -71,8 +71,8 @@ struct object {
     struct object *next;
     uint32_t tags; /* a bit for each surrogate key in the head, by its hash; see object_has_tag */
     uint32_t url_length;
-    uint16_t etag_at;       /* in the head */
-    _Atomic uint8_t traits; /* enum object_trait */
+    uint16_t etag_at, type_at; /* of their values, in the head; type_at 0: see object_type */
+    _Atomic uint8_t traits;    /* enum object_trait */
     char bytes[];
 };
 
@@ -129,6 +129,16 @@ static inline struct slice object_etag(const struct object *object) {
     if (object->etag_length == 0)
         return slice_make(NULL, 0);
     return slice_make(object->bytes + object->url_length + object->etag_at, object->etag_length);
+}
+
+/* Content-Type; empty: none */
+static inline struct slice object_type(const struct object *object) {
+    if (object->type_at == 0)
+        return slice_make("", 0);
+    struct slice head = object_head(object);
+    const char *value = head.base + object->type_at;
+    const char *end = memchr(value, '\r', head.length - object->type_at);
+    return slice_make(value, (size_t)(end - value));
 }
 
 /* 0: none */

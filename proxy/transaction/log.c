@@ -10,23 +10,12 @@ static struct slice request_value(const struct transaction *transaction, enum ht
                                                     : http_head_value(transaction->request, id);
 }
 
-/* The stored head is text: looks for the one line that is wanted. */
-static struct slice line_value(struct slice head, struct slice name) {
-    const char *at = head.base, *end = head.base + head.length, *line_end;
-    for (; (line_end = memchr(at, '\r', (size_t)(end - at))) != NULL; at = line_end + 2) {
-        struct slice line = slice_make(at, (size_t)(line_end - at));
-        if (*at == *name.base && slice_starts_with(line, name))
-            return slice_make(line.base + name.length, line.length - name.length);
-    }
-    return slice_make("", 0);
-}
-
 static struct slice content_type(const struct transaction *transaction) {
     if (transaction->response != NULL && transaction->error == NULL)
         return http_head_value(transaction->response, HTTP_CONTENT_TYPE);
     if (transaction->object == NULL)
         return transaction->error != NULL ? SLICE("text/html") : slice_make("", 0);
-    return line_value(object_head(transaction_shown(transaction)), SLICE("Content-Type: "));
+    return object_type(transaction_shown(transaction));
 }
 
 static void write_entry(struct transaction *transaction) {

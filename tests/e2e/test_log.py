@@ -53,6 +53,17 @@ def test_squid(lab):
         equal(match.group(12), "image/png", "type")
 
 
+def test_type_of_what_is_stored(lab):
+    """However the origin writes the field's name, and wherever it stands."""
+    origin, proxy = Origin(lab), Retort(lab)
+    for at, name in enumerate(("Content-Type", "content-type", "CONTENT-TYPE")):
+        url = origin.url(f"/text?say={at}&h=X-Content-Type:no&h={name}:image/png&cc=max-age%3D60")
+        proxy.get(url)
+        proxy.get(url)
+        equal([(entry["result"], entry["content_type"]) for entry in proxy.log(2 * at + 2)[-2:]],
+              [("MISS", "image/png"), ("HIT", "image/png")], name)
+
+
 @memcheck
 def test_combined(lab):
     origin = Origin(lab)
