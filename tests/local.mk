@@ -6,6 +6,7 @@ tests_unit_unit_SOURCES = \
 	tests/unit/guard.c tests/unit/guard.h \
 	tests/unit/suites.h \
 	tests/unit/test_arena.c \
+	tests/unit/test_bytes.c \
 	tests/unit/test_chunked.c \
 	tests/unit/test_date.c \
 	tests/unit/test_framing.c \

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 Suite *arena_suite(void);
+Suite *bytes_suite(void);
 Suite *chunked_suite(void);
 Suite *date_suite(void);
 Suite *framing_suite(void);

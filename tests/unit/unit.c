@@ -22,6 +22,7 @@ int main(void) {
     srunner_add_suite(runner, names_suite());
     srunner_add_suite(runner, head_suite());
     srunner_add_suite(runner, head_edit_suite());
+    srunner_add_suite(runner, bytes_suite());
     srunner_add_suite(runner, chunked_suite());
     srunner_add_suite(runner, framing_suite());
     srunner_add_suite(runner, date_suite());
