@@ -66,9 +66,10 @@ struct helper_job *helper_job_start(const struct helper_request *request) {
     job->fd = connect_to(request->socket);
     char error[160];
     if (job->fd < 0) {
-        snprintf(error, sizeof error, "no connection to retort-helperd at %s: %s; is it running?",
+        snprintf(error, sizeof error, "no connection to retort-helperd at %s: %s; %s",
                  request->socket == NULL ? "(no socket configured)" : request->socket,
-                 strerror(errno));
+                 strerror(errno),
+                 errno == EACCES ? "its socket_group must be one of ours" : "is it running?");
         finish(job, HELPER_REFUSED, error);
         return job;
     }

@@ -21,7 +21,8 @@ static struct {
     void *settings;
     struct ci_conf_entry directives[OPTIONS_MAX + 1];
     int outcome_ids[OUTCOMES], counter_ids[COUNTERS_MAX];
-    bool started, misconfigured;
+    char misconfigured[384]; /* the first setting that is wrong, and why; "": none */
+    bool started;
 } module;
 
 static const char *const outcome_names[OUTCOMES] = {"ADAPTED", "SKIPPED", "FAILED"};
@@ -96,11 +97,11 @@ static int on_directive(const char *directive, const char **arguments, void *opt
         if (option->type != SERVICE_OPTION_LIST)
             break;
     }
-    if (!good) {
-        ci_debug_printf(1, "%s: %s. The service is not started.\n", directive, error);
-        module.misconfigured = true;
-    }
-    return good;
+    /* To refuse it would be the end of c-icap as a whole, without a word: its log is not open yet.
+     */
+    if (!good && module.misconfigured[0] == '\0')
+        snprintf(module.misconfigured, sizeof module.misconfigured, "%s: %s", directive, error);
+    return 1;
 }
 
 static void make_directives(void) {
@@ -153,8 +154,11 @@ static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
 
 static int on_post_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
     char error[512] = "", tag[CI_SERVICE_ISTAG_SIZE + 1];
-    if (module.misconfigured)
+    if (module.misconfigured[0] != '\0') {
+        ci_debug_printf(1, "%s.%s. The service is not started.\n", service_implementation.name,
+                        module.misconfigured);
         return CI_ERROR;
+    }
     if (service_implementation.start != NULL) {
         module.owner.service =
             service_implementation.start(module.settings, &module.owner.host, error, sizeof error);

@@ -6,6 +6,7 @@ from harness.cicap import Cicap, Module
 from harness.origin import Origin, echoed
 from harness.raw_origin import PatternCheck, RawOrigin, pattern
 from harness.retort import Retort, Service
+from harness.services import module_path
 from harness.suite import heavy, memcheck, seconds
 from harness.wire import request
 
@@ -44,6 +45,14 @@ def test_srv_ex206(lab):
         contains(answer.body, b"<head></head><body>", "page")
     for size in SIZES:
         same_bytes(fetch(proxy, origin, size).body, origin.body(size), f"binary of {size}")
+
+
+def test_a_wrong_setting_stops_its_service_only(lab):
+    """c-icap starts, its log says what is wrong, and the other services answer."""
+    wrong = f"Service gzip {module_path(lab, 'gzip')}\ngzip.Level 77\ngzip.MinGain many\n"
+    cicap = Cicap(lab, [Module("echo", "srv_echo.so")], extra=wrong)
+    contains(cicap.server_log(), "gzip.Level: Level must be from 1 to 9. The service is not started.", "c-icap's log")
+    equal(cicap.options("gzip").status, 500, "OPTIONS of the service")
 
 
 @memcheck
