@@ -296,3 +296,13 @@ size_t http_head_write_response(const struct http_head *head, char *out, size_t 
     put_fields(head, at);
     return size;
 }
+
+struct slice http_head_text(const struct http_head *head,
+                            size_t (*write)(const struct http_head *, char *, size_t),
+                            struct arena *arena) {
+    size_t length = write(head, NULL, 0);
+    char *bytes = arena_alloc(arena, length + 2);
+    write(head, bytes, length);
+    memcpy(bytes + length, "\r\n", 2);
+    return slice_make(bytes, length + 2);
+}

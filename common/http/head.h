@@ -16,6 +16,7 @@
 #ifndef RETORT_HTTP_HEAD_H
 #define RETORT_HTTP_HEAD_H
 
+#include "base/arena.h"
 #include "http/names.h"
 
 /* Parsers take so many fields; heads that are built upon have room for a few more, so that what an
@@ -95,5 +96,9 @@ void http_head_assign(struct http_head *to, const struct http_head *from);
  * a reason (base NULL) the standard one is written. */
 size_t http_head_write_request(const struct http_head *head, char *out, size_t capacity);
 size_t http_head_write_response(const struct http_head *head, char *out, size_t capacity);
+/* By one of these, with the empty line, in memory of the arena. */
+struct slice http_head_text(const struct http_head *head,
+                            size_t (*write)(const struct http_head *, char *, size_t),
+                            struct arena *arena);
 
 #endif

@@ -11,15 +11,6 @@ static uint64_t nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static struct slice head_bytes(struct arena *arena, const struct http_head *head,
-                               size_t (*write)(const struct http_head *, char *, size_t)) {
-    size_t length = write(head, NULL, 0);
-    char *bytes = arena_alloc(arena, length + 3);
-    write(head, bytes, length + 1);
-    memcpy(bytes + length, "\r\n", 3);
-    return slice_make(bytes, length + 2);
-}
-
 /* Some service up to this one has bypass. */
 static bool may_go_back(const struct adapt_chain *chain) {
     for (unsigned i = 0; i <= chain->at; i++)
@@ -42,10 +33,10 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     struct icap_service *service = chain->services[chain->at];
     struct adapt_message *message = chain->message;
     struct icap_request request = {
-        .request_head = head_bytes(chain->arena, message->request, http_head_write_request),
-        .response_head =
-            chain->reqmod ? slice_make("", 0)
-                          : head_bytes(chain->arena, message->response, http_head_write_response),
+        .request_head = http_head_text(message->request, http_head_write_request, chain->arena),
+        .response_head = chain->reqmod ? slice_make("", 0)
+                                       : http_head_text(message->response, http_head_write_response,
+                                                        chain->arena),
         .virgin = &message->body,
         .path = message->path,
         .client_ip = message->client_ip,

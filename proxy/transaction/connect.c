@@ -28,15 +28,12 @@ static enum step open_tunnel(struct transaction *transaction, struct slice head,
 /* What the origin said to the upgrade goes to the client as it is, for both are now in that
  * protocol. */
 static enum step switch_protocols(struct transaction *transaction) {
-    struct http_head *response = transaction->response;
-    size_t length = http_head_write_response(response, NULL, 0);
-    char *bytes = arena_alloc(&transaction->arena, length + 2);
     struct net_buffer *ahead;
-    http_head_write_response(response, bytes, length);
-    memcpy(bytes + length, "\r\n", 2);
+    struct slice head =
+        http_head_text(transaction->response, http_head_write_response, &transaction->arena);
     transaction->status = 101;
     struct connection *origin = origin_call_take_connection(transaction->call, &ahead);
-    return open_tunnel(transaction, slice_make(bytes, length + 2), origin, ahead);
+    return open_tunnel(transaction, head, origin, ahead);
 }
 
 /* A parent proxy has opened the tunnel for us. */

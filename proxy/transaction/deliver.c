@@ -8,10 +8,8 @@
  * or as an error page. */
 
 struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head) {
-    size_t length = http_head_write_response(head, NULL, 0);
-    char *bytes = arena_alloc(&transaction->arena, length);
-    http_head_write_response(head, bytes, length);
-    return slice_make(bytes, length);
+    struct slice text = http_head_text(head, http_head_write_response, &transaction->arena);
+    return slice_make(text.base, text.length - 2); /* the empty line comes behind our fields */
 }
 
 /* The client's copy is as good as ours: a head without a body (RFC 9110 §15.4.5). */

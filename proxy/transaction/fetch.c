@@ -102,14 +102,6 @@ static bool frame_body(struct transaction *transaction, struct http_head *head) 
     return true;
 }
 
-static struct slice write_head(struct transaction *transaction, const struct http_head *head) {
-    size_t length = http_head_write_request(head, NULL, 0);
-    char *bytes = arena_alloc(&transaction->arena, length + 2);
-    http_head_write_request(head, bytes, length);
-    memcpy(bytes + length, "\r\n", 2);
-    return slice_make(bytes, length + 2);
-}
-
 /* 103 and its like are for the client as soon as they come (RFC 8297). */
 static void on_interim(void *arg, const struct http_head *head) {
     struct transaction *transaction;
@@ -117,12 +109,9 @@ static void on_interim(void *arg, const struct http_head *head) {
     struct http_head *interim = arena_alloc(&transaction->arena, sizeof *interim);
     http_head_assign(interim, head);
     http_head_remove_hop_by_hop(interim);
-    size_t length = http_head_write_response(interim, NULL, 0);
-    char *bytes = arena_alloc(&transaction->arena, length + 2);
-    http_head_write_response(interim, bytes, length);
-    memcpy(bytes + length, "\r\n", 2);
     if (transaction->exchange != NULL)
-        exchange_hint(transaction->exchange, slice_make(bytes, length + 2));
+        exchange_hint(transaction->exchange,
+                      http_head_text(interim, http_head_write_response, &transaction->arena));
 }
 
 /* The fields that end at this hop, but for an upgrade that we pass on. */
@@ -185,7 +174,7 @@ static void start_call(struct transaction *transaction) {
         .host = to->host,
         .port = to->port,
         .pool_key = key,
-        .head = write_head(transaction, head),
+        .head = http_head_text(head, http_head_write_request, &transaction->arena),
         .method = head->method_id,
         .body = transaction->request_body,
         .chunked = chunked,
