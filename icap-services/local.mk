@@ -135,6 +135,7 @@ icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
 
 icap_services_srv_inject_la_SOURCES = icap-services/inject/service.c \
+	icap-services/inject/policies.c icap-services/inject/policies.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/snippet.c icap-services/inject/snippet.h \

@@ -9,7 +9,7 @@
  */
 #include "base/assert.h"
 #include "base/spool.h"
-#include "inject/policy.h"
+#include "inject/policies.h"
 #include "inject/scanner.h"
 #include "inject/tag.h"
 #include "inject/text_cache.h"
@@ -54,7 +54,7 @@ enum inject_stage {
     INJECT_DRAINING,  /* what was buffered behind the place goes out, then no further interest */
 };
 
-enum { INJECT_BUFFER = 64 * 1024, INJECT_POLICIES = 16 };
+enum { INJECT_BUFFER = 64 * 1024 };
 
 struct inject_exchange {
     unsigned magic;
@@ -70,9 +70,7 @@ struct inject_exchange {
     bool is_answered;
     struct slice text; /* the answer with the page's nonce in its places; empty: none is there */
     struct snippet snippet;
-    struct slice policies[INJECT_POLICIES]; /* of the head, then of the page */
-    unsigned policy_count;
-    bool is_unclear; /* there are policies that could not be read */
+    struct policies policies; /* of the head, then of the page */
     struct scanner scanner;
     enum inject_stage stage;
     struct spool body; /* bytes of the page not given out yet */
@@ -181,26 +179,6 @@ static void read_arguments(struct inject_exchange *inject) {
     scanner_init(&inject->scanner, (enum scanner_place)place);
 }
 
-static void note_policy(struct inject_exchange *inject, struct slice policy) {
-    if (inject->policy_count == INJECT_POLICIES || policy.base == NULL)
-        inject->is_unclear = true;
-    else
-        inject->policies[inject->policy_count++] = policy;
-}
-
-static bool is_policy(const struct http_field *field) {
-    return slice_equal_nocase(field->name, SLICE("Content-Security-Policy"));
-}
-
-static void note_policies(struct inject_exchange *inject) {
-    const struct http_head *head = inject->exchange->head;
-    for (unsigned i = 0; i < head->field_count; i++) {
-        struct slice rest = head->fields[i].value, policy;
-        while (is_policy(&head->fields[i]) && slice_next_element(&rest, &policy))
-            note_policy(inject, policy);
-    }
-}
-
 static void *inject_begin(void *service, struct service_exchange *exchange) {
     struct inject_service *owner;
     CAST_OBJ(owner, service, INJECT_SERVICE_MAGIC);
@@ -215,7 +193,7 @@ static void *inject_begin(void *service, struct service_exchange *exchange) {
     inject->cache = owner->cache;
     inject->exchange = exchange;
     read_arguments(inject);
-    note_policies(inject);
+    policies_note_head(&inject->policies, exchange->head);
     inject->scanner.wants_metas = inject->csp != INJECT_CSP_INSERT;
     spool_init(&inject->body);
     spool_init(&inject->out);
@@ -302,22 +280,15 @@ static void take_answer(struct inject_exchange *inject) {
                          service_now() + (int64_t)inject->cache_ttl);
 }
 
-/* Of the page's own scripts. Where texts that need one are refused, it has none. */
-static struct slice nonce_of(const struct inject_exchange *inject) {
-    struct slice nonce = SLICE("");
-    for (unsigned i = 0; i < inject->policy_count && nonce.length == 0; i++)
-        if (inject->csp != INJECT_CSP_REFUSE)
-            nonce = policy_nonce(inject->policies[i]);
-    return nonce;
-}
-
 /* The answer with the page's nonce in its places. */
 static struct slice filled(const struct inject_exchange *inject) {
     static const char placeholder[] = "%{nonce}";
     const size_t length = sizeof placeholder - 1;
     struct arena *arena = inject->exchange->arena;
-    struct slice rest = inject->answer, text = SLICE(""), nonce = nonce_of(inject);
+    struct slice rest = inject->answer, text = SLICE(""), nonce = SLICE("");
     const char *place;
+    if (inject->csp != INJECT_CSP_REFUSE) /* what needs one is left out then */
+        nonce = policies_nonce(&inject->policies);
     while ((place = memmem(rest.base, rest.length, placeholder, length)) != NULL) {
         size_t before = (size_t)(place - rest.base);
         text = arena_concat(arena, text, slice_make(rest.base, before), nonce);
@@ -348,30 +319,12 @@ static bool is_answered(struct inject_exchange *inject) {
 }
 
 /* May the text go into a page with the policies seen so far? */
-static bool policies_allow(const struct inject_exchange *inject) {
+static bool may_insert(const struct inject_exchange *inject) {
     bool concerned = inject->snippet.count > 0 || inject->snippet.is_unclear;
+    enum policy_verdict most = inject->csp == INJECT_CSP_HASH ? POLICY_EXTENDABLE : POLICY_PERMITS;
     if (!concerned || inject->csp == INJECT_CSP_INSERT)
         return true;
-    enum policy_verdict most = inject->csp == INJECT_CSP_HASH ? POLICY_EXTENDABLE : POLICY_PERMITS;
-    for (unsigned i = 0; i < inject->policy_count; i++)
-        if (policy_judge(inject->policies[i], &inject->snippet) > most)
-            return false;
-    return !inject->is_unclear && !inject->scanner.lost_meta;
-}
-
-/* Hashes go into the policies of the head. */
-static void extend_head(struct inject_exchange *inject) {
-    struct http_head *head = inject->exchange->head;
-    struct arena *arena = inject->exchange->arena;
-    for (unsigned i = 0; i < head->field_count; i++) {
-        struct slice rest = head->fields[i].value, policy, value = SLICE("");
-        if (!is_policy(&head->fields[i]))
-            continue;
-        while (slice_next_element(&rest, &policy))
-            value = arena_concat(arena, value, value.length > 0 ? SLICE(", ") : SLICE(""),
-                                 policy_extend(policy, &inject->snippet, arena));
-        head->fields[i].value = value;
-    }
+    return policies_allow(&inject->policies, &inject->snippet, most) && !inject->scanner.lost_meta;
 }
 
 /* The page stays as it is; what was kept of it goes out. */
@@ -393,7 +346,7 @@ static void insert(struct inject_exchange *inject) {
     inject->stage = INJECT_DRAINING;
     if (inject->text.length == 0)
         return;
-    if (!policies_allow(inject)) {
+    if (!may_insert(inject)) {
         count(inject, INJECT_POLICY);
         return;
     }
@@ -405,10 +358,10 @@ static void insert(struct inject_exchange *inject) {
 /* At a policy of the page: hashes go into it where that lets the text run. */
 static void extend_meta(struct inject_exchange *inject) {
     struct arena *arena = inject->exchange->arena;
-    struct slice meta = inject->meta, policy = inject->policies[inject->policy_count - 1];
+    struct slice meta = inject->meta, policy = inject->policies.list[inject->policies.count - 1];
     inject->meta = slice_make(NULL, 0);
     inject->stage = INJECT_SCANNING;
-    if (inject->text.length > 0 && policies_allow(inject) &&
+    if (inject->text.length > 0 && may_insert(inject) &&
         policy_judge(policy, &inject->snippet) == POLICY_EXTENDABLE) {
         struct slice extended = policy_extend(policy, &inject->snippet, arena);
         struct slice tag = tag_with_policy(meta, extended, arena);
@@ -433,17 +386,17 @@ static void go_on(struct inject_exchange *inject) {
 static enum service_verdict inject_verdict(void *state) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
-    if (inject->csp == INJECT_CSP_HASH && inject->policy_count > 0) {
+    if (inject->csp == INJECT_CSP_HASH && inject->policies.count > 0) {
         if (!is_answered(inject))
             return SERVICE_HOLD;
         if (inject->text.length == 0)
             return pass(inject);
-        if (!policies_allow(inject)) {
+        if (!may_insert(inject)) {
             if (inject->stage != INJECT_DRAINING)
                 count(inject, INJECT_POLICY);
             return pass(inject);
         }
-        extend_head(inject);
+        policies_extend_head(inject->exchange->head, &inject->snippet, inject->exchange->arena);
         if (inject->stage == INJECT_WAITING)
             go_on(inject);
     }
@@ -484,9 +437,9 @@ static void on_meta(struct inject_exchange *inject) {
     struct slice policy;
     if (!tag_policy(inject->scanner.meta, arena, &policy))
         return;
-    unsigned known = inject->policy_count;
-    note_policy(inject, policy);
-    if (inject->csp != INJECT_CSP_HASH || inject->policy_count == known)
+    unsigned known = inject->policies.count;
+    policies_note(&inject->policies, policy);
+    if (inject->csp != INJECT_CSP_HASH || inject->policies.count == known)
         return;
     inject->meta = arena_slice(arena, inject->scanner.meta);
     wait_here(inject);
