@@ -22,10 +22,13 @@ enum scanner_state {
     RAW_OPEN, /* "<" in it, and `matched` bytes of something that counts there */
 };
 
+/* What begins here is text to the end of the page, its own end tag too. */
+#define ENDLESS "plaintext"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static const char *const raw_elements[] = {"script", "style",   "title",    "textarea", "xmp",
-                                           "iframe", "noembed", "noframes", "noscript"};
+                                           "iframe", "noembed", "noframes", "noscript", ENDLESS};
 /* What can stand in a head without ending it; and what lets it go on, or begin. */
 static const char *const head_elements[] = {
     "html",   "head",  "base",     "basefont", "bgsound",  "link", "meta",
@@ -343,7 +346,7 @@ static unsigned raw_boundary(struct scanner *scanner, unsigned char c) {
 /* What counts within the raw text and begins with "<" and the byte in `opening`; "" for nothing. */
 static const char *raw_expected(const struct scanner *scanner, char end[2 + SCANNER_NAME_MAX + 1]) {
     bool is_script = strcmp(scanner->raw, "script") == 0;
-    if (scanner->opening == '/') {
+    if (scanner->opening == '/' && strcmp(scanner->raw, ENDLESS) != 0) {
         memcpy(end, "</", 2);
         strcpy(end + 2, scanner->raw);
         return end;

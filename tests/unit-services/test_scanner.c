@@ -128,6 +128,7 @@ static const char *const placeless[] = {
     "<!doctype html><!-- <p> --><script><p></script> ",
     "<script><!-- <script> </script></head>",
     "<svg><![CDATA[</head>",
+    "<plaintext></head></plaintext></head><body>",
 };
 
 /* Scans in pieces that end at `first` and `second`; returns where the place is, -1 for nowhere. */
@@ -195,6 +196,7 @@ START_TEST(other_places) {
         "<body><template></body></template>@</body>",
         "<body></bodyx></bod>x",
         "<p a='</body>'>@</body>",
+        "<body><plaintext>x</body></plaintext></body></html>",
         "<!doctype html><p>text@</html>",
         "<body><svg><![CDATA[ </body> ]]></svg>@</body></html>",
         "<body><noscript></body></noscript><textarea></html></textarea>@</body>",
