@@ -107,6 +107,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/message.c \
 	proxy/transaction/late.c proxy/transaction/late.h proxy/transaction/respmod_postcache.c \
 	proxy/transaction/remembered.c proxy/transaction/remembered.h proxy/transaction/variant.c \
+	proxy/transaction/result.c proxy/transaction/result.h \
 	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
 	proxy/transaction/policy.c proxy/transaction/rules.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
 	proxy/transaction/reverse_map.c \

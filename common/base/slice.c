@@ -152,7 +152,7 @@ char *slice_dup(struct slice text) {
 }
 
 /* From the number of bits, 1233/4096 being the logarithm of 2; that may be one too many. */
-static unsigned digits_of(uint64_t number) {
+unsigned slice_digits(uint64_t number) {
     static const uint64_t powers[20] = {
         0,
         10,
@@ -189,7 +189,7 @@ char *slice_put_number(char *at, int64_t number) {
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
     if (number < 0)
         *at++ = '-';
-    char *end = at + digits_of(rest), *digit = end;
+    char *end = at + slice_digits(rest), *digit = end;
     for (; rest > UINT32_MAX; rest /= 100)
         memcpy(digit -= 2, &pairs[rest % 100 * 2], 2);
     uint32_t small = (uint32_t)rest; /* of which divisions are cheaper */

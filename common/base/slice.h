@@ -67,6 +67,7 @@ static inline char *slice_put(char *at, struct slice text) {
 }
 
 char *slice_put_number(char *at, int64_t number);
+unsigned slice_digits(uint64_t number); /* how many it has */
 /* In SLICE_HEX lower-case digits. */
 enum { SLICE_HEX = 16 };
 char *slice_put_hex(char *at, uint64_t number);

@@ -370,9 +370,9 @@ void client_on_ready(struct connection *connection) {
 }
 
 struct slice client_ip(struct client *client) {
-    if (client->ip[0] == '\0')
-        address_format_ip(&client->address, client->ip);
-    return slice_from(client->ip);
+    if (client->ip_length == 0)
+        client->ip_length = (uint8_t)address_format_ip(&client->address, client->ip);
+    return slice_make(client->ip, client->ip_length);
 }
 
 void exchange_own_request(struct exchange *exchange, struct arena *arena) {

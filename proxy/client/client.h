@@ -153,11 +153,13 @@ struct client {
     bool finished; /* no further request will be read */
     struct timer timer;
     struct task turn; /* requests wait that it was not this client's turn to be served any more */
-    /* So far a hit comes: the fewer lines of memory that is, the sooner they are at hand. */
+    /* So far a hit comes: the fewer lines of memory that is, the sooner they are at hand. With an
+     * access log it comes to the next two as well. */
+    uint8_t ip_length;
+    char ip[ADDRESS_IP_TEXT]; /* see client_ip */
     struct list_link link;
     size_t lingered;
     struct address address, listen_address;
-    char ip[ADDRESS_IP_TEXT]; /* see client_ip */
 };
 
 /* The client's address as text; lives as long as the client does. */

@@ -11,7 +11,7 @@
 
 /* A line has LINE_TEXT bytes for what comes from outside, and LINE_REST for its own words, numbers
  * and signs. */
-enum { GATHER = 32768, LINE_TEXT = 49152, LINE_REST = 16384, FLUSH_AFTER = 200, TEXT_SHOWN = 2560 };
+enum { GATHER = 65536, LINE_TEXT = 49152, LINE_REST = 16384, FLUSH_AFTER = 200, TEXT_SHOWN = 2560 };
 
 struct access_log {
     int fd;
@@ -21,7 +21,7 @@ struct access_log {
     enum access_log_format format;
     struct timespec timed; /* whose text is `time` */
     size_t time_length;
-    char time[64];
+    char time[32];
     size_t length;
     char bytes[GATHER + LINE_TEXT + LINE_REST];
 };
@@ -145,20 +145,26 @@ static void put_number(struct line *line, uint64_t number) {
     line->at = slice_put_number(line->at, (int64_t)number);
 }
 
-/* Right-aligned in a field of so many characters, up to six. */
-static void put_aligned(struct line *line, uint64_t number, unsigned width, struct slice padding) {
-    char digits[SLICE_DIGITS];
-    struct slice text = slice_of_number(digits, (int64_t)number);
-    if (text.length < width)
-        put(line, slice_make(padding.base, width - text.length));
-    put(line, text);
+/* Right-aligned in a field of six characters; longer ones take what they need. */
+static void put_in_six(struct line *line, uint64_t number) {
+    unsigned digits = slice_digits(number);
+    char *start = line->at;
+    put(line, SLICE("      "));
+    line->at = start + (digits < 6 ? 6 - digits : 0);
+    put_number(line, number);
+}
+
+static void put_three_digits(struct line *line, unsigned number) {
+    *line->at++ = (char)('0' + number / 100);
+    *line->at++ = (char)('0' + number / 10 % 10);
+    *line->at++ = (char)('0' + number % 10);
 }
 
 /* "17.042", of a number of thousandths. */
 static void put_thousandths(struct line *line, uint64_t whole, uint64_t thousandths) {
     put_number(line, whole);
     put(line, SLICE("."));
-    put_aligned(line, thousandths, 3, SLICE("00"));
+    put_three_digits(line, (unsigned)thousandths);
 }
 
 static void put_hex(struct line *line, struct slice before, unsigned byte) {
@@ -172,11 +178,15 @@ static struct slice shown(struct slice text) {
     return slice_make(text.base, text.length < TEXT_SHOWN ? text.length : TEXT_SHOWN);
 }
 
-/* Bytes that could forge or break a line are shown as %XX; an empty text as "-". */
-static void put_plain(struct line *line, struct slice text, bool keep_spaces) {
+/* Is it to be copied just as it is? Hardly any is not. */
+static inline bool is_plain(const struct line *line, struct slice text) {
+    const char *end = text.base + text.length;
+    return text.length <= TEXT_SHOWN && line->end - line->at >= (ptrdiff_t)text.length &&
+           bytes_skip(text.base, end, BYTES_PLAIN) == end;
+}
+
+static void put_escaped(struct line *line, struct slice text, bool keep_spaces) {
     const char *at = text.base, *end = at + shown(text).length;
-    if (text.length == 0)
-        put(line, SLICE("-"));
     while (at < end && line->at < line->end) {
         const char *plain = at;
         at = bytes_skip(at, end, BYTES_PLAIN);
@@ -189,6 +199,16 @@ static void put_plain(struct line *line, struct slice text, bool keep_spaces) {
             put_hex(line, SLICE("%"), (unsigned char)*at);
         at++;
     }
+}
+
+/* Bytes that could forge or break a line are shown as %XX; an empty text as "-". */
+static inline void put_plain(struct line *line, struct slice text, bool keep_spaces) {
+    if (text.length == 0)
+        put(line, SLICE("-"));
+    else if (is_plain(line, text))
+        put(line, text);
+    else
+        put_escaped(line, text, keep_spaces);
 }
 
 /* The length of the UTF-8 sequence at the front, 0 when it is none. */
@@ -233,9 +253,8 @@ static size_t put_json_character(struct line *line, struct slice text) {
     return length;
 }
 
-static void put_json(struct line *line, struct slice text) {
+static void put_json_escaped(struct line *line, struct slice text) {
     const char *at = text.base, *end = at + shown(text).length;
-    put(line, SLICE("\""));
     while (at < end && line->at < line->end) {
         const char *plain = at;
         at = bytes_skip(at, end, BYTES_PLAIN);
@@ -243,28 +262,15 @@ static void put_json(struct line *line, struct slice text) {
         if (at < end)
             at += put_json_character(line, slice_make(at, (size_t)(end - at)));
     }
-    put(line, SLICE("\""));
 }
 
-/* Squid's names for our results, so that its log analysers understand. */
-static const char *squid_result(const struct access_entry *entry) {
-    static const struct {
-        const char *ours, *squids;
-    } names[] = {
-        {"HIT", "TCP_MEM_HIT"},
-        {"STALE", "TCP_OFFLINE_HIT"},
-        {"MISS", "TCP_MISS"},
-        {"REVALIDATED", "TCP_REFRESH_UNMODIFIED"},
-        {"REFRESHED", "TCP_REFRESH_MODIFIED"},
-        {"PASS", "TCP_MISS"},
-        {"TUNNEL", "TCP_TUNNEL"},
-        {"SERVICE", "TCP_ADAPTED"},
-        {"DENIED", "TCP_DENIED"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(entry->result, names[i].ours) == 0)
-            return names[i].squids;
-    return "NONE";
+static void put_json(struct line *line, struct slice text) {
+    put(line, SLICE("\""));
+    if (is_plain(line, text))
+        put(line, text);
+    else
+        put_json_escaped(line, text);
+    put(line, SLICE("\""));
 }
 
 static void put_record(struct line *line, const struct adapt_record *record, bool json) {
@@ -291,9 +297,9 @@ static void put_record(struct line *line, const struct adapt_record *record, boo
 
 static void put_services(struct line *line, const struct access_entry *entry, bool json) {
     bool first = true;
-    for (unsigned i = 0; i < ACCESS_CHAINS; i++) {
+    for (unsigned i = 0; i < entry->chain_count; i++) {
         const struct adapt_chain *chain = entry->chains[i];
-        for (unsigned j = 0; chain != NULL && j < chain->at; j++) {
+        for (unsigned j = 0; j < chain->at; j++) {
             if (!first)
                 put(line, SLICE(","));
             put_record(line, &chain->records[j], json);
@@ -302,6 +308,15 @@ static void put_services(struct line *line, const struct access_entry *entry, bo
     }
     if (first && !json)
         put(line, SLICE("-"));
+}
+
+static void put_id(struct line *line, const struct access_entry *entry) {
+    line->at = slice_put_hex(line->at, entry->number);
+}
+
+/* Of the request, if there was one that could be read. */
+static struct slice value_of(const struct access_entry *entry, enum http_name id) {
+    return entry->request != NULL ? http_head_value(entry->request, id) : slice_make("", 0);
 }
 
 /* Is the text of that time yet to be written? The clock stands still for many lines. */
@@ -313,6 +328,12 @@ static bool is_another_time(struct access_log *log, struct timespec time) {
     return true;
 }
 
+/* All of the room is copied, which is less work than so much of it as is text. */
+static void put_time_text(struct line *line, const struct access_log *log) {
+    memcpy(line->at, log->time, sizeof log->time);
+    line->at += log->time_length;
+}
+
 /* "1764012345.678" */
 static void put_time(struct line *line, struct access_log *log, const struct timespec *time) {
     if (is_another_time(log, *time)) {
@@ -320,37 +341,40 @@ static void put_time(struct line *line, struct access_log *log, const struct tim
         put_thousandths(&text, (uint64_t)time->tv_sec, (uint64_t)time->tv_nsec / 1000000);
         log->time_length = (size_t)(text.at - log->time);
     }
-    put(line, slice_make(log->time, log->time_length));
+    put_time_text(line, log);
+}
+
+/* "text/html", of "text/html; charset=utf-8". */
+static struct slice media_type(struct slice type) {
+    const char *parameters = type.length > 0 ? memchr(type.base, ';', type.length) : NULL;
+    if (parameters == NULL)
+        return type;
+    return slice_trim(slice_make(type.base, (size_t)(parameters - type.base)));
 }
 
 static void write_squid(struct line *line, struct access_log *log,
                         const struct access_entry *entry) {
-    bool asked = entry->origin.length > 0;
     put_time(line, log, &entry->time);
     put(line, SLICE(" "));
-    put_aligned(line, entry->duration / 1000, 6, SLICE("      "));
+    put_in_six(line, entry->duration / 1000);
     put(line, SLICE(" "));
     put(line, entry->client);
     put(line, SLICE(" "));
-    put(line, slice_from(squid_result(entry)));
+    put(line, cache_result_squid_name(entry->result));
     put(line, entry->aborted ? SLICE("_ABORTED/") : SLICE("/"));
-    put_aligned(line, entry->status, 3, SLICE("00"));
+    put_three_digits(line, entry->status);
     put(line, SLICE(" "));
     put_number(line, entry->bytes);
     put(line, SLICE(" "));
     put_plain(line, entry->method, false);
     put(line, SLICE(" "));
     put_plain(line, entry->url, false);
-    put(line, asked ? SLICE(" - HIER_DIRECT/") : SLICE(" - HIER_NONE/"));
+    put(line, entry->origin.length > 0 ? SLICE(" - HIER_DIRECT/") : SLICE(" - HIER_NONE/"));
     put_plain(line, entry->origin, false);
     put(line, SLICE(" "));
-    struct slice type = entry->content_type;
-    const char *parameters = type.length > 0 ? memchr(type.base, ';', type.length) : NULL;
-    if (parameters != NULL)
-        type.length = (size_t)(parameters - type.base);
-    put_plain(line, slice_trim(type), false);
+    put_plain(line, media_type(entry->content_type), false);
     put(line, SLICE(" "));
-    put(line, slice_from(entry->id));
+    put_id(line, entry);
     put(line, SLICE(" "));
     put_services(line, entry, false);
 }
@@ -362,7 +386,7 @@ static void put_date(struct line *line, struct access_log *log, time_t time) {
         localtime_r(&time, &calendar);
         log->time_length = strftime(log->time, sizeof log->time, "%d/%b/%Y:%H:%M:%S %z", &calendar);
     }
-    put(line, slice_make(log->time, log->time_length));
+    put_time_text(line, log);
 }
 
 static void write_combined(struct line *line, struct access_log *log,
@@ -379,13 +403,13 @@ static void write_combined(struct line *line, struct access_log *log,
     put(line, SLICE(" "));
     put_number(line, entry->bytes);
     put(line, SLICE(" \""));
-    put_plain(line, entry->referer, true);
+    put_plain(line, value_of(entry, HTTP_REFERER), true);
     put(line, SLICE("\" \""));
-    put_plain(line, entry->user_agent, true);
+    put_plain(line, value_of(entry, HTTP_USER_AGENT), true);
     put(line, SLICE("\" "));
-    put(line, slice_from(entry->result));
+    put(line, cache_result_name(entry->result));
     put(line, SLICE(" "));
-    put(line, slice_from(entry->id));
+    put_id(line, entry);
     put(line, SLICE(" "));
     put_services(line, entry, false);
 }
@@ -400,15 +424,16 @@ static void write_json(struct line *line, struct access_log *log,
                        const struct access_entry *entry) {
     put(line, SLICE("{\"time\":"));
     put_time(line, log, &entry->time);
-    put_member(line, SLICE(",\"id\":"), slice_from(entry->id));
-    put_member(line, SLICE(",\"client\":"), entry->client);
+    put(line, SLICE(",\"id\":\""));
+    put_id(line, entry);
+    put_member(line, SLICE("\",\"client\":"), entry->client);
     put_member(line, SLICE(",\"method\":"), entry->method);
     put_member(line, SLICE(",\"url\":"), entry->url);
     put(line, SLICE(",\"status\":"));
     put_number(line, entry->status);
     put(line, SLICE(",\"bytes\":"));
     put_number(line, entry->bytes);
-    put_member(line, SLICE(",\"result\":"), slice_from(entry->result));
+    put_member(line, SLICE(",\"result\":"), cache_result_name(entry->result));
     put(line, SLICE(",\"ms\":"));
     put_thousandths(line, entry->duration / 1000, entry->duration % 1000);
     put_member(line, SLICE(",\"origin\":"), entry->origin.length > 0 ? entry->origin : SLICE("-"));
@@ -417,8 +442,8 @@ static void write_json(struct line *line, struct access_log *log,
     if (entry->error != NULL)
         put_member(line, SLICE(",\"error\":"), slice_from(entry->error));
     put_member(line, SLICE(",\"content_type\":"), entry->content_type);
-    put_member(line, SLICE(",\"user_agent\":"), entry->user_agent);
-    put_member(line, SLICE(",\"referer\":"), entry->referer);
+    put_member(line, SLICE(",\"user_agent\":"), value_of(entry, HTTP_USER_AGENT));
+    put_member(line, SLICE(",\"referer\":"), value_of(entry, HTTP_REFERER));
     put(line, SLICE(",\"icap\":["));
     put_services(line, entry, true);
     put(line, SLICE("]}"));

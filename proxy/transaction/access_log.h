@@ -5,7 +5,7 @@
  *     access_logs_write(logs, &entry);
  *     access_logs_close(&logs);
  *
- * Lines gather in memory and leave with one write(2) when 32 KB have gathered or 200 ms have
+ * Lines gather in memory and leave with one write(2) when 64 KB have gathered or 200 ms have
  * passed. Each worker appends to the file for itself; a write carries whole lines only. Lines that
  * a file does not take are lost and counted (access_log_lines_lost).
  *
@@ -17,6 +17,7 @@
 #include "adapt/chain.h"
 #include "net/context.h"
 #include "settings/settings.h"
+#include "transaction/result.h"
 
 struct access_logs;
 
@@ -25,16 +26,18 @@ enum { ACCESS_CHAINS = 5 }; /* of services: one a point, and what is remembered 
 struct access_entry {
     struct timespec time; /* wall clock, at the end; milliseconds count */
     uint64_t duration;    /* microseconds */
-    const char *id;
-    struct slice client, method, url, user_agent, referer, content_type, origin;
-    unsigned version; /* of the client's HTTP: 10 or 11 */
+    uint64_t number;      /* shown in hexadecimal digits: the transaction's id */
+    struct slice client, method, url, content_type, origin;
+    const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
+    unsigned version;                /* of the client's HTTP: 10 or 11 */
     unsigned status;
-    uint64_t bytes;     /* sent to the client, heads included */
-    const char *result; /* "HIT", "MISS", ... */
+    uint64_t bytes; /* sent to the client, heads included */
+    enum cache_result result;
     const char *step;
-    const char *error;                               /* NULL: none */
-    bool aborted;                                    /* the client did not get all of it */
-    const struct adapt_chain *chains[ACCESS_CHAINS]; /* NULL where there was none */
+    const char *error; /* NULL: none */
+    bool aborted;      /* the client did not get all of it */
+    unsigned chain_count;
+    const struct adapt_chain *chains[ACCESS_CHAINS];
 };
 
 /* The settings must outlive it. */

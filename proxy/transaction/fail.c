@@ -14,9 +14,8 @@ static const char page[] = "<!DOCTYPE html>\n"
 /* Where the trouble is, when it is not with the request. */
 static const char *place(const struct transaction *transaction) {
     const struct adapt_chain *chains[ACCESS_CHAINS];
-    transaction_chains(transaction, chains);
-    for (unsigned i = ACCESS_CHAINS; i-- > 0;)
-        if (chains[i] != NULL && chains[i]->state == ADAPT_FAILED)
+    for (unsigned i = transaction_chains(transaction, chains); i-- > 0;)
+        if (chains[i]->state == ADAPT_FAILED)
             return chains[i]->failed_service;
     return NULL;
 }

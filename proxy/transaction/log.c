@@ -5,11 +5,6 @@
 /* LOG: the line in the access log; then the client is let go, and an object that is still arriving
  * is seen home. */
 
-static struct slice request_value(const struct transaction *transaction, enum http_name id) {
-    return transaction->exchange->error_status != 0 ? slice_make("", 0)
-                                                    : http_head_value(transaction->request, id);
-}
-
 static struct slice content_type(const struct transaction *transaction) {
     if (transaction->response != NULL && transaction->error == NULL)
         return http_head_value(transaction->response, HTTP_CONTENT_TYPE);
@@ -20,6 +15,7 @@ static struct slice content_type(const struct transaction *transaction) {
 
 static void write_entry(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
+    bool unreadable = exchange->error_status != 0;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -27,23 +23,22 @@ static void write_entry(struct transaction *transaction) {
     struct access_entry entry = {
         .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
         .duration = (end - exchange->started) / 1000,
-        .id = transaction_id(transaction),
+        .number = transaction->number,
         .client = client_ip(exchange->client),
         .method = transaction->method_text,
         .url = transaction->original_url,
-        .user_agent = request_value(transaction, HTTP_USER_AGENT),
-        .referer = request_value(transaction, HTTP_REFERER),
         .content_type = content_type(transaction),
         .origin = transaction->origin_name,
-        .version = exchange->error_status != 0 ? 11 : exchange->request.version,
+        .request = unreadable ? NULL : transaction->request,
+        .version = unreadable ? 11 : exchange->request.version,
         .status = transaction->status,
         .bytes = exchange->bytes_sent,
-        .result = cache_result_name(transaction->result),
+        .result = transaction->result,
         .step = transaction->last_step != NULL ? transaction->last_step : "DELIVER",
         .error = transaction->error,
         .aborted = exchange->state == EXCHANGE_ABORTED,
     };
-    transaction_chains(transaction, entry.chains);
+    entry.chain_count = transaction_chains(transaction, entry.chains);
     if (transaction->tunnel != NULL)
         entry.bytes = transaction->tunnel->bytes[1];
     access_logs_write(transaction->host->logs, &entry);

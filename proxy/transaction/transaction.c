@@ -30,23 +30,6 @@ const char *step_name(enum step step) {
     return step < STEP_DONE ? steps[step].name : "DONE";
 }
 
-const char *cache_result_name(enum cache_result result) {
-    static const char *const names[] = {
-        [RESULT_NONE] = "NONE",
-        [RESULT_HIT] = "HIT",
-        [RESULT_STALE] = "STALE",
-        [RESULT_MISS] = "MISS",
-        [RESULT_REVALIDATED] = "REVALIDATED",
-        [RESULT_REFRESHED] = "REFRESHED",
-        [RESULT_PASS] = "PASS",
-        [RESULT_TUNNEL] = "TUNNEL",
-        [RESULT_SERVICE] = "SERVICE",
-        [RESULT_DENIED] = "DENIED",
-        [RESULT_ERROR] = "ERROR",
-    };
-    return names[result];
-}
-
 /* What a hit has nothing of, in the order in which one thing reads from another. */
 static void end_fetch(struct transaction *transaction) {
     transaction_land(transaction, FLIGHT_LEFT);
@@ -225,18 +208,21 @@ void transaction_take_body(struct transaction *transaction) {
     transaction->request_body = exchange_body(transaction->exchange);
 }
 
-void transaction_chains(const struct transaction *transaction,
-                        const struct adapt_chain *chains[ACCESS_CHAINS]) {
-    const struct adapt_chain *all[ACCESS_CHAINS] = {
-        transaction->reqmod,
-        transaction->outgoing != NULL ? &transaction->outgoing->chain : NULL,
-        transaction->respmod,
-        transaction->remembered != NULL && transaction->remembered->late != NULL
-            ? &transaction->remembered->late->chain
-            : NULL,
-        transaction->late != NULL ? &transaction->late->chain : NULL,
-    };
-    memcpy(chains, all, sizeof all);
+unsigned transaction_chains(const struct transaction *transaction,
+                            const struct adapt_chain *chains[ACCESS_CHAINS]) {
+    const struct remembered *remembered = transaction->remembered;
+    unsigned count = 0;
+    if (transaction->reqmod != NULL)
+        chains[count++] = transaction->reqmod;
+    if (transaction->outgoing != NULL)
+        chains[count++] = &transaction->outgoing->chain;
+    if (transaction->respmod != NULL)
+        chains[count++] = transaction->respmod;
+    if (remembered != NULL && remembered->late != NULL)
+        chains[count++] = &remembered->late->chain;
+    if (transaction->late != NULL)
+        chains[count++] = &transaction->late->chain;
+    return count;
 }
 
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction) {

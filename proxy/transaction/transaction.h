@@ -30,6 +30,7 @@
 #include "transaction/late.h"
 #include "transaction/pump.h"
 #include "transaction/remembered.h"
+#include "transaction/result.h"
 #include "transaction/route.h"
 #include "transaction/tunnel.h"
 
@@ -49,21 +50,6 @@ enum step {
     STEP_LOG,
     STEP_DONE,
     STEP_WAIT, /* not a step: the same one again, later */
-};
-
-/* How the cache took part (the access log's result). */
-enum cache_result {
-    RESULT_NONE,
-    RESULT_HIT,
-    RESULT_STALE, /* a hit on a stale object that the request allows */
-    RESULT_MISS,
-    RESULT_REVALIDATED, /* the origin confirmed what is stored */
-    RESULT_REFRESHED,   /* stale, and the origin sent something new */
-    RESULT_PASS,        /* not a matter for the cache */
-    RESULT_TUNNEL,
-    RESULT_SERVICE, /* an adaptation service answered */
-    RESULT_DENIED,
-    RESULT_ERROR,
 };
 
 struct parcels;
@@ -191,7 +177,6 @@ void transaction_host_release(struct transaction_host *host);
 void transaction_abort_all(struct transaction_host *host);
 
 const char *step_name(enum step step);
-const char *cache_result_name(enum cache_result result);
 
 /* The steps. */
 enum step step_receive(struct transaction *transaction);
@@ -214,9 +199,9 @@ enum step step_log(struct transaction *transaction);
 enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason);
 /* The number as text, written when it is first asked for. */
 const char *transaction_id(struct transaction *transaction);
-/* The chains of services that it went through, in their order; NULL where there was none. */
-void transaction_chains(const struct transaction *transaction,
-                        const struct adapt_chain *chains[ACCESS_CHAINS]);
+/* The chains of services that it went through, in their order; returns how many. */
+unsigned transaction_chains(const struct transaction *transaction,
+                            const struct adapt_chain *chains[ACCESS_CHAINS]);
 /* Of a stored response, what goes to the client: itself, or a variant of it; NULL: none is stored.
  */
 static inline struct object *transaction_shown(const struct transaction *transaction) {

@@ -44,13 +44,14 @@ def test_squid(lab):
     proxy.get(url)
     proxy.get(url)
     first, second = lines(proxy, 2)
-    pattern = r"(\d+\.\d{3}) +(\d+) (\S+) (\w+)/(\d{3}) (\d+) (\w+) (\S+) (\S+) (\w+)/(\S+) (\S+)"
+    pattern = r"(\d+\.\d{3}) ( {0,5}\d+) (\S+) (\w+)/(\d{3}) (\d+) (\w+) (\S+) (\S+) (\w+)/(\S+) (\S+)"
     for line, result in ((first, "MISS"), (second, "HIT")):
         match = re.match(pattern, line)
         true(match, f"not a line of Squid's native format: {line}")
         true(result in match.group(4), f"result in {line}")
         equal((match.group(3), match.group(5), match.group(7), match.group(8)), ("127.0.0.1", "200", "GET", url), "fields")
         equal(match.group(12), "image/png", "type")
+        equal(len(match.group(2)), 6, "width of the milliseconds")
 
 
 def test_type_of_what_is_stored(lab):

@@ -1,0 +1,32 @@
+/*
+ * How the cache took part in a transaction, as its line in the access log says it.
+ *
+ *     slice_put(at, cache_result_name(RESULT_HIT));          "HIT"
+ *     slice_put(at, cache_result_squid_name(RESULT_HIT));    "TCP_MEM_HIT"
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_TRANSACTION_RESULT_H
+#define RETORT_TRANSACTION_RESULT_H
+
+#include "base/slice.h"
+
+enum cache_result {
+    RESULT_NONE,
+    RESULT_HIT,
+    RESULT_STALE, /* a hit on a stale object that the request allows */
+    RESULT_MISS,
+    RESULT_REVALIDATED, /* the origin confirmed what is stored */
+    RESULT_REFRESHED,   /* stale, and the origin sent something new */
+    RESULT_PASS,        /* not a matter for the cache */
+    RESULT_TUNNEL,
+    RESULT_SERVICE, /* an adaptation service answered */
+    RESULT_DENIED,
+    RESULT_ERROR,
+};
+
+struct slice cache_result_name(enum cache_result result);
+/* Squid's name for it, so that its log analysers understand. */
+struct slice cache_result_squid_name(enum cache_result result);
+
+#endif
