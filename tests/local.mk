@@ -19,6 +19,11 @@ tests_unit_unit_SOURCES = \
 	tests/unit/test_url.c \
 	tests/unit/unit.c
 
+# Of the Check library's limits, which are for programs as they are shipped.
+if SANITIZED
+AM_TESTS_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER:-5}; export CK_TIMEOUT_MULTIPLIER;
+endif
+
 TESTS += tests/unit/unit tests/check-includes.sh tests/check-format.sh tests/check-icap-table.sh
 EXTRA_DIST += tests/check-includes.sh tests/check-format.sh tests/check-icap-table.sh
 
