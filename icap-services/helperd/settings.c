@@ -137,7 +137,22 @@ static int check_pool(cfg_t *cfg, cfg_opt_t *option) {
         cfg_error(cfg, "pool %s has no command: command = {\"/path/to/helper\"}", cfg_title(pool));
         return -1;
     }
+    const char *program = cfg_getnstr(pool, "command", 0);
+    if (program[0] != '/') {
+        cfg_error(cfg, "pool %s: command must begin with an absolute path, not with \"%s\"",
+                  cfg_title(pool), program);
+        return -1;
+    }
     return 0;
+}
+
+/* One without the leading 0 is a decimal number to the parser, and another mode. */
+static int check_mode(cfg_t *cfg, cfg_opt_t *option) {
+    long mode = cfg_opt_getnint(option, 0);
+    if (mode >= 0 && mode <= 0777)
+        return 0;
+    cfg_error(cfg, "socket_mode must be from 0 to 0777, with a 0 in front: 0660");
+    return -1;
 }
 
 static int check_socket(cfg_t *cfg, cfg_opt_t *option) {
@@ -234,6 +249,7 @@ struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_t *cfg = cfg_init(options, CFGF_NONE);
     cfg_set_error_function(cfg, on_error);
     cfg_set_validate_func(cfg, "socket", check_socket);
+    cfg_set_validate_func(cfg, "socket_mode", check_mode);
     cfg_set_validate_func(cfg, "clients", check_clients);
     cfg_set_validate_func(cfg, "pool", check_pool);
     cfg_set_validate_func(cfg, "pool|processes", check_processes);

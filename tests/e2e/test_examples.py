@@ -147,6 +147,20 @@ def test_of_the_helpers_supervisor(lab):
         equal(done.returncode, 0, f"exit status; it said: {done.stdout}{done.stderr} of\n{text}")
 
 
+def test_what_the_supervisor_refuses(lab):
+    """What would be found out only by a helper that does not start, or a socket that nobody can open."""
+    good = 'socket = "/tmp/x"\npool text { command = { "/usr/bin/text-helper", "--file", "/x" } }\n'
+    for old, new, expected in (('"/usr/bin/text-helper"', '"text-helper"', 'must begin with an absolute path, not with "text-helper"'),
+                               ("pool", "socket_mode = 660\npool", "with a 0 in front"), ("pool", "socket_mode = 01777\npool", "0 to 0777"),
+                               ("command", "comand", "comand"), ("pool text", "pool", "title"), ("{ command", "{ nice = 30 command", "nice")):
+        config = lab.write("helperd.conf", good.replace(old, new, 1))
+        done = subprocess.run([lab.built("icap-services/retort-helperd"), "-t", "-f", config], capture_output=True, text=True,
+                              check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+        equal(done.returncode, 1, f"{new}: exit status")
+        contains(done.stderr, expected, f"{new}: message")
+        contains(done.stderr, f"{config}:", f"{new}: place")
+
+
 def test_of_cicap(_lab):
     """It has a thread for each connection that it offers: one that finds none waits without a word."""
     for name in ("conf/c-icap-retort.conf.in", "conf/c-icap-build.conf.in"):
