@@ -117,6 +117,15 @@ static void apply_log(const struct settings *settings) {
                   settings->error_log, strerror(errno));
 }
 
+/* Else the first large body would show it. */
+static void try_temporary_directory(const struct settings *settings) {
+    if (settings->icap_service_count > 0 && access(settings->temporary_directory, W_OK | X_OK) != 0)
+        log_warn(
+            "temporary_directory %s: %s; bodies larger than icap_service.keep have no place to "
+            "wait in: make it, let retort's user write to it, or name another",
+            settings->temporary_directory, strerror(errno));
+}
+
 /* New addresses are tried before anything changes, so that a reload that can't listen is refused.
  */
 static bool can_listen(const struct settings *old, const struct settings *new,
@@ -160,6 +169,7 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
         warn_of_fixed(retort->settings, settings);
         settings->workers = retort->settings->workers;
         apply_log(settings);
+        try_temporary_directory(settings);
         cache_set_limit(retort->cache, settings->cache.memory);
         verdicts_set_limit(retort->verdicts, settings->verdict_space);
         struct origin_groups *origins = origin_groups_new(settings, retort->origins);
@@ -429,6 +439,7 @@ static int run(struct retort *retort) {
     };
     clock_gettime(CLOCK_MONOTONIC, &retort->started);
     apply_log(retort->settings);
+    try_temporary_directory(retort->settings);
     raise_file_limit();
     block_signals(&signals);
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);

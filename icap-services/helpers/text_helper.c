@@ -60,7 +60,7 @@ static _Noreturn void usage(FILE *to, int status) {
                 "       text-helper [--file FILE] --once ADDRESS     by hand\n"
                 "Takes jobs on descriptor 0; started by retort-helperd. FILE has lines\n"
                 "ADDRESS/BITS<TAB>TEXT and default<TAB>TEXT; %%{ip} stands for the client's "
-                "address.\n");
+                "address.\nTIME passes before each answer: for trying what waits for one.\n");
     exit(status);
 }
 

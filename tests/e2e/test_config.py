@@ -9,7 +9,7 @@ import time
 from harness import ports, wire as wire_module
 from harness.checks import contains, equal, true, until
 from harness.origin import Origin
-from harness.retort import Retort, run_check
+from harness.retort import Retort, Service, run_check
 from harness.suite import memcheck
 from harness.wire import request
 
@@ -97,6 +97,17 @@ def test_logs_that_can_not_be_opened(lab):
     for what in ("error_log /nowhere/error.log", "the access log /nowhere/access.log"):
         contains(proxy.process.log(), f"cannot open {what}: No such file or directory", "the log")
     equal(proxy.process.log().count("its directory must be there"), 2, "sentences that say what to do")
+
+
+def test_a_temporary_directory_that_is_not_there_is_told(lab):
+    """At the start and at a reload, not by the first large body; without services it is not needed."""
+    missing = 'temporary_directory = "/nowhere/at/all"\n'
+    services = [Service("s", f"icap://127.0.0.1:{ports.take()}/s")]
+    for given, count in (([], 0), (services, 1)):
+        proxy = Retort(lab, services=given, extra=missing)
+        equal(proxy.process.log().count("temporary_directory /nowhere/at/all: No such file"), count, "warnings at the start")
+    equal(proxy.reload().status, 200, "reload")
+    equal(proxy.process.log().count("temporary_directory /nowhere/at/all: No such file"), 2, "warnings")
 
 
 def test_check_needs_a_listener(lab):
