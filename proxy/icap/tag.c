@@ -10,20 +10,10 @@ static uint64_t hash_text(const char *text, uint64_t seed) {
 }
 
 static uint64_t base_of(const struct icap_service_settings *settings) {
-    uint64_t hash = hash_text(settings->name, 0);
+    uint64_t hash = hash_text(settings->name, settings->ignore_istag);
     for (unsigned i = 0; i < settings->endpoint_count; i++)
         hash = hash_text(settings->uri_texts[i], hash);
     return hash;
-}
-
-struct icap_tag *icap_tag_new(const struct icap_service_settings *settings) {
-    struct icap_tag *tag;
-    ALLOC_OBJ(tag, ICAP_TAG_MAGIC);
-    atomic_init(&tag->references, 1);
-    tag->base = base_of(settings);
-    tag->endpoint_count = settings->endpoint_count;
-    pthread_mutex_init(&tag->lock, NULL);
-    return tag;
 }
 
 struct icap_tag *icap_tag_reference(struct icap_tag *tag) {
@@ -59,7 +49,7 @@ static bool seen_before(const struct icap_tag *tag, unsigned endpoint) {
 /* The sum, so that it does not matter which endpoint said which. */
 static uint64_t compute(const struct icap_tag *tag, uint64_t generation) {
     uint64_t parts[3] = {0, tag->base, generation};
-    bool any = false;
+    bool any = tag->ignored;
     for (unsigned i = 0; i < tag->endpoint_count; i++) {
         if (tag->seen[i] == 0 || seen_before(tag, i))
             continue;
@@ -75,13 +65,25 @@ static void publish(struct icap_tag *tag) {
     atomic_store_explicit(&tag->value, value, memory_order_release);
 }
 
+struct icap_tag *icap_tag_new(const struct icap_service_settings *settings) {
+    struct icap_tag *tag;
+    ALLOC_OBJ(tag, ICAP_TAG_MAGIC);
+    atomic_init(&tag->references, 1);
+    tag->base = base_of(settings);
+    tag->ignored = settings->ignore_istag;
+    tag->endpoint_count = settings->endpoint_count;
+    pthread_mutex_init(&tag->lock, NULL);
+    publish(tag);
+    return tag;
+}
+
 uint64_t icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
                       uint64_t generation) {
     uint64_t hash = XXH3_64bits(istag.base, istag.length) | 1;
     CHECK_OBJ(tag, ICAP_TAG_MAGIC);
     ASSERT(endpoint < tag->endpoint_count);
     pthread_mutex_lock(&tag->lock);
-    if (tag->seen[endpoint] != hash) {
+    if (!tag->ignored && tag->seen[endpoint] != hash) {
         tag->seen[endpoint] = hash;
         publish(tag);
     }

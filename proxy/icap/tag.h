@@ -12,7 +12,7 @@
  *
  * The value comes of the service's name and addresses, of the newest ISTag of each endpoint
  * (endpoints that say the same count as one), and of the bumps. It is never 0; that stands for: no
- * endpoint has said any ISTag yet.
+ * endpoint has said any ISTag yet. Of a service with ignore_istag the ISTags are left out.
  *
  * A reload hands the tag on to the service of the same name and addresses: see icap/quota.h.
  *
@@ -30,6 +30,7 @@ struct icap_tag {
 #define ICAP_TAG_MAGIC 0x1ca97a60u
     _Atomic unsigned references;
     uint64_t base; /* of the name and the addresses */
+    bool ignored;  /* what endpoints say */
     pthread_mutex_t lock;
     unsigned endpoint_count;
     uint64_t seen[ICAP_ENDPOINTS_MAX]; /* 0: nothing */

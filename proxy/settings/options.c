@@ -459,6 +459,13 @@ const struct option options[] = {
          "besides those that Vary names. Each combination of their values has a variant of its "
          "own. \"none\": the response alone.",
      .example = "{ Accept-Encoding, Save-Data }"},
+    {SERVICE(ignore_istag), .name = "ignore_istag", BOOL, DEFAULT("false"),
+     DOC
+     "Whether the service's ISTags say nothing: what it made is good until \"retortctl services "
+     "bump\" says otherwise, or the response goes. For servers that send no ISTag, and for those "
+     "that send another one with each answer, as pyicap does: what is stored before the cache "
+     "would never be used, since each answer would make old what others were made under.",
+     .example = "true"},
     {SERVICE(verdict_by), .name = "verdict_by", STRINGS, DEFAULT("*"),
      DOC
      "For points reqmod_precache and reqmod_postcache: names of the request header fields on "

@@ -98,6 +98,7 @@ struct icap_service_settings {
     unsigned endpoint_count;
     enum icap_point point;
     bool remember;               /* what it makes is kept beside what is stored */
+    bool ignore_istag;           /* its results are good until it is bumped */
     char **remember_by;          /* fields of requests on which that depends; ends with NULL */
     char **verdict_by;           /* fields that stand for a request's head; "*": all of it */
     bool bypass;                 /* on failure: the virgin message (true) or an error (false) */

@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 import urllib.parse
+from os import urandom
 
 from harness.checks import contains, equal, raises, same_bytes, true, until
 from harness.icap import IcapServer, append, unchanged
@@ -91,6 +92,24 @@ def test_options_tell_of_a_new_istag(lab):
     revision(icap, "two")
     until(lambda: proxy.get(url).text() == "page two", 10, "the new ISTag is noticed")
     equal((origin.count("/text"), icap.count), (1, 2), "origin requests, ICAP transactions")
+
+
+def test_istags_that_say_nothing(lab):
+    """Another ISTag with each answer, or none at all: with ignore_istag results are good until the operator says otherwise."""
+    for point in ("respmod_precache", "respmod_postcache"):
+        for said in (lambda: f'"{urandom(8).hex()}"', lambda: ""):
+            def behave(server, transaction, said=said):
+                server.istag = said()
+                append(b"!")(server, transaction)
+            origin, icap, proxy = start(lab, behave, point=point, ignore_istag=True)
+            icap.options["ISTag"] = said()
+            urls = [origin.url(f"/text/{n}", **PAGE) for n in range(4)]
+            for rounds in (1, 2):
+                for url in urls * 3:
+                    equal(proxy.get(url).text(), "page!", "body")
+                equal(icap.count, rounds * len(urls), f"{point}: ICAP transactions")
+                proxy.ctl("services", "bump", "s")
+            proxy.stop()
 
 
 @memcheck

@@ -19,6 +19,23 @@ START_TEST(unknown_at_first) {
 }
 END_TEST
 
+START_TEST(may_ignore_the_istag) {
+    struct icap_service_settings settings = settings_of("s"), obeying = settings_of("s");
+    settings.ignore_istag = true;
+    struct icap_tag *tag = icap_tag_new(&settings);
+    uint64_t at_first = icap_tag_value(tag);
+    ck_assert_uint_ne(at_first, 0);
+    ck_assert_uint_eq(icap_tag_see(tag, 0, SLICE("\"1\""), 0), at_first);
+    ck_assert_uint_eq(icap_tag_see(tag, 1, SLICE("\"2\""), 0), at_first);
+    ck_assert_uint_eq(icap_tag_value(tag), at_first);
+    icap_tag_bump(tag);
+    ck_assert_uint_ne(icap_tag_value(tag), at_first);
+    ck_assert_uint_eq(icap_tag_of_generation(tag, 0), at_first);
+    ck_assert(!icap_tag_is_of(tag, &obeying));
+    icap_tag_release(&tag);
+}
+END_TEST
+
 START_TEST(follows_the_istag) {
     struct icap_service_settings settings = settings_of("s");
     struct icap_tag *tag = icap_tag_new(&settings);
@@ -67,7 +84,7 @@ START_TEST(is_of_one_service) {
 END_TEST
 
 Suite *icap_tag_suite(void) {
-    const TTest *tests[] = {unknown_at_first, follows_the_istag,
+    const TTest *tests[] = {unknown_at_first, may_ignore_the_istag, follows_the_istag,
                             a_bump_leaves_behind_what_is_under_way, is_of_one_service};
     return suite_of("icap_tag", tests, COUNT_OF(tests));
 }
