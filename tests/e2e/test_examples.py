@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 
+from harness import ports
 from harness.checks import Skip, between, contains, equal, true
 from harness.lab import SOURCE
 from harness.retort import run_check
@@ -169,6 +170,14 @@ def test_of_cicap(_lab):
         offered = [int(number) for number in re.findall(r"^\w+\.MaxConnections (\d+)", text, re.M)]
         equal(len(offered), len(re.findall(r"^Service ", text, re.M)), f"{name}: services that say what they offer")
         true(sum(offered) + len(offered) <= children * threads, f"{name}: {offered} of {children} x {threads}")
+
+
+def test_of_squid(lab):
+    """With our services as its ICAP services."""
+    example = next(text for _, text, _ in blocks(text_of("docs/SERVICES.md")) if text.startswith("icap_enable on"))
+    config = lab.write("squid.conf", f"http_port 127.0.0.1:{ports.take()}\npid_filename {lab.path('pid')}\n{example}\n")
+    said = output_of(lab, "squid", "-k", "parse", "-f", config)
+    true("ERROR" not in said and "WARNING" not in said and "adaptation_service_chain bodies" in said, said)
 
 
 def output_of(lab, *words):
