@@ -70,6 +70,18 @@ static void note_trailers(struct transaction *transaction) {
                                   http_head_has_token(request, HTTP_CONNECTION, SLICE("te"));
 }
 
+/* RFC 9110 §7.6.2: one proxy fewer from here on. False: no further than here. */
+static bool count_down(struct transaction *transaction) {
+    char digits[SLICE_DIGITS];
+    uint64_t left;
+    struct http_head *request = transaction->request;
+    if (!slice_to_uint64(http_head_value(request, HTTP_MAX_FORWARDS), &left) || left == 0)
+        return false;
+    http_head_set(request, HTTP_MAX_FORWARDS,
+                  arena_slice(&transaction->arena, slice_of_number(digits, left - 1)));
+    return true;
+}
+
 enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request;
     if (!client_allowed(transaction))
@@ -85,6 +97,10 @@ enum step step_admit(struct transaction *transaction) {
         return transaction_fail(transaction, 417, "only 100-continue can be expected");
     if (request->method_id == HTTP_METHOD_TRACE)
         return transaction_fail(transaction, 405, "TRACE is not served");
+    if (request->method_id == HTTP_METHOD_OPTIONS && http_head_has(request, HTTP_MAX_FORWARDS) &&
+        !count_down(transaction))
+        return transaction_fail(transaction, 501,
+                                "Max-Forwards ends here, where OPTIONS are not served");
     if (transaction->settings->any_patience && patience_is_url(url_path(&transaction->url)))
         return patience_collect(transaction);
     note_upgrade(transaction);

@@ -32,6 +32,17 @@ def test_methods_and_bodies(lab):
         equal((seen["method"], seen["body"]), (method, b"some body"), f"what the origin saw of {method}")
 
 
+def test_max_forwards(lab):
+    """RFC 9110, 7.6.2: OPTIONS go so many proxies far and no further; of other methods the field says nothing."""
+    origin, proxy = RawOrigin(lab), Retort(lab)
+    for stated, status, sent in (("0", 501, None), ("1", 200, "0"), ("10", 200, "9"), ("none", 501, None)):
+        equal(proxy.fetch("OPTIONS", origin.url(), {"Max-Forwards": stated}).status, status, f"status for {stated}")
+        equal([seen.header("Max-Forwards") for seen in origin.requests], [sent] if sent else [], f"what the origin saw of {stated}")
+        origin.requests.clear()
+    equal(proxy.get(origin.url(), {"Max-Forwards": "0"}).status, 200, "status of a GET")
+    equal(origin.requests[0].header("Max-Forwards"), "0", "what the origin saw of a GET")
+
+
 def test_head(lab):
     origin, proxy = start(lab)
     heads = {"/length": b"Content-Length: 5000", "/chunked": b"Transfer-Encoding: chunked", "/neither": b"X-Nothing: 1"}
