@@ -209,7 +209,9 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
     timer_cancel(&pool->loop->timers, &worker->job_timer);
     log_exit(pool, worker, status);
     pool->counts.ended_cpu += worker->ended_cpu;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    bool was_to_go = worker->retired || worker->replace; /* how it went is no news */
+    if (!good && !was_to_go)
         note_death(pool);
     if (worker->job != NULL)
         finish_job(worker->job, HELPER_FAILED, NULL, "the helper died");
@@ -219,7 +221,7 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
     }
     pool->counts.restarts++;
     bool settled = worker->served > 0 || pool->loop->now - worker->started > SETTLED_AFTER ||
-                   (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+                   good || was_to_go;
     worker->failures = settled ? 0 : worker->failures + 1;
     if (settled)
         start_worker(pool, worker);
@@ -470,6 +472,19 @@ static bool same_terms(const struct helper_terms *a, const struct helper_terms *
     return same_cgroup && a->io == b->io && a->scheduler == b->scheduler && a->memory == b->memory;
 }
 
+/* Other helpers are to come: what became of those before them says nothing. */
+static void begin_anew(struct pool *pool) {
+    pool->breaker = BREAKER_CLOSED;
+    pool->deaths = 0;
+    LIST_FOR_EACH (link, &pool->workers) {
+        struct worker *worker = CONTAINER_OF(link, struct worker, link);
+        worker->replace = true;
+        worker->failures = 0;
+        if (worker->state == WORKER_DOWN)
+            loop_timer_after(pool->loop, &worker->timer, 0);
+    }
+}
+
 void pool_reconfigure(struct pool *pool, const struct pool_settings *settings) {
     char error[256];
     bool other = !same_command(pool->settings.command, settings->command) ||
@@ -481,10 +496,8 @@ void pool_reconfigure(struct pool *pool, const struct pool_settings *settings) {
     pool->settings.terms.nice = nice;
     if (!pool_renice(pool, settings->terms.nice, error, sizeof error))
         log_error("pool %s: %s", settings->name, error);
-    LIST_FOR_EACH (link, &pool->workers) {
-        struct worker *worker = CONTAINER_OF(link, struct worker, link);
-        worker->replace |= other;
-    }
+    if (other)
+        begin_anew(pool);
     pool_resize(pool, settings->processes);
     replace_one(pool);
 }

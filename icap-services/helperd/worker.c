@@ -170,7 +170,7 @@ bool worker_start(struct worker *worker, char *const *command, const struct help
     worker->state = WORKER_IDLE;
     worker->started = worker->loop->now;
     worker->served = 0;
-    worker->replace = false;
+    worker->replace = worker->retired = false;
     return true;
 }
 
@@ -212,6 +212,7 @@ bool worker_renice(const struct worker *worker, const struct helper_terms *terms
 void worker_retire(struct worker *worker, uint64_t milliseconds) {
     close_socket(worker);
     worker->state = WORKER_LEAVING;
+    worker->retired = true;
     loop_timer_after(worker->loop, &worker->timer, milliseconds);
 }
 

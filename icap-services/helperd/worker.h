@@ -55,6 +55,7 @@ struct worker {
     unsigned failures;      /* in a row, for the back-off */
     bool replace;           /* to be restarted when idle */
     bool surplus;           /* to be removed when idle */
+    bool retired;           /* this process has been asked to leave */
 };
 
 /* False with errno when there is no process to be had. */

@@ -425,6 +425,22 @@ def text_of(path):
         return file.read()
 
 
+def test_a_mended_command_works_at_once(lab):
+    """What helpers of the command before did, by themselves or because they would not leave, says nothing of the new one."""
+    good = '{"%s/icap-services/text-helper"}' % lab.build
+    for name, bad in (("dying", '{"/bin/false"}'), ("staying", '{"/bin/sleep", "1000"}')):
+        pool = 'pool some { command = %s breaker = %d breaker_time = "10m" deadline = "60s" nice = 0 }'
+        limit = 4 if name == "dying" else 1
+        with OtherHelperd(lab, name, pool % (bad, limit)) as other:
+            if name == "dying":
+                until(lambda: other.pool("some")["breaker"] == "open", 20 * lab.patience, "the breaker to open")
+            conf = text_of(other.path(name + ".conf"))
+            other.write(name + ".conf", conf.replace(bad, good))
+            assert other.command(call="reload")["ok"]
+            assert result_of(submit(other, "some"))[0] == DONE, name
+            assert other.pool("some")["breaker"] == "closed", name
+
+
 def test_the_log_file_is_opened_again_at_a_reload(lab):
     """So that it can be rotated: what comes after that is in the new one."""
     path = lab.path("rotated.file")
