@@ -172,15 +172,14 @@ static bool make_room(const struct address *address, char *error) {
         return false;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool dead =
-        fd >= 0 && connect(fd, &address->any, address->length) != 0 && errno == ECONNREFUSED;
+    bool refused = fd >= 0 && connect(fd, &address->any, address->length) != 0;
+    int reason = refused ? errno : 0;
     if (fd >= 0)
         close(fd);
-    if (!dead) {
-        snprintf(error, SETTINGS_ERROR,
-                 "admin.listen: %s is in use: another retort seems to run; stop it, or choose "
-                 "another path",
-                 path);
+    if (reason != ECONNREFUSED) {
+        snprintf(error, SETTINGS_ERROR, "admin.listen: %s %s, or choose another path", path,
+                 reason == EACCES ? "is another user's: remove it if no retort of that user runs"
+                                  : "is in use: another retort seems to run; stop it");
         return false;
     }
     unlink(path);

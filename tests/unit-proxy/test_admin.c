@@ -265,6 +265,22 @@ START_TEST(only_a_dead_socket_is_replaced) {
 }
 END_TEST
 
+/* As after a first try as root: whether anybody listens there can't be known. */
+START_TEST(another_users_socket_is_told_from_one_in_use) {
+    enum { NOBODY = 65534 };
+    char error[SETTINGS_ERROR] = "";
+    if (geteuid() != 0)
+        return; /* nobody can be another user */
+    start_local();
+    ck_assert_int_eq(chmod(scratch(), 0755), 0);
+    ck_assert_int_eq(seteuid(NOBODY), 0);
+    ck_assert_ptr_null(start(error));
+    ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_msg(strstr(error, "is another user's: remove it if") != NULL, "%s", error);
+    stop();
+}
+END_TEST
+
 START_TEST(a_successors_socket_stays) {
     start_local();
     unlink(where);
@@ -334,6 +350,7 @@ Suite *admin_suite(void) {
         answers_name_their_type,
         the_socket_is_for_its_owner_alone,
         only_a_dead_socket_is_replaced,
+        another_users_socket_is_told_from_one_in_use,
         a_successors_socket_stays,
         web_pages_get_nothing_over_tcp,
         without_listen_it_is_inert,
