@@ -208,5 +208,6 @@ def test_of_systemd(lab):
 
 def test_of_logrotate(lab):
     said = output_of(lab, "logrotate", "-d", "-s", lab.path("state"), os.path.join(SOURCE, "conf/retort.logrotate"))
-    contains(said, "rotating pattern: /var/log/retort/*.log", "logrotate's words")
+    for directory in ("retort", "c-icap"):
+        contains(said, f"rotating pattern: /var/log/{directory}/*.log", "logrotate's words")
     true("error" not in said, said)
