@@ -124,8 +124,8 @@ static enum purge_action action_of(const struct cache_call *call) {
 }
 
 /* kept: a restart does not undo it. */
-static void answer_purge(const struct cache_call *call, bool kept, const char *what,
-                         uint64_t count) {
+static void answer_kept(const struct cache_call *call, bool kept, const char *what,
+                        uint64_t count) {
     if (kept)
         cache_call_answer_count(call, what, count);
     else
@@ -148,7 +148,13 @@ static void page_purge(const struct cache_call *call) {
     uint64_t count = content_purge(call->cache, &chosen.filter, action_of(call));
     release_chosen(&chosen);
     log_info("%llu cached objects purged by the admin plane", (unsigned long long)count);
-    answer_purge(call, kept, "purged", count);
+    answer_kept(call, kept, "purged", count);
+}
+
+/* Has the disk all of it? `lapses`: what disk_lapses said before. */
+static bool settle(const struct cache_call *call, uint64_t lapses) {
+    disk_flush(call->disk);
+    return disk_lapses(call->disk) == lapses;
 }
 
 static void page_delete(const struct cache_call *call) {
@@ -162,12 +168,11 @@ static void page_delete(const struct cache_call *call) {
     else
         on_disk = disk_remove(call->disk, key, NULL);
     count = count > on_disk ? count : on_disk; /* most are at both places */
-    disk_flush(call->disk);
-    bool kept = disk_lapses(call->disk) == lapses;
+    bool kept = settle(call, lapses);
     if (kept && count == 0)
         cache_call_not_stored(call);
     else
-        answer_purge(call, kept, "purged", count);
+        answer_kept(call, kept, "purged", count);
 }
 
 /* Bans. */
@@ -201,7 +206,7 @@ static void page_ban(const struct cache_call *call) {
     if (number == 0)
         page_error(call->page, 400, reason);
     else
-        answer_purge(call, kept, "number", number);
+        answer_kept(call, kept, "number", number);
 }
 
 /* One URL. */
@@ -224,8 +229,13 @@ static void page_lifetime(const struct cache_call *call) {
         !cache_call_take_number(call, "seconds", 0, INT32_MAX, &seconds))
         return;
     uint64_t count = content_set_lifetime(call->cache, key, (int64_t)seconds);
+    uint64_t lapses = disk_lapses(call->disk);
     cache_call_keep_on_disk(call, key);
-    answer_changed(call, count);
+    bool kept = settle(call, lapses);
+    if (kept && count == 0)
+        cache_call_not_stored(call);
+    else
+        answer_kept(call, kept, "changed", count);
 }
 
 static void page_pin(const struct cache_call *call) {

@@ -201,6 +201,19 @@ def test_a_bump_that_cant_be_written_down_says_so(lab):
         equal("restart" in answer.text(), status == 500, "it speaks of a restart")
 
 
+def test_a_lifetime_that_cant_be_written_down_says_so(lab):
+    bench = FaultyBench(lab)
+    bench.get("/own/short", SMALL)
+    bench.on_disk(1)
+    url = "/cache/lifetime?seconds=0&url=" + quote(bench.own.url("/own/short", SMALL), safe="")
+    bench.faults.set(write_error=1000)
+    answer = bench.proxy.admin("POST", url)
+    equal(answer.status, 500, "status")
+    contains(answer.text(), "restart", "the answer")
+    bench.faults.clear()
+    true(not bench.get("/own/short", SMALL)[0], "a miss all the same")
+
+
 def test_writing_goes_on_after_failures(lab):
     bench = FaultyBench(lab)
     bench.faults.set(write_full=1000)
