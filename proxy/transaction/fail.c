@@ -20,6 +20,12 @@ static const char *place(const struct transaction *transaction) {
     return NULL;
 }
 
+/* One that was not sent a whole request has done nothing wrong. */
+static bool blames_origin(const struct transaction *transaction, unsigned status) {
+    return status >= 502 && transaction->origin_name.length > 0 &&
+           (transaction->call == NULL || transaction->call->failure != ORIGIN_NO_REQUEST);
+}
+
 static struct slice write_page(struct transaction *transaction, unsigned status,
                                const char *reason) {
     const char *service = place(transaction);
@@ -28,7 +34,7 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
     if (service != NULL) {
         before = "The adaptation service ";
         where = slice_from(service);
-    } else if (status >= 502 && transaction->origin_name.length > 0) {
+    } else if (blames_origin(transaction, status)) {
         before = "The origin ";
         where = transaction->origin_name;
     }

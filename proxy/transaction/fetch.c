@@ -334,6 +334,19 @@ static bool go_elsewhere(struct transaction *transaction, enum step *next) {
     return true;
 }
 
+/* The body did not come to its end: the client's, or what a service made of it. */
+static enum step no_request(struct transaction *transaction) {
+    const struct exchange *exchange = transaction->exchange;
+    if (!exchange->body_failed)
+        return transaction_fail(transaction, 502,
+                                "an adaptation service broke off in the request's body, or made "
+                                "another of it without changing its Content-Length");
+    transaction->net->counters.client_aborts++;
+    if (exchange->body_timed_out)
+        return transaction_fail(transaction, 408, "the request's body did not come in time");
+    return transaction_fail(transaction, 400, transaction->call->error);
+}
+
 static enum step failed(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     enum step next;
@@ -344,12 +357,8 @@ static enum step failed(struct transaction *transaction) {
         transaction->net->counters.origin_failures++;
         return use_stale(transaction);
     }
-    if (call->failure == ORIGIN_NO_REQUEST) {
-        transaction->net->counters.client_aborts++;
-        if (transaction->exchange->body_timed_out)
-            return transaction_fail(transaction, 408, "the request's body did not come in time");
-        return transaction_fail(transaction, 400, call->error);
-    }
+    if (call->failure == ORIGIN_NO_REQUEST)
+        return no_request(transaction);
     transaction->net->counters.origin_failures++;
     unsigned status = call->failure == ORIGIN_TIMED_OUT ? 504 : 502;
     return transaction_fail(transaction, status, call->error);

@@ -3,10 +3,11 @@
 import threading
 
 from harness.adaptation import start, verdicts
-from harness.checks import equal
+from harness.checks import contains, equal
 from harness.icap import IcapServer
 from harness.origin import Origin, echoed
-from harness.raw_origin import pattern
+from harness.raw_origin import RawOrigin, pattern
+from harness.retort import Retort, Service
 from harness.suite import memcheck
 from harness.wire import chunked, request
 
@@ -87,6 +88,25 @@ def test_request_satisfaction_of_a_long_upload(lab):
         threading.Thread(target=upload, daemon=True).start()
         equal(wire.response().status, 413, "status")
     equal(origin.count("/x"), 0, "requests at the origin")
+
+
+def test_a_body_that_a_service_spoils(lab):
+    """A service states another length than the body has, or breaks off in it: no origin takes that for whole, and the client is told whose
+    fault it is."""
+    for made, last in ((b"123", b"0\r\n\r\n"), (b"1234567", b"0\r\n\r\n"), (b"123", b"")):
+        def behave(_icap, transaction, made=made, last=last):
+            transaction.finish_body()
+            transaction.send_head(transaction.request_head())
+            transaction.send(chunked(made, last=last))
+            return last == b""
+        icap, origin = IcapServer(lab, behave, methods="REQMOD"), RawOrigin(lab)
+        proxy = Retort(lab, services=[Service("s", icap.uri(), point="reqmod_precache", bypass=False)])
+        answer = proxy.fetch("POST", origin.url(), body=b"12345")
+        equal(answer.status, 502, "status")
+        contains(answer.text(), "<p>an adaptation service", "error page")
+        equal(origin.requests, [], "whole requests at the origin")
+        equal(proxy.counter("client_aborts"), 0, "clients that left")
+        proxy.stop()
 
 
 def test_answers_to_requests_are_asked_for_each_time(lab):
