@@ -38,6 +38,7 @@ adremover_sources = \
 	icap-services/adremover/rule.c icap-services/adremover/rule.h \
 	icap-services/adremover/rule_index.c icap-services/adremover/rule_index.h \
 	icap-services/adremover/rule_parse.c \
+	icap-services/adremover/ascii_host.c icap-services/adremover/ascii_host.h \
 	icap-services/adremover/site.c icap-services/adremover/site.h \
 	icap-services/adremover/skipped.c icap-services/adremover/skipped.h \
 	icap-services/adremover/filter_internal.h icap-services/adremover/hash.h

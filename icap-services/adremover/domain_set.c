@@ -1,5 +1,6 @@
 #include "adremover/domain_set.h"
 
+#include "adremover/ascii_host.h"
 #include "adremover/hash.h"
 #include "base/assert.h"
 
@@ -64,7 +65,9 @@ static bool add(struct domain_set *set, struct slice entry, bool inverse) {
     negative ^= inverse;
     if (entry.base[0] == '/')
         return add_regex(set, entry, negative);
-    if (entry.length > ENTRY_MAX)
+    char room[ASCII_HOST_MAX];
+    entry = ascii_host(entry, room);
+    if (entry.length == 0 || entry.length > ENTRY_MAX)
         return false;
     set->any_positive |= !negative;
     set->any_entity |= entry.length > 2 && entry.base[entry.length - 1] == '*';

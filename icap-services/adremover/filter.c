@@ -93,17 +93,17 @@ static void count_option(struct filter_counts *counts, struct slice name) {
     counts->options[at].rules++;
 }
 
-static void add_line(struct filter *filter, struct slice line, const char *where, unsigned number) {
+static void add_rule(struct filter *filter, struct rule_reading *reading, struct slice line,
+                     const char *where, unsigned number) {
     struct rule rule;
-    struct rule_reading reading = {.keep = keep_text, .keeper = filter};
     struct filter_counts *counts = &filter->counts;
-    switch (rule_parse(&rule, &reading, line)) {
+    switch (rule_parse(&rule, reading, line)) {
     case RULE_GOOD: store_rule(filter, &rule); break;
     case RULE_NONE: break;
     case RULE_COSMETIC: counts->cosmetic++; break;
     case RULE_UNSUPPORTED:
         counts->unsupported++;
-        count_option(counts, reading.option);
+        count_option(counts, reading->option);
         break;
     case RULE_BAD:
         if (counts->bad++ == 0)
@@ -111,6 +111,13 @@ static void add_line(struct filter *filter, struct slice line, const char *where
                      (int)(line.length < 60 ? line.length : 60), line.base);
         break;
     }
+}
+
+static void add_line(struct filter *filter, struct slice line, const char *where, unsigned number) {
+    struct rule_reading reading = {.keep = keep_text, .keeper = filter};
+    do {
+        add_rule(filter, &reading, line, where, number);
+    } while (reading.more.length > 0);
 }
 
 void filter_add(struct filter *filter, struct slice line, const char *where) {

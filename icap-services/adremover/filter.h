@@ -19,7 +19,7 @@
  *   ||example.com^      that host and all below it
  *   /ad[0-9]+/          a regular expression
  *   @@rule              an exception: what it matches is not blocked ($important overrules)
- *   0.0.0.0 ads.example a line of a hosts file: exactly that host
+ *   0.0.0.0 ads.example a line of a hosts file: exactly that host, or those
  *   ! comment           also # in hosts files, [Adblock ...]
  *   a.com##.ad          element hiding, and exceptions from it ($generichide): only counted
  * and behind a "$"

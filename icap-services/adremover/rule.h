@@ -8,6 +8,8 @@
  *     case RULE_GOOD: ...             it points at copies that `keep` made
  *     case RULE_UNSUPPORTED: ...      reading.option is the name of the option that is not known
  *     case RULE_NONE, RULE_COSMETIC, RULE_BAD:
+ *     }
+ *     while (reading.more.length > 0): again with the same line
  *     rule_release(&rule);            what `extra` holds
  *
  * Matching asks in this order, the cheap before the dear: types and method, pattern, the rest.
@@ -66,6 +68,7 @@ struct rule_reading {
     char *(*keep)(void *keeper, const char *bytes, size_t length); /* a copy, with a NUL behind */
     void *keeper;
     struct slice option; /* RULE_UNSUPPORTED: in the line */
+    struct slice more;   /* names in a line of a hosts file that wait for another call */
 };
 
 enum rule_parsed rule_parse(struct rule *rule, struct rule_reading *reading, struct slice line);

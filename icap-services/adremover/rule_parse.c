@@ -1,5 +1,6 @@
 #include "adremover/rule.h"
 
+#include "adremover/ascii_host.h"
 #include "base/assert.h"
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -397,6 +398,30 @@ static void find_host(struct rule *rule) {
     rule->whole_host = length + 1 == text.length && text.base[length] == '^' && !rule->at_end;
 }
 
+/* As URLs have it: the host in ASCII, of the rest each byte beyond it as %XX. `room` has that. */
+static struct slice spell(const struct rule *rule, struct slice text, char *room) {
+    const char *hex = rule->match_case ? "0123456789ABCDEF" : "0123456789abcdef";
+    char ascii[ASCII_HOST_MAX];
+    size_t host = 0, length;
+    while (rule->at_host && host < text.length && strchr("/^:?*|", text.base[host]) == NULL)
+        host++;
+    struct slice name = ascii_host(slice_make(text.base, host), ascii);
+    if (name.length == 0 && host > 0)
+        return SLICE("");
+    memcpy(room, name.base, length = name.length);
+    for (; host < text.length; host++) {
+        unsigned char c = (unsigned char)text.base[host];
+        if (c < 0x80) {
+            room[length++] = (char)c;
+            continue;
+        }
+        room[length++] = '%';
+        room[length++] = hex[c >> 4];
+        room[length++] = hex[c & 15];
+    }
+    return slice_make(room, length);
+}
+
 static enum rule_parsed parse_pattern(struct rule *rule, struct rule_reading *reading,
                                       struct slice text, bool any_options) {
     if (text.length > 2 && text.base[0] == '/' && text.base[text.length - 1] == '/')
@@ -407,9 +432,18 @@ static enum rule_parsed parse_pattern(struct rule *rule, struct rule_reading *re
         return RULE_BAD;
     if (text.length == 0 && rule->extra == NULL && rule->types == FILTER_TYPE_PARTS)
         return RULE_BAD;
-    keep_pattern(rule, reading, text);
-    find_host(rule);
-    return RULE_GOOD;
+    char *room = NULL;
+    if (!is_ascii(text)) {
+        room = xmalloc(ASCII_HOST_MAX + 3 * text.length);
+        text = spell(rule, text, room);
+    }
+    bool good = room == NULL || text.length > 0;
+    if (good) {
+        keep_pattern(rule, reading, text);
+        find_host(rule);
+    }
+    free(room);
+    return good ? RULE_GOOD : RULE_BAD;
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -438,13 +472,22 @@ static bool is_own_host(struct slice host) {
            slice_starts_with_nocase(host, SLICE("ip6-"));
 }
 
-static enum rule_parsed parse_host_line(struct rule *rule, struct rule_reading *reading,
-                                        struct slice text) {
+/* The first of the names that are left in the line. */
+static struct slice take_name(struct slice *more) {
     size_t length = 0;
-    while (length < text.length && strchr(" \t#", text.base[length]) == NULL)
+    while (length < more->length && strchr(" \t#", more->base[length]) == NULL)
         length++;
-    struct slice host = slice_make(text.base, length);
-    if (!is_host(host) || length >= FILTER_HOST_MAX)
+    struct slice name = slice_make(more->base, length);
+    *more = slice_trim(slice_make(more->base + length, more->length - length));
+    if (slice_starts_with(*more, SLICE("#")))
+        more->length = 0;
+    return name;
+}
+
+static enum rule_parsed parse_host_line(struct rule *rule, struct rule_reading *reading) {
+    char room[ASCII_HOST_MAX];
+    struct slice host = ascii_host(take_name(&reading->more), room);
+    if (!is_host(host) || host.length >= FILTER_HOST_MAX)
         return RULE_BAD;
     if (is_own_host(host))
         return RULE_NONE;
@@ -503,9 +546,10 @@ enum rule_parsed rule_parse(struct rule *rule, struct rule_reading *reading, str
     if (line.length > RULE_LINE_MAX)
         return RULE_BAD;
     size_t prefix = hosts_prefix(line);
-    struct slice rest = slice_make(line.base + prefix, line.length - prefix);
+    if (reading->more.length == 0 && prefix > 0)
+        reading->more = slice_make(line.base + prefix, line.length - prefix);
     enum rule_parsed parsed =
-        prefix > 0 ? parse_host_line(rule, reading, rest) : parse_rule(rule, reading, line);
+        prefix > 0 ? parse_host_line(rule, reading) : parse_rule(rule, reading, line);
     if (parsed == RULE_GOOD) {
         rule->line = keep(reading, line).base;
         rule->line_length = (uint16_t)line.length;

@@ -84,6 +84,28 @@ START_TEST(hosts) {
         {"http://track.example/x", NULL, 0, FILTER_BLOCK},
         {"http://sub.ads.example/x", NULL, 0, FILTER_PASS},
         {"http://localhost/x", NULL, 0, FILTER_PASS});
+    ASK("127.0.0.1 localhost  one.example\ttwo.example three.example# four.example\n",
+        {"http://one.example/x", NULL, 0, FILTER_BLOCK},
+        {"http://two.example/x", NULL, 0, FILTER_BLOCK},
+        {"http://three.example/x", NULL, 0, FILTER_BLOCK},
+        {"http://four.example/x", NULL, 0, FILTER_PASS},
+        {"http://localhost/x", NULL, 0, FILTER_PASS});
+}
+END_TEST
+
+/* Lists have hosts as people write them, requests as the network has them. */
+START_TEST(other_letters) {
+    ASK("||at\u0111he.net/pu/\n||B\u00dcCHER.example^\n||\u043f\u0440\u0438\u043c\u0435\u0440."
+        "\u0440\u0444^\n0.0.0.0 \u4f8b\u5b50.example\n/b\u00e4nner/*$image\n||ok.example/\u00e9^\n"
+        "page-ad$domain=espa\u00f1ol.net\n",
+        {"http://xn--athe-1ua.net/pu/x", NULL, 0, FILTER_BLOCK},
+        {"http://www.xn--bcher-kva.example/", NULL, 0, FILTER_BLOCK},
+        {"http://xn--e1afmkfd.xn--p1ai/x", NULL, 0, FILTER_BLOCK},
+        {"http://xn--fsqu00a.example/x", NULL, 0, FILTER_BLOCK},
+        {"http://x.example/b%C3%A4nner/1.gif", NULL, FILTER_TYPE_IMAGE, FILTER_BLOCK},
+        {"http://ok.example/%c3%a9/", NULL, 0, FILTER_BLOCK},
+        {"http://x.example/page-ad", "xn--espaol-zwa.net", 0, FILTER_BLOCK},
+        {"http://x.example/page-ad", "espanol.net", 0, FILTER_PASS});
 }
 END_TEST
 
@@ -394,13 +416,14 @@ START_TEST(case_matters_where_asked) {
 END_TEST
 
 START_TEST(what_is_no_rule_is_counted) {
-    struct filter *filter = filter_of("! comment\n[Adblock Plus 2.0]\nexample.com##.ad\n"
-                                      "example.com#@#.ad\n##.banner\n\n   \n"
-                                      "||x.example^$csp=script-src 'self'\n"
-                                      "||y.example^$elemhide\n||u.example^$inline-font\n||v."
-                                      "example^$image,Csp=x\n||w.example^$webrtc\n"
-                                      "||z.example^$nonsense\n0.0.0.0 bad_host!\n$\n*\n|\n||\n"
-                                      "good\n");
+    struct filter *filter =
+        filter_of("! comment\n[Adblock Plus 2.0]\nexample.com##.ad\n"
+                  "example.com#@#.ad\n##.banner\n\n   \n"
+                  "||x.example^$csp=script-src 'self'\n"
+                  "||y.example^$elemhide\n||u.example^$inline-font\n||v."
+                  "example^$image,Csp=x\n||w.example^$webrtc\n"
+                  "||z.example^$nonsense\n||\xff.example^\n0.0.0.0 bad_host!\n$\n*\n|\n||\n"
+                  "good\n");
     const struct filter_counts *counts = filter_counts(filter);
     ck_assert_uint_eq(counts->rules, 2); /* "$" is a pattern of one byte */
     ck_assert_uint_eq(counts->cosmetic, 4);
@@ -410,8 +433,8 @@ START_TEST(what_is_no_rule_is_counted) {
     ck_assert_uint_eq(counts->options[0].rules, 2);
     ck_assert_str_eq(counts->options[2].name, "webrtc");
     ck_assert_str_eq(counts->options[3].name, "nonsense");
-    ck_assert_uint_eq(counts->bad, 4);
-    ck_assert_ptr_nonnull(strstr(counts->first_bad, "bad_host!"));
+    ck_assert_uint_eq(counts->bad, 5);
+    ck_assert_ptr_nonnull(strstr(counts->first_bad, "\xff.example"));
     filter_free(&filter);
 }
 END_TEST
@@ -558,6 +581,7 @@ END_TEST
 
 Suite *filter_suite(void) {
     const TTest *const tests[] = {hosts,
+                                  other_letters,
                                   patterns,
                                   separators,
                                   exceptions,
