@@ -68,6 +68,7 @@ def test_heads_and_ages_outlive_a_restart(lab):
     for name, value in first.fields:
         if name.lower() not in passing:
             equal(second.headers(name), first.headers(name), name)
+    equal(bench.proxy.entries("/own/head", 2)[1]["content_type"], "text/x-odd", "type in the log")
     equal(second.header("Date"), first.header("Date"), "Date")
     between(int(second.header("Age")), 102, 115 * lab.patience, "Age")
     time.sleep(2)
