@@ -69,9 +69,10 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
     bool post = !transaction->cache_allowed && prepare_post(transaction);
     if ((!transaction->cache_allowed && !post) || transaction->result == RESULT_SERVICE)
         return STORE_NOWHERE;
-    /* What a service had no chance to adapt is not kept: it would be served for its whole lifetime.
-     */
-    if (transaction->respmod != NULL && !adapt_chain_is_storable(transaction->respmod))
+    /* What a service had no chance to adapt, or left alone since this client wants no change, is
+     * not kept: it would be served to all for its whole lifetime. */
+    if (transaction->respmod != NULL &&
+        (transaction->asked.no_transform || !adapt_chain_is_storable(transaction->respmod)))
         return STORE_NOWHERE;
     transaction_review_policy(transaction, transaction->response);
     struct freshness_rules rules = transaction_freshness_rules(transaction);

@@ -169,6 +169,14 @@ def test_gray_leaves_other_answers_alone(lab, shared):
     equal(proxy.fetch("HEAD", shared.nginx.url("/photos/china.jpg")).status, 200, "HEAD")
 
 
+def test_what_one_client_wants_unchanged_is_changed_for_others(lab, shared):
+    proxy = shared.proxy(lab, "gray")
+    url, want = shared.nginx.url("/photos/china.jpg"), {"Cache-Control": "no-transform"}
+    original = proxy.get(url, want).body
+    same_bytes(original, open(lab.data("photos/china.jpg"), "rb").read(), "what must not be transformed")
+    true(len(proxy.get(url).body) < len(original), "the next client's photo is as the origin sent it")
+
+
 def test_gray_head_fits_the_new_body(lab, shared):
     proxy = shared.proxy(lab, "gray")
     original = shared.nginx.get("/photos/china.jpg")
