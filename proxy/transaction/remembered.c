@@ -6,7 +6,9 @@ bool remembered_begin(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     if (transaction->remembered != NULL)
         return true;
-    if (!transaction->adapt->any_remembered || !transaction_may_adapt_late(transaction))
+    /* Who wants no change gets what services make for him alone. */
+    if (!transaction->adapt->any_remembered || transaction->asked.no_transform ||
+        !transaction_may_adapt_late(transaction))
         return false;
     unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE,
                                       transaction_rules(transaction), chosen);

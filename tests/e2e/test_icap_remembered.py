@@ -57,6 +57,19 @@ def test_made_once_for_all(lab):
 
 
 @memcheck
+def test_unchanged_for_one_client_alone(lab):
+    """It is asked about for that client alone, and neither remembered nor forgotten."""
+    def leave_or_append(icap, transaction):
+        wanted = "no-transform" not in (transaction.http_request.header("Cache-Control") or "")
+        (append(b"!") if wanted else unchanged)(icap, transaction)
+    origin, icap, proxy = start(lab, leave_or_append)
+    url, body, want = origin.url("/bytes", n=5000, cc="max-age=600"), origin.body(5000), {"Cache-Control": "no-transform"}
+    for headers, expected in ((want, body), (None, body + b"!"), (want, body), (None, body + b"!")):
+        same_bytes(proxy.get(url, headers).body, expected, f"with {headers}")
+    equal((icap.count, origin.count("/bytes")), (3, 1), "ICAP transactions, origin requests")
+
+
+@memcheck
 def test_made_again_from_what_is_stored(lab):
     """When the ISTag changes, on any response, and when the operator says so: no request to the origin."""
     origin, icap, proxy = start(lab, append(b" one"))
