@@ -9,6 +9,11 @@ static const struct icap_service_settings *settings_of(const struct icap_call *c
     return call->service->settings;
 }
 
+void icap_call_has_all(struct icap_call *call, uint64_t microseconds) {
+    icap_times_add(&call->service->account.to_last_byte, microseconds);
+    call->to_last_byte = microseconds;
+}
+
 static void count_verdict(struct icap_call *call) {
     struct icap_account *account = &call->service->account;
     switch (call->verdict) {
@@ -20,7 +25,7 @@ static void count_verdict(struct icap_call *call) {
     uint64_t took = icap_microseconds() - call->started;
     icap_times_add(&account->to_verdict, took);
     if (call->verdict == ICAP_UNMODIFIED || !call->parts.has_body)
-        icap_times_add(&account->to_last_byte, took);
+        icap_call_has_all(call, took);
 }
 
 void icap_call_settle(struct icap_call *call, enum icap_verdict verdict) {
@@ -232,7 +237,8 @@ static void seek_service(struct icap_call *call) {
     case ICAP_SERVICE_DOWN: refuse(call, ICAP_FAILURE_DOWN, icap_service_error(service)); return;
     }
     if (call->queued)
-        icap_times_add(&service->account.queue, icap_microseconds() - call->started);
+        call->in_queue = icap_microseconds() - call->started;
+    icap_times_add(&service->account.queue, call->in_queue);
     if (icap_options_transfer(&call->endpoint->options, call->request.path) ==
         ICAP_TRANSFER_IGNORE) {
         call->step = ICAP_STEP_OVER;

@@ -79,9 +79,13 @@ struct icap_call {
     struct task task;
     struct dial dial;
     struct connection *connection;
-    struct timer timer;       /* of a pause */
-    struct timer total;       /* of the whole */
-    uint64_t started;         /* microseconds */
+    struct timer timer; /* of a pause */
+    struct timer total; /* of the whole */
+    uint64_t started;   /* microseconds */
+    /* For the access log: microseconds in the queue and, from `started` on, to the last byte; bytes
+     * of all tries; the status of the answer, 0 while there is none. */
+    uint64_t in_queue, to_last_byte, bytes_out, bytes_in;
+    unsigned status;
     uint64_t generation, tag; /* see icap/tag.h; tag: what the verdict is of; 0: not known */
     unsigned told;            /* enum icap_told: of the client, to whom gave the verdict */
     int64_t permitted;        /* icap/permission.h; for the verdict on a request without a body */
@@ -145,6 +149,8 @@ void icap_call_close(struct icap_call *call);
 void icap_call_fail(struct icap_call *call, enum icap_failure failure, const char *error);
 void icap_call_settle(struct icap_call *call, enum icap_verdict verdict);
 void icap_call_watch(struct icap_call *call, bool waiting);
+/* After so many microseconds there was nothing more to come. */
+void icap_call_has_all(struct icap_call *call, uint64_t microseconds);
 void icap_call_send(struct icap_call *call);
 /* The preview has waited long enough for the body. false: it does not wait. */
 bool icap_call_cut_preview(struct icap_call *call);

@@ -16,6 +16,11 @@ static bool sent_all(const struct icap_call *call) {
 }
 
 /* 100: the service wants what follows the preview. */
+static void count_in(struct icap_call *call, size_t got) {
+    call->service->account.bytes_in += got;
+    call->bytes_in += got;
+}
+
 static void go_on(struct icap_call *call) {
     if (!call->previewing) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 100 where no preview was sent");
@@ -183,6 +188,7 @@ static void take_next_services(struct icap_call *call, const struct http_head *h
 }
 
 static void judge(struct icap_call *call, const struct http_head *head) {
+    call->status = head->status;
     call->tag = icap_endpoint_see_istag(call->endpoint, http_head_value(head, HTTP_ISTAG),
                                         call->generation);
     call->keep_connection = !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
@@ -266,7 +272,7 @@ void icap_call_receive(struct icap_call *call) {
             return;
         }
         call->heard = true;
-        call->service->account.bytes_in += got;
+        count_in(call, got);
         call->in->end += got;
         while (call->step == ICAP_STEP_ANSWER && call->in != NULL && parse(call))
             ;
@@ -276,8 +282,7 @@ void icap_call_receive(struct icap_call *call) {
 }
 
 static enum source_status ended(struct icap_call *call) {
-    struct icap_account *account = &call->service->account;
-    icap_times_add(&account->to_last_byte, icap_microseconds() - call->started);
+    icap_call_has_all(call, icap_microseconds() - call->started);
     bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
     call->body_ended = true;
     call->step = ICAP_STEP_OVER;
@@ -334,7 +339,7 @@ static enum source_status refill(struct icap_call *call) {
         switch (connection_read(call->connection, call->in->data, call->in->capacity, &got)) {
         case IO_DONE:
             call->in->end = got;
-            call->service->account.bytes_in += got;
+            count_in(call, got);
             call->awaited = call->lingered = false;
             icap_call_watch(call, false);
             return SOURCE_DATA;

@@ -153,6 +153,7 @@ static int gather(struct icap_call *call, struct iovec *pieces) {
 
 static void consume(struct icap_call *call, size_t sent) {
     call->service->account.bytes_out += sent;
+    call->bytes_out += sent;
     size_t head = sent < call->head_left.length ? sent : call->head_left.length;
     call->head_left.base += head;
     call->head_left.length -= head;

@@ -11,7 +11,7 @@
 
 /* A line has LINE_TEXT bytes for what comes from outside, and LINE_REST for its own words, numbers
  * and signs. */
-enum { GATHER = 65536, LINE_TEXT = 49152, LINE_REST = 16384, FLUSH_AFTER = 200, TEXT_SHOWN = 2560 };
+enum { GATHER = 65536, LINE_TEXT = 49152, LINE_REST = 32768, FLUSH_AFTER = 200, TEXT_SHOWN = 2560 };
 
 struct access_log {
     int fd;
@@ -273,7 +273,27 @@ static void put_json(struct line *line, struct slice text) {
     put(line, SLICE("\""));
 }
 
-static void put_record(struct line *line, const struct adapt_record *record, bool json) {
+static void put_milliseconds(struct line *line, struct slice name, uint64_t microseconds) {
+    put(line, name);
+    put_thousandths(line, microseconds / 1000, microseconds % 1000);
+}
+
+/* What its exchange with the service came to. */
+static void put_call(struct line *line, const struct icap_call *call) {
+    put(line, SLICE(",\"status\":"));
+    put_number(line, call->status);
+    put(line, SLICE(",\"bytes_out\":"));
+    put_number(line, call->bytes_out);
+    put(line, SLICE(",\"bytes_in\":"));
+    put_number(line, call->bytes_in);
+    put_milliseconds(line, SLICE(",\"queue_ms\":"), call->in_queue);
+    if (call->to_last_byte > 0)
+        put_milliseconds(line, SLICE(",\"last_byte_ms\":"), call->to_last_byte);
+}
+
+/* call NULL: nobody was asked, or what it sent was of no use. */
+static void put_record(struct line *line, const struct adapt_record *record,
+                       const struct icap_call *call, bool json) {
     if (json) {
         put(line, SLICE("{\"service\":"));
         put_json(line, slice_from(record->service));
@@ -281,6 +301,8 @@ static void put_record(struct line *line, const struct adapt_record *record, boo
         put(line, slice_from(record->verdict));
         put(line, SLICE("\",\"ms\":"));
         put_number(line, record->milliseconds);
+        if (call != NULL)
+            put_call(line, call);
         if (record->error != NULL) {
             put(line, SLICE(",\"error\":"));
             put_json(line, slice_from(record->error));
@@ -302,7 +324,7 @@ static void put_services(struct line *line, const struct access_entry *entry, bo
         for (unsigned j = 0; j < chain->at; j++) {
             if (!first)
                 put(line, SLICE(","));
-            put_record(line, &chain->records[j], json);
+            put_record(line, &chain->records[j], chain->calls[j], json);
             first = false;
         }
     }

@@ -161,8 +161,12 @@ def test_icap_verdicts(lab):
     equal(proxy.get(url).text(), "x!", "body")
     entry = proxy.log(1)[0]
     equal([(v["service"], v["verdict"]) for v in entry["icap"]], [("change", "MODIFIED"), ("same", "UNMODIFIED")], "icap")
-    for verdict in entry["icap"]:
+    for verdict, status, out in zip(entry["icap"], (200, 204), (0, len("x!"))):
         between(verdict["ms"], 0, 5000 * lab.patience, "ms")
+        equal(verdict["status"], status, "ICAP status")
+        between(verdict["bytes_out"], 200 + out, 2000, "bytes to the service")
+        between(verdict["bytes_in"], 30, 2000, "bytes from the service")
+        between(verdict["last_byte_ms"], max(verdict["queue_ms"], 0.001), 5000 * lab.patience, "ms to the last byte")
     equal(change.transactions[0].request.header("X-Transaction-ID"), entry["id"], "X-Transaction-ID")
     proxy.get(url)
     equal((proxy.log(2)[1]["result"], proxy.log(2)[1]["icap"]), ("HIT", []), "the hit's result and icap")
