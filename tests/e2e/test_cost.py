@@ -29,8 +29,8 @@ LOG_LINE = 1050  # what a hit takes more with an access log of Squid's format
 MISS = 18500
 LARGE_MISS = 22000
 # The same misses when a service says 204 to their preview, and when it reads them and sends them back.
-UNMODIFIED = 30500
-LARGE_UNMODIFIED = 31500
+UNMODIFIED = 31500
+LARGE_UNMODIFIED = 32800
 MODIFIED = 70000
 LARGE_MODIFIED = 182000
 # A hit whose request a service at reqmod_precache has nothing to change in, as it said before.
