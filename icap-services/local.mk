@@ -60,6 +60,7 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/gray/picture.c icap-services/gray/picture.h \
 	icap-services/gray/png_gray.c icap-services/gray/png_gray.h \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \
+	icap-services/gray/png_strip.c icap-services/gray/png_strip.h \
 	icap-services/gray/scaler.c icap-services/gray/scaler.h \
 	icap-services/gray/webp_gray.c icap-services/gray/webp_gray.h \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \

@@ -2,6 +2,7 @@
 
 #include "gray/exif.h"
 #include "gray/png_info.h"
+#include "gray/png_strip.h"
 #include "gray/scaler.h"
 
 #include <math.h>
@@ -249,14 +250,26 @@ static void write_checksum(unsigned char *to, uLong sum) {
         to[i] = (unsigned char)(sum >> (24 - 8 * i));
 }
 
+/* The original, for changes in place; false: there is no memory, and the output says so. */
+static bool copy_original(struct png_work *work) {
+    struct picture_output *output = work->output;
+    output->bytes = malloc(work->length);
+    if (output->bytes == NULL) {
+        picture_bad(output, "out of memory");
+        return false;
+    }
+    memcpy(output->bytes, work->bytes, work->length);
+    output->length = work->length;
+    return true;
+}
+
 /* A copy with another palette, and the checksum that goes with it. */
 static enum picture_result convert_palette(struct png_work *work, const struct png_info *info) {
     if (!info->is_whole)
         return picture_bad(work->output, "the picture ends too early");
-    unsigned char *bytes = work->output->bytes = malloc(work->length);
-    if (bytes == NULL)
-        return picture_bad(work->output, "out of memory");
-    memcpy(bytes, work->bytes, work->length);
+    if (!copy_original(work))
+        return PICTURE_BAD;
+    unsigned char *bytes = work->output->bytes;
     unsigned char *entry = bytes + info->palette_at;
     double exponent = info->gamma == 0 ? 1 : 100000.0 / info->gamma;
     for (uint32_t i = 0; i + 2 < info->palette_length; i += 3, entry += 3) {
@@ -267,8 +280,22 @@ static enum picture_result convert_palette(struct png_work *work, const struct p
     const unsigned char *name = bytes + info->palette_at - 4;
     write_checksum(bytes + info->palette_at + info->palette_length,
                    crc32(0, name, info->palette_length + 4));
-    work->output->length = work->length;
+    if (work->options->strip)
+        work->output->length = png_strip(bytes, work->length);
     return PICTURE_DONE;
+}
+
+/* What is left as it is may still speak about itself. */
+static enum picture_result strip(struct png_work *work) {
+    struct picture_output *output = work->output;
+    if (!copy_original(work))
+        return PICTURE_BAD;
+    output->length = png_strip(output->bytes, work->length);
+    if (output->length < work->length)
+        return PICTURE_DONE;
+    free(output->bytes);
+    memset(output, 0, sizeof *output);
+    return PICTURE_UNCHANGED;
 }
 
 enum picture_result png_gray(const unsigned char *bytes, size_t length,
@@ -297,6 +324,8 @@ enum picture_result png_gray(const unsigned char *bytes, size_t length,
         result = convert_palette(work, &info);
     else
         result = convert_pixels(work, &info);
+    if (result == PICTURE_UNCHANGED && options->strip && info.is_whole)
+        result = strip(work);
     free(work);
     return result;
 }

@@ -95,6 +95,45 @@ static enum picture_result convert(struct slice bytes, WebPDecoderConfig *config
     return picture_done(options, bytes.length, output);
 }
 
+/* What is left as it is may still speak about itself. */
+static enum picture_result strip(struct slice bytes, struct picture_output *output) {
+    char room[EXIF_MINIMAL];
+    WebPData in = {(const uint8_t *)bytes.base, bytes.length}, exif, whole = {NULL, 0};
+    WebPMux *mux = WebPMuxCreate(&in, 0);
+    bool less = mux != NULL && WebPMuxDeleteChunk(mux, "XMP ") == WEBP_MUX_OK;
+    if (mux != NULL && WebPMuxGetChunk(mux, "EXIF", &exif) == WEBP_MUX_OK) {
+        struct slice left = exif_stripped(slice_make((const char *)exif.bytes, exif.size), room);
+        WebPData kept = {(const uint8_t *)left.base, left.length};
+        if (left.length == 0)
+            less |= WebPMuxDeleteChunk(mux, "EXIF") == WEBP_MUX_OK;
+        else if (left.length < exif.size)
+            less |= WebPMuxSetChunk(mux, "EXIF", &kept, 1) == WEBP_MUX_OK;
+    }
+    bool good = less && WebPMuxAssemble(mux, &whole) == WEBP_MUX_OK;
+    WebPMuxDelete(mux);
+    if (!good)
+        return PICTURE_UNCHANGED;
+    output->bytes = (unsigned char *)whole.bytes; /* libwebp's allocator is malloc */
+    output->length = whole.size;
+    return PICTURE_DONE;
+}
+
+static enum picture_result make(struct slice bytes, WebPDecoderConfig *config,
+                                const struct picture_options *options,
+                                struct picture_output *output) {
+    unsigned width = (unsigned)config->input.width, height = (unsigned)config->input.height;
+    if ((uint64_t)width * height > options->max_pixels)
+        return picture_bad(output, "too many pixels");
+    if (config->input.has_animation)
+        return PICTURE_UNCHANGED;
+    if (picture_is_too_wide(options, width)) {
+        config->options.use_scaling = 1;
+        config->options.scaled_width = (int)options->width;
+        config->options.scaled_height = (int)picture_scaled_height(options, width, height);
+    }
+    return convert(bytes, config, options, output);
+}
+
 enum picture_result webp_gray(const unsigned char *bytes, size_t length,
                               const struct picture_options *options,
                               struct picture_output *output) {
@@ -103,15 +142,7 @@ enum picture_result webp_gray(const unsigned char *bytes, size_t length,
     if (!WebPInitDecoderConfig(&config) ||
         WebPGetFeatures(bytes, length, &config.input) != VP8_STATUS_OK)
         return picture_bad(output, "not a whole WebP");
-    unsigned width = (unsigned)config.input.width, height = (unsigned)config.input.height;
-    if ((uint64_t)width * height > options->max_pixels)
-        return picture_bad(output, "too many pixels");
-    if (config.input.has_animation)
-        return PICTURE_UNCHANGED;
-    if (picture_is_too_wide(options, width)) {
-        config.options.use_scaling = 1;
-        config.options.scaled_width = (int)options->width;
-        config.options.scaled_height = (int)picture_scaled_height(options, width, height);
-    }
-    return convert(slice_make((const char *)bytes, length), &config, options, output);
+    struct slice original = slice_make((const char *)bytes, length);
+    enum picture_result result = make(original, &config, options, output);
+    return result == PICTURE_UNCHANGED && options->strip ? strip(original, output) : result;
 }

@@ -253,6 +253,32 @@ START_TEST(what_is_turned_stays_so) {
 }
 END_TEST
 
+/* Whether they are gray already, keep their size and get another palette, or are written anew. */
+START_TEST(metadata_goes) {
+    static struct file file;
+    static struct view before, after;
+    struct picture_output output, again;
+    const struct picture_options options = {.max_pixels = 1 << 20, .strip = true, .larger = true};
+    for (size_t i = 0; i < 2 * COUNT_OF(forms); i++) {
+        struct form form = forms[i / 2];
+        size_t at;
+        form.orientation = i % 2 == 0 ? 6 : 0;
+        encode(&form, &file);
+        decode(slice_make((char *)file.bytes, file.length), &before);
+        ck_assert(before.has_text);
+        EXPECT(png_gray(file.bytes, file.length, &options, &output) == PICTURE_DONE, "form %zu", i);
+        decode(slice_make((char *)output.bytes, output.length), &after);
+        ck_assert(!after.has_text);
+        ck_assert_uint_eq(after.width, before.width);
+        ck_assert_int_eq(is_within(&output, SLICE("eXIf"), &at), form.orientation != 0);
+        ck_assert(!is_within(&output, SLICE("els"), &at));
+        ck_assert_int_eq(png_gray(output.bytes, output.length, &options, &again),
+                         PICTURE_UNCHANGED);
+        free(output.bytes);
+    }
+}
+END_TEST
+
 START_TEST(damage_is_reported) {
     static struct file file;
     struct picture_output output;
@@ -273,7 +299,7 @@ END_TEST
 
 Suite *png_gray_suite(void) {
     const TTest *const tests[] = {gamma_counts, wide_pictures_are_scaled, what_is_turned_stays_so,
-                                  damage_is_reported};
+                                  metadata_goes, damage_is_reported};
     Suite *suite = suite_of("png_gray", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each form");
     tcase_add_loop_test(cases, pictures_become_gray, 0, COUNT_OF(forms));

@@ -76,6 +76,35 @@ START_TEST(smaller_if_wanted) {
 }
 END_TEST
 
+/* Of what is gray already, and stays as it is but for that. */
+START_TEST(metadata_goes) {
+    const struct picture_options options = {.max_pixels = 1 << 20, .strip = true};
+    struct picture_output gray, output, again;
+    char exif[EXIF_MINIMAL + 3] = "";
+    exif_minimal(6, exif);
+    memcpy(exif + EXIF_MINIMAL, "els", 3);
+    WebPData file = encode(true), whole, more = {(const uint8_t *)exif, sizeof exif},
+             xmp = {(const uint8_t *)"who made it", 11};
+    ck_assert_int_eq(webp_gray(file.bytes, file.size, &plain, &gray), PICTURE_DONE);
+    WebPData image = {gray.bytes, gray.length};
+    WebPMux *mux = WebPMuxCreate(&image, 1);
+    ck_assert_int_eq(WebPMuxSetChunk(mux, "EXIF", &more, 1), WEBP_MUX_OK);
+    ck_assert_int_eq(WebPMuxSetChunk(mux, "XMP ", &xmp, 1), WEBP_MUX_OK);
+    ck_assert_int_eq(WebPMuxAssemble(mux, &whole), WEBP_MUX_OK);
+    ck_assert_int_eq(webp_gray(whole.bytes, whole.size, &options, &output), PICTURE_DONE);
+    ck_assert(has_exif(&output));
+    ck_assert_ptr_null(memmem(output.bytes, output.length, "els", 3));
+    ck_assert_ptr_null(memmem(output.bytes, output.length, xmp.bytes, xmp.size));
+    ck_assert_uint_eq(output.length, gray.length);
+    ck_assert_int_eq(webp_gray(output.bytes, output.length, &options, &again), PICTURE_UNCHANGED);
+    WebPMuxDelete(mux);
+    WebPFree((void *)file.bytes);
+    WebPFree((void *)whole.bytes);
+    free(gray.bytes);
+    free(output.bytes);
+}
+END_TEST
+
 START_TEST(damage_is_reported) {
     const struct picture_options few = {.max_pixels = WIDTH * HEIGHT - 1};
     struct picture_output output;
@@ -96,7 +125,7 @@ START_TEST(damage_is_reported) {
 END_TEST
 
 Suite *webp_gray_suite(void) {
-    const TTest *const tests[] = {smaller_if_wanted, damage_is_reported};
+    const TTest *const tests[] = {smaller_if_wanted, metadata_goes, damage_is_reported};
     Suite *suite = suite_of("webp_gray", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each form");
     tcase_add_loop_test(cases, pictures_become_gray, 0, 2);
