@@ -42,12 +42,12 @@ adremover_sources = \
 	icap-services/adremover/site.c icap-services/adremover/site.h \
 	icap-services/adremover/skipped.c icap-services/adremover/skipped.h \
 	icap-services/adremover/filter_internal.h icap-services/adremover/hash.h
-adremover_libs = $(PCRE2_LIBS) $(PSL_LIBS)
+adremover_libs = $(PCRE2_LIBS) $(PSL_LIBS) $(IDN2_LIBS)
 
 # The algorithms, as an archive of which helpers and tests take what they need.
 noinst_LTLIBRARIES += icap-services/libalgorithms.la
 icap_services_libalgorithms_la_CPPFLAGS = $(services_cppflags)
-icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS) $(CRYPTO_CFLAGS)
+icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS) $(IDN2_CFLAGS) $(CRYPTO_CFLAGS)
 icap_services_libalgorithms_la_SOURCES = \
 	$(adremover_sources) \
 	icap-services/gray/exif.c icap-services/gray/exif.h \

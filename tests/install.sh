@@ -12,7 +12,7 @@
 set -eu
 
 build="build-essential autoconf automake libtool pkg-config
-    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libpsl-dev libmicrohttpd-dev liburing-dev libxxhash-dev
+    libc-ares-dev libconfuse-dev libjansson-dev libpcre2-dev libpsl-dev libidn2-dev libmicrohttpd-dev liburing-dev libxxhash-dev
     libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev zlib1g-dev libbrotli-dev libzstd-dev
     libssl-dev libicapapi-dev check"
 run="c-icap netpbm"

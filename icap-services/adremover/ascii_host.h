@@ -6,7 +6,7 @@
  *     ascii_host(SLICE("B\u00fccher.example"), room)      "xn--bcher-kva.example", in `room`
  *     ascii_host(SLICE("ads.example"), room)              the same slice
  *
- * UTF-8, in any case; "*" and "~" pass as they are. Empty where it is no UTF-8 or too long.
+ * UTF-8, in any case; "*" passes as it is. Empty where it is no such host (UTS #46).
  * Threads: pure.
  */
 #ifndef RETORT_ADREMOVER_ASCII_HOST_H

@@ -475,7 +475,8 @@ static bool is_own_host(struct slice host) {
 /* The first of the names that are left in the line. */
 static struct slice take_name(struct slice *more) {
     size_t length = 0;
-    while (length < more->length && strchr(" \t#", more->base[length]) == NULL)
+    while (length < more->length && more->base[length] != ' ' && more->base[length] != '\t' &&
+           more->base[length] != '#')
         length++;
     struct slice name = slice_make(more->base, length);
     *more = slice_trim(slice_make(more->base + length, more->length - length));

@@ -109,6 +109,26 @@ START_TEST(other_letters) {
 }
 END_TEST
 
+/* Lists are texts, but a disk may have put zeros into one. */
+START_TEST(zeros_in_lines) {
+    static const char lines[] =
+        "0.0.0.0 a.example\0\0\0 b.example\n||c\0.example^\nx\0y$domain=d\0\n"
+        "0.0.0.0 \u4f8b\0\u5b50.example\n||e.example^\n";
+    struct filter *filter = filter_create();
+    struct filter_request request;
+    struct filter_answer answer;
+    for (struct slice rest = slice_make(lines, sizeof lines - 1); rest.length > 0;) {
+        size_t length = (size_t)((const char *)memchr(rest.base, '\n', rest.length) - rest.base);
+        filter_add(filter, slice_make(rest.base, length), "list");
+        rest = slice_make(rest.base + length + 1, rest.length - length - 1);
+    }
+    filter_seal(filter);
+    ck_assert(filter_request_init(&request, SLICE("http://e.example/")));
+    ck_assert_int_eq(filter_match(filter, &request, &answer), FILTER_BLOCK);
+    filter_free(&filter);
+}
+END_TEST
+
 START_TEST(patterns) {
     ASK("/banner/*/img^\n-ad-300x250.\n|http://start.example/a\nswf|\n||cdn.example/ads/\n"
         "&ad_id=*&\n/AdServer/\n",
@@ -582,6 +602,7 @@ END_TEST
 Suite *filter_suite(void) {
     const TTest *const tests[] = {hosts,
                                   other_letters,
+                                  zeros_in_lines,
                                   patterns,
                                   separators,
                                   exceptions,
