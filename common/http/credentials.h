@@ -2,8 +2,8 @@
  * Basic credentials (RFC 7617), which we have for another: a parent proxy, an ICAP server.
  *
  *     char value[HTTP_CREDENTIALS_VALUE];
- *     http_head_set(head, HTTP_PROXY_AUTHORIZATION, http_credentials_write("user:password",
- * value));
+ *     struct slice basic = http_credentials_write("user:password", value);
+ *     http_head_set(head, HTTP_PROXY_AUTHORIZATION, basic);
  *
  * Threads: values.
  */

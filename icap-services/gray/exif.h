@@ -4,8 +4,7 @@
  *     unsigned orientation = exif_orientation(bytes);       1..8; 1 when it does not say
  *     struct slice exif = exif_minimal(orientation, room);  EXIF data that says that and no more
  *     struct slice exif = exif_stripped(bytes, room);       that of `bytes`; empty if it is upright
- *     if (orientation >= EXIF_TURNED)                       what is shown is as wide as this is
- * high
+ *     if (orientation >= EXIF_TURNED)                       shown on its side
  *
  * `bytes` are the TIFF structure behind "Exif\0\0". Threads: pure.
  */

@@ -5,8 +5,7 @@
  *     struct policies policies = {0};
  *     policies_note_head(&policies, head);
  *     if (policies_allow(&policies, &snippet, POLICY_EXTENDABLE))
- *         policies_extend_head(head, &snippet, arena);     adds the hashes of its scripts and
- * styles
+ *         policies_extend_head(head, &snippet, arena);     with the hashes of its code
  *
  * Policies are kept as slices of what they were read from.
  */

@@ -236,9 +236,10 @@ static void seek_service(struct icap_call *call) {
         return;
     case ICAP_SERVICE_DOWN: refuse(call, ICAP_FAILURE_DOWN, icap_service_error(service)); return;
     }
-    if (call->queued)
+    if (call->queued) {
         call->in_queue = icap_microseconds() - call->started;
-    icap_times_add(&service->account.queue, call->in_queue);
+        icap_times_add(&service->account.queue, call->in_queue);
+    }
     if (icap_options_transfer(&call->endpoint->options, call->request.path) ==
         ICAP_TRANSFER_IGNORE) {
         call->step = ICAP_STEP_OVER;

@@ -15,12 +15,12 @@ static bool sent_all(const struct icap_call *call) {
     return call->head_left.length == 0 && feed_is_done(&call->feed) && call->keep_connection;
 }
 
-/* 100: the service wants what follows the preview. */
 static void count_in(struct icap_call *call, size_t got) {
     call->service->account.bytes_in += got;
     call->bytes_in += got;
 }
 
+/* 100: the service wants what follows the preview. */
 static void go_on(struct icap_call *call) {
     if (!call->previewing) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 100 where no preview was sent");

@@ -7,8 +7,8 @@
  *     ...
  *     if (icap_tag_value(tag) != made) ...                        the result is of an older service
  *
- *     uint64_t bumps = icap_tag_bump(tag);     all results up to now, and of what is under way, are
- * old icap_tag_go_on(later, bumps);            so they stay, for whoever has kept them elsewhere
+ *     bumps = icap_tag_bump(tag);      all results up to now, and of what is under way, are old
+ *     icap_tag_go_on(later, bumps);    and stay so, for whoever has kept the number elsewhere
  *
  * The value comes of the service's name and addresses, of the newest ISTag of each endpoint
  * (endpoints that say the same count as one), and of the bumps. It is never 0; that stands for: no

@@ -36,6 +36,7 @@ def test_account_of_a_service(lab):
     equal(numbers["bytes_saved"], 2 * (3000 - 1024 + 3000), "bytes that a 204 and a 206 spared")
     equal((seen["times"]["verdict_seconds"]["count"], seen["times"]["last_byte_seconds"]["count"]), (3, 3), "times")
     true(seen["times"]["verdict_seconds"]["p99"] > 0, "a quantile")
+    equal((numbers["queued"], seen["times"]["queue_seconds"]["count"]), (1, 1), "the first has waited for OPTIONS")
     metrics = proxy.ctl("metrics")
     contains(metrics, 'retort_icap_service_requests_total{service="s"} 3', "metrics")
     contains(metrics, 'retort_icap_service_verdict_seconds_count{service="s"} 3', "metrics")
