@@ -349,7 +349,7 @@ bool worker_report(struct worker *worker, struct worker_report *report, unsigned
     sem_init(&ask->answered, 0, 0);
     atomic_init(&ask->holders, 2);
     mailbox_post(&worker->mailbox, &ask->message);
-    clock_gettime(CLOCK_REALTIME, &deadline);
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_sec += patience / 1000;
     deadline.tv_nsec += (long)(patience % 1000) * 1000000;
     if (deadline.tv_nsec >= 1000000000) {
@@ -358,7 +358,7 @@ bool worker_report(struct worker *worker, struct worker_report *report, unsigned
     }
     int result;
     do
-        result = sem_timedwait(&ask->answered, &deadline);
+        result = sem_clockwait(&ask->answered, CLOCK_MONOTONIC, &deadline);
     while (result != 0 && errno == EINTR);
     if (result == 0) {
         *report = ask->report;

@@ -96,6 +96,11 @@ static inline void task_cancel(struct task *task) {
 /* Reads the clocks anew, for code that runs long after the round began. */
 void loop_update_time(struct loop *loop);
 
+/* For how long something lasts: the wall clock may be set back. */
+static inline time_t loop_seconds(const struct loop *loop) {
+    return (time_t)(loop->now / 1000);
+}
+
 static inline void loop_timer_after(struct loop *loop, struct timer *timer, uint64_t milliseconds) {
     timer_set(&loop->timers, timer, loop->now + milliseconds);
 }

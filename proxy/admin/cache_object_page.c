@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cache/key.h"
+#include "http/date.h"
 #include "http/head_parser.h"
 
 #include <stdio.h>
@@ -172,10 +173,19 @@ static bool too_large(const struct cache_call *call) {
     return true;
 }
 
+/* RFC 9110 §6.6.1: "A recipient with a clock that receives a response message without a Date header
+ * field MUST record the time it was received and append a corresponding Date header field". */
+static void date_response(struct http_head *response, char date[HTTP_DATE_LENGTH + 1]) {
+    if (http_head_has(response, HTTP_DATE))
+        return;
+    http_date_format(date, time(NULL));
+    http_head_set(response, HTTP_DATE, slice_make(date, HTTP_DATE_LENGTH));
+}
+
 void cache_object_page_inject(const struct cache_call *call) {
     struct http_head response;
     struct slice message = call->request->body;
-    char *url;
+    char *url, date[HTTP_DATE_LENGTH + 1];
     size_t length;
     if (too_large(call) || !cache_call_take_url(call, &url, &length))
         return;
@@ -185,6 +195,7 @@ void cache_object_page_inject(const struct cache_call *call) {
     else {
         http_head_remove_hop_by_hop(&response);
         http_head_remove(&response, HTTP_TRANSFER_ENCODING);
+        date_response(&response, date);
         store(call, slice_make(url, length), &response,
               slice_make(message.base + used, message.length - (size_t)used));
     }

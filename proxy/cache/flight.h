@@ -13,6 +13,8 @@
  * all followers at once, and the key is remembered for ALONE_SECONDS so that nobody waits for it
  * again; how long a follower waits at the most is its own affair (cache.collapse_timeout).
  *
+ * `now` is in seconds of a clock that is never set back (loop_seconds).
+ *
  * Threads: any. Followers in other threads are woken by message. Locks: one per bucket of the
  * table, taken alone.
  */

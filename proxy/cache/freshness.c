@@ -291,11 +291,16 @@ int64_t freshness_age(const struct freshness *freshness, time_t now) {
     return freshness->initial_age + resident;
 }
 
+/* Seconds: workers read the clock at different moments. A response that came further in the future
+ * is of unknown age: the clock has been set back since. */
+enum { CLOCKS_APART = 5 };
+
 enum freshness_verdict freshness_judge(const struct freshness *freshness,
                                        const struct cache_control *request, time_t now) {
     int64_t age = freshness_age(freshness, now);
     int64_t left = freshness->lifetime - age;
-    if (freshness->always_revalidate || request->no_cache)
+    if (freshness->always_revalidate || request->no_cache ||
+        freshness->response_time > now + CLOCKS_APART)
         return FRESHNESS_REVALIDATE;
     if (request->max_age >= 0 && (age > request->max_age || request->max_age == 0) &&
         !(request->max_stale_any || request->max_stale >= 0))

@@ -288,12 +288,6 @@ static void set_hand(struct recovery *recovery) {
     volume->hand = next < volume->header.segment_count ? next : 0;
 }
 
-static uint64_t milliseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Not just the next number: a segment whose header is damaged is not known here, and it or one that
  * was given back may have had that. When the log comes to the same place with the same number, what
  * stands there from before would count. */
@@ -307,7 +301,7 @@ static uint64_t first_sequence(const struct recovery *recovery) {
 
 void volume_recover(struct volume *volume) {
     struct recovery recovery = {.volume = volume};
-    uint64_t begin = milliseconds();
+    uint64_t begin = volume_clock();
     find_units(&recovery);
     volume->next_sequence = first_sequence(&recovery);
     for (uint32_t i = 0; i < recovery.count; i++)
@@ -321,5 +315,5 @@ void volume_recover(struct volume *volume) {
     free(recovery.alone);
     log_info("disk %s: %lu objects recovered in %lu ms (%u segments, %u of them scanned)",
              volume->path, (unsigned long)disk_index_count(volume->index),
-             (unsigned long)(milliseconds() - begin), recovery.count, recovery.scanned);
+             (unsigned long)(volume_clock() - begin), recovery.count, recovery.scanned);
 }

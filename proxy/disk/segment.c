@@ -7,13 +7,12 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
     PIECES_MAX = 1024, /* of one pwritev */
     FAILURES_MAX = 3,
-    PAUSE = 10,         /* seconds without a write after that many failures in a row */
+    PAUSE = 10000,      /* milliseconds without a write after that many failures in a row */
     RESCUE_SHARE = 4,   /* this part of a segment may wait to be written again */
     RESCUE_RECORD = 16, /* larger records than this part of a segment are not */
     BEHIND_SHARE = 8,   /* this part of the ring may be taken while a segment is open */
@@ -40,7 +39,7 @@ static void note_failure(struct volume *volume, int error) {
                   "the device and its free space",
                   volume->path, strerror(error));
     if (volume->failures >= FAILURES_MAX)
-        volume->paused_until = time(NULL) + PAUSE;
+        volume->paused_until = volume_clock() + PAUSE;
 }
 
 static void note_success(struct volume *volume) {

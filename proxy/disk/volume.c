@@ -225,6 +225,12 @@ void volume_close(struct volume **volumep) {
     FREE_OBJ(volume);
 }
 
+uint64_t volume_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* Reading. */
 
 bool volume_pin(struct volume *volume, const struct disk_place *place, uint64_t *sequence) {

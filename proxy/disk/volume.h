@@ -100,9 +100,9 @@ struct volume {
     struct record_entry *contents; /* of the open segment */
     uint32_t contents_count, contents_capacity;
     size_t rescued_bytes;
-    uint64_t gathered; /* bytes of the queue that streams may take up: stream.h */
-    unsigned failures; /* in a row */
-    time_t paused_until;
+    uint64_t gathered;       /* bytes of the queue that streams may take up: stream.h */
+    unsigned failures;       /* in a row */
+    uint64_t paused_until;   /* milliseconds of the monotonic clock */
     _Atomic uint64_t lapses; /* see volume_lapses */
     struct {
         _Atomic uint64_t writes, bytes_written, dropped, errors, corrupt, reclaimed, rewritten;
@@ -180,6 +180,8 @@ static inline uint64_t volume_offset(uint64_t block) {
 }
 
 /* Inside disk/. */
+/* Milliseconds of the monotonic clock. */
+uint64_t volume_clock(void);
 static inline void volume_note_lapse(struct volume *volume) {
     atomic_fetch_add_explicit(&volume->lapses, 1, memory_order_relaxed);
 }

@@ -7,7 +7,6 @@
 #include "disk/summing.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { REMOVAL_TRIES = 2 };
 
@@ -84,7 +83,7 @@ void writer_publish(struct volume *volume, struct volume_job *job, uint32_t at,
 }
 
 bool writer_is_paused(const struct volume *volume) {
-    return volume->paused_until > time(NULL);
+    return volume->paused_until > volume_clock();
 }
 
 static bool write_removal(struct volume *volume, const struct volume_job *job) {

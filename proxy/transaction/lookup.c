@@ -82,7 +82,7 @@ static enum step follow(struct transaction *transaction) {
 static enum step miss(struct transaction *transaction) {
     if (may_collapse(transaction)) {
         switch (flight_join(transaction->host->flights, transaction->key,
-                            transaction->net->loop->wall, &transaction->flight)) {
+                            loop_seconds(transaction->net->loop), &transaction->flight)) {
         case FLIGHT_LEADS: transaction->leads = true; break;
         case FLIGHT_FOLLOWS: return follow(transaction);
         case FLIGHT_ALONE: break;
@@ -112,7 +112,7 @@ static bool has_landed(struct transaction *transaction) {
 /* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
 static enum step stale_meanwhile(struct transaction *transaction) {
     if (flight_may_refresh(transaction->host->flights, transaction->key,
-                           transaction->net->loop->wall)) {
+                           loop_seconds(transaction->net->loop))) {
         transaction->net->counters.cache_background++;
         exchange_repeat_in_background(transaction->exchange);
     }

@@ -144,7 +144,7 @@ void transaction_land(struct transaction *transaction, enum flight_outcome outco
     if (!transaction->leads)
         return;
     transaction->leads = false;
-    flight_land(&transaction->flight, outcome, transaction->net->loop->wall,
+    flight_land(&transaction->flight, outcome, loop_seconds(transaction->net->loop),
                 transaction->net->loop);
 }
 

@@ -10,7 +10,8 @@ static void land(struct transaction *transaction, enum flight_outcome outcome) {
     if (!remembered->leads)
         return;
     remembered->leads = false;
-    flight_land(&remembered->flight, outcome, transaction->net->loop->wall, transaction->net->loop);
+    flight_land(&remembered->flight, outcome, loop_seconds(transaction->net->loop),
+                transaction->net->loop);
 }
 
 static void finish(struct transaction *transaction, enum flight_outcome outcome) {
@@ -88,7 +89,7 @@ static enum step make(struct transaction *transaction) {
     transaction_own_request(transaction);
     if (transaction->settings->cache.collapse_timeout > 0 && remembered->rounds++ < ROUNDS)
         switch (flight_join(transaction->host->flights, flight_key(transaction),
-                            transaction->net->loop->wall, &remembered->flight)) {
+                            loop_seconds(transaction->net->loop), &remembered->flight)) {
         case FLIGHT_LEADS: remembered->leads = true; break;
         case FLIGHT_FOLLOWS: return follow(transaction);
         case FLIGHT_ALONE: break;

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from email.utils import parsedate_to_datetime
 
 from harness.checks import contains, equal, lacks, same_bytes, true
 from harness.origin import Origin
@@ -179,6 +180,9 @@ def test_inject_and_get(lab):
     equal(proxy.results("nowhere", 1), ["HIT"], "result")
     message = proxy.ctl("cache", "get", url)
     contains(message, "Content-Type: text/plain", "head")
+    # RFC 9110 6.6.1: "A recipient with a clock that receives a response message without a Date header field MUST record
+    # the time it was received and append a corresponding Date header field to the message's header section"
+    true(abs(time.time() - parsedate_to_datetime(answer.header("Date")).timestamp()) < 60, answer.header("Date"))
     true(message.endswith("\n\nmade by hand\n") or message.endswith("\r\n\r\nmade by hand\n"), "body")
     equal(listed(proxy, "--tag", "made"), [url], "by tag")
     proxy.ctl("cache", "inject", url + "2", path, expect=1)

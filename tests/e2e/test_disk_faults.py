@@ -215,11 +215,16 @@ def test_a_lifetime_that_cant_be_written_down_says_so(lab):
 
 
 def test_writing_goes_on_after_failures(lab):
+    """Also when the clock is set back meanwhile; and what came in its future is asked for again."""
     bench = FaultyBench(lab)
+    early = bench.get("/own/early", SMALL)[1]
     bench.faults.set(write_full=1000)
     bench.fill(names("lost", 10), SMALL)
-    until(lambda: bench.faults.count("write_faults") > 0, 5 * lab.patience, "a write that fails")
+    until(lambda: bench.faults.count("write_faults") > 2, 5 * lab.patience, "writes that fail")
     bench.faults.clear()
+    bench.faults.set(wall_back=3600)
+    hit, version = bench.get("/own/early", SMALL)
+    true(not hit and version > early, f"from the future: hit {hit}, version {version} after {early}")
     numbers = iter(range(100_000))
 
     def written():

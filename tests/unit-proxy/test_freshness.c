@@ -56,6 +56,19 @@ START_TEST(ages) {
 }
 END_TEST
 
+/* The clock has been set back since it came: nobody knows how old it is. */
+START_TEST(what_came_in_the_future_is_asked_for_again) {
+    const struct freshness fresh = judge("", DATE "Cache-Control: max-age=600\n");
+    struct http_head request;
+    struct cache_control asked;
+    head_from(&request, "");
+    cache_control_parse(&asked, &request);
+    ck_assert_int_eq(freshness_judge(&fresh, &asked, now), FRESHNESS_FRESH);
+    ck_assert_int_eq(freshness_judge(&fresh, &asked, now - 2), FRESHNESS_FRESH);
+    ck_assert_int_eq(freshness_judge(&fresh, &asked, now - 60), FRESHNESS_REVALIDATE);
+}
+END_TEST
+
 START_TEST(what_is_not_stored) {
     static const struct {
         const char *request, *response, *reason;
@@ -81,6 +94,7 @@ START_TEST(what_is_not_stored) {
 END_TEST
 
 Suite *freshness_suite(void) {
-    const TTest *const tests[] = {lifetimes, ages, what_is_not_stored};
+    const TTest *const tests[] = {lifetimes, ages, what_came_in_the_future_is_asked_for_again,
+                                  what_is_not_stored};
     return suite_of("freshness", tests, COUNT_OF(tests));
 }

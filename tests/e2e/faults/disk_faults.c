@@ -46,6 +46,7 @@ struct control {
     _Atomic uint64_t allocate_error; /* fallocate fails with ENOSPC */
     _Atomic uint64_t send_error;     /* sendfile fails with EIO */
     _Atomic uint64_t send_short;     /* sendfile sends less than it could */
+    _Atomic uint64_t wall_back;      /* seconds that the wall clock is behind */
     /* counted for the test */
     _Atomic uint64_t reads, writes, syncs, sends, written;
     _Atomic uint64_t read_faults, write_faults, sync_faults, allocate_faults, send_faults;
@@ -303,6 +304,23 @@ ssize_t sendfile(int out, int in, off_t *at, size_t length) {
 
 ssize_t sendfile64(int out, int in, off64_t *at, size_t length) {
     return sendfile(out, in, at, length);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+    if (control != NULL && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        now->tv_sec -= (time_t)control->wall_back;
+    return result;
+}
+
+time_t time(time_t *at) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (at != NULL)
+        *at = now.tv_sec;
+    return now.tv_sec;
 }
 
 static bool sync_fails(int fd) {

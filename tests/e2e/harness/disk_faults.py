@@ -12,7 +12,7 @@ import struct
 
 SET = ["read_error", "read_short", "read_flip", "read_absent", "read_delay", "write_error", "write_full",
        "write_room", "write_short", "write_flip", "write_delay", "sync_error", "allocate_error", "send_error",
-       "send_short"]
+       "send_short", "wall_back"]
 COUNTED = ["reads", "writes", "syncs", "sends", "written", "read_faults", "write_faults", "sync_faults",
            "allocate_faults", "send_faults"]
 NAMES = SET + COUNTED
