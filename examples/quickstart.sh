@@ -155,7 +155,7 @@ configure_cicap() {
 configure_retort() {
     cat <<RETORT
 workers = 1
-listen "127.0.0.1:$proxy_port" { mode = forward }
+listen "127.0.0.1:$proxy_port" { mode = forward  local_destinations = allow }
 listen "127.0.0.1:$reverse_port" { mode = reverse }
 map "/" { origin = "http://127.0.0.1:$origin_port/" }
 cache { memory = "64MB" }

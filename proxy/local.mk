@@ -93,6 +93,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/io.h \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/pool.c proxy/net/pool.h \
+	proxy/net/reach.c proxy/net/reach.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/net/tls.c proxy/net/tls.h \
 	proxy/origin/check.c proxy/origin/check.h \

@@ -66,6 +66,7 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
         .verdicts = retort->verdicts,
         .origins = retort->origins,
         .quotas = retort->quotas,
+        .admin_address = retort->settings->admin.address,
     };
     retort->workers = xcalloc(count, sizeof *retort->workers);
     for (; retort->worker_count < count; retort->worker_count++) {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "icap/recorder.h"
 #include "net/listener.h"
+#include "net/reach.h"
 #include "net/resolver.h"
 #include "origin/check.h"
 #include "transaction/transaction.h"
@@ -131,6 +132,13 @@ static void start_transactions(struct worker *worker, const struct worker_shared
         host->id_prefix = (uint64_t)getpid() << 32;
 }
 
+static bool has_forward_listener(const struct settings *settings) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (settings->listens[i].mode == LISTEN_FORWARD)
+            return true;
+    return false;
+}
+
 static bool prepare(struct worker *worker, const struct worker_shared *shared,
                     char error[SETTINGS_ERROR]) {
     if (!loop_init(&worker->loop) || !mailbox_init(&worker->mailbox, &worker->loop)) {
@@ -141,12 +149,20 @@ static bool prepare(struct worker *worker, const struct worker_shared *shared,
     worker->net.ledger = xcalloc(1, sizeof *worker->net.ledger);
     worker->net.verdicts = shared->verdicts;
     worker->net.settings = worker->settings;
+    worker->net.admin_address = shared->admin_address;
     worker->net.resolver = resolver_new(&worker->net);
     client_hooks_init(&worker->clients, &worker->mailbox, on_request, worker);
     timer_init(&worker->drain_timer, on_drain_timeout);
     start_transactions(worker, shared);
     if (worker->net.resolver == NULL) {
         snprintf(error, SETTINGS_ERROR, "cannot start the resolver");
+        return false;
+    }
+    if (!reach_prepare(&worker->net) && has_forward_listener(worker->settings)) {
+        snprintf(error, SETTINGS_ERROR,
+                 "cannot read the machine's own addresses, which clients may not reach: %s; a "
+                 "sandbox has to allow sockets of AF_NETLINK",
+                 strerror(errno));
         return false;
     }
     start_checks(worker, shared->origins);
@@ -212,6 +228,7 @@ void worker_join(struct worker **workerp) {
     transaction_host_release(&worker->host);
     client_hooks_release(&worker->clients);
     resolver_free(&worker->net.resolver);
+    reach_release(&worker->net);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
     icap_recorder_release(&worker->net.recorder);
     icap_ledger_free(&worker->net.ledger);

@@ -51,6 +51,7 @@ struct worker_shared {
     struct verdicts *verdicts;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
     struct icap_quotas *quotas;    /* likewise */
+    struct address admin_address;  /* length 0: there is no admin plane */
 };
 
 struct worker *worker_new(struct settings *settings, const struct worker_shared *shared,

@@ -72,6 +72,15 @@ static bool from_browser_page(struct MHD_Connection *connection) {
     return !address_parse_ip(&address, url.host, 80) || !address_is_loopback(&address);
 }
 
+/* Who asks through a proxy is not who connects: a client of ours perhaps. */
+static bool came_by_proxy(struct MHD_Connection *connection) {
+    static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, fields[i]) != NULL)
+            return true;
+    return false;
+}
+
 static bool announces_too_much(struct MHD_Connection *connection, size_t most) {
     uint64_t length;
     const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
@@ -120,7 +129,11 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         *data_size = 0;
         return keep_body(request, data, size, page_body_max(method, path)) ? MHD_YES : MHD_NO;
     }
-    if (!admin->local && from_browser_page(connection))
+    if (came_by_proxy(connection))
+        page_error(&page, MHD_HTTP_FORBIDDEN,
+                   "requests that a proxy has passed on (Via, Forwarded, X-Forwarded-For) are not "
+                   "served; connect to admin.listen directly");
+    else if (!admin->local && from_browser_page(connection))
         page_error(&page, MHD_HTTP_FORBIDDEN,
                    "only requests to a loopback address, and none from web pages, are served");
     else

@@ -367,7 +367,7 @@ struct object *object_import(struct cache_key key, const struct object_image *im
                              struct slice url, struct slice head, struct slice vary,
                              struct body *body) {
     if (!is_stored_head(head, image->status) || !is_stored_vary(vary) ||
-        image->scope > OBJECT_REVERSE || image->etag_at > head.length ||
+        image->scope >= OBJECT_SCOPES || image->etag_at > head.length ||
         image->etag_length > head.length - image->etag_at)
         return NULL;
     struct object *object = new_with_room(key, url.length, head.length, vary.length, body);

@@ -36,8 +36,15 @@ static inline bool cache_key_equal(struct cache_key a, struct cache_key b) {
 }
 
 /* For whom a response is: in reverse mode a URL stands for what a map rule says, in forward mode
- * for the server of that name. One must never be served as the other. */
-enum object_scope { OBJECT_FOR_ALL, OBJECT_FORWARD, OBJECT_REVERSE };
+ * for the server of that name. One must never be served as the other; and what a client that may
+ * reach the proxy's own machine brought into the cache is not for those that may not. */
+enum object_scope {
+    OBJECT_FOR_ALL,
+    OBJECT_FORWARD,
+    OBJECT_REVERSE,
+    OBJECT_FORWARD_LOCAL, /* of listeners whose clients reach the machine itself */
+    OBJECT_SCOPES,
+};
 
 enum object_trait {
     OBJECT_ALWAYS_REVALIDATE = 1,

@@ -31,6 +31,21 @@ bool address_parse_ip(struct address *address, struct slice ip, uint16_t port) {
     return false;
 }
 
+bool address_parse_spelt_ip(struct address *address, struct slice ip, uint16_t port) {
+    char text[INET6_ADDRSTRLEN];
+    if (address_parse_ip(address, ip, port))
+        return true;
+    if (ip.length > 0 && ip.base[ip.length - 1] == '.')
+        ip.length--;
+    if (ip.length == 0 || ip.base[0] < '0' || ip.base[0] > '9' ||
+        !copy_text(text, sizeof text, ip) || inet_aton(text, &address->v4.sin_addr) == 0)
+        return false;
+    address->v4.sin_family = AF_INET;
+    address->v4.sin_port = htons(port);
+    address->length = sizeof address->v4;
+    return true;
+}
+
 static bool parse_local(struct address *address, struct slice path) {
     memset(address, 0, sizeof *address);
     if (!copy_text(address->local.sun_path, sizeof address->local.sun_path, path))
@@ -102,6 +117,13 @@ uint16_t address_port(const struct address *address) {
     if (address->any.sa_family == AF_INET6)
         return ntohs(address->v6.sin6_port);
     return 0;
+}
+
+void address_set_port(struct address *address, uint16_t port) {
+    if (address->any.sa_family == AF_INET)
+        address->v4.sin_port = htons(port);
+    else if (address->any.sa_family == AF_INET6)
+        address->v6.sin6_port = htons(port);
 }
 
 bool address_is_loopback(const struct address *address) {

@@ -33,12 +33,16 @@ struct address {
  * default_port 0: a port must be given. */
 bool address_parse(struct address *address, struct slice text, uint16_t default_port);
 bool address_parse_ip(struct address *address, struct slice ip, uint16_t port);
+/* The same in every spelling that programs take for an IP: also "127.1", "0x7f.1", "2130706433",
+ * and with a dot behind it. */
+bool address_parse_spelt_ip(struct address *address, struct slice ip, uint16_t port);
 /* With the port; returns the length. */
 size_t address_format(const struct address *address, char *out);
 /* The IP alone, IPv4-mapped IPv6 shown as IPv4; ADDRESS_IP_TEXT is room enough. */
 size_t address_format_ip(const struct address *address, char *out);
 bool address_equal(const struct address *a, const struct address *b);
 uint16_t address_port(const struct address *address);
+void address_set_port(struct address *address, uint16_t port);
 /* 127.0.0.0/8 and ::1: only this machine reaches it. */
 bool address_is_loopback(const struct address *address);
 

@@ -10,10 +10,12 @@
 #include "base/slice.h"
 #include "base/spool.h"
 #include "event/loop.h"
+#include "net/address.h"
 #include "net/counters.h"
 
 struct icap_ledger;
 struct icap_recorder;
+struct own_networks;
 struct resolver;
 struct settings;
 struct verdicts;
@@ -47,6 +49,8 @@ struct net_context {
     struct icap_ledger *ledger;     /* icap/ledger.h; NULL: none is kept */
     struct icap_recorder *recorder; /* icap/recorder.h, of a recording under way; else NULL */
     struct verdicts *verdicts;      /* adapt/verdicts.h, of all workers; NULL: none are kept */
+    struct own_networks *own_networks; /* net/reach.h; NULL: not read yet */
+    struct address admin_address;      /* of the admin plane; length 0: it has none */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
 };

@@ -62,13 +62,6 @@ static void on_timeout(struct timer *timer) {
                        true);
 }
 
-static void set_port(struct address *address, uint16_t port) {
-    if (address->any.sa_family == AF_INET)
-        address->v4.sin_port = htons(port);
-    else
-        address->v6.sin6_port = htons(port);
-}
-
 /* Begins to connect; an error number when that fails at once. */
 static int begin(struct dial *dial) {
     int on = 1;
@@ -85,11 +78,24 @@ static int begin(struct dial *dial) {
     return dial->connection == NULL ? ENOMEM : 0;
 }
 
+static void pass_over(struct dial *dial) {
+    if (dial->tried)
+        return; /* what came of that says more */
+    dial->denied = true;
+    dial->error = reach_error(dial->reach);
+}
+
 static void try_next(struct dial *dial) {
     while (dial->next < dial->query.result.count) {
         dial->address = dial->query.result.addresses[dial->next++];
-        set_port(&dial->address, dial->port);
+        address_set_port(&dial->address, dial->port);
+        if (!reach_allows(dial->net, dial->reach, &dial->address)) {
+            pass_over(dial);
+            continue;
+        }
         int error = begin(dial);
+        dial->tried = true;
+        dial->denied = false;
         if (error == 0) {
             dial->state = DIAL_CONNECTING;
             loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
@@ -113,17 +119,13 @@ static void on_resolved(struct resolver_query *query) {
     resolved(dial);
 }
 
-void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                uint64_t timeout, struct task *waker) {
-    dial_start_tls(dial, net, host, port, timeout, NULL, waker);
-}
-
-void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                    uint64_t timeout, struct tls_client *tls, struct task *waker) {
+static void start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
+                  enum reach reach, uint64_t timeout, struct tls_client *tls, struct task *waker) {
     INIT_OBJ(dial, DIAL_MAGIC);
     dial->tls = tls;
     dial->net = net;
     dial->port = port;
+    dial->reach = reach;
     dial->timeout = timeout;
     dial->waker = waker;
     dial->error = "no address";
@@ -132,6 +134,16 @@ void dial_start_tls(struct dial *dial, struct net_context *net, struct slice hos
     resolver_query_init(&dial->query);
     if (resolver_lookup(net->resolver, host, &dial->query, on_resolved))
         resolved(dial);
+}
+
+void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
+                enum reach reach, uint64_t timeout, struct task *waker) {
+    start(dial, net, host, port, reach, timeout, NULL, waker);
+}
+
+void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
+                    uint64_t timeout, struct tls_client *tls, struct task *waker) {
+    start(dial, net, host, port, REACH_ANY, timeout, tls, waker);
 }
 
 struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void *owner) {

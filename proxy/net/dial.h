@@ -1,18 +1,21 @@
 /*
  * Dialling: from a host name and a port to an open connection, trying each address in turn.
  *
- *     dial_start(&dial, net, SLICE("example.com"), 80, connect_timeout, &waiter->task);
+ *     dial_start(&dial, net, SLICE("example.com"), 80, REACH_REMOTE, connect_timeout,
+ *                &waiter->task);
  *     ... the task runs ...
  *     if (dial.state == DIAL_DONE)   struct connection *c = dial_take(&dial, on_ready, owner);
  *     if (dial.state == DIAL_FAILED) dial.error says why ("connection refused"), dial.timed_out
  *     dial_cancel(&dial);            any time; closes what was not taken
  *
- * The timeout counts for each address, with TLS its handshake included. Threads: the loop's.
+ * Addresses out of reach (net/reach.h) are passed over; dial.denied: no others were there. The
+ * timeout counts for each address, with TLS its handshake included. Threads: the loop's.
  */
 #ifndef RETORT_NET_DIAL_H
 #define RETORT_NET_DIAL_H
 
 #include "net/connection.h"
+#include "net/reach.h"
 #include "net/resolver.h"
 
 enum dial_state {
@@ -32,19 +35,22 @@ struct dial {
     struct resolver_query query;
     struct tls_client *tls; /* NULL: none */
     uint16_t port;
+    enum reach reach;
     uint64_t timeout;
     struct timer timer;
     unsigned next; /* address to try */
+    bool tried;    /* to connect to one */
     struct connection *connection;
     struct address address; /* the one that answered, or was tried last */
     const char *error;
-    bool timed_out;
+    bool timed_out, denied;
     struct task *waker;
 };
 
 void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                uint64_t timeout, struct task *waker);
-/* The same for a connection that speaks TLS; tls NULL: one that does not. */
+                enum reach reach, uint64_t timeout, struct task *waker);
+/* The same for a connection that speaks TLS to what the configuration names; tls NULL: one that
+ * does not. */
 void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                     uint64_t timeout, struct tls_client *tls, struct task *waker);
 /* Only in DIAL_DONE; the connection is writable. */

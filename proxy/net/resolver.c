@@ -265,16 +265,28 @@ static bool answer_error(struct resolver_query *query, const char *error) {
 }
 
 /* RFC 6761 §6.3: these names are the loopback's, whatever a server or a file says. */
-static bool is_localhost(const char *name) {
-    size_t length = strlen(name);
-    return strcmp(name, "localhost") == 0 ||
-           (length > 10 && strcmp(name + length - 10, ".localhost") == 0);
+static bool is_localhost(struct slice name) {
+    struct slice last = SLICE("localhost");
+    if (name.length > 0 && name.base[name.length - 1] == '.')
+        name.length--;
+    if (name.length < last.length)
+        return false;
+    const char *at = name.base + name.length - last.length;
+    return slice_equal_nocase(slice_make(at, last.length), last) &&
+           (at == name.base || at[-1] == '.');
 }
 
-static bool answer_loopback(const struct resolver *resolver, struct resolver_query *query) {
-    address_parse_ip(&query->result.addresses[0], SLICE("127.0.0.1"), 0);
-    address_parse_ip(&query->result.addresses[1], SLICE("::1"), 0);
-    query->result.count = resolver->net->settings->origin.dns_ipv6 ? 2 : 1;
+bool resolver_knows(const struct resolver *resolver, struct slice host, struct resolution *result) {
+    CHECK_OBJ(resolver, RESOLVER_MAGIC);
+    result->error = NULL;
+    result->count = 1;
+    if (address_parse_spelt_ip(&result->addresses[0], host, 0))
+        return true;
+    if (!is_localhost(host))
+        return false;
+    address_parse_ip(&result->addresses[0], SLICE("127.0.0.1"), 0);
+    address_parse_ip(&result->addresses[1], SLICE("::1"), 0);
+    result->count = resolver->net->settings->origin.dns_ipv6 ? 2 : 1;
     return true;
 }
 
@@ -283,17 +295,13 @@ bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolv
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
     char name[RESOLVER_NAME_MAX + 1];
     query->on_resolved = on_resolved;
-    query->result.error = NULL;
-    query->result.count = 1;
-    if (address_parse_ip(&query->result.addresses[0], host, 0))
+    if (resolver_knows(resolver, host, &query->result))
         return true;
     if (host.length == 0 || host.length > RESOLVER_NAME_MAX)
         return answer_error(query, "the name is empty or too long");
     for (size_t i = 0; i < host.length; i++)
         name[i] = (char)ascii_lower((unsigned char)host.base[i]);
     name[host.length] = '\0';
-    if (is_localhost(name))
-        return answer_loopback(resolver, query);
     struct name_entry *entry = find_entry(resolver, name);
     if (entry == NULL)
         return answer_error(query, "too many names are being looked up");

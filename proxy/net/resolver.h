@@ -7,8 +7,9 @@
  * query->result.error tells why resolver_cancel(&dial->query);                  any time; the
  * callback then never comes
  *
- * IP literals are answered at once. /etc/hosts and /etc/resolv.conf are honoured. Queries for one
- * name share one lookup. Failures are remembered for a second.
+ * IP literals, however they are spelt, and localhost are answered at once. /etc/hosts and
+ * /etc/resolv.conf are honoured. Queries for one name share one lookup. Failures are remembered for
+ * a second.
  *
  * Threads: one resolver per worker.
  */
@@ -39,6 +40,8 @@ static inline void resolver_query_init(struct resolver_query *query) {
     list_init(&query->link);
 }
 
+/* What a host stands for whoever is asked: an IP, or this machine. False: it is a name. */
+bool resolver_knows(const struct resolver *resolver, struct slice host, struct resolution *result);
 /* True: query->result is set now and the callback will not come. */
 bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolver_query *query,
                      void (*on_resolved)(struct resolver_query *query));

@@ -41,7 +41,7 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     }
     call->failure = failure;
     call->error = error;
-    if (call->request.seat != NULL && failure != ORIGIN_NO_REQUEST)
+    if (call->request.seat != NULL && failure != ORIGIN_NO_REQUEST && failure != ORIGIN_DENIED)
         origin_seat_failed(call->request.seat, error);
     origin_call_let_go(call);
     if (call->state != ORIGIN_ANSWERED) {
@@ -85,13 +85,18 @@ static void begin(struct origin_call *call) {
     origin_call_send(call);
 }
 
+static enum origin_failure dial_failure(const struct dial *dial) {
+    if (dial->denied)
+        return ORIGIN_DENIED;
+    return dial->timed_out ? ORIGIN_TIMED_OUT : ORIGIN_UNREACHABLE;
+}
+
 static void on_dialled(struct task *task) {
     struct origin_call *call = CONTAINER_OF(task, struct origin_call, dial_task);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     if (call->dial.state == DIAL_FAILED) {
         call->address = call->dial.address;
-        origin_call_fail(call, call->dial.timed_out ? ORIGIN_TIMED_OUT : ORIGIN_UNREACHABLE,
-                         call->dial.error);
+        origin_call_fail(call, dial_failure(&call->dial), call->dial.error);
         return;
     }
     call->address = call->dial.address;
@@ -107,7 +112,7 @@ static void connect_fresh(struct origin_call *call) {
     call->state = ORIGIN_CONNECTING;
     call->reused = call->heard = call->deaf = false;
     call->unsent = true; /* what died before has done no harm, or we would not be here */
-    dial_start(&call->dial, call->net, call->request.host, call->request.port,
+    dial_start(&call->dial, call->net, call->request.host, call->request.port, call->request.reach,
                call->request.connect_timeout, &call->dial_task);
 }
 

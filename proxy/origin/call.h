@@ -35,6 +35,7 @@ enum origin_state { ORIGIN_CONNECTING, ORIGIN_WAITING, ORIGIN_ANSWERED, ORIGIN_F
 
 enum origin_failure {
     ORIGIN_UNREACHABLE, /* no connection: 502 */
+    ORIGIN_DENIED,      /* out of the client's reach: 403 */
     ORIGIN_TIMED_OUT,   /* 504 */
     ORIGIN_BROKE_OFF,   /* closed or reset before the whole head: 502 */
     ORIGIN_BAD,         /* what it sent is not HTTP as we know it: 502 */
@@ -44,8 +45,9 @@ enum origin_failure {
 struct origin_request {
     struct slice host;
     uint16_t port;
-    struct slice pool_key;
-    struct slice head; /* complete, with the empty line */
+    enum reach reach;
+    struct slice pool_key; /* another one for each reach */
+    struct slice head;     /* complete, with the empty line */
     enum http_method method;
     struct source *body;      /* NULL: none */
     bool chunked;             /* how to send the body; else as it is */

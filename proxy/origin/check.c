@@ -60,6 +60,7 @@ static void on_timer(struct timer *timer) {
     const struct origin_request request = {
         .host = check->member->url.host,
         .port = check->member->url.port,
+        .reach = REACH_ANY,
         .pool_key = slice_from(check->member->place),
         .head = slice_from(check->head),
         .method = HTTP_METHOD_GET,

@@ -21,6 +21,7 @@
 
 /* Words of enums, in the order of the enums' members. */
 static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
+static const char *const local_destination_words[] = {"deny", "allow", NULL};
 static const char *const access_log_words[] = {"squid", "combined", "json", NULL};
 static const char *const disk_io_words[] = {"auto", "threads", NULL};
 static const char *const disk_admission_words[] = {"all", "second", NULL};
@@ -129,6 +130,19 @@ const struct option options[] = {
          "all lets everybody in: an open forward proxy on the Internet is found and misused within "
          "hours.",
      .example = "{ \"10.1.0.0/16\", \"::1\" }"},
+
+    {LISTEN(local_destinations), .name = "local_destinations", WORD(local_destination_words),
+     DEFAULT("deny"),
+     DOC "Whether clients of a forward listener reach what runs on the proxy's own machine and its "
+         "links. deny: loopback addresses (127.0.0.0/8, ::1), link-local ones (169.254.0.0/16, "
+         "where clouds tell a machine its secrets, and fe80::/10), unspecified, multicast and "
+         "broadcast ones and every address of the machine itself are answered with 403. It counts "
+         "for the address that a name stands for, and for what services make of a request. Of a "
+         "request that goes to a parent only addresses and localhost are looked at: names are the "
+         "parent's to resolve and to refuse. Whatever is set, clients never reach the proxy's own "
+         "listeners and admin plane through it. A reverse listener reaches what map sections name, "
+         "whatever is set.",
+     .example = "allow"},
 
     {MAP(origin_text), .name = "origin", STRING, .required = true,
      DOC "The origin's URL, http only. Its path takes the place of the prefix. Or the name of an "

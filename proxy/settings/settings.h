@@ -29,11 +29,13 @@
 enum { SETTINGS_ERROR = 1024 };
 
 enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE };
+enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
 
 struct listen_settings {
     struct address address;
     enum listen_mode mode;
-    struct network *allow; /* clients that may use it; none: everybody */
+    enum local_destinations local_destinations; /* net/reach.h; of forward listeners */
+    struct network *allow;                      /* clients that may use it; none: everybody */
     size_t allow_count;
 };
 

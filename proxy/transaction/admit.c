@@ -11,13 +11,6 @@ static bool client_allowed(const struct transaction *transaction) {
     return listen->allow_count == 0;
 }
 
-static enum step deny(struct transaction *transaction, const char *reason) {
-    transaction->net->counters.client_denied++;
-    enum step next = transaction_fail(transaction, 403, reason);
-    transaction->result = RESULT_DENIED;
-    return next;
-}
-
 /* Our own name in Via: the request has been here before (RFC 9110 §7.6.3). */
 static bool is_loop(const struct transaction *transaction) {
     struct slice name = slice_from(transaction->settings->name);
@@ -85,10 +78,10 @@ static bool count_down(struct transaction *transaction) {
 enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request;
     if (!client_allowed(transaction))
-        return deny(transaction, "this client may not use this listener");
+        return transaction_deny(transaction, "this client may not use this listener");
     if (transaction->is_connect &&
         !settings_connect_port_allowed(transaction->settings, transaction->url.port))
-        return deny(transaction, "CONNECT to this port is not allowed");
+        return transaction_deny(transaction, "CONNECT to this port is not allowed");
     if (http_head_has(request, HTTP_VIA) && is_loop(transaction))
         return transaction_fail(transaction, 508,
                                 "the request has come back to where it was: a "

@@ -48,7 +48,7 @@ static void start(struct transaction *transaction) {
     struct url *url = &transaction->url;
     transaction->reach = arena_alloc(&transaction->arena, sizeof *transaction->reach);
     transaction->origin_name = arena_slice(&transaction->arena, transaction->url_text);
-    dial_start(transaction->reach, transaction->net, url->host, url->port,
+    dial_start(transaction->reach, transaction->net, url->host, url->port, route_reach(transaction),
                transaction->settings->origin.connect_timeout, &transaction->task);
 }
 
@@ -62,6 +62,8 @@ static enum step reached(struct transaction *transaction) {
 
 static enum step not_reached(struct transaction *transaction) {
     const struct dial *reach = transaction->reach;
+    if (reach->denied)
+        return transaction_deny_destination(transaction, reach->error);
     if (transaction->seat != NULL) {
         origin_seat_failed(transaction->seat, reach->error);
         origin_seat_leave(transaction->seat);

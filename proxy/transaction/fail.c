@@ -75,3 +75,15 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
         status == 400 || status == 408 || status == 413 || status == 431 || status == 501;
     return STEP_DELIVER;
 }
+
+enum step transaction_deny(struct transaction *transaction, const char *reason) {
+    transaction->net->counters.client_denied++;
+    enum step next = transaction_fail(transaction, 403, reason);
+    transaction->result = RESULT_DENIED;
+    return next;
+}
+
+enum step transaction_deny_destination(struct transaction *transaction, const char *reason) {
+    transaction->net->counters.destinations_denied++;
+    return transaction_deny(transaction, reason);
+}

@@ -152,6 +152,15 @@ static void show_credentials(struct transaction *transaction, struct http_head *
                   http_credentials_write(route->origins->credentials, value));
 }
 
+/* A connection is for those only who might have opened it themselves. */
+static struct slice pool_key(struct transaction *transaction, enum reach reach,
+                             struct slice place) {
+    if (reach == REACH_ANY)
+        return place; /* as health checks name it too */
+    return arena_concat(&transaction->arena, place,
+                        reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"), SLICE(""));
+}
+
 static void start_call(struct transaction *transaction) {
     struct aim aim, *to = &aim;
     struct arena *arena = &transaction->arena;
@@ -168,12 +177,14 @@ static void start_call(struct transaction *transaction) {
     char *trailer_space = ask_for_trailers(transaction, head);
     add_forwarding_fields(transaction, head);
     bool chunked = frame_body(transaction, head);
-    struct slice key = transaction_authority(transaction, to->host, to->port);
+    struct slice place = transaction_authority(transaction, to->host, to->port);
+    enum reach reach = route_reach(transaction);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
         .host = to->host,
         .port = to->port,
-        .pool_key = key,
+        .reach = reach,
+        .pool_key = pool_key(transaction, reach, place),
         .head = http_head_text(head, http_head_write_request, &transaction->arena),
         .method = head->method_id,
         .body = transaction->request_body,
@@ -192,7 +203,7 @@ static void start_call(struct transaction *transaction) {
         .max_head = settings->origin.max_head,
         .max_idle = settings->origin.max_idle,
     };
-    transaction->origin_name = key;
+    transaction->origin_name = place;
     transaction->asked_at = transaction->net->loop->now;
     /* What was found counts from when it was looked for: the origin's word does not bring back what
      * has been purged since. */
@@ -301,6 +312,9 @@ static enum step start(struct transaction *transaction) {
     transaction->route = route_find(transaction);
     if (transaction->route == NULL)
         return transaction_fail(transaction, 404, "no map rule is for this URL");
+    const char *denial = route_denial(transaction);
+    if (denial != NULL)
+        return transaction_deny_destination(transaction, denial);
     set_deadline(transaction);
     if (transaction->route->group != NULL)
         return join_group(transaction);
@@ -351,6 +365,8 @@ static enum step failed(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     enum step next;
     transaction->response = NULL;
+    if (call->failure == ORIGIN_DENIED)
+        return transaction_deny_destination(transaction, call->error);
     if (may_go_elsewhere(transaction) && go_elsewhere(transaction, &next))
         return next;
     if (call->failure != ORIGIN_NO_REQUEST && stale_will_do(transaction, true)) {

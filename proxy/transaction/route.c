@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cache/key.h"
+#include "net/resolver.h"
 #include "transaction/transaction.h"
 
 #include <xxhash.h>
@@ -71,6 +72,32 @@ struct route *route_find(struct transaction *transaction) {
     if (route->group == NULL)
         set_place(transaction, route, &route->map->origin);
     return route;
+}
+
+static enum reach client_reach(const struct transaction *transaction) {
+    return transaction->exchange->listen->local_destinations == LOCAL_ALLOW ? REACH_OTHERS
+                                                                            : REACH_REMOTE;
+}
+
+enum reach route_reach(const struct transaction *transaction) {
+    const struct route *route = transaction->route;
+    return route->map != NULL || route_goes_to_parent(route) ? REACH_ANY
+                                                             : client_reach(transaction);
+}
+
+const char *route_denial(const struct transaction *transaction) {
+    const struct url *url = url_of(transaction);
+    enum reach reach = client_reach(transaction);
+    struct resolution named;
+    if (transaction->route->map != NULL || !transaction->route->by_parent ||
+        !resolver_knows(transaction->net->resolver, url->host, &named))
+        return NULL;
+    for (unsigned i = 0; i < named.count; i++) {
+        address_set_port(&named.addresses[i], url->port);
+        if (!reach_allows(transaction->net, reach, &named.addresses[i]))
+            return reach_error(reach);
+    }
+    return NULL;
 }
 
 /* Where it would go if there were no parent, and with which path. */

@@ -11,6 +11,7 @@
 #ifndef RETORT_TRANSACTION_ROUTE_H
 #define RETORT_TRANSACTION_ROUTE_H
 
+#include "net/reach.h"
 #include "origin/group.h"
 
 struct transaction;
@@ -36,6 +37,12 @@ static inline bool route_goes_to_parent(const struct route *route) {
 }
 
 struct route *route_find(struct transaction *transaction);
+/* What may be connected to for the request: the operator's word goes for maps and parents, a
+ * client's only as far as its listener lets it. */
+enum reach route_reach(const struct transaction *transaction);
+/* Why a parent is not asked for what a forward client names: a place out of the client's reach.
+ * NULL: it may be asked. Names are the parent's to resolve, and its to refuse. */
+const char *route_denial(const struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
 /* The number that a consistent hash goes by; 0 where there is none. */
 uint64_t route_hash(struct transaction *transaction);

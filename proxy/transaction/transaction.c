@@ -251,7 +251,10 @@ struct slice transaction_joined_value(struct transaction *transaction, const str
 enum object_scope transaction_scope(const struct transaction *transaction) {
     if (transaction_is_internal(transaction))
         return OBJECT_FOR_ALL;
-    return transaction->exchange->listen->mode == LISTEN_REVERSE ? OBJECT_REVERSE : OBJECT_FORWARD;
+    const struct listen_settings *listen = transaction->exchange->listen;
+    if (listen->mode == LISTEN_REVERSE)
+        return OBJECT_REVERSE;
+    return listen->local_destinations == LOCAL_ALLOW ? OBJECT_FORWARD_LOCAL : OBJECT_FORWARD;
 }
 
 bool transaction_write_url(struct transaction *transaction, const struct url *from, struct url *url,

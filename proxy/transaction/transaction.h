@@ -197,6 +197,10 @@ enum step step_log(struct transaction *transaction);
 
 /* Prepares an error page and returns STEP_DELIVER. The reason is static text for people. */
 enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason);
+/* The same where the client may not have what it asks for: 403, and denied in the log. */
+enum step transaction_deny(struct transaction *transaction, const char *reason);
+/* Likewise of where the request would go (net/reach.h). */
+enum step transaction_deny_destination(struct transaction *transaction, const char *reason);
 /* The number as text, written when it is first asked for. */
 const char *transaction_id(struct transaction *transaction);
 /* The chains of services that it went through, in their order; returns how many. */

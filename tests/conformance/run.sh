@@ -65,7 +65,7 @@ pids=$!
 cat >"$scratch/retort.conf" <<END
 workers = 1
 listen "127.0.0.1:$reverse" { mode = reverse }
-listen "127.0.0.1:$forward" { mode = forward }
+listen "127.0.0.1:$forward" { mode = forward  local_destinations = allow }
 map "/" { origin = "http://localhost:$origin/"  preserve_host = true }
 END
 "$build/proxy/retort" -f "$scratch/retort.conf" 2>"$scratch/retort.log" &

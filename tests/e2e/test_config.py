@@ -181,7 +181,7 @@ def test_hang_up_with_a_bad_file(lab):
 def test_new_listener_by_reload(lab):
     origin, proxy = Origin(lab), Retort(lab)
     port = ports.take()
-    proxy.write_config(proxy.text() + f'listen "127.0.0.1:{port}" {{ mode = forward }}\n')
+    proxy.write_config(proxy.text() + f'listen "127.0.0.1:{port}" {{ mode = forward  local_destinations = allow }}\n')
     equal(proxy.reload().status, 200, "POST /reload")
     answer = wire_module.fetch(("127.0.0.1", port), "GET", origin.url("/text", say="new"))
     equal(answer.text(), "new", "body through the new listener")
@@ -198,7 +198,7 @@ def test_a_reload_is_for_open_connections(lab):
         equal(proxy.reload().status, 200, "POST /reload")
         wire.send(request("GET", origin.url("/text", say="open")))
         return wire.response().status
-    listen = f'listen "127.0.0.1:{port}" {{ mode = forward  %s }}\n'
+    listen = f'listen "127.0.0.1:{port}" {{ mode = forward  local_destinations = allow  %s }}\n'
     proxy.write_config(without + listen % "")
     equal(proxy.reload().status, 200, "POST /reload")
     with wire_module.Wire(("127.0.0.1", port), timeout=20 * lab.patience) as wire:

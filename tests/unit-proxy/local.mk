@@ -31,6 +31,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_purge_log.c \
 	tests/unit-proxy/test_purge.c \
 	tests/unit-proxy/test_range.c \
+	tests/unit-proxy/test_reach.c \
 	tests/unit-proxy/test_rules.c \
 	tests/unit-proxy/test_settings.c \
 	tests/unit-proxy/test_settings_errors.c \

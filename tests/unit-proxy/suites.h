@@ -35,6 +35,7 @@ Suite *control_suite(void);
 Suite *exchange_suite(void);
 Suite *freshness_suite(void);
 Suite *range_suite(void);
+Suite *reach_suite(void);
 Suite *vary_suite(void);
 Suite *wire_suite(void);
 Suite *icap_tag_suite(void);

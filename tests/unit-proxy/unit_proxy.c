@@ -107,6 +107,7 @@ int main(void) {
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, freshness_suite());
     srunner_add_suite(runner, range_suite());
+    srunner_add_suite(runner, reach_suite());
     srunner_add_suite(runner, vary_suite());
     srunner_add_suite(runner, wire_suite());
     srunner_add_suite(runner, exchange_suite());

@@ -62,7 +62,7 @@ class Retort:
     def __init__(self, lab, *, reverse=None, services=(), adapt=None, url_classes=None, workers=1,
                  cache=None, client=None, origin=None, log_format="json", extra="", name="retort",
                  ipv6=False, memcheck=True, text=None, stop_seconds=10, drain_timeout=None,
-                 environment=None, start_seconds=10, under=()):
+                 environment=None, start_seconds=10, under=(), admin=None):
         self.lab = lab
         self.under = list(under)  # a command that runs it, as callgrind
         self.name = lab.unique(name)
@@ -70,7 +70,7 @@ class Retort:
         self.forward = (host, ports.take())
         self.reverse = (host, ports.take())
         self.log_path = lab.path(f"{self.name}.access.log")
-        self.admin_path = lab.path(f"{self.name}.sock")
+        self.admin_path = admin or lab.path(f"{self.name}.sock")  # or an address
         self.config_path = lab.path(f"{self.name}.conf")
         self.given = {"reverse": reverse or {}, "services": list(services), "adapt": adapt,
                       "url_classes": url_classes or {}, "workers": workers,
@@ -122,10 +122,10 @@ class Retort:
         given = {**self.given, **changes}
         quoted = [f"{h}:{p}" if ":" not in h else f"[{h}]:{p}" for h, p in (self.forward, self.reverse)]
         lines = [f'workers = {given["workers"]}',
-                 f'listen "{quoted[0]}" {{ mode = forward }}',
+                 f'listen "{quoted[0]}" {{ mode = forward  local_destinations = allow }}',
                  f'listen "{quoted[1]}" {{ mode = reverse }}',
                  f'access_log "{self.log_path}" {{ format = {given["log_format"]} }}',
-                 section("admin", {"listen": self.admin_path})]
+                 section("admin", {"listen": self.admin_listen()})]
         if given["drain_timeout"]:
             lines.append(f'drain_timeout = "{given["drain_timeout"]}"')
         for kind in ("cache", "client", "origin"):
@@ -146,6 +146,9 @@ class Retort:
         for name, chain in (adapt or {}).items():
             lines.append(f"adapt {name} {{ services = {{ {', '.join(chain)} }} }}")
         return "\n".join(lines) + "\n" + given["extra"] + "\n"
+
+    def admin_listen(self):
+        return self.admin_path if isinstance(self.admin_path, str) else "%s:%d" % self.admin_path
 
     def _cache_defaults(self, options):
         defaults = {}
@@ -229,7 +232,7 @@ class Retort:
 
     def ctl(self, *arguments, expect=0, extra=()):
         """Runs retortctl; returns its standard output."""
-        done = subprocess.run([self.lab.built("proxy/retortctl"), "-s", self.admin_path, *extra, *arguments],
+        done = subprocess.run([self.lab.built("proxy/retortctl"), "-s", self.admin_listen(), *extra, *arguments],
                               capture_output=True, text=True, timeout=30 * self.lab.patience, check=False,
                               env={**os.environ, **self.lab.environment()})
         if expect is not None:

@@ -1,0 +1,211 @@
+#include "net/reach.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "settings/settings.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+enum { KNOWN_FOR = 1000 };
+
+/* The networks of this machine's interfaces: each address alone, and on a loopback interface its
+ * whole block, which is the machine's too. */
+struct own_networks {
+    unsigned magic;
+#define OWN_NETWORKS_MAGIC 0x0e4ead12u
+    uint64_t read_at;
+    bool complained;
+    size_t count;
+    struct network list[];
+};
+
+static bool to_address(struct address *address, const struct sockaddr *from) {
+    memset(address, 0, sizeof *address);
+    if (from == NULL || (from->sa_family != AF_INET && from->sa_family != AF_INET6))
+        return false;
+    address->length = from->sa_family == AF_INET ? sizeof address->v4 : sizeof address->v6;
+    memcpy(&address->any, from, address->length);
+    return true;
+}
+
+static unsigned mask_bits(const struct address *mask) {
+    bool v6 = mask->any.sa_family == AF_INET6;
+    const uint8_t *bytes = v6 ? mask->v6.sin6_addr.s6_addr : (const uint8_t *)&mask->v4.sin_addr;
+    unsigned bits = 0;
+    for (unsigned i = 0; i < (v6 ? 16u : 4u); i++)
+        bits += (unsigned)__builtin_popcount(bytes[i]);
+    return bits;
+}
+
+static void add(struct own_networks *own, const struct sockaddr *from, const struct sockaddr *net) {
+    struct address address, mask;
+    if (!to_address(&address, from))
+        return;
+    bool v6 = address.any.sa_family == AF_INET6;
+    unsigned bits = to_address(&mask, net) ? mask_bits(&mask) : v6 ? 128 : 32;
+    own->count += network_around(&own->list[own->count], &address, v6, bits);
+}
+
+static struct own_networks *read_own(void) {
+    enum { OF_EACH = 2 }; /* an address, and where it calls all */
+    struct ifaddrs *interfaces;
+    size_t count = 0;
+    if (getifaddrs(&interfaces) != 0)
+        return NULL;
+    for (const struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next)
+        count += OF_EACH;
+    struct own_networks *own = xcalloc(1, sizeof *own + count * sizeof own->list[0]);
+    own->magic = OWN_NETWORKS_MAGIC;
+    for (const struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
+        add(own, at->ifa_addr, at->ifa_flags & IFF_LOOPBACK ? at->ifa_netmask : NULL);
+        if (at->ifa_flags & IFF_BROADCAST)
+            add(own, at->ifa_broadaddr, NULL);
+    }
+    freeifaddrs(interfaces);
+    return own;
+}
+
+/* What was known stands where the system has no room to tell: a client that exhausts descriptors
+ * opens no door with that. */
+static void keep_former(struct net_context *net) {
+    struct own_networks *own = net->own_networks;
+    if (!own->complained)
+        log_error("the machine's own addresses can not be read: %s; those that were read last "
+                  "count on (listen.local_destinations)",
+                  strerror(errno));
+    own->complained = true;
+    own->read_at = net->loop->now;
+}
+
+bool reach_prepare(struct net_context *net) {
+    struct own_networks *own = read_own();
+    if (own == NULL)
+        return false;
+    own->read_at = net->loop->now;
+    free(net->own_networks);
+    net->own_networks = own;
+    return true;
+}
+
+void reach_release(struct net_context *net) {
+    free(net->own_networks);
+    net->own_networks = NULL;
+}
+
+static bool contains_any(const struct network *list, size_t count, const struct address *address) {
+    for (size_t i = 0; i < count; i++)
+        if (network_contains(&list[i], address))
+            return true;
+    return false;
+}
+
+static bool is_own(struct net_context *net, const struct address *address) {
+    if (net->own_networks == NULL && !reach_prepare(net))
+        return true; /* not known is not allowed */
+    CHECK_OBJ(net->own_networks, OWN_NETWORKS_MAGIC);
+    if (net->loop->now - net->own_networks->read_at >= KNOWN_FOR && !reach_prepare(net))
+        keep_former(net);
+    return contains_any(net->own_networks->list, net->own_networks->count, address);
+}
+
+#define V4(a, b, bits_)                                                                            \
+    {                                                                                              \
+        .bits = (bits_), .prefix = {(a), (b) }                                                     \
+    }
+#define V6(a, b, bits_)                                                                            \
+    {                                                                                              \
+        .v6 = true, .bits = (bits_), .prefix = {(a), (b) }                                         \
+    }
+
+/* Loopback; "this network", which Linux takes for loopback as a whole zero; link-local; multicast;
+ * broadcast (RFC 6890). */
+static const struct network local_networks[] = {
+    V4(127, 0, 8),
+    V4(0, 0, 8),
+    V4(169, 254, 16),
+    V4(224, 0, 4),
+    {.bits = 32, .prefix = {255, 255, 255, 255}},
+    {.v6 = true, .bits = 128, .prefix = {[15] = 1}},
+    V6(0, 0, 128),
+    V6(0xfe, 0x80, 10),
+    V6(0xff, 0, 8),
+};
+
+static bool is_local(struct net_context *net, const struct address *address) {
+    return contains_any(local_networks, sizeof local_networks / sizeof *local_networks, address) ||
+           is_own(net, address);
+}
+
+/* The address of IPv4 that one of IPv6 carries. */
+static bool carried(struct address *v4, const struct address *address) {
+    /* After which first bytes, and where: compatible (long obsolete), mapped, NAT64, 6to4. */
+    static const struct {
+        uint8_t begin[12];
+        unsigned length, at;
+    } forms[] = {
+        {{0}, 12, 12},
+        {{[10] = 0xff, [11] = 0xff}, 12, 12},
+        {{0x00, 0x64, 0xff, 0x9b}, 12, 12},
+        {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 6, 12},
+        {{0x20, 0x02}, 2, 2},
+    };
+    const uint8_t *bytes = address->v6.sin6_addr.s6_addr;
+    if (address->any.sa_family != AF_INET6)
+        return false;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (memcmp(bytes, forms[i].begin, forms[i].length) != 0)
+            continue;
+        *v4 = (struct address){.length = sizeof v4->v4};
+        v4->v4.sin_family = AF_INET;
+        v4->v4.sin_port = address->v6.sin6_port;
+        memcpy(&v4->v4.sin_addr, bytes + forms[i].at, sizeof v4->v4.sin_addr);
+        return true;
+    }
+    return false;
+}
+
+static bool is_wildcard(const struct address *address) {
+    return address->any.sa_family == AF_INET ? address->v4.sin_addr.s_addr == htonl(INADDR_ANY)
+                                             : IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
+}
+
+/* Would a connection to `address`, which is this machine's, come out at `listen`? Who connects to
+ * no address in particular comes out at loopback. */
+static bool leads_to(const struct address *address, const struct address *listen) {
+    struct network only;
+    if (listen->any.sa_family == AF_UNIX || address_port(listen) == 0 ||
+        address_port(listen) != address_port(address))
+        return false;
+    if (is_wildcard(listen) || is_wildcard(address))
+        return true;
+    return (network_around(&only, listen, false, 32) || network_around(&only, listen, true, 128)) &&
+           network_contains(&only, address);
+}
+
+static bool is_listened_on(struct net_context *net, const struct address *address) {
+    const struct settings *settings = net->settings;
+    bool found = leads_to(address, &net->admin_address);
+    for (size_t i = 0; i < settings->listen_count && !found; i++)
+        found = leads_to(address, &settings->listens[i].address);
+    return found && is_local(net, address);
+}
+
+static bool is_within(struct net_context *net, enum reach reach, const struct address *address) {
+    return reach == REACH_REMOTE ? !is_local(net, address) : !is_listened_on(net, address);
+}
+
+bool reach_allows(struct net_context *net, enum reach reach, const struct address *address) {
+    struct address v4;
+    if (reach == REACH_ANY)
+        return true;
+    return is_within(net, reach, address) && (!carried(&v4, address) || is_within(net, reach, &v4));
+}
+
+const char *reach_error(enum reach reach) {
+    return reach == REACH_REMOTE
+               ? "clients of this listener reach no loopback or link-local address and none of the "
+                 "proxy's own machine (listen.local_destinations)"
+               : "the proxy itself listens there, and its clients do not reach it through it";
+}
