@@ -58,6 +58,7 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/gray/image_type.c icap-services/gray/image_type.h \
 	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
 	icap-services/gray/picture.c icap-services/gray/picture.h \
+	icap-services/gray/picture_cost.c icap-services/gray/picture_cost.h \
 	icap-services/gray/png_gray.c icap-services/gray/png_gray.h \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \
 	icap-services/gray/png_strip.c icap-services/gray/png_strip.h \
@@ -122,7 +123,9 @@ icap_services_srv_adremover_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_adremover_la_LIBADD = $(module_libs) $(adremover_libs)
 
 icap_services_srv_gray_la_SOURCES = icap-services/gray/service.c \
-	icap-services/gray/image_type.c icap-services/gray/image_type.h
+	icap-services/gray/image_type.c icap-services/gray/image_type.h \
+	icap-services/gray/picture.c icap-services/gray/picture.h \
+	icap-services/gray/picture_cost.c icap-services/gray/picture_cost.h
 icap_services_srv_gray_la_CPPFLAGS = $(services_cppflags)
 icap_services_srv_gray_la_CFLAGS = $(module_cflags)
 icap_services_srv_gray_la_LDFLAGS = $(module_ldflags)
@@ -165,6 +168,7 @@ icap_services_retort_helperd_SOURCES = \
 	icap-services/helperd/main.c \
 	icap-services/helperd/output.c icap-services/helperd/output.h \
 	icap-services/helperd/pool.c icap-services/helperd/pool.h \
+	icap-services/helperd/queue.c icap-services/helperd/queue.h \
 	icap-services/helperd/settings.c icap-services/helperd/settings.h \
 	icap-services/helperd/supervisor.c icap-services/helperd/supervisor.h \
 	icap-services/helperd/worker.c icap-services/helperd/worker.h

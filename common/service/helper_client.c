@@ -54,6 +54,7 @@ static bool fill_packet(struct helper_packet *packet, const struct helper_reques
     packet->body = request->body;
     packet->message.body_length = request->body >= 0 ? request->body_length : 0;
     packet->message.milliseconds = request->milliseconds;
+    helper_packet_set_origin(packet, request->client, request->cost);
     return helper_packet_set_pool(packet, request->pool) &&
            helper_packet_set_parameters(packet, request->parameters);
 }

@@ -5,7 +5,7 @@
  *     struct helper_request request = {
  *         .socket = "/run/retort/helperd.sock", .pool = SLICE("gray"),
  *         .parameters = SLICE("image/jpeg"), .body = memfd, .body_length = 4711,
- *         .milliseconds = 10000};
+ *         .milliseconds = 10000, .client = SLICE("192.0.2.7"), .cost = 480000};
  *     struct helper_job *job = helper_job_start(&request);
  *     while (!helper_job_finished(job)) {
  *         ... wait for helper_job_fd(job) to become readable, or helper_job_deadline(job) to pass
@@ -34,6 +34,8 @@ struct helper_request {
     int body; /* -1: none */
     uint64_t body_length;
     uint32_t milliseconds; /* until the result is there */
+    struct slice client;   /* for whom: clients share helpers equally; empty: not known */
+    uint64_t cost;         /* what of the helper's time it will take, in a unit of the pool's; 0 */
 };
 
 struct helper_job *helper_job_start(const struct helper_request *request);

@@ -16,10 +16,11 @@ void helper_packet_init(struct helper_packet *packet, enum helper_kind kind, uin
     packet->message.kind = (uint16_t)kind;
     packet->message.id = id;
     packet->body = -1;
+    packet->origin = (struct helper_origin){0};
 }
 
 bool helper_packet_set_parameters(struct helper_packet *packet, struct slice bytes) {
-    if (bytes.length > sizeof packet->parameters)
+    if (bytes.length > HELPER_INLINE_MAX)
         return false;
     if (bytes.length > 0)
         memcpy(packet->parameters, bytes.base, bytes.length);
@@ -35,16 +36,30 @@ bool helper_packet_set_pool(struct helper_packet *packet, struct slice name) {
     return true;
 }
 
+void helper_packet_set_origin(struct helper_packet *packet, struct slice client, uint64_t cost) {
+    size_t most = sizeof packet->origin.client - 1;
+    packet->message.version = HELPER_VERSION_ORIGIN;
+    packet->origin = (struct helper_origin){.cost = cost};
+    if (client.length > 0)
+        memcpy(packet->origin.client, client.base, client.length < most ? client.length : most);
+}
+
+/* Bytes behind the parameters. */
+static size_t origin_length(const struct helper_message *message) {
+    return message->version == HELPER_VERSION_ORIGIN ? sizeof(struct helper_origin) : 0;
+}
+
 enum helper_io helper_packet_send(int fd, const struct helper_packet *packet) {
     struct helper_message message = packet->message;
     message.has_body = packet->body >= 0;
-    struct iovec parts[2] = {{&message, sizeof message},
-                             {(void *)packet->parameters, message.inline_length}};
+    struct iovec parts[3] = {{&message, sizeof message},
+                             {(void *)packet->parameters, message.inline_length},
+                             {(void *)&packet->origin, origin_length(&message)}};
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    struct msghdr header = {.msg_iov = parts, .msg_iovlen = 2};
+    struct msghdr header = {.msg_iov = parts, .msg_iovlen = 3};
     if (packet->body >= 0) {
         memset(&control, 0, sizeof control);
         header.msg_control = control.bytes;
@@ -84,16 +99,29 @@ static int take_descriptor(struct msghdr *header) {
     return body;
 }
 
+static bool version_valid(const struct helper_message *message) {
+    return message->version == HELPER_VERSION ||
+           (message->version == HELPER_VERSION_ORIGIN && message->kind == HELPER_JOB);
+}
+
 static bool message_valid(const struct helper_message *message, size_t received, int flags,
                           int body) {
     return (flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 && received >= sizeof *message &&
-           message->magic == HELPER_MAGIC && message->version == HELPER_VERSION &&
+           message->magic == HELPER_MAGIC && version_valid(message) &&
            (message->kind == HELPER_JOB || message->kind == HELPER_RESULT) &&
-           message->status < HELPER_STATUS_COUNT &&
-           message->inline_length == received - sizeof *message &&
+           message->status < HELPER_STATUS_COUNT && message->inline_length <= HELPER_INLINE_MAX &&
+           message->inline_length + origin_length(message) == received - sizeof *message &&
            memchr(message->pool, 0, sizeof message->pool) != NULL &&
            (message->has_body != 0) == (body >= 0) &&
            (body < 0 || helper_body_usable(body, message->body_length));
+}
+
+/* False when what stands there is none. */
+static bool take_origin(struct helper_packet *packet) {
+    size_t length = origin_length(&packet->message);
+    packet->origin = (struct helper_origin){0};
+    memcpy(&packet->origin, packet->parameters + packet->message.inline_length, length);
+    return memchr(packet->origin.client, 0, sizeof packet->origin.client) != NULL;
 }
 
 enum helper_io helper_packet_receive(int fd, struct helper_packet *packet) {
@@ -121,7 +149,8 @@ enum helper_io helper_packet_receive(int fd, struct helper_packet *packet) {
         helper_packet_close_body(packet);
         return HELPER_IO_CLOSED;
     }
-    if (message_valid(&packet->message, (size_t)received, header.msg_flags, packet->body))
+    if (message_valid(&packet->message, (size_t)received, header.msg_flags, packet->body) &&
+        take_origin(packet))
         return HELPER_IO_DONE;
     helper_packet_close_body(packet);
     return HELPER_IO_BAD;

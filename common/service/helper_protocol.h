@@ -7,10 +7,14 @@
  * (SCM_RIGHTS): a sealed memfd that holds the body. Both ends are on one machine, so numbers are in
  * host order; `version` catches ends from different builds.
  *
- *     service -> helperd      JOB     pool, id, milliseconds left, parameters, body
+ *     service -> helperd      JOB     pool, id, milliseconds left, parameters, body, origin
  *     helperd -> helper       JOB     the same; one at a time
  *     helper  -> helperd      RESULT  id, status, small result or body
  *     helperd -> service      RESULT  the same
+ *
+ * A job of version HELPER_VERSION_ORIGIN ends with a struct helper_origin: for whom it is, and what
+ * it will cost. Both are for retort-helperd, which takes jobs without it too (HELPER_VERSION); all
+ * other messages are of HELPER_VERSION, so helpers know no other.
  *
  * A service has one job at a time on a connection; closing the connection cancels the job.
  *
@@ -36,7 +40,9 @@
 enum {
     HELPER_MAGIC = 0x52744a31, /* "RtJ1" */
     HELPER_VERSION = 1,
+    HELPER_VERSION_ORIGIN = 2,
     HELPER_POOL_MAX = 24,
+    HELPER_CLIENT_MAX = 56,
     HELPER_INLINE_MAX = 16384,
 };
 
@@ -64,11 +70,19 @@ struct helper_message {
     char pool[HELPER_POOL_MAX]; /* JOB: NUL-terminated */
 };
 
+/* What a job is of. */
+struct helper_origin {
+    uint64_t cost;                  /* the more, the longer it will take; 0: not known */
+    char client[HELPER_CLIENT_MAX]; /* NUL-terminated: its address; empty: not known */
+};
+
 struct helper_packet {
     struct helper_message message;
-    char parameters[HELPER_INLINE_MAX]; /* message.inline_length bytes of it */
-    int body;                           /* -1: none */
-    size_t received;                    /* bytes of the two above, also where they are no packet */
+    /* message.inline_length bytes of it, and room for an origin behind the longest. */
+    char parameters[HELPER_INLINE_MAX + sizeof(struct helper_origin)];
+    int body;                    /* -1: none */
+    size_t received;             /* bytes of the two above, also where they are no packet */
+    struct helper_origin origin; /* zeros where the message has none */
 };
 
 enum helper_io { HELPER_IO_DONE, HELPER_IO_AGAIN, HELPER_IO_CLOSED, HELPER_IO_BAD };
@@ -77,6 +91,8 @@ void helper_packet_init(struct helper_packet *packet, enum helper_kind kind, uin
 /* False when it is longer than HELPER_INLINE_MAX. */
 bool helper_packet_set_parameters(struct helper_packet *packet, struct slice bytes);
 bool helper_packet_set_pool(struct helper_packet *packet, struct slice name);
+/* Of a job for retort-helperd. A client's name that is too long is cut. */
+void helper_packet_set_origin(struct helper_packet *packet, struct slice client, uint64_t cost);
 static inline struct slice helper_packet_parameters(const struct helper_packet *packet) {
     return slice_make(packet->parameters, packet->message.inline_length);
 }

@@ -5,12 +5,14 @@
  */
 #include "base/assert.h"
 #include "gray/image_type.h"
+#include "gray/picture_cost.h"
 #include "service/adapted_head.h"
 #include "service/helper_client.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum gray_counter {
@@ -23,7 +25,7 @@ enum gray_counter {
 
 struct gray_settings {
     char *helperd, *pool, *arguments;
-    uint64_t deadline, max_size, min_size;
+    uint64_t deadline, max_size, min_size, max_pixels;
     struct service_list types;
 };
 
@@ -53,6 +55,8 @@ static const struct service_option gray_options[] = {
      600000, NULL, "how long an image may wait for the helper, from its last byte on"},
     {"MaxSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_size), "16M", 1024,
      UINT64_C(1) << 32, NULL, "larger images are passed on as they are"},
+    {"MaxPixels", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_pixels), "100M", 1,
+     UINT64_C(1) << 40, NULL, "images of more pixels, by their headers, are passed on as they are"},
     {"MinSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, min_size), "0", 0,
      UINT64_C(1) << 32, NULL, "images known to be smaller are passed on as they are"},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct gray_settings, types),
@@ -108,12 +112,30 @@ static void check_bytes(struct gray_exchange *gray, struct slice start, bool com
         gray->verdict = SERVICE_SKIP;
 }
 
+/* What is wanted of the image. */
+static struct slice parameters_of(const struct gray_exchange *gray) {
+    struct slice type = media_type_of(gray->exchange->head);
+    return arena_printf(gray->exchange->arena, "%.*s&%s&type=%.*s",
+                        SLICE_PRINT(gray->exchange->arguments), gray->settings->arguments,
+                        SLICE_PRINT(type));
+}
+
+static struct picture_cost cost_of(const struct gray_exchange *gray, struct slice bytes) {
+    struct picture_options options = {0};
+    picture_options_read(&options, parameters_of(gray));
+    return picture_cost_of(bytes, &options);
+}
+
 static enum service_verdict gray_preview(void *state, struct slice body, bool complete) {
     struct gray_exchange *gray;
     CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
     check_bytes(gray, body, complete);
     if (gray->verdict == SERVICE_SKIP)
         return SERVICE_SKIP;
+    if (cost_of(gray, body).pixels > gray->settings->max_pixels) {
+        gray->exchange->host->count(GRAY_TOO_LARGE);
+        return SERVICE_SKIP;
+    }
     gray->original = helper_body_create("image");
     if (gray->original < 0) {
         gray->exchange->failed = true;
@@ -202,6 +224,37 @@ static void gray_ready(void *state) {
         take_result(gray);
 }
 
+/* By all of its headers. What can't be looked at is for the helper to judge. */
+static struct picture_cost cost_of_original(const struct gray_exchange *gray) {
+    struct picture_cost cost = {0, gray->size};
+    void *bytes = MAP_FAILED;
+    if (gray->size > 0)
+        bytes = mmap(NULL, gray->size, PROT_READ, MAP_PRIVATE, gray->original, 0);
+    if (bytes != MAP_FAILED) {
+        cost = cost_of(gray, slice_make(bytes, gray->size));
+        munmap(bytes, gray->size);
+    }
+    return cost;
+}
+
+static void ask_helper(struct gray_exchange *gray, uint64_t cost) {
+    struct helper_request request = {.socket = gray->settings->helperd,
+                                     .parameters = parameters_of(gray),
+                                     .pool = slice_from(gray->settings->pool),
+                                     .body = gray->original,
+                                     .body_length = gray->size,
+                                     .milliseconds = (uint32_t)gray->settings->deadline,
+                                     .client = gray->exchange->client_ip,
+                                     .cost = cost};
+    gray->job = helper_job_start(&request);
+    if (helper_job_finished(gray->job))
+        take_result(gray);
+    else
+        gray->exchange->wait = (struct service_wait){.fd = helper_job_fd(gray->job),
+                                                     .events = POLLIN,
+                                                     .deadline = helper_job_deadline(gray->job)};
+}
+
 static void gray_finish(void *state) {
     struct gray_exchange *gray;
     CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
@@ -212,23 +265,11 @@ static void gray_finish(void *state) {
         give_up(gray, GRAY_UNCHANGED);
         return;
     }
-    struct slice type = media_type_of(gray->exchange->head);
-    struct slice parameters = arena_printf(gray->exchange->arena, "%.*s&%s&type=%.*s",
-                                           SLICE_PRINT(gray->exchange->arguments),
-                                           gray->settings->arguments, SLICE_PRINT(type));
-    struct helper_request request = {.socket = gray->settings->helperd,
-                                     .parameters = parameters,
-                                     .pool = slice_from(gray->settings->pool),
-                                     .body = gray->original,
-                                     .body_length = gray->size,
-                                     .milliseconds = (uint32_t)gray->settings->deadline};
-    gray->job = helper_job_start(&request);
-    if (helper_job_finished(gray->job))
-        take_result(gray);
+    struct picture_cost cost = cost_of_original(gray);
+    if (cost.pixels > gray->settings->max_pixels)
+        give_up(gray, GRAY_TOO_LARGE);
     else
-        gray->exchange->wait = (struct service_wait){.fd = helper_job_fd(gray->job),
-                                                     .events = POLLIN,
-                                                     .deadline = helper_job_deadline(gray->job)};
+        ask_helper(gray, cost.work);
 }
 
 static enum service_verdict gray_verdict(void *state) {
@@ -269,6 +310,7 @@ const struct service_ops service_implementation = {
     .name = "gray",
     .description = "Retort gray",
     .points = SERVICE_RESPONSE,
+    .wants_client_ip = true,
     .preview_size = 1024,
     .settings_size = sizeof(struct gray_settings),
     .options = gray_options,

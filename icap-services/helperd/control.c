@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum { MILLION = 1000000 };
+
 __attribute__((format(printf, 1, 2))) static json_t *error(const char *format, ...) {
     char text[512];
     va_list arguments;
@@ -26,6 +28,8 @@ static json_t *describe_worker(const struct supervisor *supervisor, const struct
     json_t *object = json_pack(
         "{s:i, s:s, s:I, s:I}", "pid", (int)worker->pid, "state", worker_state_text(worker->state),
         "served", (json_int_t)worker->served, "cpu_ms", (json_int_t)worker_cpu(worker));
+    if (worker->spare)
+        json_object_set_new(object, "spare", json_true());
     errno = 0;
     int nice = worker->pid > 0 ? getpriority(PRIO_PROCESS, (id_t)worker->pid) : 0;
     if (worker->pid > 0 && errno == 0) {
@@ -42,6 +46,39 @@ static const char *breaker_text(enum breaker_state state) {
     return texts[state];
 }
 
+static json_t *describe_lane(const struct pool *pool, enum lane lane) {
+    const struct queue_lane *waiting = &pool->queue.lanes[lane];
+    const struct lane_counts *counts = &pool->lanes[lane];
+    const struct share *largest = queue_largest_share(&pool->queue, lane);
+    uint64_t mean = counts->begun == 0 ? 0 : counts->waited / counts->begun;
+    json_t *object = json_pack(
+        "{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:f}", "name", lane_text(lane), "queued",
+        (int)waiting->count, "clients", (int)waiting->share_count, "at_work", (int)counts->at_work,
+        "begun", (json_int_t)counts->begun, "mean_wait_ms", (json_int_t)mean, "longest_wait_ms",
+        (json_int_t)counts->longest, "ms_for_a_million", pool->pace[lane] * MILLION);
+    if (largest != NULL)
+        json_object_set_new(object, "most",
+                            json_pack("{s:s%, s:i, s:I}", "client", largest->client,
+                                      strlen(largest->client), "queued", (int)largest->count,
+                                      "cost", (json_int_t)largest->cost));
+    return object;
+}
+
+static json_t *describe_lanes(const struct pool *pool) {
+    json_t *lanes = json_array();
+    for (int lane = 0; lane < LANE_COUNT; lane++)
+        json_array_append_new(lanes, describe_lane(pool, (enum lane)lane));
+    return lanes;
+}
+
+static json_t *describe_refusals(const struct pool *pool) {
+    json_t *object = json_object();
+    for (int refusal = REFUSAL_NONE + 1; refusal < REFUSAL_COUNT; refusal++)
+        json_object_set_new(object, refusal_text((enum refusal)refusal),
+                            json_integer((json_int_t)pool->counts.refusals[refusal]));
+    return object;
+}
+
 static json_t *describe_pool(const struct supervisor *supervisor, struct pool *pool) {
     const struct pool_counts *counts = &pool->counts;
     json_t *workers = json_array();
@@ -54,7 +91,7 @@ static json_t *describe_pool(const struct supervisor *supervisor, struct pool *p
         "{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:s, s:I, s:o}", "name", settings->name,
         "command", settings->command[0], "nice", settings->terms.nice, "processes",
         (int)settings->processes, "max_processes", (int)settings->max_processes, "queued",
-        (int)pool->queued, "queue", (int)settings->queue, "deadline_ms",
+        (int)queue_count(&pool->queue), "queue", (int)settings->queue, "deadline_ms",
         (json_int_t)settings->deadline, "max_jobs", (json_int_t)settings->max_jobs, "breaker",
         breaker_text(pool->breaker), "cpu_ms", (json_int_t)pool_cpu(pool), "workers", workers);
     json_t *numbers = json_pack(
@@ -65,6 +102,8 @@ static json_t *describe_pool(const struct supervisor *supervisor, struct pool *p
         (json_int_t)counts->broken, "lines_dropped", (json_int_t)pool->share.dropped, "mean_ms",
         (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered));
     json_object_update(object, numbers);
+    json_object_set_new(object, "lanes", describe_lanes(pool));
+    json_object_set_new(object, "refusals", describe_refusals(pool));
     json_decref(numbers);
     return object;
 }

@@ -19,10 +19,25 @@ enum { SETTLED_AFTER = 5000 };
 static void dispatch(struct pool *pool);
 static void replace_one(struct pool *pool);
 
-static void finish_job(struct job *job, enum helper_status status, struct helper_packet *result,
-                       const char *why) {
-    CHECK_OBJ(job, JOB_MAGIC);
-    struct pool *pool = job->pool;
+const char *refusal_text(enum refusal refusal) {
+    static const char *const texts[] = {"none",     "queue_full", "share",
+                                        "too_late", "breaker",    "stopping"};
+    return texts[refusal];
+}
+
+/* A sentence for whoever asked. */
+static const char *refusal_reason(enum refusal refusal) {
+    static const char *const reasons[] = {
+        "",
+        "the queue of the pool is full",
+        "the queue of the pool is full, and its client has the most work in it",
+        "it would not be done before its deadline",
+        "the helpers of the pool die one after another",
+        "retort-helperd is stopping"};
+    return reasons[refusal];
+}
+
+static void count_end(struct pool *pool, const struct job *job, enum helper_status status) {
     switch (status) {
     case HELPER_DONE: pool->counts.served++; break;
     case HELPER_UNCHANGED: pool->counts.unchanged++; break;
@@ -30,9 +45,17 @@ static void finish_job(struct job *job, enum helper_status status, struct helper
     case HELPER_TIMEOUT: pool->counts.timeouts++; break;
     default: pool->counts.failed++; break;
     }
-    pool->counts.milliseconds += pool->loop->now - job->submitted;
+    if (status == HELPER_DONE || status == HELPER_UNCHANGED)
+        pool->counts.milliseconds += pool->loop->now - job->submitted;
+}
+
+static void finish_job(struct job *job, enum helper_status status, struct helper_packet *result,
+                       const char *why) {
+    CHECK_OBJ(job, JOB_MAGIC);
+    struct pool *pool = job->pool;
+    count_end(pool, job, status);
     timer_cancel(&pool->loop->timers, &job->timer);
-    list_remove(&job->link);
+    queue_remove(job);
     if (job->worker != NULL)
         job->worker->job = NULL;
     job->on_result(job, status, result, why);
@@ -40,13 +63,16 @@ static void finish_job(struct job *job, enum helper_status status, struct helper
     FREE_OBJ(job);
 }
 
+static void refuse(struct job *job, enum refusal refusal) {
+    job->pool->counts.refusals[refusal]++;
+    finish_job(job, HELPER_REFUSED, NULL, refusal_reason(refusal));
+}
+
 /* ---- the breaker -------------------------------------------------------------------------- */
 
-static void refuse_waiting(struct pool *pool, const char *why) {
-    LIST_FOR_EACH_SAFE (link, next, &pool->queue) {
-        pool->queued--;
-        finish_job(CONTAINER_OF(link, struct job, link), HELPER_REFUSED, NULL, why);
-    }
+static void refuse_waiting(struct pool *pool, enum refusal refusal) {
+    for (struct job *job; (job = queue_any(&pool->queue)) != NULL;)
+        refuse(job, refusal);
 }
 
 static void note_result(struct pool *pool) {
@@ -71,7 +97,7 @@ static void note_death(struct pool *pool) {
     }
     pool->breaker = BREAKER_OPEN;
     pool->breaker_ends = pool->loop->now + pool->settings.breaker_time;
-    refuse_waiting(pool, "the helpers of the pool die one after another");
+    refuse_waiting(pool, REFUSAL_BREAKER);
 }
 
 /* May a job come in? The first one after the time is the try. A try whose job was cancelled, or
@@ -100,6 +126,8 @@ static void start_worker(struct pool *pool, struct worker *worker) {
     if (worker_start(worker, pool->settings.command, &pool->settings.terms)) {
         log_info("pool %s: helper %d started at nice %d", pool->settings.name, (int)worker->pid,
                  pool->settings.terms.nice);
+        if (worker->spare)
+            loop_timer_after(worker->loop, &worker->timer, pool->settings.idle);
         return;
     }
     log_error("pool %s: no new helper process: %s; trying again", pool->settings.name,
@@ -108,11 +136,13 @@ static void start_worker(struct pool *pool, struct worker *worker) {
     start_later(worker);
 }
 
-/* Those that are not about to be removed. */
+/* Those that are not about to be removed, without the spare. */
 static unsigned lasting_workers(const struct pool *pool) {
     unsigned count = 0;
-    LIST_FOR_EACH (link, &pool->workers)
-        count += !CONTAINER_OF(link, struct worker, link)->surplus;
+    LIST_FOR_EACH (link, &pool->workers) {
+        const struct worker *worker = CONTAINER_OF(link, struct worker, link);
+        count += !worker->surplus && !worker->spare;
+    }
     return count;
 }
 
@@ -125,7 +155,8 @@ static void on_worker_timer(struct timer *timer) {
     else if (worker->state == WORKER_DOWN) {
         start_worker(pool, worker);
         dispatch(pool);
-    } else if (worker->state == WORKER_IDLE && lasting_workers(pool) > pool->settings.processes) {
+    } else if (worker->state == WORKER_IDLE &&
+               (worker->spare || lasting_workers(pool) > pool->settings.processes)) {
         worker->surplus = true;
         worker_retire(worker, POOL_LEAVE_TIME);
     }
@@ -139,6 +170,7 @@ static void on_job_deadline(struct timer *timer) {
         return;
     log_warn("pool %s: helper %d did not finish a job before its deadline; it is killed",
              pool->settings.name, (int)worker->pid);
+    worker->overdue = true;
     worker_kill(worker);
     if (worker->job != NULL)
         finish_job(worker->job, HELPER_TIMEOUT, NULL, "the helper was killed at the deadline");
@@ -152,15 +184,37 @@ static void settle(struct pool *pool, struct worker *worker) {
     if (worker->replace)
         replace_one(pool);
     dispatch(pool);
-    if (worker->state == WORKER_IDLE && pool->settings.max_processes > pool->settings.processes)
+    if (worker->state == WORKER_IDLE &&
+        (worker->spare || pool->settings.max_processes > pool->settings.processes))
         loop_timer_after(pool->loop, &worker->timer, pool->settings.idle);
+}
+
+/* An eighth of what is new each time; one that is far out counts for four times the usual. */
+static void note_pace(struct pool *pool, const struct job *job) {
+    enum { WEIGHT = 8, FAR_OUT = 4 };
+    double *pace = &pool->pace[job->place.lane];
+    double now = (double)(pool->loop->now - job->begun) / (double)job->place.cost;
+    if (*pace > 0 && now > FAR_OUT * *pace)
+        now = FAR_OUT * *pace;
+    *pace += *pace > 0 ? (now - *pace) / WEIGHT : now;
+}
+
+/* It is not at work any more. */
+static void leave_work(struct pool *pool, struct worker *worker) {
+    if (!worker->at_work)
+        return;
+    pool->lanes[worker->lane].at_work--;
+    worker->at_work = false;
 }
 
 static void take_result(struct pool *pool, struct worker *worker, struct helper_packet *result) {
     timer_cancel(&pool->loop->timers, &worker->job_timer);
     worker->served++;
     worker->failures = 0;
+    leave_work(pool, worker);
     note_result(pool);
+    if (worker->job != NULL && result->message.status == HELPER_DONE)
+        note_pace(pool, worker->job);
     if (worker->job != NULL)
         finish_job(worker->job, result->message.status, result, NULL);
 }
@@ -207,10 +261,13 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
     if (result != NULL)
         take_result(pool, worker, result);
     timer_cancel(&pool->loop->timers, &worker->job_timer);
+    leave_work(pool, worker);
     log_exit(pool, worker, status);
     pool->counts.ended_cpu += worker->ended_cpu;
     bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    bool was_to_go = worker->retired || worker->replace; /* how it went is no news */
+    bool used_up = worker->overdue || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
+    /* How it went is no news, or its job's fault. */
+    bool was_to_go = worker->retired || worker->replace || used_up;
     if (!good && !was_to_go)
         note_death(pool);
     if (worker->job != NULL)
@@ -233,9 +290,10 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
 
 static const struct worker_callbacks callbacks = {on_result, on_lost, on_exit_of};
 
-static void add_worker(struct pool *pool) {
+static void add_worker(struct pool *pool, bool spare) {
     struct worker *worker;
     ALLOC_OBJ(worker, WORKER_MAGIC);
+    worker->spare = spare;
     worker->pool = pool;
     worker->loop = pool->loop;
     worker->callbacks = &callbacks;
@@ -260,75 +318,178 @@ struct worker *pool_find(struct pool *pool, pid_t pid) {
 
 /* ---- jobs --------------------------------------------------------------------------------- */
 
-static struct worker *idle_worker(struct pool *pool) {
+/* One that may do a job of that lane; the spare only where no other is idle. */
+static struct worker *idle_worker(struct pool *pool, enum lane lane) {
+    struct worker *spare = NULL;
     LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
-        if (worker->state == WORKER_IDLE && !worker->surplus)
+        if (worker->state != WORKER_IDLE || worker->surplus)
+            continue;
+        if (!worker->spare)
             return worker;
+        spare = worker;
     }
-    return NULL;
+    return lane == LANE_SMALL ? spare : NULL;
 }
 
 /* Nobody has seen it: it stays the first that waits. Once, or a fault of our own would cost one
  * helper after the other. */
 static void keep_waiting(struct pool *pool, struct job *job) {
-    if (!job->returned) {
-        job->returned = true;
+    if (job->returned) {
+        finish_job(job, HELPER_FAILED, NULL, "the helper died");
         return;
     }
-    pool->queued--;
-    finish_job(job, HELPER_FAILED, NULL, "the helper died");
+    job->returned = true;
+    queue_put_back(&pool->queue, job);
+}
+
+static void note_begin(struct pool *pool, struct worker *worker, struct job *job) {
+    struct lane_counts *lane = &pool->lanes[job->place.lane];
+    uint64_t waited = pool->loop->now - job->submitted;
+    job->begun = pool->loop->now;
+    lane->begun++;
+    lane->waited += waited;
+    if (waited > lane->longest)
+        lane->longest = waited;
+    lane->at_work++;
+    worker->lane = job->place.lane;
+    worker->at_work = true;
+}
+
+static uint64_t time_left(const struct pool *pool, const struct job *job) {
+    return job->deadline > pool->loop->now ? job->deadline - pool->loop->now : 0;
 }
 
 static void give(struct pool *pool, struct worker *worker, struct job *job) {
     timer_cancel(&pool->loop->timers, &worker->timer);
-    uint64_t left = job->deadline > pool->loop->now ? job->deadline - pool->loop->now : 0;
-    job->packet.message.milliseconds = (uint32_t)left;
+    job->packet.message.milliseconds = (uint32_t)time_left(pool, job);
     if (!worker_give(worker, &job->packet, pool->settings.terms.cpu)) {
         worker_kill(worker);
         keep_waiting(pool, job);
         return;
     }
-    list_remove(&job->link);
-    pool->queued--;
     timer_cancel(&pool->loop->timers, &job->timer);
+    note_begin(pool, worker, job);
     job->worker = worker;
     worker->job = job;
     timer_set(&pool->loop->timers, &worker->job_timer, job->deadline);
 }
 
-static void dispatch(struct pool *pool) {
-    struct list_link *first;
-    struct worker *worker;
-    while ((first = list_first(&pool->queue)) != NULL && (worker = idle_worker(pool)) != NULL)
-        give(pool, worker, CONTAINER_OF(first, struct job, link));
+/* Milliseconds that so much work of a lane takes one helper; 0 where that is not known. */
+static double expected_time(const struct pool *pool, enum lane lane, uint64_t cost) {
+    return pool->pace[lane] * (double)cost;
 }
 
-/* One more for a job that would wait, if there may be one more. */
-static void grow(struct pool *pool) {
-    if (pool->queued > 0 && pool->breaker == BREAKER_CLOSED &&
-        lasting_workers(pool) < pool->settings.max_processes) {
-        add_worker(pool);
-        dispatch(pool);
+/* The next job of a lane that can still be done in time; the others are refused. */
+static struct job *next_job(struct pool *pool, enum lane lane) {
+    struct job *job;
+    while ((job = queue_take(&pool->queue, lane)) != NULL) {
+        bool waited = job->submitted < pool->loop->now;
+        if (!waited || expected_time(pool, lane, job->place.cost) <= (double)time_left(pool, job))
+            return job;
+        refuse(job, REFUSAL_TOO_LATE);
     }
+    return NULL;
+}
+
+/* The lane whose turn it is; LANE_COUNT: none can go on. */
+static enum lane next_lane(struct pool *pool) {
+    bool small = pool->queue.lanes[LANE_SMALL].count > 0 && idle_worker(pool, LANE_SMALL) != NULL;
+    bool large = pool->queue.lanes[LANE_LARGE].count > 0 && idle_worker(pool, LANE_LARGE) != NULL;
+    if (large && (!small || pool->lanes[LANE_LARGE].at_work == 0))
+        return LANE_LARGE;
+    return small ? LANE_SMALL : LANE_COUNT;
+}
+
+static void hand_out(struct pool *pool) {
+    for (enum lane lane; (lane = next_lane(pool)) != LANE_COUNT;) {
+        struct job *job = next_job(pool, lane);
+        if (job != NULL)
+            give(pool, idle_worker(pool, lane), job);
+    }
+}
+
+static bool has_spare(const struct pool *pool) {
+    LIST_FOR_EACH (link, &pool->workers)
+        if (CONTAINER_OF(link, struct worker, link)->spare)
+            return true;
+    return false;
+}
+
+/* Large jobs hold the helpers that a small one would need. */
+static bool wants_spare(const struct pool *pool) {
+    return pool->lanes[LANE_LARGE].at_work > 0 && !has_spare(pool);
+}
+
+/* Where jobs still wait, one more helper takes the next, if there may be one more. */
+static void dispatch(struct pool *pool) {
+    hand_out(pool);
+    if (queue_count(&pool->queue) == 0 || pool->breaker != BREAKER_CLOSED || pool->retiring)
+        return;
+    bool below = lasting_workers(pool) < pool->settings.max_processes;
+    if (!below && (pool->queue.lanes[LANE_SMALL].count == 0 || !wants_spare(pool)))
+        return;
+    add_worker(pool, !below);
+    hand_out(pool);
 }
 
 static void on_wait_timeout(struct timer *timer) {
     struct job *job = CONTAINER_OF(timer, struct job, timer);
     CHECK_OBJ(job, JOB_MAGIC);
-    job->pool->queued--;
     finish_job(job, HELPER_TIMEOUT, NULL, "the deadline passed in the queue");
 }
 
-/* Why a job can't be taken; NULL when it can. */
-static const char *refusal_of(struct pool *pool) {
-    bool full = pool->queued >= pool->settings.queue && idle_worker(pool) == NULL &&
-                lasting_workers(pool) >= pool->settings.max_processes;
+/* Could its deadline be kept behind what waits before it? */
+static bool can_be_in_time(const struct pool *pool, const struct job *job) {
+    enum lane lane = job->place.lane;
+    unsigned helpers = lasting_workers(pool);
+    uint64_t before = queue_cost_before(&pool->queue, &job->place);
+    double wait = expected_time(pool, lane, before) / (helpers == 0 ? 1 : helpers);
+    return wait + expected_time(pool, lane, job->place.cost) <= (double)time_left(pool, job);
+}
+
+/* Lets a client with more work in the queue give its place. False when there is none. */
+static bool make_room(struct pool *pool, struct job *job) {
+    bool large_full = job->place.lane == LANE_LARGE &&
+                      pool->queue.lanes[LANE_LARGE].count >= pool->settings.queue_large;
+    if (!large_full && queue_count(&pool->queue) < pool->settings.queue)
+        return true;
+    struct job *other = queue_most_greedy(&pool->queue, large_full ? LANE_LARGE : LANE_SMALL, job);
+    if (other == NULL)
+        return false;
+    refuse(other, REFUSAL_SHARE);
+    return true;
+}
+
+/* Why a job can't be taken. */
+static enum refusal refusal_of(struct pool *pool, struct job *job) {
+    enum lane lane = job->place.lane;
     if (pool->retiring)
-        return "retort-helperd is stopping";
-    if (full)
-        return "the queue of the pool is full";
-    return breaker_admits(pool) ? NULL : "the helpers of the pool die one after another";
+        return REFUSAL_STOPPING;
+    if (!breaker_admits(pool))
+        return REFUSAL_BREAKER;
+    bool at_once = idle_worker(pool, lane) != NULL ||
+                   lasting_workers(pool) < pool->settings.max_processes ||
+                   (lane == LANE_SMALL && wants_spare(pool));
+    if (at_once)
+        return REFUSAL_NONE;
+    if (!can_be_in_time(pool, job))
+        return REFUSAL_TOO_LATE;
+    return make_room(pool, job) ? REFUSAL_NONE : REFUSAL_QUEUE_FULL;
+}
+
+/* What it will cost, as its client says, or else by its size. */
+static void set_place(struct pool *pool, struct job *job) {
+    const struct helper_origin *origin = &job->packet.origin;
+    struct queue_place *place = &job->place;
+    uint64_t cost = origin->cost > 0 ? origin->cost : job->packet.message.body_length;
+    memset(place, 0, sizeof *place);
+    list_init(&place->link);
+    place->cost = cost < QUEUE_COST_LEAST  ? QUEUE_COST_LEAST
+                  : cost > QUEUE_COST_MOST ? QUEUE_COST_MOST
+                                           : cost;
+    place->lane = cost <= pool->settings.small ? LANE_SMALL : LANE_LARGE;
+    queue_set_client(place, origin->client);
 }
 
 void pool_submit(struct pool *pool, struct job **jobp) {
@@ -343,18 +504,17 @@ void pool_submit(struct pool *pool, struct job **jobp) {
     job->submitted = pool->loop->now;
     job->deadline = pool->loop->now + allowed;
     job->packet.message.id = ++pool->next_id;
-    list_init(&job->link);
+    job->packet.message.version = HELPER_VERSION; /* the rest is not for helpers */
+    set_place(pool, job);
     timer_init(&job->timer, on_wait_timeout);
-    const char *refusal = refusal_of(pool);
-    if (refusal != NULL) {
-        finish_job(job, HELPER_REFUSED, NULL, refusal);
+    enum refusal refusal = refusal_of(pool, job);
+    if (refusal != REFUSAL_NONE) {
+        refuse(job, refusal);
         return;
     }
-    list_append(&pool->queue, &job->link);
-    pool->queued++;
+    queue_add(&pool->queue, job);
     timer_set(&pool->loop->timers, &job->timer, job->deadline);
     dispatch(pool);
-    grow(pool);
 }
 
 void pool_cancel(struct job **jobp) {
@@ -365,35 +525,13 @@ void pool_cancel(struct job **jobp) {
     pool->counts.cancelled++;
     if (job->worker != NULL)
         job->worker->job = NULL; /* it finishes for nobody; its deadline stays */
-    else
-        pool->queued--;
     timer_cancel(&pool->loop->timers, &job->timer);
-    list_remove(&job->link);
+    queue_remove(job);
     helper_packet_close_body(&job->packet);
     FREE_OBJ(job);
 }
 
 /* ---- the pool as a whole ------------------------------------------------------------------ */
-
-static void copy_settings(struct pool_settings *to, const struct pool_settings *from) {
-    unsigned words = 0;
-    *to = *from;
-    while (from->command[words] != NULL)
-        words++;
-    to->name = xstrdup(from->name);
-    to->terms.cgroup = from->terms.cgroup == NULL ? NULL : xstrdup(from->terms.cgroup);
-    to->command = xcalloc(words + 1, sizeof *to->command);
-    for (unsigned i = 0; i < words; i++)
-        to->command[i] = xstrdup(from->command[i]);
-}
-
-static void release_settings(struct pool_settings *settings) {
-    for (char **word = settings->command; *word != NULL; word++)
-        free(*word);
-    free(settings->command);
-    free(settings->terms.cgroup);
-    free(settings->name);
-}
 
 /* The directory is the operator's, or what runs as root makes; that helpers run without is a
  * warning. */
@@ -420,14 +558,14 @@ struct pool *pool_create(struct loop *loop, const struct pool_settings *settings
     struct pool *pool;
     ALLOC_OBJ(pool, POOL_MAGIC);
     pool->loop = loop;
-    copy_settings(&pool->settings, settings);
+    pool_settings_copy(&pool->settings, settings);
     output_share_init(&pool->share, loop, &pool->settings);
     prepare_cgroup(settings);
     list_init(&pool->link);
     list_init(&pool->workers);
-    list_init(&pool->queue);
+    queue_init(&pool->queue);
     for (unsigned i = 0; i < settings->processes; i++)
-        add_worker(pool);
+        add_worker(pool, false);
     return pool;
 }
 
@@ -435,12 +573,12 @@ void pool_free(struct pool **poolp) {
     struct pool *pool = *poolp;
     *poolp = NULL;
     CHECK_OBJ(pool, POOL_MAGIC);
-    ASSERT(list_empty(&pool->queue));
+    ASSERT(queue_count(&pool->queue) == 0);
     LIST_FOR_EACH_SAFE (link, next, &pool->workers)
         remove_worker(pool, CONTAINER_OF(link, struct worker, link));
     list_remove(&pool->link);
     output_share_release(&pool->share);
-    release_settings(&pool->settings);
+    pool_settings_release(&pool->settings);
     FREE_OBJ(pool);
 }
 
@@ -458,20 +596,6 @@ static void replace_one(struct pool *pool) {
         worker_retire(candidate, POOL_LEAVE_TIME);
 }
 
-static bool same_command(char *const *a, char *const *b) {
-    for (; *a != NULL && *b != NULL; a++, b++)
-        if (strcmp(*a, *b) != 0)
-            return false;
-    return *a == *b;
-}
-
-/* All but the nice level, which can be changed while a helper runs. */
-static bool same_terms(const struct helper_terms *a, const struct helper_terms *b) {
-    bool same_cgroup = a->cgroup == NULL || b->cgroup == NULL ? a->cgroup == b->cgroup
-                                                              : strcmp(a->cgroup, b->cgroup) == 0;
-    return same_cgroup && a->io == b->io && a->scheduler == b->scheduler && a->memory == b->memory;
-}
-
 /* Other helpers are to come: what became of those before them says nothing. */
 static void begin_anew(struct pool *pool) {
     pool->breaker = BREAKER_CLOSED;
@@ -487,11 +611,10 @@ static void begin_anew(struct pool *pool) {
 
 void pool_reconfigure(struct pool *pool, const struct pool_settings *settings) {
     char error[256];
-    bool other = !same_command(pool->settings.command, settings->command) ||
-                 !same_terms(&pool->settings.terms, &settings->terms);
+    bool other = !pool_settings_same_process(&pool->settings, settings);
     int nice = pool->settings.terms.nice;
-    release_settings(&pool->settings);
-    copy_settings(&pool->settings, settings);
+    pool_settings_release(&pool->settings);
+    pool_settings_copy(&pool->settings, settings);
     prepare_cgroup(settings);
     pool->settings.terms.nice = nice;
     if (!pool_renice(pool, settings->terms.nice, error, sizeof error))
@@ -535,6 +658,8 @@ void pool_resize(struct pool *pool, unsigned processes) {
     unsigned most = pool->settings.max_processes;
     LIST_FOR_EACH_SAFE (link, next, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
+        if (worker->spare)
+            continue;
         worker->surplus = kept >= most;
         kept += !worker->surplus;
         if (worker->surplus && worker->state == WORKER_IDLE)
@@ -543,13 +668,13 @@ void pool_resize(struct pool *pool, unsigned processes) {
             remove_worker(pool, worker);
     }
     while (kept++ < processes)
-        add_worker(pool);
+        add_worker(pool, false);
     dispatch(pool);
 }
 
 void pool_retire(struct pool *pool) {
     pool->retiring = true;
-    refuse_waiting(pool, "retort-helperd is stopping");
+    refuse_waiting(pool, REFUSAL_STOPPING);
     LIST_FOR_EACH_SAFE (link, next, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         if (worker->state == WORKER_IDLE)

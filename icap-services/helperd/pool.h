@@ -11,8 +11,19 @@
  *
  * A job ends as HELPER_DONE or UNCHANGED by its helper; FAILED when the helper says so or dies;
  * TIMEOUT at its deadline, which counts from the submission: a helper at work on it is killed then;
- * REFUSED when the queue is full. A job is never tried twice: what killed one helper would kill the
- * next. One that found its helper gone waits for another.
+ * REFUSED when there is no room, or when it could not be done before its deadline. A job is never
+ * tried twice: what killed one helper would kill the next. One that found its helper gone waits for
+ * another.
+ *
+ * Whose turn it is decides the queue (queue.h). Jobs that cost at most `small` are small ones. A
+ * small job never waits for a large one to end: where large ones hold all helpers, one more is
+ * started, the spare, which does small jobs alone and leaves after `idle`. Nor do small ones keep
+ * large ones out: where both wait and no helper is at work on a large one, a large one is next.
+ *
+ * How long a job will take is known from the jobs of its lane before it (pool_pace). One that would
+ * have to wait, and could then not be done in time, is refused at once, or when its turn comes: no
+ * helper is killed for it, and no connection waits for nothing. What can start at once is always
+ * tried, so a wrong guess mends itself.
  *
  * A helper that ends is started again; one that ends soon after its start, with a delay that
  * doubles from POOL_BACKOFF_FIRST to POOL_BACKOFF_LAST milliseconds.
@@ -21,14 +32,16 @@
  * time without work.
  *
  * The circuit breaker: when `breaker` helpers have died one after another without a result between,
- * jobs are refused at once. After breaker_time one job is let through; its result closes the
- * breaker, its failure begins the time anew.
+ * jobs are refused at once. A helper that was killed at the deadline of a job, or by the limit of
+ * its CPU time, has not died by a fault of its own: that is the job's. After breaker_time one job
+ * is let through; its result closes the breaker, its failure begins the time anew.
  */
 #ifndef RETORT_HELPERD_POOL_H
 #define RETORT_HELPERD_POOL_H
 
 #include "base/list.h"
 #include "event/loop.h"
+#include "helperd/queue.h"
 #include "helperd/settings.h"
 #include "helperd/worker.h"
 
@@ -37,11 +50,11 @@ enum { POOL_BACKOFF_FIRST = 100, POOL_BACKOFF_LAST = 10000, POOL_LEAVE_TIME = 20
 struct job {
     unsigned magic;
 #define JOB_MAGIC 0x4a6f6221u
-    struct list_link link; /* in the queue */
+    struct queue_place place;
     struct pool *pool;
     struct worker *worker; /* at work on it */
     struct timer timer;    /* the deadline while it waits */
-    uint64_t submitted, deadline;
+    uint64_t submitted, begun, deadline;
     bool returned; /* a helper was gone before it got it */
     struct helper_packet packet;
     void *client;
@@ -51,10 +64,30 @@ struct job {
                       const char *why);
 };
 
+/* Why jobs are refused. */
+enum refusal {
+    REFUSAL_NONE,
+    REFUSAL_QUEUE_FULL, /* and nobody has more of it than this client */
+    REFUSAL_SHARE,      /* it had to give its place to a client that has less in the queue */
+    REFUSAL_TOO_LATE,   /* it could not be done before its deadline */
+    REFUSAL_BREAKER,
+    REFUSAL_STOPPING,
+    REFUSAL_COUNT
+};
+
 struct pool_counts {
-    uint64_t served, unchanged, failed, refused, timeouts, cancelled, restarts, milliseconds;
+    uint64_t served, unchanged, failed, refused, timeouts, cancelled, restarts;
+    uint64_t milliseconds; /* of those served or unchanged, from submission to result */
+    uint64_t refusals[REFUSAL_COUNT];
     uint64_t broken;    /* how often the breaker opened */
     uint64_t ended_cpu; /* milliseconds of CPU time of processes that have ended */
+};
+
+struct lane_counts {
+    uint64_t begun;   /* jobs that came to a helper */
+    uint64_t waited;  /* milliseconds that they had waited for it */
+    uint64_t longest; /* of these */
+    unsigned at_work;
 };
 
 /* CLOSED: all is well. TRYING: one job is under way to see whether it is again. */
@@ -68,14 +101,15 @@ struct pool {
     struct pool_settings settings; /* a copy of its own */
     struct list_link workers;
     unsigned worker_count;
-    struct list_link queue;
-    unsigned queued;
+    struct queue queue;
     uint64_t next_id;
     bool retiring;
     enum breaker_state breaker;
     unsigned deaths;       /* in a row, without a result */
     uint64_t breaker_ends; /* when one job may be tried */
     struct pool_counts counts;
+    struct lane_counts lanes[LANE_COUNT];
+    double pace[LANE_COUNT];   /* milliseconds for a unit of cost, as of late; 0: not known */
     struct output_share share; /* of the log, for all its helpers */
 };
 
@@ -89,6 +123,7 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size);
 void pool_resize(struct pool *pool, unsigned processes);
 void pool_retire(struct pool *pool);
 bool pool_is_quiet(const struct pool *pool);
+const char *refusal_text(enum refusal refusal);
 /* Milliseconds of CPU time, of all its processes so far. */
 uint64_t pool_cpu(const struct pool *pool);
 /* The worker with that process, NULL when it is of another pool. */

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <sys/un.h>
 
+/* What of the queue is for large jobs, unless it is said. */
+enum { QUEUE_LARGE_PART = 4 };
+
 static void on_error(cfg_t *cfg, const char *format, va_list arguments) {
     char text[512];
     vsnprintf(text, sizeof text, format, arguments);
@@ -82,11 +85,12 @@ static int check_cpu(cfg_t *cfg, cfg_opt_t *option) {
     return check_time(cfg, option, 0);
 }
 
-static int check_memory(cfg_t *cfg, cfg_opt_t *option) {
-    uint64_t bytes;
-    if (service_option_size(slice_from(cfg_opt_getnstr(option, 0)), &bytes))
+static int check_size(cfg_t *cfg, cfg_opt_t *option) {
+    uint64_t number;
+    if (service_option_size(slice_from(cfg_opt_getnstr(option, 0)), &number))
         return 0;
-    cfg_error(cfg, "memory wants a size such as 64M or 1G, not \"%s\"", cfg_opt_getnstr(option, 0));
+    cfg_error(cfg, "%s wants a number such as 64M or 1G, not \"%s\"", cfg_opt_name(option),
+              cfg_opt_getnstr(option, 0));
     return -1;
 }
 
@@ -197,6 +201,10 @@ static void read_pool(struct pool_settings *pool, cfg_t *section) {
         pool->max_processes = pool->processes;
     pool->idle = read_time(section, "idle");
     pool->queue = (unsigned)cfg_getint(section, "queue");
+    pool->queue_large = (unsigned)cfg_getint(section, "queue_large");
+    if (pool->queue_large == 0 || pool->queue_large > pool->queue)
+        pool->queue_large = (pool->queue + QUEUE_LARGE_PART - 1) / QUEUE_LARGE_PART;
+    service_option_size(slice_from(cfg_getstr(section, "small")), &pool->small);
     pool->max_jobs = (uint64_t)cfg_getint(section, "max_jobs");
     pool->deadline = read_time(section, "deadline");
     pool->breaker = (unsigned)cfg_getint(section, "breaker");
@@ -224,6 +232,8 @@ struct helperd_settings *helperd_settings_read(const char *path) {
                         CFG_INT("processes", 1, CFGF_NONE),
                         CFG_INT("nice", 10, CFGF_NONE),
                         CFG_INT("queue", 64, CFGF_NONE),
+                        CFG_INT("queue_large", 0, CFGF_NONE),
+                        CFG_STR("small", "2M", CFGF_NONE),
                         CFG_STR("deadline", "10s", CFGF_NONE),
                         CFG_INT("max_jobs", 0, CFGF_NONE),
                         CFG_INT("max_processes", 0, CFGF_NONE),
@@ -261,7 +271,9 @@ struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_set_validate_func(cfg, "pool|idle", check_deadline);
     cfg_set_validate_func(cfg, "pool|io", check_io);
     cfg_set_validate_func(cfg, "pool|scheduler", check_scheduler);
-    cfg_set_validate_func(cfg, "pool|memory", check_memory);
+    cfg_set_validate_func(cfg, "pool|memory", check_size);
+    cfg_set_validate_func(cfg, "pool|small", check_size);
+    cfg_set_validate_func(cfg, "pool|queue_large", check_queue);
     cfg_set_validate_func(cfg, "pool|cpu", check_cpu);
     cfg_set_validate_func(cfg, "pool|cgroup_weight", check_weight);
     cfg_set_validate_func(cfg, "pool|breaker", check_breaker);
@@ -278,19 +290,50 @@ struct helperd_settings *helperd_settings_read(const char *path) {
     return settings;
 }
 
+void pool_settings_copy(struct pool_settings *to, const struct pool_settings *from) {
+    unsigned words = 0;
+    *to = *from;
+    while (from->command[words] != NULL)
+        words++;
+    to->name = xstrdup(from->name);
+    to->terms.cgroup = from->terms.cgroup == NULL ? NULL : xstrdup(from->terms.cgroup);
+    to->command = xcalloc(words + 1, sizeof *to->command);
+    for (unsigned i = 0; i < words; i++)
+        to->command[i] = xstrdup(from->command[i]);
+}
+
+void pool_settings_release(struct pool_settings *settings) {
+    for (char **word = settings->command; *word != NULL; word++)
+        free(*word);
+    free(settings->command);
+    free(settings->terms.cgroup);
+    free(settings->name);
+}
+
+static bool same_command(char *const *a, char *const *b) {
+    for (; *a != NULL && *b != NULL; a++, b++)
+        if (strcmp(*a, *b) != 0)
+            return false;
+    return *a == *b;
+}
+
+static bool same_terms(const struct helper_terms *a, const struct helper_terms *b) {
+    bool same_cgroup = a->cgroup == NULL || b->cgroup == NULL ? a->cgroup == b->cgroup
+                                                              : strcmp(a->cgroup, b->cgroup) == 0;
+    return same_cgroup && a->io == b->io && a->scheduler == b->scheduler && a->memory == b->memory;
+}
+
+bool pool_settings_same_process(const struct pool_settings *a, const struct pool_settings *b) {
+    return same_command(a->command, b->command) && same_terms(&a->terms, &b->terms);
+}
+
 void helperd_settings_free(struct helperd_settings **settingsp) {
     struct helperd_settings *settings = *settingsp;
     *settingsp = NULL;
     if (settings == NULL)
         return;
-    for (unsigned i = 0; i < settings->pool_count; i++) {
-        struct pool_settings *pool = &settings->pools[i];
-        for (char **word = pool->command; *word != NULL; word++)
-            free(*word);
-        free(pool->command);
-        free(pool->terms.cgroup);
-        free(pool->name);
-    }
+    for (unsigned i = 0; i < settings->pool_count; i++)
+        pool_settings_release(&settings->pools[i]);
     free(settings->pools);
     free(settings->socket);
     free(settings->socket_group);

@@ -49,9 +49,11 @@ struct pool_settings {
     unsigned breaker;      /* so many helpers dead in a row: jobs are refused; 0: never */
     uint64_t breaker_time; /* milliseconds until one job is tried again */
     unsigned queue;
-    uint64_t deadline;  /* milliseconds */
-    uint64_t max_jobs;  /* a helper is replaced after so many; 0: never */
-    unsigned log_lines; /* a second that its helpers may write into the log */
+    unsigned queue_large; /* large jobs in it at most */
+    uint64_t small;       /* what a job costs at most that is small */
+    uint64_t deadline;    /* milliseconds */
+    uint64_t max_jobs;    /* a helper is replaced after so many; 0: never */
+    unsigned log_lines;   /* a second that its helpers may write into the log */
 };
 
 struct helperd_settings {
@@ -66,5 +68,12 @@ struct helperd_settings {
 
 struct helperd_settings *helperd_settings_read(const char *path);
 void helperd_settings_free(struct helperd_settings **settingsp);
+
+/* For one that lives longer than those it is from; released with pool_settings_release. */
+void pool_settings_copy(struct pool_settings *to, const struct pool_settings *from);
+void pool_settings_release(struct pool_settings *settings);
+/* Can helpers of the one go on under the other? All but the nice level, which can be changed while
+ * a helper runs. */
+bool pool_settings_same_process(const struct pool_settings *a, const struct pool_settings *b);
 
 #endif

@@ -170,7 +170,7 @@ bool worker_start(struct worker *worker, char *const *command, const struct help
     worker->state = WORKER_IDLE;
     worker->started = worker->loop->now;
     worker->served = 0;
-    worker->replace = worker->retired = false;
+    worker->replace = worker->retired = worker->overdue = false;
     return true;
 }
 

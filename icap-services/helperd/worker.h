@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "event/loop.h"
 #include "helperd/output.h"
+#include "helperd/queue.h"
 #include "helperd/settings.h"
 #include "service/helper_protocol.h"
 
@@ -55,7 +56,11 @@ struct worker {
     unsigned failures;      /* in a row, for the back-off */
     bool replace;           /* to be restarted when idle */
     bool surplus;           /* to be removed when idle */
-    bool retired;           /* this process has been asked to leave */
+    bool spare;             /* one more, for small jobs alone */
+    bool at_work;           /* on a job of `lane`, perhaps for nobody any more */
+    enum lane lane;
+    bool overdue; /* killed at the deadline of its job */
+    bool retired; /* this process has been asked to leave */
 };
 
 /* False with errno when there is no process to be had. */

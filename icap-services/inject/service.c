@@ -263,7 +263,8 @@ static void ask_helper(struct inject_exchange *inject) {
                                      .pool = slice_from(settings->pool),
                                      .parameters = inject->about,
                                      .body = -1,
-                                     .milliseconds = (uint32_t)settings->deadline};
+                                     .milliseconds = (uint32_t)settings->deadline,
+                                     .client = inject->exchange->client_ip};
     inject->job = helper_job_start(&request);
 }
 

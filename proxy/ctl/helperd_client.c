@@ -94,6 +94,34 @@ static const char *text(const json_t *object, const char *name) {
     return value == NULL ? "-" : value;
 }
 
+/* Where jobs waited, and for whom most of it. */
+static void print_lane(const json_t *lane) {
+    const json_t *most = json_object_get(lane, "most");
+    if (number(lane, "begun") == 0 && number(lane, "queued") == 0)
+        return;
+    printf(
+        "  %s jobs: %lld at work, %lld wait, of %lld clients; a wait of %lld ms on average, %lld "
+        "ms at most\n",
+        text(lane, "name"), number(lane, "at_work"), number(lane, "queued"),
+        number(lane, "clients"), number(lane, "mean_wait_ms"), number(lane, "longest_wait_ms"));
+    if (most != NULL)
+        printf("    most wait for client %s: %lld\n", text(most, "client"), number(most, "queued"));
+}
+
+static void print_refusals(const json_t *refusals) {
+    static const struct {
+        const char *name, *reason;
+    } kinds[] = {{"queue_full", "the queue was full"},
+                 {"share", "the queue was full, and the client had the most work in it"},
+                 {"too_late", "they would not have been done before their deadline"},
+                 {"breaker", "helpers died one after another"},
+                 {"stopping", "retort-helperd was stopping"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (number(refusals, kinds[i].name) > 0)
+            printf("  %lld jobs were refused: %s\n", number(refusals, kinds[i].name),
+                   kinds[i].reason);
+}
+
 static void print_pool(const json_t *pool) {
     char queue[48];
     snprintf(queue, sizeof queue, "%lld/%lld", number(pool, "queued"), number(pool, "queue"));
@@ -108,11 +136,17 @@ static void print_pool(const json_t *pool) {
         printf("  its helpers wrote too many lines: %lld were dropped, see log_lines in "
                "retort-helperd(8)\n",
                number(pool, "lines_dropped"));
+    const json_t *lanes = json_object_get(pool, "lanes");
+    for (size_t i = 0; i < json_array_size(lanes); i++)
+        print_lane(json_array_get(lanes, i));
+    print_refusals(json_object_get(pool, "refusals"));
     const json_t *workers = json_object_get(pool, "workers");
     for (size_t i = 0; i < json_array_size(workers); i++) {
         const json_t *worker = json_array_get(workers, i);
-        printf("  %-10lld %5lld %9s %9lld\n", number(worker, "pid"), number(worker, "nice"),
-               text(worker, "state"), number(worker, "served"));
+        bool is_spare = json_is_true(json_object_get(worker, "spare"));
+        printf("  %-10lld %5lld %9s %9lld%s\n", number(worker, "pid"), number(worker, "nice"),
+               text(worker, "state"), number(worker, "served"),
+               is_spare ? "  the spare, for small jobs" : "");
     }
 }
 

@@ -4,6 +4,7 @@ tests_unit_services_unit_CPPFLAGS = $(services_cppflags) -DPAGES='"$(abs_top_src
 tests_unit_services_unit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(picture_cflags) $(encoder_cflags)
 tests_unit_services_unit_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS) $(adremover_libs) $(CRYPTO_LIBS)
 tests_unit_services_unit_SOURCES = \
+	icap-services/helperd/queue.c icap-services/helperd/queue.h \
 	tests/unit-services/suites.h \
 	tests/unit-services/test_accept_encoding.c \
 	tests/unit-services/test_adapted_head.c \
@@ -16,9 +17,11 @@ tests_unit_services_unit_SOURCES = \
 	tests/unit-services/test_jpeg_gray.c \
 	tests/unit-services/test_option.c \
 	tests/unit-services/test_picture.c \
+	tests/unit-services/test_picture_cost.c \
 	tests/unit-services/test_png_gray.c \
 	tests/unit-services/test_png_info.c \
 	tests/unit-services/test_policy.c \
+	tests/unit-services/test_queue.c \
 	tests/unit-services/test_recipe.c \
 	tests/unit-services/test_request_kind.c \
 	tests/unit-services/test_scanner.c \
@@ -43,7 +46,8 @@ EXTRA_DIST += \
 	tests/unit-services/services/bad_helper.py tests/unit-services/services/lab.py tests/unit-services/services/pictures.py \
 	tests/unit-services/services/test_adremover.py tests/unit-services/services/test_gray.py \
 	tests/unit-services/services/test_gzip.py tests/unit-services/services/test_helpers.py \
-	tests/unit-services/services/test_inject.py tests/unit-services/services/test_together.py \
+	tests/unit-services/services/test_inject.py \
+	tests/unit-services/services/test_shares.py tests/unit-services/services/test_together.py \
 	tests/unit-services/services_test.py
 
 # Built with those of tests/fuzz, which has the list.

@@ -101,6 +101,44 @@ START_TEST(nothing_the_peer_says_is_trusted) {
 }
 END_TEST
 
+/* For whom a job is and what it costs goes behind its parameters, and with a job alone. */
+START_TEST(an_origin_arrives_as_it_was) {
+    static struct helper_packet out, in;
+    static char longest[HELPER_INLINE_MAX + 1];
+    struct {
+        struct helper_message message;
+        struct helper_origin origin;
+    } bad;
+    open_pair();
+    helper_packet_init(&out, HELPER_JOB, 7);
+    ck_assert(!helper_packet_set_parameters(&out, slice_make(longest, sizeof longest)));
+    ck_assert(helper_packet_set_parameters(&out, slice_make(longest, HELPER_INLINE_MAX)));
+    helper_packet_set_origin(&out, SLICE("192.0.2.7"), 4711);
+    ck_assert_int_eq(helper_packet_send(ends[0], &out), HELPER_IO_DONE);
+    ck_assert_int_eq(helper_packet_receive(ends[1], &in), HELPER_IO_DONE);
+    ck_assert_uint_eq(in.message.inline_length, HELPER_INLINE_MAX);
+    ck_assert_str_eq(in.origin.client, "192.0.2.7");
+    ck_assert_uint_eq(in.origin.cost, 4711);
+    helper_packet_init(&out, HELPER_JOB, 8);
+    ck_assert_int_eq(helper_packet_send(ends[0], &out), HELPER_IO_DONE);
+    ck_assert_int_eq(helper_packet_receive(ends[1], &in), HELPER_IO_DONE);
+    ck_assert(in.origin.client[0] == 0 && in.origin.cost == 0);
+    memset(longest, 'x', sizeof longest);
+    helper_packet_set_origin(&out, slice_make(longest, 200), 1);
+    ck_assert_uint_eq(strlen(out.origin.client), HELPER_CLIENT_MAX - 1);
+    bad.message = out.message;
+    bad.origin = out.origin;
+    expect_bad(&bad.message, sizeof bad - 1, -1);
+    expect_bad(&bad.message, sizeof bad.message, -1);
+    bad.message.kind = HELPER_RESULT;
+    expect_bad(&bad.message, sizeof bad, -1);
+    bad.message.kind = HELPER_JOB;
+    memset(bad.origin.client, 'x', sizeof bad.origin.client);
+    expect_bad(&bad.message, sizeof bad, -1);
+    close_pair();
+}
+END_TEST
+
 START_TEST(a_body_that_can_change_is_refused) {
     struct helper_packet packet;
     helper_packet_init(&packet, HELPER_RESULT, 1);
@@ -175,7 +213,8 @@ START_TEST(deadline_and_hang_up) {
     close(accept(listener, NULL, NULL)); /* of the first */
     int server = accept(listener, NULL, NULL);
     ck_assert_int_eq(helper_packet_receive(server, &packet), HELPER_IO_DONE);
-    packet.message.kind = HELPER_RESULT;
+    ck_assert_uint_eq(packet.message.version, HELPER_VERSION_ORIGIN);
+    helper_packet_init(&packet, HELPER_RESULT, packet.message.id);
     packet.message.status = HELPER_DONE;
     helper_packet_set_parameters(&packet, SLICE("answer"));
     ck_assert_int_eq(helper_packet_send(server, &packet), HELPER_IO_DONE);
@@ -196,8 +235,9 @@ START_TEST(deadline_and_hang_up) {
 END_TEST
 
 Suite *helper_protocol_suite(void) {
-    const TTest *const tests[] = {a_packet_arrives_as_it_was, nothing_the_peer_says_is_trusted,
-                                  a_body_that_can_change_is_refused,
-                                  nobody_there_is_refused_at_once, deadline_and_hang_up};
+    const TTest *const tests[] = {
+        a_packet_arrives_as_it_was,       an_origin_arrives_as_it_was,
+        nothing_the_peer_says_is_trusted, a_body_that_can_change_is_refused,
+        nobody_there_is_refused_at_once,  deadline_and_hang_up};
     return suite_of("helper_protocol", tests, COUNT_OF(tests));
 }

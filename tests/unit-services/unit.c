@@ -45,9 +45,11 @@ int main(void) {
     srunner_add_suite(runner, jpeg_gray_suite());
     srunner_add_suite(runner, option_suite());
     srunner_add_suite(runner, picture_suite());
+    srunner_add_suite(runner, picture_cost_suite());
     srunner_add_suite(runner, png_gray_suite());
     srunner_add_suite(runner, png_info_suite());
     srunner_add_suite(runner, policy_suite());
+    srunner_add_suite(runner, queue_suite());
     srunner_add_suite(runner, recipe_suite());
     srunner_add_suite(runner, request_kind_suite());
     srunner_add_suite(runner, scanner_suite());

@@ -41,6 +41,9 @@ while True:
         os.kill(os.getpid(), 11)
     elif what == "hangs":
         time.sleep(1000)
+    elif what == "takes a while":
+        time.sleep(0.5)
+        send(result(number, b"good"))
     elif what == "closes":
         os.close(0)
         time.sleep(1000)

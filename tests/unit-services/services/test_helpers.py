@@ -519,7 +519,8 @@ def test_terms_of_helpers(lab):
         open(os.path.join(group, name), "w", encoding="ascii").close()
     pools = """pool kept { command = {"%s/icap-services/text-helper"} nice = 3 io = "idle" scheduler = "batch" memory = "%s"
                cgroup = "%s" cgroup_weight = 25 }
-               pool spins { command = {"/bin/sh", "-c", "head -c1 >/dev/null; while :; do :; done"} cpu = "1s" deadline = "60s" nice = 0 }
+               pool spins { command = {"/bin/sh", "-c", "head -c1 >/dev/null; while :; do :; done"} cpu = "1s" deadline = "60s" nice = 0
+               breaker = 1 }
                """ % (lab.build, "0" if lab.options.valgrind else "300M", group)
     with OtherHelperd(lab, "limited", pools) as other:
         pid = until(lambda: other.workers("kept", "idle"), 10 * lab.patience, "a helper")[0]
@@ -538,6 +539,7 @@ def test_terms_of_helpers(lab):
         assert status == FAILED and b"died" in why, (status, why)
         until(lambda: "CPU time limit" in other.log(), 10 * lab.patience, "its end in the log")
         assert other.pool("spins")["cpu_ms"] >= 200  # the kernel's two clocks differ
+        assert other.pool("spins")["breaker"] == "closed", "the fault was the job's"
 
 
 def test_examples_of_helpers(lab):
