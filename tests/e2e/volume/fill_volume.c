@@ -48,7 +48,7 @@ static bool store(struct cache *cache, struct disk *disk, unsigned long number, 
     struct body *body = body_of_bytes(slice_make(bytes, size));
     struct object *object =
         object_new(cache_key_of(key), key, &request, &response, &freshness, body);
-    object->scope = OBJECT_FORWARD;
+    object->scope = OBJECT_FORWARD_LOCAL; /* as the tests have their listener */
     bool stored = cache_insert(cache, object, &arrival);
     if (stored)
         disk_store(disk, object, &since);
