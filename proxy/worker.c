@@ -271,7 +271,7 @@ static void on_reload(struct message *message) {
     icap_quotas_release(&quotas);
     access_logs_close(&worker->host.logs);
     worker->host.logs = access_logs_open(&worker->net, worker->settings);
-    /* Open exchanges point into the old listens only until ADMIT, which has run. */
+    /* What is under way holds the old snapshot by its adapt set; all else points to the new one. */
     settings_release(&old);
 }
 

@@ -412,7 +412,12 @@ static struct client *background_client(const struct client *like) {
     return client;
 }
 
-void exchange_repeat_in_background(const struct exchange *exchange) {
+/* The listener as it is now: the transaction that begins holds the current snapshot, whatever
+ * reloads `exchange` has waited over. */
+bool exchange_repeat_in_background(const struct exchange *exchange) {
+    const struct listen_settings *listen = find_listen(exchange->client);
+    if (listen == NULL)
+        return false;
     struct client *client = background_client(exchange->client);
     struct exchange *repeated = exchange_new(client);
     repeated->background = repeated->owned = true;
@@ -421,10 +426,11 @@ void exchange_repeat_in_background(const struct exchange *exchange) {
     http_head_remove(&repeated->request, HTTP_RANGE); /* what is stored is whole */
     http_head_remove(&repeated->request, HTTP_IF_RANGE);
     repeated->framing.kind = FRAMING_NONE;
-    repeated->listen = exchange->listen;
+    repeated->listen = listen;
     exchange_body_init(repeated);
     client->exchange = repeated;
     client->hooks->on_request(repeated, client->hooks->arg);
+    return true;
 }
 
 static void finish_in_background(struct exchange *exchange) {

@@ -101,7 +101,9 @@ struct exchange {
     struct framing framing;
     unsigned error_status; /* not 0: the request can't be served; the reason is error_text */
     const char *error_text;
-    const struct listen_settings *listen; /* of net->settings at the request's time */
+    /* Of net->settings at the moment of on_request, and so of the snapshot that the transaction
+     * holds: not to be handed on to another exchange. */
+    const struct listen_settings *listen;
     struct task *waker;
     enum exchange_state state;
     bool background;        /* nobody waits for the reply: exchange_repeat_in_background */
@@ -176,8 +178,9 @@ bool exchange_interim(struct exchange *exchange, struct slice bytes);
 /* An interim response for the client's information: left out where it can't be sent at once. */
 void exchange_hint(struct exchange *exchange, struct slice bytes);
 /* Starts an exchange with the same request for which no client waits: it takes the same way through
- * the steps, and its reply goes nowhere. For refreshing what has just been served stale. */
-void exchange_repeat_in_background(const struct exchange *exchange);
+ * the steps, and its reply goes nowhere. For refreshing what has just been served stale. False: a
+ * reload has removed the listener, and nothing says any more what it may ask for. */
+bool exchange_repeat_in_background(const struct exchange *exchange);
 /* Ends the exchange: reads the next request, or closes. */
 void exchange_finish(struct exchange **exchangep);
 /* Breaks the connection so that the client can't take what it got for whole. */

@@ -112,10 +112,9 @@ static bool has_landed(struct transaction *transaction) {
 /* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
 static enum step stale_meanwhile(struct transaction *transaction) {
     if (flight_may_refresh(transaction->host->flights, transaction->key,
-                           loop_seconds(transaction->net->loop))) {
+                           loop_seconds(transaction->net->loop)) &&
+        exchange_repeat_in_background(transaction->exchange))
         transaction->net->counters.cache_background++;
-        exchange_repeat_in_background(transaction->exchange);
-    }
     return hit(transaction, RESULT_STALE);
 }
 
