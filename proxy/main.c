@@ -4,6 +4,7 @@
 #include "admin/admin.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "disk/disk.h"
 #include "icap/recorder.h"
 #include "net/listener.h"
@@ -39,25 +40,28 @@ struct retort {
     struct admin *admin;
     struct timespec started;
     _Atomic bool draining;
+    struct client_total clients;
 };
 
 static void usage(FILE *out) {
-    fputs(
-        "usage: retort [-t] -f FILE\n"
-        "       retort --print-options markdown|man\n"
-        "\n"
-        "  -f FILE  the configuration; see retort.conf(5)\n"
-        "  -t       check the configuration and exit\n"
-        "  -V       print the version\n"
-        "  -h       print this\n"
-        "\n"
-        "Runs in the foreground. SIGHUP reads the configuration again, SIGTERM drains and exits.\n",
-        out);
+    fputs("usage: retort [-t] -f FILE\n"
+          "       retort --print-options markdown|man\n"
+          "\n"
+          "  -f FILE  the configuration; see retort.conf(5)\n"
+          "  -t       check the configuration and exit\n"
+          "  -V       print the version\n"
+          "  -h       print this\n"
+          "\n"
+          "Runs in the foreground. SIGHUP reads the configuration again, SIGUSR1 opens the logs "
+          "again,\n"
+          "SIGTERM drains and exits.\n",
+          out);
 }
 
 static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
     unsigned count = retort->settings->workers;
     const struct worker_shared shared = {
+        .clients = &retort->clients,
         .cache = retort->cache,
         .disk = retort->disk,
         .flights = retort->flights,
@@ -343,15 +347,6 @@ static void raise_file_limit(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void block_signals(sigset_t *signals) {
-    signal(SIGPIPE, SIG_IGN);
-    sigemptyset(signals);
-    sigaddset(signals, SIGHUP);
-    sigaddset(signals, SIGTERM);
-    sigaddset(signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, signals, NULL);
-}
-
 static void start_drain(struct retort *retort) {
     log_info("draining: no new connections; exit when the open ones are done");
     atomic_store(&retort->draining, true);
@@ -373,15 +368,28 @@ static void *hurry_on_signal(void *arg) {
     return NULL;
 }
 
+/* After somebody has renamed them. */
+static void reopen_logs(struct retort *retort) {
+    pthread_mutex_lock(&retort->lock);
+    apply_log(retort->settings);
+    for (unsigned i = 0; i < retort->worker_count; i++)
+        worker_reopen_logs(retort->workers[i]);
+    pthread_mutex_unlock(&retort->lock);
+    log_info("logs opened again");
+}
+
 static void serve(struct retort *retort, const sigset_t *signals) {
     char error[SETTINGS_ERROR];
     int number;
     for (;;) {
         if (sigwait(signals, &number) != 0)
             continue;
-        if (number != SIGHUP)
+        if (number == SIGHUP)
+            reload(retort, error);
+        else if (number == SIGUSR1)
+            reopen_logs(retort);
+        else
             return;
-        reload(retort, error);
     }
 }
 
@@ -442,7 +450,7 @@ static int run(struct retort *retort) {
     apply_log(retort->settings);
     try_temporary_directory(retort->settings);
     raise_file_limit();
-    block_signals(&signals);
+    signals_take(&signals, (const int[]){SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 4);
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
     retort->flights = flights_new();
     retort->places = origin_places_new();
@@ -502,6 +510,7 @@ int main(int argc, char **argv) {
         usage(stderr);
         return 2;
     }
+    signals_ignore_harmless();
     log_open(STDERR_FILENO, "retort", LOG_LEVEL_INFO);
     retort.settings = settings_load(retort.path, error);
     if (retort.settings == NULL) {

@@ -37,8 +37,7 @@ struct worker {
 static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
-    unsigned most = worker->settings->client.max_connections / worker->settings->workers;
-    if (worker->clients.client_count >= (most > 0 ? most : 1)) {
+    if (!client_total_add(worker->clients.total, worker->settings->client.max_connections)) {
         worker->net.counters.client_connections_rejected++;
         close(fd);
         return;
@@ -151,7 +150,7 @@ static bool prepare(struct worker *worker, const struct worker_shared *shared,
     worker->net.settings = worker->settings;
     worker->net.admin_address = shared->admin_address;
     worker->net.resolver = resolver_new(&worker->net);
-    client_hooks_init(&worker->clients, &worker->mailbox, on_request, worker);
+    client_hooks_init(&worker->clients, &worker->mailbox, shared->clients, on_request, worker);
     timer_init(&worker->drain_timer, on_drain_timeout);
     start_transactions(worker, shared);
     if (worker->net.resolver == NULL) {
@@ -425,6 +424,19 @@ static void on_drain(struct message *message) {
 
 void worker_drain(struct worker *worker) {
     post_order(worker, on_drain);
+}
+
+static void open_logs_again(struct worker *worker) {
+    access_logs_close(&worker->host.logs);
+    worker->host.logs = access_logs_open(&worker->net, worker->settings);
+}
+
+static void on_reopen(struct message *message) {
+    open_logs_again(take_order(message));
+}
+
+void worker_reopen_logs(struct worker *worker) {
+    post_order(worker, on_reopen);
 }
 
 static void on_stop(struct message *message) {

@@ -16,6 +16,7 @@
 
 #include "cache/flight.h"
 #include "cache/store.h"
+#include "client/client.h"
 #include "icap/service.h"
 #include "net/counters.h"
 #include "origin/place.h"
@@ -43,6 +44,7 @@ struct worker_report {
 
 /* What all workers work on. */
 struct worker_shared {
+    struct client_total *clients;
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
     struct flights *flights;
@@ -59,6 +61,8 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 bool worker_start(struct worker *worker);
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
                    struct icap_quotas *quotas);
+/* Opens the access logs again, which may have been renamed. */
+void worker_reopen_logs(struct worker *worker);
 /* From here on its ICAP exchanges are recorded. */
 void worker_record(struct worker *worker, struct icap_recorder *recorder);
 /* False when the worker did not answer within so many milliseconds. */

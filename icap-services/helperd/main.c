@@ -2,6 +2,7 @@
  * retort-helperd: supervises the helper processes that do the services' slow work.
  */
 #include "base/log.h"
+#include "base/signals.h"
 #include "config.h"
 #include "helperd/supervisor.h"
 
@@ -11,12 +12,14 @@
 #include <unistd.h>
 
 static _Noreturn void usage(FILE *to, int status) {
-    fprintf(to, "usage: retort-helperd [-t] [-d] -f FILE\n"
-                "  -f FILE  the configuration\n"
-                "  -t       check it and exit\n"
-                "  -d       log more\n"
-                "  -h, --help; --version\n"
-                "Runs in the foreground. SIGTERM: finish and exit. SIGHUP: read FILE again.\n");
+    fprintf(to,
+            "usage: retort-helperd [-t] [-d] -f FILE\n"
+            "  -f FILE  the configuration\n"
+            "  -t       check it and exit\n"
+            "  -d       log more\n"
+            "  -h, --help; --version\n"
+            "Runs in the foreground. SIGTERM: finish and exit. SIGHUP: read FILE again. SIGUSR1:\n"
+            "open the log again.\n");
     exit(status);
 }
 
@@ -36,6 +39,7 @@ int main(int argc, char **argv) {
         default: usage(stderr, 2);
         }
     }
+    signals_ignore_harmless();
     log_open(STDERR_FILENO, "retort-helperd", level);
     if (path == NULL || optind != argc)
         usage(stderr, 2);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "helperd/client.h"
 
 #include <errno.h>
@@ -232,6 +233,9 @@ static void on_signal(struct event *event, uint32_t events) {
         else if (info.ssi_signo == SIGHUP) {
             if (!supervisor_reload(supervisor))
                 log_error("the configuration is bad: the old one stays");
+        } else if (info.ssi_signo == SIGUSR1) {
+            if (open_log(supervisor->settings->log))
+                log_info("log opened again");
         } else
             stop(supervisor);
     }
@@ -239,13 +243,7 @@ static void on_signal(struct event *event, uint32_t events) {
 
 static bool open_signals(struct supervisor *supervisor) {
     sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    signals_take(&set, (const int[]){SIGCHLD, SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 5);
     supervisor->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     return supervisor->signal_fd >= 0 && loop_add(&supervisor->loop, &supervisor->signal_event,
                                                   supervisor->signal_fd, EPOLLIN, on_signal);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,7 +130,9 @@ static _Noreturn void become_helper(int socket, int output, char *const *command
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    signals_ignore_harmless(); /* of those that the supervisor waits for as well */
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     setsid();
     dup2(output, STDERR_FILENO);
     dup2(output, STDOUT_FILENO);

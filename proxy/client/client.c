@@ -14,11 +14,13 @@ static void on_timeout(struct timer *timer);
 static bool client_read(struct client *client);
 
 void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
+                       struct client_total *total,
                        void (*on_request)(struct exchange *exchange, void *arg), void *arg) {
     memset(hooks, 0, sizeof *hooks);
     hooks->on_request = on_request;
     hooks->arg = arg;
     hooks->mailbox = mailbox;
+    hooks->total = total;
     list_init(&hooks->clients);
 }
 
@@ -28,6 +30,13 @@ void client_hooks_release(struct client_hooks *hooks) {
         free(hooks->free_exchanges);
         hooks->free_exchanges = next;
     }
+}
+
+bool client_total_add(struct client_total *total, unsigned most) {
+    if (atomic_fetch_add_explicit(&total->count, 1, memory_order_relaxed) < most)
+        return true;
+    atomic_fetch_sub_explicit(&total->count, 1, memory_order_relaxed);
+    return false;
 }
 
 static void arm(struct client *client, uint64_t milliseconds) {
@@ -47,6 +56,7 @@ static void client_free(struct client *client) {
     task_cancel(&client->turn);
     list_remove(&client->link);
     hooks->client_count--;
+    atomic_fetch_sub_explicit(&hooks->total->count, 1, memory_order_relaxed);
     client->net->counters.client_connections_open--;
     FREE_OBJ(client);
 }

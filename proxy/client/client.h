@@ -31,10 +31,21 @@
 #include "net/connection.h"
 #include "settings/settings.h"
 
+#include <stdalign.h>
+
 struct exchange;
 struct client;
 
 enum { CLIENT_OUTBOX = 32 * 1024 };
+
+/* How many connections there are of all workers together, which client.max_connections bounds. It
+ * stands alone in its line of memory: only who accepts and closes connections touches it. */
+struct client_total {
+    alignas(64) _Atomic unsigned count;
+};
+
+/* False: there are `most` already. Each that was counted is to be counted off. */
+bool client_total_add(struct client_total *total, unsigned most);
 
 struct client_hooks {
     void (*on_request)(struct exchange *exchange, void *arg);
@@ -42,13 +53,15 @@ struct client_hooks {
     struct mailbox *mailbox;
     struct list_link clients; /* all open ones */
     unsigned client_count;
-    bool draining; /* no connection is kept open after its response */
+    struct client_total *total; /* those of all workers */
+    bool draining;              /* no connection is kept open after its response */
     struct exchange *free_exchanges;
     unsigned free_exchange_count;
     char outbox[CLIENT_OUTBOX]; /* see outbox.c */
 };
 
 void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
+                       struct client_total *total,
                        void (*on_request)(struct exchange *exchange, void *arg), void *arg);
 void client_hooks_release(struct client_hooks *hooks);
 /* net->settings are others now. */
@@ -58,6 +71,7 @@ void client_drain(struct client_hooks *hooks);
 /* Resets every connection; transactions learn that their client is gone. */
 void client_abort_all(struct client_hooks *hooks);
 
+/* The connection has been counted in hooks->total. */
 void client_accept(struct net_context *net, int fd, const struct address *address,
                    const struct address *listen_address, struct client_hooks *hooks);
 

@@ -304,3 +304,20 @@ def test_max_connections(lab):
     for wire in wires:
         wire.close()
     true(proxy.counter("client_connections_rejected") >= 1, "client_connections_rejected")
+
+
+def test_max_connections_of_all_workers(lab):
+    """The limit is the proxy's: the kernel does not deal connections out evenly, and a worker may have most of them."""
+    most = 12
+    origin, proxy = Origin(lab), Retort(lab, workers=4, client={"max_connections": most})
+    for turn in range(3):
+        until(lambda: proxy.counter("client_connections_open") == 0, 5 * lab.patience, "all connections to be closed")
+        wires = [proxy.wire() for _ in range(most)]
+        for wire in wires:
+            wire.send(request("GET", origin.url("/text", say="in")))
+            equal(wire.response().text(), "in", f"body, turn {turn}")
+        with proxy.wire() as extra:
+            true(extra.at_end(), "a connection above the limit should be closed at once")
+        for wire in wires:
+            wire.close()
+    equal(proxy.counter("client_connections_rejected"), 3, "client_connections_rejected")

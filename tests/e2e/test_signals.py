@@ -1,10 +1,12 @@
 """SIGTERM and friends."""
 
+import os
 import signal
 import threading
 import time
 
-from harness.checks import between, equal, raises, same_bytes, true, until
+from harness.checks import between, contains, equal, raises, same_bytes, true, until
+from harness.helperd import Helperd
 from harness.origin import Origin
 from harness.retort import Retort
 from harness.suite import memcheck
@@ -150,3 +152,56 @@ def test_terminate_under_load(lab):
         thread.join()
     equal(cut[:3], [], "responses that were cut")
     raises((OSError,), lambda: Wire(proxy.forward), "connecting after the end")
+
+
+HARMLESS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
+            signal.SIGPIPE, signal.SIGRTMIN, signal.SIGRTMAX)
+
+
+@memcheck
+def test_harmless_signals(lab):
+    """A default action that nobody means: "SIGUSR1 ... Term" (signal(7))."""
+    origin = Origin(lab)
+    proxy = Retort(lab)
+    for number in HARMLESS:
+        proxy.process.send_signal(number)
+    equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")
+
+
+def test_harmless_signals_to_helpers(lab):
+    helperd = Helperd(lab, f'socket = "{{socket}}"\npool text {{ command = {{"{lab.built("icap-services/text-helper")}"}} }}\n')
+    (helper,) = helperd.wait_helpers("text-helper", 1)
+    for number in HARMLESS:
+        if number != signal.SIGPIPE:
+            os.kill(helper, number)
+        helperd.process.send_signal(number)
+    until(lambda: "log opened again" in helperd.process.log(), 5 * lab.patience, "SIGUSR1 to be taken")
+    equal(helperd.helpers("text-helper"), [helper], "the helper that runs")
+
+
+@memcheck
+def test_user_signal_opens_logs_again(lab):
+    """As logrotate and other programs expect it: SIGUSR1 means that the logs were renamed."""
+    origin = Origin(lab)
+    messages = lab.path("messages.log")
+    proxy = Retort(lab, extra=f'error_log = "{messages}"')
+    proxy.get(origin.url("/text", say="before"))
+    proxy.log(1)
+    for path in (messages, proxy.log_path):
+        os.rename(path, path + ".1")
+    proxy.process.send_signal(signal.SIGUSR1)
+    until(lambda: os.path.exists(messages) and os.path.exists(proxy.log_path), 5 * lab.patience, "the new files")
+    proxy.get(origin.url("/text", say="after"))
+    equal([entry["url"][-5:] for entry in proxy.log(1)], ["after"], "lines in the new file")
+    with open(messages, encoding="utf-8") as log:
+        contains(log.read(), "logs opened again", "messages in the new file")
+
+
+def test_user_signal_opens_the_log_of_helperd_again(lab):
+    log = lab.path("helperd.log")
+    helperd = Helperd(lab, f'socket = "{{socket}}"\nlog = "{log}"\n'
+                      f'pool text {{ command = {{"{lab.built("icap-services/text-helper")}"}} }}\n')
+    os.rename(log, log + ".1")
+    helperd.process.send_signal(signal.SIGUSR1)
+    until(lambda: os.path.exists(log), 5 * lab.patience, "the new file")
+    true(helperd.process.running(), "it runs")
