@@ -147,6 +147,11 @@ const char *helper_job_error(const struct helper_job *job) {
     return job->error;
 }
 
+const char *helper_job_outage(const struct helper_job *job) {
+    ASSERT(job->finished);
+    return helper_status_is_outage(job->status) ? helper_status_text(job->status) : NULL;
+}
+
 struct slice helper_job_parameters(const struct helper_job *job) {
     ASSERT(job->finished);
     if (job->status != HELPER_DONE)

@@ -48,6 +48,9 @@ int64_t helper_job_deadline(const struct helper_job *job); /* CLOCK_MONOTONIC mi
 enum helper_status helper_job_status(const struct helper_job *job);
 const char *
 helper_job_error(const struct helper_job *job); /* a sentence unless DONE or UNCHANGED */
+/* For service_failed: why there is no result, in a word. NULL: that lies in the job itself, and the
+ * same would come of it each time; or there is a result. */
+const char *helper_job_outage(const struct helper_job *job);
 struct slice helper_job_parameters(const struct helper_job *job);
 /* The result's memfd, -1 when it came without; at its beginning. */
 int helper_job_body(const struct helper_job *job, uint64_t *length);

@@ -169,6 +169,7 @@ const char *helper_status_text(enum helper_status status) {
     case HELPER_REFUSED: return "refused";
     case HELPER_FAILED: return "failed";
     case HELPER_TIMEOUT: return "timeout";
+    case HELPER_UNUSABLE: return "unusable";
     default: return "unknown";
     }
 }

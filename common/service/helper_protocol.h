@@ -52,8 +52,9 @@ enum helper_status {
     HELPER_DONE,      /* the result is there */
     HELPER_UNCHANGED, /* the helper would give the same bytes back */
     HELPER_REFUSED,   /* the queue is full, or there is no such pool */
-    HELPER_FAILED,    /* the helper could not use the input, or died */
+    HELPER_FAILED,    /* the helper died, or lacked what it needs for its work */
     HELPER_TIMEOUT,   /* the deadline passed, in the queue or at work */
+    HELPER_UNUSABLE,  /* this input can't be worked on: broken, of no known kind, too large */
     HELPER_STATUS_COUNT
 };
 
@@ -103,6 +104,12 @@ enum helper_io helper_packet_receive(int fd, struct helper_packet *packet);
 void helper_packet_close_body(struct helper_packet *packet);
 
 const char *helper_status_text(enum helper_status status);
+/* Might the same job come out otherwise at another time? What is the fault of the input comes out
+ * the same each time, so that it may be remembered; an outage may not
+ * (service_exchange.failed). */
+static inline bool helper_status_is_outage(enum helper_status status) {
+    return status == HELPER_REFUSED || status == HELPER_FAILED || status == HELPER_TIMEOUT;
+}
 
 /* A memfd to write a body to, and the seal that makes it sendable. -1 or false with errno. */
 int helper_body_create(const char *name);

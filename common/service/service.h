@@ -82,7 +82,8 @@
  *             thread at a time. A host may start once and fork afterwards: no threads and no
  *             connections in start.
  *   Errors    A length never says "end" or "error": flow and verdict do. What a service can't do it
- *             passes on unchanged, with exchange->failed set so that it is counted. SERVICE_ABORT
+ *             passes on unchanged, with exchange->failed set (service_failed) before it gives its
+ *             verdict: caches may keep such a result for some seconds only. SERVICE_ABORT
  * is for a body of which a part has already gone out: the host must not complete it.
  */
 #ifndef RETORT_SERVICE_SERVICE_H
@@ -155,7 +156,12 @@ struct service_exchange {
      * a length of 0 there is none, as for a HEAD. The request's own body is thrown away by the
      * host. */
     const struct http_head *answer;
-    bool failed; /* it wanted to adapt and could not: counted */
+    /* It wanted to adapt and could not, for want of a helper, of memory, of its lists: counted, and
+     * the client is told so that nobody keeps the result for long. Not for what lies in the message
+     * itself, such as a picture that can't be decoded: that comes out the same each time. Once
+     * ADAPT has been said it only counts, since the head is out. */
+    bool failed;
+    const char *failed_because; /* a word for the client's log, such as "timeout"; NULL: none */
     /* Of a request, set by begin: for so many seconds what comes of it may be used again for a
      * request that is the same in every byte (RFC 3507 §5), as long as the fingerprint is. It must
      * depend on nothing else then. 0: the service is to be asked each time. */
@@ -195,6 +201,12 @@ struct service_ops {
 
 /* Each service defines it; each host module is linked with one service. */
 extern const struct service_ops service_implementation;
+
+/* It could not adapt; `because` is a literal of lower-case letters. */
+static inline void service_failed(struct service_exchange *exchange, const char *because) {
+    exchange->failed = true;
+    exchange->failed_because = because;
+}
 
 static inline void service_wait_none(struct service_exchange *exchange) {
     exchange->wait = (struct service_wait){.fd = -1};

@@ -46,6 +46,7 @@ struct adremover {
     struct place blank, neutral; /* `neutral` ends with "/" */
     enum adremover_way way;
     uint64_t lifetime; /* seconds */
+    bool incomplete;   /* a list could not be read */
     struct own_picture picture;
 };
 
@@ -121,6 +122,7 @@ static void load(struct adremover *adremover, const struct adremover_settings *s
         snprintf(line, sizeof line, "list %s; going on without it", error);
         host->log(LOG_LEVEL_ERROR, line);
         unread++;
+        adremover->incomplete = true;
     }
     for (unsigned i = 0; i < settings->rules.count; i++)
         filter_add(adremover->filter, slice_from(settings->rules.items[i]), "Rule");
@@ -298,7 +300,9 @@ static void *adremover_begin(void *service, struct service_exchange *exchange) {
     if (!read_request(&request, exchange) || slice_equal(request.url, adremover->blank.url) ||
         slice_starts_with(request.url, adremover->neutral.url))
         return NULL;
-    if (only_asks(method)) /* by URL and head alone; the ISTag tells of new lists */
+    if (adremover->incomplete)
+        service_failed(exchange, "lists");
+    else if (only_asks(method)) /* by URL and head alone; the ISTag tells of new lists */
         exchange->lifetime = adremover->lifetime;
     switch (filter_match(adremover->filter, &request, &verdict)) {
     case FILTER_BLOCK: return replace(adremover, exchange, &request, &verdict);

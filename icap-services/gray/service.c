@@ -138,7 +138,7 @@ static enum service_verdict gray_preview(void *state, struct slice body, bool co
     }
     gray->original = helper_body_create("image");
     if (gray->original < 0) {
-        gray->exchange->failed = true;
+        service_failed(gray->exchange, "memory");
         return SERVICE_SKIP;
     }
     return SERVICE_HOLD;
@@ -154,12 +154,15 @@ static void give_up(struct gray_exchange *gray, enum gray_counter counter) {
     service_wait_none(gray->exchange);
 }
 
-static void fail(struct gray_exchange *gray, enum gray_counter counter, const char *why) {
+/* `outage` NULL: the image is at fault. */
+static void fail(struct gray_exchange *gray, enum gray_counter counter, const char *outage,
+                 const char *why) {
     char line[240];
     snprintf(line, sizeof line, "an image of %llu bytes stays as it is: %s",
              (unsigned long long)gray->size, why);
     gray->exchange->host->log(LOG_LEVEL_WARN, line);
-    gray->exchange->failed = true;
+    if (outage != NULL)
+        service_failed(gray->exchange, outage);
     give_up(gray, counter);
 }
 
@@ -176,7 +179,7 @@ static size_t gray_push(void *state, struct slice body) {
     if (!helper_body_write(gray->original, body.base, body.length)) {
         gray->passing = true;
         ftruncate(gray->original, (off_t)gray->size);
-        fail(gray, GRAY_REFUSED, strerror(errno));
+        fail(gray, GRAY_REFUSED, "memory", strerror(errno));
         return 0;
     }
     gray->size += body.length;
@@ -199,7 +202,7 @@ static void take_result(struct gray_exchange *gray) {
     uint64_t length;
     int body = helper_job_body(gray->job, &length);
     if (status == HELPER_DONE && (body < 0 || length == 0))
-        fail(gray, GRAY_HELPER_FAILED, "the helper gave no image back");
+        fail(gray, GRAY_HELPER_FAILED, "failed", "the helper gave no image back");
     else if (status == HELPER_DONE) {
         gray->verdict = SERVICE_ADAPT;
         gray->source = body;
@@ -213,7 +216,7 @@ static void take_result(struct gray_exchange *gray) {
              status == HELPER_REFUSED   ? GRAY_REFUSED
              : status == HELPER_TIMEOUT ? GRAY_TIMEOUT
                                         : GRAY_HELPER_FAILED,
-             helper_job_error(gray->job));
+             helper_job_outage(gray->job), helper_job_error(gray->job));
 }
 
 static void gray_ready(void *state) {
@@ -261,8 +264,12 @@ static void gray_finish(void *state) {
     gray->finished = true;
     if (gray->verdict != SERVICE_HOLD)
         return;
-    if (!gray->checked || !helper_body_seal(gray->original)) {
+    if (!gray->checked) {
         give_up(gray, GRAY_UNCHANGED);
+        return;
+    }
+    if (!helper_body_seal(gray->original)) {
+        fail(gray, GRAY_REFUSED, "memory", strerror(errno));
         return;
     }
     struct picture_cost cost = cost_of_original(gray);

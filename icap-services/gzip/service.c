@@ -194,7 +194,7 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
     }
     gzip->encoder = encoder_create(gzip->coding, level_of(gzip), adapted_head_length(head));
     if (gzip->encoder == NULL) {
-        gzip->exchange->failed = true;
+        service_failed(gzip->exchange, "memory");
         return SERVICE_SKIP;
     }
     http_head_remove(head, HTTP_CONTENT_ENCODING);
@@ -237,7 +237,7 @@ static enum service_flow gzip_pull(void *state, char *out, size_t capacity, size
     CAST_OBJ(gzip, state, GZIP_EXCHANGE_MAGIC);
     *got = encoder_pull(gzip->encoder, out, capacity);
     if (encoder_failed(gzip->encoder)) {
-        gzip->exchange->failed = true;
+        service_failed(gzip->exchange, "memory");
         return SERVICE_ABORT;
     }
     return encoder_done(gzip->encoder) ? SERVICE_DONE : SERVICE_FLOW;

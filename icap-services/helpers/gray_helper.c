@@ -46,6 +46,12 @@ static enum helper_status failed(struct helper_work *work, const char *why) {
     return HELPER_FAILED;
 }
 
+/* The picture's own fault. */
+static enum helper_status unusable(struct helper_work *work, const char *why) {
+    helper_work_reply(work, slice_from(why));
+    return HELPER_UNUSABLE;
+}
+
 static enum helper_status give_bytes(struct helper_work *work, const void *bytes, size_t length) {
     work->output = helper_body_create("gray");
     if (work->output < 0 || !helper_body_write(work->output, bytes, length))
@@ -64,7 +70,7 @@ static enum helper_status convert(struct helper_work *work, converter *function)
     switch (
         function((const unsigned char *)work->input.base, work->input.length, &options, &output)) {
     case PICTURE_UNCHANGED: return HELPER_UNCHANGED;
-    case PICTURE_BAD: return failed(work, output.error);
+    case PICTURE_BAD: return unusable(work, output.error);
     default: break;
     }
     enum helper_status status = give_bytes(work, output.bytes, output.length);
@@ -119,7 +125,7 @@ static enum helper_status work_on(struct helper_work *work) {
     case IMAGE_GIF: return convert(work, gif_gray);
     case IMAGE_PNG: return convert(work, png_gray);
     case IMAGE_WEBP: return convert(work, webp_gray);
-    default: return failed(work, "not an image of a known kind");
+    default: return unusable(work, "not an image of a known kind");
     }
 }
 

@@ -120,8 +120,22 @@ static void push(struct transaction *transaction, struct slice *bytes) {
     bytes->length -= took;
 }
 
+/* In the ICAP head, which is not out yet, as it is about the verdict. The ISTag would be the right
+ * place for clients that know no other (RFC 3507 §4.7), but c-icap writes it for itself. */
+static void tell_failed(const struct transaction *transaction, struct ci_request *request) {
+    char field[64];
+    const struct service_exchange *exchange = &transaction->exchange;
+    if (!exchange->failed)
+        return;
+    snprintf(field, sizeof field, "X-Retort-Failed: %s",
+             exchange->failed_because != NULL ? exchange->failed_because : "failed");
+    ci_icap_add_xheader(request, field);
+    ci_icap_add_xheader(request, "Cache-Control: no-store");
+}
+
 /* The message goes on as it came: by a 204 where that is allowed, else by giving it back. */
 static int skip_before_body(struct transaction *transaction, struct ci_request *request) {
+    tell_failed(transaction, request);
     if (ci_req_preview_size(request) >= 0 || ci_req_allow204(request))
         return CI_MOD_ALLOW204;
     transaction->mode = BODY_PASSED;
@@ -144,6 +158,7 @@ static bool answer(struct transaction *transaction, struct ci_request *request) 
 }
 
 static bool adapt(struct transaction *transaction, struct ci_request *request) {
+    tell_failed(transaction, request);
     if (transaction->exchange.answer != NULL)
         return answer(transaction, request);
     transaction->mode = transaction->exchange.keeps_body ? BODY_PASSED : BODY_ADAPTED;
@@ -162,6 +177,7 @@ static bool ask_verdict(struct transaction *transaction, struct ci_request *requ
     case SERVICE_ADAPT: return adapt(transaction, request);
     default:
         /* The bytes it holds come back through pull; at the end of data a 204 may save that. */
+        tell_failed(transaction, request);
         transaction->mode = BODY_ADAPTED;
         transaction->outcome = TRANSACTION_SKIPPED;
         if (!all_taken)
@@ -186,23 +202,25 @@ static int leave_body(struct transaction *transaction, struct ci_request *reques
 /* The proxy need not ask again for a while: in the ICAP head, as it is about the verdict. */
 static void permit(const struct transaction *transaction, struct ci_request *request) {
     char field[64];
-    if (transaction->exchange.point != SERVICE_REQUEST || transaction->exchange.lifetime == 0)
+    const struct service_exchange *exchange = &transaction->exchange;
+    if (exchange->point != SERVICE_REQUEST || exchange->lifetime == 0 || exchange->failed)
         return;
     snprintf(field, sizeof field, "Cache-Control: max-age=%llu",
-             (unsigned long long)transaction->exchange.lifetime);
+             (unsigned long long)exchange->lifetime);
     ci_icap_add_xheader(request, field);
 }
 
 static enum service_verdict first_verdict(struct transaction *transaction,
                                           struct ci_request *request) {
     const struct service_ops *ops = transaction->owner->ops;
+    enum service_verdict verdict = SERVICE_SKIP;
     bool complete = !ci_req_hasbody(request) || ci_req_hasalldata(request);
     fill_exchange(transaction, request);
     transaction->state = ops->begin(transaction->owner->service, &transaction->exchange);
+    if (transaction->state != NULL)
+        verdict = ops->preview(transaction->state, transaction->preview, complete);
     permit(transaction, request);
-    if (transaction->state == NULL)
-        return SERVICE_SKIP;
-    return ops->preview(transaction->state, transaction->preview, complete);
+    return verdict;
 }
 
 int transaction_preview(struct transaction *transaction, const char *bytes, int length,

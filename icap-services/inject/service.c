@@ -67,7 +67,7 @@ struct inject_exchange {
     struct slice about;     /* what the helper is asked */
     struct helper_job *job; /* NULL: the answer was in the cache */
     struct slice answer;    /* in the exchange's arena or the job */
-    bool is_answered;
+    bool is_taken, is_answered;
     struct slice text; /* the answer with the page's nonce in its places; empty: none is there */
     struct snippet snippet;
     struct policies policies; /* of the head, then of the page */
@@ -80,6 +80,8 @@ struct inject_exchange {
     size_t replaced;    /* bytes behind the place in whose stead `out` goes */
     struct spool out;
     bool finished;
+    bool began;  /* the head is out */
+    bool broken; /* and caches would take for whole what comes behind it */
 };
 
 static const struct service_option inject_options[] = {
@@ -230,7 +232,8 @@ static void report_helper(struct inject_exchange *inject) {
     if (status == HELPER_UNCHANGED)
         return;
     count(inject, status == HELPER_TIMEOUT ? INJECT_LATE : INJECT_HELPER_FAILED);
-    inject->exchange->failed = true;
+    if (helper_job_outage(inject->job) != NULL)
+        service_failed(inject->exchange, helper_job_outage(inject->job));
     snprintf(line, sizeof line, "a page goes without its text: %s", helper_job_error(inject->job));
     inject->exchange->host->log(LOG_LEVEL_WARN, line);
 }
@@ -298,17 +301,25 @@ static struct slice filled(const struct inject_exchange *inject) {
     return arena_concat(arena, text, rest);
 }
 
-/* Is it known what shall go into the page? */
+/* Has the helper said something, or failed to? */
+static bool has_answer(struct inject_exchange *inject) {
+    if (inject->job == NULL || inject->is_taken)
+        return true;
+    helper_job_run(inject->job);
+    watch_job(inject);
+    if (!helper_job_finished(inject->job))
+        return false;
+    take_answer(inject);
+    inject->is_taken = true;
+    return true;
+}
+
+/* Is it known what shall go into the page? To be asked where its policies are known. */
 static bool is_answered(struct inject_exchange *inject) {
     if (inject->is_answered)
         return true;
-    if (inject->job != NULL) {
-        helper_job_run(inject->job);
-        watch_job(inject);
-        if (!helper_job_finished(inject->job))
-            return false;
-        take_answer(inject);
-    }
+    if (!has_answer(inject))
+        return false;
     inject->is_answered = true;
     inject->text = filled(inject);
     snippet_read(inject->text, &inject->snippet);
@@ -383,10 +394,17 @@ static void go_on(struct inject_exchange *inject) {
         insert(inject);
 }
 
-/* The head waits for the text where that may have to change a policy in it. */
+/* The head waits for the text where that may have to change a policy in it, and where caches may
+ * keep the page: once it is out nobody can be told that the text did not come. */
 static enum service_verdict inject_verdict(void *state) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
+    if (inject->settings->scope != INJECT_SCOPE_CLIENT) {
+        if (!has_answer(inject))
+            return SERVICE_HOLD;
+        if (inject->answer.length == 0)
+            return pass(inject);
+    }
     if (inject->csp == INJECT_CSP_HASH && inject->policies.count > 0) {
         if (!is_answered(inject))
             return SERVICE_HOLD;
@@ -398,12 +416,13 @@ static enum service_verdict inject_verdict(void *state) {
             return pass(inject);
         }
         policies_extend_head(inject->exchange->head, &inject->snippet, inject->exchange->arena);
-        if (inject->stage == INJECT_WAITING)
-            go_on(inject);
     }
+    if (inject->stage == INJECT_WAITING)
+        go_on(inject);
     if (inject->settings->scope == INJECT_SCOPE_CLIENT)
         make_private(inject->exchange);
     adapted_head_body_changed(inject->exchange);
+    inject->began = true;
     return SERVICE_ADAPT;
 }
 
@@ -450,7 +469,8 @@ static void scan(struct inject_exchange *inject, struct slice piece, size_t *see
     size_t length =
         scanner_scan(&inject->scanner, slice_make(piece.base + *seen, piece.length - *seen));
     if (!spool_append(&inject->body, piece.base + *seen, length)) {
-        inject->exchange->failed = true;
+        service_failed(inject->exchange, "memory");
+        inject->broken = inject->began && inject->settings->scope != INJECT_SCOPE_CLIENT;
         pass(inject);
         return;
     }
@@ -516,6 +536,8 @@ static enum service_flow inject_pull(void *state, char *out, size_t capacity, si
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
     size_t room = capacity;
+    if (inject->broken)
+        return SERVICE_ABORT;
     if (inject->stage == INJECT_SCANNING)
         take(&inject->body, inject->body.length - inject->scanner.pending, &out, &room);
     if (inject->stage == INJECT_WAITING || inject->stage == INJECT_INSERTING)

@@ -281,18 +281,31 @@ static struct source *take_body(struct adapt_chain *chain, struct icap_call *cal
     return chain->recall == NULL ? body : recall_note(chain->recall, call, body);
 }
 
+/* The last that has spoken could not do what it is there for. */
+static void note_inability(struct adapt_chain *chain, const struct icap_call *call) {
+    struct adapt_record *entry = &chain->records[chain->at];
+    if (call->unable == NULL)
+        return;
+    chain->unable = true;
+    entry->error = arena_printf(chain->arena, "it could not: %s", call->unable).base;
+    if (call->verdict == ICAP_UNMODIFIED)
+        entry->verdict = "UNABLE";
+}
+
 static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call *call) {
     struct counters *counters = &chain->net->counters;
     switch (call->verdict) {
     case ICAP_UNMODIFIED:
         counters->icap_unmodified++;
         record(chain, "UNMODIFIED");
+        note_inability(chain, call);
         chain->message->body = take_body(chain, call);
         reroute(chain, slice_from(call->next_services));
         return ADAPT_RUNNING;
     case ICAP_MODIFIED:
         counters->icap_modified++;
         record(chain, "MODIFIED");
+        note_inability(chain, call);
         modified(chain, call->head_given, take_body(chain, call));
         reroute(chain, slice_from(call->next_services));
         return ADAPT_RUNNING;
@@ -468,6 +481,7 @@ static void late_verdict(struct adapt_chain *chain, struct icap_call *call) {
     case ICAP_UNMODIFIED:
         chain->net->counters.icap_unmodified++;
         record(chain, "UNMODIFIED");
+        note_inability(chain, call);
         body = icap_call_body(call);
         trickle_go_on(chain->trickle, &body);
         break;

@@ -55,6 +55,7 @@ struct adapt_chain {
     const char *error, *failed_service;
     bool modified; /* some service has changed the message, or it stays decoded */
     bool bypassed; /* some service failed, and the message went on without it */
+    bool unable;   /* some service has answered that it could not adapt the message */
     bool reqmod;
     struct icap_service *services[ADAPT_CHAIN_MAX];
     struct icap_call *calls[ADAPT_CHAIN_MAX];
@@ -97,7 +98,8 @@ uint64_t adapt_chain_received(const struct adapt_chain *chain);
 /* The client is told in another way: nothing trickles. */
 void adapt_chain_keep_quiet(struct adapt_chain *chain);
 
-/* Every service has had its say before the message went on. */
+/* Every service has had its say before the message went on. Where one could not do what it is there
+ * for (chain->unable), only for as long as an outage may be remembered (cache.failed_lifetime). */
 static inline bool adapt_chain_is_storable(const struct adapt_chain *chain) {
     return !chain->bypassed && chain->trickle == NULL;
 }

@@ -140,7 +140,8 @@ static bool is_to_be_forgotten(const struct recall *recall) {
 
 /* An answer that opens a session is for the client that it opens it with. */
 static bool may_note(const struct recall *recall, const struct icap_call *call) {
-    if (call->permitted <= 0 || call->tag == 0 || is_to_be_forgotten(recall))
+    if (call->permitted <= 0 || call->tag == 0 || call->unable != NULL ||
+        is_to_be_forgotten(recall))
         return false;
     switch (call->verdict) {
     case ICAP_UNMODIFIED: return true;

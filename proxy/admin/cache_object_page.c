@@ -25,7 +25,8 @@ json_t *cache_object_page_json(const struct cache_call *call, struct object *obj
     static const char *const services[] = {[OBJECT_UNSEEN] = "none",
                                            [OBJECT_SEEN] = "before it was stored",
                                            [OBJECT_MADE] = "behind the cache",
-                                           [OBJECT_LEFT_ALONE] = "behind the cache, unchanged"};
+                                           [OBJECT_LEFT_ALONE] = "behind the cache, unchanged",
+                                           [OBJECT_UNABLE] = "before it was stored, unable"};
     struct cache *cache = call->cache;
     time_t now = time(NULL);
     struct freshness freshness = object_freshness(object);

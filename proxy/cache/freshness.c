@@ -286,6 +286,14 @@ void freshness_of_response(struct freshness *freshness, const struct freshness_r
     freshness->storable = freshness->reason == NULL;
 }
 
+void freshness_cut(struct freshness *freshness, uint64_t milliseconds) {
+    if (!lives_shorter(freshness, milliseconds))
+        live(freshness, milliseconds);
+    freshness->never_stale = true;
+    freshness->stale_while_revalidate = 0;
+    freshness->stale_if_error = 0;
+}
+
 int64_t freshness_age(const struct freshness *freshness, time_t now) {
     int64_t resident = now > freshness->response_time ? now - freshness->response_time : 0;
     return freshness->initial_age + resident;

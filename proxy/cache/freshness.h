@@ -50,6 +50,9 @@ enum freshness_verdict {
 void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
                            const struct http_head *request, const struct http_head *response,
                            time_t request_time, time_t response_time);
+/* From when the response came, it lives so long at the most, and then can neither be confirmed nor
+ * stand in for another. */
+void freshness_cut(struct freshness *freshness, uint64_t milliseconds);
 int64_t freshness_age(const struct freshness *freshness, time_t now);
 /* May a stale response stand in for an answer that did not come (RFC 9111 §4.2.4), for `most`
  * seconds past its freshness, or for an error that the origin sent, as long as stale-if-error says

@@ -244,7 +244,8 @@ struct object_making object_making(const struct object *object) {
 
 uint32_t object_chain(const struct object *object) {
     const char *line = object_vary(object).base;
-    return object_is_made(object) && line[MAKING_KIND_AT] > '0' + OBJECT_SEEN
+    return object_is_made(object) && (line[MAKING_KIND_AT] == '0' + OBJECT_MADE ||
+                                      line[MAKING_KIND_AT] == '0' + OBJECT_LEFT_ALONE)
                ? read_number(line + 1)
                : 0;
 }
@@ -357,7 +358,9 @@ static bool is_stored_head(struct slice head, unsigned status) {
 static bool is_stored_vary(struct slice vary) {
     if (vary.length > 0 && vary.base[0] == ':' &&
         (vary.length < OBJECT_MAKING || !is_number(vary.base + 1) ||
-         !is_number(vary.base + MAKING_TAG_AT) || vary.base[MAKING_KIND_AT] != '0' + OBJECT_SEEN ||
+         !is_number(vary.base + MAKING_TAG_AT) ||
+         (vary.base[MAKING_KIND_AT] != '0' + OBJECT_SEEN &&
+          vary.base[MAKING_KIND_AT] != '0' + OBJECT_UNABLE) ||
          vary.base[OBJECT_MAKING - 1] != '\n'))
         return false;
     return has_lines(vary, 1, false);

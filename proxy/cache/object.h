@@ -99,6 +99,8 @@ enum object_kind {
     OBJECT_SEEN,       /* by services, before it was stored */
     OBJECT_MADE,       /* by services behind the cache, of a stored response */
     OBJECT_LEFT_ALONE, /* likewise, but it is the same as that: they had nothing to change */
+    OBJECT_UNABLE,     /* as OBJECT_SEEN, but one of them could not do what it is there for: good
+                        * while it is fresh, never confirmed by the origin, never served stale */
 };
 
 struct object_making {

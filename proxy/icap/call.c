@@ -22,6 +22,7 @@ static void count_verdict(struct icap_call *call) {
     case ICAP_SATISFIED: account->satisfied++; break;
     default: return;
     }
+    account->unable += call->unable != NULL;
     uint64_t took = icap_microseconds() - call->started;
     icap_times_add(&account->to_verdict, took);
     if (call->verdict == ICAP_UNMODIFIED || !call->parts.has_body)
@@ -401,5 +402,6 @@ void icap_call_close(struct icap_call *call) {
     free(call->head);
     free(call->adapted_bytes);
     free(call->next_services);
+    free(call->unable);
     call->magic = 0;
 }

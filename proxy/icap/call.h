@@ -121,7 +121,8 @@ struct icap_call {
     uint64_t skip_left;  /* virgin bytes before that place */
     char *adapted_bytes; /* the head that came back, as it came */
     size_t adapted_length;
-    char *next_services;              /* X-Next-Services as it came; NULL: none */
+    char *next_services; /* X-Next-Services as it came; NULL: none */
+    char *unable;        /* why it could not adapt the message, as it says; NULL: it could */
     struct icap_recording *recording; /* icap/recording.h; NULL: nobody records it */
 };
 

@@ -187,6 +187,16 @@ static void take_next_services(struct icap_call *call, const struct http_head *h
     call->next_services = slice_dup(http_head_value(head, HTTP_X_NEXT_SERVICES));
 }
 
+/* Our services say so; a foreign one fails as a whole (docs/ICAP.md). */
+static void take_inability(struct icap_call *call, const struct http_head *head) {
+    static const struct slice name = {"X-Retort-Failed", sizeof "X-Retort-Failed" - 1};
+    const struct http_field *field = http_head_find_text(head, name);
+    free(call->unable);
+    call->unable = NULL;
+    if (field != NULL)
+        call->unable = slice_dup(field->value.length > 0 ? field->value : SLICE("failed"));
+}
+
 static void judge(struct icap_call *call, const struct http_head *head) {
     call->status = head->status;
     call->tag = icap_endpoint_see_istag(call->endpoint, http_head_value(head, HTTP_ISTAG),
@@ -195,6 +205,7 @@ static void judge(struct icap_call *call, const struct http_head *head) {
     if (call->request.response_head.length == 0 && !call->has_body)
         call->permitted = icap_permission(head, call->net->loop->wall);
     take_next_services(call, head);
+    take_inability(call, head);
     switch (head->status) {
     case 100: go_on(call); return;
     case 204: unmodified(call); return;

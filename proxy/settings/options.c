@@ -301,6 +301,15 @@ const struct option options[] = {
      "status counts. Without codes it is for 404, 405, 410, 414 and all from 500 on; \"none\" is "
      "for no error.",
      .example = "{ \"404 410 1m\", \"5xx 5s\" }"},
+    {ONCE("cache", cache.failed_lifetime), .name = "failed_lifetime", TIME_OF(0, HOUR),
+     DEFAULT("5s"),
+     DOC
+     "How long a response is kept that passed as it was because a service said that it could not "
+     "adapt it: its helper was down or too slow, or it lacked memory. Then it is fetched anew, so "
+     "that the service gets it again. The time spares the origins a stampede while the outage "
+     "lasts. It holds against policies too, and a response that says less keeps that. 0: such "
+     "responses are not stored.",
+     .example = "\"30s\""},
     {ONCE("cache", cache.refresh_pause), .name = "refresh_pause", TIME_OF(0, DAY), DEFAULT("30s"),
      DOC
      "When a refresh in the background (stale_while_revalidate) has failed, the next for the same "

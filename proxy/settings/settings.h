@@ -196,6 +196,7 @@ struct settings {
         bool status_field;         /* send Cache-Status */
         uint64_t collapse_timeout; /* milliseconds; 0: no collapsing */
         uint64_t stale_if_error;   /* milliseconds */
+        uint64_t failed_lifetime;  /* of what a service could not adapt; milliseconds; 0: none */
         uint64_t stale_while_revalidate;
         uint64_t refresh_pause; /* longest; milliseconds; 0: none */
         char **targeted;        /* names of fields (RFC 9213), ends with NULL */

@@ -200,6 +200,16 @@ static void drop_outdated(struct transaction *transaction) {
     transaction->object = NULL;
 }
 
+/* What a service could not adapt is good while it is fresh. Then it comes again, whole and without
+ * conditions: a 304 would renew it, and the service has to see it. */
+static bool drop_unable(struct transaction *transaction) {
+    if (object_making(transaction->object).kind != OBJECT_UNABLE)
+        return false;
+    transaction->replaced = transaction->object;
+    transaction->object = NULL;
+    return true;
+}
+
 enum step step_lookup(struct transaction *transaction) {
     if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
         return pass(transaction);
@@ -239,6 +249,8 @@ enum step step_lookup(struct transaction *transaction) {
     }
     if (transaction->asked.only_if_cached)
         return only_if_cached(transaction);
+    if (drop_unable(transaction))
+        return miss(transaction);
     if (transaction->remembered != NULL && transaction->remembered->only) {
         object_release(&transaction->object); /* the origin does not know it */
         return miss(transaction);

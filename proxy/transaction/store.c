@@ -62,6 +62,15 @@ static bool prepare_post(struct transaction *transaction) {
     return true;
 }
 
+/* A service could not do what it is there for. What the services behind the cache make of the
+ * request shows in nothing that the response is stored by; those before it make the request that it
+ * is stored for. */
+static bool is_unable(const struct transaction *transaction) {
+    const struct outgoing *outgoing = transaction->outgoing;
+    return (transaction->respmod != NULL && transaction->respmod->unable) ||
+           (outgoing != NULL && (outgoing->chain.unable || outgoing->chain.bypassed));
+}
+
 /* STORE_ON_DISK: it is too large for memory, but may stand on disk. */
 enum storage { STORE_NOWHERE, STORE_ON_DISK, STORE_IN_MEMORY };
 
@@ -81,6 +90,14 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
         transaction->response, transaction->request_time, transaction->response_time);
     if (!freshness->storable || (post && freshness->heuristic))
         return STORE_NOWHERE;
+    if (is_unable(transaction)) {
+        uint64_t lifetime = transaction->settings->cache.failed_lifetime;
+        if (lifetime == 0 ||
+            transaction->response->status == 206) /* others would be joined to it */
+            return STORE_NOWHERE;
+        freshness_cut(freshness, lifetime);
+        transaction->net->counters.adapted_unable++;
+    }
     if (has_body(transaction) && transaction->response_body->length >= 0 &&
         (uint64_t)transaction->response_body->length > transaction->settings->cache.max_object)
         return STORE_ON_DISK;
@@ -137,6 +154,10 @@ static void keep_object_now(struct transaction *transaction) {
 static struct object_making seen_by(const struct transaction *transaction) {
     const struct adapt_mark *seen = transaction->seen;
     struct object_making making = {OBJECT_UNSEEN, 0, 0};
+    if (is_unable(transaction)) {
+        making.kind = OBJECT_UNABLE;
+        return making;
+    }
     if (seen == NULL || adapt_mark_tag(seen) == 0)
         return making;
     making.kind = OBJECT_SEEN;
@@ -163,8 +184,9 @@ static void begin_object(struct transaction *transaction, const struct freshness
  * keeping: the old one must not stand in for it while it may be served stale. An error, or a
  * response that missed its service, says nothing about it. */
 static void drop_replaced(struct transaction *transaction) {
-    bool bypassed = transaction->respmod != NULL && transaction->respmod->bypassed;
-    if (transaction->replaced != NULL && transaction->response->status < 500 && !bypassed &&
+    bool missed =
+        is_unable(transaction) || (transaction->respmod != NULL && transaction->respmod->bypassed);
+    if (transaction->replaced != NULL && transaction->response->status < 500 && !missed &&
         transaction->request->method_id == HTTP_METHOD_GET)
         transaction_drop(transaction, transaction->replaced);
 }

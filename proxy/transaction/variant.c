@@ -334,7 +334,8 @@ static enum step answered(struct transaction *transaction) {
     struct adapt_chain *chain = &remembered->late->chain;
     struct counters *counters = &transaction->net->counters;
     adapt_mark_take(&remembered->mark, chain);
-    remembered->keep = adapt_chain_is_storable(chain) && adapt_mark_tag(&remembered->mark) != 0;
+    remembered->keep =
+        adapt_chain_is_storable(chain) && !chain->unable && adapt_mark_tag(&remembered->mark) != 0;
     remembered->state = REMEMBERED_KEEPS;
     counters->adapted_made++;
     counters->adapted_made_again += remembered->old;

@@ -258,7 +258,7 @@ def result_of(connection):
     return status, packet[64:]
 
 
-DONE, UNCHANGED, REFUSED, FAILED, TIMEOUT = range(5)
+DONE, UNCHANGED, REFUSED, FAILED, TIMEOUT, UNUSABLE = range(6)
 
 
 def test_jobs_by_hand(lab):
@@ -266,7 +266,7 @@ def test_jobs_by_hand(lab):
     status, why = result_of(submit(lab, "nothing"))
     assert status == REFUSED and b'no pool "nothing"' in why
     status, why = result_of(submit(lab, "gray"))
-    assert status == FAILED and b"not an image" in why
+    assert status == UNUSABLE and b"not an image" in why
     status, why = result_of(submit(lab, "slow", milliseconds=20))
     assert status == TIMEOUT and b"killed" in why
     until(lambda: lab.workers("slow", "idle"), 10 * lab.patience, "a slow helper")
