@@ -71,6 +71,7 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/snippet.c icap-services/inject/snippet.h \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
+	icap-services/inject/tree.c icap-services/inject/tree.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h \
 	icap-services/inject/text_table.c icap-services/inject/text_table.h
 icap_services_libalgorithms_la_LIBADD = common/libservice.la common/libcommon.la
@@ -140,11 +141,13 @@ icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
 
 icap_services_srv_inject_la_SOURCES = icap-services/inject/service.c \
+	icap-services/inject/page_kind.c icap-services/inject/page_kind.h \
 	icap-services/inject/policies.c icap-services/inject/policies.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
 	icap-services/inject/snippet.c icap-services/inject/snippet.h \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
+	icap-services/inject/tree.c icap-services/inject/tree.h \
 	icap-services/inject/text_cache.c icap-services/inject/text_cache.h
 icap_services_srv_inject_la_CPPFLAGS = $(services_cppflags)
 icap_services_srv_inject_la_CFLAGS = $(module_cflags) $(CRYPTO_CFLAGS)

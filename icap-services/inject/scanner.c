@@ -29,25 +29,14 @@ enum scanner_state {
 
 static const char *const raw_elements[] = {"script", "style",   "title",    "textarea", "xmp",
                                            "iframe", "noembed", "noframes", "noscript", ENDLESS};
-/* What can stand in a head without ending it; and what lets it go on, or begin. */
-static const char *const head_elements[] = {
-    "html",   "head",  "base",     "basefont", "bgsound",  "link", "meta",
-    "script", "style", "template", "noframes", "noscript", "title"};
 static const char *const ends_of_head[] = {"head", "body", "html", "br"};
 static const char *const ends_of_body[] = {"body", "html"};
-/* §13.2.6.5: where HTML begins again inside of SVG and MathML, and what leaves these. */
-static const char *const html_again[] = {
-    "foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"};
-static const char *const leaves_foreign[] = {
-    "b",      "big",  "blockquote", "body",  "br",   "center", "code",    "dd",   "div",
-    "dl",     "dt",   "em",         "embed", "h1",   "h2",     "h3",      "h4",   "h5",
-    "h6",     "head", "hr",         "i",     "img",  "li",     "listing", "menu", "meta",
-    "nobr",   "ol",   "p",          "pre",   "ruby", "s",      "small",   "span", "strong",
-    "strike", "sub",  "sup",        "table", "tt",   "u",      "ul",      "var"};
+static const char *const body_tags[] = {"body", "frameset"};
 
-void scanner_init(struct scanner *scanner, enum scanner_place place) {
+void scanner_init(struct scanner *scanner, enum scanner_place place, enum scanner_page page) {
     memset(scanner, 0, offsetof(struct scanner, tag));
     scanner->place = place;
+    scanner->page = page;
 }
 
 static bool is_letter(unsigned char c) {
@@ -62,26 +51,19 @@ static bool ends_name(unsigned char c) {
     return c == '>' || c == '/' || is_blank(c);
 }
 
+static struct slice name_of(const struct scanner *scanner) {
+    return slice_make(scanner->name, scanner->name_length);
+}
+
 static bool name_is(const struct scanner *scanner, const char *name) {
-    size_t length = strlen(name);
-    return scanner->name_length == length && memcmp(scanner->name, name, length) == 0;
+    return slice_equal(name_of(scanner), slice_from(name));
 }
 
-static const char *name_among(const struct scanner *scanner, const char *const *names,
-                              size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (name_is(scanner, names[i]))
-            return names[i];
+static const char *raw_name(const struct scanner *scanner) {
+    for (size_t i = 0; i < COUNT_OF(raw_elements); i++)
+        if (name_is(scanner, raw_elements[i]))
+            return raw_elements[i];
     return NULL;
-}
-
-/* Could the name so far still become one of these? Longer ones than the buffer are none of ours. */
-static bool name_begins(const struct scanner *scanner, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (scanner->name_length <= strlen(names[i]) &&
-            memcmp(scanner->name, names[i], scanner->name_length) == 0)
-            return true;
-    return false;
 }
 
 static void name_add(struct scanner *scanner, unsigned char c) {
@@ -89,47 +71,59 @@ static void name_add(struct scanner *scanner, unsigned char c) {
         scanner->name[scanner->name_length++] = (char)ascii_lower(c);
 }
 
-/* Are we in a head, or between it and the body, so that anything else would begin the body? */
+/* May a tag or a text end the head here, or begin the body, which is the place? In XML they can't:
+ * there all tags are written. */
 static bool body_may_begin(const struct scanner *scanner) {
-    return scanner->is_document && !scanner->is_framed && scanner->templates == 0 &&
-           scanner->place != SCANNER_BODY_END;
+    return scanner->place != SCANNER_BODY_END && scanner->page != SCANNER_XML &&
+           tree_is_before_body(&scanner->tree);
 }
 
-/* SVG and MathML, unless HTML has begun again inside. */
-static bool is_foreign(const struct scanner *scanner) {
-    if (scanner->foreign_depth == 0)
+/* The body begins without a tag of its own: in a fragment that is no place. */
+static void begin_body(struct scanner *scanner) {
+    if (scanner->page == SCANNER_DOCUMENT || scanner->tree.is_document)
+        scanner->found = true;
+    else
+        scanner->hopeless = true;
+}
+
+/* "{" and "[" in front of anything else: data that a server calls a page. */
+static bool is_data(const struct scanner *scanner, unsigned char c) {
+    return (c == '{' || c == '[') && scanner->tree.phase == TREE_BEFORE_HEAD &&
+           !scanner->tree.is_document;
+}
+
+/* A byte of text that is not blank. One of 0 tells of UTF-16 or of no page at all. */
+static void note_text(struct scanner *scanner, unsigned char c) {
+    if (scanner->page == SCANNER_XML)
+        return;
+    if (tree_is_before_body(&scanner->tree) && (c == 0 || is_data(scanner, c)))
+        scanner->hopeless = true;
+    else if (body_may_begin(scanner))
+        begin_body(scanner);
+    else
+        tree_text(&scanner->tree);
+}
+
+/* The page's first bytes. A byte-order mark is no text, and that of UTF-16 says that the tags are
+ * not these bytes, whatever the Content-Type says. */
+static bool is_in_mark(struct scanner *scanner, unsigned char c) {
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    if (scanner->mark == sizeof mark)
         return false;
-    const char *inmost = scanner->foreign[scanner->foreign_depth - 1];
-    return strcmp(inmost, "svg") == 0 || strcmp(inmost, "math") == 0;
-}
-
-static void enter(struct scanner *scanner, const char *element) {
-    if (scanner->foreign_depth < SCANNER_FOREIGN_MAX)
-        scanner->foreign[scanner->foreign_depth++] = element;
-}
-
-static void note_foreign_start(struct scanner *scanner) {
-    static const char *const roots[] = {"svg", "math"};
-    const char *root = name_among(scanner, roots, COUNT_OF(roots));
-    const char *html = name_among(scanner, html_again, COUNT_OF(html_again));
-    bool foreign = is_foreign(scanner);
-    if (foreign && name_among(scanner, leaves_foreign, COUNT_OF(leaves_foreign)))
-        scanner->foreign_depth = 0;
-    else if (!scanner->is_closed && (root != NULL || (html != NULL && foreign)))
-        enter(scanner, root != NULL ? root : html);
-}
-
-static void note_foreign_end(struct scanner *scanner) {
-    unsigned depth = scanner->foreign_depth;
-    while (depth > 0 && !name_is(scanner, scanner->foreign[depth - 1]))
-        depth--;
-    if (depth > 0)
-        scanner->foreign_depth = depth - 1;
+    if (c == mark[scanner->mark]) {
+        scanner->mark++;
+        return true;
+    }
+    scanner->hopeless = scanner->mark == 0 && (c == 0xfe || c == 0xff);
+    scanner->mark = sizeof mark;
+    return scanner->hopeless;
 }
 
 static unsigned text(struct scanner *scanner, unsigned char c) {
-    if (c != '<' && !is_blank(c) && body_may_begin(scanner))
-        scanner->found = true;
+    if (is_in_mark(scanner, c))
+        return TEXT;
+    if (c != '<' && !is_blank(c))
+        note_text(scanner, c);
     return c == '<' ? TAG_OPEN : TEXT;
 }
 
@@ -143,7 +137,7 @@ static unsigned tag_open(struct scanner *scanner, unsigned char c) {
     if (c == '?')
         return DECLARATION;
     if (!is_letter(c)) {
-        scanner->found = body_may_begin(scanner); /* the "<" was text */
+        note_text(scanner, '<'); /* which it was */
         return c == '<' ? TAG_OPEN : TEXT;
     }
     name_add(scanner, c);
@@ -159,36 +153,44 @@ static unsigned end_tag_open(struct scanner *scanner, unsigned char c) {
     return END_TAG_NAME;
 }
 
-/* The start tag has closed: is text to follow that is not HTML? */
-static unsigned after_start_tag(struct scanner *scanner) {
-    bool in_html = !is_foreign(scanner);
-    if (scanner->in_body_tag) {
+/* The tag has closed: is text to follow that is not HTML? Behind an end tag, which has lost its
+ * name by now, there is not. */
+static unsigned after_tag(struct scanner *scanner) {
+    struct tree *tree = &scanner->tree;
+    bool is_xml = scanner->page == SCANNER_XML, is_empty = is_xml && scanner->is_closed;
+    if (scanner->name_length == 0)
+        return TEXT;
+    if (scanner->in_body_tag && !is_empty) {
         scanner->found = true;
         scanner->pending = 0;
     }
-    note_foreign_start(scanner);
-    scanner->templates += name_is(scanner, "template");
-    scanner->is_document |= name_is(scanner, "html") || name_is(scanner, "head");
-    scanner->is_framed |= name_is(scanner, "frameset");
-    scanner->raw = in_html ? name_among(scanner, raw_elements, COUNT_OF(raw_elements)) : NULL;
+    bool is_raw = !tree_is_foreign(tree); /* of what leaves SVG, nothing is */
+    if (!is_empty)
+        tree_start(tree, name_of(scanner), scanner->is_closed);
+    scanner->hopeless |=
+        tree->is_too_deep || (tree->phase == TREE_FRAMESET && scanner->place != SCANNER_HEAD_END);
+    scanner->raw = is_raw && !is_empty ? raw_name(scanner) : NULL;
     scanner->matched = scanner->escape = 0;
     return scanner->raw != NULL ? RAW : TEXT;
 }
 
-/* A start tag whose name is read, or can't become one of a head any more. */
+/* A start tag before the body, whose name is read or has begun: does it begin that, so that the
+ * place is here? */
 static void judge_start(struct scanner *scanner, bool complete) {
-    bool is_body = complete && name_is(scanner, "body") && scanner->templates == 0;
-    bool stays = complete ? name_among(scanner, head_elements, COUNT_OF(head_elements)) != NULL
-                          : name_begins(scanner, head_elements, COUNT_OF(head_elements));
-    if (scanner->place == SCANNER_HEAD_END)
-        scanner->found = is_body || (!stays && body_may_begin(scanner));
-    else if (scanner->place == SCANNER_BODY_START && !is_body && !stays) {
-        static const char *const others[] = {"body", "frameset"};
-        bool open =
-            complete ? name_is(scanner, others[1]) : name_begins(scanner, others, COUNT_OF(others));
-        scanner->found = !open && body_may_begin(scanner);
-    }
-    scanner->in_body_tag = is_body && scanner->place == SCANNER_BODY_START;
+    struct tree *tree = &scanner->tree;
+    struct slice name = name_of(scanner);
+    if (scanner->place == SCANNER_BODY_END || !tree_is_before_body(tree) ||
+        tree_is_of_head(tree, name, !complete))
+        return;
+    bool is_body = tree_among(name, body_tags, COUNT_OF(body_tags), !complete);
+    if (is_body && !complete)
+        return;
+    if (is_body && scanner->place == SCANNER_HEAD_END)
+        scanner->found = true;
+    else if (is_body)
+        scanner->in_body_tag = name_is(scanner, "body");
+    else if (body_may_begin(scanner))
+        begin_body(scanner);
 }
 
 static unsigned tag_name(struct scanner *scanner, unsigned char c) {
@@ -199,18 +201,19 @@ static unsigned tag_name(struct scanner *scanner, unsigned char c) {
     if (!complete)
         return TAG_NAME;
     scanner->is_closed = c == '/';
-    return c == '>' ? after_start_tag(scanner) : IN_TAG;
+    return c == '>' ? after_tag(scanner) : IN_TAG;
 }
 
 /* The end tags before which the place may be, in `names`. */
 static size_t wanted_ends(const struct scanner *scanner, const char *const **names) {
-    *names = scanner->place == SCANNER_BODY_END ? ends_of_body : ends_of_head;
+    bool may_end = scanner->place == SCANNER_BODY_END ? tree_body_may_end(&scanner->tree)
+                                                      : body_may_begin(scanner);
+    bool in_head = scanner->tree.phase <= TREE_IN_HEAD && tree_is_before_body(&scanner->tree);
+    bool wants_head = scanner->place == SCANNER_HEAD_END && in_head;
+    *names = scanner->place == SCANNER_BODY_END ? ends_of_body : ends_of_head + !wants_head;
     if (scanner->place == SCANNER_BODY_END)
-        return COUNT_OF(ends_of_body);
-    if (scanner->place == SCANNER_BODY_START)
-        (*names)++;
-    size_t first = scanner->place == SCANNER_HEAD_END;
-    return body_may_begin(scanner) ? COUNT_OF(ends_of_head) - !first : first;
+        return may_end ? COUNT_OF(ends_of_body) : 0;
+    return may_end ? COUNT_OF(ends_of_head) - !wants_head : wants_head;
 }
 
 static unsigned end_tag_name(struct scanner *scanner, unsigned char c) {
@@ -220,17 +223,15 @@ static unsigned end_tag_name(struct scanner *scanner, unsigned char c) {
     }
     const char *const *names;
     size_t count = wanted_ends(scanner, &names);
-    note_foreign_end(scanner);
-    if (name_is(scanner, "template") && scanner->templates > 0)
-        scanner->templates--;
-    scanner->found = name_among(scanner, names, count) != NULL && scanner->templates == 0;
+    scanner->found = tree_among(name_of(scanner), names, count, false);
+    tree_end(&scanner->tree, name_of(scanner));
     scanner->name_length = 0; /* an end tag opens no raw text */
     return c == '>' ? TEXT : IN_TAG;
 }
 
 static unsigned in_tag(struct scanner *scanner, unsigned char c) {
     if (c == '>')
-        return after_start_tag(scanner);
+        return after_tag(scanner);
     scanner->is_closed = c == '/';
     if (c == '=' && scanner->in_attribute) {
         scanner->in_attribute = false;
@@ -249,20 +250,21 @@ static unsigned value_start(struct scanner *scanner, unsigned char c) {
     if (c == '\'')
         return IN_SINGLE;
     if (c == '>')
-        return after_start_tag(scanner);
+        return after_tag(scanner);
     return is_blank(c) ? VALUE_START : IN_VALUE;
 }
 
 static unsigned in_value(struct scanner *scanner, unsigned char c) {
     if (c == '>')
-        return after_start_tag(scanner);
+        return after_tag(scanner);
     return is_blank(c) ? IN_TAG : IN_VALUE;
 }
 
 static unsigned markup(struct scanner *scanner, unsigned char c) {
-    scanner->is_document |= (c | 0x20) == 'd'; /* "<!doctype", or a comment that nobody writes */
+    scanner->tree.is_document |=
+        (c | 0x20) == 'd'; /* "<!doctype", or a comment that nobody writes */
     scanner->matched = 1;
-    if (c == '[' && is_foreign(scanner))
+    if (c == '[' && (scanner->page == SCANNER_XML || tree_is_foreign(&scanner->tree)))
         return CDATA_START;
     return c == '-' ? MARKUP_DASH : c == '>' ? TEXT : DECLARATION;
 }
@@ -400,12 +402,18 @@ static unsigned step(struct scanner *scanner, unsigned char c) {
     }
 }
 
+/* Can text change nothing here? */
+static bool is_known_text(const struct scanner *scanner) {
+    return scanner->page == SCANNER_XML || scanner->tree.phase == TREE_FRAMESET ||
+           (scanner->tree.phase == TREE_IN_BODY && scanner->tree.body_is_sure);
+}
+
 /* The byte that has to come before a state can be left, -1 when every byte counts. */
 static int waiting_for(const struct scanner *scanner) {
     if (scanner->wants_metas && scanner->pending > 0)
         return -1;
     switch (scanner->state) {
-    case TEXT: return body_may_begin(scanner) ? -1 : '<';
+    case TEXT: return scanner->mark == 3 && is_known_text(scanner) ? '<' : -1;
     case RAW: return scanner->escape == 0 ? '<' : -1;
     case IN_DOUBLE: return '"';
     case IN_SINGLE: return '\'';
@@ -417,24 +425,20 @@ static int waiting_for(const struct scanner *scanner) {
 /* Does the tag being read matter as a whole? */
 static bool is_meta(const struct scanner *scanner) {
     static const char *const metas[] = {"meta"};
-    if (!scanner->wants_metas || scanner->templates > 0)
-        return false;
-    return scanner->state == TAG_NAME ? name_begins(scanner, metas, 1) : name_is(scanner, metas[0]);
+    return scanner->wants_metas && !tree_has_open(&scanner->tree, TREE_TEMPLATE) &&
+           tree_among(name_of(scanner), metas, COUNT_OF(metas), scanner->state == TAG_NAME);
 }
 
 /* May what is being read still turn out to be the one? */
 static bool is_candidate(const struct scanner *scanner) {
-    static const char *const body[] = {"body"};
     const char *const *ends;
     size_t count = wanted_ends(scanner, &ends);
-    bool may_begin = body_may_begin(scanner);
+    bool may_begin = scanner->place != SCANNER_BODY_END && tree_is_before_body(&scanner->tree);
     switch (scanner->state) {
-    case TAG_OPEN: return scanner->place != SCANNER_BODY_START || may_begin || scanner->wants_metas;
+    case TAG_OPEN: return may_begin || count > 0 || scanner->wants_metas;
     case END_TAG_OPEN: return count > 0;
-    case TAG_NAME:
-        return is_meta(scanner) || may_begin ||
-               (scanner->place == SCANNER_HEAD_END && name_begins(scanner, body, 1));
-    case END_TAG_NAME: return name_begins(scanner, ends, count);
+    case TAG_NAME: return is_meta(scanner) || may_begin;
+    case END_TAG_NAME: return tree_among(name_of(scanner), ends, count, true);
     case IN_TAG:
     case VALUE_START:
     case IN_VALUE:
@@ -466,7 +470,7 @@ size_t scanner_scan(struct scanner *scanner, struct slice piece) {
         scanner->meta = slice_make(NULL, 0);
         scanner->pending = 0;
     }
-    while (at < piece.length && !scanner->found) {
+    while (at < piece.length && !scanner->found && !scanner->hopeless) {
         int wanted = waiting_for(scanner);
         if (wanted >= 0) {
             const char *next = memchr(piece.base + at, wanted, piece.length - at);
@@ -488,4 +492,17 @@ size_t scanner_scan(struct scanner *scanner, struct slice piece) {
             scanner->pending = 1; /* a text begins the body */
     }
     return at;
+}
+
+bool scanner_end(struct scanner *scanner) {
+    const struct tree *tree = &scanner->tree;
+    bool is_document = scanner->page == SCANNER_DOCUMENT || tree->is_document;
+    bool is_shown =
+        scanner->place == SCANNER_BODY_END ? tree_shows_end(tree) : tree_is_before_body(tree);
+    if (scanner->page != SCANNER_XML && scanner->state == TEXT && is_document && is_shown &&
+        !scanner->hopeless) {
+        scanner->found = true;
+        scanner->pending = 0;
+    }
+    return scanner->found;
 }

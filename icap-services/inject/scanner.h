@@ -4,19 +4,25 @@
  *     SCANNER_HEAD_END    where the head ends: before "</head>", or before what ends it where a
  *                         page leaves that out: "<body", an element or a text that no head has
  *     SCANNER_BODY_START  behind "<body ...>", or before what begins the body without one
- *     SCANNER_BODY_END    before "</body>" or "</html>"
+ *     SCANNER_BODY_END    before the "</body>" or "</html>" that ends the body, or at the page's
+ * end
  *
  *     struct scanner scanner;
- *     scanner_init(&scanner, SCANNER_HEAD_END);
+ *     scanner_init(&scanner, SCANNER_HEAD_END, SCANNER_DOCUMENT);
  *     size_t seen = scanner_scan(&scanner, piece);      seen < piece.length only when found
  *     if (scanner.found)
  *         the place is scanner.pending bytes before the end of what was seen so far
+ *     else if (scanner.hopeless)
+ *         there is none: the bytes behind `seen` need not be scanned
  *     else
  *         the last scanner.pending bytes (at most SCANNER_PENDING_MAX) may be the beginning of the
  *         tag: everything before them can be passed on
+ *     scanner_end(&scanner)                             the page is over: true when that is the
+ * place
  *
- * A fragment of a page, which scripts ask for, must not be taken for one: what leaves out its tags
- * has a place only behind a doctype, "<html" or "<head".
+ * What a browser is to show (SCANNER_DOCUMENT) has a head and a body, whether it has tags for them
+ * or not. A fragment, which a script asks for (SCANNER_FRAGMENT), has not, unless a doctype or the
+ * tags are there. In XML (SCANNER_XML) all tags are written, and only these count.
  *
  * With scanner.wants_metas set it also stops behind each <meta>: scanner.meta is the tag then, the
  * last scanner.pending bytes (at most SCANNER_META_MAX; of a longer one scanner.lost_meta tells),
@@ -24,8 +30,8 @@
  *
  * Follows the HTML standard (tokenizer, §13.2.5) as far as it matters: comments, declarations,
  * quoted attribute values, the raw text of script (with its escaped states), style, title,
- * textarea, noscript and their like, CDATA sections of SVG and MathML, and the contents of
- * templates are skipped. Case does not matter. Bytes are never changed and nothing is ever an
+ * textarea, noscript and their like, and CDATA sections of SVG and MathML are skipped. What the
+ * tags mean, tree.h says. Case does not matter. Bytes are never changed and nothing is ever an
  * error.
  *
  * Threads: values; no shared state.
@@ -33,28 +39,23 @@
 #ifndef RETORT_INJECT_SCANNER_H
 #define RETORT_INJECT_SCANNER_H
 
-#include "base/slice.h"
+#include "inject/tree.h"
 
-enum {
-    SCANNER_PENDING_MAX = 12,
-    SCANNER_META_MAX = 4096,
-    SCANNER_NAME_MAX = 15,
-    SCANNER_FOREIGN_MAX = 16
-};
+enum { SCANNER_PENDING_MAX = 12, SCANNER_META_MAX = 4096, SCANNER_NAME_MAX = 15 };
 
 enum scanner_place { SCANNER_HEAD_END, SCANNER_BODY_START, SCANNER_BODY_END };
+enum scanner_page { SCANNER_DOCUMENT, SCANNER_FRAGMENT, SCANNER_XML };
 
 struct scanner {
     enum scanner_place place;
+    enum scanner_page page;
     bool wants_metas;
     unsigned state;
-    bool found;
+    bool found, hopeless;
     unsigned pending;            /* bytes since '<' of a tag that may be the one */
     char name[SCANNER_NAME_MAX]; /* of the tag being read, in lower case; cut */
     unsigned name_length;
-    unsigned templates; /* that are open, one inside the other */
-    bool is_document;   /* a doctype, <html> or <head> was there */
-    bool is_framed;     /* a frameset in place of a body */
+    unsigned mark; /* bytes of a byte-order mark that were there, or may be no more */
     bool in_body_tag;
     bool in_attribute; /* inside a tag: the name of one has begun */
     bool is_closed;    /* inside a tag: "/" was the last byte */
@@ -62,15 +63,14 @@ struct scanner {
     unsigned escape;   /* of a script: 1 behind "<!--", 2 behind "<!-- <script" */
     char opening;      /* in it: what is behind "<", in lower case */
     unsigned matched;  /* of "--", "</raw", "<!--", "[CDATA[" or "]]" */
-    /* Elements that are not HTML, and inside them those in which HTML begins again. */
-    const char *foreign[SCANNER_FOREIGN_MAX];
-    unsigned foreign_depth;
+    struct tree tree;
     struct slice meta; /* NULL but after a stop */
     bool lost_meta;
     char tag[SCANNER_META_MAX];
 };
 
-void scanner_init(struct scanner *scanner, enum scanner_place place);
+void scanner_init(struct scanner *scanner, enum scanner_place place, enum scanner_page page);
 size_t scanner_scan(struct scanner *scanner, struct slice piece);
+bool scanner_end(struct scanner *scanner);
 
 #endif

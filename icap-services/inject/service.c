@@ -9,6 +9,7 @@
  */
 #include "base/assert.h"
 #include "base/spool.h"
+#include "inject/page_kind.h"
 #include "inject/policies.h"
 #include "inject/scanner.h"
 #include "inject/tag.h"
@@ -106,7 +107,7 @@ static const struct service_option inject_options[] = {
      "the "
      "same"},
     {"ScanLimit", SERVICE_OPTION_SIZE, offsetof(struct inject_settings, scan_limit), "1M", 1024,
-     UINT64_C(1) << 40, NULL, "how far into a page the end of its head is looked for"},
+     UINT64_C(1) << 40, NULL, "how far into a page the place is looked for"},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct inject_settings, types),
      "text/html application/xhtml+xml", 0, 0, NULL, "content types that are pages"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
@@ -178,7 +179,8 @@ static void read_arguments(struct inject_exchange *inject) {
     inject->cache_ttl = settings->cache_ttl;
     if (service_argument(arguments, SLICE("ttl"), &value))
         service_option_duration(value, &inject->cache_ttl);
-    scanner_init(&inject->scanner, (enum scanner_place)place);
+    scanner_init(&inject->scanner, (enum scanner_place)place,
+                 page_kind(inject->exchange->request, inject->exchange->head));
 }
 
 static void *inject_begin(void *service, struct service_exchange *exchange) {
@@ -367,6 +369,18 @@ static void insert(struct inject_exchange *inject) {
     count(inject, INJECT_INSERTED);
 }
 
+/* The page is over: that is the place where it has left the tag out. */
+static void end_scanning(struct inject_exchange *inject) {
+    if (!scanner_end(&inject->scanner)) {
+        give_up_scanning(inject);
+        return;
+    }
+    inject->until_place = inject->body.length;
+    inject->stage = INJECT_WAITING;
+    if (is_answered(inject))
+        insert(inject);
+}
+
 /* At a policy of the page: hashes go into it where that lets the text run. */
 static void extend_meta(struct inject_exchange *inject) {
     struct arena *arena = inject->exchange->arena;
@@ -381,7 +395,7 @@ static void extend_meta(struct inject_exchange *inject) {
         inject->replaced = meta.length;
         inject->stage = INJECT_INSERTING;
     } else if (inject->finished)
-        give_up_scanning(inject);
+        end_scanning(inject);
 }
 
 /* At the place or a policy: go on if the helper has answered. */
@@ -480,7 +494,7 @@ static void scan(struct inject_exchange *inject, struct slice piece, size_t *see
         wait_here(inject);
     else if (inject->scanner.meta.length > 0)
         on_meta(inject);
-    else if (inject->scanned > inject->settings->scan_limit)
+    else if (inject->scanner.hopeless || inject->scanned > inject->settings->scan_limit)
         give_up_scanning(inject);
 }
 
@@ -500,7 +514,7 @@ static void inject_finish(void *state) {
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
     inject->finished = true;
     if (inject->stage == INJECT_SCANNING)
-        give_up_scanning(inject);
+        end_scanning(inject);
 }
 
 static void inject_ready(void *state) {
@@ -521,7 +535,7 @@ static void after_insertion(struct inject_exchange *inject) {
         spool_read(&inject->body, &byte, 1);
     inject->stage = was_policy ? INJECT_SCANNING : INJECT_DRAINING;
     if (was_policy && inject->finished)
-        give_up_scanning(inject);
+        end_scanning(inject);
 }
 
 static size_t take(struct spool *spool, size_t limit, char **out, size_t *capacity) {
@@ -542,7 +556,7 @@ static enum service_flow inject_pull(void *state, char *out, size_t capacity, si
         take(&inject->body, inject->body.length - inject->scanner.pending, &out, &room);
     if (inject->stage == INJECT_WAITING || inject->stage == INJECT_INSERTING)
         inject->until_place -= take(&inject->body, inject->until_place, &out, &room);
-    if (inject->stage == INJECT_INSERTING && inject->until_place == 0) {
+    while (inject->stage == INJECT_INSERTING && inject->until_place == 0 && room > 0) {
         take(&inject->out, inject->out.length, &out, &room);
         if (inject->out.length == 0)
             after_insertion(inject);

@@ -40,7 +40,9 @@ EXTRA_DIST += \
 	tests/unit-services/compare-filters.sh \
 	tests/unit-services/compare_filters.py \
 	tests/unit-services/icap.py \
-	tests/unit-services/pages/app.html tests/unit-services/pages/news.html \
+	tests/unit-services/pages/app.html tests/unit-services/pages/forms.html \
+	tests/unit-services/pages/fragment.html tests/unit-services/pages/frames.html \
+	tests/unit-services/pages/news.html tests/unit-services/pages/tables.html \
 	tests/unit-services/pages/old.html tests/unit-services/pages/short.html \
 	tests/unit-services/services/__init__.py \
 	tests/unit-services/services/bad_helper.py tests/unit-services/services/lab.py tests/unit-services/services/pictures.py \
