@@ -70,6 +70,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/exchange.c proxy/icap/exchange.h proxy/icap/exchange.def \
 	proxy/icap/exchange_file.c proxy/icap/exchange_file.h \
 	proxy/icap/exchange_filter.c proxy/icap/exchange_filter.h \
+	proxy/icap/health.c proxy/icap/health.h \
 	proxy/icap/kept.c proxy/icap/kept.h \
 	proxy/icap/ledger.c proxy/icap/ledger.h \
 	proxy/icap/mask.c proxy/icap/mask.h \

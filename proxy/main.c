@@ -38,7 +38,7 @@ struct retort {
     struct worker **workers;
     unsigned worker_count;
     struct admin *admin;
-    struct timespec started;
+    uint64_t started; /* milliseconds of the monotonic clock */
     _Atomic bool draining;
     struct client_total clients;
 };
@@ -228,15 +228,6 @@ static void drain(void *context) {
         kill(getpid(), SIGTERM);
 }
 
-static unsigned service_rank(const char *state) {
-    static const char *const ranks[] = {"unknown", "down", "trial", "up"};
-    unsigned rank = 0;
-    for (unsigned i = 0; state != NULL && i < sizeof ranks / sizeof ranks[0]; i++)
-        if (strcmp(state, ranks[i]) == 0)
-            rank = i + 1;
-    return rank;
-}
-
 static void add_service(struct admin_icap_service *service, const struct worker_service *seen) {
     service->connections += seen->connections;
     service->pending += seen->pending;
@@ -246,31 +237,22 @@ static void add_service(struct admin_icap_service *service, const struct worker_
     if (service->product[0] == '\0')
         memcpy(service->product, seen->product, sizeof service->product);
     for (unsigned i = 0; i < service->settings->endpoint_count; i++) {
-        const char *state = seen->endpoint_states[i];
-        if (service_rank(state) > service_rank(service->endpoint_states[i]))
-            service->endpoint_states[i] = state;
         service->endpoint_connections[i] += seen->endpoint_connections[i];
-        if (seen->endpoint_notices[i].since >= service->endpoint_notices[i].since)
-            service->endpoint_notices[i] = seen->endpoint_notices[i];
     }
 }
 
 static void add_services(struct admin_report *report, const struct worker_report *worker) {
     if (worker->settings != report->settings)
         return; /* it is about to reload */
-    for (size_t i = 0; i < worker->service_count && i < report->icap_service_count; i++) {
-        struct admin_icap_service *service = &report->icap_services[i];
-        if (service_rank(worker->services[i].state) > service_rank(service->state))
-            service->state = worker->services[i].state;
-        add_service(service, &worker->services[i]);
-    }
+    for (size_t i = 0; i < worker->service_count && i < report->icap_service_count; i++)
+        add_service(&report->icap_services[i], &worker->services[i]);
 }
 
-static uint64_t uptime(const struct retort *retort) {
+/* Milliseconds. */
+static uint64_t monotonic(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)(now.tv_sec - retort->started.tv_sec) * 1000 +
-           (uint64_t)((now.tv_nsec - retort->started.tv_nsec) / 1000000);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static struct settings *current_settings(void *context) {
@@ -299,20 +281,36 @@ static bool bump(void *context, const char *service, bool *kept) {
     return tag != NULL;
 }
 
+/* As good as its best endpoint. */
+static void report_health(struct admin_icap_service *service, struct icap_quota *quota) {
+    enum icap_state best = ICAP_STATE_UNKNOWN;
+    for (unsigned i = 0; i < quota->endpoint_count; i++) {
+        icap_health_read(quota->health[i], &service->health[i]);
+        if (service->health[i].state > best)
+            best = service->health[i].state;
+    }
+    service->state = icap_state_name(best);
+}
+
 static void start_report(struct retort *retort, struct admin_report *report) {
     memset(report, 0, sizeof *report);
-    report->settings = current_settings(retort);
+    pthread_mutex_lock(&retort->lock);
+    struct settings *settings = settings_reference(retort->settings);
+    struct icap_quotas *quotas = icap_quotas_reference(retort->quotas);
+    pthread_mutex_unlock(&retort->lock);
+    report->settings = settings;
     report->state = atomic_load(&retort->draining) ? "draining" : "running";
-    report->uptime = uptime(retort);
-    const struct settings *settings = report->settings;
+    report->now = monotonic();
+    report->uptime = report->now - retort->started;
     report->icap_service_count = settings->icap_service_count;
     report->icap_services =
         xcalloc(settings->icap_service_count + 1, sizeof *report->icap_services);
     for (size_t i = 0; i < settings->icap_service_count; i++) {
         report->icap_services[i].name = settings->icap_services[i].name;
-        report->icap_services[i].state = "unknown";
         report->icap_services[i].settings = &settings->icap_services[i];
+        report_health(&report->icap_services[i], &quotas->services[i]);
     }
+    icap_quotas_release(&quotas);
 }
 
 static void report(void *context, struct admin_report *report) {
@@ -446,7 +444,7 @@ static int run(struct retort *retort) {
         .record = record,
         .recorder = current_recorder,
     };
-    clock_gettime(CLOCK_MONOTONIC, &retort->started);
+    retort->started = monotonic();
     apply_log(retort->settings);
     try_temporary_directory(retort->settings);
     raise_file_limit();

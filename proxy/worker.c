@@ -326,19 +326,16 @@ static void report_leave(struct report_message *ask) {
 }
 
 static void report_service(struct worker_service *report, const struct icap_service *service) {
-    report->state = icap_service_state_name(service);
     report->connections = icap_service_connections(service);
     report->pending = service->waiting_count;
     icap_ledger_sum(service->net->ledger, service->settings->name, &report->account);
     for (unsigned i = 0; i < service->endpoint_count; i++) {
         const struct icap_endpoint *endpoint = service->endpoints[i];
-        report->endpoint_states[i] = icap_endpoint_state_name(endpoint);
         report->endpoint_connections[i] = endpoint->busy;
-        report->endpoint_notices[i] = endpoint->options.notice;
         if (report->istag[0] == '\0')
-            memcpy(report->istag, endpoint->options.istag, sizeof report->istag);
+            memcpy(report->istag, endpoint->known.options.istag, sizeof report->istag);
         if (report->product[0] == '\0')
-            memcpy(report->product, endpoint->options.product, sizeof report->product);
+            memcpy(report->product, endpoint->known.options.product, sizeof report->product);
     }
 }
 

@@ -26,12 +26,9 @@ struct worker;
 
 /* One ICAP service as a worker sees it, in the order of settings->icap_services. */
 struct worker_service {
-    const char *state;
     unsigned connections, pending;
     char istag[ICAP_TAG], product[ICAP_TAG]; /* empty: not known */
-    const char *endpoint_states[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct icap_notice endpoint_notices[ICAP_ENDPOINTS_MAX];
     struct icap_account account;
 };
 

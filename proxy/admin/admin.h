@@ -58,12 +58,11 @@ struct admin_icap_service {
     const char *state;    /* "unknown", "up", "down" */
     unsigned connections; /* open now */
     unsigned pending;     /* transactions waiting for OPTIONS or a connection */
-    const struct icap_service_settings *settings;    /* of that reference too */
-    char istag[ICAP_TAG], product[ICAP_TAG];         /* empty: not known */
-    const char *endpoint_states[ICAP_ENDPOINTS_MAX]; /* NULL: no worker told */
+    const struct icap_service_settings *settings; /* of that reference too */
+    char istag[ICAP_TAG], product[ICAP_TAG];      /* empty: not known */
+    struct icap_health_view health[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct icap_notice endpoint_notices[ICAP_ENDPOINTS_MAX]; /* the latest that a worker was told */
-    struct icap_account account;                             /* since the start */
+    struct icap_account account; /* since the start */
 };
 
 struct admin_report {
@@ -71,6 +70,7 @@ struct admin_report {
     struct settings *settings; /* referenced; the caller releases it */
     const char *state;         /* "running", "draining" */
     uint64_t uptime;           /* milliseconds */
+    uint64_t now;              /* the loops' clock */
     unsigned workers_silent;   /* workers that did not answer in time */
     uint64_t cache_bytes, cache_objects, cache_limit;
     struct verdicts_statistics verdicts;

@@ -168,18 +168,44 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
                          (double)disk_number(&report->disk, &disk_numbers[i]));
 }
 
+/* When the latest of its endpoints changed; 0: none has been asked. */
+static time_t changed_at(const struct admin_icap_service *service) {
+    time_t latest = 0;
+    for (unsigned i = 0; i < ICAP_ENDPOINTS_MAX; i++) {
+        const struct icap_health_view *health = &service->health[i];
+        if (health->state != ICAP_STATE_UNKNOWN && health->since > latest)
+            latest = health->since;
+    }
+    return latest;
+}
+
+/* Of those that have been asked. */
+static void print_health(FILE *out, const struct admin_report *report) {
+    const struct admin_icap_service *services = report->icap_services;
+    fputs("# HELP retort_icap_service_up 1: the service answers, 0: it is down; a service that no "
+          "message has gone to yet is left out\n"
+          "# TYPE retort_icap_service_up gauge\n",
+          out);
+    for (size_t i = 0; i < report->icap_service_count; i++)
+        if (strcmp(services[i].state, icap_state_name(ICAP_STATE_UNKNOWN)) != 0)
+            fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].name,
+                    strcmp(services[i].state, icap_state_name(ICAP_STATE_UP)) == 0);
+    fputs("# HELP retort_icap_service_since_timestamp_seconds when the endpoint that changed last "
+          "came up or went down\n"
+          "# TYPE retort_icap_service_since_timestamp_seconds gauge\n",
+          out);
+    for (size_t i = 0; i < report->icap_service_count; i++)
+        if (changed_at(&services[i]) > 0)
+            fprintf(out, "retort_icap_service_since_timestamp_seconds{service=\"%s\"} %ld\n",
+                    services[i].name, (long)changed_at(&services[i]));
+}
+
 /* Names of services need no escaping: they are letters, digits and . _ - */
 static void print_services(FILE *out, const struct admin_report *report) {
     const struct admin_icap_service *services = report->icap_services;
     if (report->icap_service_count == 0)
         return;
-    fputs(
-        "# HELP retort_icap_service_up 1: the service answers, 0: it is down or was not asked yet\n"
-        "# TYPE retort_icap_service_up gauge\n",
-        out);
-    for (size_t i = 0; i < report->icap_service_count; i++)
-        fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].name,
-                strcmp(services[i].state, "up") == 0);
+    print_health(out, report);
     fputs("# HELP retort_icap_service_pending transactions that wait for the service\n"
           "# TYPE retort_icap_service_pending gauge\n",
           out);

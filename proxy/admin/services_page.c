@@ -36,22 +36,39 @@ static json_t *text_to_json(const char *text) {
     return json_stringn(shown, length);
 }
 
-static json_t *endpoints_to_json(const struct admin_icap_service *service) {
+/* Why it is down, and when that is looked into next. */
+static void add_trouble(json_t *endpoint, const struct icap_health_view *health, uint64_t now) {
+    uint64_t wait = health->retry_at > now ? health->retry_at - now : 0;
+    if (health->state != ICAP_STATE_DOWN && health->state != ICAP_STATE_TRIAL)
+        return;
+    json_object_set_new(endpoint, "error", text_to_json(health->error));
+    if (health->state == ICAP_STATE_DOWN)
+        json_object_set_new(endpoint, "retry_in", json_real((double)wait / 1000));
+}
+
+static json_t *endpoint_to_json(const struct admin_icap_service *service, unsigned index,
+                                uint64_t now) {
+    const struct icap_health_view *health = &service->health[index];
+    const char *notice = health->options.notice.text;
+    json_t *endpoint = json_pack("{s:s, s:s, s:i}", "uri", service->settings->uri_texts[index],
+                                 "state", icap_state_name(health->state), "connections",
+                                 (int)service->endpoint_connections[index]);
+    if (health->state != ICAP_STATE_UNKNOWN)
+        json_object_set_new(endpoint, "since", json_integer((json_int_t)health->since));
+    add_trouble(endpoint, health, now);
+    if (notice[0] != '\0')
+        json_object_set_new(endpoint, "notice", text_to_json(notice));
+    return endpoint;
+}
+
+static json_t *endpoints_to_json(const struct admin_icap_service *service, uint64_t now) {
     json_t *array = json_array();
-    for (unsigned i = 0; i < service->settings->endpoint_count; i++) {
-        const char *state = service->endpoint_states[i];
-        const char *notice = service->endpoint_notices[i].text;
-        json_t *endpoint = json_pack("{s:s, s:s, s:i}", "uri", service->settings->uri_texts[i],
-                                     "state", state != NULL ? state : "unknown", "connections",
-                                     (int)service->endpoint_connections[i]);
-        if (notice[0] != '\0')
-            json_object_set_new(endpoint, "notice", text_to_json(notice));
-        json_array_append_new(array, endpoint);
-    }
+    for (unsigned i = 0; i < service->settings->endpoint_count; i++)
+        json_array_append_new(array, endpoint_to_json(service, i, now));
     return array;
 }
 
-static json_t *service_to_json(const struct admin_icap_service *service) {
+static json_t *service_to_json(const struct admin_icap_service *service, uint64_t now) {
     json_t *numbers = json_object(), *times = json_object();
     for (const struct icap_account_description *d = icap_account_numbers; d->name != NULL; d++)
         json_object_set_new(numbers, d->name,
@@ -62,14 +79,14 @@ static json_t *service_to_json(const struct admin_icap_service *service) {
                      "point", icap_point_name(service->settings->point), "state", service->state,
                      "istag", text_to_json(service->istag), "service",
                      text_to_json(service->product), "connections", (int)service->connections,
-                     "pending", (int)service->pending, "endpoints", endpoints_to_json(service),
+                     "pending", (int)service->pending, "endpoints", endpoints_to_json(service, now),
                      "account", numbers, "times", times);
 }
 
 void services_page_write(struct page *page, const struct admin_report *report) {
     json_t *array = json_array();
     for (size_t i = 0; i < report->icap_service_count; i++)
-        json_array_append_new(array, service_to_json(&report->icap_services[i]));
+        json_array_append_new(array, service_to_json(&report->icap_services[i], report->now));
     page_json(page, 200, json_pack("{s:o}", "services", array));
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 static const char *text_of(const json_t *object, const char *name) {
     const char *text = json_string_value(json_object_get(object, name));
@@ -159,9 +160,25 @@ static void show_times(FILE *out, const char *name, const json_t *times) {
             1e3 * json_number_value(json_object_get(times, "p99")));
 }
 
+/* Since when it is down, why, and when it is tried next. */
+static void show_trouble(FILE *out, const json_t *endpoint) {
+    char since[32];
+    time_t at = (time_t)number_of(endpoint, "since");
+    const json_t *retry = json_object_get(endpoint, "retry_in");
+    struct tm local;
+    if (json_object_get(endpoint, "error") == NULL)
+        return;
+    strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S", localtime_r(&at, &local));
+    fprintf(out, "        since %s: %s", since, text_of(endpoint, "error"));
+    if (json_is_real(retry))
+        fprintf(out, "; next try in %.1f s", json_real_value(retry));
+    fputc('\n', out);
+}
+
 static void show_endpoint(FILE *out, const json_t *endpoint) {
     fprintf(out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " in use\n", text_of(endpoint, "uri"),
             text_of(endpoint, "state"), number_of(endpoint, "connections"));
+    show_trouble(out, endpoint);
     if (json_object_get(endpoint, "notice") != NULL)
         fprintf(out, "        notice: %s\n", text_of(endpoint, "notice"));
 }

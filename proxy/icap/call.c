@@ -56,27 +56,19 @@ void icap_call_watch(struct icap_call *call, bool waiting) {
         timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
 }
 
-static void pool_connection(struct icap_call *call) {
-    struct icap_endpoint *endpoint = call->endpoint;
-    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
-    unsigned most = 0;
-    if (!call->service->retired)
-        most = icap_quota_idle(call->service->quota, &bid, call->service->waiter != NULL);
-    pool_give(endpoint->pool, icap_endpoint_key(endpoint), &call->connection,
-              settings_of(call)->idle_timeout, most);
-}
-
 void icap_call_leave_connection(struct icap_call *call, bool reusable) {
     struct icap_endpoint *endpoint = call->endpoint;
+    bool renewed = false;
+    list_remove(&call->link);
+    call->endpoint = NULL;
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
-        if (reusable)
-            pool_connection(call);
-        else
-            connection_close(&call->connection);
+        renewed = reusable && icap_endpoint_renew_over(endpoint, &call->connection);
+        if (reusable && !renewed)
+            icap_endpoint_keep(endpoint, &call->connection);
+        connection_close(&call->connection);
     }
-    call->endpoint = NULL;
-    if (endpoint != NULL)
+    if (endpoint != NULL && !renewed)
         icap_service_leave(call->service, endpoint);
 }
 
@@ -121,7 +113,7 @@ static void switch_endpoint(struct icap_call *call, enum icap_failure failure, c
     call->except = endpoint;
     call->error = error;
     icap_call_leave_connection(call, false);
-    icap_service_failed(call->service, endpoint, failure, error);
+    icap_service_failed(call->service, endpoint, call->turn, failure, error);
     start_over(call);
     call->repeated = false;
     call->step = ICAP_STEP_SERVICE;
@@ -151,13 +143,33 @@ void icap_call_fail(struct icap_call *call, enum icap_failure failure, const cha
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
     icap_call_watch(call, false);
-    icap_service_failed(call->service, endpoint, failure, error);
+    icap_service_failed(call->service, endpoint, call->turn, failure, error);
     if (call->verdict == ICAP_PENDING) {
         icap_call_settle(call, ICAP_FAILED);
         return;
     }
     call->body_failed = call->broken = true;
     source_wake(&call->body);
+}
+
+/* Whoever is asked for an answer, or for more of it, and not heard. */
+static bool is_in_doubt(const struct icap_call *call) {
+    if (call->step == ICAP_STEP_CONNECT)
+        return icap_endpoint_is_lost(call->endpoint);
+    return call->step == ICAP_STEP_ANSWER ||
+           (call->step == ICAP_STEP_BODY && (call->awaited || call->verdict == ICAP_PENDING));
+}
+
+void icap_call_look(struct icap_call *call) {
+    CHECK_OBJ(call, ICAP_CALL_MAGIC);
+    if (!is_in_doubt(call) ||
+        (call->connection != NULL &&
+         !icap_endpoint_is_silent(call->endpoint, call->connection, call->heard_at, &call->doubts)))
+        return;
+    task_cancel(&call->task);
+    dial_cancel(&call->dial);
+    call->repeated = true; /* a fresh connection would be to the same host */
+    icap_call_fail(call, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
 }
 
 /* Time is up. */
@@ -188,6 +200,8 @@ static void on_total_timeout(struct timer *timer) {
 static bool connected(struct icap_call *call) {
     call->step = ICAP_STEP_ANSWER;
     call->heard = false;
+    call->heard_at = call->net->loop->now;
+    call->doubts = 0;
     call->net->counters.icap_transactions++;
     call->net->counters.icap_connections_open++;
     call->service->account.requests++;
@@ -241,7 +255,10 @@ static void seek_service(struct icap_call *call) {
         call->in_queue = icap_microseconds() - call->started;
         icap_times_add(&service->account.queue, call->in_queue);
     }
-    if (icap_options_transfer(&call->endpoint->options, call->request.path) ==
+    call->turn = call->endpoint->known.turn;
+    list_append(&call->endpoint->calls, &call->link);
+    icap_endpoint_keep_looking(call->endpoint);
+    if (icap_options_transfer(&call->endpoint->known.options, call->request.path) ==
         ICAP_TRANSFER_IGNORE) {
         call->step = ICAP_STEP_OVER;
         icap_call_leave_connection(call, false);
@@ -253,13 +270,15 @@ static void seek_service(struct icap_call *call) {
 
 static void on_dialled(struct icap_call *call) {
     if (call->dial.state == DIAL_FAILED) {
-        icap_call_fail(call, ICAP_FAILURE_CONNECT, call->dial.error);
+        icap_call_fail(call, call->dial.reached ? ICAP_FAILURE_HANDSHAKE : ICAP_FAILURE_CONNECT,
+                       call->dial.error);
         return;
     }
     if (call->dial.state != DIAL_DONE)
         return;
     call->connection = dial_take(&call->dial, on_ready, call);
     call->net->counters.icap_connections++;
+    connection_keep_alive(call->connection, settings_of(call)->connect_timeout);
     if (connected(call))
         on_ready(call->connection);
 }
@@ -312,6 +331,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     INIT_OBJ(call, ICAP_CALL_MAGIC);
     call->service = service;
     call->net = service->net;
+    list_init(&call->link);
     call->waker = waker;
     call->adapted = adapted;
     call->request = *request;

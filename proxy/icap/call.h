@@ -75,6 +75,10 @@ struct icap_call {
     struct task *waker;
     struct icap_waiter waiter;
     struct icap_endpoint *endpoint;     /* one of its connections is ours; NULL: none */
+    struct list_link link;              /* among its calls, meanwhile */
+    uint64_t turn;                      /* of its health, when that began */
+    uint64_t heard_at;                  /* loop time when it was known to be there last */
+    unsigned doubts;                    /* see icap_endpoint_is_silent */
     const struct icap_endpoint *except; /* has failed already */
     struct task task;
     struct dial dial;
@@ -147,6 +151,8 @@ void icap_call_commit(struct icap_call *call);
 void icap_call_close(struct icap_call *call);
 
 /* Inside icap/. */
+/* Fails if the endpoint's host does not answer any more. */
+void icap_call_look(struct icap_call *call);
 void icap_call_fail(struct icap_call *call, enum icap_failure failure, const char *error);
 void icap_call_settle(struct icap_call *call, enum icap_verdict verdict);
 void icap_call_watch(struct icap_call *call, bool waiting);

@@ -3,14 +3,25 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "http/credentials.h"
+#include "icap/call.h"
 #include "icap/probe.h"
 #include "icap/service.h"
 
 #include <stdio.h>
 
-enum { OVERLOADED_FOR = 10000 };
+enum {
+    OVERLOADED_FOR = 10000,
+    LOOKS = 6,
+    LOOK_LEAST = 50,
+    LOOK_MOST = 500,
+    HURRY = 1000,
+    PATIENT_TRIES = 10
+};
 
 static void on_retry(struct timer *timer);
+static void on_look(struct timer *timer);
+static void on_change(struct task *task);
+static void follow(struct icap_endpoint *endpoint);
 
 /* URI, Host and what else is always the same. */
 static char *write_head(const struct icap_endpoint *endpoint) {
@@ -50,45 +61,40 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->uri = &service->settings->endpoints[index];
     endpoint->head = write_head(endpoint);
     endpoint->tls = make_tls(service->settings, endpoint->uri);
-    endpoint->back_off = service->settings->down_min;
-    endpoint->error = "it has not been asked yet";
+    endpoint->health = service->quota->health[index];
     timer_init(&endpoint->retry, on_retry);
+    timer_init(&endpoint->look_timer, on_look);
+    task_init(&endpoint->change_task, on_change);
+    list_init(&endpoint->calls);
     endpoint->pool = pool_new(service->net, &service->net->counters.icap_connections_open);
+    on_change(&endpoint->change_task);
     return endpoint;
+}
+
+static void drop_probe(struct icap_endpoint *endpoint) {
+    bool renewing = endpoint->renewing;
+    endpoint->renewing = false;
+    icap_probe_cancel(&endpoint->probe);
+    if (renewing)
+        icap_service_leave(endpoint->service, endpoint);
 }
 
 void icap_endpoint_free(struct icap_endpoint **endpointp) {
     struct icap_endpoint *endpoint = *endpointp;
     *endpointp = NULL;
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
+    struct loop *loop = endpoint->service->net->loop;
+    drop_probe(endpoint);
     ASSERT(endpoint->busy == 0);
-    icap_probe_cancel(&endpoint->probe);
-    timer_cancel(&endpoint->service->net->loop->timers, &endpoint->retry);
+    waiter_cancel(&endpoint->watcher, &endpoint->health->lock);
+    icap_health_unclaim(endpoint->health, endpoint, true, loop);
+    task_cancel(&endpoint->change_task);
+    timer_cancel(&loop->timers, &endpoint->retry);
+    timer_cancel(&loop->timers, &endpoint->look_timer);
     pool_free(&endpoint->pool);
     tls_client_free(&endpoint->tls);
     free(endpoint->head);
     FREE_OBJ(endpoint);
-}
-
-static void go_down(struct icap_endpoint *endpoint, const char *error) {
-    const struct icap_service_settings *settings = endpoint->service->settings;
-    if (endpoint->state != ICAP_STATE_DOWN)
-        log_warn("icap service %s (%s) is down: %s; %s, trying again in %lu ms", settings->name,
-                 endpoint->uri_text, error,
-                 settings->endpoint_count > 1 ? "other endpoints serve if they are up"
-                 : settings->bypass           ? "messages pass unadapted"
-                                              : "its requests are answered with 502",
-                 (unsigned long)endpoint->back_off);
-    endpoint->state = ICAP_STATE_DOWN;
-    endpoint->error = error;
-    endpoint->have_options = false;
-    endpoint->failures = 0;
-    pool_close_idle(endpoint->pool);
-    loop_timer_after(endpoint->service->net->loop, &endpoint->retry, endpoint->back_off);
-    endpoint->back_off *= 2;
-    if (endpoint->back_off > settings->down_max)
-        endpoint->back_off = settings->down_max;
-    icap_service_wake_all(endpoint->service);
 }
 
 /* Does the service do what it is configured for? */
@@ -101,97 +107,277 @@ static const char *unfit(const struct icap_endpoint *endpoint, const struct icap
     return NULL;
 }
 
-static void on_probed(struct icap_endpoint *endpoint, const struct icap_options *options,
-                      const char *error) {
-    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    if (options != NULL)
-        error = unfit(endpoint, options);
-    if (error != NULL) {
-        go_down(endpoint, error);
-        return;
-    }
-    if (endpoint->state == ICAP_STATE_DOWN) {
-        log_info("icap service %s (%s) answers again", endpoint->service->settings->name,
-                 endpoint->uri_text);
-        endpoint->state = ICAP_STATE_TRIAL;
-    } else if (endpoint->state == ICAP_STATE_UNKNOWN) {
-        endpoint->state = ICAP_STATE_UP;
-    }
-    endpoint->options = *options;
-    endpoint->options.notice.since = endpoint->service->net->loop->now;
-    endpoint->have_options = true;
-    icap_endpoint_see_istag(endpoint, slice_from(options->istag), 0);
-    endpoint->options_expire =
-        options->ttl < 0 ? TIMER_NEVER
-                         : endpoint->service->net->loop->now + (uint64_t)options->ttl * 1000;
-    icap_quota_state(endpoint->service->quota, endpoint->index, options->max_connections);
-    icap_service_wake_all(endpoint->service);
+/* Both are needed to know how many connections are right. */
+static void warn_of_no_limit(const struct icap_endpoint *endpoint,
+                             const struct icap_options *options) {
+    const struct icap_service_settings *settings = endpoint->service->settings;
+    if (options->max_connections == 0 && !settings->max_connections_given &&
+        endpoint->known.state == ICAP_STATE_UNKNOWN)
+        log_warn("icap service %s (%s) does not say how many connections it takes "
+                 "(Max-Connections): set max_connections to what it has threads for, else those "
+                 "beyond wait there and time out; now it is %u",
+                 settings->name, endpoint->uri_text, settings->max_connections);
 }
 
-static void probe(struct icap_endpoint *endpoint) {
-    if (endpoint->probe == NULL)
-        endpoint->probe = icap_probe_start(endpoint, on_probed);
+static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *answer) {
+    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
+    const struct loop *loop = endpoint->service->net->loop;
+    const char *error = answer->options != NULL ? unfit(endpoint, answer->options) : answer->error;
+    if (answer->options != NULL)
+        answer->failure = ICAP_FAILURE_GONE;
+    if (endpoint->renewing && answer->connection != NULL)
+        icap_endpoint_keep(endpoint, &answer->connection);
+    connection_close(&answer->connection);
+    if (endpoint->renewing) {
+        endpoint->renewing = false;
+        icap_service_leave(endpoint->service, endpoint);
+    }
+    if (error != NULL) {
+        icap_health_unanswered(endpoint->health, endpoint, answer->failure, error, loop);
+    } else {
+        warn_of_no_limit(endpoint, answer->options);
+        icap_endpoint_see_istag(endpoint, slice_from(answer->options->istag), 0);
+        icap_health_answered(endpoint->health, endpoint, answer->options, loop);
+    }
+    follow(endpoint);
+}
+
+static void start_probe(struct icap_endpoint *endpoint, struct connection **connection,
+                        uint64_t patience) {
+    endpoint->probe = icap_probe_start(endpoint, connection, patience, on_probed);
+    icap_endpoint_keep_looking(endpoint);
+}
+
+/* For the first time, or while it is down. */
+static void ask(struct icap_endpoint *endpoint) {
+    struct connection *none = NULL;
+    start_probe(endpoint, &none, endpoint->service->settings->timeout);
+    /* Packets are sent again a second later at first, then ever more seldom: better begin anew. Now
+     * and then there is all the time, should the way there be as slow as that. */
+    if (icap_endpoint_is_lost(endpoint) && ++endpoint->tries % PATIENT_TRIES != 0)
+        icap_probe_hurry(endpoint->probe, HURRY);
+}
+
+static void ask_first(struct icap_endpoint *endpoint) {
+    if (endpoint->probe == NULL &&
+        icap_health_claim(endpoint->health, endpoint, endpoint->service->net->loop->now))
+        ask(endpoint);
 }
 
 static void on_retry(struct timer *timer) {
     struct icap_endpoint *endpoint = CONTAINER_OF(timer, struct icap_endpoint, retry);
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    probe(endpoint);
+    if (icap_quota_may_ask(endpoint->service->quota, endpoint->index))
+        ask(endpoint);
+    else
+        loop_timer_after(endpoint->service->net->loop, &endpoint->retry, ICAP_HEALTH_AGAIN);
+}
+
+/* Renewals are short: they hold a place that a transaction may want. */
+static void start_renewal(struct icap_endpoint *endpoint, struct connection **connection) {
+    const struct icap_service_settings *settings = endpoint->service->settings;
+    bool hasty = settings->connect_timeout < settings->timeout;
+    endpoint->renewing = true;
+    start_probe(endpoint, connection, hasty ? settings->connect_timeout : settings->timeout);
+}
+
+static bool claim_renewal(struct icap_endpoint *endpoint) {
+    uint64_t now = endpoint->service->net->loop->now;
+    return endpoint->known.have_options && endpoint->known.options_expire <= now &&
+           !endpoint->service->retired && endpoint->probe == NULL &&
+           icap_health_claim(endpoint->health, endpoint, now);
+}
+
+bool icap_endpoint_renew_over(struct icap_endpoint *endpoint, struct connection **connection) {
+    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
+    if (!claim_renewal(endpoint))
+        return false;
+    if (!pool_would_take(*connection)) {
+        icap_health_unclaim(endpoint->health, endpoint, false, endpoint->service->net->loop);
+        return false;
+    }
+    start_renewal(endpoint, connection);
+    return true;
+}
+
+/* Where there is no place now, the next transaction that ends gives its own. */
+static void renew(struct icap_endpoint *endpoint) {
+    struct icap_service *service = endpoint->service;
+    if (!claim_renewal(endpoint))
+        return;
+    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
+    if (icap_quota_take(service->quota, &bid, 1, service->net->loop->now) < 0) {
+        icap_health_unclaim(endpoint->health, endpoint, false, service->net->loop);
+        return;
+    }
+    endpoint->busy++;
+    struct connection *connection =
+        pool_take_quiet(endpoint->pool, icap_endpoint_key(endpoint), NULL, NULL);
+    start_renewal(endpoint, &connection);
+}
+
+/* One worker of all tries what is down. */
+static void hold(struct icap_endpoint *endpoint) {
+    struct loop *loop = endpoint->service->net->loop;
+    if (endpoint->known.state != ICAP_STATE_DOWN)
+        return;
+    if (endpoint->service->retired) {
+        icap_health_unclaim(endpoint->health, endpoint, true, loop);
+        return;
+    }
+    if (endpoint->renewing && endpoint->known.unreachable)
+        drop_probe(endpoint);
+    bool mine = atomic_load(&endpoint->health->holder) == endpoint ||
+                icap_health_claim(endpoint->health, endpoint, loop->now);
+    uint64_t at = endpoint->known.retry_at;
+    if (mine && endpoint->probe == NULL)
+        timer_set(&loop->timers, &endpoint->retry, at > loop->now ? at : loop->now);
+}
+
+static void close_idle(struct icap_endpoint *endpoint) {
+    if (pool_count(endpoint->pool) == 0)
+        return;
+    pool_close_idle(endpoint->pool);
+    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
+    icap_quota_note(endpoint->service->quota, &bid, endpoint->service->net->loop);
+}
+
+/* Somebody has changed its health. */
+static void follow(struct icap_endpoint *endpoint) {
+    struct icap_service *service = endpoint->service;
+    struct icap_health_view *known = &endpoint->known;
+    enum icap_state before = known->state;
+    if (!icap_health_has_changed(endpoint->health, known))
+        return;
+    icap_health_read(endpoint->health, known);
+    if (known->have_options)
+        icap_quota_state(service->quota, endpoint->index, known->options.max_connections);
+    if (known->state == ICAP_STATE_DOWN)
+        close_idle(endpoint);
+    if (icap_endpoint_is_lost(endpoint) && !list_empty(&endpoint->calls))
+        loop_timer_after(service->net->loop, &endpoint->look_timer, 0);
+    hold(endpoint);
+    if (known->state != before || !known->have_options)
+        icap_service_wake_all(service);
+}
+
+static void on_change(struct task *task) {
+    struct icap_endpoint *endpoint = CONTAINER_OF(task, struct icap_endpoint, change_task);
+    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
+    if (endpoint->service->mailbox != NULL)
+        icap_health_watch(endpoint->health, &endpoint->watcher, endpoint->service->mailbox,
+                          &endpoint->change_task);
+    follow(endpoint);
+}
+
+void icap_endpoint_retire(struct icap_endpoint *endpoint) {
+    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
+    struct loop *loop = endpoint->service->net->loop;
+    close_idle(endpoint);
+    if (endpoint->known.state == ICAP_STATE_UNKNOWN)
+        return; /* those who wait here have to know */
+    drop_probe(endpoint);
+    timer_cancel(&loop->timers, &endpoint->retry);
+    icap_health_unclaim(endpoint->health, endpoint, true, loop);
 }
 
 bool icap_endpoint_ready(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    if (endpoint->state == ICAP_STATE_DOWN)
+    follow(endpoint);
+    if (endpoint->known.state == ICAP_STATE_DOWN)
         return false;
-    if (!endpoint->have_options) {
-        probe(endpoint);
+    if (!endpoint->known.have_options) {
+        ask_first(endpoint);
         return false;
     }
-    if (endpoint->options_expire <= endpoint->service->net->loop->now)
-        probe(endpoint);
-    return endpoint->state == ICAP_STATE_UP || endpoint->busy == 0;
+    if (endpoint->known.options_expire <= endpoint->service->net->loop->now)
+        renew(endpoint);
+    return true;
+}
+
+void icap_endpoint_keep(struct icap_endpoint *endpoint, struct connection **connection) {
+    struct icap_service *service = endpoint->service;
+    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
+    unsigned most = 0;
+    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
+    if (!service->retired && endpoint->known.state != ICAP_STATE_DOWN)
+        most = icap_quota_idle(service->quota, &bid, service->waiter != NULL);
+    pool_give(endpoint->pool, icap_endpoint_key(endpoint), connection,
+              service->settings->idle_timeout, most);
+}
+
+/* How it is looked after. */
+
+static uint64_t look_pause(const struct icap_endpoint *endpoint) {
+    uint64_t pause = endpoint->service->settings->connect_timeout / LOOKS;
+    return pause < LOOK_LEAST ? LOOK_LEAST : pause > LOOK_MOST ? LOOK_MOST : pause;
+}
+
+void icap_endpoint_keep_looking(struct icap_endpoint *endpoint) {
+    if (endpoint->looking)
+        return;
+    endpoint->looking = true;
+    loop_timer_after(endpoint->service->net->loop, &endpoint->look_timer, look_pause(endpoint));
+}
+
+bool icap_endpoint_is_silent(const struct icap_endpoint *endpoint,
+                             const struct connection *connection, uint64_t heard_at,
+                             unsigned *doubts) {
+    uint64_t silent = endpoint->service->net->loop->now - heard_at, unanswered = 0;
+    bool lost = icap_endpoint_is_lost(endpoint);
+    if (lost || silent >= look_pause(endpoint))
+        unanswered = connection_unanswered(connection);
+    *doubts = unanswered > 0 ? *doubts + 1 : 0;
+    if (silent > unanswered)
+        silent = unanswered;
+    return *doubts > 1 && (lost || silent >= endpoint->service->settings->connect_timeout);
+}
+
+static void look_at_calls(struct icap_endpoint *endpoint) {
+    struct list_link looked_at;
+    struct list_link *link;
+    list_init(&looked_at);
+    while ((link = list_first(&endpoint->calls)) != NULL) {
+        list_remove(link);
+        list_append(&looked_at, link);
+        icap_call_look(CONTAINER_OF(link, struct icap_call, link));
+    }
+    list_splice(&endpoint->calls, &looked_at);
+}
+
+static void on_look(struct timer *timer) {
+    struct icap_endpoint *endpoint = CONTAINER_OF(timer, struct icap_endpoint, look_timer);
+    CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
+    endpoint->looking = false;
+    if (endpoint->probe != NULL)
+        icap_probe_look(endpoint->probe);
+    look_at_calls(endpoint);
+    if (endpoint->busy > 0 || endpoint->probe != NULL)
+        icap_endpoint_keep_looking(endpoint);
 }
 
 void icap_endpoint_succeeded(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    endpoint->failures = 0;
-    if (endpoint->state != ICAP_STATE_TRIAL)
-        return;
-    log_info("icap service %s (%s) is up again", endpoint->service->settings->name,
-             endpoint->uri_text);
-    endpoint->state = ICAP_STATE_UP;
-    endpoint->back_off = endpoint->service->settings->down_min;
-    icap_service_wake_all(endpoint->service);
+    struct icap_health *health = endpoint->health;
+    if (endpoint->known.state == ICAP_STATE_TRIAL ||
+        atomic_load_explicit(&health->failures, memory_order_relaxed) > 0)
+        icap_health_succeeded(health, endpoint->service->net->loop);
 }
 
-void icap_endpoint_failed(struct icap_endpoint *endpoint, enum icap_failure failure,
+void icap_endpoint_failed(struct icap_endpoint *endpoint, uint64_t turn, enum icap_failure failure,
                           const char *error) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    bool trial = endpoint->state == ICAP_STATE_TRIAL;
-    if (endpoint->state != ICAP_STATE_UP && !trial)
-        return;
-    switch (failure) {
-    case ICAP_FAILURE_REFUSED:
-    case ICAP_FAILURE_BODY:
-    case ICAP_FAILURE_QUEUE:
-    case ICAP_FAILURE_DOWN: return; /* says nothing of it */
-    case ICAP_FAILURE_CONNECT:
-    case ICAP_FAILURE_GONE: go_down(endpoint, error); return;
-    case ICAP_FAILURE_OVERLOADED:
-        icap_quota_lower(endpoint->service->quota, endpoint->index,
-                         endpoint->service->net->loop->now + OVERLOADED_FOR);
-        if (!trial)
-            return;
-        break;
-    default: break;
-    }
-    if (trial || ++endpoint->failures >= endpoint->service->settings->failures_down)
-        go_down(endpoint, error);
+    const struct loop *loop = endpoint->service->net->loop;
+    if (failure == ICAP_FAILURE_OVERLOADED)
+        icap_quota_lower(endpoint->service->quota, endpoint->index, loop->now + OVERLOADED_FOR);
+    icap_health_failed(endpoint->health, turn, failure, error, loop);
+    follow(endpoint);
 }
 
 static void show_istag(struct icap_endpoint *endpoint, struct slice istag) {
-    char *known = endpoint->options.istag;
-    if (istag.length >= sizeof endpoint->options.istag || slice_equal(istag, slice_from(known)))
+    char *known = endpoint->known.options.istag;
+    if (istag.length >= sizeof endpoint->known.options.istag ||
+        slice_equal(istag, slice_from(known)))
         return;
     memcpy(known, istag.base, istag.length);
     known[istag.length] = '\0';
@@ -212,12 +398,8 @@ struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint) {
         .busy = endpoint->busy,
         .idle = pool_count(endpoint->pool),
         .counted = &endpoint->counted,
+        .alone = endpoint->known.state == ICAP_STATE_TRIAL,
     };
-}
-
-const char *icap_endpoint_state_name(const struct icap_endpoint *endpoint) {
-    static const char *const names[] = {"unknown", "down", "trial", "up"};
-    return names[endpoint->state];
 }
 
 struct slice icap_endpoint_key(const struct icap_endpoint *endpoint) {

@@ -1,22 +1,23 @@
 /*
- * An endpoint: one address of an ICAP service as one worker knows it: what its OPTIONS said,
- * whether it is up, and its idle connections.
+ * An endpoint: one address of an ICAP service as one worker uses it: its idle connections, what it
+ * knows of the endpoint's health (icap/health.h), and its turn in asking for that.
  *
- *     UNKNOWN --OPTIONS--> UP --failures_down in a row, or no connection--> DOWN
- *                           ^                                                 | down_min, twice
- *                           |                                                 | that, ... down_max
- *                           +---- a transaction succeeds ---- TRIAL <--OPTIONS+
+ *     if (icap_endpoint_ready(endpoint)) ...        a connection's place may be asked for
+ *     icap_endpoint_failed(endpoint, call->turn, ICAP_FAILURE_CLOSED, error);
  *
  * OPTIONS are asked before the first use, and again when their TTL has passed by our clock, while
- * the old answer goes on serving. On TRIAL there is one transaction at a time; if it fails, the
- * endpoint is down again. An answer of 404 or 405 takes it down, for OPTIONS to be asked anew.
+ * the old answer goes on serving. Those go over a connection that is there already, or take the
+ * place of one: that which a transaction has just left, or else an idle one, or a new one if the
+ * quota has room. While an endpoint is down one worker of all tries it.
+ *
+ * While something is under way its connections are looked at every now and then: where the other
+ * side's kernel answers nothing for connect_timeout the host is lost. Slow services are not.
  *
  * Threads: one per worker, service and snapshot of the settings.
  */
 #ifndef RETORT_ICAP_ENDPOINT_H
 #define RETORT_ICAP_ENDPOINT_H
 
-#include "icap/options.h"
 #include "icap/quota.h"
 #include "net/pool.h"
 #include "settings/settings.h"
@@ -24,23 +25,7 @@
 struct icap_service;
 struct icap_probe; /* an OPTIONS request under way */
 
-enum icap_state { ICAP_STATE_UNKNOWN, ICAP_STATE_DOWN, ICAP_STATE_TRIAL, ICAP_STATE_UP };
-
-/* What can go wrong with a transaction, by whose fault. */
-enum icap_failure {
-    ICAP_FAILURE_CONNECT,
-    ICAP_FAILURE_TIMEOUT,
-    ICAP_FAILURE_CLOSED,
-    ICAP_FAILURE_PROTOCOL,
-    ICAP_FAILURE_REFUSED,    /* this message only */
-    ICAP_FAILURE_PATIENCE,   /* 408 */
-    ICAP_FAILURE_GONE,       /* 404, 405: not what it was configured for */
-    ICAP_FAILURE_OVERLOADED, /* 503 */
-    ICAP_FAILURE_SERVER,
-    ICAP_FAILURE_QUEUE,
-    ICAP_FAILURE_DOWN,
-    ICAP_FAILURE_BODY, /* the virgin body broke off */
-};
+#define ICAP_HOST_IS_SILENT "its host does not answer any more"
 
 struct icap_endpoint {
     unsigned magic;
@@ -50,33 +35,52 @@ struct icap_endpoint {
     const char *uri_text;
     const struct url *uri;
     char *head; /* what every request to it begins with, behind the method; ends with a line end */
-    enum icap_state state;
-    const char *error;
-    struct icap_options options;
-    bool have_options;
-    uint64_t options_expire; /* loop time; TIMER_NEVER: never */
-    uint64_t back_off;
-    unsigned failures; /* transactions in a row */
+    struct icap_health *health; /* the quota's */
+    struct icap_health_view known;
+    struct waiter *watcher; /* for changes of it */
+    struct task change_task;
     struct icap_probe *probe;
+    bool renewing; /* by the probe, which has taken a place */
     struct timer retry;
+    unsigned tries; /* while it was out of reach */
+    struct timer look_timer;
+    bool looking;
+    struct list_link calls; /* that have a place */
     struct tls_client *tls; /* NULL: its uri is icap */
     struct pool *pool;
-    unsigned busy;    /* connections that transactions use */
+    unsigned busy;    /* connections that transactions use, or a renewal of OPTIONS */
     unsigned counted; /* see icap/quota.h */
 };
 
 struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned index);
 void icap_endpoint_free(struct icap_endpoint **endpointp);
+/* The service serves no new transactions: others are to ask it. */
+void icap_endpoint_retire(struct icap_endpoint *endpoint);
 /* Asks for OPTIONS where they are missing or too old. True: it can serve now. */
 bool icap_endpoint_ready(struct icap_endpoint *endpoint);
+/* A transaction has taken a place. */
+void icap_endpoint_keep_looking(struct icap_endpoint *endpoint);
+/* A connection that has served well, for the next transaction; closed if there is none to come. */
+void icap_endpoint_keep(struct icap_endpoint *endpoint, struct connection **connection);
+/* Has OPTIONS asked over it if they are due. True: it is taken, and its place with it. */
+bool icap_endpoint_renew_over(struct icap_endpoint *endpoint, struct connection **connection);
 void icap_endpoint_succeeded(struct icap_endpoint *endpoint);
-void icap_endpoint_failed(struct icap_endpoint *endpoint, enum icap_failure failure,
+/* Of a transaction that began when `turn` was the health's. */
+void icap_endpoint_failed(struct icap_endpoint *endpoint, uint64_t turn, enum icap_failure failure,
                           const char *error);
+/* Is the host of this connection lost? `heard_at`: when it was known to be there last. Counts in
+ * *doubts: one look alone decides nothing. */
+bool icap_endpoint_is_silent(const struct icap_endpoint *endpoint,
+                             const struct connection *connection, uint64_t heard_at,
+                             unsigned *doubts);
+/* It is out of reach, as far as is known. */
+static inline bool icap_endpoint_is_lost(const struct icap_endpoint *endpoint) {
+    return endpoint->known.state == ICAP_STATE_DOWN && endpoint->known.unreachable;
+}
 /* An ISTag seen in any response (empty: none): what the response is of, see icap/tag.h. */
 uint64_t icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
                                  uint64_t generation);
 struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint);
-const char *icap_endpoint_state_name(const struct icap_endpoint *endpoint);
 /* For the pool. */
 struct slice icap_endpoint_key(const struct icap_endpoint *endpoint);
 

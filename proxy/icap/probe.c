@@ -18,23 +18,78 @@ struct icap_probe {
     struct dial dial;
     struct task dial_task;
     struct connection *connection;
+    bool reused; /* it was there before, and nothing has come yet */
+    uint64_t heard_at;
+    unsigned doubts; /* see icap_endpoint_is_silent */
     struct timer timer;
     struct net_buffer *in;
     char request[REQUEST_MAX];
     struct slice left;
 };
 
+static void on_ready(struct connection *connection);
+
+static struct slice write_request(struct icap_probe *probe) {
+    int length = snprintf(probe->request, sizeof probe->request,
+                          "OPTIONS %sEncapsulated: null-body=0\r\n\r\n", probe->endpoint->head);
+    return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
+}
+
+static void drop_connection(struct icap_probe *probe) {
+    if (probe->connection != NULL)
+        probe->net->counters.icap_connections_open--;
+    connection_close(&probe->connection);
+}
+
 /* Frees the probe first: the callback may start another. */
-static void finish(struct icap_probe *probe, const struct icap_options *options,
-                   const char *error) {
+static void finish(struct icap_probe *probe, struct icap_probe_answer *answer) {
     struct icap_endpoint *endpoint = probe->endpoint;
     icap_probe_fn *on_probed = probe->on_probed;
+    if (answer->connection != NULL) {
+        probe->net->counters.icap_connections_open--;
+        probe->connection = NULL;
+    }
     icap_probe_cancel(&endpoint->probe);
-    on_probed(endpoint, options, error);
+    on_probed(endpoint, answer);
+}
+
+static void fail(struct icap_probe *probe, enum icap_failure failure, const char *error) {
+    struct icap_probe_answer answer = {.failure = failure, .error = error};
+    finish(probe, &answer);
 }
 
 static void on_timeout(struct timer *timer) {
-    finish(CONTAINER_OF(timer, struct icap_probe, timer), NULL, "OPTIONS was not answered in time");
+    fail(CONTAINER_OF(timer, struct icap_probe, timer), ICAP_FAILURE_TIMEOUT,
+         "OPTIONS was not answered in time");
+}
+
+static void dial_anew(struct icap_probe *probe) {
+    const struct icap_endpoint *endpoint = probe->endpoint;
+    drop_connection(probe);
+    probe->reused = false;
+    probe->left = write_request(probe);
+    dial_start_tls(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
+                   endpoint->service->settings->connect_timeout, endpoint->tls, &probe->dial_task);
+}
+
+static void broke_off(struct icap_probe *probe, const char *error) {
+    if (probe->reused)
+        dial_anew(probe);
+    else
+        fail(probe, ICAP_FAILURE_CLOSED, error);
+}
+
+/* An answer that says no for good: there is no such service, or not for us. */
+static bool is_refusal(unsigned status) {
+    return status == 404 || status == 405 || status == 407;
+}
+
+/* The whole of the answer has come, and nothing else. */
+static bool is_reusable(const struct icap_probe *probe, const struct http_head *head, size_t used) {
+    struct slice parts = http_head_value(head, HTTP_ENCAPSULATED);
+    return probe->left.length == 0 && used == net_buffer_bytes(probe->in).length &&
+           (parts.base == NULL || slice_equal_nocase(parts, SLICE("null-body=0"))) &&
+           !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
 }
 
 /* True: the probe is over. */
@@ -46,34 +101,38 @@ static bool parse(struct icap_probe *probe) {
     ssize_t used = http_head_parse_icap_response(&head, bytes.base, bytes.length, 0);
     if (used == 0)
         return false;
-    if (used < 0)
-        finish(probe, NULL, "the answer to OPTIONS is not ICAP");
-    else if (icap_options_parse(&options, &head, &error))
-        finish(probe, &options, NULL);
-    else
-        finish(probe, NULL, error);
+    if (used < 0) {
+        fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is not ICAP");
+    } else if (icap_options_parse(&options, &head, &error)) {
+        struct icap_probe_answer answer = {.options = &options};
+        if (is_reusable(probe, &head, (size_t)used))
+            answer.connection = probe->connection;
+        finish(probe, &answer);
+    } else {
+        fail(probe, is_refusal(head.status) ? ICAP_FAILURE_GONE : ICAP_FAILURE_SERVER, error);
+    }
     return true;
 }
 
 /* Until the socket is empty: there is one event for all that has come. */
 static void receive(struct icap_probe *probe) {
     size_t got;
-    while (probe->connection->readable) {
+    while (probe->connection != NULL && probe->connection->readable) {
         if (probe->in == NULL)
             probe->in = net_buffer_take(probe->net);
         if (!net_buffer_make_room(probe->net, &probe->in, HEAD_MAX)) {
-            finish(probe, NULL, "the answer to OPTIONS is too long");
+            fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is too long");
             return;
         }
         switch (connection_read(probe->connection, probe->in->data + probe->in->end,
                                 probe->in->capacity - probe->in->end, &got)) {
         case IO_DONE: break;
         case IO_WAIT: return;
-        case IO_FAILED: finish(probe, NULL, connection_error(probe->connection)); return;
-        default:
-            finish(probe, NULL, "it closed the connection instead of answering OPTIONS");
-            return;
+        case IO_FAILED: broke_off(probe, connection_error(probe->connection)); return;
+        default: broke_off(probe, "it closed the connection instead of answering OPTIONS"); return;
         }
+        probe->reused = false;
+        probe->heard_at = probe->net->loop->now;
         probe->in->end += got;
         if (parse(probe))
             return;
@@ -93,40 +152,70 @@ static void on_ready(struct connection *connection) {
         receive(probe);
 }
 
+static void begin(struct icap_probe *probe) {
+    probe->heard_at = probe->net->loop->now;
+    on_ready(probe->connection);
+}
+
 static void on_dialled(struct task *task) {
     struct icap_probe *probe = CONTAINER_OF(task, struct icap_probe, dial_task);
     CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
     if (probe->dial.state == DIAL_FAILED) {
-        finish(probe, NULL, probe->dial.error);
+        fail(probe, probe->dial.reached ? ICAP_FAILURE_HANDSHAKE : ICAP_FAILURE_CONNECT,
+             probe->dial.error);
         return;
     }
     probe->connection = dial_take(&probe->dial, on_ready, probe);
-    on_ready(probe->connection);
+    probe->net->counters.icap_connections++;
+    probe->net->counters.icap_connections_open++;
+    connection_keep_alive(probe->connection, probe->endpoint->service->settings->connect_timeout);
+    begin(probe);
 }
 
-static struct slice write_request(struct icap_probe *probe) {
-    int length = snprintf(probe->request, sizeof probe->request,
-                          "OPTIONS %sEncapsulated: null-body=0\r\n\r\n", probe->endpoint->head);
-    return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
+/* What was given to it: from the loop, as the callback must not come before the start has ended. */
+static void on_given(struct task *task) {
+    struct icap_probe *probe = CONTAINER_OF(task, struct icap_probe, dial_task);
+    CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
+    probe->dial_task.run = on_dialled;
+    begin(probe);
 }
 
-struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, icap_probe_fn *on_probed) {
-    const struct icap_service_settings *settings = endpoint->service->settings;
+struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, struct connection **connection,
+                                    uint64_t patience, icap_probe_fn *on_probed) {
     struct icap_probe *probe;
     ALLOC_OBJ(probe, ICAP_PROBE_MAGIC);
     probe->endpoint = endpoint;
     probe->net = endpoint->service->net;
     probe->on_probed = on_probed;
+    probe->net->counters.icap_options++;
     timer_init(&probe->timer, on_timeout);
     task_init(&probe->dial_task, on_dialled);
-    probe->left = write_request(probe);
-    probe->net->counters.icap_options++;
-    probe->net->counters.icap_connections++;
     loop_timer_after(probe->net->loop, &probe->timer,
-                     settings->connect_timeout + settings->timeout);
-    dial_start_tls(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
-                   settings->connect_timeout, endpoint->tls, &probe->dial_task);
+                     endpoint->service->settings->connect_timeout + patience);
+    probe->connection = *connection;
+    *connection = NULL;
+    if (probe->connection == NULL) {
+        dial_anew(probe);
+        return probe;
+    }
+    probe->reused = true;
+    probe->net->counters.icap_connections_open++;
+    probe->left = write_request(probe);
+    connection_set_owner(probe->connection, on_ready, probe);
+    probe->dial_task.run = on_given;
+    loop_defer(probe->net->loop, &probe->dial_task);
     return probe;
+}
+
+void icap_probe_hurry(struct icap_probe *probe, uint64_t patience) {
+    dial_hurry(&probe->dial, patience);
+}
+
+void icap_probe_look(struct icap_probe *probe) {
+    CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
+    if (probe->connection != NULL && icap_endpoint_is_silent(probe->endpoint, probe->connection,
+                                                             probe->heard_at, &probe->doubts))
+        fail(probe, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
 }
 
 void icap_probe_cancel(struct icap_probe **probep) {
@@ -139,7 +228,7 @@ void icap_probe_cancel(struct icap_probe **probep) {
     task_cancel(&probe->dial_task);
     dial_cancel(&probe->dial);
     timer_cancel(&net->loop->timers, &probe->timer);
-    connection_close(&probe->connection);
+    drop_connection(probe);
     net_buffer_give(net, &probe->in);
     FREE_OBJ(probe);
 }

@@ -11,6 +11,19 @@ static struct icap_tag *tag_for(const struct icap_service_settings *settings,
     return icap_tag_new(settings);
 }
 
+static struct icap_health *health_for(const struct icap_service_settings *settings, unsigned index,
+                                      const struct icap_quotas *before) {
+    for (size_t i = 0; before != NULL && i < before->count; i++)
+        for (unsigned j = 0; j < before->services[i].endpoint_count; j++) {
+            struct icap_health *health = before->services[i].health[j];
+            if (!icap_health_is_of(health, settings, index))
+                continue;
+            icap_health_configure(health, settings);
+            return icap_health_reference(health);
+        }
+    return icap_health_new(settings, index);
+}
+
 struct icap_quotas *icap_quotas_new(const struct settings *settings,
                                     const struct icap_quotas *before) {
     struct icap_quotas *quotas;
@@ -28,6 +41,8 @@ struct icap_quotas *icap_quotas_new(const struct settings *settings,
         quota->endpoint_count = settings->icap_services[i].endpoint_count;
         quota->workers = settings->workers;
         quota->tag = tag_for(&settings->icap_services[i], before);
+        for (unsigned j = 0; j < quota->endpoint_count; j++)
+            quota->health[j] = health_for(&settings->icap_services[i], j, before);
         quotas->names[i] = xstrdup(settings->icap_services[i].name);
     }
     return quotas;
@@ -51,6 +66,8 @@ void icap_quotas_release(struct icap_quotas **quotasp) {
         ASSERT(list_empty(&quotas->services[i].waiting));
         pthread_mutex_destroy(&quotas->services[i].lock);
         icap_tag_release(&quotas->services[i].tag);
+        for (unsigned j = 0; j < quotas->services[i].endpoint_count; j++)
+            icap_health_release(&quotas->services[i].health[j]);
         free(quotas->names[i]);
     }
     free(quotas->services);
@@ -94,9 +111,19 @@ static bool has_room(const struct icap_quota *quota, const struct icap_quota_bid
     if (endpoint->lowered > 0 && now < endpoint->lowered_until &&
         endpoint->busy >= endpoint->lowered)
         return false;
+    if (bid->alone && endpoint->busy > 0)
+        return false;
     if (bid->idle > 0)
         return endpoint->busy < limit(quota, endpoint);
     return endpoint->open < limit(quota, endpoint) && quota->open < quota->most;
+}
+
+bool icap_quota_may_ask(struct icap_quota *quota, unsigned index) {
+    pthread_mutex_lock(&quota->lock);
+    const struct icap_quota_endpoint *endpoint = endpoint_of(quota, index);
+    bool may = endpoint->busy < limit(quota, endpoint);
+    pthread_mutex_unlock(&quota->lock);
+    return may;
 }
 
 int icap_quota_take(struct icap_quota *quota, const struct icap_quota_bid *bids, unsigned bid_count,

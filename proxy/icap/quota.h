@@ -15,9 +15,10 @@
  * call, which is soon enough, as they are within its share.
  *
  *     struct icap_quotas *quotas = icap_quotas_new(settings, NULL);    one a service, by main
- *     struct icap_quotas *later = icap_quotas_new(reloaded, quotas);   goes on with its tags
+ *     struct icap_quotas *later = icap_quotas_new(reloaded, quotas);   goes on with tags and health
  *
- * With it goes what else workers share of a service: its tag (icap/tag.h).
+ * With it goes what else workers share of a service: its tag (icap/tag.h), and the health of its
+ * endpoints (icap/health.h).
  *
  * Threads: any; one lock a service.
  */
@@ -25,6 +26,7 @@
 #define RETORT_ICAP_QUOTA_H
 
 #include "event/waiter.h"
+#include "icap/health.h"
 #include "icap/tag.h"
 #include "settings/settings.h"
 
@@ -43,7 +45,8 @@ struct icap_quota {
     unsigned open;
     unsigned asking; /* workers in `waiting` */
     struct list_link waiting;
-    struct icap_tag *tag; /* referenced */
+    struct icap_tag *tag;                           /* referenced */
+    struct icap_health *health[ICAP_ENDPOINTS_MAX]; /* likewise */
     struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
 };
 
@@ -61,6 +64,7 @@ struct icap_quota_bid {
     unsigned endpoint;
     unsigned busy, idle; /* connections, now */
     unsigned *counted;   /* those that the quota knows of: the worker's, 0 at first */
+    bool alone;          /* nothing else may be under way there, of any worker */
 };
 
 /* `before`: those of an earlier snapshot; NULL: there is none. */
@@ -72,6 +76,8 @@ struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas);
 void icap_quotas_release(struct icap_quotas **quotasp);
 
 /* Before taking, `busy` does not count the one that is asked for; before leaving, not any more. */
+/* Is there less under way at the endpoint than it takes? Then it may be asked whether it is up. */
+bool icap_quota_may_ask(struct icap_quota *quota, unsigned endpoint);
 int icap_quota_take(struct icap_quota *quota, const struct icap_quota_bid *bids, unsigned count,
                     uint64_t now);
 void icap_quota_leave(struct icap_quota *quota, const struct icap_quota_bid *bid,

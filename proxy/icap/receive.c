@@ -16,6 +16,7 @@ static bool sent_all(const struct icap_call *call) {
 }
 
 static void count_in(struct icap_call *call, size_t got) {
+    call->heard_at = call->net->loop->now;
     call->service->account.bytes_in += got;
     call->bytes_in += got;
 }
@@ -401,7 +402,7 @@ static enum source_status read_original(struct icap_call *call, char *buffer, si
             most = (size_t)call->skip_left;
         enum source_status status = source_read(&call->virgin.replay, buffer, most, got);
         if (status == SOURCE_END && call->skip_left > 0) {
-            icap_service_failed(call->service, NULL, ICAP_FAILURE_PROTOCOL,
+            icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL,
                                 "it wanted more of the body than there is");
             call->error = "it wanted more of the body than there is";
             call->body_failed = true;

@@ -44,13 +44,13 @@ static bool is_reqmod(const struct icap_call *call) {
 static bool can_offer_204(const struct icap_call *call) {
     int64_t length = call->virgin.first.length;
     const struct kept_limits *limits = &call->virgin.kept.limits;
-    if (!call->endpoint->options.allow_204)
+    if (!call->endpoint->known.options.allow_204)
         return false;
     return !call->has_body || length < 0 || (uint64_t)length <= limits->memory + limits->file;
 }
 
 static bool wants_preview(const struct icap_call *call, size_t *size) {
-    const struct icap_options *options = &call->endpoint->options;
+    const struct icap_options *options = &call->endpoint->known.options;
     if (!call->has_body || !options->preview_given || call->service->settings->preview == 0 ||
         icap_options_transfer(options, call->request.path) == ICAP_TRANSFER_COMPLETE)
         return false;
@@ -106,7 +106,7 @@ static void put_preview(struct icap_call *call, struct writer *writer) {
 
 static void put_allow(struct icap_call *call, struct writer *writer) {
     call->may_204 = can_offer_204(call);
-    call->may_206 = call->previewing && call->endpoint->options.allow_206;
+    call->may_206 = call->previewing && call->endpoint->known.options.allow_206;
     if (call->may_206)
         put(writer, call->may_204 ? SLICE("Allow: 204, 206\r\n") : SLICE("Allow: 206\r\n"));
     else if (call->may_204)

@@ -25,11 +25,8 @@ struct icap_service *icap_service_new(struct net_context *net,
 void icap_service_retire(struct icap_service *service) {
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     service->retired = true;
-    for (unsigned i = 0; i < service->endpoint_count; i++) {
-        pool_close_idle(service->endpoints[i]->pool);
-        struct icap_quota_bid bid = icap_endpoint_bid(service->endpoints[i]);
-        icap_quota_note(service->quota, &bid, service->net->loop);
-    }
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        icap_endpoint_retire(service->endpoints[i]);
 }
 
 void icap_service_free(struct icap_service **servicep) {
@@ -110,7 +107,7 @@ static unsigned gather(struct icap_service *service, const struct icap_endpoint 
             continue;
         if (icap_endpoint_ready(endpoint))
             bids[count++] = icap_endpoint_bid(endpoint);
-        if (endpoint->state != ICAP_STATE_DOWN)
+        if (endpoint->known.state != ICAP_STATE_DOWN)
             (*hopeful)++;
     }
     return count;
@@ -178,10 +175,12 @@ void icap_service_keep_known(struct icap_service *service) {
 }
 
 void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
-                         enum icap_failure failure, const char *error) {
+                         uint64_t turn, enum icap_failure failure, const char *error) {
     struct icap_account *account = &service->account;
     uint64_t *const counts[] = {
         [ICAP_FAILURE_CONNECT] = &account->error_connect,
+        [ICAP_FAILURE_HANDSHAKE] = &account->error_connect,
+        [ICAP_FAILURE_LOST] = &account->error_lost,
         [ICAP_FAILURE_TIMEOUT] = &account->error_timeout,
         [ICAP_FAILURE_CLOSED] = &account->error_closed,
         [ICAP_FAILURE_PROTOCOL] = &account->error_protocol,
@@ -199,21 +198,11 @@ void icap_service_failed(struct icap_service *service, struct icap_endpoint *end
     if (failure != ICAP_FAILURE_BODY)
         service->net->counters.icap_failures++;
     if (endpoint != NULL)
-        icap_endpoint_failed(endpoint, failure, error);
+        icap_endpoint_failed(endpoint, turn, failure, error);
 }
 
 const char *icap_service_error(const struct icap_service *service) {
-    return service->endpoints[service->first]->error;
-}
-
-/* The best of its endpoints' states. */
-const char *icap_service_state_name(const struct icap_service *service) {
-    static const char *const names[] = {"unknown", "down", "up", "up"};
-    enum icap_state best = ICAP_STATE_UNKNOWN;
-    for (unsigned i = 0; i < service->endpoint_count; i++)
-        if (service->endpoints[i]->state > best)
-            best = service->endpoints[i]->state;
-    return names[best];
+    return service->endpoints[service->first]->known.error;
 }
 
 unsigned icap_service_connections(const struct icap_service *service) {

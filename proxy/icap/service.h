@@ -75,13 +75,13 @@ void icap_service_leave(struct icap_service *service, struct icap_endpoint *endp
 void icap_service_keep_known(struct icap_service *service);
 /* Why nothing is to be had: of the endpoint that was asked first. */
 const char *icap_service_error(const struct icap_service *service);
-const char *icap_service_state_name(const struct icap_service *service);
 unsigned icap_service_connections(const struct icap_service *service);
 
 /* Inside icap/. */
 void icap_service_wake_all(struct icap_service *service);
-/* Counts a failure, and takes the endpoint (NULL: none was reached) down if it is due. */
+/* Counts a failure, and takes the endpoint (NULL: none was reached) down if it is due. `turn` is
+ * of its health, when what failed began. */
 void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
-                         enum icap_failure failure, const char *error);
+                         uint64_t turn, enum icap_failure failure, const char *error);
 
 #endif

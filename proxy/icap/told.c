@@ -13,7 +13,7 @@ static bool includes(const struct icap_service_settings *settings, const char *n
 
 unsigned icap_told_at(const struct icap_endpoint *endpoint) {
     const struct icap_service_settings *settings = endpoint->service->settings;
-    const struct icap_options *options = &endpoint->options;
+    const struct icap_options *options = &endpoint->known.options;
     unsigned told = settings->proxy_credentials ? ICAP_TOLD_CREDENTIALS : 0;
     if (options->client_ip || includes(settings, "X-Client-IP"))
         told |= ICAP_TOLD_CLIENT_IP;

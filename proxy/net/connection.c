@@ -3,6 +3,8 @@
 #include "base/assert.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -280,6 +282,29 @@ enum io_status connection_copy_file(struct connection *connection, int fd, off_t
         return got == 0 ? IO_END : IO_FAILED;
     struct iovec piece = {bytes, (size_t)got};
     return connection_write(connection, &piece, 1, put);
+}
+
+void connection_keep_alive(struct connection *connection, uint64_t silence) {
+    int on = 1, seconds = 1, probes = (int)(silence / 1000) + 2;
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    int fd = connection->event.fd;
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+/* Not TCP_USER_TIMEOUT, which counts a window that stays shut as silence, however well the other
+ * side answers. */
+uint64_t connection_unanswered(const struct connection *connection) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    if (getsockopt(connection->event.fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+        return 0;
+    if (info.tcpi_retransmits == 0 && info.tcpi_probes == 0)
+        return 0;
+    return info.tcpi_last_ack_recv > 0 ? info.tcpi_last_ack_recv : 1;
 }
 
 void connection_shutdown(struct connection *connection) {

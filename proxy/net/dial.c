@@ -23,6 +23,9 @@ static void attempt_failed(struct dial *dial, const char *error, bool timed_out)
 
 static void shake_hands(struct dial *dial) {
     dial->state = DIAL_HANDSHAKE;
+    dial->reached = true;
+    if (dial->patience < dial->timeout)
+        loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
     switch (connection_secure(dial->connection, dial->tls)) {
     case IO_DONE: finish(dial, DIAL_DONE); return;
     case IO_WAIT: return;
@@ -98,7 +101,7 @@ static void try_next(struct dial *dial) {
         dial->denied = false;
         if (error == 0) {
             dial->state = DIAL_CONNECTING;
-            loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
+            loop_timer_after(dial->net->loop, &dial->timer, dial->patience);
             return;
         }
         dial->error = strerrordesc_np(error);
@@ -126,7 +129,7 @@ static void start(struct dial *dial, struct net_context *net, struct slice host,
     dial->net = net;
     dial->port = port;
     dial->reach = reach;
-    dial->timeout = timeout;
+    dial->timeout = dial->patience = timeout;
     dial->waker = waker;
     dial->error = "no address";
     dial->state = DIAL_RESOLVING;
@@ -144,6 +147,15 @@ void dial_start(struct dial *dial, struct net_context *net, struct slice host, u
 void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                     uint64_t timeout, struct tls_client *tls, struct task *waker) {
     start(dial, net, host, port, REACH_ANY, timeout, tls, waker);
+}
+
+void dial_hurry(struct dial *dial, uint64_t patience) {
+    CHECK_OBJ(dial, DIAL_MAGIC);
+    if (patience >= dial->timeout)
+        return;
+    dial->patience = patience;
+    if (dial->state == DIAL_CONNECTING)
+        loop_timer_after(dial->net->loop, &dial->timer, patience);
 }
 
 struct connection *dial_take(struct dial *dial, connection_ready_fn *ready, void *owner) {

@@ -37,6 +37,7 @@ struct dial {
     uint16_t port;
     enum reach reach;
     uint64_t timeout;
+    uint64_t patience; /* with the TCP connection; at most `timeout` */
     struct timer timer;
     unsigned next; /* address to try */
     bool tried;    /* to connect to one */
@@ -44,6 +45,7 @@ struct dial {
     struct address address; /* the one that answered, or was tried last */
     const char *error;
     bool timed_out, denied;
+    bool reached; /* there was a TCP connection: what failed is TLS */
     struct task *waker;
 };
 
@@ -53,6 +55,8 @@ void dial_start(struct dial *dial, struct net_context *net, struct slice host, u
  * does not. */
 void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                     uint64_t timeout, struct tls_client *tls, struct task *waker);
+/* Right after the start: so long may a TCP connection take that has not come about yet. */
+void dial_hurry(struct dial *dial, uint64_t patience);
 /* Only in DIAL_DONE; the connection is writable. */
 struct connection *dial_take(struct dial *dial, connection_ready_fn *on_ready, void *owner);
 void dial_cancel(struct dial *dial);

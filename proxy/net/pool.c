@@ -100,7 +100,7 @@ static void drop(struct connection *connection) {
 
 /* Nothing to read and not at its end? Only a connection whose last read filled its buffer costs the
  * system call. */
-static bool is_quiet(struct connection *connection) {
+bool pool_would_take(struct connection *connection) {
     char byte;
     size_t got;
     if (connection->hangup)
@@ -110,7 +110,7 @@ static bool is_quiet(struct connection *connection) {
 
 /* TLS has something to read now and then that is none of anybody's, as a ticket. */
 static void on_ready(struct connection *connection) {
-    if (connection->readable && (connection->tls == NULL || !is_quiet(connection)))
+    if (connection->readable && (connection->tls == NULL || !pool_would_take(connection)))
         drop(connection);
 }
 
@@ -219,7 +219,8 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
     *connectionp = NULL;
     uint32_t hash = hash_of(text);
     struct pool_key **at = find_key(pool, text, hash);
-    if (max_idle == 0 || (*at != NULL && (*at)->count >= max_idle) || !is_quiet(connection)) {
+    if (max_idle == 0 || (*at != NULL && (*at)->count >= max_idle) ||
+        !pool_would_take(connection)) {
         connection_close(&connection);
         return;
     }

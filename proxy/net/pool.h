@@ -27,6 +27,8 @@ void pool_give(struct pool *pool, struct slice key, struct connection **connecti
 /* The same of those on which nothing has come up to the loop's last look. */
 struct connection *pool_take_quiet(struct pool *pool, struct slice key,
                                    connection_ready_fn *on_ready, void *owner);
+/* Nothing has come on it that belongs to nobody, and it has not ended. */
+bool pool_would_take(struct connection *connection);
 void pool_close_idle(struct pool *pool);
 /* Idle connections, of all keys. */
 unsigned pool_count(const struct pool *pool);

@@ -103,6 +103,7 @@ static bool apply_icap_service(struct load *load, const struct document_section 
         !check_icap_credentials(load, section, service) ||
         !check_icap_tls(load, section, service) || !check_icap_include(load, section, service))
         return false;
+    service->max_connections_given = document_value(section, "max_connections") != NULL;
     if (service->remember && service->point != ICAP_RESPMOD_POSTCACHE)
         return load_fail(load, load_line_of(section, "remember"),
                          "remember: only what is made behind the cache is kept beside what is "

@@ -108,14 +108,15 @@ struct icap_service_settings {
     uint64_t first_byte_timeout; /* for the verdict alone; 0: timeout */
     uint64_t total_timeout;      /* for a whole transaction, however busy; 0: none */
     uint64_t connect_timeout;
-    uint64_t idle_timeout;    /* of a pooled connection */
-    unsigned max_connections; /* of all workers and endpoints; also bound by Max-Connections */
-    unsigned queue_max;       /* transactions that may wait for a connection, in a worker */
-    uint64_t queue_timeout;   /* and for how long */
-    size_t preview;           /* largest preview sent; bound by the service's Preview */
-    uint64_t preview_wait;    /* for it to be full; then it ends with what there is; 0: always */
-    size_t keep;              /* virgin bytes kept in memory for a 204, a bypass or a retry */
-    size_t keep_on_disk;      /* and in a temporary file beyond that */
+    uint64_t idle_timeout;      /* of a pooled connection */
+    unsigned max_connections;   /* of all workers and endpoints; also bound by Max-Connections */
+    bool max_connections_given; /* it is no default */
+    unsigned queue_max;         /* transactions that may wait for a connection, in a worker */
+    uint64_t queue_timeout;     /* and for how long */
+    size_t preview;             /* largest preview sent; bound by the service's Preview */
+    uint64_t preview_wait;      /* for it to be full; then it ends with what there is; 0: always */
+    size_t keep;                /* virgin bytes kept in memory for a 204, a bypass or a retry */
+    size_t keep_on_disk;        /* and in a temporary file beyond that */
     const char *temporary_directory; /* the settings' */
     bool decode;                     /* it reads no content codings: they are undone for it */
     size_t decode_size;              /* bytes that may come of a body */

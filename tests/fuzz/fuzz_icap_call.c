@@ -124,16 +124,21 @@ static void set_up_settings(struct run *run) {
 static void set_up_service(struct run *run) {
     int ends[2];
     run->quotas = icap_quotas_new(&run->settings, NULL);
+    const struct icap_options options = {
+        .respmod = true,
+        .reqmod = true,
+        .ttl = -1,
+        .preview_given = run->flags & FLAG_PREVIEW,
+        .preview = 1000,
+        .allow_204 = !(run->flags & FLAG_NO_204),
+        .allow_206 = run->flags & FLAG_206,
+    };
+    struct icap_health *health = run->quotas->services[0].health[0];
+    ASSERT(icap_health_claim(health, run, 0));
+    icap_health_answered(health, run, &options, &run->loop);
     run->service =
         icap_service_new(&run->net, &run->service_settings, &run->quotas->services[0], NULL);
     struct icap_endpoint *endpoint = run->service->endpoints[0];
-    endpoint->state = ICAP_STATE_UP;
-    endpoint->have_options = true;
-    endpoint->options_expire = TIMER_NEVER;
-    endpoint->options.preview_given = run->flags & FLAG_PREVIEW;
-    endpoint->options.preview = 1000;
-    endpoint->options.allow_204 = !(run->flags & FLAG_NO_204);
-    endpoint->options.allow_206 = run->flags & FLAG_206;
     ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
     run->server = ends[1];
     struct connection *connection = connection_new(&run->net, &ends[0], never, run);

@@ -1,0 +1,349 @@
+#include "icap/health.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+/* All that there are, so that those of one host and port fall together. */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list_link all = {&all, &all};
+
+static uint64_t hash_text(const char *text, uint64_t seed) {
+    return text == NULL ? seed : XXH3_64bits_withSeed(text, strlen(text), seed + 1);
+}
+
+/* What may decide over whether it answers. */
+static uint64_t identity_of(const struct icap_service_settings *settings, unsigned index) {
+    uint64_t hash = hash_text(settings->name, (uint64_t)settings->point * 2 + settings->verify);
+    hash = hash_text(settings->uri_texts[index], hash);
+    hash = hash_text(settings->ca_file, hash);
+    hash = hash_text(settings->certificate, hash);
+    hash = hash_text(settings->certificate_key, hash);
+    return hash_text(settings->credentials, hash);
+}
+
+static void take_rules(struct icap_health *health, const struct icap_service_settings *settings) {
+    health->failures_down = settings->failures_down;
+    health->down_min = settings->down_min;
+    health->down_max = settings->down_max;
+    health->consequence = settings->endpoint_count > 1 ? "other endpoints serve if they are up"
+                          : settings->bypass           ? "messages pass unadapted"
+                                                       : "its requests are answered with 502";
+}
+
+struct icap_health *icap_health_new(const struct icap_service_settings *settings, unsigned index) {
+    const struct url *uri = &settings->endpoints[index];
+    struct icap_health *health;
+    ALLOC_OBJ(health, ICAP_HEALTH_MAGIC);
+    atomic_init(&health->references, 1);
+    atomic_init(&health->turn, 1);
+    health->identity = identity_of(settings, index);
+    health->service = xstrdup(settings->name);
+    health->uri = xstrdup(settings->uri_texts[index]);
+    int length = asprintf(&health->place, "%.*s:%u", SLICE_PRINT(uri->host), uri->port);
+    ASSERT(length > 0);
+    pthread_mutex_init(&health->lock, NULL);
+    list_init(&health->watching);
+    take_rules(health, settings);
+    health->back_off = health->down_min;
+    health->now.since = time(NULL);
+    snprintf(health->now.error, sizeof health->now.error, "it has not been asked yet");
+    pthread_mutex_lock(&all_lock);
+    list_append(&all, &health->link);
+    pthread_mutex_unlock(&all_lock);
+    return health;
+}
+
+struct icap_health *icap_health_reference(struct icap_health *health) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    atomic_fetch_add(&health->references, 1);
+    return health;
+}
+
+void icap_health_release(struct icap_health **healthp) {
+    struct icap_health *health = *healthp;
+    *healthp = NULL;
+    if (health == NULL)
+        return;
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    if (atomic_fetch_sub(&health->references, 1) != 1)
+        return;
+    pthread_mutex_lock(&all_lock);
+    list_remove(&health->link);
+    pthread_mutex_unlock(&all_lock);
+    ASSERT(list_empty(&health->watching));
+    pthread_mutex_destroy(&health->lock);
+    free(health->service);
+    free(health->uri);
+    free(health->place);
+    FREE_OBJ(health);
+}
+
+bool icap_health_is_of(const struct icap_health *health,
+                       const struct icap_service_settings *settings, unsigned index) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    return health->identity == identity_of(settings, index);
+}
+
+/* Under the lock: others are told. */
+static void changed(struct icap_health *health, const struct loop *loop) {
+    atomic_fetch_add_explicit(&health->turn, 1, memory_order_release);
+    waiters_wake(&health->watching, loop);
+}
+
+void icap_health_configure(struct icap_health *health,
+                           const struct icap_service_settings *settings) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    take_rules(health, settings);
+    health->back_off = health->down_min;
+    if (health->now.state == ICAP_STATE_DOWN) {
+        health->now.retry_at = 0;
+        changed(health, NULL);
+    }
+    pthread_mutex_unlock(&health->lock);
+}
+
+void icap_health_read(struct icap_health *health, struct icap_health_view *view) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    *view = health->now;
+    view->turn = atomic_load_explicit(&health->turn, memory_order_relaxed);
+    pthread_mutex_unlock(&health->lock);
+}
+
+void icap_health_watch(struct icap_health *health, struct waiter **slot, struct mailbox *mailbox,
+                       struct task *task) {
+    if (*slot != NULL)
+        return;
+    pthread_mutex_lock(&health->lock);
+    waiter_add(&health->watching, slot, mailbox, task);
+    pthread_mutex_unlock(&health->lock);
+}
+
+/* Who asks it. */
+
+static bool is_due(const struct icap_health_view *known, uint64_t now) {
+    return known->state == ICAP_STATE_DOWN || !known->have_options || known->options_expire <= now;
+}
+
+bool icap_health_claim(struct icap_health *health, const void *who, uint64_t now) {
+    bool got = false;
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    if (icap_health_is_claimed(health))
+        return false;
+    pthread_mutex_lock(&health->lock);
+    if (!icap_health_is_claimed(health) && is_due(&health->now, now)) {
+        atomic_store_explicit(&health->holder, who, memory_order_relaxed);
+        got = true;
+    }
+    pthread_mutex_unlock(&health->lock);
+    return got;
+}
+
+/* Under the lock. */
+static void let_go(struct icap_health *health, const void *who) {
+    ASSERT(atomic_load_explicit(&health->holder, memory_order_relaxed) == who);
+    atomic_store_explicit(&health->holder, NULL, memory_order_relaxed);
+}
+
+void icap_health_unclaim(struct icap_health *health, const void *who, bool hand_over,
+                         const struct loop *loop) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    if (atomic_load_explicit(&health->holder, memory_order_relaxed) != who)
+        return;
+    pthread_mutex_lock(&health->lock);
+    let_go(health, who);
+    if (hand_over)
+        changed(health, loop);
+    pthread_mutex_unlock(&health->lock);
+}
+
+/* Changes of the state, under the lock. */
+
+static void enter(struct icap_health *health, enum icap_state state) {
+    health->now.state = state;
+    health->now.since = time(NULL);
+    health->now.unreachable = false;
+    atomic_store_explicit(&health->failures, 0, memory_order_relaxed);
+}
+
+static void note_error(struct icap_health *health, const char *error) {
+    snprintf(health->now.error, sizeof health->now.error, "%s", error);
+}
+
+static bool is_out_of_reach(enum icap_failure failure) {
+    return failure == ICAP_FAILURE_CONNECT || failure == ICAP_FAILURE_LOST;
+}
+
+/* How long it is left alone now. */
+static uint64_t next_pause(struct icap_health *health, enum icap_failure failure) {
+    uint64_t pause = health->back_off;
+    if (is_out_of_reach(failure))
+        return pause < ICAP_HEALTH_AGAIN ? pause : ICAP_HEALTH_AGAIN;
+    health->back_off *= 2;
+    if (health->back_off > health->down_max)
+        health->back_off = health->down_max;
+    return pause;
+}
+
+static void go_down(struct icap_health *health, enum icap_failure failure, const char *error,
+                    const struct loop *loop) {
+    bool fresh = health->now.state != ICAP_STATE_DOWN;
+    uint64_t pause = next_pause(health, failure);
+    note_error(health, error);
+    if (fresh) {
+        enter(health, ICAP_STATE_DOWN);
+        log_warn("icap service %s (%s) is down: %s; %s, trying again in %lu ms", health->service,
+                 health->uri, health->now.error, health->consequence, (unsigned long)pause);
+    }
+    health->now.unreachable = is_out_of_reach(failure);
+    health->now.have_options = false;
+    health->now.retry_at = loop->now + pause;
+    changed(health, loop);
+    if (fresh)
+        health->went_down = atomic_load_explicit(&health->turn, memory_order_relaxed);
+}
+
+static void come_up(struct icap_health *health) {
+    if (health->now.state != ICAP_STATE_UNKNOWN)
+        log_info("icap service %s (%s) is up again after %ld seconds", health->service, health->uri,
+                 (long)(time(NULL) - health->now.since));
+    enter(health, ICAP_STATE_UP);
+}
+
+/* Those of the same host and port, of other services. */
+static void take_others_down(const struct icap_health *lost, const char *error,
+                             const struct loop *loop) {
+    pthread_mutex_lock(&all_lock);
+    LIST_FOR_EACH (link, &all) {
+        struct icap_health *health = CONTAINER_OF(link, struct icap_health, link);
+        if (health == lost || strcmp(health->place, lost->place) != 0)
+            continue;
+        pthread_mutex_lock(&health->lock);
+        if (health->now.state != ICAP_STATE_DOWN)
+            go_down(health, ICAP_FAILURE_LOST, error, loop);
+        pthread_mutex_unlock(&health->lock);
+    }
+    pthread_mutex_unlock(&all_lock);
+}
+
+/* What is said of it. */
+
+static uint64_t expiry(const struct icap_options *options, uint64_t now) {
+    uint64_t ttl = options->ttl < 0 ? 0 : (uint64_t)options->ttl * 1000;
+    if (options->ttl < 0)
+        return TIMER_NEVER;
+    return now + (ttl < ICAP_OPTIONS_TTL_MIN ? ICAP_OPTIONS_TTL_MIN : ttl);
+}
+
+void icap_health_answered(struct icap_health *health, const void *who,
+                          const struct icap_options *options, const struct loop *loop) {
+    struct icap_health_view *known = &health->now;
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    known->options = *options;
+    known->options.notice.since = loop->now;
+    known->options_expire = expiry(options, loop->now);
+    known->have_options = true;
+    if (known->state == ICAP_STATE_UNKNOWN ||
+        (known->state == ICAP_STATE_DOWN && known->unreachable)) {
+        come_up(health);
+    } else if (known->state == ICAP_STATE_DOWN) {
+        enter(health, ICAP_STATE_TRIAL);
+        log_info("icap service %s (%s) answers again, a message tries it", health->service,
+                 health->uri);
+    }
+    if (known->state == ICAP_STATE_UP)
+        health->back_off = health->down_min;
+    let_go(health, who);
+    changed(health, loop);
+    pthread_mutex_unlock(&health->lock);
+}
+
+/* The old ones go on to serve; asked again a little later each time. */
+static void put_off(struct icap_health *health, enum icap_failure failure, const char *error,
+                    const struct loop *loop) {
+    health->now.options_expire = loop->now + next_pause(health, failure);
+    if (health->now.options_expire < loop->now + ICAP_OPTIONS_TTL_MIN)
+        health->now.options_expire = loop->now + ICAP_OPTIONS_TTL_MIN;
+    note_error(health, error);
+    if (atomic_fetch_add_explicit(&health->failures, 1, memory_order_relaxed) + 1 >=
+        health->failures_down)
+        go_down(health, failure, error, loop);
+    else
+        changed(health, loop);
+}
+
+void icap_health_unanswered(struct icap_health *health, const void *who, enum icap_failure failure,
+                            const char *error, const struct loop *loop) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    bool serves = health->now.have_options && health->now.state != ICAP_STATE_DOWN;
+    bool lost = failure == ICAP_FAILURE_LOST;
+    if (serves && failure != ICAP_FAILURE_GONE && !lost)
+        put_off(health, failure, error, loop);
+    else
+        go_down(health, failure, error, loop);
+    if (health->now.state != ICAP_STATE_DOWN)
+        let_go(health, who);
+    pthread_mutex_unlock(&health->lock);
+    if (lost)
+        take_others_down(health, error, loop);
+}
+
+void icap_health_succeeded(struct icap_health *health, const struct loop *loop) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    atomic_store_explicit(&health->failures, 0, memory_order_relaxed);
+    pthread_mutex_lock(&health->lock);
+    if (health->now.state == ICAP_STATE_TRIAL) {
+        come_up(health);
+        changed(health, loop);
+    }
+    pthread_mutex_unlock(&health->lock);
+}
+
+/* Does such a failure say something of the endpoint? */
+static bool is_telling(enum icap_failure failure, enum icap_state state) {
+    switch (failure) {
+    case ICAP_FAILURE_REFUSED:
+    case ICAP_FAILURE_BODY:
+    case ICAP_FAILURE_QUEUE:
+    case ICAP_FAILURE_DOWN: return false;
+    case ICAP_FAILURE_OVERLOADED: return state == ICAP_STATE_TRIAL;
+    default: return true;
+    }
+}
+
+static bool is_final(enum icap_failure failure) {
+    return is_out_of_reach(failure) || failure == ICAP_FAILURE_HANDSHAKE ||
+           failure == ICAP_FAILURE_GONE;
+}
+
+void icap_health_failed(struct icap_health *health, uint64_t turn, enum icap_failure failure,
+                        const char *error, const struct loop *loop) {
+    bool fell = false;
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    enum icap_state state = health->now.state;
+    bool serves = state == ICAP_STATE_UP || state == ICAP_STATE_TRIAL;
+    if (serves && turn >= health->went_down && is_telling(failure, state)) {
+        unsigned failures = atomic_fetch_add_explicit(&health->failures, 1, memory_order_relaxed);
+        fell =
+            is_final(failure) || state == ICAP_STATE_TRIAL || failures + 1 >= health->failures_down;
+        if (fell)
+            go_down(health, failure, error, loop);
+    }
+    pthread_mutex_unlock(&health->lock);
+    if (fell && is_out_of_reach(failure))
+        take_others_down(health, error, loop);
+}
+
+const char *icap_state_name(enum icap_state state) {
+    static const char *const names[] = {"unknown", "down", "trial", "up"};
+    return names[state];
+}
