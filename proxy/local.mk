@@ -34,6 +34,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
 	proxy/cache/key.c proxy/cache/key.h \
 	proxy/cache/memory.c proxy/cache/memory.h \
+	proxy/cache/name.c proxy/cache/name.h \
 	proxy/cache/object.c proxy/cache/object.h \
 	proxy/cache/object_filter.c proxy/cache/object_filter.h \
 	proxy/cache/part.c proxy/cache/part.h \

@@ -49,34 +49,34 @@ bool cache_call_take_url(const struct cache_call *call, char **url, size_t *leng
     return *url != NULL;
 }
 
-struct cache_key cache_call_key_of(const struct cache_call *call, struct slice url) {
+struct cache_name cache_call_name_of(const struct cache_call *call, struct slice url) {
     struct settings *settings = call->calls->settings(call->calls->context);
-    struct cache_key key = cache_key_by_settings(url, settings, NULL);
+    url = cache_url_by_settings(arena_slice(call->arena, url), settings, NULL, call->arena);
     settings_release(&settings);
-    return key;
+    return cache_name_of(url);
 }
 
-bool cache_call_take_key(const struct cache_call *call, struct cache_key *key) {
+bool cache_call_take_name(const struct cache_call *call, struct cache_name *name) {
     char *url;
     size_t length;
     if (!cache_call_take_url(call, &url, &length))
         return false;
-    *key = cache_call_key_of(call, slice_make(url, length));
+    *name = cache_call_name_of(call, slice_make(url, length));
     free(url);
     return true;
 }
 
-bool cache_call_take_stored(const struct cache_call *call, struct cache_key *key) {
-    if (!cache_call_take_key(call, key))
+bool cache_call_take_stored(const struct cache_call *call, struct cache_name *name) {
+    if (!cache_call_take_name(call, name))
         return false;
-    disk_load_now(call->disk, *key);
+    disk_load_now(call->disk, name);
     return true;
 }
 
-void cache_call_keep_on_disk(const struct cache_call *call, struct cache_key key) {
+void cache_call_keep_on_disk(const struct cache_call *call, const struct cache_name *name) {
     struct cache_walk walk = {0};
     struct disk_moment since = disk_now(call->disk);
-    cache_walk_key(call->cache, &walk, key);
+    cache_walk_name(call->cache, &walk, name);
     for (size_t i = 0; i < walk.count; i++)
         disk_store(call->disk, walk.objects[i], &since);
     cache_walk_end(&walk);

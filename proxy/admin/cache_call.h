@@ -1,7 +1,7 @@
 /*
  * A call of a page about the cache: its arguments, and the answers that such pages have in common.
  *
- *     if (!cache_call_take_stored(call, &key) ||
+ *     if (!cache_call_take_stored(call, &name) ||
  *         !cache_call_take_number(call, "seconds", 0, INT32_MAX, &seconds))
  *         return;                                        an answer has been made
  *
@@ -11,6 +11,7 @@
 #define RETORT_ADMIN_CACHE_CALL_H
 
 #include "admin/page.h"
+#include "base/arena.h"
 #include "cache/content.h"
 
 struct cache_call {
@@ -18,7 +19,8 @@ struct cache_call {
     const struct admin_calls *calls;
     const struct page_request *request;
     struct cache *cache;
-    struct disk *disk; /* NULL: there is none */
+    struct disk *disk;   /* NULL: there is none */
+    struct arena *arena; /* until the answer has been made */
 };
 
 /* NULL: it is not there, or empty. */
@@ -27,8 +29,8 @@ const char *cache_call_argument(const struct cache_call *call, const char *name)
 bool cache_call_is_set(const struct cache_call *call, const char *name);
 /* As requests are normalised; the caller frees it. NULL: no URL. */
 char *cache_call_normalised(const char *text, size_t *length);
-/* As the policies have it now; a reload may have left objects under other keys. */
-struct cache_key cache_call_key_of(const struct cache_call *call, struct slice url);
+/* As the policies have it now; a reload may have left objects under other names. */
+struct cache_name cache_call_name_of(const struct cache_call *call, struct slice url);
 
 /* False: an answer has been made. */
 /* Without a number: `otherwise`. */
@@ -36,12 +38,12 @@ bool cache_call_take_number(const struct cache_call *call, const char *name, uin
                             uint64_t most, uint64_t *number);
 /* The caller frees it. */
 bool cache_call_take_url(const struct cache_call *call, char **url, size_t *length);
-bool cache_call_take_key(const struct cache_call *call, struct cache_key *key);
+bool cache_call_take_name(const struct cache_call *call, struct cache_name *name);
 /* With the variants of that URL in memory, those from disk too. */
-bool cache_call_take_stored(const struct cache_call *call, struct cache_key *key);
+bool cache_call_take_stored(const struct cache_call *call, struct cache_name *name);
 
 /* What was changed in memory, as it is now. */
-void cache_call_keep_on_disk(const struct cache_call *call, struct cache_key key);
+void cache_call_keep_on_disk(const struct cache_call *call, const struct cache_name *name);
 
 /* {what: count} */
 void cache_call_answer_count(const struct cache_call *call, const char *what, uint64_t count);

@@ -47,11 +47,11 @@ json_t *cache_object_page_json(const struct cache_call *call, struct object *obj
 
 void cache_object_page_show(const struct cache_call *call) {
     struct cache_walk walk = {0};
-    struct cache_key key;
-    if (!cache_call_take_stored(call, &key))
+    struct cache_name name;
+    if (!cache_call_take_stored(call, &name))
         return;
     json_t *variants = json_array();
-    cache_walk_key(call->cache, &walk, key);
+    cache_walk_name(call->cache, &walk, &name);
     for (size_t i = 0; i < walk.count; i++) {
         json_t *json = cache_object_page_json(call, walk.objects[i]);
         json_object_set_new(json, "head", cache_call_text(object_head(walk.objects[i])));
@@ -104,12 +104,12 @@ static void write_message(struct page *page, const struct object *object) {
 
 void cache_object_page_content(const struct cache_call *call) {
     struct cache_walk walk = {0};
-    struct cache_key key;
+    struct cache_name name;
     uint64_t variant;
-    if (!cache_call_take_stored(call, &key) ||
+    if (!cache_call_take_stored(call, &name) ||
         !cache_call_take_number(call, "variant", 0, VARIANTS_MOST, &variant))
         return;
-    cache_walk_key(call->cache, &walk, key);
+    cache_walk_name(call->cache, &walk, &name);
     if (variant >= walk.count)
         cache_call_not_stored(call);
     else if (body_state(walk.objects[variant]->body) == BODY_FAILED)
@@ -153,8 +153,8 @@ static void store(const struct cache_call *call, struct slice url, const struct 
     if (!judge(call, &request, response, &freshness))
         return;
     struct body *body = body_of_bytes(bytes);
-    struct object *object =
-        object_new(cache_call_key_of(call, url), url, &request, response, &freshness, body);
+    struct cache_name name = cache_call_name_of(call, url);
+    struct object *object = object_new(name.key, name.url, &request, response, &freshness, body);
     body_release(&body);
     struct cache_arrival arrival = {.since = cache_now(call->cache)};
     struct disk_moment since = disk_now(call->disk);

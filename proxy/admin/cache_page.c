@@ -64,7 +64,8 @@ static bool is_disk_position(uint64_t position, struct disk_walk *walk) {
 static bool is_in_memory(const struct cache_call *call, const struct object *object) {
     struct cache_walk walk = {0};
     bool found = false;
-    cache_walk_key(call->cache, &walk, object->key);
+    const struct cache_name name = object_name(object);
+    cache_walk_name(call->cache, &walk, &name);
     for (size_t i = 0; i < walk.count; i++)
         found = found || object_same_variant(walk.objects[i], object);
     cache_walk_end(&walk);
@@ -158,15 +159,15 @@ static bool settle(const struct cache_call *call, uint64_t lapses) {
 }
 
 static void page_delete(const struct cache_call *call) {
-    struct cache_key key;
-    if (!cache_call_take_stored(call, &key))
+    struct cache_name name;
+    if (!cache_call_take_stored(call, &name))
         return;
     uint64_t lapses = disk_lapses(call->disk);
-    uint64_t count = content_purge_key(call->cache, key, action_of(call)), on_disk = 0;
+    uint64_t count = content_purge_name(call->cache, &name, action_of(call)), on_disk = 0;
     if (action_of(call) == PURGE_STALE && count > 0)
-        cache_call_keep_on_disk(call, key);
+        cache_call_keep_on_disk(call, &name);
     else
-        on_disk = disk_remove(call->disk, key, NULL);
+        on_disk = disk_remove(call->disk, &name, NULL);
     count = count > on_disk ? count : on_disk; /* most are at both places */
     bool kept = settle(call, lapses);
     if (kept && count == 0)
@@ -219,18 +220,18 @@ static void answer_changed(const struct cache_call *call, uint64_t count) {
 }
 
 static void page_lifetime(const struct cache_call *call) {
-    struct cache_key key;
+    struct cache_name name;
     uint64_t seconds;
     if (cache_call_argument(call, "seconds") == NULL) {
         page_error(call->page, 400, "say how long from now: seconds=");
         return;
     }
-    if (!cache_call_take_stored(call, &key) ||
+    if (!cache_call_take_stored(call, &name) ||
         !cache_call_take_number(call, "seconds", 0, INT32_MAX, &seconds))
         return;
-    uint64_t count = content_set_lifetime(call->cache, key, (int64_t)seconds);
+    uint64_t count = content_set_lifetime(call->cache, &name, (int64_t)seconds);
     uint64_t lapses = disk_lapses(call->disk);
-    cache_call_keep_on_disk(call, key);
+    cache_call_keep_on_disk(call, &name);
     bool kept = settle(call, lapses);
     if (kept && count == 0)
         cache_call_not_stored(call);
@@ -239,15 +240,15 @@ static void page_lifetime(const struct cache_call *call) {
 }
 
 static void page_pin(const struct cache_call *call) {
-    struct cache_key key;
-    if (cache_call_take_stored(call, &key))
-        answer_changed(call, content_pin(call->cache, key, true));
+    struct cache_name name;
+    if (cache_call_take_stored(call, &name))
+        answer_changed(call, content_pin(call->cache, &name, true));
 }
 
 static void page_unpin(const struct cache_call *call) {
-    struct cache_key key;
-    if (cache_call_take_key(call, &key))
-        answer_changed(call, content_pin(call->cache, key, false));
+    struct cache_name name;
+    if (cache_call_take_name(call, &name))
+        answer_changed(call, content_pin(call->cache, &name, false));
 }
 
 static const struct cache_route {
@@ -269,13 +270,16 @@ static const struct cache_route {
 
 bool cache_page_make(struct page *page, const struct admin_calls *calls,
                      const struct page_request *request) {
-    struct cache_call call = {page, calls, request, calls->cache, calls->disk};
+    struct arena arena;
+    struct cache_call call = {page, calls, request, calls->cache, calls->disk, &arena};
     const char *allow = NULL;
     for (size_t i = 0; i < sizeof routes / sizeof *routes && call.cache != NULL; i++) {
         if (strcmp(request->path, routes[i].path) != 0)
             continue;
         if (strcmp(request->method, routes[i].method) == 0) {
+            arena_init(&arena);
             routes[i].make(&call);
+            arena_release(&arena);
             return true;
         }
         allow = allow == NULL                                 ? routes[i].method

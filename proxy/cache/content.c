@@ -32,19 +32,20 @@ uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
     return count + cache_purge_end(cache, number);
 }
 
-uint64_t content_purge_key(struct cache *cache, struct cache_key key, enum purge_action action) {
+uint64_t content_purge_name(struct cache *cache, const struct cache_name *name,
+                            enum purge_action action) {
     struct cache_walk walk = {0};
-    purges_add_key(cache_purges(cache), key);
-    cache_walk_key(cache, &walk, key);
+    purges_add_key(cache_purges(cache), name->key);
+    cache_walk_name(cache, &walk, name);
     uint64_t count = act(cache, &walk, action);
     cache_walk_end(&walk);
     return count;
 }
 
-uint64_t content_set_lifetime(struct cache *cache, struct cache_key key, int64_t seconds) {
+uint64_t content_set_lifetime(struct cache *cache, const struct cache_name *name, int64_t seconds) {
     struct cache_walk walk = {0};
     uint64_t count = 0;
-    cache_walk_key(cache, &walk, key);
+    cache_walk_name(cache, &walk, name);
     for (size_t i = 0; i < walk.count; i++)
         if (!cache_is_banned(cache, walk.objects[i]) &&
             body_state(walk.objects[i]->body) == BODY_COMPLETE) {
@@ -55,10 +56,10 @@ uint64_t content_set_lifetime(struct cache *cache, struct cache_key key, int64_t
     return count;
 }
 
-uint64_t content_pin(struct cache *cache, struct cache_key key, bool pinned) {
+uint64_t content_pin(struct cache *cache, const struct cache_name *name, bool pinned) {
     struct cache_walk walk = {0};
     uint64_t count = 0;
-    cache_walk_key(cache, &walk, key);
+    cache_walk_name(cache, &walk, name);
     for (size_t i = 0; i < walk.count; i++)
         count += cache_pin(cache, walk.objects[i], pinned);
     cache_walk_end(&walk);

@@ -3,7 +3,7 @@
  *
  *     struct object_filter filter = {.prefix = SLICE("http://a.org/img/")};
  *     uint64_t count = content_purge(cache, &filter, PURGE_REMOVE);
- *     content_set_lifetime(cache, key, 3600);
+ *     content_set_lifetime(cache, &name, 3600);
  *
  * A purge is in force before it has begun to search: from then on no look-up finds what it
  * concerns, and a response that is on its way into the cache is purged as well; what is asked for
@@ -22,9 +22,10 @@
 uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
                        enum purge_action action);
 /* All variants of one URL; these return how many there were. */
-uint64_t content_purge_key(struct cache *cache, struct cache_key key, enum purge_action action);
+uint64_t content_purge_name(struct cache *cache, const struct cache_name *name,
+                            enum purge_action action);
 /* From now on. */
-uint64_t content_set_lifetime(struct cache *cache, struct cache_key key, int64_t seconds);
-uint64_t content_pin(struct cache *cache, struct cache_key key, bool pinned);
+uint64_t content_set_lifetime(struct cache *cache, const struct cache_name *name, int64_t seconds);
+uint64_t content_pin(struct cache *cache, const struct cache_name *name, bool pinned);
 
 #endif

@@ -9,24 +9,31 @@ struct flight {
 #define FLIGHT_MAGIC 0xf1195700u
     struct list_link link; /* in its bucket while aloft */
     struct bucket *bucket;
-    struct cache_key key;
-    unsigned references; /* under the bucket's lock */
+    struct cache_name name; /* its URL is `url` */
+    unsigned references;    /* under the bucket's lock */
     enum flight_outcome outcome;
     struct list_link followers;
+    char url[];
+};
+
+/* A name that is remembered without its URL, which may be long: by two hashes. */
+struct mark {
+    struct cache_key key;
+    uint64_t check;
 };
 
 /* After a refresh that failed; seconds 0: none. */
 struct pause {
-    struct cache_key key;
+    struct mark of;
     time_t until, seconds;
 };
 
 struct bucket {
     pthread_mutex_t lock;
     struct list_link flights;
-    /* The key of this bucket that was last found not to be stored: one is enough to let a busy page
-     * that can't be stored go by. */
-    struct cache_key alone;
+    /* The name in this bucket that was last found not to be stored: one is enough to let a busy
+     * page that can't be stored go by. */
+    struct mark alone;
     time_t alone_until;
     struct pause pauses[PAUSES];
 };
@@ -58,54 +65,69 @@ void flights_free(struct flights **flightsp) {
     FREE_OBJ(flights);
 }
 
-static struct flight *find(struct bucket *bucket, struct cache_key key) {
+static struct mark mark_of(const struct cache_name *name) {
+    return (struct mark){.key = name->key, .check = cache_hash(name->url)};
+}
+
+static bool is_marked(const struct mark *mark, const struct cache_name *name) {
+    return cache_key_equal(mark->key, name->key) && mark->check == cache_hash(name->url);
+}
+
+static struct flight *find(struct bucket *bucket, const struct cache_name *name) {
     LIST_FOR_EACH (link, &bucket->flights) {
         struct flight *flight = CONTAINER_OF(link, struct flight, link);
-        if (cache_key_equal(flight->key, key))
+        if (cache_key_equal(flight->name.key, name->key) &&
+            slice_equal(flight->name.url, name->url))
             return flight;
     }
     return NULL;
 }
 
-static struct flight *take_off(struct bucket *bucket, struct cache_key key) {
-    struct flight *flight;
-    ALLOC_OBJ(flight, FLIGHT_MAGIC);
+static struct flight *take_off(struct bucket *bucket, const struct cache_name *name) {
+    struct flight *flight = xcalloc(1, sizeof *flight + name->url.length);
+    flight->magic = FLIGHT_MAGIC;
     flight->bucket = bucket;
-    flight->key = key;
+    slice_put(flight->url, name->url);
+    flight->name.url = slice_make(flight->url, name->url.length);
+    flight->name.key = name->key;
     list_init(&flight->followers);
     list_append(&bucket->flights, &flight->link);
     return flight;
 }
 
-enum flight_role flight_join(struct flights *flights, struct cache_key key, time_t now,
+static struct bucket *bucket_of(struct flights *flights, const struct cache_name *name) {
+    return &flights->buckets[name->key.low % BUCKETS];
+}
+
+enum flight_role flight_join(struct flights *flights, const struct cache_name *name, time_t now,
                              struct flight **flightp) {
-    struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
+    struct bucket *bucket = bucket_of(flights, name);
     enum flight_role role = FLIGHT_ALONE;
     CHECK_OBJ(flights, FLIGHTS_MAGIC);
     pthread_mutex_lock(&bucket->lock);
-    if (!(cache_key_equal(bucket->alone, key) && now < bucket->alone_until)) {
-        *flightp = find(bucket, key);
+    if (!(now < bucket->alone_until && is_marked(&bucket->alone, name))) {
+        *flightp = find(bucket, name);
         role = *flightp != NULL ? FLIGHT_FOLLOWS : FLIGHT_LEADS;
         if (*flightp == NULL)
-            *flightp = take_off(bucket, key);
+            *flightp = take_off(bucket, name);
         (*flightp)->references++;
     }
     pthread_mutex_unlock(&bucket->lock);
     return role;
 }
 
-static struct pause *find_pause(struct bucket *bucket, struct cache_key key) {
+static struct pause *find_pause(struct bucket *bucket, const struct cache_name *name) {
     for (unsigned i = 0; i < PAUSES; i++)
-        if (bucket->pauses[i].seconds > 0 && cache_key_equal(bucket->pauses[i].key, key))
+        if (bucket->pauses[i].seconds > 0 && is_marked(&bucket->pauses[i].of, name))
             return &bucket->pauses[i];
     return NULL;
 }
 
-bool flight_may_refresh(struct flights *flights, struct cache_key key, time_t now) {
-    struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
+bool flight_may_refresh(struct flights *flights, const struct cache_name *name, time_t now) {
+    struct bucket *bucket = bucket_of(flights, name);
     pthread_mutex_lock(&bucket->lock);
-    const struct pause *pause = find_pause(bucket, key);
-    bool may = find(bucket, key) == NULL && (pause == NULL || now >= pause->until);
+    const struct pause *pause = find_pause(bucket, name);
+    bool may = find(bucket, name) == NULL && (pause == NULL || now >= pause->until);
     pthread_mutex_unlock(&bucket->lock);
     return may;
 }
@@ -119,25 +141,26 @@ static struct pause *place_of_pause(struct bucket *bucket) {
     return place;
 }
 
-void flight_note_failure(struct flights *flights, struct cache_key key, time_t now, time_t most) {
-    struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
+void flight_note_failure(struct flights *flights, const struct cache_name *name, time_t now,
+                         time_t most) {
+    struct bucket *bucket = bucket_of(flights, name);
     if (most == 0)
         return;
     pthread_mutex_lock(&bucket->lock);
-    struct pause *pause = find_pause(bucket, key);
+    struct pause *pause = find_pause(bucket, name);
     time_t seconds = pause == NULL ? 1 : pause->seconds * 2;
     if (pause == NULL)
         pause = place_of_pause(bucket);
-    pause->key = key;
+    pause->of = mark_of(name);
     pause->seconds = seconds < most ? seconds : most;
     pause->until = now + pause->seconds;
     pthread_mutex_unlock(&bucket->lock);
 }
 
-void flight_note_success(struct flights *flights, struct cache_key key) {
-    struct bucket *bucket = &flights->buckets[key.low % BUCKETS];
+void flight_note_success(struct flights *flights, const struct cache_name *name) {
+    struct bucket *bucket = bucket_of(flights, name);
     pthread_mutex_lock(&bucket->lock);
-    struct pause *pause = find_pause(bucket, key);
+    struct pause *pause = find_pause(bucket, name);
     if (pause != NULL)
         *pause = (struct pause){.seconds = 0};
     pthread_mutex_unlock(&bucket->lock);
@@ -166,7 +189,7 @@ void flight_land(struct flight **flightp, enum flight_outcome outcome, time_t no
     list_remove(&flight->link);
     flight->outcome = outcome;
     if (outcome == FLIGHT_UNSTORED) {
-        bucket->alone = flight->key;
+        bucket->alone = mark_of(&flight->name);
         bucket->alone_until = now + ALONE_SECONDS;
     }
     waiters_wake(&flight->followers, loop);

@@ -1,16 +1,16 @@
 /*
- * Collapsed forwarding: of several requests that miss the same key at the same time, one goes to
+ * Collapsed forwarding: of several requests that miss the same name at the same time, one goes to
  * the origin and the others wait for what it brings.
  *
- *     switch (flight_join(flights, key, &flight)) {
+ *     switch (flight_join(flights, &name, now, &flight)) {
  *     case FLIGHT_LEADS:   fetch; then flight_land(&flight, FLIGHT_STORED) or as it came out
  *     case FLIGHT_FOLLOWS: if (flight_wait(flight, &slot, mailbox, task)) ... wait for the task;
  *                          flight_outcome() says how it ended; flight_leave(&flight, &slot)
- *     case FLIGHT_ALONE:   this key was not to be stored lately: fetch for yourself
+ *     case FLIGHT_ALONE:   this was not to be stored lately: fetch for yourself
  *     }
  *
  * A follower looks into the cache again when the flight has landed. What can't be stored releases
- * all followers at once, and the key is remembered for ALONE_SECONDS so that nobody waits for it
+ * all followers at once, and the name is remembered for ALONE_SECONDS so that nobody waits for it
  * again; how long a follower waits at the most is its own affair (cache.collapse_timeout).
  *
  * `now` is in seconds of a clock that is never set back (loop_seconds).
@@ -40,16 +40,17 @@ enum flight_outcome {
 struct flights *flights_new(void);
 void flights_free(struct flights **flightsp);
 
-enum flight_role flight_join(struct flights *flights, struct cache_key key, time_t now,
+enum flight_role flight_join(struct flights *flights, const struct cache_name *name, time_t now,
                              struct flight **flightp);
-/* May a refresh of this key begin: is nobody fetching it, and has no refresh of it failed just now?
+/* May a refresh of this begin: is nobody fetching it, and has no refresh of it failed just now?
  */
-bool flight_may_refresh(struct flights *flights, struct cache_key key, time_t now);
+bool flight_may_refresh(struct flights *flights, const struct cache_name *name, time_t now);
 /* A refresh in the background has failed: the next has to wait for a second, after further failures
- * twice as long each time, up to `most` seconds. Or it has come to something. Four keys a bucket
+ * twice as long each time, up to `most` seconds. Or it has come to something. Four names a bucket
  * are remembered, those whose pause is the last to end. */
-void flight_note_failure(struct flights *flights, struct cache_key key, time_t now, time_t most);
-void flight_note_success(struct flights *flights, struct cache_key key);
+void flight_note_failure(struct flights *flights, const struct cache_name *name, time_t now,
+                         time_t most);
+void flight_note_success(struct flights *flights, const struct cache_name *name);
 /* The leader's. */
 void flight_land(struct flight **flightp, enum flight_outcome outcome, time_t now,
                  const struct loop *loop);

@@ -1,8 +1,5 @@
 #include "cache/key.h"
 
-#define XXH_STATIC_LINKING_ONLY /* the state stands on the stack */
-#include <xxhash.h>
-
 /* A query with more parameters is taken as it stands. */
 enum { PARAMETERS_MAX = 128 };
 
@@ -74,41 +71,39 @@ static bool choose(struct parameters *parameters, const struct cache_policy *pol
     return true;
 }
 
-/* The same as the hash of the URL with these parameters, written out. */
-static struct cache_key key_of(struct slice before, const struct parameters *parameters) {
-    XXH3_state_t state;
-    XXH3_128bits_reset(&state);
-    XXH3_128bits_update(&state, before.base, before.length);
+static struct slice write(struct slice before, const struct parameters *parameters, size_t most,
+                          struct arena *arena) {
+    char *text = arena_alloc(arena, most), *at = slice_put(text, before);
     for (unsigned i = 0; i < parameters->count; i++) {
-        XXH3_128bits_update(&state, i == 0 ? "?" : "&", 1);
-        XXH3_128bits_update(&state, parameters->each[i].base, parameters->each[i].length);
+        *at++ = i == 0 ? '?' : '&';
+        at = slice_put(at, parameters->each[i]);
     }
-    XXH128_hash_t hash = XXH3_128bits_digest(&state);
-    return (struct cache_key){hash.high64, hash.low64};
+    return slice_make(text, (size_t)(at - text));
 }
 
-struct cache_key cache_key_by_policy(struct slice url, const struct cache_policy *policy) {
+struct slice cache_url_by_policy(struct slice url, const struct cache_policy *policy,
+                                 struct arena *arena) {
     const char *mark = policy == NULL ? NULL : memchr(url.base, '?', url.length);
     if (mark == NULL || (policy->query_drop == NULL && policy->query_keep == NULL &&
                          !policy->query_sort && !policy->query_ignore))
-        return cache_key_of(url);
+        return url;
     struct slice before = slice_make(url.base, (size_t)(mark - url.base));
     if (policy->query_ignore)
-        return cache_key_of(before);
+        return before;
     struct parameters parameters;
     if (!choose(&parameters, policy, slice_make(mark + 1, url.length - before.length - 1)))
-        return cache_key_of(url);
+        return url;
     if (policy->query_sort)
         sort(&parameters);
-    return key_of(before, &parameters);
+    return write(before, &parameters, url.length, arena);
 }
 
-struct cache_key cache_key_by_settings(struct slice url_text, const struct settings *settings,
-                                       const struct address *client) {
+struct slice cache_url_by_settings(struct slice url_text, const struct settings *settings,
+                                   const struct address *client, struct arena *arena) {
     struct cache_policy policy;
     struct url url;
     if (settings->policy_count == 0 || !url_parse(&url, url_text))
-        return cache_key_of(url_text);
+        return url_text;
     const struct class_subject subject = {
         .method = SLICE("GET"),
         .host = url.host,
@@ -116,11 +111,8 @@ struct cache_key cache_key_by_settings(struct slice url_text, const struct setti
         .path = url_path(&url),
         .client = client,
     };
-    struct arena arena;
-    arena_init(&arena);
-    const uint64_t *bits = rules_find(settings->rules, &subject, &arena);
-    bits = rules_without_type(settings->rules, bits, &arena);
+    const uint64_t *bits = rules_find(settings->rules, &subject, arena);
+    bits = rules_without_type(settings->rules, bits, arena);
     policy_resolve(settings->policies, settings->policy_count, bits, &policy);
-    arena_release(&arena);
-    return cache_key_by_policy(url_text, &policy);
+    return cache_url_by_policy(url_text, &policy, arena);
 }

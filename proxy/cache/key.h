@@ -1,25 +1,27 @@
 /*
- * The key of a URL under a policy: what is stored is found by a URL whose query may have been
- * reduced to what matters, while the origin is still asked for the whole one.
+ * The URL of what is stored, by which it is found: that of the request, from whose query the
+ * policies may have taken what does not matter.
  *
- *     struct cache_key key = cache_key_by_policy(url_text, policy);     policy NULL: of the URL
- *     struct cache_key key = cache_key_by_settings(url_text, settings, NULL);
+ *     struct slice url = cache_url_by_policy(url_text, policy, arena);  policy NULL: the URL itself
+ *     struct cache_name name = cache_name_of(url);
  *
- * With query_drop = { "utm_*" } and query_sort, http://h/a?z=1&utm_source=x&b=2 has the key of
+ * With query_drop = { "utm_*" } and query_sort, http://h/a?z=1&utm_source=x&b=2 becomes
  * http://h/a?b=2&z=1. Values stay as they are, and parameters of one name stay in their order.
  *
- * Threads: pure functions. By policy, nothing is allocated.
+ * Threads: pure functions. The result is the URL itself, its beginning, or in the arena.
  */
 #ifndef RETORT_CACHE_KEY_H
 #define RETORT_CACHE_KEY_H
 
-#include "cache/object.h"
+#include "base/arena.h"
+#include "cache/name.h"
 #include "settings/settings.h"
 
-struct cache_key cache_key_by_policy(struct slice url, const struct cache_policy *policy);
-/* The key under which a GET of that URL (normalised) by that client (NULL: one that no class knows)
- * is stored. */
-struct cache_key cache_key_by_settings(struct slice url, const struct settings *settings,
-                                       const struct address *client);
+struct slice cache_url_by_policy(struct slice url, const struct cache_policy *policy,
+                                 struct arena *arena);
+/* What a GET of that URL (normalised) by that client (NULL: one that no class knows) is stored as.
+ */
+struct slice cache_url_by_settings(struct slice url, const struct settings *settings,
+                                   const struct address *client, struct arena *arena);
 
 #endif

@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-struct cache_key cache_key_of(struct slice url) {
-    XXH128_hash_t hash = XXH3_128bits(url.base, url.length);
-    return (struct cache_key){hash.high64, hash.low64};
-}
-
 /* Fields that belong to a delivery rather than to what is stored. */
 static bool made_at_delivery(enum http_name id) {
     return id == HTTP_AGE || id == HTTP_CONTENT_LENGTH || id == HTTP_CONNECTION ||

@@ -26,14 +26,7 @@
 #include "base/fetch.h"
 #include "cache/body.h"
 #include "cache/freshness.h"
-
-struct cache_key {
-    uint64_t high, low;
-};
-
-static inline bool cache_key_equal(struct cache_key a, struct cache_key b) {
-    return a.high == b.high && a.low == b.low;
-}
+#include "cache/name.h"
 
 /* For whom a response is: in reverse mode a URL stands for what a map rule says, in forward mode
  * for the server of that name. One must never be served as the other; and what a client that may
@@ -83,9 +76,18 @@ struct object {
     char bytes[];
 };
 
-/* Normalised. */
+/* What it was stored as the answer to, normalised and reduced: see cache/name.h. */
 static inline struct slice object_url(const struct object *object) {
     return slice_make(object->bytes, object->url_length);
+}
+
+static inline struct cache_name object_name(const struct object *object) {
+    return (struct cache_name){.url = object_url(object), .key = object->key};
+}
+
+static inline bool object_has_name(const struct object *object, const struct cache_name *name) {
+    return cache_key_equal(object->key, name->key) && object->url_length == name->url.length &&
+           memcmp(object->bytes, name->url.base, name->url.length) == 0;
 }
 
 static inline struct slice object_head(const struct object *object) {
@@ -188,10 +190,8 @@ static inline struct freshness object_freshness(const struct object *object) {
 /* Fresh for so many seconds from `now` on; 0: stale, and not a second fresher than it was. */
 void object_set_lifetime(struct object *object, int64_t seconds, time_t now);
 
-/* The key of a normalised URL. */
-struct cache_key cache_key_of(struct slice url);
-
-/* `response` has been cleaned of hop-by-hop fields. The body is referenced. */
+/* Key and URL are of one name. `response` has been cleaned of hop-by-hop fields. The body is
+ * referenced. */
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body);

@@ -116,13 +116,14 @@ static struct object *take(struct object *object) {
     return object_reference(object);
 }
 
-static struct object *find(struct cache *cache, struct cache_key key,
+static struct object *find(struct cache *cache, const struct cache_name *name,
                            const struct http_head *request, enum object_scope scope) {
-    struct shard *shard = shard_of(cache->shards, key);
+    struct shard *shard = shard_of(cache->shards, name->key);
     struct object *found = NULL;
     pthread_mutex_lock(&shard->lock);
-    for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next) {
-        if (!cache_key_equal(object->key, key) || !object_matches(object, request, scope) ||
+    for (struct object *object = *shard_chain(shard, name->key); object != NULL;
+         object = object->next) {
+        if (!object_has_name(object, name) || !object_matches(object, request, scope) ||
             object_chain(object) != 0)
             continue;
         found = take(object);
@@ -133,15 +134,16 @@ static struct object *find(struct cache *cache, struct cache_key key,
 }
 
 /* The stored response, and what the chain made of it. */
-static struct object *find_made(struct cache *cache, struct cache_key key,
+static struct object *find_made(struct cache *cache, const struct cache_name *name,
                                 const struct http_head *request, enum object_scope scope,
                                 uint32_t chain, struct object **made) {
-    struct shard *shard = shard_of(cache->shards, key);
+    struct shard *shard = shard_of(cache->shards, name->key);
     struct object *found = NULL;
     *made = NULL;
     pthread_mutex_lock(&shard->lock);
-    for (struct object *object = *shard_chain(shard, key); object != NULL; object = object->next) {
-        if (!cache_key_equal(object->key, key) || !object_matches(object, request, scope))
+    for (struct object *object = *shard_chain(shard, name->key); object != NULL;
+         object = object->next) {
+        if (!object_has_name(object, name) || !object_matches(object, request, scope))
             continue;
         uint32_t by = object_chain(object);
         if (by == 0 && found == NULL)
@@ -169,10 +171,10 @@ static void visit(struct object *object) {
         atomic_store_explicit(&object->visited, true, memory_order_relaxed);
 }
 
-struct object *cache_lookup(struct cache *cache, struct cache_key key,
+struct object *cache_lookup(struct cache *cache, const struct cache_name *name,
                             const struct http_head *request, enum object_scope scope) {
     struct object *found;
-    while ((found = find(cache, key, request, scope)) != NULL && cache_is_banned(cache, found)) {
+    while ((found = find(cache, name, request, scope)) != NULL && cache_is_banned(cache, found)) {
         remove_banned(cache, found);
         object_release(&found);
     }
@@ -188,10 +190,10 @@ static void keep_allowed(struct cache *cache, struct object **objectp) {
     object_release(objectp);
 }
 
-struct object *cache_lookup_made(struct cache *cache, struct cache_key key,
+struct object *cache_lookup_made(struct cache *cache, const struct cache_name *name,
                                  const struct http_head *request, enum object_scope scope,
                                  uint32_t chain, struct object **made) {
-    struct object *found = find_made(cache, key, request, scope, chain, made);
+    struct object *found = find_made(cache, name, request, scope, chain, made);
     keep_allowed(cache, &found);
     keep_allowed(cache, made);
     visit(found); /* of which the variant is made again when it is old */
@@ -242,14 +244,15 @@ void cache_set_limit(struct cache *cache, size_t limit) {
 }
 
 /* The variant that the new object takes the place of: the same one, or the oldest of too many,
- * since every lookup walks through the variants of its key. What services make of a response does
+ * since every lookup walks through the variants of its name. What services make of a response does
  * not drive out the response. */
 static struct object *find_replaced(struct shard *shard, const struct object *object,
                                     unsigned max_variants) {
+    const struct cache_name name = object_name(object);
     struct object *oldest = NULL;
     unsigned count = 0;
     for (struct object *old = *shard_chain(shard, object->key); old != NULL; old = old->next) {
-        if (!cache_key_equal(old->key, object->key))
+        if (!object_has_name(old, &name))
             continue;
         if (object_same_variant(old, object))
             return old;
@@ -301,10 +304,11 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
 
 /* Is it there, or else its body under a newer head? */
 static bool is_stored(struct shard *shard, const struct object *object) {
+    const struct cache_name name = object_name(object);
     bool stored = object->indexed;
     for (struct object *other = *shard_chain(shard, object->key); other != NULL && !stored;
          other = other->next)
-        stored = cache_key_equal(other->key, object->key) && other->body == object->body &&
+        stored = other->body == object->body && object_has_name(other, &name) &&
                  object_chain(other) == 0;
     return stored;
 }
@@ -313,8 +317,9 @@ static bool is_stored(struct shard *shard, const struct object *object) {
  * which frees what it can when the lock is not held any more. */
 static void take_made_of(struct cache *cache, struct shard *shard, const struct object *object,
                          struct cache_walk *walk) {
+    const struct cache_name name = object_name(object);
     size_t count = 0;
-    cache_walk_take(walk, *shard_chain(shard, object->key), &object->key);
+    cache_walk_take(walk, *shard_chain(shard, object->key), &name);
     for (size_t i = 0; i < walk->count; i++)
         if (object_is_made_of(walk->objects[i], object)) {
             struct object *made = walk->objects[i];
@@ -404,12 +409,13 @@ bool cache_uses(struct cache *cache, uint64_t low_key) {
 bool cache_would_hold(struct cache *cache, const struct object *object,
                       const struct cache_moment *since) {
     struct shard *shard = shard_of(cache->shards, object->key);
+    const struct cache_name name = object_name(object);
     pthread_mutex_lock(&shard->lock);
     bool held = object->indexed, replaced = false;
     for (struct object *other = *shard_chain(shard, object->key); other != NULL && !held;
          other = other->next)
-        replaced = replaced ||
-                   (cache_key_equal(other->key, object->key) && object_same_variant(other, object));
+        replaced =
+            replaced || (object_has_name(other, &name) && object_same_variant(other, object));
     pthread_mutex_unlock(&shard->lock);
     return held || (!replaced && !purges_has_key(&cache->purges, object->key, since->keys) &&
                     purges_judge(&cache->purges, object, since->purges) == PURGE_NOTHING);
@@ -452,10 +458,10 @@ size_t cache_remove_all(struct cache *cache, struct cache_walk *walk) {
     return removed;
 }
 
-unsigned cache_remove_key(struct cache *cache, struct cache_key key) {
+unsigned cache_remove_name(struct cache *cache, const struct cache_name *name) {
     struct cache_walk walk = {0};
-    purges_add_key(&cache->purges, key);
-    cache_walk_key(cache, &walk, key);
+    purges_add_key(&cache->purges, name->key);
+    cache_walk_name(cache, &walk, name);
     unsigned count = (unsigned)cache_remove_all(cache, &walk);
     cache_walk_end(&walk);
     return count;
@@ -466,8 +472,13 @@ bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most) {
     return cache_walk_shards(walk, cache->shards, most);
 }
 
+bool cache_walk_name(struct cache *cache, struct cache_walk *walk, const struct cache_name *name) {
+    return cache_walk_shard(walk, shard_of(cache->shards, name->key), name);
+}
+
 bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key) {
-    return cache_walk_shard(walk, shard_of(cache->shards, key), key);
+    const struct cache_name any = {.key = key};
+    return cache_walk_name(cache, walk, &any);
 }
 
 struct purges *cache_purges(struct cache *cache) {

@@ -2,7 +2,7 @@
  * The memory cache: an index from keys to objects, shared by all workers, under a byte limit.
  *
  *     struct cache *cache = cache_new(512 << 20);
- *     struct object *object = cache_lookup(cache, key, &request, OBJECT_FORWARD);
+ *     struct object *object = cache_lookup(cache, &name, &request, OBJECT_FORWARD);
  *
  *     struct cache_arrival arrival = {.since = cache_now(cache)};     before the origin is asked
  *     if (!cache_insert(cache, object, &arrival)) ...                 purged on its way
@@ -33,11 +33,11 @@ struct cache *cache_new(size_t limit);
 void cache_free(struct cache **cachep);
 void cache_set_limit(struct cache *cache, size_t limit);
 
-struct object *cache_lookup(struct cache *cache, struct cache_key key,
+struct object *cache_lookup(struct cache *cache, const struct cache_name *name,
                             const struct http_head *request, enum object_scope scope);
 /* For a request that passes that chain of services (not 0) behind the cache: the stored response,
  * and in *made the variant that they made of it; either may be NULL. */
-struct object *cache_lookup_made(struct cache *cache, struct cache_key key,
+struct object *cache_lookup_made(struct cache *cache, const struct cache_name *name,
                                  const struct http_head *request, enum object_scope scope,
                                  uint32_t chain, struct object **made);
 /* How far bans and purges had come. */
@@ -49,7 +49,7 @@ struct cache_moment cache_now(const struct cache *cache);
 
 struct cache_arrival {
     struct cache_moment since; /* when the origin was asked */
-    unsigned max_variants;     /* of its key: the oldest others go; 0: any number */
+    unsigned max_variants;     /* of its name: the oldest others go; 0: any number */
     bool yields;               /* to the same variant, should that be there */
     /* Of what services made the object, a variant; it is refused if that is not stored any more.
      * NULL: it is no such variant. */
@@ -74,8 +74,8 @@ void cache_drop(struct cache *cache, struct object *object);
 bool cache_remove(struct cache *cache, struct object *object);
 /* False: the object is not there any more. */
 bool cache_pin(struct cache *cache, struct object *object, bool pinned);
-/* Every variant of a key; returns how many there were. */
-unsigned cache_remove_key(struct cache *cache, struct cache_key key);
+/* Every variant of a name; returns how many there were. */
+unsigned cache_remove_name(struct cache *cache, const struct cache_name *name);
 struct purges *cache_purges(struct cache *cache);
 /* From here on no look-up finds what is there now and fits. See content.h for the whole of a purge;
  * returns its number, and at the end how many were looked up meanwhile. */
@@ -83,8 +83,10 @@ uint64_t cache_purge_begin(struct cache *cache, const struct object_filter *filt
                            enum purge_action action);
 uint64_t cache_purge_end(struct cache *cache, uint64_t number);
 
-/* Walks (walk.h) over everything, and over the variants of a key. */
+/* Walks (walk.h) over everything, over the variants of a name, and over all that has a key,
+ * whatever its name is. */
 bool cache_walk(struct cache *cache, struct cache_walk *walk, size_t most);
+bool cache_walk_name(struct cache *cache, struct cache_walk *walk, const struct cache_name *name);
 bool cache_walk_key(struct cache *cache, struct cache_walk *walk, struct cache_key key);
 /* Those of this batch, for less than one by one; returns how many were still there. */
 size_t cache_remove_all(struct cache *cache, struct cache_walk *walk);

@@ -15,11 +15,17 @@ static void release_batch(struct cache_walk *walk) {
     walk->count = 0;
 }
 
-void cache_walk_take(struct cache_walk *walk, struct object *object, const struct cache_key *only) {
+static bool is_named(const struct object *object, const struct cache_name *name) {
+    return name->url.base == NULL ? cache_key_equal(object->key, name->key)
+                                  : object_has_name(object, name);
+}
+
+void cache_walk_take(struct cache_walk *walk, struct object *object,
+                     const struct cache_name *only) {
     /* All that decides, but for surrogate keys, stands before the head. */
     size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
     for (; object != NULL; object = object->next) {
-        if ((only != NULL && !cache_key_equal(object->key, *only)) ||
+        if ((only != NULL && !is_named(object, only)) ||
             (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
             continue;
         if (walk->count == walk->capacity) {
@@ -113,10 +119,10 @@ bool cache_walk_shards(struct cache_walk *walk, struct shard *shards, size_t mos
     return walk->count > 0;
 }
 
-bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, struct cache_key key) {
+bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, const struct cache_name *name) {
     release_batch(walk);
     pthread_mutex_lock(&shard->lock);
-    cache_walk_take(walk, *shard_chain(shard, key), &key);
+    cache_walk_take(walk, *shard_chain(shard, name->key), name);
     pthread_mutex_unlock(&shard->lock);
     return walk->count > 0;
 }

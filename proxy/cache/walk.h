@@ -35,10 +35,10 @@ struct cache_walk {
 
 /* The next batch, of all of the cache's SHARDS; false: that was all. */
 bool cache_walk_shards(struct cache_walk *walk, struct shard *shards, size_t most);
-/* The variants of a key instead, in its shard. */
-bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, struct cache_key key);
-/* Takes what may be wanted of a chain, under its lock; `only` NULL: whatever its key is. */
-void cache_walk_take(struct cache_walk *walk, struct object *object, const struct cache_key *only);
+/* The variants of a name instead, in its shard; without a URL, all that has its key. */
+bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, const struct cache_name *name);
+/* Takes what may be wanted of a chain, under its lock; `only` NULL: whatever its name is. */
+void cache_walk_take(struct cache_walk *walk, struct object *object, const struct cache_name *only);
 void cache_walk_end(struct cache_walk *walk);
 
 #endif

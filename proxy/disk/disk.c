@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <time.h>
-#include <xxhash.h>
 
 /* What volumes ask for. */
 
@@ -69,6 +68,16 @@ static struct doorkeeper *doorkeeper_of_memory(uint64_t memory) {
     return doorkeeper_new((unsigned)keys, memory / 2);
 }
 
+/* One secret for memory and all volumes: that of the first volume which has one. */
+static void take_secret(const struct settings *settings) {
+    struct cache_secret secret;
+    for (size_t i = 0; i < settings->cache.disk_count; i++)
+        if (volume_read_secret(&settings->cache.disks[i], &secret)) {
+            cache_set_secret(&secret);
+            return;
+        }
+}
+
 static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
     unsigned variants = disk->settings->cache.max_variants;
     const struct volume_hooks hooks = {
@@ -117,6 +126,7 @@ struct disk *disk_open(struct settings *settings, struct cache *cache, char erro
     disk->cache = cache;
     pthread_mutex_init(&disk->purging, NULL);
     purge_log_init(&disk->purges);
+    take_secret(settings);
     disk->recent = doorkeeper_of_memory(settings->cache.memory);
     disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
     if (disk->reads == NULL)
@@ -156,9 +166,10 @@ void disk_close(struct disk **diskp) {
 
 /* Storing. */
 
+/* Also by the URL, so that two names with one key do not take each other's place. */
 static uint32_t variant_of(const struct object *object) {
-    struct slice vary = object_selector(object);
-    uint32_t hash = (uint32_t)XXH3_64bits_withSeed(vary.base, vary.length, object->scope);
+    uint64_t by_url = cache_hash(object_url(object)), by_vary = cache_hash(object_selector(object));
+    uint32_t hash = (uint32_t)(by_url ^ by_url >> 32) + (uint32_t)by_vary + object->scope;
     hash &= ~DISK_RENEWAL;
     return hash == DISK_ANY_VARIANT ? 1 : hash;
 }
@@ -248,10 +259,11 @@ struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
 }
 
 /* A load that had found it before may have brought it to memory since then, or be about to. */
-static void remove_loaded(struct disk *disk, struct cache_key key, const struct object *object) {
+static void remove_loaded(struct disk *disk, const struct cache_name *name,
+                          const struct object *object) {
     struct cache_walk walk = {0};
-    purges_add_key(cache_purges(disk->cache), key);
-    cache_walk_key(disk->cache, &walk, key);
+    purges_add_key(cache_purges(disk->cache), name->key);
+    cache_walk_name(disk->cache, &walk, name);
     for (size_t i = 0; i < walk.count; i++)
         if (object == NULL || object_same_variant(walk.objects[i], object) ||
             object_is_made_of(walk.objects[i], object))
@@ -259,16 +271,17 @@ static void remove_loaded(struct disk *disk, struct cache_key key, const struct 
     cache_walk_end(&walk);
 }
 
-unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object) {
+unsigned disk_remove(struct disk *disk, const struct cache_name *name,
+                     const struct object *object) {
     unsigned count = 0;
     if (disk == NULL)
         return 0;
     CHECK_OBJ(disk, DISK_MAGIC);
     uint32_t variant = object == NULL ? DISK_ANY_VARIANT : variant_of(object);
     for (size_t i = 0; i < disk->count; i++)
-        count += volume_remove(disk->volumes[i], key, variant);
+        count += volume_remove(disk->volumes[i], name->key, variant);
     if (count > 0)
-        remove_loaded(disk, key, object);
+        remove_loaded(disk, name, object);
     return count;
 }
 

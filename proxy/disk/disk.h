@@ -6,12 +6,11 @@
  *     struct disk_moment since = disk_now(disk);         before the origin is asked
  *     disk_store(disk, object, &since);                  complete, and in the memory cache
  *
- *     struct disk_load *load = disk_load_start(disk, key, mailbox, task);   NULL: nothing is there
- *     if (!disk_load_is_done(load)) ...                  the task will run
- *     struct object *object = disk_load_take(load, &request, scope);
- *     disk_load_end(&load);
+ *     struct disk_load *load = disk_load_start(disk, &name, mailbox, task);   NULL: nothing is
+ * there if (!disk_load_is_done(load)) ...                  the task will run struct object *object
+ * = disk_load_take(load, &request, scope); disk_load_end(&load);
  *
- *     disk_remove(disk, key, NULL);                      follows removals from the memory cache
+ *     disk_remove(disk, &name, NULL);                    follows removals from the memory cache
  *     disk_purge(disk, &filter, PURGE_REMOVE);
  *     disk_stop(disk);                                   what is queued is written
  *     disk_close(&disk);                                 after the memory cache has gone
@@ -37,7 +36,8 @@
 
 struct disk;
 
-/* NULL and an empty error: the settings name no disk. They are kept. */
+/* NULL and an empty error: the settings name no disk. They are kept. Before the first key is made:
+ * the secret of keys (cache/name.h) becomes the volumes'. */
 struct disk *disk_open(struct settings *settings, struct cache *cache, char error[SETTINGS_ERROR]);
 void disk_stop(struct disk *disk);
 void disk_close(struct disk **diskp);
@@ -52,7 +52,7 @@ struct disk_moment disk_now(const struct disk *disk);
 void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since);
 /* object NULL: all variants. After they were removed from memory; what is read from disk at that
  * moment does not come back there. */
-unsigned disk_remove(struct disk *disk, struct cache_key key, const struct object *object);
+unsigned disk_remove(struct disk *disk, const struct cache_name *name, const struct object *object);
 /* False: it counts, but not after a restart, because a volume could not write it down. */
 bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
 /* How often a service has been bumped, for what it has made to stay old (icap/tag.h). `service` is
@@ -66,10 +66,10 @@ void disk_flush(struct disk *disk);
  * behind a flush than before what it was for: that, or what another did meanwhile. */
 uint64_t disk_lapses(const struct disk *disk);
 
-/* What is on disk under this key; what is worth it is brought into the memory cache. */
+/* What is on disk under this name; what is worth it is brought into the memory cache. */
 struct disk_load;
-struct disk_load *disk_load_start(struct disk *disk, struct cache_key key, struct mailbox *mailbox,
-                                  struct task *task);
+struct disk_load *disk_load_start(struct disk *disk, const struct cache_name *name,
+                                  struct mailbox *mailbox, struct task *task);
 bool disk_load_is_done(const struct disk_load *load);
 /* What was found for this request, referenced: it need not be in memory. NULL: nothing. Once it is
  * done. */
@@ -79,7 +79,7 @@ struct object *disk_load_take(const struct disk_load *load, const struct http_he
 void disk_load_end(struct disk_load **loadp);
 /* For threads that may wait: all of it into the memory cache; returns how many objects those were.
  */
-unsigned disk_load_now(struct disk *disk, struct cache_key key);
+unsigned disk_load_now(struct disk *disk, const struct cache_name *name);
 
 /* Bodies that are too large for memory, see volume_stream_open; NULL: not wanted. */
 struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
@@ -93,6 +93,7 @@ struct disk_walk {
 
 unsigned disk_walk(struct disk *disk, struct disk_walk *walk, struct object **objects,
                    unsigned most);
+/* Is anything with that key on disk? Its name is not looked at. */
 bool disk_has(struct disk *disk, struct cache_key key);
 
 void disk_statistics(struct disk *disk, struct volume_statistics *statistics);

@@ -27,7 +27,7 @@ struct disk_load {
     unsigned magic;
 #define DISK_LOAD_MAGIC 0xd15c10adu
     struct disk *disk;
-    struct cache_key key;
+    struct cache_name name; /* its URL is owned */
     struct cache_arrival arrival;
     enum patience patience;
     struct load_place places[COUNT_OF_PLACES]; /* what renews others first */
@@ -75,24 +75,26 @@ static bool is_promoted(const struct disk_load *load) {
     for (unsigned i = 0; i < load->count; i++)
         bytes += (uint64_t)load->places[i].place.blocks * RECORD_ALIGN;
     return load->patience == LOAD_WAITING || cache_has_room(load->disk->cache, bytes) ||
-           doorkeeper_has_seen(load->disk->recent, load->key, bytes);
+           doorkeeper_has_seen(load->disk->recent, load->name.key, bytes);
 }
 
-static struct disk_load *load_new(struct disk *disk, struct cache_key key, enum patience patience) {
+static struct disk_load *load_new(struct disk *disk, const struct cache_name *name,
+                                  enum patience patience) {
     struct disk_load *load;
     struct load_place places[COUNT_OF_PLACES];
     if (disk == NULL)
         return NULL;
     /* First: what is removed from here on must not come into memory. */
     struct cache_moment since = cache_now(disk->cache);
-    unsigned count = collect_places(disk, key, places);
+    unsigned count = collect_places(disk, name->key, places);
     if (count == 0)
         return NULL;
     ALLOC_OBJ(load, DISK_LOAD_MAGIC);
     memcpy(load->places, places, count * sizeof *places);
     load->count = count;
     load->disk = disk;
-    load->key = key;
+    load->name = (struct cache_name){.url = slice_make(slice_dup(name->url), name->url.length),
+                                     .key = name->key};
     load->patience = patience;
     load->arrival.since = since;
     load->arrival.yields = true;
@@ -138,7 +140,7 @@ static const struct record *find_renewal(struct disk_load *load) {
     for (struct renewal *renewal = load->renewals; renewal != NULL; renewal = renewal->next)
         if (reading_is_renewed(&load->reading, &renewal->record)) {
             renewal->used = true;
-            disk_index_mark(load->reading.volume->index, load->key.low, renewal->place.at);
+            disk_index_mark(load->reading.volume->index, load->name.key.low, renewal->place.at);
             return &renewal->record;
         }
     return NULL;
@@ -150,7 +152,7 @@ static void free_renewals(struct disk_load *load) {
         struct renewal *renewal = load->renewals;
         load->renewals = renewal->next;
         if (!renewal->used)
-            disk_index_remove_place(renewal->volume->index, load->key.low, renewal->place.at);
+            disk_index_remove_place(renewal->volume->index, load->name.key.low, renewal->place.at);
         body_held_free(&renewal->held);
         free(renewal);
     }
@@ -166,7 +168,7 @@ static void end_one(struct disk_load *load) {
     load->reading.cached = !load->promotes && load->patience == LOAD_AT_ONCE;
     struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges,
                                         load->renewals == NULL ? NULL : find_renewal(load));
-    if (object != NULL && object->key.high == load->key.high && load->found < DISK_VARIANTS &&
+    if (object != NULL && object_has_name(object, &load->name) && load->found < DISK_VARIANTS &&
         ((!load->promotes && load->reading.whole) ||
          cache_insert(load->disk->cache, object, &load->arrival)))
         load->objects[load->found++] = object;
@@ -178,7 +180,7 @@ static void end_one(struct disk_load *load) {
 static bool load_all(struct disk_load *load) {
     for (; load->at < load->count; load->at++) {
         if (!load->begun && !reading_begin(&load->reading, load->places[load->at].volume,
-                                           &load->places[load->at].place, load->key.low))
+                                           &load->places[load->at].place, load->name.key.low))
             continue;
         load->begun = true;
         while (reading_wants(&load->reading))
@@ -194,6 +196,7 @@ static bool load_all(struct disk_load *load) {
 static void load_free(struct disk_load *load) {
     for (unsigned i = 0; i < load->found; i++)
         object_release(&load->objects[i]);
+    free((char *)load->name.url.base);
     FREE_OBJ(load);
 }
 
@@ -219,9 +222,9 @@ static void on_read(struct disk_read *read) {
     mailbox_post(load->mailbox, &load->message);
 }
 
-struct disk_load *disk_load_start(struct disk *disk, struct cache_key key, struct mailbox *mailbox,
-                                  struct task *task) {
-    struct disk_load *load = load_new(disk, key, LOAD_AT_ONCE);
+struct disk_load *disk_load_start(struct disk *disk, const struct cache_name *name,
+                                  struct mailbox *mailbox, struct task *task) {
+    struct disk_load *load = load_new(disk, name, LOAD_AT_ONCE);
     if (load == NULL)
         return NULL;
     load->mailbox = mailbox;
@@ -259,8 +262,8 @@ void disk_load_end(struct disk_load **loadp) {
         load_free(load);
 }
 
-unsigned disk_load_now(struct disk *disk, struct cache_key key) {
-    struct disk_load *load = load_new(disk, key, LOAD_WAITING);
+unsigned disk_load_now(struct disk *disk, const struct cache_name *name) {
+    struct disk_load *load = load_new(disk, name, LOAD_WAITING);
     if (load == NULL)
         return 0;
     load->done = load_all(load);

@@ -118,6 +118,7 @@ bool reading_is_renewed(const struct reading *reading, const struct record *rene
     const struct record_front *front = &reading->record.front;
     return reading->state == READING_DONE && renewal->front.key.high == front->key.high &&
            renewal->front.variant == front->variant &&
+           slice_equal(renewal->url, reading->record.url) &&
            renewal->front.renewed == record_contents(reading->record.sums, front->body_length);
 }
 

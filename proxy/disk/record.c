@@ -16,7 +16,7 @@
 #define SEAL_MAGIC    0x5452544f45000001u
 #define RECORD_MAGIC  0x5452544f52000002u
 
-enum { VOLUME_VERSION = 2 };
+enum { VOLUME_VERSION = 3 };
 
 uint64_t record_sum(const void *bytes, size_t length) {
     return XXH3_64bits(bytes, length);
@@ -130,6 +130,10 @@ bool record_body_good(const struct record *record, const char *body) {
 void volume_header_seal(struct volume_header *header) {
     header->version = VOLUME_VERSION;
     SEAL(header, VOLUME_MAGIC);
+}
+
+bool volume_header_is_of_another_version(const struct volume_header *header) {
+    return header->magic == VOLUME_MAGIC && header->version != VOLUME_VERSION;
 }
 
 bool volume_header_good(const struct volume_header *header) {

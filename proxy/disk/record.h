@@ -43,7 +43,8 @@ struct volume_header {
     uint64_t checksum;
     uint32_t version, segment_count;
     uint64_t size, segment_size;
-    uint64_t identity; /* random: records of another volume that stood here do not count */
+    uint64_t identity;          /* random: records of another volume that stood here do not count */
+    struct cache_secret secret; /* with which the keys of its records were made */
 };
 
 /* What was purged by prefix, tag or expression and may concern records: all of it, written anew
@@ -144,6 +145,8 @@ bool record_body_good(const struct record *record, const char *body);
 
 void volume_header_seal(struct volume_header *header);
 bool volume_header_good(const struct volume_header *header);
+/* Whatever else stands in it. */
+bool volume_header_is_of_another_version(const struct volume_header *header);
 void purges_header_seal(struct purges_header *header, struct slice text);
 bool purges_header_good(const struct purges_header *header, uint64_t identity);
 void segment_header_seal(struct segment_header *header);

@@ -15,6 +15,7 @@ static bool is_streaming(const struct volume *volume, const struct volume_stream
         if (other->variant == stream->variant && other->body_length == stream->body_length &&
             !other->failed && !other->cancelled && other->object->key.low == object->key.low &&
             other->object->key.high == object->key.high &&
+            slice_equal(object_url(other->object), object_url(object)) &&
             slice_equal(object_etag(other->object), object_etag(object)) &&
             object_last_modified(other->object) == object_last_modified(object))
             return true;

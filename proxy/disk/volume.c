@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "disk/queue.h"
 #include "disk/segment.h"
 #include "disk/stream.h"
@@ -13,7 +14,6 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,6 +48,16 @@ static char *file_of(const char *path) {
     return file;
 }
 
+/* In its header stands what the keys of the cache are made with, and everything that is cached. */
+static void warn_of_readers(const struct volume *volume) {
+    struct stat status;
+    if (fstat(volume->fd, &status) == 0 &&
+        (status.st_mode & (S_ISREG(status.st_mode) ? S_IRWXG | S_IRWXO : S_IRWXO)) != 0)
+        log_warn("disk %s: others than its owner may read or write it, and with it the secret that "
+                 "protects the cache: take that right away (chmod 600)",
+                 volume->path);
+}
+
 static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     const char *path = volume->path;
     volume->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -57,6 +67,7 @@ static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     if (flock(volume->fd, LOCK_EX | LOCK_NB) != 0)
         return refuse(error, path, "it is in use", strerror(errno),
                       "end the other retort, or give each its own");
+    warn_of_readers(volume);
     return 0;
 }
 
@@ -107,24 +118,59 @@ static bool same_plan(const struct volume_header *a, const struct volume_header 
            a->segment_count == b->segment_count;
 }
 
+static bool same_secret(const struct volume_header *header) {
+    return memcmp(&header->secret, cache_secret(), sizeof header->secret) == 0;
+}
+
+static bool read_header(int fd, struct volume_header *header) {
+    memset(header, 0, sizeof *header);
+    return pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header &&
+           volume_header_good(header);
+}
+
+bool volume_read_secret(const struct disk_settings *settings, struct cache_secret *secret) {
+    struct volume_header header, plan;
+    char *path = file_of(settings->path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    plan_segments(&plan, settings->size);
+    bool good = fd >= 0 && read_header(fd, &header) && same_plan(&header, &plan);
+    if (good)
+        *secret = header.secret;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return good;
+}
+
+static void explain_empty(const struct volume *volume, const struct volume_header *found,
+                          bool good) {
+    if (good && !same_plan(found, &volume->header))
+        log_warn("disk %s: its size has changed from %lu to %lu bytes: it starts empty",
+                 volume->path, (unsigned long)found->size, (unsigned long)volume->header.size);
+    else if (good)
+        log_warn("disk %s: its content was written with other keys than that of the disk before "
+                 "it: it starts empty; disks keep their content together with those that they were "
+                 "first used with",
+                 volume->path);
+    else if (volume_header_is_of_another_version(found))
+        log_warn("disk %s: another version of retort has written it: it starts empty",
+                 volume->path);
+    else if (found->magic != 0)
+        log_warn("disk %s: its header is damaged or not retort's: it starts empty", volume->path);
+}
+
 /* The header that stands there, or a new one on an empty volume. */
 static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
     struct volume_header *header = &volume->header, found;
-    memset(&found, 0, sizeof found);
     plan_segments(header, volume->settings->size);
-    ssize_t got = pread(volume->fd, &found, sizeof found, 0);
-    bool good = got == (ssize_t)sizeof found && volume_header_good(&found);
-    if (good && same_plan(&found, header)) {
+    bool good = read_header(volume->fd, &found);
+    if (good && same_plan(&found, header) && same_secret(&found)) {
         *header = found;
         return 0;
     }
-    if (good)
-        log_warn("disk %s: its size has changed from %lu to %lu bytes: it starts empty",
-                 volume->path, (unsigned long)found.size, (unsigned long)header->size);
-    else if (got > 0 && found.magic != 0)
-        log_warn("disk %s: its header is damaged or not retort's: it starts empty", volume->path);
-    if (getrandom(&header->identity, sizeof header->identity, 0) < 0)
-        header->identity = (uint64_t)time(NULL);
+    explain_empty(volume, &found, good);
+    random_fill(&header->identity, sizeof header->identity);
+    header->secret = *cache_secret();
     volume_header_seal(header);
     if (pwrite(volume->fd, header, sizeof *header, 0) != (ssize_t)sizeof *header)
         return refuse(error, volume->path, "cannot write to it", strerror(errno),

@@ -1,6 +1,7 @@
 /*
  * A volume: one file or device, written as a log in a ring of segments by a thread of its own.
  *
+ *     if (volume_read_secret(&settings, &secret)) cache_set_secret(&secret);
  *     struct volume *volume = volume_open(&settings, &hooks, error);      reads what is there
  *     volume_start(volume);
  *     volume_store(volume, object, variant, events);                      queues; never waits
@@ -109,7 +110,10 @@ struct volume {
     } count;
 };
 
-/* NULL and a message. The settings must outlive the volume. */
+/* The secret that keys are made with there. False: there is no volume yet, or none of use. */
+bool volume_read_secret(const struct disk_settings *settings, struct cache_secret *secret);
+/* NULL and a message. The settings must outlive the volume. What stands on it counts only if it was
+ * written with the secret that is in use by now (cache/name.h): nothing would be found. */
 struct volume *volume_open(const struct disk_settings *settings, const struct volume_hooks *hooks,
                            char error[SETTINGS_ERROR]);
 /* Records that were found; before it, nothing is written. */

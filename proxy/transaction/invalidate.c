@@ -27,9 +27,10 @@ static struct slice make_absolute(struct transaction *transaction, struct slice 
                         SLICE_PRINT(before), SLICE_PRINT(reference));
 }
 
-static struct cache_key key_of(const struct transaction *transaction, struct slice url_text) {
-    return cache_key_by_settings(url_text, transaction->settings,
-                                 &transaction->exchange->client->address);
+static struct cache_name name_of(struct transaction *transaction, struct slice url_text) {
+    return cache_name_of(cache_url_by_settings(url_text, transaction->settings,
+                                               &transaction->exchange->client->address,
+                                               &transaction->arena));
 }
 
 struct slice transaction_resolve(struct transaction *transaction, struct slice reference) {
@@ -42,9 +43,9 @@ struct slice transaction_resolve(struct transaction *transaction, struct slice r
     return slice_make(text, url_parse(&url, absolute) ? url_normalise(&url, text, capacity) : 0);
 }
 
-static void remove_stored(struct transaction *transaction, struct cache_key key) {
-    cache_remove_key(transaction->host->cache, key);
-    disk_remove(transaction->host->disk, key, NULL);
+static void remove_stored(struct transaction *transaction, const struct cache_name *name) {
+    cache_remove_name(transaction->host->cache, name);
+    disk_remove(transaction->host->disk, name, NULL);
 }
 
 static void invalidate_reference(struct transaction *transaction, struct slice reference) {
@@ -52,8 +53,10 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
     struct slice text = transaction_resolve(transaction, reference);
     /* Another origin's objects are not this one's to invalidate. */
     if (text.length > 0 && url_parse(&url, text) && slice_equal(url.host, transaction->url.host) &&
-        url.port == transaction->url.port)
-        remove_stored(transaction, key_of(transaction, text));
+        url.port == transaction->url.port) {
+        struct cache_name name = name_of(transaction, text);
+        remove_stored(transaction, &name);
+    }
 }
 
 /* What the response itself brings is newer than what it makes stale, unless somebody else has
@@ -64,9 +67,9 @@ void transaction_invalidate(struct transaction *transaction) {
     if (http_method_is_safe(transaction->request->method_id) || response->status < 200 ||
         response->status >= 400)
         return;
-    struct cache_key key = key_of(transaction, transaction->url_text);
-    bool disturbed = purges_has_key(cache_purges(cache), key, transaction->since.keys);
-    remove_stored(transaction, key);
+    struct cache_name name = name_of(transaction, transaction->url_text);
+    bool disturbed = purges_has_key(cache_purges(cache), name.key, transaction->since.keys);
+    remove_stored(transaction, &name);
     invalidate_reference(transaction, http_head_value(response, HTTP_LOCATION));
     invalidate_reference(transaction, http_head_value(response, HTTP_CONTENT_LOCATION));
     if (!disturbed)

@@ -81,10 +81,10 @@ static void note_refresh(struct transaction *transaction) {
                    transaction->response->status >= 500);
     if (failed) {
         transaction->net->counters.cache_background_failures++;
-        flight_note_failure(flights, transaction->key, loop_seconds(transaction->net->loop),
+        flight_note_failure(flights, &transaction->name, loop_seconds(transaction->net->loop),
                             (time_t)((transaction->settings->cache.refresh_pause + 999) / 1000));
     } else {
-        flight_note_success(flights, transaction->key);
+        flight_note_success(flights, &transaction->name);
     }
 }
 

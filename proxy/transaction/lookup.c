@@ -81,7 +81,7 @@ static enum step follow(struct transaction *transaction) {
 
 static enum step miss(struct transaction *transaction) {
     if (may_collapse(transaction)) {
-        switch (flight_join(transaction->host->flights, transaction->key,
+        switch (flight_join(transaction->host->flights, &transaction->name,
                             loop_seconds(transaction->net->loop), &transaction->flight)) {
         case FLIGHT_LEADS: transaction->leads = true; break;
         case FLIGHT_FOLLOWS: return follow(transaction);
@@ -111,7 +111,7 @@ static bool has_landed(struct transaction *transaction) {
 
 /* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
 static enum step stale_meanwhile(struct transaction *transaction) {
-    if (flight_may_refresh(transaction->host->flights, transaction->key,
+    if (flight_may_refresh(transaction->host->flights, &transaction->name,
                            loop_seconds(transaction->net->loop)) &&
         exchange_repeat_in_background(transaction->exchange))
         transaction->net->counters.cache_background++;
@@ -130,7 +130,7 @@ static bool is_reading_disk(struct transaction *transaction) {
         return false;
     if (transaction->load == NULL)
         transaction->load =
-            disk_load_start(host->disk, transaction->key, host->mailbox, &transaction->task);
+            disk_load_start(host->disk, &transaction->name, host->mailbox, &transaction->task);
     if (transaction->load != NULL && !disk_load_is_done(transaction->load)) {
         transaction_own_request(transaction);
         return true;
@@ -142,7 +142,7 @@ static bool is_reading_disk(struct transaction *transaction) {
 static struct object *look_up(struct transaction *transaction) {
     if (transaction->adapt->any_remembered && remembered_begin(transaction))
         return remembered_look_up(transaction);
-    return cache_lookup(transaction->host->cache, transaction->key, transaction->request,
+    return cache_lookup(transaction->host->cache, &transaction->name, transaction->request,
                         transaction_scope(transaction));
 }
 
@@ -221,7 +221,7 @@ enum step step_lookup(struct transaction *transaction) {
     transaction->cache_allowed = true;
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
-    transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
+    transaction_take_name(transaction);
     if (transaction->load == NULL)
         transaction_note_moment(transaction);
     transaction->object = look_up(transaction);

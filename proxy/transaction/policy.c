@@ -1,5 +1,7 @@
 #include "transaction/transaction.h"
 
+#include "cache/key.h"
+
 /* What the policies of the settings say about this transaction. */
 
 static void resolve(struct transaction *transaction, const uint64_t *rules) {
@@ -32,6 +34,11 @@ bool transaction_begin_policy(struct transaction *transaction) {
     if (policy->ignore_client_no_cache)
         ignore_no_cache(&transaction->asked);
     return true;
+}
+
+void transaction_take_name(struct transaction *transaction) {
+    transaction->name = cache_name_of(
+        cache_url_by_policy(transaction->url_text, transaction->policy, &transaction->arena));
 }
 
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response) {

@@ -30,8 +30,8 @@ enum flight_outcome transaction_refresh(struct transaction *transaction,
     if (freshness.storable)
         transaction_strip_cookies(transaction, merged);
     const struct object_making making = object_making(object);
-    struct object *fresh = object_new_made(transaction->key, transaction->url_text, request, merged,
-                                           &freshness, object->body, &making, NULL);
+    struct object *fresh = object_new_made(transaction->name.key, transaction->name.url, request,
+                                           merged, &freshness, object->body, &making, NULL);
     fresh->scope = object->scope;
     enum flight_outcome outcome = FLIGHT_UNSTORED;
     if (freshness.storable)

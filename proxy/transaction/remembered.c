@@ -37,7 +37,7 @@ struct object *remembered_look_up(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     remembered_forget(remembered);
     struct object *object =
-        cache_lookup_made(transaction->host->cache, transaction->key, transaction->request,
+        cache_lookup_made(transaction->host->cache, &transaction->name, transaction->request,
                           transaction_scope(transaction), remembered->chain, &remembered->made);
     if (remembered->made == NULL)
         return object;

@@ -169,6 +169,8 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
         turn_to_parent(transaction, aim);
 }
 
+/* Every proxy that has the same servers chooses alike, so there is no secret in it: who computes
+ * URLs of one hash chooses a server, which he can by trying too. */
 static uint64_t hash_text(struct slice text) {
     return XXH3_64bits(text.base, text.length);
 }
@@ -185,5 +187,7 @@ uint64_t route_hash(struct transaction *transaction) {
     }
     if (transaction->is_connect)
         return hash_text(transaction->authority);
-    return cache_key_by_policy(transaction->url_text, transaction->policy).low;
+    struct slice reduced =
+        cache_url_by_policy(transaction->url_text, transaction->policy, &transaction->arena);
+    return XXH3_128bits(reduced.base, reduced.length).low64;
 }

@@ -58,7 +58,7 @@ static bool stands_for_get(struct transaction *transaction) {
 static bool prepare_post(struct transaction *transaction) {
     if (!stands_for_get(transaction) || !transaction_begin_policy(transaction))
         return false;
-    transaction->key = cache_key_by_policy(transaction->url_text, transaction->policy);
+    transaction_take_name(transaction);
     return true;
 }
 
@@ -138,7 +138,8 @@ enum flight_outcome transaction_insert(struct transaction *transaction, struct o
 
 void transaction_drop(struct transaction *transaction, struct object *object) {
     cache_drop(transaction->host->cache, object);
-    disk_remove(transaction->host->disk, object->key, object);
+    const struct cache_name name = object_name(object);
+    disk_remove(transaction->host->disk, &name, object);
 }
 
 void transaction_note_moment(struct transaction *transaction) {
@@ -171,7 +172,7 @@ static struct object_making seen_by(const struct transaction *transaction) {
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
     struct object_making making = seen_by(transaction);
     transaction->object =
-        object_new_made(transaction->key, transaction->url_text, transaction->request,
+        object_new_made(transaction->name.key, transaction->name.url, transaction->request,
                         transaction->response, freshness, transaction->body, &making, NULL);
     transaction->object->scope = (uint8_t)transaction_scope(transaction);
     transaction->storing = true;
@@ -197,7 +198,7 @@ static void begin_stream(struct transaction *transaction, const struct freshness
     transaction_strip_cookies(transaction, transaction->response);
     struct object_making making = seen_by(transaction);
     struct object *object =
-        object_new_made(transaction->key, transaction->url_text, transaction->request,
+        object_new_made(transaction->name.key, transaction->name.url, transaction->request,
                         transaction->response, freshness, nothing, &making, NULL);
     object->scope = (uint8_t)transaction_scope(transaction);
     transaction->pump.stream =

@@ -125,7 +125,7 @@ struct transaction {
     const uint64_t *rules; /* see transaction_rules; NULL: not asked yet, or no longer true */
     const struct cache_policy *policy; /* NULL: none is for this */
     struct cache_control asked;
-    struct cache_key key;
+    struct cache_name name;  /* what is stored, or is to be stored, has it */
     struct object *replaced; /* stale, and the origin has sent something else; referenced */
     struct object *part;     /* stored, but not what the request needs of it; referenced */
     struct object *object;   /* hit, or stale and to be revalidated; referenced */
@@ -221,6 +221,8 @@ void transaction_take_body(struct transaction *transaction);
 /* Settles by which policy the cache works, and applies what it says of the request. False: the
  * cache has no part. */
 bool transaction_begin_policy(struct transaction *transaction);
+/* By which what is stored for this URL under that policy is found. */
+void transaction_take_name(struct transaction *transaction);
 /* The response is there: policies for what it is join in. */
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response);
 void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response);

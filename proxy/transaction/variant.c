@@ -19,12 +19,68 @@ static void finish(struct transaction *transaction, enum flight_outcome outcome)
     land(transaction, outcome);
 }
 
-/* Those who want the same variant of the same response. */
-static struct cache_key flight_key(const struct transaction *transaction) {
-    struct cache_key key = transaction->key;
-    key.high ^= transaction->remembered->chain;
-    key.low += transaction->remembered->chain;
-    return key;
+/* What the stored response was selected by, then what the variant is: the fields that its services
+ * are said to depend on, and those that they name themselves (`theirs`). */
+static struct slice write_selector(struct transaction *transaction, const struct object *of,
+                                   struct slice theirs) {
+    const struct remembered *remembered = transaction->remembered;
+    struct http_head *vary = arena_alloc(&transaction->arena, sizeof *vary);
+    http_head_init(vary);
+    for (unsigned i = 0; i < remembered->count; i++)
+        for (char **by = remembered->services[i]->settings->remember_by; by != NULL && *by != NULL;
+             by++)
+            if (strcmp(*by, "none") != 0)
+                http_head_add(vary, SLICE("Vary"), slice_from(*by));
+    if (theirs.length > 0)
+        http_head_add(vary, SLICE("Vary"), theirs);
+    struct slice first = object_selector(of);
+    size_t length = vary_write(transaction->request, vary, NULL, 0);
+    char *text = arena_alloc(&transaction->arena, first.length + length + 1);
+    memcpy(text, first.base, first.length);
+    vary_write(transaction->request, vary, text + first.length, length);
+    return slice_make(text, first.length + length);
+}
+
+/* The names in a selector's lines, as a list. */
+static struct slice fields_of(struct arena *arena, const char *line, const char *end) {
+    struct slice fields = SLICE("");
+    const char *colon, *line_end;
+    for (; line < end && (line_end = memchr(line, '\n', (size_t)(end - line))) != NULL;
+         line = line_end + 1)
+        if ((colon = memchr(line, ':', (size_t)(line_end - line))) != NULL)
+            fields =
+                arena_concat(arena, fields, SLICE(", "), slice_make(line, (size_t)(colon - line)));
+    return fields;
+}
+
+/* The fields by which the services have told variants of this response apart before: those of one
+ * that is stored; empty: none is. */
+static struct slice known_fields(struct transaction *transaction) {
+    const struct object *of = transaction->object;
+    struct slice fields = SLICE("");
+    struct cache_walk walk = {0};
+    cache_walk_name(transaction->host->cache, &walk, &transaction->name);
+    for (size_t i = 0; i < walk.count && fields.length == 0; i++) {
+        const struct object *made = walk.objects[i];
+        struct slice selector = object_selector(made);
+        if (object_chain(made) == transaction->remembered->chain && object_is_made_of(made, of))
+            fields = fields_of(&transaction->arena, selector.base + object_selector(of).length,
+                               selector.base + selector.length);
+    }
+    cache_walk_end(&walk);
+    return fields;
+}
+
+/* Those who want the same variant of the same response, as far as it is known before it is made
+ * which one that is. Line ends tell such a name from a URL. */
+static struct cache_name flight_name(struct transaction *transaction) {
+    char hex[SLICE_HEX];
+    struct slice url = transaction->name.url;
+    struct slice selector =
+        write_selector(transaction, transaction->object, known_fields(transaction));
+    slice_put_hex(hex, transaction->remembered->chain);
+    return cache_name_of(arena_concat(&transaction->arena, url, SLICE("\n"),
+                                      slice_make(hex, SLICE_HEX), SLICE("\n"), selector));
 }
 
 static void on_collapse_timeout(struct timer *timer) {
@@ -87,13 +143,15 @@ static enum step make(struct transaction *transaction) {
     if (count == 0)
         return go_on(transaction);
     transaction_own_request(transaction);
-    if (transaction->settings->cache.collapse_timeout > 0 && remembered->rounds++ < ROUNDS)
-        switch (flight_join(transaction->host->flights, flight_key(transaction),
-                            loop_seconds(transaction->net->loop), &remembered->flight)) {
+    if (transaction->settings->cache.collapse_timeout > 0 && remembered->rounds++ < ROUNDS) {
+        const struct cache_name name = flight_name(transaction);
+        switch (flight_join(transaction->host->flights, &name, loop_seconds(transaction->net->loop),
+                            &remembered->flight)) {
         case FLIGHT_LEADS: remembered->leads = true; break;
         case FLIGHT_FOLLOWS: return follow(transaction);
         case FLIGHT_ALONE: break;
         }
+    }
     return ask(transaction, response, chosen, count);
 }
 
@@ -125,8 +183,8 @@ static void renew(struct transaction *transaction) {
     struct object_making making = object_making(remembered->made);
     struct slice selector = object_selector(remembered->made);
     struct object *renewed =
-        object_new_made(transaction->key, object_url(stored), transaction->request, head,
-                        &freshness, remembered->made->body, &making, &selector);
+        object_new_made(stored->key, object_url(stored), transaction->request, head, &freshness,
+                        remembered->made->body, &making, &selector);
     renewed->scope = remembered->made->scope;
     const struct cache_arrival arrival = {
         .since = cache_now(transaction->host->cache),
@@ -239,37 +297,16 @@ static bool take_freshness(struct transaction *transaction, const struct http_he
     return its_own.storable && vary_usable(head);
 }
 
-/* What the stored response was selected by, then what the variant is: the fields that its services
- * are said to depend on, and those that they name themselves. */
-static struct slice write_selector(struct transaction *transaction, const struct http_head *head) {
-    const struct remembered *remembered = transaction->remembered;
-    struct http_head *vary = arena_alloc(&transaction->arena, sizeof *vary);
-    http_head_init(vary);
-    for (unsigned i = 0; i < remembered->count; i++)
-        for (char **by = remembered->services[i]->settings->remember_by; by != NULL && *by != NULL;
-             by++)
-            if (strcmp(*by, "none") != 0)
-                http_head_add(vary, SLICE("Vary"), slice_from(*by));
-    struct slice theirs = transaction_joined_value(transaction, head, HTTP_VARY);
-    if (theirs.length > 0)
-        http_head_add(vary, SLICE("Vary"), theirs);
-    struct slice first = object_selector(remembered->of);
-    size_t length = vary_write(transaction->request, vary, NULL, 0);
-    char *text = arena_alloc(&transaction->arena, first.length + length + 1);
-    memcpy(text, first.base, first.length);
-    vary_write(transaction->request, vary, text + first.length, length);
-    return slice_make(text, first.length + length);
-}
-
 static struct object *new_variant(struct transaction *transaction, const struct http_head *head,
                                   enum object_kind kind, const struct freshness *freshness,
                                   struct body *body) {
     struct remembered *remembered = transaction->remembered;
     const struct object_making making = {kind, remembered->chain,
                                          adapt_mark_tag(&remembered->mark)};
-    struct slice selector = write_selector(transaction, head);
+    struct slice theirs = transaction_joined_value(transaction, head, HTTP_VARY);
+    struct slice selector = write_selector(transaction, remembered->of, theirs);
     struct object *object =
-        object_new_made(transaction->key, object_url(remembered->of), transaction->request, head,
+        object_new_made(remembered->of->key, object_url(remembered->of), transaction->request, head,
                         freshness, body, &making, &selector);
     object->scope = remembered->of->scope;
     return object;

@@ -121,8 +121,8 @@ static void look(struct cache *cache, uint64_t number) {
     char text[80];
     struct http_head request;
     http_head_init(&request);
-    struct object *object = cache_lookup(cache, cache_key_of(url_of(number, text, sizeof text)),
-                                         &request, OBJECT_FORWARD);
+    struct cache_name name = cache_name_of(url_of(number, text, sizeof text));
+    struct object *object = cache_lookup(cache, &name, &request, OBJECT_FORWARD);
     object_release(&object);
 }
 

@@ -103,10 +103,10 @@ static void *look(void *arg) {
     request.method_id = HTTP_METHOD_GET;
     for (unsigned purged = 0; !over; purged = 1 - purged) {
         i = (i * 1664525u + 1013904223u) % number;
-        struct cache_key key =
-            cache_key_of(url_of(i / TENTH * TENTH + 1 - purged, text, sizeof text));
+        struct cache_name name =
+            cache_name_of(url_of(i / TENTH * TENTH + 1 - purged, text, sizeof text));
         double before = now();
-        struct object *object = cache_lookup(cache, key, &request, OBJECT_FORWARD);
+        struct object *object = cache_lookup(cache, &name, &request, OBJECT_FORWARD);
         double took = now() - before;
         if (purged == 1 && is_of_use(object))
             last_found = before;

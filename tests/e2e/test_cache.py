@@ -255,6 +255,34 @@ def test_query_is_part_of_the_key(lab):
         equal(len(proxy.get(origin.url("/bytes", n=n, cc="max-age=60")).body), n, "length")
 
 
+# Targets on evil.org which XXH3 without a secret hashes like "/xxx..." on bank.org, made as in
+# tests/unit-proxy/test_name.c: their length, and what stands there instead of x.
+FORGED = {
+    113: {1: "cb79e64eccc0e57841b75e66ef47622b", 81: "cd34f2f077f3d8b1e03590e6813a264c6263616161616161"},
+    585: {185: "cb79e64e39abc9d9", 241: "cb79e64e53c4ade5ce9169faccff7221", 305: "28312dffccff7221", 369: "6162627061616161"},
+}
+
+
+def test_forged_urls(lab):
+    """A page is never answered with that of a URL which was computed to have its hash."""
+    def answer(connection, seen):
+        body = seen.header("Host").encode()
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nCache-Control: max-age=60\r\n\r\n%s" % (len(body), body))
+
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, reverse={"/": {"origin": origin.url("/"), "preserve_host": True}})
+    with proxy.wire(reverse=True) as wire:
+        for length, places in FORGED.items():
+            page = bytearray(b"/".ljust(length, b"x"))
+            forged = bytearray(page)
+            for at, text in places.items():
+                forged[at:at + len(text) // 2] = bytes.fromhex(text)
+            for host, target in ((b"evil.org", forged), (b"bank.org", page), (b"evil.org", forged)):
+                wire.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, host))
+                equal(wire.response().body, host, f"who answers for {host.decode()}, {length} bytes")
+    equal(len(origin.requests), 4, "requests at the origin")
+
+
 def test_normalised_urls_share_an_object(lab):
     origin, proxy = start(lab)
     base = f"{origin.authority}"

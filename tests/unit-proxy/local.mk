@@ -26,6 +26,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit-proxy/test_icap_tag.c \
 	tests/unit-proxy/test_manual.c \
 	tests/unit-proxy/test_map.c \
+	tests/unit-proxy/test_name.c \
 	tests/unit-proxy/test_origins.c \
 	tests/unit-proxy/test_policy.c \
 	tests/unit-proxy/test_purge_log.c \

@@ -55,7 +55,7 @@ struct object *look_up(struct slice url, const char *kind) {
     plain_head(&request, 0);
     if (kind != NULL)
         http_head_add(&request, SLICE("Kind"), slice_from(kind));
-    return cache_lookup(the_cache, cache_key_of(url), &request, OBJECT_FORWARD);
+    return cache_lookup(the_cache, NAME_OF(url), &request, OBJECT_FORWARD);
 }
 
 bool is_found(struct slice url) {
@@ -67,7 +67,7 @@ bool is_found(struct slice url) {
 
 bool is_cached(struct slice url) {
     struct cache_walk walk = {0};
-    bool there = cache_walk_key(the_cache, &walk, cache_key_of(url));
+    bool there = cache_walk_name(the_cache, &walk, NAME_OF(url));
     cache_walk_end(&walk);
     return there;
 }

@@ -17,6 +17,9 @@
 
 enum { LIMIT = 1 << 20 };
 
+/* A pointer to it. */
+#define NAME_OF(url) ((const struct cache_name[]){cache_name_of(url)})
+
 extern struct cache *the_cache;
 
 void start_cache(void);

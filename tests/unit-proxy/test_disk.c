@@ -75,7 +75,9 @@ static void fill(char *bytes, size_t length, unsigned number, unsigned version) 
     }
 }
 
-static struct object *make(unsigned number, unsigned version, size_t length) {
+/* Of that key, whatever its URL is; NULL: of the URL's. */
+static struct object *make(const struct cache_key *key, unsigned number, unsigned version,
+                           size_t length) {
     char url[64], text[32];
     struct http_head request, response;
     struct freshness freshness = {.lifetime = 3600, .response_time = time(NULL)};
@@ -92,34 +94,48 @@ static struct object *make(unsigned number, unsigned version, size_t length) {
     http_head_add(&response, SLICE("Surrogate-Key"), number % 2 ? SLICE("odd") : SLICE("even"));
     struct slice name = url_of(number, url, sizeof url);
     struct body *body = body_of_bytes(slice_make(bytes, length));
-    struct object *object =
-        object_new(cache_key_of(name), name, &request, &response, &freshness, body);
+    struct object *object = object_new(key != NULL ? *key : cache_key_of(name), name, &request,
+                                       &response, &freshness, body);
     object->scope = OBJECT_FORWARD;
     body_release(&body);
     free(bytes);
     return object;
 }
 
-static struct cache_key key_of(unsigned number) {
-    char url[64];
-    return cache_key_of(url_of(number, url, sizeof url));
+/* Good until it is next asked for. */
+static const struct cache_name *name_of(unsigned number) {
+    static __thread char url[64];
+    static __thread struct cache_name name;
+    name = cache_name_of(url_of(number, url, sizeof url));
+    return &name;
 }
 
 /* Out of memory, not off the disk. */
 static void forget(unsigned number) {
     struct cache_walk walk = {0};
-    cache_walk_key(the_cache, &walk, key_of(number));
+    cache_walk_name(the_cache, &walk, name_of(number));
     for (size_t i = 0; i < walk.count; i++)
         cache_remove(the_cache, walk.objects[i]);
     cache_walk_end(&walk);
 }
 
 static void put(unsigned number, unsigned version, size_t length) {
-    struct object *object = make(number, version, length);
+    struct object *object = make(NULL, number, version, length);
     struct cache_arrival arrival = {.since = cache_now(the_cache)};
     struct disk_moment since = disk_now(the_disk);
     ASSERT(cache_insert(the_cache, object, &arrival));
     disk_store(the_disk, object, &since);
+    object_release(&object);
+}
+
+/* The same under that key, whatever its URL is. */
+static void put_under(struct cache_key key, unsigned number, unsigned version) {
+    struct object *object = make(&key, number, version, 3000);
+    struct cache_arrival arrival = {.since = cache_now(the_cache)};
+    struct disk_moment since = disk_now(the_disk);
+    ASSERT(cache_insert(the_cache, object, &arrival));
+    disk_store(the_disk, object, &since);
+    cache_remove(the_cache, object);
     object_release(&object);
 }
 
@@ -151,8 +167,8 @@ static unsigned get(unsigned number) {
     http_head_init(&request);
     request.method_id = HTTP_METHOD_GET;
     forget(number);
-    disk_load_now(the_disk, key_of(number));
-    struct object *object = cache_lookup(the_cache, key_of(number), &request, OBJECT_FORWARD);
+    disk_load_now(the_disk, name_of(number));
+    struct object *object = cache_lookup(the_cache, name_of(number), &request, OBJECT_FORWARD);
     unsigned version = object == NULL ? 0 : check(object, number);
     object_release(&object);
     forget(number);
@@ -206,12 +222,141 @@ START_TEST(the_newest_version_counts) {
 }
 END_TEST
 
+static unsigned get_under(struct cache_key key, unsigned number) {
+    struct http_head request;
+    struct cache_name name = {.url = name_of(number)->url, .key = key};
+    http_head_init(&request);
+    request.method_id = HTTP_METHOD_GET;
+    disk_load_now(the_disk, &name);
+    struct object *object = cache_lookup(the_cache, &name, &request, OBJECT_FORWARD);
+    unsigned version = object == NULL ? 0 : check(object, number);
+    if (object != NULL)
+        cache_remove(the_cache, object);
+    object_release(&object);
+    return version;
+}
+
+/* Two URLs whose keys are the same, as if somebody had made them so. */
+START_TEST(names_of_one_key_are_kept_apart) {
+    static const struct cache_key key = {.high = 3, .low = 4};
+    begin_on_nothing();
+    put_under(key, 1, 1);
+    ck_assert_uint_eq(get_under(key, 2), 0);
+    put_under(key, 2, 2);
+    for (int turn = 0; turn < 2; turn++) {
+        disk_flush(the_disk);
+        ck_assert_uint_eq(get_under(key, 1), 1);
+        ck_assert_uint_eq(get_under(key, 2), 2);
+        ck_assert_uint_eq(get_under(key, 3), 0);
+        again();
+    }
+    struct object *object = make(&key, 1, 1, 3000);
+    const struct cache_name name = object_name(object);
+    ck_assert_uint_eq(disk_remove(the_disk, &name, object), 1);
+    object_release(&object);
+    disk_flush(the_disk);
+    for (int turn = 0; turn < 2; turn++) {
+        ck_assert_uint_eq(get_under(key, 1), 0);
+        ck_assert_uint_eq(get_under(key, 2), 2);
+        again();
+    }
+    end();
+}
+END_TEST
+
+static void set_other_secret(void) {
+    struct cache_secret secret = *cache_secret();
+    secret.bytes[0] ^= 1;
+    cache_set_secret(&secret);
+}
+
+/* As another process has another secret at first. */
+START_TEST(the_secret_of_keys_is_on_the_volume) {
+    struct cache_secret secret;
+    begin_on_nothing();
+    secret = *cache_secret();
+    put(1, 1, 3000);
+    end();
+    set_other_secret();
+    begin();
+    ck_assert_mem_eq(cache_secret(), &secret, sizeof secret);
+    ck_assert_uint_eq(get(1), 1);
+    end();
+}
+END_TEST
+
+static void begin_on(const char *first, const char *second) {
+    char text[2000], error[SETTINGS_ERROR];
+    snprintf(text, sizeof text,
+             "listen \":1\" { mode = forward }\n"
+             "cache { disk \"%s\" { size = %d }  disk \"%s\" { size = %d } }\n",
+             first, VOLUME, second, VOLUME);
+    struct settings *settings = settings_from(text);
+    the_cache = cache_new(MEMORY);
+    the_disk = disk_open(settings, the_cache, error);
+    ck_assert_msg(the_disk != NULL, "%s", error);
+    settings_release(&settings);
+}
+
+/* A new volume takes over the secret of those that there are; one that has another starts empty. */
+START_TEST(all_volumes_have_one_secret) {
+    char added[700], foreign[700];
+    struct cache_secret secret, other;
+    snprintf(added, sizeof added, "%s-added", volume_path());
+    snprintf(foreign, sizeof foreign, "%s-foreign", volume_path());
+    begin_on_nothing();
+    log_set_level(LOG_LEVEL_ERROR);
+    put(1, 1, 3000);
+    end();
+    secret = *cache_secret();
+    set_other_secret();
+    begin_on(added, volume_path());
+    ck_assert_mem_eq(cache_secret(), &secret, sizeof secret);
+    ck_assert_uint_eq(get(1), 1);
+    end();
+    set_other_secret();
+    other = *cache_secret();
+    unlink(added);
+    begin_on(foreign, added);
+    put(2, 1, 3000);
+    put(3, 1, 3000);
+    put(4, 1, 3000);
+    end();
+    ck_assert_mem_eq(cache_secret(), &other, sizeof other);
+    begin_on(volume_path(), foreign);
+    ck_assert_mem_eq(cache_secret(), &secret, sizeof secret);
+    ck_assert_uint_eq(objects(), 1);
+    ck_assert_uint_eq(get(1), 1);
+    end();
+}
+END_TEST
+
+/* As one was written before keys had a secret. */
+START_TEST(a_volume_of_another_version_starts_empty) {
+    begin_on_nothing();
+    put(1, 1, 3000);
+    end();
+    struct volume_header header;
+    int fd = open(volume_path(), O_RDWR);
+    ck_assert_int_eq(pread(fd, &header, sizeof header, 0), sizeof header);
+    header.version = 2;
+    ck_assert_int_eq(pwrite(fd, &header, sizeof header, 0), sizeof header);
+    close(fd);
+    begin();
+    ck_assert_uint_eq(objects(), 0);
+    put(1, 2, 3000);
+    again();
+    ck_assert_uint_eq(get(1), 2);
+    end();
+}
+END_TEST
+
 START_TEST(removals_outlive_a_restart) {
     begin_on_nothing();
     put_all(1);
     for (unsigned i = 0; i < COUNT_OF(lengths); i += 2)
-        ck_assert_uint_eq(disk_remove(the_disk, key_of(i), NULL), 1);
-    ck_assert_uint_eq(disk_remove(the_disk, key_of(1000), NULL), 0);
+        ck_assert_uint_eq(disk_remove(the_disk, name_of(i), NULL), 1);
+    ck_assert_uint_eq(disk_remove(the_disk, name_of(1000), NULL), 0);
     for (int turn = 0; turn < 2; turn++) {
         for (unsigned i = 0; i < COUNT_OF(lengths); i++)
             ck_assert_uint_eq(get(i), i % 2);
@@ -226,7 +371,7 @@ START_TEST(removals_hit_what_is_on_its_way) {
     begin_on_nothing();
     for (unsigned i = 0; i < 200; i++) {
         put(i, 1, 20000);
-        disk_remove(the_disk, key_of(i), NULL);
+        disk_remove(the_disk, name_of(i), NULL);
     }
     for (unsigned i = 0; i < 200; i += 10)
         put(i, 2, 300);
@@ -245,15 +390,15 @@ static _Atomic bool over;
 
 static void *load_on(void *arg) {
     for (; !atomic_load(&over); atomic_fetch_add(&loads, 1))
-        disk_load_now(the_disk, key_of(0));
+        disk_load_now(the_disk, name_of(0));
     return arg;
 }
 
 /* In memory or on disk. */
 static bool is_known(unsigned number) {
     struct cache_walk walk = {0};
-    bool known =
-        cache_walk_key(the_cache, &walk, key_of(number)) || disk_has(the_disk, key_of(number));
+    bool known = cache_walk_name(the_cache, &walk, name_of(number)) ||
+                 disk_has(the_disk, name_of(number)->key);
     cache_walk_end(&walk);
     return known;
 }
@@ -268,7 +413,7 @@ START_TEST(removals_hit_what_is_being_read) {
         put(0, 1, 100);
         disk_flush(the_disk);
         forget(0);
-        disk_remove(the_disk, key_of(0), NULL);
+        disk_remove(the_disk, name_of(0), NULL);
         for (unsigned seen = atomic_load(&loads); atomic_load(&loads) - seen < 2;)
             sched_yield();
         back += is_known(0);
@@ -431,7 +576,7 @@ START_TEST(lost_segments_do_not_come_back) {
     put(100, 2, 3000);
     put(7, 2, 3000);
     disk_flush(the_disk);
-    disk_remove(the_disk, key_of(8), NULL);
+    disk_remove(the_disk, name_of(8), NULL);
     disk_flush(the_disk);
     /* As a kill would leave it. */
     bytes = map_volume();
@@ -496,7 +641,7 @@ static void remove_some(unsigned number) {
     model->keys[number].settled = 0;
     if (rand() % 4 > 0) {
         forget(number);
-        disk_remove(the_disk, key_of(number), NULL);
+        disk_remove(the_disk, name_of(number), NULL);
         disk_flush(the_disk);
         model->keys[number].least = newest + 1;
         return;
@@ -576,6 +721,10 @@ Suite *disk_suite(void) {
         what_was_stored_is_found,
         the_newest_version_counts,
         removals_hit_what_is_being_read,
+        names_of_one_key_are_kept_apart,
+        the_secret_of_keys_is_on_the_volume,
+        all_volumes_have_one_secret,
+        a_volume_of_another_version_starts_empty,
         removals_outlive_a_restart,
         removals_hit_what_is_on_its_way,
         purges_outlive_a_restart,

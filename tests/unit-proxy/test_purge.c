@@ -54,7 +54,7 @@ START_TEST(large_purges_by_expression_choose) {
     cache_set_limit(the_cache, (size_t)64 << 20);
     for (unsigned i = 0; i < 20000; i++)
         put_cached(cached_url(i, text, sizeof text), 10);
-    content_pin(the_cache, cache_key_of(cached_url(17, text, sizeof text)), true);
+    content_pin(the_cache, NAME_OF(cached_url(17, text, sizeof text)), true);
     ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_STALE), 1111);
     ck_assert_uint_eq(counted().objects, 20000);
     ck_assert_uint_eq(content_purge(the_cache, &filter, PURGE_REMOVE), 1111);
@@ -162,12 +162,12 @@ START_TEST(soft_purges_are_in_force_at_once) {
     start_cache();
     put_cached(url, 10);
     put_cached(other, 10);
-    content_set_lifetime(the_cache, cache_key_of(url), 3600);
-    content_set_lifetime(the_cache, cache_key_of(other), 3600);
+    content_set_lifetime(the_cache, NAME_OF(url), 3600);
+    content_set_lifetime(the_cache, NAME_OF(other), 3600);
     uint64_t number = cache_purge_begin(the_cache, &filter, PURGE_STALE);
     ck_assert(is_stale(url) && !is_stale(other));
     /* It has been compared: what is said of it from here on counts. */
-    ck_assert_uint_eq(content_set_lifetime(the_cache, cache_key_of(url), 3600), 1);
+    ck_assert_uint_eq(content_set_lifetime(the_cache, NAME_OF(url), 3600), 1);
     ck_assert(!is_stale(url));
     ck_assert_uint_eq(cache_purge_end(the_cache, number), 1);
     ck_assert(!is_stale(url));
@@ -302,7 +302,7 @@ START_TEST(removals_of_a_key_hit_what_is_on_its_way) {
     struct slice url = SLICE("http://a.org/a"), other = SLICE("http://a.org/b");
     start_cache();
     struct cache_moment before = cache_now(the_cache);
-    cache_remove_key(the_cache, cache_key_of(url));
+    cache_remove_name(the_cache, NAME_OF(url));
     ck_assert(!put_cached_since(&before, url, NULL, NULL, NULL, 10));
     ck_assert(put_cached_since(&before, other, NULL, NULL, NULL, 10));
     struct cache_moment after = cache_now(the_cache);

@@ -28,7 +28,7 @@ static struct object *look_made(struct slice url, const char *kind, uint32_t cha
     plain_head(&request, 0);
     if (kind != NULL)
         http_head_add(&request, SLICE("Kind"), slice_from(kind));
-    return cache_lookup_made(the_cache, cache_key_of(url), &request, OBJECT_FOR_ALL, chain, made);
+    return cache_lookup_made(the_cache, NAME_OF(url), &request, OBJECT_FOR_ALL, chain, made);
 }
 
 START_TEST(what_services_made_is_for_those_who_pass_them) {
@@ -113,7 +113,7 @@ START_TEST(variants_are_selected_and_replaced) {
     ck_assert_uint_eq(red->hits, 1);
     object_release(&red);
     object_release(&blue);
-    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), PURGE_REMOVE), 2);
+    ck_assert_uint_eq(content_purge_name(the_cache, NAME_OF(url), PURGE_REMOVE), 2);
     stop_cache();
 }
 END_TEST
@@ -258,14 +258,14 @@ START_TEST(pinned_objects_are_not_evicted) {
     struct slice pinned = SLICE("http://a.org/pinned");
     start_cache();
     put_cached(pinned, 10000);
-    ck_assert_uint_eq(content_pin(the_cache, cache_key_of(pinned), true), 1);
+    ck_assert_uint_eq(content_pin(the_cache, NAME_OF(pinned), true), 1);
     ck_assert_uint_eq(counted().pinned, 1);
     put_cached(pinned, 20000); /* what takes its place is pinned, too */
     for (unsigned i = 0; i < 300; i++)
         put_cached(cached_url(i, text, sizeof text), 10000);
     ck_assert(is_cached(pinned));
     ck_assert_uint_le(counted().bytes, LIMIT);
-    ck_assert_uint_eq(content_pin(the_cache, cache_key_of(pinned), false), 1);
+    ck_assert_uint_eq(content_pin(the_cache, NAME_OF(pinned), false), 1);
     ck_assert_uint_eq(counted().pinned, 0);
     for (unsigned i = 0; i < 600; i++)
         put_cached(cached_url(i, text, sizeof text), 10000);
@@ -278,7 +278,7 @@ START_TEST(nothing_but_pinned_objects_is_no_endless_loop) {
     struct slice big = SLICE("http://a.org/big");
     start_cache();
     put_cached(big, LIMIT / 2);
-    content_pin(the_cache, cache_key_of(big), true);
+    content_pin(the_cache, NAME_OF(big), true);
     cache_set_limit(the_cache, 1000);
     ck_assert(is_found(big));
     put_cached(SLICE("http://a.org/small"), 10);
@@ -293,13 +293,13 @@ START_TEST(lifetimes_change_and_bytes_do_not) {
     put_cached_with(url, "ETag", "\"e\"", NULL, 100);
     uint64_t bytes = counted().bytes;
     struct object *object = look_up(url, NULL);
-    ck_assert_uint_eq(content_set_lifetime(the_cache, cache_key_of(url), 3600), 1);
+    ck_assert_uint_eq(content_set_lifetime(the_cache, NAME_OF(url), 3600), 1);
     ck_assert(slice_equal(object_etag(object), SLICE("\"e\"")));
     ck_assert(slice_equal(object_url(object), url));
     ck_assert_int_ge(object_freshness(object).lifetime, 3600);
     ck_assert_uint_eq(counted().bytes, bytes);
     ck_assert_uint_eq(counted().objects, 1);
-    ck_assert_uint_eq(content_purge_key(the_cache, cache_key_of(url), PURGE_STALE), 1);
+    ck_assert_uint_eq(content_purge_name(the_cache, NAME_OF(url), PURGE_STALE), 1);
     struct freshness freshness = object_freshness(object);
     ck_assert_int_le(freshness.lifetime, freshness_age(&freshness, time(NULL)));
     object_release(&object);
@@ -394,9 +394,9 @@ static void *look_after(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 300; i++) {
         struct object_filter filter = {.prefix = SLICE("http://a.org/1")};
-        struct cache_key key = cache_key_of(cached_url(i & 255, text, sizeof text));
-        content_pin(the_cache, key, i % 3 != 0);
-        content_set_lifetime(the_cache, key, i);
+        const struct cache_name *name = NAME_OF(cached_url(i & 255, text, sizeof text));
+        content_pin(the_cache, name, i % 3 != 0);
+        content_set_lifetime(the_cache, name, i);
         content_purge(the_cache, &filter, i % 2 == 0 ? PURGE_STALE : PURGE_REMOVE);
         snprintf(text, sizeof text, "/2%u$", i % 10);
         ck_assert_uint_gt(cache_ban(the_cache, text, error, sizeof error), 0);

@@ -101,6 +101,7 @@ int main(void) {
     srunner_add_suite(runner, admin_suite());
     srunner_add_suite(runner, ctl_suite());
     srunner_add_suite(runner, store_suite());
+    srunner_add_suite(runner, name_suite());
     srunner_add_suite(runner, purge_suite());
     srunner_add_suite(runner, disk_suite());
     srunner_add_suite(runner, connection_suite());
