@@ -334,6 +334,36 @@ def test_variants_by_other_fields(lab):
         equal(proxy.get(origin.url("/text", **PAGE), {"X-Kind": kind, "Accept-Encoding": kind}).text(), "pagea", "body")
 
 
+def test_each_variant_is_made_by_its_own(lab):
+    """Whether remember_by or Vary tells them apart: one that is made holds up no other."""
+    def named(_icap, transaction):
+        body = transaction.finish_body()
+        kind = transaction.http_request.header("X-Kind")
+        transaction.send_200(transaction.response_head(add=[("Vary", "X-Kind")]), body + kind.encode())
+
+    for behave, by in ((by_kind, {"remember_by": ["X-Kind"]}), (named, {})):
+        gate = threading.Barrier(7)
+
+        def behave_together(icap, transaction, behave=behave, gate=gate):
+            if transaction.http_request.header("X-Kind") != "first":
+                gate.wait(20)
+            behave(icap, transaction)
+        origin, icap, proxy = start(lab, behave_together, timeout="30s", cache={"collapse_timeout": "30s"}, **by)
+        url = origin.url("/text", **PAGE)
+        proxy.get(url, {"X-Kind": "first"})
+        answers = {}
+
+        def ask(kind, answers=answers, proxy=proxy, url=url):
+            answers[kind] = proxy.get(url, {"X-Kind": kind}).text()
+        threads = [threading.Thread(target=ask, args=(kind,)) for kind in "abcdefg"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        equal(answers, {kind: "page" + kind for kind in "abcdefg"}, "bodies")
+        equal((origin.count("/text"), icap.count), (1, 8), "origin requests, ICAP transactions")
+
+
 def test_the_real_compressor(lab):
     services = Services(lab, names=("gzip",))
     chosen = services.for_proxy()
