@@ -16,6 +16,7 @@ struct tls_client {
 #define TLS_CLIENT_MAGIC 0x715c11e0u
     SSL_CTX *context; /* NULL: it could not be made; error says why */
     SSL_SESSION *session;
+    bool shows; /* a certificate of ours */
     char *host;
     char error[ERROR_MAX];
 };
@@ -85,6 +86,14 @@ static bool show(struct tls_client *client, const struct tls_settings *settings)
     return false;
 }
 
+/* Not with a certificate of ours: a server that asks for one and has set no session id context, as
+ * c-icap, refuses each session that is to be resumed (SSL_CTX_set_session_id_context(3)). */
+static void resume(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context,
+                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+    SSL_CTX_sess_set_new_cb(context, on_session);
+}
+
 static void set_up(struct tls_client *client) {
     SSL_CTX *context = client->context;
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -92,15 +101,16 @@ static void set_up(struct tls_client *client) {
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_session_cache_mode(context,
-                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
-    SSL_CTX_sess_set_new_cb(context, on_session);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    if (!client->shows)
+        resume(context);
 }
 
 struct tls_client *tls_client_new(const struct tls_settings *settings, struct slice host) {
     struct tls_client *client;
     ALLOC_OBJ(client, TLS_CLIENT_MAGIC);
     client->host = slice_dup(host);
+    client->shows = settings->certificate != NULL;
     client->context = SSL_CTX_new(TLS_client_method());
     ERR_clear_error();
     if (client->context == NULL) {
@@ -193,6 +203,34 @@ static void tell_of_certificate(struct tls_client *client, long result) {
     }
 }
 
+/* What it says of our certificate (RFC 8446 §6.2), in the handshake or, by TLS 1.3, behind it;
+ * false: nothing. */
+static bool tell_of_ours(struct tls_client *client, int code) {
+    switch (code) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        fail(client, "it wants to see a certificate: set certificate and certificate_key");
+        return true;
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2 knows no better word */
+        if (!client->shows)
+            fail(client, "it refuses the TLS handshake: if it wants to see a certificate, set "
+                         "certificate and certificate_key");
+        return !client->shows;
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+        fail(client,
+             "it does not accept our certificate (%s): look at certificate, and at the authority "
+             "that the server believes (c-icap: cafile and client_ca)",
+             reason());
+        return client->shows;
+    default: return false;
+    }
+}
+
 static void tell_of_handshake(struct tls_stream *stream, int error) {
     struct tls_client *client = stream->client;
     long result = SSL_get_verify_result(stream->ssl);
@@ -203,7 +241,7 @@ static void tell_of_handshake(struct tls_stream *stream, int error) {
         tell_of_certificate(client, result);
     else if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
         fail(client, "it does not speak TLS there: use the port that is for TLS, or write icap://");
-    else
+    else if (!tell_of_ours(client, ERR_GET_REASON(code)))
         fail(client, "the TLS handshake failed: %s", reason());
 }
 
@@ -213,9 +251,7 @@ static void tell_of_failure(struct tls_client *client, int error) {
         fail(client, "%s", strerrordesc_np(errno));
     else if (error == SSL_ERROR_SYSCALL || code == SSL_R_UNEXPECTED_EOF_WHILE_READING)
         fail(client, "its connection ended without the end that TLS has for that (close_notify)");
-    else if (code == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
-        fail(client, "it wants to see a certificate: set certificate and certificate_key");
-    else
+    else if (!tell_of_ours(client, code))
         fail(client, "TLS: %s", reason());
     errno = EPROTO;
 }

@@ -8,9 +8,10 @@
  *     tls_client_free(&client);                       when none of its streams is left
  *
  * A client is what all streams to one server have in common: what is trusted, the certificate that
- * we show, and the session that the next handshake resumes. TLS 1.2 at least; no renegotiation. The
- * server's certificate must be for the host's name, which is also told to the server (SNI), or for
- * its address. What goes wrong while a client is made fails its first handshake.
+ * we show, and, where we show none, the session that the next handshake resumes. TLS 1.2 at least;
+ * no renegotiation. The server's certificate must be for the host's name, which is also told to the
+ * server (SNI), or for its address. What goes wrong while a client is made fails its first
+ * handshake.
  *
  * An end of the bytes that the server has not announced (close_notify) is IO_FAILED, never IO_END:
  * anybody could have made it.

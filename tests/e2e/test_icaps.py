@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+import time
 
 from harness import ports
 from harness.checks import contains, equal, lacks, same_bytes, true, until
@@ -27,6 +28,14 @@ def fetch(proxy, origin, size=2000):
 
 def says(proxy, text):
     until(lambda: text in proxy.process.log(), 10 * proxy.lab.patience, f"{text!r} in the log")
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+    except OSError:
+        return False
 
 
 @memcheck
@@ -111,14 +120,38 @@ def test_name_and_resumption(lab):
 
 def test_client_certificate(lab):
     ca = Authority(lab)
-    server = TlsIcapServer(lab, echo, ca.certificate("good"), clients=ca.file)
-    ours = ca.certificate("proxy")
-    origin, proxy = start(lab, server.uri(), ca_file=ca.file)
-    equal(fetch(proxy, origin).status, 502, "without one")
-    proxy.stop()
-    origin, proxy = start(lab, server.uri(), ca_file=ca.file, certificate=ours.file, certificate_key=ours.key)
-    same_bytes(fetch(proxy, origin).body, origin.body(2000), "with one")
+    good, ours = ca.certificate("good"), ca.certificate("proxy")
+    for newest in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        server = TlsIcapServer(lab, echo, good, clients=ca.file, newest=newest)
+        origin, proxy = start(lab, server.uri(), ca_file=ca.file)
+        equal(fetch(proxy, origin).status, 502, "without one")
+        says(proxy, "to see a certificate")
+        proxy.stop()
+        origin, proxy = start(lab, server.uri(), ca_file=ca.file, certificate=ours.file, certificate_key=ours.key)
+        same_bytes(fetch(proxy, origin).body, origin.body(2000), "with one")
+        proxy.stop()
 
+
+def test_client_certificates_with_cicap(lab):
+    """c-icap lets in only those who have one, takes it on each connection, and who lacks it is told so."""
+    ca, other, port = Authority(lab), Authority(lab, "other"), ports.take()
+    good, ours, foreign = ca.certificate("good"), ca.certificate("proxy"), other.certificate("foreign")
+    # client_ca names whom clients are asked for, cafile whom they are believed to be of.
+    Cicap(lab, [Module("echo", "srv_echo.so")],
+          extra=f"TlsPort 127.0.0.1:{port} cert={good.file} key={good.key} client_ca={ca.file} cafile={ca.file}")
+    uri = f"icaps://localhost:{port}/echo"
+    until(lambda: listens(port), 10 * lab.patience, "c-icap's port for TLS")
+    origin, proxy = start(lab, uri, ca_file=ca.file, certificate=ours.file, certificate_key=ours.key, idle_timeout="1ms")
+    for number in range(6):
+        time.sleep(0.005)  # so that each has a connection of its own
+        same_bytes(fetch(proxy, origin).body, origin.body(2000), f"request {number}")
+    true(proxy.counter("icap_connections") >= 6, "connections")
+    equal(proxy.counter("icap_failures"), 0, "failures")
+    for options, error in (({}, "it wants to see a certificate: set certificate and certificate_key"),
+                           ({"certificate": foreign.file, "certificate_key": foreign.key}, "it does not accept our certificate")):
+        origin, proxy = start(lab, uri, ca_file=ca.file, **options)
+        equal(fetch(proxy, origin).status, 502, f"{error}: status")
+        says(proxy, error)
 
 def test_handshakes_that_fail(lab):
     """One that stops, one that is cut off, a server that speaks no TLS."""
