@@ -189,6 +189,12 @@ void http_head_remove_hop_by_hop(struct http_head *head) {
     remove_marked(head, marked);
 }
 
+void http_head_remove_framing(struct http_head *head) {
+    http_head_remove(head, HTTP_CONTENT_LENGTH);
+    http_head_remove(head, HTTP_TRANSFER_ENCODING);
+    http_head_remove(head, HTTP_TRAILER);
+}
+
 struct move {
     uintptr_t from, end, to;
 };

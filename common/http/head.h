@@ -78,6 +78,8 @@ unsigned http_head_remove_text(struct http_head *head, struct slice name);
  * would break the message if Connection removed it (Host, Content-Length, Cache-Control, ...) is
  * not removed on its word. */
 void http_head_remove_hop_by_hop(struct http_head *head);
+/* Removes what says how a body is framed, which no 1xx has (RFC 9110 §8.6, RFC 9112 §6.1). */
+void http_head_remove_framing(struct http_head *head);
 
 /* Moves the slices that lie in the `length` bytes at `from` to the same place behind `to`, after
  * the bytes were copied; `from` is not read. Slices that point elsewhere stay. */

@@ -6,7 +6,45 @@
 #include "settings/negative.h"
 #include "settings/policy.h"
 
-/* Statuses that may be stored without explicit freshness (RFC 9110 §15.1). */
+/* Statuses that tell of the request, of fields and content of it that are no part of a key: who has
+ * them stored with a request of his own has them served to everybody. docs/CACHE.md has the reason
+ * of each. */
+static bool tells_of_request(unsigned status) {
+    switch (status) {
+    case 400:
+    case 401:
+    case 405:
+    case 406:
+    case 407:
+    case 408:
+    case 411:
+    case 412:
+    case 413:
+    case 414:
+    case 415:
+    case 416:
+    case 417:
+    case 421:
+    case 422:
+    case 425:
+    case 426:
+    case 428:
+    case 429:
+    case 431:
+    case 511: return true;
+    default: return false;
+    }
+}
+
+/* The fields by which frameworks take a GET for another method. */
+static bool overrides_method(const struct http_head *request) {
+    return http_head_has(request, HTTP_X_HTTP_METHOD_OVERRIDE) ||
+           http_head_has(request, HTTP_X_HTTP_METHOD) ||
+           http_head_has(request, HTTP_X_METHOD_OVERRIDE);
+}
+
+/* Statuses that may be stored without explicit freshness (RFC 9110 §15.1), but for those that tell
+ * of the request. */
 static bool heuristically_cacheable(unsigned status) {
     switch (status) {
     case 200:
@@ -17,9 +55,7 @@ static bool heuristically_cacheable(unsigned status) {
     case 301:
     case 308:
     case 404:
-    case 405:
     case 410:
-    case 414:
     case 501: return true;
     default: return false;
     }
@@ -231,7 +267,9 @@ static const char *obstacle(const struct freshness *freshness, const struct fres
         disregard(&asked);
     if (request->method_id != HTTP_METHOD_GET)
         return "method";
-    if (!is_final(response))
+    if (overrides_method(request))
+        return "method overridden";
+    if (!is_final(response) || tells_of_request(response->status))
         return "status";
     if (control->must_understand ? !understood(response->status) : control->no_store)
         return control->must_understand ? "status not understood" : "no-store";

@@ -232,7 +232,10 @@ static void begin_bad_exchange(struct client *client, unsigned status, const cha
 }
 
 static void begin_good_exchange(struct client *client, struct exchange *exchange) {
-    exchange->keep_alive = framing_keeps_alive(&exchange->request);
+    /* RFC 9110 §9.3.6: a CONNECT leads out of HTTP. Where it is refused, what stands behind it was
+     * meant for a tunnel and is nobody's request. */
+    exchange->keep_alive = framing_keeps_alive(&exchange->request) &&
+                           exchange->request.method_id != HTTP_METHOD_CONNECT;
     exchange->head_request = exchange->request.method_id == HTTP_METHOD_HEAD;
     if (!framing_of_request(&exchange->framing, &exchange->request)) {
         exchange->error_status = exchange->framing.status;
@@ -402,11 +405,6 @@ void exchange_abort(struct exchange *exchange) {
     client_lost(client);
 }
 
-static bool input_waits(const struct client *client) {
-    return client->connection->readable ||
-           (client->buffer != NULL && client->buffer->begin < client->buffer->end);
-}
-
 /* A client without a connection, for one exchange. */
 static struct client *background_client(const struct client *like) {
     struct client *client;
@@ -471,7 +469,7 @@ void exchange_finish(struct exchange **exchangep) {
     client->state = CLIENT_IDLE;
     if (client->connection == NULL)
         client->finished = true;
-    else if (!reusable && body_ended && !input_waits(client))
+    else if (!reusable && body_ended && !client_has_input(client))
         client->finished = true;
     else if (!reusable && !client->finished)
         client->state = CLIENT_LINGERING;
@@ -494,7 +492,7 @@ void client_drain(struct client_hooks *hooks) {
     hooks->draining = true;
     LIST_FOR_EACH_SAFE (link, next, &hooks->clients) {
         struct client *client = CONTAINER_OF(link, struct client, link);
-        if (client->state == CLIENT_IDLE && !input_waits(client) && client->held.length == 0)
+        if (client->state == CLIENT_IDLE && !client_has_input(client) && client->held.length == 0)
             client_free(client);
         else if (client->exchange != NULL)
             client->exchange->keep_alive = false;

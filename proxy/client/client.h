@@ -217,6 +217,11 @@ enum io_status client_write(struct client *client, struct iovec *pieces, int cou
                             size_t *put);
 /* Writes what is held. IO_WAIT: the rest waits in memory of its own. */
 enum io_status client_flush(struct client *client);
+/* Bytes that nobody has read yet, or may well have come. */
+static inline bool client_has_input(const struct client *client) {
+    return client->connection->readable ||
+           (client->buffer != NULL && client->buffer->begin < client->buffer->end);
+}
 void client_on_ready(struct connection *connection);
 void exchange_send(struct exchange *exchange);
 void exchange_on_body(struct task *task);

@@ -64,6 +64,12 @@ static void begin_body(struct exchange *exchange, const struct reply *reply) {
         body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
 }
 
+/* RFC 9110 §7.8: a client that would change to another protocol may speak that already. Where the
+ * answer is no, what it has sent by then is not taken for a request. */
+static bool may_have_switched(const struct exchange *exchange) {
+    return http_head_has(&exchange->request, HTTP_UPGRADE) && client_has_input(exchange->client);
+}
+
 bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     if (exchange->state == EXCHANGE_ABORTED)
@@ -80,7 +86,8 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
     exchange->first_chunk = true;
     exchange->trailers = reply->trailers;
     if (reply->close || client->hooks->draining ||
-        (exchange->body_in_use && !exchange->body_ended) || !exchange_body_skip_rest(exchange))
+        (exchange->body_in_use && !exchange->body_ended) || !exchange_body_skip_rest(exchange) ||
+        may_have_switched(exchange))
         exchange->keep_alive = false;
     begin_body(exchange, reply);
     frame_head(exchange, reply);

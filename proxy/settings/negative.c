@@ -27,7 +27,7 @@ static unsigned parse_status(struct slice word) {
 }
 
 static bool usual(unsigned status) {
-    return status == 404 || status == 405 || status == 410 || status == 414 || status >= 500;
+    return status == 404 || status == 410 || status >= 500;
 }
 
 /* Reads a whole rule; `matches` tells whether it is for the status. False: not well formed. */

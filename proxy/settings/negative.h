@@ -6,8 +6,8 @@
  *     if (negative_ttl_find(rules, 503, &milliseconds)) ...            5000
  *
  * The first rule for a status counts. "4xx" and "5xx" stand for all of them; a rule that names none
- * is for 404, 405, 410, 414 and all from 500 on: those that tell of the resource or its server, not
- * of who asked. "none" is for none: in a policy it covers what else would count.
+ * is for 404, 410 and all from 500 on: those that tell of the resource or its server, not of who
+ * asked. "none" is for none: in a policy it covers what else would count.
  *
  * Threads: pure functions. Units: milliseconds.
  */

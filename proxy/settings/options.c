@@ -298,8 +298,10 @@ const struct option options[] = {
      DOC
      "How long errors are fresh that do not say so themselves: a time, with the status codes "
      "before it that it is for; \"4xx\" and \"5xx\" stand for all of them. The first that names a "
-     "status counts. Without codes it is for 404, 405, 410, 414 and all from 500 on; \"none\" is "
-     "for no error.",
+     "status counts. Without codes it is for 404, 410 and all from 500 on; \"none\" is for no "
+     "error. Errors that tell of the request (400, 401, 405 to 408, 411 to 417, 421, 422, 425, "
+     "426, 428, 429, 431, 511) are never stored, whatever a rule says: one client could have them "
+     "served to all.",
      .example = "{ \"404 410 1m\", \"5xx 5s\" }"},
     {ONCE("cache", cache.failed_lifetime), .name = "failed_lifetime", TIME_OF(0, HOUR),
      DEFAULT("5s"),

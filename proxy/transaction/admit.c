@@ -75,6 +75,24 @@ static bool count_down(struct transaction *transaction) {
     return true;
 }
 
+/* What other caches take as an order to remove what they have stored, by whatever client. An origin
+ * that is one itself may obey because it is we who ask. Methods are case-sensitive; who reads them
+ * otherwise may stand there. */
+static bool is_for_caches(const struct http_head *request) {
+    return request->method_id == HTTP_METHOD_PURGE || request->method_id == HTTP_METHOD_BAN ||
+           (request->method_id == HTTP_METHOD_OTHER &&
+            (slice_equal_nocase(request->method, SLICE("PURGE")) ||
+             slice_equal_nocase(request->method, SLICE("BAN"))));
+}
+
+static enum step refuse_purge(struct transaction *transaction) {
+    transaction->net->counters.client_purges_refused++;
+    return transaction_fail(
+        transaction, 405,
+        "PURGE and BAN are not served: who runs the proxy removes what is stored with "
+        "retortctl cache purge, or retortctl cache delete");
+}
+
 enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request;
     if (!client_allowed(transaction))
@@ -90,6 +108,8 @@ enum step step_admit(struct transaction *transaction) {
         return transaction_fail(transaction, 417, "only 100-continue can be expected");
     if (request->method_id == HTTP_METHOD_TRACE)
         return transaction_fail(transaction, 405, "TRACE is not served");
+    if (is_for_caches(request))
+        return refuse_purge(transaction);
     if (request->method_id == HTTP_METHOD_OPTIONS && http_head_has(request, HTTP_MAX_FORWARDS) &&
         !count_down(transaction))
         return transaction_fail(transaction, 501,

@@ -25,12 +25,16 @@ static enum step open_tunnel(struct transaction *transaction, struct slice head,
     return transaction->tunnel->over ? STEP_LOG : STEP_WAIT;
 }
 
-/* What the origin said to the upgrade goes to the client as it is, for both are now in that
- * protocol. */
+/* What the origin said to the upgrade goes to the client, for both are now in that protocol. */
 static enum step switch_protocols(struct transaction *transaction) {
     struct net_buffer *ahead;
-    struct slice head =
-        http_head_text(transaction->response, http_head_write_response, &transaction->arena);
+    struct http_head *response = transaction->response;
+    struct slice upgrade = http_head_value(response, HTTP_UPGRADE);
+    http_head_remove_hop_by_hop(response);
+    http_head_remove_framing(response);
+    http_head_set(response, HTTP_CONNECTION, SLICE("Upgrade"));
+    http_head_set(response, HTTP_UPGRADE, upgrade.length > 0 ? upgrade : transaction->upgrade);
+    struct slice head = http_head_text(response, http_head_write_response, &transaction->arena);
     transaction->status = 101;
     struct connection *origin = origin_call_take_connection(transaction->call, &ahead);
     return open_tunnel(transaction, head, origin, ahead);

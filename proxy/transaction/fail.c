@@ -71,8 +71,8 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
     reply->body = transaction->body;
     reply->length = (int64_t)text.length;
     reply->no_content = false;
-    reply->close =
-        status == 400 || status == 408 || status == 413 || status == 431 || status == 501;
+    reply->close = status == 400 || status == 408 || status == 413 || status == 417 ||
+                   status == 431 || status == 501;
     return STEP_DELIVER;
 }
 

@@ -109,6 +109,7 @@ static void on_interim(void *arg, const struct http_head *head) {
     struct http_head *interim = arena_alloc(&transaction->arena, sizeof *interim);
     http_head_assign(interim, head);
     http_head_remove_hop_by_hop(interim);
+    http_head_remove_framing(interim);
     if (transaction->exchange != NULL)
         exchange_hint(transaction->exchange,
                       http_head_text(interim, http_head_write_response, &transaction->arena));

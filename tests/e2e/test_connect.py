@@ -5,9 +5,10 @@ import time
 
 from harness import ports
 from harness.checks import equal, one_of, same_bytes, true, until
+from harness.icap import IcapServer
 from harness.origin import Origin
-from harness.raw_origin import pattern
-from harness.retort import Retort
+from harness.raw_origin import RawOrigin, pattern
+from harness.retort import Retort, Service
 from harness.server import Server
 from harness.suite import memcheck
 from harness.wire import request
@@ -127,3 +128,38 @@ def test_bad_targets(lab):
         wire.send(f"CONNECT {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         one_of(wire.response("GET").status, (400, 403), f"status for {target}")
         wire.close()
+
+
+@memcheck
+def test_bytes_behind_a_refused_connect_are_no_request(lab):
+    """RFC 9110, 9.3.6: they were meant for the tunnel, whatever they look like."""
+    origin = RawOrigin(lab)
+    port = ports.take()
+    proxy = Retort(lab, reverse={"/": origin.url()}, extra=allow(port))
+    behind = request("GET", origin.url("/smuggled"))
+    for target in ("127.0.0.1:25", f"127.0.0.1:{port}", "127.0.0.1", f"127.0.0.1:{proxy.forward[1]}", "no.such.invalid:443"):
+        for later in (False, True):
+            with proxy.wire() as wire:
+                wire.send(f"CONNECT {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode() + (b"" if later else behind))
+                answer = wire.response("CONNECT")
+                true(answer.status >= 400, f"status {answer.status} for {target}")
+                equal(answer.header("Connection"), "close", f"Connection for {target}")
+                if later:
+                    wire.send(behind)
+                true(wire.at_end(), f"the connection is closed behind {target}")
+    with proxy.wire(reverse=True) as wire:
+        wire.send(b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n" + request("GET", "/smuggled"))
+        equal((wire.response("CONNECT").status, wire.at_end()), (405, True), "to a reverse listener")
+    equal(len(origin.requests), 0, "requests at the origin")
+
+
+def test_a_connect_that_a_service_answers_closes_too(lab):
+    def refuse(_icap, transaction):
+        transaction.send_200(b"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n\r\n", b"no")
+    origin = RawOrigin(lab)
+    icap = IcapServer(lab, refuse, methods="REQMOD")
+    proxy = Retort(lab, services=[Service("s", icap.uri(), point="reqmod_precache", bypass=False)], extra=allow(origin.port))
+    with proxy.wire() as wire:
+        wire.send(f"CONNECT {origin.authority} HTTP/1.1\r\nHost: x\r\n\r\n".encode() + request("GET", origin.url("/smuggled")))
+        equal((wire.response("CONNECT").status, wire.at_end()), (403, True), "status, and the end")
+    equal(len(origin.requests), 0, "requests at the origin")

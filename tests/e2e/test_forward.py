@@ -32,6 +32,21 @@ def test_methods_and_bodies(lab):
         equal((seen["method"], seen["body"]), (method, b"some body"), f"what the origin saw of {method}")
 
 
+@memcheck
+def test_orders_for_caches_go_no_further(lab):
+    """PURGE and BAN, which an origin's own cache may obey because it is the proxy that asks."""
+    origin = RawOrigin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url()})
+    for method in ("PURGE", "BAN", "purge", "Purge", "ban"):
+        for url in (origin.url("/x"), "/x"):
+            answer = proxy.fetch(method, url)
+            equal(answer.status, 405, f"status of {method}")
+            lacks(answer.header("Allow"), "PURGE", "Allow")
+            contains(answer.text(), "retortctl cache purge", "the page")
+    equal((len(origin.requests), proxy.counter("client_purges_refused")), (0, 10), "requests at the origin, and those counted")
+    equal(proxy.fetch("PURGES", origin.url("/x")).status, 200, "another method")
+
+
 def test_max_forwards(lab):
     """RFC 9110, 7.6.2: OPTIONS go so many proxies far and no further; of other methods the field says nothing."""
     origin, proxy = RawOrigin(lab), Retort(lab)

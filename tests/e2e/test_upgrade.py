@@ -6,6 +6,7 @@ from harness.checks import contains, equal, true
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort
 from harness.suite import memcheck
+from harness.wire import request
 
 SWITCH = (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
           b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
@@ -71,6 +72,39 @@ def test_http2_is_not_let_through(lab):
     equal(origin.requests[0].header("Upgrade"), None, "Upgrade at the origin")
 
 
+@memcheck
+def test_bytes_behind_a_refused_upgrade_are_no_request(lab):
+    """RFC 9110, 7.8: a client that speaks the other protocol already has guessed wrong; one that has waited goes on."""
+    origin = RawOrigin(lab)
+    proxy = Retort(lab)
+    behind = request("GET", origin.url("/smuggled"))
+    for protocol in ("websocket", "h2c", "foo/1"):
+        with proxy.wire() as wire:
+            wire.send(ask(origin, protocol=protocol, more=behind))
+            answer = wire.response()
+            equal((answer.status, answer.header("Connection"), wire.at_end()), (200, "close", True), f"{protocol}, and more")
+        with proxy.wire() as wire:
+            for _ in range(2):
+                wire.send(ask(origin, protocol=protocol))
+                answer = wire.response()
+                equal((answer.status, answer.header("Connection")), (200, None), f"{protocol} alone")
+    equal({seen.target for seen in origin.requests}, {"/ws"}, "what the origin was asked for")
+
+
+def test_the_answer_to_an_upgrade_frames_nothing(lab):
+    """RFC 9110, 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of 1xx"."""
+    def answer(connection, _request):
+        connection.send(SWITCH.replace(b"Connection: Upgrade", b"Connection: Upgrade, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n"
+                                                               b"Content-Length: 5\r\nTransfer-Encoding: chunked"))
+        return True
+    origin = RawOrigin(lab, answer)
+    with Retort(lab).wire() as wire:
+        wire.send(ask(origin))
+        head = wire.head()
+    equal((head.status, head.header("Upgrade"), head.header("Connection")), (101, "websocket", "Upgrade"), "what it needs")
+    equal([head.header(name) for name in ("Content-Length", "Transfer-Encoding", "X-Hop", "Keep-Alive")], [None] * 4, "what it may not have")
+
+
 def test_switch_that_nobody_asked_for(lab):
     def answer(connection, _request):
         connection.send(SWITCH)
@@ -81,7 +115,8 @@ def test_switch_that_nobody_asked_for(lab):
 
 
 def hints(connection, _request):
-    connection.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x-hop\r\nx-hop: 1\r\n\r\n")
+    connection.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x-hop\r\nx-hop: 1\r\n"
+                    b"Content-Length: 10\r\nTrailer: X\r\nKeep-Alive: 1\r\n\r\n")
     time.sleep(0.2)
     connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok")
     return False
@@ -96,7 +131,9 @@ def test_early_hints(lab):
         wire.send(f"GET {origin.url('/h')} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
         hint = wire.head()
         equal((hint.status, hint.header("Link")), (103, "</a.css>; rel=preload"), "hint")
-        equal((hint.header("x-hop"), hint.header("Connection")), (None, None), "hop-by-hop fields")
+        equal((hint.header("x-hop"), hint.header("Connection"), hint.header("Keep-Alive")), (None,) * 3, "hop-by-hop fields")
+        # RFC 9110, 8.6: "A server MUST NOT send a Content-Length header field in any response with a status code of 1xx"
+        equal((hint.header("Content-Length"), hint.header("Trailer")), (None, None), "framing")
         equal(wire.response().body, b"ok", "body")
         wire.send(f"GET {origin.url('/h')} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
         equal(wire.response().status, 200, "the hit's first status")

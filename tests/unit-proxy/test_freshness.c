@@ -2,6 +2,7 @@
 #include "suites.h"
 
 #include "cache/freshness.h"
+#include "settings/policy.h"
 
 #include <string.h>
 
@@ -93,8 +94,66 @@ START_TEST(what_is_not_stored) {
 }
 END_TEST
 
+static bool is_stored(unsigned status, const char *response_lines,
+                      const struct freshness_rules *rules) {
+    struct http_head request, response;
+    struct freshness freshness;
+    head_from(&request, "");
+    head_from(&response, response_lines);
+    request.method_id = HTTP_METHOD_GET;
+    response.status = status;
+    freshness_of_response(&freshness, rules, &request, &response, now - 1, now);
+    return freshness.storable;
+}
+
+/* RFC 6585 §3 to §6: "Responses with the 428 status code MUST NOT be stored by a cache", and
+ * likewise 429, 431 and 511. RFC 9110 §15.5.13: 412 says that "one or more conditions given in the
+ * request header fields evaluated to false"; no key has such fields, and of the others likewise. */
+START_TEST(what_tells_of_the_request_is_not_stored) {
+    static const unsigned statuses[] = {400, 401, 405, 406, 407, 408, 411, 412, 413, 414, 415,
+                                        416, 417, 421, 422, 425, 426, 428, 429, 431, 511};
+    struct cache_policy always;
+    policy_init(&always);
+    always.cache = POLICY_CACHE_ALWAYS;
+    always.override = true;
+    always.ttl = always.ttl_min = always.ttl_default = 60000;
+    always.negative_ttl = (char *[]){"4xx 5xx 1m", NULL};
+    const struct freshness_rules plain = {.heuristic_fraction = 0.1, .heuristic_max = 86400},
+                                 ruled = {.heuristic_fraction = 0.1,
+                                          .heuristic_max = 86400,
+                                          .policy = &always,
+                                          .negative_ttl = (char *[]){"4xx 5xx 1m", NULL}};
+    static const char *const lines[] = {"Cache-Control: public, max-age=60\nETag: \"a\"\n",
+                                        "Cache-Control: s-maxage=60\n",
+                                        DATE "Expires: Tue, 14 Nov 2023 22:14:20 GMT\n",
+                                        DATE "Last-Modified: Tue, 14 Nov 2023 20:03:20 GMT\n", ""};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        for (size_t j = 0; j < COUNT_OF(statuses); j++)
+            ck_assert_msg(!is_stored(statuses[j], lines[i], &plain) &&
+                              !is_stored(statuses[j], lines[i], &ruled),
+                          "%u is stored, with %s", statuses[j], lines[i]);
+        ck_assert(is_stored(404, lines[i], &ruled) && is_stored(403, lines[i], &ruled));
+    }
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(is_stored(403, lines[i], &plain) && is_stored(500, lines[i], &plain));
+}
+END_TEST
+
+START_TEST(a_method_in_disguise_is_not_stored) {
+    static const char *const fields[] = {"X-HTTP-Method-Override: POST\n",
+                                         "x-http-method: DELETE\n", "X-Method-Override: FROB\n"};
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        ck_assert_str_eq(judge(fields[i], "Cache-Control: max-age=60\n").reason,
+                         "method overridden");
+}
+END_TEST
+
 Suite *freshness_suite(void) {
-    const TTest *const tests[] = {lifetimes, ages, what_came_in_the_future_is_asked_for_again,
-                                  what_is_not_stored};
+    const TTest *const tests[] = {lifetimes,
+                                  ages,
+                                  what_came_in_the_future_is_asked_for_again,
+                                  what_is_not_stored,
+                                  what_tells_of_the_request_is_not_stored,
+                                  a_method_in_disguise_is_not_stored};
     return suite_of("freshness", tests, COUNT_OF(tests));
 }
