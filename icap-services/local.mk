@@ -51,6 +51,7 @@ icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(pictu
 icap_services_libalgorithms_la_SOURCES = \
 	$(adremover_sources) \
 	icap-services/gray/exif.c icap-services/gray/exif.h \
+	icap-services/gray/gamma_luma.c icap-services/gray/gamma_luma.h \
 	icap-services/gray/gif_canvas.c icap-services/gray/gif_canvas.h \
 	icap-services/gray/gif_gray.c icap-services/gray/gif_gray.h \
 	icap-services/gray/gif_reader.c icap-services/gray/gif_reader.h \

@@ -1,11 +1,11 @@
 #include "gray/png_gray.h"
 
 #include "gray/exif.h"
+#include "gray/gamma_luma.h"
 #include "gray/png_info.h"
 #include "gray/png_strip.h"
 #include "gray/scaler.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,7 @@
 #include <png.h>
 #include <zlib.h>
 
-/* libpng's weights, in hundred-thousandths: those of gray_luma. */
-enum { WEIGHT_RED = 29900, WEIGHT_GREEN = 58700, KEYWORD_BYTES_MAX = 1 << 20 };
+enum { KEYWORD_BYTES_MAX = 1 << 20, BYTE_MAX = 255, WIDE_MAX = 65535 };
 
 struct png_work {
     const unsigned char *bytes;
@@ -28,6 +27,7 @@ struct png_work {
     unsigned char *pixels, **rows;
     unsigned channels; /* of the pixels, once they are gray */
     struct scaler *scaler;
+    struct gamma_luma *luma; /* NULL: the file tells no gamma */
     jmp_buf on_error;
 };
 
@@ -74,21 +74,26 @@ static void on_flush(png_structp png) {
 
 /* ---- pixels ------------------------------------------------------------------------------- */
 
-/* Of 16 bits, the higher byte first. */
-static unsigned wide_luma(const unsigned char *pixel) {
-    unsigned red = pixel[0] << 8 | pixel[1], green = pixel[2] << 8 | pixel[3],
-             blue = pixel[4] << 8 | pixel[5];
-    return (299 * red + 587 * green + 114 * blue + 500) / 1000;
+/* Where the file tells no gamma, the formula as it stands. */
+static unsigned luma_of(const struct gamma_luma *luma, unsigned red, unsigned green,
+                        unsigned blue) {
+    return luma == NULL ? (299 * red + 587 * green + 114 * blue + 500) / 1000
+                        : gamma_luma_of(luma, red, green, blue);
 }
 
-/* Where the file tells no gamma, the formula as it stands; libpng's would be off by one at times.
- */
-static void make_row_gray(unsigned char *row, unsigned width, unsigned channels, bool wide) {
+/* Of 16 bits, the higher byte first. */
+static unsigned sample_at(const unsigned char *at, bool wide) {
+    return wide ? (unsigned)(at[0] << 8 | at[1]) : at[0];
+}
+
+static void make_row_gray(const struct gamma_luma *table, unsigned char *row, unsigned width,
+                          unsigned channels, bool wide) {
     unsigned bytes = channels << wide, out_bytes = (channels - 2) << wide;
     for (unsigned x = 0; x < width; x++) {
         const unsigned char *from = row + (size_t)x * bytes;
         unsigned char *to = row + (size_t)x * out_bytes, alpha[2] = {0, 0};
-        unsigned luma = wide ? wide_luma(from) : gray_luma(from[0], from[1], from[2]);
+        unsigned luma = luma_of(table, sample_at(from, wide), sample_at(from + (1 << wide), wide),
+                                sample_at(from + (2 << wide), wide));
         if (channels == 4)
             memcpy(alpha, from + (3 << wide), 1u << wide);
         if (wide)
@@ -99,12 +104,14 @@ static void make_row_gray(unsigned char *row, unsigned width, unsigned channels,
     }
 }
 
-static void make_gray(struct png_work *work, unsigned width, unsigned height) {
+static void make_gray(struct png_work *work, uint32_t gamma, unsigned width, unsigned height) {
     bool wide = png_get_bit_depth(work->in, work->in_info) == 16;
     if (work->channels < 3)
         return;
+    if (gamma != 0 && (work->luma = gamma_luma_create(gamma, wide ? WIDE_MAX : BYTE_MAX)) == NULL)
+        fail(work, "out of memory");
     for (unsigned y = 0; y < height; y++)
-        make_row_gray(work->rows[y], width, work->channels, wide);
+        make_row_gray(work->luma, work->rows[y], width, work->channels, wide);
     work->channels -= 2;
 }
 
@@ -138,10 +145,6 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_set_expand(in); /* palettes, few bits, and a transparent colour */
     if (is_scaled(work, info))
         png_set_scale_16(in);
-    /* In linear light where the file tells its gamma. */
-    if (info->gamma != 0 &&
-        (!info->is_gray || png_get_color_type(in, work->in_info) == PNG_COLOR_TYPE_PALETTE))
-        png_set_rgb_to_gray_fixed(in, PNG_ERROR_ACTION_NONE, WEIGHT_RED, WEIGHT_GREEN);
     png_set_interlace_handling(in);
     png_read_update_info(in, work->in_info);
     size_t row_bytes = png_get_rowbytes(in, work->in_info);
@@ -154,7 +157,7 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_read_image(in, work->rows);
     png_read_end(in, work->in_info);
     work->channels = png_get_channels(in, work->in_info);
-    make_gray(work, width, height);
+    make_gray(work, info->gamma, width, height);
 }
 
 /* What does not speak of colours goes along. */
@@ -231,19 +234,13 @@ static enum picture_result convert_pixels(struct png_work *work, const struct pn
     png_destroy_read_struct(&work->in, &work->in_info, NULL);
     png_destroy_write_struct(&work->out, &work->out_info);
     scaler_free(&work->scaler);
+    gamma_luma_free(&work->luma);
     free(work->rows);
     free(work->pixels);
     return result;
 }
 
 /* ---- palettes ----------------------------------------------------------------------------- */
-
-static unsigned char linear_luma(const unsigned char *entry, double exponent) {
-    double light = 0.299 * pow(entry[0] / 255.0, exponent) +
-                   0.587 * pow(entry[1] / 255.0, exponent) +
-                   0.114 * pow(entry[2] / 255.0, exponent);
-    return (unsigned char)(pow(light, 1 / exponent) * 255 + 0.5);
-}
 
 static void write_checksum(unsigned char *to, uLong sum) {
     for (int i = 0; i < 4; i++)
@@ -271,12 +268,11 @@ static enum picture_result convert_palette(struct png_work *work, const struct p
         return PICTURE_BAD;
     unsigned char *bytes = work->output->bytes;
     unsigned char *entry = bytes + info->palette_at;
-    double exponent = info->gamma == 0 ? 1 : 100000.0 / info->gamma;
-    for (uint32_t i = 0; i + 2 < info->palette_length; i += 3, entry += 3) {
-        unsigned char luma = info->gamma == 0 ? gray_luma(entry[0], entry[1], entry[2])
-                                              : linear_luma(entry, exponent);
-        memset(entry, luma, 3);
-    }
+    if (info->gamma != 0 && (work->luma = gamma_luma_create(info->gamma, BYTE_MAX)) == NULL)
+        return picture_bad(work->output, "out of memory");
+    for (uint32_t i = 0; i + 2 < info->palette_length; i += 3, entry += 3)
+        memset(entry, (int)luma_of(work->luma, entry[0], entry[1], entry[2]), 3);
+    gamma_luma_free(&work->luma);
     const unsigned char *name = bytes + info->palette_at - 4;
     write_checksum(bytes + info->palette_at + info->palette_length,
                    crc32(0, name, info->palette_length + 4));

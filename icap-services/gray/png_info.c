@@ -24,6 +24,12 @@ static bool palette_is_gray(const unsigned char *entries, uint32_t length) {
     return true;
 }
 
+/* Others are ignored by whoever shows the picture: libpng's limits. */
+static uint32_t usable_gamma(uint32_t gamma) {
+    enum { LEAST = 16, MOST = 625000000 };
+    return gamma >= LEAST && gamma <= MOST ? gamma : 0;
+}
+
 static bool read_header(struct png_info *info, const unsigned char *data, uint32_t length,
                         unsigned *color) {
     if (length != HEADER_LENGTH)
@@ -62,8 +68,8 @@ bool png_info_read(struct png_info *info, struct slice bytes) {
             info->palette_at = (size_t)(data - (const unsigned char *)bytes.base);
             info->palette_length = length;
         }
-        if (memcmp(name, "gAMA", 4) == 0 && length == 4)
-            info->gamma = number_at(data);
+        if (memcmp(name, "gAMA", 4) == 0 && length == 4 && info->gamma == 0 && !seen_data)
+            info->gamma = usable_gamma(number_at(data));
         if (memcmp(name, "tRNS", 4) == 0)
             info->has_alpha = true;
         if (memcmp(name, "acTL", 4) == 0)

@@ -1,6 +1,7 @@
 #include "suites.h"
 
 #include "gray/exif.h"
+#include "gray/gamma_luma.h"
 #include "gray/png_gray.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@ struct form {
     bool transparent;      /* a tRNS chunk */
     unsigned orientation;  /* 0: no EXIF data */
     bool exif_at_end;
+    bool dark; /* neutral pixels from black on, and some that are nearly so */
 };
 
 struct file {
@@ -62,6 +64,19 @@ static void set_exif(png_structp png, png_infop info, const struct form *form) {
     png_set_eXIf_1(png, info, sizeof bytes, (png_bytep)bytes);
 }
 
+static void make_dark(unsigned char rows[HEIGHT][WIDTH * 8], const struct form *form) {
+    unsigned channels = form->color == PNG_COLOR_TYPE_RGB_ALPHA ? 4 : 3;
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+        for (unsigned c = 0; c < channels; c++) {
+            unsigned sample = (i >> 1) + (i & 1) * c, at = i % WIDTH * channels + c;
+            if (form->depth == 16) {
+                rows[i / WIDTH][2 * at] = (unsigned char)(sample * 7 >> 8);
+                rows[i / WIDTH][2 * at + 1] = (unsigned char)(sample * 7);
+            } else
+                rows[i / WIDTH][at] = (unsigned char)(sample > 255 ? 255 : sample);
+        }
+}
+
 static void encode(const struct form *form, struct file *file) {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png_create_info_struct(png);
@@ -85,6 +100,8 @@ static void encode(const struct form *form, struct file *file) {
             rows[y][x] = (unsigned char)(((x * 7 + y * 3) ^ (x * y >> 4)) &
                                          (form->color == PNG_COLOR_TYPE_PALETTE ? 0x7f : 0xff));
     }
+    if (form->dark)
+        make_dark(rows, form);
     png_write_image(png, pointers);
     if (form->exif_at_end)
         set_exif(png, info, form);
@@ -140,14 +157,14 @@ static void expect_luma(const struct view *before, const struct view *after, boo
 }
 
 static const struct form forms[] = {
-    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 0, false, 0, false},
-    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_ADAM7, 0, true, 0, false},
-    {PNG_COLOR_TYPE_RGB, 16, PNG_INTERLACE_NONE, 0, false, 0, false},
-    {PNG_COLOR_TYPE_RGB_ALPHA, 8, PNG_INTERLACE_NONE, 0, false, 0, false},
-    {PNG_COLOR_TYPE_RGB_ALPHA, 16, PNG_INTERLACE_ADAM7, 0, false, 0, false},
-    {PNG_COLOR_TYPE_PALETTE, 8, PNG_INTERLACE_NONE, 0, true, 0, false},
-    {PNG_COLOR_TYPE_PALETTE, 4, PNG_INTERLACE_ADAM7, 0, false, 0, false},
-    {PNG_COLOR_TYPE_PALETTE, 1, PNG_INTERLACE_NONE, 0, true, 0, false},
+    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 0, false, 0, false, false},
+    {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_ADAM7, 0, true, 0, false, false},
+    {PNG_COLOR_TYPE_RGB, 16, PNG_INTERLACE_NONE, 0, false, 0, false, false},
+    {PNG_COLOR_TYPE_RGB_ALPHA, 8, PNG_INTERLACE_NONE, 0, false, 0, false, false},
+    {PNG_COLOR_TYPE_RGB_ALPHA, 16, PNG_INTERLACE_ADAM7, 0, false, 0, false, false},
+    {PNG_COLOR_TYPE_PALETTE, 8, PNG_INTERLACE_NONE, 0, true, 0, false, false},
+    {PNG_COLOR_TYPE_PALETTE, 4, PNG_INTERLACE_ADAM7, 0, false, 0, false, false},
+    {PNG_COLOR_TYPE_PALETTE, 1, PNG_INTERLACE_NONE, 0, true, 0, false, false},
 };
 
 START_TEST(pictures_become_gray) {
@@ -180,7 +197,7 @@ START_TEST(gamma_counts) {
     static struct file file;
     static struct view before, after;
     struct picture_output output;
-    struct form form = {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 45455, false, 0, false};
+    struct form form = {PNG_COLOR_TYPE_RGB, 8, PNG_INTERLACE_NONE, 45455, false, 0, false, false};
     for (int kind = 0; kind < 2; kind++) {
         form.color = kind == 0 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_PALETTE;
         encode(&form, &file);
@@ -196,6 +213,56 @@ START_TEST(gamma_counts) {
                from[0], from[1], from[2]);
         free(output.bytes);
     }
+}
+END_TEST
+
+/* What is neutral, or nearly so, stays as dark as it is, whatever gamma the file tells: luma lies
+ * between the least and the largest of the three samples. */
+START_TEST(shadows_stay) {
+    static const png_fixed_point gammas[] = {45455, 45454, 55556, 100000, 22727, 16, 625000000};
+    static struct file file;
+    static struct view before, after;
+    struct picture_output output;
+    for (size_t kind = 0; kind < 4 * COUNT_OF(gammas); kind++) {
+        bool wide = kind % 2 != 0, alpha = kind / 2 % 2 != 0;
+        struct form form = {.color = alpha ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_RGB,
+                            .depth = wide ? 16 : 8,
+                            .gamma = gammas[kind / 4],
+                            .dark = true};
+        encode(&form, &file);
+        decode(slice_make((char *)file.bytes, file.length), &before);
+        ck_assert_int_eq(png_gray(file.bytes, file.length, &plain, &output), PICTURE_DONE);
+        decode(slice_make((char *)output.bytes, output.length), &after);
+        ck_assert_int_eq(after.depth, form.depth);
+        for (unsigned y = 0; y < HEIGHT; y++)
+            for (unsigned x = 0; x < WIDTH; x++) {
+                const uint16_t *from = before.pixels[y][x], *to = after.pixels[y][x];
+                unsigned low = from[0] < from[1] ? from[0] : from[1];
+                unsigned high = from[0] < from[1] ? from[1] : from[0];
+                low = from[2] < low ? from[2] : low;
+                high = from[2] > high ? from[2] : high;
+                EXPECT(to[0] >= low && to[0] <= high && to[0] == to[1] && to[0] == to[2],
+                       "gamma %d, depth %d: %u of %u, %u, %u", (int)form.gamma, form.depth, to[0],
+                       from[0], from[1], from[2]);
+            }
+        free(output.bytes);
+    }
+}
+END_TEST
+
+/* A picture and its like with a palette become the same. */
+START_TEST(palettes_and_pixels_agree) {
+    struct gamma_luma *luma = gamma_luma_create(45455, 255);
+    for (unsigned red = 0; red < 256; red += 5)
+        for (unsigned green = 0; green < 256; green += 3)
+            for (unsigned blue = 0; blue < 256; blue += 17) {
+                double light = 0.299 * pow(red / 255.0, 2.2) + 0.587 * pow(green / 255.0, 2.2) +
+                               0.114 * pow(blue / 255.0, 2.2);
+                double exact = 255 * pow(light, 1 / 2.2);
+                EXPECT(fabs(gamma_luma_of(luma, red, green, blue) - exact) < 0.51, "%u %u %u", red,
+                       green, blue);
+            }
+    gamma_luma_free(&luma);
 }
 END_TEST
 
@@ -298,8 +365,13 @@ START_TEST(damage_is_reported) {
 END_TEST
 
 Suite *png_gray_suite(void) {
-    const TTest *const tests[] = {gamma_counts, wide_pictures_are_scaled, what_is_turned_stays_so,
-                                  metadata_goes, damage_is_reported};
+    const TTest *const tests[] = {gamma_counts,
+                                  shadows_stay,
+                                  palettes_and_pixels_agree,
+                                  wide_pictures_are_scaled,
+                                  what_is_turned_stays_so,
+                                  metadata_goes,
+                                  damage_is_reported};
     Suite *suite = suite_of("png_gray", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each form");
     tcase_add_loop_test(cases, pictures_become_gray, 0, COUNT_OF(forms));
