@@ -25,7 +25,7 @@ unsigned exif_orientation(struct slice bytes) {
         return EXIF_UPRIGHT;
     size_t directory = number_at(&tiff, 4, 4);
     unsigned count = number_at(&tiff, directory, 2);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && directory + 2 + (size_t)i * ENTRY < tiff.length; i++) {
         size_t entry = directory + 2 + (size_t)i * ENTRY;
         unsigned value = number_at(&tiff, entry + 8, 2);
         if (number_at(&tiff, entry, 2) == TAG_ORIENTATION &&

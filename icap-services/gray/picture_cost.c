@@ -183,7 +183,7 @@ static struct picture_cost tiff_cost(struct reader tiff) {
     uint64_t width = 0, height = 0;
     size_t directory = number(tiff, 4, 4);
     unsigned count = number(tiff, directory, 2);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && directory + 2 + (size_t)i * ENTRY < tiff.length; i++) {
         size_t entry = directory + 2 + (size_t)i * ENTRY;
         uint64_t value = number(tiff, entry + 8, number(tiff, entry + 2, 2) == SHORT ? 2 : 4);
         if (number(tiff, entry, 2) == WIDTH)

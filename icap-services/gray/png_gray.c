@@ -13,7 +13,7 @@
 #include <png.h>
 #include <zlib.h>
 
-enum { KEYWORD_BYTES_MAX = 1 << 20, BYTE_MAX = 255, WIDE_MAX = 65535 };
+enum { CHUNK_BYTES_MAX = 1 << 20, BYTE_MAX = 255, WIDE_MAX = 65535 };
 
 struct png_work {
     const unsigned char *bytes;
@@ -133,10 +133,22 @@ static void copy_exif(struct png_work *work) {
         png_set_eXIf_1(work->out, work->out_info, (png_uint_32)exif.length, (png_bytep)exif.base);
 }
 
+/* What goes along is copied as it stands, and what does not is not looked at: texts and profiles
+ * may be compressed, a megabyte of nothing in a kilobyte. */
+static void choose_chunks(struct png_work *work) {
+    static const png_byte texts[] = "tEXt\0zTXt\0iTXt", others[] = "iCCP\0sPLT\0pCAL\0sCAL\0hIST";
+    enum { NAME = 5 };
+    png_set_keep_unknown_chunks(
+        work->in, work->options->strip ? PNG_HANDLE_CHUNK_NEVER : PNG_HANDLE_CHUNK_ALWAYS, texts,
+        sizeof texts / NAME);
+    png_set_keep_unknown_chunks(work->in, PNG_HANDLE_CHUNK_NEVER, others, sizeof others / NAME);
+}
+
 static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_structp in = work->in;
     png_set_user_limits(in, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
-    png_set_chunk_malloc_max(in, KEYWORD_BYTES_MAX);
+    png_set_chunk_malloc_max(in, CHUNK_BYTES_MAX);
+    choose_chunks(work);
     png_set_read_fn(in, work, on_read);
     png_read_info(in, work->in_info);
     copy_exif(work);
@@ -160,20 +172,27 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
     make_gray(work, info->gamma, width, height);
 }
 
+/* Each to where it stood, before or behind the pixels. */
+static void copy_texts(struct png_work *work) {
+    png_unknown_chunkp texts;
+    int count = png_get_unknown_chunks(work->in, work->in_info, &texts);
+    png_set_unknown_chunks(work->out, work->out_info, texts, count);
+    for (int i = 0; i < count; i++)
+        png_set_unknown_chunk_location(work->out, work->out_info, i, texts[i].location);
+}
+
 /* What does not speak of colours goes along. */
 static void copy_metadata(struct png_work *work) {
     png_uint_32 across, down;
-    png_textp texts;
     png_fixed_point gamma;
-    int unit, intent, count;
+    int unit, intent;
     if (png_get_gAMA_fixed(work->in, work->in_info, &gamma))
         png_set_gAMA_fixed(work->out, work->out_info, gamma);
     if (png_get_sRGB(work->in, work->in_info, &intent))
         png_set_sRGB(work->out, work->out_info, intent);
     if (png_get_pHYs(work->in, work->in_info, &across, &down, &unit))
         png_set_pHYs(work->out, work->out_info, across, down, unit);
-    if (!work->options->strip && png_get_text(work->in, work->in_info, &texts, &count) > 0)
-        png_set_text(work->out, work->out_info, texts, count);
+    copy_texts(work);
 }
 
 /* The rows become those of the picture as it is wanted; returns its height. */

@@ -5,8 +5,15 @@
 #include "gray/png_gray.h"
 
 #include <math.h>
+#include <time.h>
 
 #include <png.h>
+#include <zlib.h>
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#endif
 
 enum { WIDTH = 37, HEIGHT = 23, SIZE_MAX_PNG = 64 * 1024 };
 
@@ -346,6 +353,67 @@ START_TEST(metadata_goes) {
 }
 END_TEST
 
+static void put_number(unsigned char *to, size_t number) {
+    for (int i = 0; i < 4; i++)
+        to[i] = (unsigned char)(number >> (24 - 8 * i));
+}
+
+/* At *to, which moves on. */
+static void put_chunk(unsigned char **to, const char *name, const void *data, size_t length) {
+    put_number(*to, length);
+    memcpy(*to + 4, name, 4);
+    memcpy(*to + 8, data, length);
+    put_number(*to + 8 + length, crc32(0, *to + 4, (uInt)length + 4));
+    *to += length + 12;
+}
+
+/* The picture with `count` more chunks behind its header. */
+static size_t with_chunks(const struct file *file, unsigned char *out, const char *name,
+                          const void *data, size_t length, unsigned count) {
+    enum { HEADER_END = 33 };
+    unsigned char *at = out + HEADER_END;
+    memcpy(out, file->bytes, HEADER_END);
+    for (unsigned i = 0; i < count; i++)
+        put_chunk(&at, name, data, length);
+    memcpy(at, file->bytes + HEADER_END, file->length - HEADER_END);
+    return (size_t)(at - out) + file->length - HEADER_END;
+}
+
+/* Chunks that are large once they are decompressed, or say that they are, cost no more than their
+ * bytes, and what goes along is what it was. */
+START_TEST(compressed_chunks_cost_their_bytes) {
+    enum { MEGABYTE = 1 << 20, OUT = 4 << 20, TIMES = 200 };
+    static const char *const names[] = {"zTXt", "iTXt", "iCCP", "eXIf"};
+    static const unsigned char claims[] = "MM\0*\0\0\0\x08\xff\xff";
+    static struct file file;
+    static unsigned char out[OUT], text[MEGABYTE];
+    struct picture_output output;
+    memset(text, 'x', sizeof text);
+    encode(&forms[0], &file);
+    for (size_t i = 0; i < 2 * COUNT_OF(names); i++) {
+        struct picture_options options = {.max_pixels = 1 << 20, .larger = true, .strip = i & 1};
+        const char *name = names[i / 2];
+        unsigned char chunk[4096];
+        memcpy(chunk, "key\0\1\0\0\0", 8); /* as iTXt has it */
+        size_t before = strcmp(name, "iTXt") == 0 ? 8 : 5;
+        chunk[4] = before == 8;
+        uLongf length = sizeof chunk - before;
+        ck_assert_int_eq(compress2(chunk + before, &length, text, sizeof text, 9), Z_OK);
+        length += before;
+        bool exif = strcmp(name, "eXIf") == 0;
+        size_t size = with_chunks(&file, out, name, exif ? claims : chunk,
+                                  exif ? sizeof claims - 1 : length, exif ? 20 * TIMES : TIMES);
+        clock_t begun = clock();
+        ck_assert_int_eq(png_gray(out, size, &options, &output), PICTURE_DONE);
+        double seconds = (double)(clock() - begun) / CLOCKS_PER_SEC;
+        EXPECT(seconds < 0.1 || RUNNING_ON_VALGRIND, "%s: %f s", name, seconds);
+        bool goes_along = strstr(name, "TXt") != NULL && !options.strip;
+        ck_assert_int_eq(memmem(output.bytes, output.length, chunk, length) != NULL, goes_along);
+        free(output.bytes);
+    }
+}
+END_TEST
+
 START_TEST(damage_is_reported) {
     static struct file file;
     struct picture_output output;
@@ -371,6 +439,7 @@ Suite *png_gray_suite(void) {
                                   wide_pictures_are_scaled,
                                   what_is_turned_stays_so,
                                   metadata_goes,
+                                  compressed_chunks_cost_their_bytes,
                                   damage_is_reported};
     Suite *suite = suite_of("png_gray", tests, COUNT_OF(tests));
     TCase *cases = tcase_create("each form");
