@@ -1,9 +1,10 @@
 /*
  * gray-helper: makes images gray; started by retort-helperd, or by hand for one image. JPEG, GIF,
- * PNG and WebP by our own code in a process that can't open anything, other kinds by programs as
- * recipes say.
+ * PNG, WebP and BMP by our own code in a process that can't open anything, other kinds by programs
+ * as recipes say.
  */
 #include "base/log.h"
+#include "gray/bmp_gray.h"
 #include "gray/gif_gray.h"
 #include "gray/image_type.h"
 #include "gray/jpeg_gray.h"
@@ -36,7 +37,6 @@ static struct {
 
 /* By netpbm's programs. What is wanted beyond gray is not for them. */
 static const char *const recipes[] = {
-    "image/bmp=bmptopnm | ppmtopgm | ppmtobmp",
     "image/tiff=tifftopnm | ppmtopgm | pamtotiff -lzw",
     "image/x-portable-pixmap=pnmtopnm | ppmtopgm | pnmtopnm",
 };
@@ -99,19 +99,27 @@ static enum helper_status by_recipe(struct helper_work *work, const struct recip
     return good ? HELPER_UNCHANGED : failed(work, error);
 }
 
+/* What recipes may be given for. */
+static struct slice media_of(enum image_type type) {
+    switch (type) {
+    case IMAGE_JPEG: return SLICE("image/jpeg");
+    case IMAGE_GIF: return SLICE("image/gif");
+    case IMAGE_PNG: return SLICE("image/png");
+    case IMAGE_WEBP: return SLICE("image/webp");
+    case IMAGE_BMP: return SLICE("image/bmp");
+    case IMAGE_TIFF: return SLICE("image/tiff");
+    case IMAGE_PPM: return SLICE("image/x-portable-pixmap");
+    default: return SLICE("");
+    }
+}
+
+/* By the type that the origin told, then by that of the bytes; NULL: none. */
 static const struct recipe *recipe_for(const struct helper_work *work, enum image_type type) {
     struct slice named;
     const struct recipe *recipe = NULL;
     if (service_argument(work->parameters, SLICE("type"), &named))
         recipe = recipe_find(&helper.book, named);
-    if (recipe != NULL)
-        return recipe;
-    switch (type) {
-    case IMAGE_BMP: return recipe_find(&helper.book, SLICE("image/bmp"));
-    case IMAGE_TIFF: return recipe_find(&helper.book, SLICE("image/tiff"));
-    case IMAGE_PPM: return recipe_find(&helper.book, SLICE("image/x-portable-pixmap"));
-    default: return NULL;
-    }
+    return recipe != NULL ? recipe : recipe_find(&helper.book, media_of(type));
 }
 
 static enum helper_status work_on(struct helper_work *work) {
@@ -119,12 +127,14 @@ static enum helper_status work_on(struct helper_work *work) {
     enum image_type type = image_type_of_bytes(work->input);
     const struct recipe *recipe = recipe_for(work, type);
     if (recipe != NULL)
-        return by_recipe(work, recipe);
+        return recipe_is_empty(recipe) ? unusable(work, "its type has been taken away")
+                                       : by_recipe(work, recipe);
     switch (type) {
     case IMAGE_JPEG: return convert(work, jpeg_gray);
     case IMAGE_GIF: return convert(work, gif_gray);
     case IMAGE_PNG: return convert(work, png_gray);
     case IMAGE_WEBP: return convert(work, webp_gray);
+    case IMAGE_BMP: return convert(work, bmp_gray);
     default: return unusable(work, "not an image of a known kind");
     }
 }

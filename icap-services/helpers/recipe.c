@@ -78,7 +78,7 @@ const struct recipe *recipe_find(const struct recipe_book *book, struct slice ty
     for (unsigned i = book->count; i-- > 0;) {
         const struct recipe *recipe = &book->recipes[i];
         if (slice_equal_nocase(slice_from(recipe->type), type))
-            return recipe->programs[0] == NULL ? NULL : recipe;
+            return recipe;
     }
     return NULL;
 }

@@ -8,7 +8,8 @@
  *     pipeline_run(recipe->programs, input, output, error, sizeof error);
  *     recipe_book_release(&book);
  *
- * The last recipe for a type counts; one without programs ("image/bmp=") takes the type away.
+ * The last recipe for a type counts; one without programs ("image/bmp=") takes the type away, from
+ * what is done without programs too.
  * Threads: one.
  */
 #ifndef RETORT_HELPERS_RECIPE_H
@@ -30,6 +31,9 @@ struct recipe_book {
 
 bool recipe_add(struct recipe_book *book, const char *text, char *error, size_t error_size);
 const struct recipe *recipe_find(const struct recipe_book *book, struct slice type);
+static inline bool recipe_is_empty(const struct recipe *recipe) {
+    return recipe->programs[0] == NULL;
+}
 void recipe_book_release(struct recipe_book *book);
 
 #endif

@@ -46,7 +46,7 @@ EXTRA_DIST += \
 	tests/unit-services/pages/old.html tests/unit-services/pages/short.html \
 	tests/unit-services/services/__init__.py \
 	tests/unit-services/services/bad_helper.py tests/unit-services/services/lab.py tests/unit-services/services/pictures.py \
-	tests/unit-services/services/test_adremover.py tests/unit-services/services/test_gray.py \
+	tests/unit-services/services/test_adremover.py tests/unit-services/services/test_forms.py tests/unit-services/services/test_gray.py \
 	tests/unit-services/services/test_gzip.py tests/unit-services/services/test_helpers.py \
 	tests/unit-services/services/test_inject.py \
 	tests/unit-services/services/test_shares.py tests/unit-services/services/test_together.py \

@@ -1,0 +1,155 @@
+"""Pictures in the forms that their kinds allow and hardly anybody uses: what comes out is right, or the original."""
+
+import random
+import struct
+
+from services.pictures import netpbm
+from services.test_gray import by_hand
+
+WIDTH, HEIGHT = 53, 31
+
+
+def colours(seed=4):
+    """Rows of pixels, each red, green, blue: neighbours that differ, so that rows in a wrong place are seen."""
+    chance = random.Random(seed)
+    return [[(chance.randrange(256), (x * 5) & 255, (y * 8) & 255) for x in range(WIDTH)] for y in range(HEIGHT)]
+
+
+def luma(pixel):
+    return (299 * pixel[0] + 587 * pixel[1] + 114 * pixel[2] + 500) // 1000
+
+
+def padded(row, size=4):
+    return row + bytes(-len(row) % size)
+
+
+def scaled(value, mask):
+    """A byte in the bits of a mask, and what is left of it."""
+    shift = (mask & -mask).bit_length() - 1
+    most = mask >> shift
+    small = (value * most + 127) // 255 if most else 0
+    return small << shift, (small * 255 + most // 2) // most if most else 0
+
+
+def bmp(bits, header=40, compression=0, masks=(), from_above=False, palette=None, pixels=None, rows=None, gap=0):
+    rows = rows if rows is not None else b"".join(padded(row) for row in (pixels if from_above else reversed(pixels)))
+    height = -HEIGHT if from_above else HEIGHT
+    behind = b"".join(struct.pack("<I", mask) for mask in masks)
+    if header == 12:
+        head = struct.pack("<IHHHH", 12, WIDTH, HEIGHT, 1, bits)
+    elif header == 16:
+        head = struct.pack("<IIIHH", 16, WIDTH, HEIGHT, 1, bits)
+    else:
+        head = struct.pack("<IiiHHIIiiII", header, WIDTH, height, 1, bits, compression, len(rows), 2835, 2835,
+                           len(palette or ()), 0)
+        if header > 40:
+            head, behind = (head + behind + bytes(header))[:header], b""
+    table = b"".join(bytes((blue, green, red) + (() if header == 12 else (0,))) for red, green, blue in palette or ())
+    at = 14 + len(head) + len(behind) + len(table) + gap
+    return b"BM" + struct.pack("<IHHI", at + len(rows), 0, 0, at) + head + behind + table + bytes(gap) + rows
+
+
+def masked(pixels, bits, masks):
+    """Rows in those masks, and the pixels as they are left by that."""
+    rows, left = [], []
+    for line in pixels:
+        row, kept = b"", []
+        for pixel in line:
+            parts = [scaled(value, mask) for value, mask in zip(pixel + (255,), masks)]
+            row += sum(part[0] for part in parts).to_bytes(bits // 8, "little")
+            kept.append(tuple(part[1] for part in parts[:3]))
+        rows.append(row)
+        left.append(kept)
+    return rows, left
+
+
+def expect(lab, name, data, pixels, off_by=0):
+    status, gray = by_hand(lab, data)
+    assert status == 0 and gray != data, name
+    shown = netpbm("bmptopnm", gray)
+    kind, size, most, rest = shown.split(b"\n", 3)
+    assert (kind, size, most) == (b"P5", b"%d %d" % (WIDTH, HEIGHT), b"255"), (name, shown[:20])
+    wanted = bytes(luma(pixel) for row in pixels for pixel in row)
+    far = max(abs(a - b) for a, b in zip(wanted, rest))
+    assert len(rest) == len(wanted) and far <= off_by, (name, far)
+
+
+def test_bmp_with_masks(lab):
+    """Of 16 and 32 bits, in any order, in headers of all sizes, from below and from above."""
+    pixels = colours()
+    five, six = (0x7c00, 0x3e0, 0x1f), (0xf800, 0x7e0, 0x1f)
+    eight, other, wide = (0xff0000, 0xff00, 0xff), (0xff, 0xff00, 0xff0000), (0x3ff00000, 0xffc00, 0x3ff)
+    high = (0xff000000, 0xff0000, 0xff00)
+    for from_above in (False, True):
+        for bits, masks in ((16, five), (16, six), (32, eight), (32, other), (32, wide), (32, high), (16, (0xf00, 0xf0, 0xf)),
+                            (32, eight + (0xff000000,)), (16, five + (0x8000,))):
+            rows, left = masked(pixels, bits, masks)
+            for header in (40, 52, 56, 108, 124):
+                if header < 56 and len(masks) == 4:
+                    continue
+                data = bmp(bits, header, 3, masks, from_above, pixels=rows)
+                expect(lab, (bits, masks, header, from_above), data, left)
+        rows, left = masked(pixels, 16, five)
+        expect(lab, "555", bmp(16, from_above=from_above, pixels=rows), left)
+        rows, left = masked(pixels, 32, eight)
+        expect(lab, "xrgb", bmp(32, from_above=from_above, pixels=rows, gap=7), left)
+        expect(lab, "rgb", bmp(24, from_above=from_above, pixels=[row_of(line) for line in pixels]), pixels)
+    expect(lab, "OS/2", bmp(24, 12, pixels=[row_of(line) for line in pixels]), pixels)
+
+
+def row_of(line):
+    return b"".join(bytes((blue, green, red)) for red, green, blue in line)
+
+
+def test_bmp_with_palettes(lab):
+    """Of 1, 4 and 8 bits, of OS/2 and of Windows, run-length coded: all but the palette stays."""
+    chance = random.Random(9)
+    for bits in (1, 4, 8):
+        palette = [tuple(chance.randrange(256) for _ in range(3)) for _ in range(1 << bits)]
+        indices = [[chance.randrange(1 << bits) for _ in range(WIDTH)] for _ in range(HEIGHT)]
+        rows = [int("".join(format(i, "0%db" % bits) for i in line).ljust((WIDTH * bits + 7) // 8 * 8, "0"), 2).to_bytes(
+            (WIDTH * bits + 7) // 8, "big") for line in indices]
+        pixels = [[palette[i] for i in line] for line in indices]
+        for header in (12, 16, 40, 64, 124):
+            for from_above in (False, True)[:1 + (header in (40, 124))]:
+                expect_palette(lab, bmp(bits, header, from_above=from_above, palette=palette, pixels=rows), pixels, header in (12, 16, 64))
+    runs = b"".join(b"".join(bytes((1, i)) for i in line) + b"\0\0" for line in reversed(indices)) + b"\0\1"
+    expect_palette(lab, bmp(8, 40, 1, palette=palette, rows=runs), pixels, True)
+
+
+def expect_palette(lab, data, pixels, by_hand_alone):
+    status, gray = by_hand(lab, data)
+    changed = [i for i in range(len(data)) if gray[i] != data[i]]
+    assert status == 0 and len(gray) == len(data) and changed and max(changed) < struct.unpack("<I", data[10:14])[0]
+    assert by_hand(lab, gray) == (0, gray), "what is gray stays"
+    if by_hand_alone:  # netpbm reads not all of these
+        return
+    shown = netpbm("bmptopnm | pamdepth 255 | pnmtopnm -plain", gray)
+    values = [int(word) for word in shown.split()[4 if shown[:2] != b"P1" else 3:]]
+    each = 3 if shown[:2] == b"P3" else 1
+    wanted = [luma(pixel) for row in pixels for pixel in row]
+    assert values[::each] == wanted, (values[:9], wanted[:9])
+
+
+def test_bmp_that_is_transparent(lab):
+    """Keeps its alpha: each pixel is made gray in its place."""
+    masks = (0xff0000, 0xff00, 0xff, 0xff000000)
+    pixels = colours()
+    rows = [b"".join(bytes((blue, green, red, (x * 3) & 255)) for x, (red, green, blue) in enumerate(line)) for line in pixels]
+    data = bmp(32, 124, 3, masks, pixels=rows)
+    status, gray = by_hand(lab, data)
+    at = struct.unpack("<I", data[10:14])[0]
+    assert status == 0 and gray[:at] == data[:at] and gray[at + 3::4] == data[at + 3::4]
+    wanted = [luma(pixel) for line in reversed(pixels) for pixel in line]
+    assert all(list(gray[at + i::4]) == wanted for i in range(3))
+
+
+def test_bmp_that_is_refused(lab):
+    """Pictures of other kinds inside, masks that are none, and what is cut: the original goes out."""
+    rows, _ = masked(colours(), 32, (0xff0000, 0xff00, 0xff))
+    good = bmp(32, pixels=rows)
+    for name, data in (("jpeg", bmp(0, 40, 4, rows=b"\xff\xd8\xff")), ("png", bmp(0, 40, 5, rows=b"\x89PNG")),
+                       ("holes", bmp(32, 40, 3, (0xf0f000, 0xf00, 0xff), pixels=rows)), ("cut", good[:-1]), ("header", good[:40]),
+                       ("bits", bmp(2, palette=[(1, 2, 3)] * 4, pixels=rows)), ("facsimile", bmp(32, 64, 3, pixels=rows)),
+                       ("elsewhere", good[:10] + b"\xff\xff\xff\x7f" + good[14:])):
+        assert by_hand(lab, data) == (1, b""), name
