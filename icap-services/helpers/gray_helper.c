@@ -9,6 +9,7 @@
 #include "gray/image_type.h"
 #include "gray/jpeg_gray.h"
 #include "gray/png_gray.h"
+#include "gray/tiff_form.h"
 #include "gray/webp_gray.h"
 #include "helpers/helper_loop.h"
 #include "helpers/runner.h"
@@ -122,13 +123,25 @@ static const struct recipe *recipe_for(const struct helper_work *work, enum imag
     return recipe != NULL ? recipe : recipe_find(&helper.book, media_of(type));
 }
 
+/* Those of others may know more forms. */
+static bool is_our_own(const struct recipe *recipe) {
+    return recipe - helper.book.recipes < (ptrdiff_t)(sizeof recipes / sizeof *recipes);
+}
+
+static enum helper_status by_programs(struct helper_work *work, enum image_type type,
+                                      const struct recipe *recipe) {
+    const char *why = recipe_is_empty(recipe) ? "its type has been taken away" : NULL;
+    if (type == IMAGE_TIFF && is_our_own(recipe))
+        why = tiff_refusal(work->input);
+    return why != NULL ? unusable(work, why) : by_recipe(work, recipe);
+}
+
 static enum helper_status work_on(struct helper_work *work) {
     helper_limit_cpu((unsigned)helper.cpu);
     enum image_type type = image_type_of_bytes(work->input);
     const struct recipe *recipe = recipe_for(work, type);
     if (recipe != NULL)
-        return recipe_is_empty(recipe) ? unusable(work, "its type has been taken away")
-                                       : by_recipe(work, recipe);
+        return by_programs(work, type, recipe);
     switch (type) {
     case IMAGE_JPEG: return convert(work, jpeg_gray);
     case IMAGE_GIF: return convert(work, gif_gray);

@@ -5,6 +5,7 @@
 #include "gray/jpeg_gray.h"
 #include "gray/picture_cost.h"
 #include "gray/png_gray.h"
+#include "gray/tiff_form.h"
 #include "gray/webp_gray.h"
 
 #include <stdlib.h>
@@ -36,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct picture_options plain = {0};
     if (picture_cost_of(slice_make((const char *)data, size), &plain).work < size)
         abort();
+    tiff_refusal(slice_make((const char *)data, size));
     try_converter(bmp_gray, data, size, false);
     try_converter(gif_gray, data, size, true);
     try_converter(jpeg_gray, data, size, true);

@@ -153,3 +153,71 @@ def test_bmp_that_is_refused(lab):
                        ("bits", bmp(2, palette=[(1, 2, 3)] * 4, pixels=rows)), ("facsimile", bmp(32, 64, 3, pixels=rows)),
                        ("elsewhere", good[:10] + b"\xff\xff\xff\x7f" + good[14:])):
         assert by_hand(lab, data) == (1, b""), name
+
+
+def tiff(pixels, bits=8, photometric=2, order="<", planar=1, following=0, **more):
+    """One strip, or one for each sample; `more` are other tags by their numbers, as t274=6."""
+    count = len(pixels[0][0])
+    samples = order + {8: "B", 16: "H", 32: "I"}.get(bits, "B")
+    planes = [range(count)] if planar == 1 else [[c] for c in range(count)]
+    strips = [b"".join(struct.pack(samples, pixel[c]) for row in pixels for pixel in row for c in plane) for plane in planes]
+    tags = {256: (3, [len(pixels[0])]), 257: (3, [len(pixels)]), 258: (3, [bits] * count), 259: (3, [1]), 262: (3, [photometric]),
+            273: (4, strips), 277: (3, [count]), 278: (3, [len(pixels)]), 279: (4, [len(strip) for strip in strips]), 284: (3, [planar])}
+    tags.update((int(name[1:]), (3, value if isinstance(value, list) else [value])) for name, value in more.items())
+    at, directory, behind = 8 + 2 + 12 * len(tags) + 4, struct.pack(order + "H", len(tags)), b""
+    tags[273] = (4, [at + sum(len(strip) for strip in strips[:i]) for i in range(len(strips))])
+    behind = b"".join(strips)
+    for tag, (kind, values) in sorted(tags.items()):
+        raw = b"".join(struct.pack(order + ("H" if kind == 3 else "I"), value) for value in values)
+        if len(raw) > 4:
+            raw, behind = struct.pack(order + "I", at + len(behind)), behind + raw
+        directory += struct.pack(order + "HHI", tag, kind, len(values)) + raw.ljust(4, b"\0")
+    return (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", 8) + directory + struct.pack(order + "I", following) + behind
+
+
+SHOWN = {1: lambda rows: rows, 2: lambda rows: [row[::-1] for row in rows], 3: lambda rows: [row[::-1] for row in rows[::-1]],
+         4: lambda rows: rows[::-1]}
+
+
+def test_tiff_in_all_forms(lab):
+    """Right, or the original goes out; a recipe of the operator's may do more."""
+    pixels = colours()
+    neutral = [[(pixel[0],) * 3 for pixel in row] for row in pixels]
+
+    def wide(rows, factor=257):
+        return [[tuple(value * factor for value in pixel) for pixel in row] for row in rows]
+
+    cmyk = [[pixel + (x,) for x, pixel in enumerate(row)] for row in pixels]
+    inks = [[tuple((255 - c) * (255 - pixel[3]) // 255 for c in pixel[:3]) for pixel in row] for row in cmyk]
+    gray = [[pixel[:1] for pixel in row] for row in pixels]
+    with_alpha = [[pixel + (128,) for pixel in row] for row in pixels]
+    grays = [(v << 8 | v) & 0xffff for v in range(256)]
+    for order in "<>":
+        for name, data, shown in (
+                ("rgb", tiff(pixels, order=order), pixels), ("rgb 16", tiff(wide(pixels), 16, order=order), pixels),
+                ("planes", tiff(pixels, order=order, planar=2), pixels), ("planes 16", tiff(wide(pixels), 16, order=order, planar=2), pixels),
+                ("gray", tiff(gray, photometric=1, order=order), neutral), ("gray 16", tiff(wide(gray), 16, 1, order), neutral),
+                ("negative", tiff([[(255 - p[0],) for p in row] for row in gray], photometric=0, order=order), neutral),
+                ("palette", tiff(gray, photometric=3, order=order, t320=grays + grays[::-1] + grays),
+                 [[(p[0], 255 - p[0], p[0]) for p in row] for row in gray]),
+                ("cmyk", tiff(cmyk, photometric=5, order=order), inks), ("cmyk planes", tiff(cmyk, photometric=5, order=order, planar=2), inks),
+                *(("orientation %d" % o, tiff(pixels, order=order, t274=o), turn(pixels)) for o, turn in SHOWN.items())):
+            status, got = by_hand(lab, data, arguments="larger")
+            assert status == 0 and got != data, (order, name)
+            kind, size, most, rest = netpbm("tifftopnm | pamdepth 255", got).split(b"\n", 3)
+            assert (kind, size, most) == (b"P5", b"%d %d" % (WIDTH, HEIGHT), b"255"), (order, name)
+            wanted = [luma(pixel) for row in shown for pixel in row]
+            far = max(abs(a - b) for a, b in zip(wanted, rest))
+            assert far <= 1, (order, name, far)
+        for name, data in (
+                *(("orientation %d" % o, tiff(pixels, order=order, t274=o)) for o in (5, 6, 7, 8, 9)),
+                ("cmyk 16", tiff(wide(cmyk), 16, 5, order)), ("cmyk 16 planes", tiff(wide(cmyk), 16, 5, order, planar=2)),
+                ("alpha", tiff(with_alpha, order=order, t338=2)), ("premultiplied", tiff(with_alpha, order=order, t338=1)),
+                ("32 bits", tiff(wide(pixels, 0x1010101), 32, order=order)), ("float", tiff(gray, 32, 1, order, t339=3)),
+                ("signed", tiff(gray, photometric=1, order=order, t339=2)), ("lab", tiff(pixels, photometric=8, order=order)),
+                ("ycbcr", tiff(pixels, photometric=6, order=order)), ("other inks", tiff(cmyk, photometric=5, order=order, t332=2)),
+                ("bits the other way", tiff(gray, photometric=1, order=order, t266=2)), ("sizes", tiff(pixels, order=order, t258=[8, 8, 16])),
+                ("two pages", tiff(pixels, order=order, following=8)), ("cut", tiff(pixels, order=order)[:60]), ("nothing", b"II*\0")):
+            assert by_hand(lab, data, arguments="larger") == (1, b""), (order, name)
+    turned = tiff(pixels, t274=6)
+    assert by_hand(lab, turned, "--recipe", "image/tiff=cat", arguments="larger") == (0, turned)

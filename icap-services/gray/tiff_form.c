@@ -1,0 +1,102 @@
+#include "gray/tiff_form.h"
+
+/* TIFF 6.0, section 8 and following. */
+enum tag {
+    BITS_PER_SAMPLE = 258,
+    PHOTOMETRIC = 262,
+    FILL_ORDER = 266,
+    ORIENTATION = 274,
+    SAMPLES_PER_PIXEL = 277,
+    INK_SET = 332,
+    EXTRA_SAMPLES = 338,
+    SAMPLE_FORMAT = 339,
+};
+
+enum { ENTRY = 12, SHORT = 3, LONG = 4, SAMPLES_MAX = 4, UPRIGHT = 1, ORIENTATION_TURNED = 5 };
+enum { WHITE_IS_ZERO = 0, BLACK_IS_ZERO = 1, RGB = 2, PALETTE = 3, SEPARATED = 5 };
+
+struct tiff {
+    const unsigned char *bytes;
+    size_t length;
+    bool big_endian;
+};
+
+struct form {
+    uint32_t bits, photometric, fill_order, orientation, samples, ink_set, extra, format;
+    bool mixed; /* samples of several sizes or formats */
+};
+
+/* The number of `size` bytes; 0 beyond the end. */
+static uint32_t number_at(const struct tiff *tiff, size_t at, unsigned size) {
+    uint32_t number = 0;
+    if (at > tiff->length || tiff->length - at < size)
+        return 0;
+    for (unsigned i = 0; i < size; i++)
+        number |= (uint32_t)tiff->bytes[at + i] << 8 * (tiff->big_endian ? size - 1 - i : i);
+    return number;
+}
+
+/* The first of an entry's numbers; false when the others differ, or are no numbers of that kind. */
+static bool read_numbers(const struct tiff *tiff, size_t entry, uint32_t *first) {
+    unsigned type = number_at(tiff, entry + 2, 2), size = type == SHORT ? 2 : 4;
+    uint32_t count = number_at(tiff, entry + 4, 4);
+    if ((type != SHORT && type != LONG) || count == 0 || count > SAMPLES_MAX)
+        return false;
+    size_t at = count * size <= 4 ? entry + 8 : number_at(tiff, entry + 8, 4);
+    *first = number_at(tiff, at, size);
+    for (uint32_t i = 1; i < count; i++)
+        if (number_at(tiff, at + (size_t)i * size, size) != *first)
+            return false;
+    return true;
+}
+
+static void read_entry(const struct tiff *tiff, size_t entry, struct form *form) {
+    uint32_t *place = NULL;
+    switch (number_at(tiff, entry, 2)) {
+    case BITS_PER_SAMPLE: place = &form->bits; break;
+    case PHOTOMETRIC: place = &form->photometric; break;
+    case FILL_ORDER: place = &form->fill_order; break;
+    case ORIENTATION: place = &form->orientation; break;
+    case SAMPLES_PER_PIXEL: place = &form->samples; break;
+    case INK_SET: place = &form->ink_set; break;
+    case EXTRA_SAMPLES: form->extra = 1; break;
+    case SAMPLE_FORMAT: place = &form->format; break;
+    default: break;
+    }
+    if (place != NULL && !read_numbers(tiff, entry, place))
+        form->mixed = true;
+}
+
+static bool is_known(const struct form *form) {
+    bool few = form->bits == 1 || form->bits == 2 || form->bits == 4;
+    switch (form->photometric) {
+    case WHITE_IS_ZERO:
+    case BLACK_IS_ZERO: return form->samples == 1 && (few || form->bits == 8 || form->bits == 16);
+    case RGB: return form->samples == 3 && (form->bits == 8 || form->bits == 16);
+    case PALETTE: return form->samples == 1 && (few || form->bits == 8);
+    case SEPARATED: return form->samples == 4 && form->bits == 8 && form->ink_set == 1;
+    default: return false;
+    }
+}
+
+const char *tiff_refusal(struct slice bytes) {
+    struct tiff tiff = {(const unsigned char *)bytes.base, bytes.length, false};
+    struct form form = {1, UINT32_MAX, 1, UPRIGHT, 1, 1, 0, 1, false};
+    tiff.big_endian = slice_starts_with(bytes, SLICE("MM\0*"));
+    if (!tiff.big_endian && !slice_starts_with(bytes, SLICE("II*\0")))
+        return "not a TIFF";
+    size_t directory = number_at(&tiff, 4, 4), end = directory + 2;
+    unsigned count = number_at(&tiff, directory, 2);
+    for (unsigned i = 0; i < count && end < tiff.length; i++, end += ENTRY)
+        read_entry(&tiff, end, &form);
+    if (end > tiff.length || tiff.length - end < 4)
+        return "not a whole TIFF";
+    if (number_at(&tiff, end, 4) != 0)
+        return "a TIFF of several pages";
+    if (form.orientation >= ORIENTATION_TURNED)
+        return "a TIFF that is turned on its side";
+    if (form.mixed || form.format != 1 || form.fill_order != 1 || form.extra != 0 ||
+        !is_known(&form))
+        return "a TIFF of a form that the programs of its recipe get wrong";
+    return NULL;
+}
