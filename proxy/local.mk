@@ -74,6 +74,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/health.c proxy/icap/health.h \
 	proxy/icap/kept.c proxy/icap/kept.h \
 	proxy/icap/ledger.c proxy/icap/ledger.h \
+	proxy/icap/limbo.c proxy/icap/limbo.h \
 	proxy/icap/mask.c proxy/icap/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/permission.c proxy/icap/permission.h \

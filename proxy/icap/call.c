@@ -64,9 +64,8 @@ void icap_call_leave_connection(struct icap_call *call, bool reusable) {
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
         renewed = reusable && icap_endpoint_renew_over(endpoint, &call->connection);
-        if (reusable && !renewed)
-            icap_endpoint_keep(endpoint, &call->connection);
-        connection_close(&call->connection);
+        if (!renewed)
+            icap_endpoint_take_back(endpoint, &call->connection, reusable);
     }
     if (endpoint != NULL && !renewed)
         icap_service_leave(call->service, endpoint);
@@ -168,6 +167,10 @@ void icap_call_look(struct icap_call *call) {
         return;
     task_cancel(&call->task);
     dial_cancel(&call->dial);
+    if (call->connection != NULL) {
+        call->net->counters.icap_connections_open--;
+        icap_limbo_add(&call->endpoint->limbo, &call->connection);
+    }
     call->repeated = true; /* a fresh connection would be to the same host */
     icap_call_fail(call, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
 }
@@ -278,7 +281,7 @@ static void on_dialled(struct icap_call *call) {
         return;
     call->connection = dial_take(&call->dial, on_ready, call);
     call->net->counters.icap_connections++;
-    connection_keep_alive(call->connection, settings_of(call)->connect_timeout);
+    connection_keep_alive(call->connection);
     if (connected(call))
         on_ready(call->connection);
 }

@@ -66,6 +66,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     timer_init(&endpoint->look_timer, on_look);
     task_init(&endpoint->change_task, on_change);
     list_init(&endpoint->calls);
+    icap_limbo_init(&endpoint->limbo);
     endpoint->pool = pool_new(service->net, &service->net->counters.icap_connections_open);
     on_change(&endpoint->change_task);
     return endpoint;
@@ -91,6 +92,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     task_cancel(&endpoint->change_task);
     timer_cancel(&loop->timers, &endpoint->retry);
     timer_cancel(&loop->timers, &endpoint->look_timer);
+    icap_limbo_end(&endpoint->limbo);
     pool_free(&endpoint->pool);
     tls_client_free(&endpoint->tls);
     free(endpoint->head);
@@ -126,7 +128,7 @@ static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *
     if (answer->options != NULL)
         answer->failure = ICAP_FAILURE_GONE;
     if (endpoint->renewing && answer->connection != NULL)
-        icap_endpoint_keep(endpoint, &answer->connection);
+        icap_endpoint_take_back(endpoint, &answer->connection, true);
     connection_close(&answer->connection);
     if (endpoint->renewing) {
         endpoint->renewing = false;
@@ -235,8 +237,13 @@ static void hold(struct icap_endpoint *endpoint) {
 }
 
 static void close_idle(struct icap_endpoint *endpoint) {
+    struct connection *connection;
     if (pool_count(endpoint->pool) == 0)
         return;
+    while (icap_endpoint_is_lost(endpoint) &&
+           (connection = pool_take(endpoint->pool, icap_endpoint_key(endpoint), NULL, NULL)) !=
+               NULL)
+        icap_limbo_add(&endpoint->limbo, &connection);
     pool_close_idle(endpoint->pool);
     struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
     icap_quota_note(endpoint->service->quota, &bid, endpoint->service->net->loop);
@@ -254,7 +261,9 @@ static void follow(struct icap_endpoint *endpoint) {
         icap_quota_state(service->quota, endpoint->index, known->options.max_connections);
     if (known->state == ICAP_STATE_DOWN)
         close_idle(endpoint);
-    if (icap_endpoint_is_lost(endpoint) && !list_empty(&endpoint->calls))
+    if (!icap_endpoint_is_lost(endpoint))
+        icap_limbo_end(&endpoint->limbo);
+    else if (!list_empty(&endpoint->calls))
         loop_timer_after(service->net->loop, &endpoint->look_timer, 0);
     hold(endpoint);
     if (known->state != before || !known->have_options)
@@ -295,15 +304,19 @@ bool icap_endpoint_ready(struct icap_endpoint *endpoint) {
     return true;
 }
 
-void icap_endpoint_keep(struct icap_endpoint *endpoint, struct connection **connection) {
+void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection **connection,
+                             bool reusable) {
     struct icap_service *service = endpoint->service;
     struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
-    unsigned most = 0;
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    if (!service->retired && endpoint->known.state != ICAP_STATE_DOWN)
-        most = icap_quota_idle(service->quota, &bid, service->waiter != NULL);
-    pool_give(endpoint->pool, icap_endpoint_key(endpoint), connection,
-              service->settings->idle_timeout, most);
+    if (icap_endpoint_is_lost(endpoint))
+        icap_limbo_add(&endpoint->limbo, connection);
+    else if (reusable && !service->retired && endpoint->known.state != ICAP_STATE_DOWN)
+        pool_give(endpoint->pool, icap_endpoint_key(endpoint), connection,
+                  service->settings->idle_timeout,
+                  icap_quota_idle(service->quota, &bid, service->waiter != NULL));
+    else
+        connection_close(connection);
 }
 
 /* How it is looked after. */

@@ -18,6 +18,7 @@
 #ifndef RETORT_ICAP_ENDPOINT_H
 #define RETORT_ICAP_ENDPOINT_H
 
+#include "icap/limbo.h"
 #include "icap/quota.h"
 #include "net/pool.h"
 #include "settings/settings.h"
@@ -46,6 +47,7 @@ struct icap_endpoint {
     struct timer look_timer;
     bool looking;
     struct list_link calls; /* that have a place */
+    struct icap_limbo limbo;
     struct tls_client *tls; /* NULL: its uri is icap */
     struct pool *pool;
     unsigned busy;    /* connections that transactions use, or a renewal of OPTIONS */
@@ -60,8 +62,9 @@ void icap_endpoint_retire(struct icap_endpoint *endpoint);
 bool icap_endpoint_ready(struct icap_endpoint *endpoint);
 /* A transaction has taken a place. */
 void icap_endpoint_keep_looking(struct icap_endpoint *endpoint);
-/* A connection that has served well, for the next transaction; closed if there is none to come. */
-void icap_endpoint_keep(struct icap_endpoint *endpoint, struct connection **connection);
+/* A connection that a transaction has done with: for the next one, if it is reusable. */
+void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection **connection,
+                             bool reusable);
 /* Has OPTIONS asked over it if they are due. True: it is taken, and its place with it. */
 bool icap_endpoint_renew_over(struct icap_endpoint *endpoint, struct connection **connection);
 void icap_endpoint_succeeded(struct icap_endpoint *endpoint);

@@ -201,7 +201,7 @@ static void go_down(struct icap_health *health, enum icap_failure failure, const
         log_warn("icap service %s (%s) is down: %s; %s, trying again in %lu ms", health->service,
                  health->uri, health->now.error, health->consequence, (unsigned long)pause);
     }
-    health->now.unreachable = is_out_of_reach(failure);
+    health->now.unreachable = health->lost = is_out_of_reach(failure);
     health->now.have_options = false;
     health->now.retry_at = loop->now + pause;
     changed(health, loop);
@@ -216,20 +216,39 @@ static void come_up(struct icap_health *health) {
     enter(health, ICAP_STATE_UP);
 }
 
-/* Those of the same host and port, of other services. */
-static void take_others_down(const struct icap_health *lost, const char *error,
-                             const struct loop *loop) {
+/* Calls it for all of the same host and port, with their locks held. */
+static void for_place(const struct icap_health *one, const char *error, const struct loop *loop,
+                      void (*change)(struct icap_health *health, const char *error,
+                                     const struct loop *loop)) {
     pthread_mutex_lock(&all_lock);
     LIST_FOR_EACH (link, &all) {
         struct icap_health *health = CONTAINER_OF(link, struct icap_health, link);
-        if (health == lost || strcmp(health->place, lost->place) != 0)
+        if (strcmp(health->place, one->place) != 0)
             continue;
         pthread_mutex_lock(&health->lock);
-        if (health->now.state != ICAP_STATE_DOWN)
-            go_down(health, ICAP_FAILURE_LOST, error, loop);
+        change(health, error, loop);
         pthread_mutex_unlock(&health->lock);
     }
     pthread_mutex_unlock(&all_lock);
+}
+
+static void fall_too(struct icap_health *health, const char *error, const struct loop *loop) {
+    if (health->now.state != ICAP_STATE_DOWN)
+        go_down(health, ICAP_FAILURE_LOST, error, loop);
+}
+
+static void be_reached(struct icap_health *health, const char *error, const struct loop *loop) {
+    (void)error;
+    if (health->now.state != ICAP_STATE_DOWN || !health->now.unreachable)
+        return;
+    health->now.unreachable = false;
+    health->now.retry_at = loop->now;
+    changed(health, loop);
+}
+
+void icap_health_reached(struct icap_health *health, const struct loop *loop) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    for_place(health, NULL, loop, be_reached);
 }
 
 /* What is said of it. */
@@ -250,8 +269,7 @@ void icap_health_answered(struct icap_health *health, const void *who,
     known->options.notice.since = loop->now;
     known->options_expire = expiry(options, loop->now);
     known->have_options = true;
-    if (known->state == ICAP_STATE_UNKNOWN ||
-        (known->state == ICAP_STATE_DOWN && known->unreachable)) {
+    if (known->state == ICAP_STATE_UNKNOWN || (known->state == ICAP_STATE_DOWN && health->lost)) {
         come_up(health);
     } else if (known->state == ICAP_STATE_DOWN) {
         enter(health, ICAP_STATE_TRIAL);
@@ -293,7 +311,7 @@ void icap_health_unanswered(struct icap_health *health, const void *who, enum ic
         let_go(health, who);
     pthread_mutex_unlock(&health->lock);
     if (lost)
-        take_others_down(health, error, loop);
+        for_place(health, error, loop, fall_too);
 }
 
 void icap_health_succeeded(struct icap_health *health, const struct loop *loop) {
@@ -340,7 +358,7 @@ void icap_health_failed(struct icap_health *health, uint64_t turn, enum icap_fai
     }
     pthread_mutex_unlock(&health->lock);
     if (fell && is_out_of_reach(failure))
-        take_others_down(health, error, loop);
+        for_place(health, error, loop, fall_too);
 }
 
 const char *icap_state_name(enum icap_state state) {

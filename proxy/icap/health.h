@@ -92,6 +92,7 @@ struct icap_health {
     unsigned failures_down;
     uint64_t down_min, down_max;
     const char *consequence; /* of its being down */
+    bool lost;               /* it went down because it was out of reach */
     uint64_t back_off;
     uint64_t went_down; /* the turn with which it did so last */
     struct list_link watching;
@@ -132,6 +133,9 @@ void icap_health_answered(struct icap_health *health, const void *who,
 void icap_health_unanswered(struct icap_health *health, const void *who, enum icap_failure failure,
                             const char *error, const struct loop *loop);
 
+/* A connection to it has come about: it is not out of reach, nor are others of its host and port.
+ * Whether it serves is another question. */
+void icap_health_reached(struct icap_health *health, const struct loop *loop);
 void icap_health_succeeded(struct icap_health *health, const struct loop *loop);
 /* Of a transaction that began when the turn was `turn`: one that is older than the last fall says
  * nothing new. */

@@ -168,7 +168,9 @@ static void on_dialled(struct task *task) {
     probe->connection = dial_take(&probe->dial, on_ready, probe);
     probe->net->counters.icap_connections++;
     probe->net->counters.icap_connections_open++;
-    connection_keep_alive(probe->connection, probe->endpoint->service->settings->connect_timeout);
+    connection_keep_alive(probe->connection);
+    if (icap_endpoint_is_lost(probe->endpoint))
+        icap_health_reached(probe->endpoint->health, probe->net->loop);
     begin(probe);
 }
 

@@ -284,8 +284,8 @@ enum io_status connection_copy_file(struct connection *connection, int fd, off_t
     return connection_write(connection, &piece, 1, put);
 }
 
-void connection_keep_alive(struct connection *connection, uint64_t silence) {
-    int on = 1, seconds = 1, probes = (int)(silence / 1000) + 2;
+void connection_keep_alive(struct connection *connection) {
+    int on = 1, seconds = 1, probes = 120;
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     int fd = connection->event.fd;
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);

@@ -90,9 +90,8 @@ enum io_status connection_send_file(struct connection *connection, int fd, off_t
 enum io_status connection_copy_file(struct connection *connection, int fd, off_t offset,
                                     size_t length, size_t *put);
 /* Has the other side's kernel asked every second whether it is still there, while nothing else is
- * on its way (SO_KEEPALIVE); one that has not answered for longer than `silence` milliseconds
- * breaks the connection. */
-void connection_keep_alive(struct connection *connection, uint64_t silence);
+ * on its way (SO_KEEPALIVE). After two minutes without an answer the connection breaks. */
+void connection_keep_alive(struct connection *connection);
 /* For how many milliseconds the other side's kernel has left unanswered what it has to answer; 0:
  * it owes nothing. A program that is slow, or reads nothing for now, does not count: its kernel
  * answers. One look may come a moment after a packet has gone; two in a row tell. */

@@ -31,7 +31,7 @@ MaxSpareThreads {threads}
 ThreadsPerChild {threads}
 MaxRequestsPerChild 0
 InterProcessSharedMemScheme mmap
-Port 127.0.0.1:{port}
+Port {host}:{port}
 TmpDir {directory}
 MaxMemObject 131072
 DebugLevel 1
@@ -55,10 +55,12 @@ class Cicap:
     """`threads` is how many connections each of `children` processes can serve at a time."""
 
     def __init__(self, lab, modules, modules_dir=DEBIAN_MODULES, extra="", children=1, threads=20,
-                 memcheck=False, name="c-icap", timeout=300, access_log=True):
+                 memcheck=False, name="c-icap", timeout=300, access_log=True, remote=None):
         self.lab = lab
         self.port = ports.take()
-        self.authority = f"127.0.0.1:{self.port}"
+        self.remote = remote  # the host that it runs on; None: this one
+        self.host = remote.address if remote else "127.0.0.1"
+        self.authority = f"{self.host}:{self.port}"
         self.name = lab.unique(name)
         self.directory = lab.path(self.name)
         os.makedirs(self.directory)
@@ -76,7 +78,7 @@ class Cicap:
             lines.append(f"Service {module.name} {path}")
             if module.options:
                 lines.append(module.options)
-        return CONFIG.format(directory=self.directory, port=self.port, modules=modules_dir, children=children,
+        return CONFIG.format(directory=self.directory, host=self.host, port=self.port, modules=modules_dir, children=children,
                              threads=threads, timeout=timeout,
                              access_log=f"AccessLog {self.directory}/access.log harness" if access_log else "",
                              services="\n".join(lines), extra=extra)
@@ -87,7 +89,8 @@ class Cicap:
             path = os.path.join(self.directory, leftover)
             if os.path.exists(path):
                 os.unlink(path)
-        self.process = Process(self.lab, self.name, ["c-icap", "-N", "-f", self.config],
+        under = self.remote.under if self.remote else []
+        self.process = Process(self.lab, self.name, under + ["c-icap", "-N", "-f", self.config],
                                environment=self._environment(), memcheck=self.memcheck, stop_seconds=25)
         self.process.wait_ready(self._ready, 15)
 
@@ -110,7 +113,7 @@ class Cicap:
 
     def options(self, name):
         """The service's answer to OPTIONS."""
-        with wire.Wire(("127.0.0.1", self.port), timeout=2 * self.lab.patience) as connection:
+        with wire.Wire((self.host, self.port), timeout=2 * self.lab.patience) as connection:
             connection.send(f"OPTIONS {self.uri(name)} ICAP/1.0\r\nHost: {self.authority}\r\n"
                             f"Connection: close\r\n\r\n".encode())
             return connection.head()

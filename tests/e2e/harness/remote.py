@@ -1,0 +1,74 @@
+"""Another host, whose cable can be pulled: a network namespace at the other end of a veth pair.
+
+    remote = Remote(lab)
+    cicap = Cicap(lab, [Module("echo", "srv_echo.so")], remote=remote)
+    remote.pull()        from now on packets get no answer, and no reset either
+    remote.plug()
+
+Where namespaces can't be made the test is skipped.
+"""
+
+import os
+import random
+import subprocess
+
+from .checks import Skip
+
+
+class Remote:
+    def __init__(self, lab):
+        number = random.randint(0, 16383)
+        self.name = f"retort-{os.getpid()}-{number}"
+        self.here, self.there = f"rtA{number}", f"rtB{number}"
+        near, self.address = (f"198.{18 + number // 8192}.{number // 32 % 256}.{number % 32 * 4 + last}" for last in (1, 2))
+        self.stopped, self.net = False, None
+        self._ip("netns", "add", self.name, skip=True)
+        lab.opens(self)
+        self._ip("link", "add", self.here, "type", "veth", "peer", "name", self.there, "netns", self.name, skip=True)
+        self._ip("address", "add", f"{near}/30", "dev", self.here)
+        self._ip("link", "set", self.here, "up")
+        # Without our own end nothing may go out by another way.
+        self.net = f"{near}/32".rsplit(".", 1)[0] + f".{number % 32 * 4}/30"
+        self._ip("route", "add", "unreachable", self.net, "metric", "9999")
+        self._ip("-n", self.name, "address", "add", f"{self.address}/30", "dev", self.there)
+        for device in ("lo", self.there):
+            self._ip("-n", self.name, "link", "set", device, "up")
+
+    @staticmethod
+    def _ip(*arguments, skip=False):
+        try:
+            done = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=20, check=False)
+        except FileNotFoundError:
+            raise Skip("needs ip (iproute2)") from None
+        if done.returncode != 0 and skip:
+            raise Skip(f"needs to make network namespaces: ip {' '.join(arguments)}: {done.stderr.strip()}")
+        if done.returncode != 0:
+            raise AssertionError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+
+    @property
+    def under(self):
+        """What runs a command over there."""
+        return ["ip", "netns", "exec", self.name]
+
+    def pull(self, here=False):
+        self._set("down", here)
+
+    def plug(self, here=False):
+        self._set("up", here)
+
+    def _set(self, state, here):
+        if here:
+            self._ip("link", "set", self.here, state)
+        else:
+            self._ip("-n", self.name, "link", "set", self.there, state)
+
+    def stop(self):
+        if not self.stopped:
+            self.stopped = True
+            self._ip("netns", "delete", self.name)
+            if self.net:
+                self._ip("route", "delete", "unreachable", self.net, "metric", "9999")
+
+    @staticmethod
+    def findings():
+        return []
