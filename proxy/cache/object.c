@@ -448,6 +448,24 @@ bool object_same_variant(const struct object *a, const struct object *b) {
            slice_equal(object_selector(a), object_selector(b));
 }
 
+bool object_overlaps(const struct object *a, const struct object *b) {
+    const struct cache_name name = object_name(a);
+    return object_has_name(b, &name) &&
+           (a->scope == b->scope || a->scope == OBJECT_FOR_ALL || b->scope == OBJECT_FOR_ALL) &&
+           vary_overlaps(object_selector(a), object_selector(b));
+}
+
+static time_t date_of(const struct object *object) {
+    time_t date;
+    struct slice value = value_near(object, SLICE("Date: "));
+    return value.base != NULL && http_date_parse(value, &date) ? date : object->response_time;
+}
+
+bool object_is_newer(const struct object *a, const struct object *b) {
+    time_t its = date_of(a), others = date_of(b);
+    return its != others ? its > others : a->response_time > b->response_time;
+}
+
 bool object_is_made_of(const struct object *made, const struct object *stored) {
     return object_chain(made) != 0 && object_chain(stored) == 0 && made->scope == stored->scope &&
            slice_starts_with(object_selector(made), object_selector(stored));

@@ -229,6 +229,11 @@ bool object_matches(const struct object *object, const struct http_head *request
                     enum object_scope scope);
 /* Do both stand for the same requests? */
 bool object_same_variant(const struct object *a, const struct object *b);
+/* Is there a request for one name that would have selected either, so that the newer one takes the
+ * other's place (RFC 9111 §4)? */
+bool object_overlaps(const struct object *a, const struct object *b);
+/* By their Date, and of one second by when they came. */
+bool object_is_newer(const struct object *a, const struct object *b);
 /* Is it a variant that services made of that stored response? Its selector begins with the other's.
  */
 bool object_is_made_of(const struct object *made, const struct object *stored);

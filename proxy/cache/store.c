@@ -243,19 +243,16 @@ void cache_set_limit(struct cache *cache, size_t limit) {
     keep_limit(cache);
 }
 
-/* The variant that the new object takes the place of: the same one, or the oldest of too many,
- * since every lookup walks through the variants of its name. What services make of a response does
- * not drive out the response. */
-static struct object *find_replaced(struct shard *shard, const struct object *object,
-                                    unsigned max_variants) {
+/* Of too many variants the oldest goes, since every lookup walks through the variants of its name.
+ * What services make of a response does not drive out the response. */
+static struct object *find_surplus(struct shard *shard, const struct object *object,
+                                   unsigned max_variants) {
     const struct cache_name name = object_name(object);
     struct object *oldest = NULL;
     unsigned count = 0;
     for (struct object *old = *shard_chain(shard, object->key); old != NULL; old = old->next) {
         if (!object_has_name(old, &name))
             continue;
-        if (object_same_variant(old, object))
-            return old;
         bool goes = object_chain(object) == 0 || object_chain(old) != 0;
         if (goes && (oldest == NULL || old->response_time <= oldest->response_time))
             oldest = old;
@@ -313,27 +310,66 @@ static bool is_stored(struct shard *shard, const struct object *object) {
     return stored;
 }
 
-/* Out of the index with what services have made of `object`; references of it pass to the walk,
- * which frees what it can when the lock is not held any more. */
-static void take_made_of(struct cache *cache, struct shard *shard, const struct object *object,
-                         struct cache_walk *walk) {
+/* Does the one go when the other comes, or goes? */
+typedef bool departs_fn(const struct object *old, const struct object *object);
+
+/* Those of the object's key that go, referenced: they are freed when the lock is not held any more,
+ * by cache_walk_end. */
+static void gather(struct shard *shard, const struct object *object, departs_fn *departs,
+                   struct cache_walk *walk) {
     const struct cache_name name = object_name(object);
     size_t count = 0;
     cache_walk_take(walk, *shard_chain(shard, object->key), &name);
     for (size_t i = 0; i < walk->count; i++)
-        if (object_is_made_of(walk->objects[i], object)) {
-            struct object *made = walk->objects[i];
+        if (departs(walk->objects[i], object)) {
+            struct object *gone = walk->objects[i];
             walk->objects[i] = walk->objects[count];
-            walk->objects[count++] = made;
+            walk->objects[count++] = gone;
         }
-    unlink_objects(cache, shard, walk->objects, count);
+    for (size_t i = count; i < walk->count; i++)
+        object_release(&walk->objects[i]); /* the index has another reference */
+    walk->count = count;
 }
 
-/* Something else takes its place than its own body under another head. */
-static bool makes_old(const struct object *object, const struct object *old,
-                      const struct cache_arrival *arrival) {
-    return arrival->of == NULL && !arrival->yields && object_chain(object) == 0 &&
-           (old == NULL || old->body != object->body);
+static bool is_made_of(const struct object *old, const struct object *object) {
+    return object_is_made_of(old, object);
+}
+
+/* In the place of an older one comes what requests for that would select as well. */
+static bool is_replaced(const struct object *old, const struct object *object) {
+    return object_chain(old) == object_chain(object) && object_overlaps(old, object);
+}
+
+/* With what services have made of it. */
+static bool is_superseded(const struct object *old, const struct object *object) {
+    return is_replaced(old, object) ||
+           (object_chain(object) == 0 && object_chain(old) != 0 && object_overlaps(old, object));
+}
+
+/* Its own body under another head leaves alone what was made of that. */
+static bool is_renewed(const struct object *old, const struct object *object) {
+    return is_replaced(old, object) || (is_superseded(old, object) && !is_made_of(old, object));
+}
+
+static bool has_body_of(struct shard *shard, const struct object *object) {
+    for (struct object *old = *shard_chain(shard, object->key); old != NULL; old = old->next)
+        if (old->body == object->body && object_chain(old) == 0)
+            return true;
+    return false;
+}
+
+static departs_fn *rule_of(struct shard *shard, const struct object *object,
+                           const struct cache_arrival *arrival) {
+    if (arrival->yields || object_chain(object) != 0)
+        return is_replaced;
+    return has_body_of(shard, object) ? is_renewed : is_superseded;
+}
+
+static bool has_pinned(const struct object *object, const struct cache_walk *walk) {
+    for (size_t i = 0; i < walk->count; i++)
+        if (walk->objects[i]->pinned && is_replaced(walk->objects[i], object))
+            return true;
+    return false;
 }
 
 /* What services made of a response is as old as that: a ban that came since hits both. */
@@ -346,33 +382,44 @@ static struct cache_moment moment_of(const struct cache *cache,
 }
 
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival) {
-    struct cache_walk made = {0};
+    struct cache_walk gone = {0};
     struct cache_moment since = moment_of(cache, arrival);
     CHECK_OBJ(object, OBJECT_MAGIC);
     struct shard *shard = shard_of(cache->shards, object->key);
     compact(object);
     if (!lock_for(cache, shard, object, &since))
         return false;
-    struct object *old = find_replaced(shard, object, arrival->max_variants);
-    if ((old != NULL && arrival->yields) ||
+    gather(shard, object, rule_of(shard, object, arrival), &gone);
+    if ((gone.count > 0 && arrival->yields) ||
         (arrival->of != NULL && !is_stored(shard, arrival->of))) {
         bans_leave(&cache->bans, &object->checked);
         pthread_mutex_unlock(&shard->lock);
+        cache_walk_end(&gone);
         return false;
     }
-    object->pinned = old != NULL && old->pinned && object_same_variant(old, object);
-    if (old != NULL) {
-        object_reference(old);
-        unlink_objects(cache, shard, &old, 1);
+    object->pinned = has_pinned(object, &gone);
+    unlink_objects(cache, shard, gone.objects, gone.count);
+    struct object *surplus = find_surplus(shard, object, arrival->max_variants);
+    if (surplus != NULL) {
+        object_reference(surplus);
+        unlink_objects(cache, shard, &surplus, 1);
     }
-    if (makes_old(object, old, arrival))
-        take_made_of(cache, shard, object, &made);
     link_object(cache, shard, object);
     pthread_mutex_unlock(&shard->lock);
-    object_release(&old);
-    cache_walk_end(&made);
+    object_release(&surplus);
+    cache_walk_end(&gone);
     keep_limit(cache);
     return true;
+}
+
+void cache_supersede(struct cache *cache, const struct object *object) {
+    struct shard *shard = shard_of(cache->shards, object->key);
+    struct cache_walk gone = {0};
+    pthread_mutex_lock(&shard->lock);
+    gather(shard, object, is_superseded, &gone);
+    unlink_objects(cache, shard, gone.objects, gone.count);
+    pthread_mutex_unlock(&shard->lock);
+    cache_walk_end(&gone);
 }
 
 bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
@@ -406,18 +453,33 @@ bool cache_uses(struct cache *cache, uint64_t low_key) {
     return used;
 }
 
+/* Older, or of the same second: a load from disk has brought it back meanwhile. */
+static bool is_outlived(const struct object *old, const struct object *object) {
+    return old != object && is_replaced(old, object) && !object_is_newer(old, object);
+}
+
+static bool is_outdone(struct shard *shard, const struct object *object) {
+    for (struct object *other = *shard_chain(shard, object->key); other != NULL;
+         other = other->next)
+        if (is_replaced(other, object))
+            return true;
+    return false;
+}
+
 bool cache_would_hold(struct cache *cache, const struct object *object,
                       const struct cache_moment *since) {
     struct shard *shard = shard_of(cache->shards, object->key);
-    const struct cache_name name = object_name(object);
+    struct cache_walk gone = {0};
     pthread_mutex_lock(&shard->lock);
-    bool held = object->indexed, replaced = false;
-    for (struct object *other = *shard_chain(shard, object->key); other != NULL && !held;
-         other = other->next)
-        replaced =
-            replaced || (object_has_name(other, &name) && object_same_variant(other, object));
+    bool held = object->indexed, outdone = false;
+    if (!held) {
+        gather(shard, object, is_outlived, &gone);
+        unlink_objects(cache, shard, gone.objects, gone.count);
+        outdone = is_outdone(shard, object);
+    }
     pthread_mutex_unlock(&shard->lock);
-    return held || (!replaced && !purges_has_key(&cache->purges, object->key, since->keys) &&
+    cache_walk_end(&gone);
+    return held || (!outdone && !purges_has_key(&cache->purges, object->key, since->keys) &&
                     purges_judge(&cache->purges, object, since->purges) == PURGE_NOTHING);
 }
 
@@ -434,7 +496,8 @@ void cache_drop(struct cache *cache, struct object *object) {
     struct cache_walk made = {0};
     pthread_mutex_lock(&shard->lock);
     unlink_objects(cache, shard, &object, 1);
-    take_made_of(cache, shard, object, &made);
+    gather(shard, object, is_made_of, &made);
+    unlink_objects(cache, shard, made.objects, made.count);
     pthread_mutex_unlock(&shard->lock);
     cache_walk_end(&made);
 }

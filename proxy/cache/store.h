@@ -50,22 +50,27 @@ struct cache_moment cache_now(const struct cache *cache);
 struct cache_arrival {
     struct cache_moment since; /* when the origin was asked */
     unsigned max_variants;     /* of its name: the oldest others go; 0: any number */
-    bool yields;               /* to the same variant, should that be there */
+    bool yields;               /* to what it would take the place of, should that be there */
     /* Of what services made the object, a variant; it is refused if that is not stored any more.
      * NULL: it is no such variant. */
     const struct object *of;
 };
 
-/* Takes the place of the same variant, and with it goes what services have made of that, unless the
- * new object is the old one's body under another head. The object's body counts with its expected
+/* Takes the place of all that some request would select as well as this one (RFC 9111 §4: "When
+ * more than one suitable response is stored, a cache MUST use the most recent one"): so there is
+ * never more than one to choose from. With it goes what services have made of that, unless the new
+ * object is the old one's body under another head. The object's body counts with its expected
  * length while it arrives. False: something like it was removed since, and so is it. */
 bool cache_insert(struct cache *cache, struct object *object, const struct cache_arrival *arrival);
+/* Removes what that would take the place of, for an object which goes to disk past memory. */
+void cache_supersede(struct cache *cache, const struct object *object);
 /* Would so many bytes more leave the limit alone, and a little besides? */
 bool cache_has_room(const struct cache *cache, uint64_t bytes);
 /* Is there an object with this low half of a key that has been hit? */
 bool cache_uses(struct cache *cache, uint64_t low_key);
-/* It is there, or it would be but for the limit: nothing has taken its place, and no purge of its
- * like has come since. */
+/* It is there, or it would be but for the limit: nothing newer has taken its place, and no purge of
+ * its like has come since. If it is not there, older ones that it took the place of go again: they
+ * were on their way from disk. */
 bool cache_would_hold(struct cache *cache, const struct object *object,
                       const struct cache_moment *since);
 /* With what services have made of it: it is no more good. */

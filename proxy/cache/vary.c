@@ -125,6 +125,28 @@ size_t vary_write(const struct http_head *request, const struct http_head *respo
     return sink.length;
 }
 
+/* A line of what vary_write has written, without its end. */
+static bool next_line(struct slice *stored, struct slice *name, struct slice *value) {
+    if (stored->length == 0)
+        return false;
+    const char *end = memchr(stored->base, '\n', stored->length);
+    const char *colon = memchr(stored->base, ':', stored->length);
+    ASSERT(end != NULL && colon != NULL && colon < end);
+    *name = slice_make(stored->base, (size_t)(colon - stored->base));
+    *value = slice_make(colon + 1, (size_t)(end - colon - 1));
+    *stored = slice_make(end + 1, stored->length - (size_t)(end + 1 - stored->base));
+    return true;
+}
+
+bool vary_overlaps(struct slice a, struct slice b) {
+    struct slice name, value, other_name, other_value;
+    while (next_line(&a, &name, &value))
+        for (struct slice rest = b; next_line(&rest, &other_name, &other_value);)
+            if (slice_equal(name, other_name) && !slice_equal(value, other_value))
+                return false;
+    return true;
+}
+
 bool vary_matches(struct slice stored, const struct http_head *request) {
     while (stored.length > 0) {
         const char *end = memchr(stored.base, '\n', stored.length);

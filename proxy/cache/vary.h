@@ -24,5 +24,7 @@ bool vary_usable(const struct http_head *response);
 size_t vary_write(const struct http_head *request, const struct http_head *response, char *out,
                   size_t capacity);
 bool vary_matches(struct slice stored, const struct http_head *request);
+/* False: no request can match both, since they want different values of the same field. */
+bool vary_overlaps(struct slice a, struct slice b);
 
 #endif

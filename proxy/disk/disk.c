@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "disk/doorkeeper.h"
 #include "disk/reading.h"
+#include "disk/writer.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -33,19 +34,12 @@ static bool used(void *arg, uint64_t key) {
     return cache_uses(disk->cache, key);
 }
 
-static struct object *bare_object_of(const struct record *record) {
-    struct body *nothing = body_of_bytes(SLICE(""));
-    struct object *object = reading_object(record, nothing);
-    body_release(&nothing);
-    return object;
-}
-
 static bool outdated(void *arg, const struct record *record) {
     struct disk *disk;
     CAST_OBJ(disk, arg, DISK_MAGIC);
     if (record->front.events == purge_log_newest(&disk->purges))
         return false;
-    struct object *object = bare_object_of(record);
+    struct object *object = writer_bare_object(record);
     bool gone = object == NULL ||
                 purge_log_judge(&disk->purges, object, record->front.events) != PURGE_NOTHING;
     object_release(&object);
@@ -166,11 +160,21 @@ void disk_close(struct disk **diskp) {
 
 /* Storing. */
 
-/* Also by the URL, so that two names with one key do not take each other's place. */
+/* See disk_variant_names: the lines of a selector are "name:value". Also by the URL, so that two
+ * names with one key do not take each other's place. */
 static uint32_t variant_of(const struct object *object) {
-    uint64_t by_url = cache_hash(object_url(object)), by_vary = cache_hash(object_selector(object));
-    uint32_t hash = (uint32_t)(by_url ^ by_url >> 32) + (uint32_t)by_vary + object->scope;
-    hash &= ~DISK_RENEWAL;
+    struct slice vary = object_selector(object), rest = vary;
+    uint64_t names = object->scope, values = cache_hash(vary) ^ cache_hash(object_url(object));
+    const char *end, *colon;
+    while ((end = memchr(rest.base, '\n', rest.length)) != NULL) {
+        colon = memchr(rest.base, ':', rest.length);
+        size_t length = (size_t)((colon != NULL && colon < end ? colon : end) - rest.base);
+        names = names * 31 + cache_hash(slice_make(rest.base, length));
+        rest = slice_make(end + 1, rest.length - (size_t)(end + 1 - rest.base));
+    }
+    uint32_t hash = (uint32_t)(names & ((1u << DISK_VARIANT_NAME_BITS) - 1))
+                        << DISK_VARIANT_VALUE_BITS |
+                    (uint32_t)(values & ((1u << DISK_VARIANT_VALUE_BITS) - 1));
     return hash == DISK_ANY_VARIANT ? 1 : hash;
 }
 
@@ -218,7 +222,12 @@ static void remove_replaced(struct disk *disk, const struct object *object,
                             const struct volume *but) {
     for (size_t i = 0; i < disk->count; i++)
         if (disk->volumes[i] != but)
-            volume_remove(disk->volumes[i], object->key, variant_of(object));
+            volume_supersede(disk->volumes[i], object, variant_of(object));
+}
+
+void disk_supersede(struct disk *disk, const struct object *object) {
+    if (disk != NULL)
+        remove_replaced(disk, object, NULL);
 }
 
 /* A new head for a body that stands there needs no admission, but to stand where it will be looked
@@ -237,7 +246,8 @@ void disk_store(struct disk *disk, struct object *object, const struct disk_mome
         return;
     CHECK_OBJ(disk, DISK_MAGIC);
     struct volume *volume = volume_for(disk, object->key);
-    if (body_state(object->body) != BODY_COMPLETE || object->body->kind == BODY_PASSING)
+    if (body_state(object->body) != BODY_COMPLETE || object->body->kind == BODY_PASSING ||
+        object_chain(object) != 0 || !cache_would_hold(disk->cache, object, &since->memory))
         return;
     if (!is_for_disk(disk, volume, object))
         return;
@@ -254,8 +264,11 @@ struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
     struct volume *volume = volume_for(disk, object->key);
     if (!is_admitted(disk, volume, object->key, body_length))
         return NULL;
-    remove_replaced(disk, object, volume);
-    return volume_stream_open(volume, object, variant_of(object), since->purges, body_length);
+    struct volume_stream *stream =
+        volume_stream_open(volume, object, variant_of(object), since->purges, body_length);
+    if (stream != NULL)
+        remove_replaced(disk, object, NULL);
+    return stream;
 }
 
 /* A load that had found it before may have brought it to memory since then, or be about to. */

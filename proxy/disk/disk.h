@@ -50,6 +50,8 @@ struct disk_moment {
 
 struct disk_moment disk_now(const struct disk *disk);
 void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since);
+/* Removes what the object would take the place of, after that was removed from memory. */
+void disk_supersede(struct disk *disk, const struct object *object);
 /* object NULL: all variants. After they were removed from memory; what is read from disk at that
  * moment does not come back there. */
 unsigned disk_remove(struct disk *disk, const struct cache_name *name, const struct object *object);

@@ -133,6 +133,10 @@ static bool is_renewal(const struct entry *entry) {
     return (entry->variant & DISK_RENEWAL) != 0;
 }
 
+static bool is_hidden(const struct entry *entry) {
+    return (entry->variant & DISK_HIDDEN) != 0;
+}
+
 /* Takes entries of the key out of their bucket: those of a variant, or at a place. Returns how many
  * objects they stood for. */
 static unsigned unlink_entries(struct disk_index *index, struct shard *shard, uint64_t key,
@@ -141,9 +145,10 @@ static unsigned unlink_entries(struct disk_index *index, struct shard *shard, ui
     uint32_t *link = bucket_of(shard, key), mask = disk_variant_mask(variant);
     while (*link != NONE) {
         struct entry *entry = entry_at(shard, *link);
-        bool fits = entry->key == key &&
-                    (variant == DISK_ANY_VARIANT || (entry->variant & mask) == variant) &&
-                    (at == NONE || entry->at == at);
+        bool fits =
+            entry->key == key &&
+            (variant == DISK_ANY_VARIANT || (entry->variant & mask & ~DISK_HIDDEN) == variant) &&
+            (at == NONE || entry->at == at);
         if (!fits) {
             link = &entry->next;
             continue;
@@ -218,26 +223,62 @@ void disk_index_move(struct disk_index *index, uint64_t key, uint32_t from,
 
 static struct disk_place place_of(const struct disk_index *index, const struct entry *entry) {
     return (struct disk_place){
-        .variant = entry->variant,
+        .variant = entry->variant & ~DISK_HIDDEN,
         .at = entry->at,
         .blocks = entry->blocks,
         .segment = entry->at / index->blocks_in_segment,
     };
 }
 
-unsigned disk_index_find(struct disk_index *index, uint64_t key, struct disk_place *places,
-                         unsigned most) {
+static unsigned find(struct disk_index *index, uint64_t key, bool hidden, struct disk_place *places,
+                     unsigned most) {
     struct shard *shard = shard_of(index, key);
     unsigned count = 0;
     pthread_mutex_lock(&shard->lock);
     for (uint32_t number = *bucket_of(shard, key); number != NONE && count < most;) {
         const struct entry *entry = entry_at(shard, number);
-        if (entry->key == key)
+        if (entry->key == key && (hidden || !is_hidden(entry)))
             places[count++] = place_of(index, entry);
         number = entry->next;
     }
     pthread_mutex_unlock(&shard->lock);
     return count;
+}
+
+unsigned disk_index_find(struct disk_index *index, uint64_t key, struct disk_place *places,
+                         unsigned most) {
+    return find(index, key, false, places, most);
+}
+
+unsigned disk_index_find_all(struct disk_index *index, uint64_t key, struct disk_place *places,
+                             unsigned most) {
+    return find(index, key, true, places, most);
+}
+
+void disk_index_hide(struct disk_index *index, uint64_t key, uint32_t variant, bool itself) {
+    struct shard *shard = shard_of(index, key);
+    pthread_mutex_lock(&shard->lock);
+    for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
+        struct entry *entry = entry_at(shard, number);
+        uint32_t its = entry->variant & ~(DISK_RENEWAL | DISK_HIDDEN);
+        if (entry->key == key &&
+            (its == variant ? itself : disk_variant_names(its) != disk_variant_names(variant)))
+            entry->variant |= DISK_HIDDEN;
+        number = entry->next;
+    }
+    pthread_mutex_unlock(&shard->lock);
+}
+
+void disk_index_show(struct disk_index *index, uint64_t key, uint32_t variant) {
+    struct shard *shard = shard_of(index, key);
+    pthread_mutex_lock(&shard->lock);
+    for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
+        struct entry *entry = entry_at(shard, number);
+        if (entry->key == key && (entry->variant & ~(DISK_RENEWAL | DISK_HIDDEN)) == variant)
+            entry->variant &= ~DISK_HIDDEN;
+        number = entry->next;
+    }
+    pthread_mutex_unlock(&shard->lock);
 }
 
 unsigned disk_index_remove(struct disk_index *index, uint64_t key, uint32_t variant) {
@@ -270,7 +311,8 @@ bool disk_index_remove_place(struct disk_index *index, uint64_t key, uint32_t at
 bool disk_index_has_place(struct disk_index *index, uint64_t key, uint32_t at) {
     struct shard *shard = shard_of(index, key);
     pthread_mutex_lock(&shard->lock);
-    bool found = find_place(shard, key, at) != NULL;
+    const struct entry *entry = find_place(shard, key, at);
+    bool found = entry != NULL && !is_hidden(entry);
     pthread_mutex_unlock(&shard->lock);
     return found;
 }
@@ -333,7 +375,7 @@ void disk_index_drop_segment(struct disk_index *index, uint32_t segment) {
             struct entry *entry = entry_at(shard, number);
             uint32_t next = entry->next_in_segment;
             if (!entry->dead)
-                unlink_entries(index, shard, entry->key, entry->variant, entry->at);
+                unlink_entries(index, shard, entry->key, entry->variant & ~DISK_HIDDEN, entry->at);
             entry->next_in_segment = shard->free;
             shard->free = number;
             number = next;
@@ -352,7 +394,7 @@ unsigned disk_index_walk(struct disk_index *index, uint64_t *position, uint64_t 
         pthread_mutex_lock(&shard->lock);
         for (; number < shard->entry_count && count < most; number++) {
             const struct entry *entry = entry_at(shard, number);
-            if (entry->dead || is_renewal(entry))
+            if (entry->dead || is_renewal(entry) || is_hidden(entry))
                 continue;
             keys[count] = entry->key;
             places[count++] = place_of(index, entry);

@@ -4,6 +4,7 @@
  *     struct disk_index *index = disk_index_new(segment_count, blocks_in_segment, 32);
  *     disk_index_put(index, key, variant, &place);               in the place of an older one
  *     unsigned count = disk_index_find(index, key, places, 8);   newest first
+ *     disk_index_hide(index, key, variant);                      what takes its place is on its way
  *     disk_index_drop_segment(index, segment, on_dropped, arg);  before the segment is used again
  *
  * Keys are the low halves of cache keys: what is found may be another's, and whoever reads the
@@ -26,6 +27,17 @@ enum { DISK_ANY_VARIANT = 0 };
 /* With the number of a variant: the record that renews its head. Such entries go with their variant
  * and count neither as objects nor as variants. */
 #define DISK_RENEWAL UINT32_C(0x80000000)
+
+/* In an entry only: it is not found, since something that may take its place is on its way. */
+#define DISK_HIDDEN UINT32_C(0x40000000)
+
+/* A variant's number has two parts: what its Vary names, and for whom it is; and the values. Of two
+ * variants of a key whose first part is the same no request can select both (RFC 9111 §4.1). */
+enum { DISK_VARIANT_VALUE_BITS = 21, DISK_VARIANT_NAME_BITS = 9 };
+
+static inline uint32_t disk_variant_names(uint32_t variant) {
+    return (variant & ~(DISK_RENEWAL | DISK_HIDDEN)) >> DISK_VARIANT_VALUE_BITS;
+}
 
 /* Of the numbers that go with this one: what renews a variant goes with it, but not the other way
  * round. */
@@ -50,11 +62,20 @@ void disk_index_move(struct disk_index *index, uint64_t key, uint32_t from,
                      const struct disk_place *place);
 unsigned disk_index_find(struct disk_index *index, uint64_t key, struct disk_place *places,
                          unsigned most);
+/* With those that are hidden. */
+unsigned disk_index_find_all(struct disk_index *index, uint64_t key, struct disk_place *places,
+                             unsigned most);
+/* What the variant may take the place of is not found any more: those that a request might select
+ * as well, and with `itself` the same variant. The variant's record replaces that one; of the
+ * others its writer finds out which have to go, and shows the rest again. */
+void disk_index_hide(struct disk_index *index, uint64_t key, uint32_t variant, bool itself);
+void disk_index_show(struct disk_index *index, uint64_t key, uint32_t variant);
 /* One variant, what only renews one, or with DISK_ANY_VARIANT all of them; returns how many objects
  * there were. */
 unsigned disk_index_remove(struct disk_index *index, uint64_t key, uint32_t variant);
 /* The entry for a record that turned out to be bad or out of date. */
 bool disk_index_remove_place(struct disk_index *index, uint64_t key, uint32_t at);
+/* False: or it is hidden. */
 bool disk_index_has_place(struct disk_index *index, uint64_t key, uint32_t at);
 /* A record was used: it is worth another round. */
 void disk_index_mark(struct disk_index *index, uint64_t key, uint32_t at);

@@ -3,6 +3,8 @@
 #include "disk/doorkeeper.h"
 #include "disk/reading.h"
 
+#include <stdlib.h>
+
 /* How the bytes come: at once or not at all; by whoever may wait; later, by another thread. */
 enum patience { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
 
@@ -38,7 +40,12 @@ struct disk_load {
     struct disk_read read;
     struct renewal *renewals;
     unsigned found;
-    struct object *objects[DISK_VARIANTS];
+    struct found {
+        struct object *object;
+        struct volume *volume;
+        uint32_t at;
+        bool whole;       /* it may be used without being in memory */
+    } all[DISK_VARIANTS]; /* the newest first, once all are there */
     /* for the one who waits */
     struct message message;
     struct mailbox *mailbox;
@@ -158,8 +165,6 @@ static void free_renewals(struct disk_load *load) {
     }
 }
 
-/* At hand for whoever asked, and into the memory cache. Large ones always: what is known of their
- * bodies is then there for others. */
 static void end_one(struct disk_load *load) {
     if (reading_is_renewal(&load->reading)) {
         keep_renewal(load);
@@ -168,12 +173,46 @@ static void end_one(struct disk_load *load) {
     load->reading.cached = !load->promotes && load->patience == LOAD_AT_ONCE;
     struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges,
                                         load->renewals == NULL ? NULL : find_renewal(load));
-    if (object != NULL && object_has_name(object, &load->name) && load->found < DISK_VARIANTS &&
-        ((!load->promotes && load->reading.whole) ||
-         cache_insert(load->disk->cache, object, &load->arrival)))
-        load->objects[load->found++] = object;
+    if (object != NULL && object_has_name(object, &load->name) && load->found < DISK_VARIANTS)
+        load->all[load->found++] = (struct found){
+            .object = object,
+            .volume = load->reading.volume,
+            .at = load->reading.place.at,
+            .whole = load->reading.whole,
+        };
     else
         object_release(&object);
+}
+
+static int newest_first(const void *left, const void *right) {
+    const struct found *a = left, *b = right;
+    return object_is_newer(b->object, a->object) - object_is_newer(a->object, b->object);
+}
+
+/* What takes its place comes into memory first and hides it in the index then: either memory has
+ * refused this one, or it is seen here that it must go, or whoever hides it removes it. */
+static bool promote(struct disk_load *load, const struct found *found) {
+    struct cache *cache = load->disk->cache;
+    if (!cache_insert(cache, found->object, &load->arrival))
+        return false;
+    if (disk_index_has_place(found->volume->index, load->name.key.low, found->at))
+        return true;
+    cache_remove(cache, found->object);
+    return false;
+}
+
+/* Into the memory cache. Large ones always: what is known of their bodies is then there for others.
+ * What memory refuses is of no use: it was removed, or something newer is there. */
+static void promote_all(struct disk_load *load) {
+    unsigned kept = 0;
+    if (load->found > 1)
+        qsort(load->all, load->found, sizeof load->all[0], newest_first);
+    for (unsigned i = 0; i < load->found; i++)
+        if ((!load->promotes && load->all[i].whole) || promote(load, &load->all[i]))
+            load->all[kept++] = load->all[i];
+        else
+            object_release(&load->all[i].object);
+    load->found = kept;
 }
 
 /* False: not now, see get_bytes. */
@@ -190,12 +229,13 @@ static bool load_all(struct disk_load *load) {
         end_one(load);
     }
     free_renewals(load);
+    promote_all(load);
     return true;
 }
 
 static void load_free(struct disk_load *load) {
     for (unsigned i = 0; i < load->found; i++)
-        object_release(&load->objects[i]);
+        object_release(&load->all[i].object);
     free((char *)load->name.url.base);
     FREE_OBJ(load);
 }
@@ -246,8 +286,8 @@ struct object *disk_load_take(const struct disk_load *load, const struct http_he
     CHECK_OBJ(load, DISK_LOAD_MAGIC);
     ASSERT(load->done);
     for (unsigned i = 0; i < load->found; i++)
-        if (object_matches(load->objects[i], request, scope))
-            return object_reference(load->objects[i]);
+        if (object_matches(load->all[i].object, request, scope))
+            return object_reference(load->all[i].object);
     return NULL;
 }
 

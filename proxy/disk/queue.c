@@ -39,8 +39,26 @@ void queue_count_dropped(struct volume *volume) {
     atomic_fetch_add_explicit(&volume->count.dropped, 1, memory_order_relaxed);
 }
 
+/* Under the lock: older ones that the object takes the place of shall not arrive after it. */
+static void cancel_older_streams(struct volume *volume, const struct object *object) {
+    LIST_FOR_EACH_SAFE (link, next, &volume->streams) {
+        struct volume_stream *stream = CONTAINER_OF(link, struct volume_stream, link);
+        if (stream->object != object && object_overlaps(stream->object, object))
+            stream->cancelled = true;
+    }
+}
+
+/* Under the lock: nobody finds what the object takes the place of. */
+static void hide_older(struct volume *volume, const struct object *object, uint32_t variant) {
+    bool itself = object->body->kind != BODY_BACKED; /* else it is a new head for that */
+    segment_hide_rescued(volume, object->key.low, variant, itself);
+    disk_index_hide(volume->index, object->key.low, variant, itself);
+}
+
 static bool enqueue_or_drop(struct volume *volume, struct volume_job *job) {
     pthread_mutex_lock(&volume->lock);
+    cancel_older_streams(volume, job->object);
+    hide_older(volume, job->object, job->variant);
     bool queued = queue_add(volume, job, true);
     pthread_mutex_unlock(&volume->lock);
     if (!queued) {
@@ -69,7 +87,7 @@ void volume_store(struct volume *volume, struct object *object, uint32_t variant
     if (object->body->kind == BODY_BACKED)
         volume_note_lapse(volume);
     else
-        volume_remove(volume, object->key, variant); /* what it would have replaced */
+        volume_supersede(volume, object, variant); /* what it would have replaced */
 }
 
 static bool is_of(struct cache_key its_key, uint32_t its_variant, struct cache_key key,
@@ -127,13 +145,64 @@ struct volume_job *queue_removal(struct volume *volume, const struct disk_place 
     return job;
 }
 
+static bool cancel_older_jobs(struct volume *volume, const struct object *object) {
+    bool some = false;
+    LIST_FOR_EACH_SAFE (link, next, &volume->jobs) {
+        struct volume_job *job = CONTAINER_OF(link, struct volume_job, link);
+        if (job->kind != JOB_STORE || !object_overlaps(job->object, object))
+            continue;
+        job->cancelled = true;
+        some = true;
+    }
+    struct volume_job *current = volume->current;
+    if (current != NULL && current->object != NULL && current->object != object &&
+        object_overlaps(current->object, object)) {
+        current->cancelled = true;
+        some = true;
+    }
+    return some;
+}
+
+/* What the writer compares others with: it needs no body for that. */
+static struct object *without_body(const struct object *object) {
+    struct object_image image;
+    struct body *nothing = body_of_bytes(SLICE(""));
+    object_export(object, &image);
+    struct object *bare = object_import(object->key, &image, object_url(object),
+                                        object_head(object), object_vary(object), nothing);
+    body_release(&nothing);
+    return bare;
+}
+
+void volume_supersede(struct volume *volume, const struct object *object, uint32_t variant) {
+    CHECK_OBJ(volume, VOLUME_MAGIC);
+    struct cache_key key = object->key;
+    struct disk_place places[PLACES];
+    pthread_mutex_lock(&volume->lock);
+    cancel_older_streams(volume, object);
+    bool known = cancel_older_jobs(volume, object);
+    known = segment_forget_rescued(volume, key.low, variant) || known;
+    unsigned found = disk_index_find_all(volume->index, key.low, places, PLACES);
+    if (known || found > 0) {
+        struct volume_job *job = queue_removal(volume, places, found, variant);
+        job->key = key;
+        job->variant = variant;
+        job->object = without_body(object);
+        job->whole = !known;
+        segment_hide_rescued(volume, key.low, variant, true);
+        disk_index_hide(volume->index, key.low, variant, true);
+        queue_add(volume, job, false);
+    }
+    pthread_mutex_unlock(&volume->lock);
+}
+
 unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant) {
     CHECK_OBJ(volume, VOLUME_MAGIC);
     struct disk_place places[PLACES];
     bool known;
     pthread_mutex_lock(&volume->lock);
     unsigned count = cancel_jobs(volume, key, variant, &known);
-    unsigned found = disk_index_find(volume->index, key.low, places, PLACES);
+    unsigned found = disk_index_find_all(volume->index, key.low, places, PLACES);
     struct volume_job *job = queue_removal(volume, places, found, variant);
     /* What was to go before may still stand there, though nobody finds it. */
     known = known || (variant == DISK_ANY_VARIANT && volume_lapses(volume) > 0);

@@ -29,7 +29,7 @@ struct volume_job {
     struct cache_key key;
     uint32_t variant;
     uint64_t events;
-    struct object *object; /* owned */
+    struct object *object; /* owned; JOB_REMOVE: what that takes the place of goes; NULL: none */
     sem_t *done;           /* JOB_FLUSH */
     struct volume_stream *stream;
     _Atomic bool cancelled; /* set under the volume's lock */

@@ -153,6 +153,16 @@ bool segment_forget_rescued(struct volume *volume, uint64_t key, uint32_t varian
     return some;
 }
 
+void segment_hide_rescued(struct volume *volume, uint64_t key, uint32_t variant, bool itself) {
+    LIST_FOR_EACH_SAFE (link, next, &volume->rescued) {
+        struct rescued *rescued = CONTAINER_OF(link, struct rescued, link);
+        uint32_t its = rescued->place.variant & ~DISK_RENEWAL;
+        if (rescued->key == key &&
+            (its == variant ? itself : disk_variant_names(its) != disk_variant_names(variant)))
+            rescued->forgotten = true;
+    }
+}
+
 /* Not if a purge has made it out of date: it would be forgotten before a record that is new. */
 static bool is_worth_writing(struct volume *volume, const struct rescued *rescued,
                              struct record *record) {

@@ -58,6 +58,8 @@ uint32_t segment_run_for(const struct volume *volume, uint64_t record_length);
 void segment_write_rescued(struct volume *volume);
 /* Those of a key are not wanted any more. True: there were some. */
 bool segment_forget_rescued(struct volume *volume, uint64_t key, uint32_t variant);
+/* The same for what disk_index_hide hides: to lose one costs a miss. */
+void segment_hide_rescued(struct volume *volume, uint64_t key, uint32_t variant, bool itself);
 void segment_release_rescued(struct volume *volume);
 
 static inline uint32_t segment_blocks(const struct volume *volume) {

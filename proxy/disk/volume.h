@@ -123,11 +123,14 @@ void volume_stop(struct volume *volume);
 /* When no body of it is left. */
 void volume_close(struct volume **volumep);
 
-/* The object is complete, and in memory, or its body stands on the volume and its head is new. */
+/* The object is complete, and in memory, or its body stands on the volume and its head is new. From
+ * now on nobody finds what it takes the place of. */
 void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events);
 /* From now on nobody finds it, nor what of it is on its way, and the record of that follows.
  * Returns how many there were. */
 unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant);
+/* Likewise what the object takes the place of, which goes elsewhere or nowhere (RFC 9111 §4). */
+void volume_supersede(struct volume *volume, const struct object *object, uint32_t variant);
 /* Waits until what was queued before has been written. */
 void volume_flush(struct volume *volume);
 /* How many removals, and new heads of bodies that stand there, could not be written in any way, so

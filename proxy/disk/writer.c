@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "cache/body_reader.h"
 #include "disk/disk_body.h"
+#include "disk/reading.h"
 #include "disk/stream.h"
 #include "disk/summing.h"
 
@@ -46,6 +47,13 @@ struct record_front writer_front(const struct volume_job *job, uint64_t body_len
     return front;
 }
 
+struct object *writer_bare_object(const struct record *record) {
+    struct body *nothing = body_of_bytes(SLICE(""));
+    struct object *object = reading_object(record, nothing);
+    body_release(&nothing);
+    return object;
+}
+
 struct record_texts writer_texts(const struct object *object) {
     return (struct record_texts){object_url(object), object_head(object), object_vary(object)};
 }
@@ -54,7 +62,7 @@ struct record_texts writer_texts(const struct object *object) {
 static void abandon_replaced(struct volume *volume, uint64_t key, uint32_t variant,
                              uint32_t but_at) {
     struct disk_place places[PLACES];
-    unsigned count = disk_index_find(volume->index, key, places, PLACES);
+    unsigned count = disk_index_find_all(volume->index, key, places, PLACES);
     for (unsigned i = 0; i < count; i++)
         if (places[i].variant == variant && places[i].at != but_at &&
             writer_stands_alone(volume, &places[i]))
@@ -100,7 +108,7 @@ static bool write_removal(struct volume *volume, const struct volume_job *job) {
     return false;
 }
 
-static void do_remove(struct volume *volume, const struct volume_job *job) {
+static void remove_records(struct volume *volume, const struct volume_job *job) {
     const struct removed *removed = (const struct removed *)(const void *)job->bytes;
     disk_index_remove(volume->index, job->key.low, job->variant);
     bool written = write_removal(volume, job), kept = written || job->whole;
@@ -119,28 +127,108 @@ static void do_remove(struct volume *volume, const struct volume_job *job) {
         volume_note_lapse(volume);
 }
 
+/* False: there was none. */
+static bool remove_variant(struct volume *volume, struct cache_key key, uint32_t variant) {
+    struct disk_place places[PLACES];
+    pthread_mutex_lock(&volume->lock);
+    bool some = segment_forget_rescued(volume, key.low, variant);
+    unsigned found = disk_index_find_all(volume->index, key.low, places, PLACES);
+    struct volume_job *removal = queue_removal(volume, places, found, variant);
+    pthread_mutex_unlock(&volume->lock);
+    removal->key = key;
+    removal->variant = variant;
+    removal->whole = !some;
+    bool there = some || removal->length > 0;
+    if (there)
+        remove_records(volume, removal);
+    queue_free_job(removal);
+    return there;
+}
+
 /* What it would have replaced must not be found in its place. */
 static void leave_out(struct volume *volume, const struct volume_job *job) {
-    struct disk_place places[PLACES];
     queue_count_dropped(volume);
-    pthread_mutex_lock(&volume->lock);
-    bool some = segment_forget_rescued(volume, job->key.low, job->variant);
-    unsigned found = disk_index_find(volume->index, job->key.low, places, PLACES);
-    struct volume_job *removal = queue_removal(volume, places, found, job->variant);
-    pthread_mutex_unlock(&volume->lock);
-    removal->key = job->key;
-    removal->variant = job->variant;
-    removal->whole = !some;
-    if (some || removal->length > 0)
-        do_remove(volume, removal);
-    else if (volume_lapses(volume) > 0)
+    if (!remove_variant(volume, job->key, job->variant) && volume_lapses(volume) > 0)
         volume_note_lapse(volume); /* it may be what this would have replaced */
-    queue_free_job(removal);
+}
+
+/* The head of a record, as an object without a body; NULL: it can't be read. */
+static struct object *read_head(struct volume *volume, const struct disk_place *place) {
+    size_t whole = (size_t)place->blocks * RECORD_ALIGN, length = whole;
+    struct object *object = NULL;
+    struct record record;
+    enum { FIRST = 16 * 1024 };
+    length = length < FIRST ? length : FIRST;
+    char *bytes = malloc(length);
+    while (bytes != NULL &&
+           volume_read(volume, volume_offset(place->at), bytes, length, VOLUME_MAY_WAIT)) {
+        enum record_verdict verdict =
+            record_read(&record, slice_make(bytes, length), volume->header.identity,
+                        atomic_load(&volume->segments[place->segment].sequence));
+        if (verdict == RECORD_GOOD)
+            object = writer_bare_object(&record);
+        if (verdict != RECORD_SHORT || record.front_length <= length || record.front_length > whole)
+            break;
+        length = record.front_length;
+        free(bytes);
+        bytes = malloc(length);
+    }
+    free(bytes);
+    return object;
+}
+
+static bool is_awaited(struct volume *volume, struct cache_key key) {
+    bool awaited = false;
+    pthread_mutex_lock(&volume->lock);
+    LIST_FOR_EACH_SAFE (link, next, &volume->jobs) {
+        const struct volume_job *job = CONTAINER_OF(link, struct volume_job, link);
+        awaited = awaited || (job->object != NULL && job->key.low == key.low);
+    }
+    pthread_mutex_unlock(&volume->lock);
+    return awaited;
+}
+
+/* Of the variants that disk_index_hide has hidden for the object, those go that it takes the place
+ * of; the others are found again, unless something else that may take their place waits. */
+static void supersede(struct volume *volume, const struct volume_job *job) {
+    struct disk_place places[PLACES];
+    unsigned count = disk_index_find_all(volume->index, job->key.low, places, PLACES);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t variant = places[i].variant;
+        if ((variant & DISK_RENEWAL) != 0 ||
+            disk_variant_names(variant) == disk_variant_names(job->variant))
+            continue;
+        struct object *other = read_head(volume, &places[i]);
+        if (other == NULL || object_overlaps(other, job->object))
+            remove_variant(volume, job->key, variant);
+        else if (!is_awaited(volume, job->key))
+            disk_index_show(volume->index, job->key.low, variant);
+        object_release(&other);
+    }
+}
+
+/* With an object: what of the others that takes the place of. */
+static void do_remove(struct volume *volume, const struct volume_job *job) {
+    if (job->object != NULL)
+        supersede(volume, job);
+    if (job->object == NULL || job->length > 0 || !job->whole)
+        remove_records(volume, job);
+}
+
+static bool has_variant(struct volume *volume, uint64_t key, uint32_t variant) {
+    struct disk_place places[PLACES];
+    unsigned count = disk_index_find_all(volume->index, key, places, PLACES);
+    for (unsigned i = 0; i < count; i++)
+        if (places[i].variant == variant)
+            return true;
+    return false;
 }
 
 /* Of an object whose body stands on the volume: the head it has now. Without it the one before goes
- * on to count. */
+ * on to count; unless it was another variant, which has gone by now. */
 static void do_renew(struct volume *volume, struct volume_job *job) {
+    if (!has_variant(volume, job->key.low, job->variant))
+        return;
     struct record_front front = writer_front(job, 0);
     struct record_texts texts = writer_texts(job->object);
     front.kind = RECORD_RENEWAL;
@@ -191,6 +279,7 @@ static bool do_job(struct volume *volume, struct volume_job *job) {
     bool done = true;
     switch (job->kind) {
     case JOB_STORE:
+        supersede(volume, job);
         if (!job->cancelled && job->object->body->kind == BODY_BACKED)
             do_renew(volume, job);
         else if (!job->cancelled)

@@ -24,6 +24,8 @@ static inline bool writer_stands_alone(const struct volume *volume,
 /* After failures nothing is written for a while. */
 bool writer_is_paused(const struct volume *volume);
 struct record_front writer_front(const struct volume_job *job, uint64_t body_length);
+/* Without its body; NULL: it makes no object. */
+struct object *writer_bare_object(const struct record *record);
 struct record_texts writer_texts(const struct object *object);
 /* What has been written can be found, unless it was removed while it was written; what renewed the
  * one before does not count any more. */

@@ -130,8 +130,11 @@ enum flight_outcome transaction_insert(struct transaction *transaction, struct o
         .since = transaction->since,
         .max_variants = transaction_max_variants(transaction),
     };
-    if (!cache_insert(transaction->host->cache, object, &arrival))
+    if (!cache_insert(transaction->host->cache, object, &arrival)) {
+        cache_supersede(transaction->host->cache, object);
+        disk_supersede(transaction->host->disk, object);
         return FLIGHT_LEFT;
+    }
     disk_store(transaction->host->disk, object, &transaction->disk_since);
     return FLIGHT_STORED;
 }
@@ -204,6 +207,8 @@ static void begin_stream(struct transaction *transaction, const struct freshness
     transaction->pump.stream =
         disk_stream_open(transaction->host->disk, object,
                          (uint64_t)transaction->response_body->length, &transaction->disk_since);
+    if (transaction->pump.stream != NULL)
+        cache_supersede(transaction->host->cache, object);
     object_release(&object);
     body_release(&nothing);
 }

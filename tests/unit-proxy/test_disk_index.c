@@ -72,6 +72,32 @@ START_TEST(too_many_variants_lose_the_oldest) {
 }
 END_TEST
 
+/* Variants whose names are the same are for different requests; the others may have to go. */
+START_TEST(what_is_replaced_soon_is_hidden) {
+    enum { OTHER_NAMES = 5u << DISK_VARIANT_VALUE_BITS };
+    start();
+    put(7, 1, 0, 2);
+    put(7, 1 | DISK_RENEWAL, 0, 5);
+    put(7, 2, 0, 8);
+    put(7, OTHER_NAMES | 1, 1, 2);
+    put(8, 1, 1, 5);
+    disk_index_hide(the_index, 7, 1, true);
+    ck_assert_uint_eq(count_of(7), 1);
+    ck_assert_uint_eq(count_of(8), 1);
+    ck_assert(!disk_index_has_place(the_index, 7, 2));
+    disk_index_show(the_index, 7, OTHER_NAMES | 1);
+    ck_assert_uint_eq(count_of(7), 2);
+    put(7, 1, 2, 2); /* in the place of what is hidden, with what renewed that */
+    ck_assert_uint_eq(count_of(7), 3);
+    ck_assert_uint_eq(disk_index_count(the_index), 4);
+    disk_index_hide(the_index, 7, 1, false);
+    ck_assert_uint_eq(count_of(7), 2);
+    disk_index_drop_segment(the_index, 1);
+    ck_assert_uint_eq(disk_index_count(the_index), 2);
+    stop();
+}
+END_TEST
+
 START_TEST(removal_is_of_a_variant_or_all) {
     start();
     for (uint32_t variant = 1; variant <= 5; variant++)
@@ -180,9 +206,13 @@ END_TEST
 
 Suite *disk_index_suite(void) {
     const TTest *tests[] = {
-        variants_stand_side_by_side,      too_many_variants_lose_the_oldest,
-        removal_is_of_a_variant_or_all,   a_segment_goes_at_once,
-        places_of_entries_are_used_again, a_walk_sees_what_is_there,
+        what_is_replaced_soon_is_hidden,
+        variants_stand_side_by_side,
+        too_many_variants_lose_the_oldest,
+        removal_is_of_a_variant_or_all,
+        a_segment_goes_at_once,
+        places_of_entries_are_used_again,
+        a_walk_sees_what_is_there,
         a_million_take_32_bytes_each,
     };
     return suite_of("disk_index", tests, COUNT_OF(tests));

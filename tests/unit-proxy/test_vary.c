@@ -100,12 +100,37 @@ START_TEST(nothing_is_written_past_the_room) {
 }
 END_TEST
 
+/* Unless they want different values of the same field, some request matches both. */
+START_TEST(selectors_overlap) {
+    static const struct {
+        const char *a, *b;
+        bool overlap;
+    } pairs[] = {
+        {"", "", true},
+        {"", "kind:red\n", true},
+        {"kind:red\n", "kind:red\n", true},
+        {"kind:red\n", "kind:blue\n", false},
+        {"kind:red\n", "kind:\r\n", false},
+        {"kind:red\n", "other:red\n", true},
+        {"kind:red\nother:a\n", "other:b\nkind:red\n", false},
+        {"kind:red\nother:a\n", "other:a\n", true},
+        {"kind:a:b\n", "kind:a\n", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        struct slice a = slice_from(pairs[i].a), b = slice_from(pairs[i].b);
+        ck_assert_int_eq(vary_overlaps(a, b), pairs[i].overlap);
+        ck_assert_int_eq(vary_overlaps(b, a), pairs[i].overlap);
+    }
+}
+END_TEST
+
 Suite *vary_suite(void) {
     const TTest *const tests[] = {what_means_the_same_selects_the_same,
                                   what_differs_does_not,
                                   long_values_match,
                                   long_lists_match,
                                   some_select_nothing,
+                                  selectors_overlap,
                                   nothing_is_written_past_the_room};
     return suite_of("vary", tests, COUNT_OF(tests));
 }
