@@ -6,6 +6,7 @@ common_libcommon_la_SOURCES = \
 	common/base/arena.c common/base/arena.h \
 	common/base/assert.c common/base/assert.h \
 	common/base/fetch.h \
+	common/base/findings.c common/base/findings.h \
 	common/base/list.h \
 	common/base/log.c common/base/log.h \
 	common/base/random.c common/base/random.h \

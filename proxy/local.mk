@@ -123,6 +123,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/cache_status.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
 	proxy/transaction/respmod.c proxy/transaction/store.c proxy/transaction/connect.c \
 	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
+	proxy/claims.c proxy/claims.h \
+	proxy/readiness.c proxy/readiness.h \
 	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
 	proxy/settings/json.c \

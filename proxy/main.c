@@ -5,9 +5,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "claims.h"
 #include "disk/disk.h"
 #include "icap/recorder.h"
-#include "net/listener.h"
+#include "readiness.h"
 #include "transaction/parcel.h"
 #include "worker.h"
 
@@ -26,6 +27,7 @@ struct retort {
     const char *path;     /* of the configuration */
     pthread_mutex_t lock; /* settings: reloads come from signals and from the admin plane */
     struct settings *settings;
+    struct settings *first; /* those of the start */
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
     struct flights *flights;
@@ -44,11 +46,12 @@ struct retort {
 };
 
 static void usage(FILE *out) {
-    fputs("usage: retort [-t] -f FILE\n"
+    fputs("usage: retort [-t|-T] -f FILE\n"
           "       retort --print-options markdown|man\n"
           "\n"
           "  -f FILE  the configuration; see retort.conf(5)\n"
-          "  -t       check the configuration and exit\n"
+          "  -t       check the configuration and what it names on this machine, and exit\n"
+          "  -T       check the configuration alone, for another machine, and exit\n"
           "  -V       print the version\n"
           "  -h       print this\n"
           "\n"
@@ -58,7 +61,8 @@ static void usage(FILE *out) {
           out);
 }
 
-static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
+static bool start_workers(struct retort *retort, struct claims *claims,
+                          char error[SETTINGS_ERROR]) {
     unsigned count = retort->settings->workers;
     const struct worker_shared shared = {
         .clients = &retort->clients,
@@ -74,7 +78,8 @@ static bool start_workers(struct retort *retort, char error[SETTINGS_ERROR]) {
     };
     retort->workers = xcalloc(count, sizeof *retort->workers);
     for (; retort->worker_count < count; retort->worker_count++) {
-        struct worker *worker = worker_new(retort->settings, &shared, retort->worker_count, error);
+        struct worker *worker =
+            worker_new(retort->settings, &shared, retort->worker_count, claims, error);
         if (worker == NULL)
             return false;
         retort->workers[retort->worker_count] = worker;
@@ -93,25 +98,29 @@ static bool same_disk(const struct disk_settings *a, const struct disk_settings 
            a->write_queue == b->write_queue && a->write_wait == b->write_wait;
 }
 
-static void warn_of_fixed_disks(const struct settings *old, const struct settings *new) {
+static bool same_disks(const struct settings *old, const struct settings *new) {
     bool same =
         old->cache.disk_count == new->cache.disk_count && old->cache.disk_io == new->cache.disk_io;
     for (size_t i = 0; same && i < new->cache.disk_count; i++)
         same = same_disk(&old->cache.disks[i], &new->cache.disks[i]);
-    if (!same)
-        log_warn("cache.disk or cache.disk_io has changed: restart retort to apply it");
+    return same;
 }
 
 /* Settings that only a start can apply. */
-static void warn_of_fixed(const struct settings *old, const struct settings *new) {
-    if (old->workers != new->workers)
-        log_warn("workers has changed from %u to %u: restart retort to apply it", old->workers,
-                 new->workers);
-    const char *before = old->admin.listen == NULL ? "" : old->admin.listen;
-    const char *after = new->admin.listen == NULL ? "" : new->admin.listen;
+static void find_fixed(const struct settings *first, const struct settings *new,
+                       struct findings *left) {
+    if (first->workers != new->workers)
+        findings_add(left, "workers stays %u and does not become %u: restart retort to apply it",
+                     first->workers, new->workers);
+    const char *before = first->admin.listen == NULL ? "off" : first->admin.listen;
+    const char *after = new->admin.listen == NULL ? "off" : new->admin.listen;
     if (strcmp(before, after) != 0)
-        log_warn("admin.listen has changed: restart retort to apply it");
-    warn_of_fixed_disks(old, new);
+        findings_add(left,
+                     "admin.listen stays %s and does not become %s: restart retort to apply it",
+                     before, after);
+    if (!same_disks(first, new))
+        findings_add(left, "cache.disk and cache.disk_io stay as they were at the start: restart "
+                           "retort to apply the change");
 }
 
 static void apply_log(const struct settings *settings) {
@@ -122,27 +131,30 @@ static void apply_log(const struct settings *settings) {
                   settings->error_log, strerror(errno));
 }
 
-/* Else the first large body would show it. */
-static void try_temporary_directory(const struct settings *settings) {
-    if (settings->icap_service_count > 0 && access(settings->temporary_directory, W_OK | X_OK) != 0)
-        log_warn(
-            "temporary_directory %s: %s; bodies larger than icap_service.keep have no place to "
-            "wait in: make it, let retort's user write to it, or name another",
-            settings->temporary_directory, strerror(errno));
+static void warn_of(const struct findings *findings, const char *before) {
+    for (unsigned i = 0; i < findings->count; i++)
+        log_warn("%s%s", before, findings->text[i]);
+    if (findings->more > 0)
+        log_warn("%sand %u more", before, findings->more);
 }
 
-/* New addresses are tried before anything changes, so that a reload that can't listen is refused.
- */
-static bool can_listen(const struct settings *old, const struct settings *new,
-                       char error[SETTINGS_ERROR]) {
-    for (size_t i = 0; i < new->listen_count; i++) {
-        bool known = false;
-        for (size_t j = 0; j < old->listen_count; j++)
-            known = known || address_equal(&new->listens[i].address, &old->listens[j].address);
-        if (!known && !listener_probe(&new->listens[i].address, error))
-            return false;
-    }
-    return true;
+/* All that refuses the configuration, in one message. */
+static void join_findings(const struct findings *findings, char error[SETTINGS_ERROR]) {
+    size_t length = 0;
+    error[0] = '\0';
+    for (unsigned i = 0; i < findings->count && length < SETTINGS_ERROR; i++)
+        length += (size_t)snprintf(error + length, SETTINGS_ERROR - length, "%s%s",
+                                   i == 0 ? "" : "; ", findings->text[i]);
+}
+
+/* NULL and a message: what begins is refused. */
+static struct claims *claim(const struct settings *settings, const struct settings *old,
+                            char error[SETTINGS_ERROR]) {
+    struct findings findings = {0};
+    struct claims *claims = claims_make(settings, old, &findings);
+    if (claims == NULL)
+        join_findings(&findings, error);
+    return claims;
 }
 
 /* Messages arrive in order: an answer means that what was posted before has been done. */
@@ -165,22 +177,25 @@ static struct icap_quotas *quotas_for(const struct retort *retort,
     return quotas;
 }
 
-static bool reload(void *context, char error[SETTINGS_ERROR]) {
+static bool reload(void *context, char error[SETTINGS_ERROR], struct findings *left) {
     struct retort *retort = context;
+    struct claims *claims = NULL;
     bool good = false;
     pthread_mutex_lock(&retort->lock);
     struct settings *settings = settings_load(retort->path, error);
-    if (settings != NULL && can_listen(retort->settings, settings, error)) {
-        warn_of_fixed(retort->settings, settings);
-        settings->workers = retort->settings->workers;
+    if (settings != NULL)
+        claims = claim(settings, retort->settings, error);
+    if (claims != NULL) {
+        find_fixed(retort->first, settings, left);
+        readiness_of_files(settings, left);
+        settings->workers = retort->first->workers;
         apply_log(settings);
-        try_temporary_directory(settings);
         cache_set_limit(retort->cache, settings->cache.memory);
         verdicts_set_limit(retort->verdicts, settings->verdict_space);
         struct origin_groups *origins = origin_groups_new(settings, retort->origins);
         struct icap_quotas *quotas = quotas_for(retort, settings);
         for (unsigned i = 0; i < retort->worker_count; i++)
-            worker_reload(retort->workers[i], settings, origins, quotas);
+            worker_reload(retort->workers[i], settings, origins, quotas, &claims);
         await_workers(retort);
         settings_release(&retort->settings);
         origin_groups_release(&retort->origins);
@@ -193,8 +208,10 @@ static bool reload(void *context, char error[SETTINGS_ERROR]) {
     }
     settings_release(&settings);
     pthread_mutex_unlock(&retort->lock);
+    warn_of(left, "not applied: ");
     if (good)
-        log_info("configuration read again from %s", retort->path);
+        log_info("configuration read again from %s%s", retort->path,
+                 left->count == 0 ? "" : "; not all of it is in use, see the warnings above");
     else
         log_error("reload refused, the running configuration stays: %s", error);
     return good;
@@ -380,10 +397,11 @@ static void serve(struct retort *retort, const sigset_t *signals) {
     char error[SETTINGS_ERROR];
     int number;
     for (;;) {
+        struct findings left = {0};
         if (sigwait(signals, &number) != 0)
             continue;
         if (number == SIGHUP)
-            reload(retort, error);
+            reload(retort, error, &left);
         else if (number == SIGUSR1)
             reopen_logs(retort);
         else
@@ -427,11 +445,13 @@ static void release(struct retort *retort) {
     origin_groups_release(&retort->origins);
     icap_quotas_release(&retort->quotas);
     icap_recorder_release(&retort->recorder);
+    settings_release(&retort->first);
     settings_release(&retort->settings);
 }
 
 static int run(struct retort *retort) {
     char error[SETTINGS_ERROR];
+    struct findings findings = {0};
     sigset_t signals;
     struct admin_calls calls = {
         .context = retort,
@@ -446,7 +466,8 @@ static int run(struct retort *retort) {
     };
     retort->started = monotonic();
     apply_log(retort->settings);
-    try_temporary_directory(retort->settings);
+    readiness_of_files(retort->settings, &findings);
+    warn_of(&findings, "");
     raise_file_limit();
     signals_take(&signals, (const int[]){SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 4);
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
@@ -455,11 +476,14 @@ static int run(struct retort *retort) {
     retort->parcels = parcels_new();
     retort->verdicts = verdicts_new(retort->settings->verdict_space);
     retort->origins = origin_groups_new(retort->settings, NULL);
-    bool opened = open_disk(retort, error);
+    retort->first = settings_reference(retort->settings);
+    struct claims *claims = claim(retort->settings, NULL, error);
+    bool opened = claims != NULL && open_disk(retort, error);
     calls.disk = retort->disk;
     retort->quotas = quotas_for(retort, retort->settings);
-    if (opened && start_workers(retort, error))
+    if (opened && start_workers(retort, claims, error))
         retort->admin = admin_start(retort->settings, &calls, error);
+    claims_free(&claims);
     if (retort->admin == NULL) {
         fprintf(stderr, "retort: %s\n", error);
         for (unsigned i = 0; i < retort->worker_count; i++)
@@ -470,6 +494,22 @@ static int run(struct retort *retort) {
     serve(retort, &signals);
     finish(retort);
     log_info("done");
+    return 0;
+}
+
+static int tell_of_check(const struct retort *retort, bool alone) {
+    struct findings findings = {0};
+    if (!alone) {
+        readiness_of_start(retort->settings, &findings);
+        readiness_of_files(retort->settings, &findings);
+    }
+    for (unsigned i = 0; i < findings.count; i++)
+        fprintf(stderr, "retort: %s: %s\n", retort->path, findings.text[i]);
+    if (findings.more > 0)
+        fprintf(stderr, "retort: %s: and %u more\n", retort->path, findings.more);
+    if (findings.count > 0)
+        return 1;
+    printf("%s: the configuration is good\n", retort->path);
     return 0;
 }
 
@@ -492,12 +532,13 @@ int main(int argc, char **argv) {
     };
     struct retort retort = {.lock = PTHREAD_MUTEX_INITIALIZER};
     char error[SETTINGS_ERROR];
-    bool check = false;
+    bool check = false, alone = false;
     int option;
-    while ((option = getopt_long(argc, argv, "f:thV", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:tThV", options, NULL)) != -1) {
         switch (option) {
         case 'f': retort.path = optarg; break;
         case 't': check = true; break;
+        case 'T': check = alone = true; break;
         case 'p': return print_options(optarg);
         case 'V': puts(PACKAGE_STRING); return 0;
         case 'h': usage(stdout); return 0;
@@ -517,7 +558,7 @@ int main(int argc, char **argv) {
     }
     int status = 0;
     if (check)
-        printf("%s: the configuration is good\n", retort.path);
+        status = tell_of_check(&retort, alone);
     else
         status = run(&retort);
     release(&retort);

@@ -82,7 +82,7 @@ static void close_listeners(struct worker *worker) {
 
 /* Listeners that the settings still name stay as they are; the others come and go. */
 static bool open_listeners(struct worker *worker, const struct settings *settings,
-                           char error[SETTINGS_ERROR]) {
+                           struct claims *claims, char error[SETTINGS_ERROR]) {
     struct listener **listeners = xcalloc(settings->listen_count + 1, sizeof *listeners);
     char reason[LISTENER_ERROR];
     bool good = true;
@@ -92,8 +92,9 @@ static bool open_listeners(struct worker *worker, const struct settings *setting
         for (size_t j = 0; kept != NULL && j < worker->listener_count; j++)
             if (worker->listeners[j] == kept)
                 worker->listeners[j] = NULL;
-        listeners[i] =
-            kept != NULL ? kept : listener_open(&worker->net, address, on_accept, worker, reason);
+        listeners[i] = kept != NULL ? kept
+                                    : listener_open(&worker->net, address, claims_take(claims, i),
+                                                    on_accept, worker, reason);
         if (listeners[i] != NULL)
             continue;
         snprintf(error, SETTINGS_ERROR, "%s", reason);
@@ -139,7 +140,7 @@ static bool has_forward_listener(const struct settings *settings) {
 }
 
 static bool prepare(struct worker *worker, const struct worker_shared *shared,
-                    char error[SETTINGS_ERROR]) {
+                    struct claims *claims, char error[SETTINGS_ERROR]) {
     if (!loop_init(&worker->loop) || !mailbox_init(&worker->mailbox, &worker->loop)) {
         snprintf(error, SETTINGS_ERROR, "cannot create an event loop: %s", strerror(errno));
         return false;
@@ -165,16 +166,16 @@ static bool prepare(struct worker *worker, const struct worker_shared *shared,
         return false;
     }
     start_checks(worker, shared->origins);
-    return open_listeners(worker, worker->settings, error);
+    return open_listeners(worker, worker->settings, claims, error);
 }
 
 struct worker *worker_new(struct settings *settings, const struct worker_shared *shared,
-                          unsigned index, char error[SETTINGS_ERROR]) {
+                          unsigned index, struct claims *claims, char error[SETTINGS_ERROR]) {
     struct worker *worker;
     ALLOC_OBJ(worker, WORKER_MAGIC);
     worker->index = index;
     worker->settings = settings_reference(settings);
-    if (prepare(worker, shared, error))
+    if (prepare(worker, shared, claims, error))
         return worker;
     worker_join(&worker);
     return NULL;
@@ -245,6 +246,7 @@ struct reload_message {
     struct settings *settings;
     struct origin_groups *origins;
     struct icap_quotas *quotas;
+    struct claims *claims; /* owned; NULL: another worker's */
 };
 
 static void on_reload(struct message *message) {
@@ -258,9 +260,11 @@ static void on_reload(struct message *message) {
     client_settings_changed(&worker->clients);
     struct origin_groups *origins = reload->origins;
     struct icap_quotas *quotas = reload->quotas;
+    struct claims *claims = reload->claims;
     free(reload);
-    if (!worker->draining && !open_listeners(worker, worker->settings, error))
+    if (!worker->draining && !open_listeners(worker, worker->settings, claims, error))
         log_error("worker %u: %s", worker->index, error);
+    claims_free(&claims);
     adapt_set_retire(worker->host.adapt);
     adapt_set_release(&worker->host.adapt);
     worker->host.adapt =
@@ -275,13 +279,15 @@ static void on_reload(struct message *message) {
 }
 
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
-                   struct icap_quotas *quotas) {
+                   struct icap_quotas *quotas, struct claims **claimsp) {
     struct reload_message *reload = xcalloc(1, sizeof *reload);
     reload->message.deliver = on_reload;
     reload->worker = worker;
     reload->settings = settings_reference(settings);
     reload->origins = origin_groups_reference(origins);
     reload->quotas = icap_quotas_reference(quotas);
+    reload->claims = *claimsp;
+    *claimsp = NULL;
     mailbox_post(&worker->mailbox, &reload->message);
 }
 

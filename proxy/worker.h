@@ -2,9 +2,9 @@
  * A worker: one thread with its loop, its listeners and its transactions. Workers share the cache,
  * and how the servers of origin groups are; nothing else; everybody reaches them by messages.
  *
- *     struct worker *worker = worker_new(settings, &shared, index, error);
+ *     struct worker *worker = worker_new(settings, &shared, index, claims, error);
  *     worker_start(worker);
- *     worker_reload(worker, settings, origins, quotas);    from any thread
+ *     worker_reload(worker, settings, origins, quotas, &claims);    from any thread
  *     worker_report(worker, &report, 1000);
  *     worker_drain(worker);
  *     worker_join(&worker);
@@ -16,6 +16,7 @@
 
 #include "cache/flight.h"
 #include "cache/store.h"
+#include "claims.h"
 #include "client/client.h"
 #include "icap/service.h"
 #include "net/counters.h"
@@ -53,11 +54,13 @@ struct worker_shared {
     struct address admin_address;  /* length 0: there is no admin plane */
 };
 
+/* Its listeners take the claims that there are; NULL: none. */
 struct worker *worker_new(struct settings *settings, const struct worker_shared *shared,
-                          unsigned index, char error[SETTINGS_ERROR]);
+                          unsigned index, struct claims *claims, char error[SETTINGS_ERROR]);
 bool worker_start(struct worker *worker);
+/* *claimsp becomes the worker's, and NULL. */
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
-                   struct icap_quotas *quotas);
+                   struct icap_quotas *quotas, struct claims **claimsp);
 /* Opens the access logs again, which may have been renamed. */
 void worker_reopen_logs(struct worker *worker);
 /* From here on its ICAP exchanges are recorded. */

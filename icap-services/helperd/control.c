@@ -156,11 +156,15 @@ static json_t *call_resize(struct supervisor *supervisor, json_t *command) {
 }
 
 static json_t *call_reload(struct supervisor *supervisor) {
-    return supervisor_reload(supervisor)
-               ? ok()
-               : error("%s is bad, so the old configuration stays; the log of retort-helperd says "
-                       "why",
-                       supervisor->path);
+    struct findings left = {0};
+    if (!supervisor_reload(supervisor, &left))
+        return error("%s is bad, so the old configuration stays; the log of retort-helperd says "
+                     "why",
+                     supervisor->path);
+    json_t *reasons = json_array();
+    for (unsigned i = 0; i < left.count; i++)
+        json_array_append_new(reasons, json_string(left.text[i]));
+    return json_pack("{s:b, s:o}", "ok", 1, "not_applied", reasons);
 }
 
 static json_t *run(struct supervisor *supervisor, json_t *command, bool may_change) {

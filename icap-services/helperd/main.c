@@ -13,9 +13,10 @@
 
 static _Noreturn void usage(FILE *to, int status) {
     fprintf(to,
-            "usage: retort-helperd [-t] [-d] -f FILE\n"
+            "usage: retort-helperd [-t|-T] [-d] -f FILE\n"
             "  -f FILE  the configuration\n"
-            "  -t       check it and exit\n"
+            "  -t       check it and what it names on this machine, and exit\n"
+            "  -T       check it alone, for another machine, and exit\n"
             "  -d       log more\n"
             "  -h, --help; --version\n"
             "Runs in the foreground. SIGTERM: finish and exit. SIGHUP: read FILE again. SIGUSR1:\n"
@@ -23,16 +24,29 @@ static _Noreturn void usage(FILE *to, int status) {
     exit(status);
 }
 
+static int tell_of_check(const char *path, const struct helperd_settings *settings, bool alone) {
+    struct findings findings = {0};
+    if (!alone)
+        helperd_settings_check(settings, &findings);
+    for (unsigned i = 0; i < findings.count; i++)
+        log_error("%s: %s", path, findings.text[i]);
+    if (findings.count > 0)
+        return 1;
+    printf("%s is good\n", path);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *path = NULL;
-    bool only_check = false;
+    bool only_check = false, alone = false;
     enum log_level level = LOG_LEVEL_INFO;
     static const struct option options[] = {
         {"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "f:tdh", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "f:tTdh", options, NULL)) != -1;) {
         switch (c) {
         case 'f': path = optarg; break;
         case 't': only_check = true; break;
+        case 'T': only_check = alone = true; break;
         case 'd': level = LOG_LEVEL_DEBUG; break;
         case 'h': usage(stdout, 0);
         case 'V': puts("retort-helperd " PACKAGE_VERSION); return 0;
@@ -47,9 +61,9 @@ int main(int argc, char **argv) {
     if (settings == NULL)
         return 1;
     if (only_check) {
-        printf("%s is good\n", path);
+        int status = tell_of_check(path, settings, alone);
         helperd_settings_free(&settings);
-        return 0;
+        return status;
     }
     struct supervisor supervisor;
     bool started = supervisor_start(&supervisor, path, &settings);

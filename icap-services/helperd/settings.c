@@ -7,9 +7,13 @@
 
 #include <confuse.h>
 #include <errno.h>
+#include <grp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 /* What of the queue is for large jobs, unless it is said. */
 enum { QUEUE_LARGE_PART = 4 };
@@ -325,6 +329,27 @@ static bool same_terms(const struct helper_terms *a, const struct helper_terms *
 
 bool pool_settings_same_process(const struct pool_settings *a, const struct pool_settings *b) {
     return same_command(a->command, b->command) && same_terms(&a->terms, &b->terms);
+}
+
+static void check_program(const struct pool_settings *pool, struct findings *findings) {
+    struct stat status;
+    const char *program = pool->command[0];
+    if (stat(program, &status) != 0 || access(program, X_OK) != 0)
+        findings_add(findings, "pool %s: command %s: %s; install it, or name another", pool->name,
+                     program, strerror(errno));
+    else if (!S_ISREG(status.st_mode))
+        findings_add(findings, "pool %s: command %s: it is no program", pool->name, program);
+}
+
+void helperd_settings_check(const struct helperd_settings *settings, struct findings *findings) {
+    findings_of_directory(findings, "socket", settings->socket);
+    if (settings->socket_group != NULL && getgrnam(settings->socket_group) == NULL)
+        findings_add(findings, "socket_group %s: there is no such group: make it, or name another",
+                     settings->socket_group);
+    if (settings->log != NULL)
+        findings_of_log(findings, "log", settings->log);
+    for (unsigned i = 0; i < settings->pool_count; i++)
+        check_program(&settings->pools[i], findings);
 }
 
 void helperd_settings_free(struct helperd_settings **settingsp) {

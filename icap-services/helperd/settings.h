@@ -20,6 +20,7 @@
 #ifndef RETORT_HELPERD_SETTINGS_H
 #define RETORT_HELPERD_SETTINGS_H
 
+#include "base/findings.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -67,6 +68,8 @@ struct helperd_settings {
 };
 
 struct helperd_settings *helperd_settings_read(const char *path);
+/* What they name and this machine lacks: programs, directories, a group. */
+void helperd_settings_check(const struct helperd_settings *settings, struct findings *findings);
 void helperd_settings_free(struct helperd_settings **settingsp);
 
 /* For one that lives longer than those it is from; released with pool_settings_release. */

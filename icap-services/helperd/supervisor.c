@@ -188,26 +188,31 @@ static bool open_log(const char *path) {
 }
 
 /* What a reload does not change. */
-static void report_leftovers(const struct supervisor *supervisor,
-                             const struct helperd_settings *settings) {
+static void find_leftovers(const struct supervisor *supervisor,
+                           const struct helperd_settings *settings, struct findings *left) {
     if (strcmp(settings->socket, supervisor->settings->socket) != 0)
-        log_warn("another socket needs a restart of retort-helperd; it stays at %s",
-                 supervisor->settings->socket);
+        findings_add(left,
+                     "socket stays %s and does not become %s: restart retort-helperd to apply it",
+                     supervisor->settings->socket, settings->socket);
     LIST_FOR_EACH (link, &supervisor->pools) {
         const struct pool *pool = CONTAINER_OF(link, struct pool, link);
         if (!has_pool(settings, pool->settings.name))
-            log_warn("pool %s is no longer in the configuration; it stays until a restart of "
-                     "retort-helperd",
-                     pool->settings.name);
+            findings_add(left,
+                         "pool %s stays although the configuration has it no longer: restart "
+                         "retort-helperd to end it",
+                         pool->settings.name);
     }
+    helperd_settings_check(settings, left);
 }
 
-bool supervisor_reload(struct supervisor *supervisor) {
+bool supervisor_reload(struct supervisor *supervisor, struct findings *left) {
     struct helperd_settings *settings = helperd_settings_read(supervisor->path);
     if (settings == NULL)
         return false;
     open_log(settings->log); /* else messages go on to where they went */
-    report_leftovers(supervisor, settings);
+    find_leftovers(supervisor, settings, left);
+    for (unsigned i = 0; i < left->count; i++)
+        log_warn("not applied: %s", left->text[i]);
     for (unsigned i = 0; i < settings->pool_count; i++) {
         struct pool *pool = supervisor_pool(supervisor, settings->pools[i].name);
         if (pool != NULL)
@@ -226,12 +231,13 @@ bool supervisor_reload(struct supervisor *supervisor) {
 static void on_signal(struct event *event, uint32_t events) {
     struct supervisor *supervisor = CONTAINER_OF(event, struct supervisor, signal_event);
     struct signalfd_siginfo info;
+    struct findings left = {0};
     (void)events;
     while (read(supervisor->signal_fd, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo == SIGCHLD)
             wait_for_children(supervisor);
         else if (info.ssi_signo == SIGHUP) {
-            if (!supervisor_reload(supervisor))
+            if (!supervisor_reload(supervisor, &left))
                 log_error("the configuration is bad: the old one stays");
         } else if (info.ssi_signo == SIGUSR1) {
             if (open_log(supervisor->settings->log))

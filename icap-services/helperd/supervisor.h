@@ -37,6 +37,7 @@ void supervisor_release(struct supervisor *supervisor);
 struct pool *supervisor_pool(struct supervisor *supervisor, const char *name);
 /* Reads the configuration and opens the log again; false when it is bad, and then the old one
  * stays. */
-bool supervisor_reload(struct supervisor *supervisor);
+/* False: refused, the log says why. `left`: what was not applied. */
+bool supervisor_reload(struct supervisor *supervisor, struct findings *left);
 
 #endif

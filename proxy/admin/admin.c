@@ -199,6 +199,21 @@ static bool make_room(const struct address *address, char *error) {
     return true;
 }
 
+bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR]) {
+    struct findings findings = {0};
+    struct stat status;
+    const char *path = settings->admin.listen;
+    if (path == NULL || path[0] != '/')
+        return true; /* of its ports all but those below 1024 are anybody's */
+    if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+        findings_add(&findings, "admin.listen: %s exists and is not a socket", path);
+    else
+        findings_of_directory(&findings, "admin.listen", path);
+    if (findings.count > 0)
+        snprintf(error, SETTINGS_ERROR, "%s", findings.text[0]);
+    return findings.count == 0;
+}
+
 static int listen_at(const struct address *address, char *error) {
     char text[ADDRESS_TEXT];
     int one = 1, fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

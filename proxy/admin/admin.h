@@ -43,6 +43,7 @@
 #define RETORT_ADMIN_ADMIN_H
 
 #include "adapt/verdicts.h"
+#include "base/findings.h"
 #include "disk/disk.h"
 #include "icap/service.h"
 #include "net/counters.h"
@@ -83,7 +84,8 @@ struct admin_report {
 struct admin_calls {
     void *context;
     void (*report)(void *context, struct admin_report *report);
-    bool (*reload)(void *context, char error[SETTINGS_ERROR]);
+    /* False: refused, nothing has changed. `left`: what of it was not applied. */
+    bool (*reload)(void *context, char error[SETTINGS_ERROR], struct findings *left);
     void (*drain)(void *context);
     /* See icap_tag_bump; kept: a restart does not undo it. False: there is no such service. NULL:
      * there are none. */
@@ -101,6 +103,8 @@ struct admin_calls {
  * is NULL. */
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
                           char error[SETTINGS_ERROR]);
+/* Could this user open it, once nobody else has it? False: and a message. */
+bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR]);
 void admin_stop(struct admin **adminp);
 
 #endif

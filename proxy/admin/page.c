@@ -259,11 +259,16 @@ static void page_settings(struct page *page, const struct admin_calls *calls) {
 /* What comes of it is logged by the proxy, as after a signal. */
 static void page_reload(struct page *page, const struct admin_calls *calls) {
     char error[SETTINGS_ERROR] = "";
+    struct findings left = {0};
     log_info("reload asked for by the admin plane");
-    if (calls->reload(calls->context, error))
-        page_json(page, 200, json_pack("{s:b}", "reloaded", 1));
-    else
+    if (!calls->reload(calls->context, error, &left)) {
         page_error(page, 409, error);
+        return;
+    }
+    json_t *not_applied = json_array();
+    for (unsigned i = 0; i < left.count; i++)
+        json_array_append_new(not_applied, json_string(left.text[i]));
+    page_json(page, 200, json_pack("{s:b, s:o}", "reloaded", 1, "not_applied", not_applied));
 }
 
 static void page_drain(struct page *page, const struct admin_calls *calls) {

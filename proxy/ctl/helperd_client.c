@@ -265,9 +265,14 @@ static int simple_call(const char *path, json_t *command) {
     json_decref(command);
     if (answer == NULL)
         return 1;
+    size_t i, left = json_array_size(json_object_get(answer, "not_applied"));
+    for (i = 0; i < left; i++)
+        fprintf(stderr, "not applied: %s\n",
+                json_string_value(json_array_get(json_object_get(answer, "not_applied"), i)));
     json_decref(answer);
-    puts("done");
-    return 0;
+    if (left == 0)
+        puts("done");
+    return left == 0 ? 0 : 1;
 }
 
 int helperd_client_command(const char *socket_path, int argc, char **argv) {

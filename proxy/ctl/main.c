@@ -71,11 +71,26 @@ static int services_answer(const struct choices *choices, const struct http_answ
     return choices->json ? show_raw(choices, answer) : show_json(answer, show_services);
 }
 
+/* Each thing that the proxy could not apply, on a line. How many they are. */
+static size_t tell_of_left(const struct http_answer *answer) {
+    size_t i;
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL), *reason;
+    json_t *left = json_object_get(json, "not_applied");
+    json_array_foreach(left, i, reason)
+        fprintf(stderr, "retortctl: not applied: %s\n", json_string_value(reason));
+    size_t count = json_array_size(left);
+    json_decref(json);
+    return count;
+}
+
 static int reload_answer(const struct choices *choices, const struct http_answer *answer) {
+    bool whole = tell_of_left(answer) == 0;
     if (choices->json)
-        return show_raw(choices, answer);
-    puts("the configuration was read again and is in use");
-    return EXIT_SUCCESS;
+        show_raw(choices, answer);
+    else
+        puts(whole ? "the configuration was read again and is in use"
+                   : "the configuration was read again, and all else of it is in use");
+    return whole ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int drain_answer(const struct choices *choices, const struct http_answer *answer) {

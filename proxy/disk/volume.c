@@ -58,6 +58,36 @@ static void warn_of_readers(const struct volume *volume) {
                  volume->path);
 }
 
+/* Its directory takes new files. */
+static bool may_make(const char *path) {
+    const char *last = strrchr(path, '/');
+    if (last == NULL || last == path)
+        return access(last == NULL ? "." : "/", W_OK | X_OK) == 0;
+    char *directory = slice_dup(slice_make(path, (size_t)(last - path)));
+    bool may = access(directory, W_OK | X_OK) == 0;
+    int reason = errno;
+    free(directory);
+    errno = reason;
+    return may;
+}
+
+bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_ERROR]) {
+    static const char advice[] = "name a directory, a file or a device that retort may write";
+    struct stat status;
+    char *path = file_of(settings->path);
+    int reason = 0;
+    if (stat(path, &status) != 0)
+        reason = may_make(path) ? 0 : errno;
+    else if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
+        reason = EINVAL;
+    else if (access(path, R_OK | W_OK) != 0)
+        reason = errno;
+    if (reason != 0)
+        refuse(error, path, "cannot open it", strerror(reason), advice);
+    free(path);
+    return reason == 0;
+}
+
 static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     const char *path = volume->path;
     volume->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -110,6 +110,8 @@ struct volume {
     } count;
 };
 
+/* Could this user open it? Makes nothing. False: and a message. */
+bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_ERROR]);
 /* The secret that keys are made with there. False: there is no volume yet, or none of use. */
 bool volume_read_secret(const struct disk_settings *settings, struct cache_secret *secret);
 /* NULL and a message. The settings must outlive the volume. What stands on it counts only if it was

@@ -41,8 +41,8 @@ static char *write_head(const struct icap_endpoint *endpoint) {
     return head;
 }
 
-static struct tls_client *make_tls(const struct icap_service_settings *settings,
-                                   const struct url *uri) {
+struct tls_client *icap_endpoint_make_tls(const struct icap_service_settings *settings,
+                                          const struct url *uri) {
     const struct tls_settings tls = {
         .ca_file = settings->ca_file,
         .certificate = settings->certificate,
@@ -60,7 +60,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->uri_text = service->settings->uri_texts[index];
     endpoint->uri = &service->settings->endpoints[index];
     endpoint->head = write_head(endpoint);
-    endpoint->tls = make_tls(service->settings, endpoint->uri);
+    endpoint->tls = icap_endpoint_make_tls(service->settings, endpoint->uri);
     endpoint->health = service->quota->health[index];
     timer_init(&endpoint->retry, on_retry);
     timer_init(&endpoint->look_timer, on_look);

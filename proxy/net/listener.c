@@ -84,7 +84,10 @@ static void on_pause_over(struct timer *timer) {
     loop_add(listener->net->loop, &listener->event, listener->event.fd, EPOLLIN, on_event);
 }
 
-static int open_socket(const struct address *address) {
+/* The kernel refuses a socket of the other kind beside one that is not shared, and lets several
+ * that are shared have an address, whose processes they may belong to. One that begins alone is
+ * shared once it listens: so nobody else has the address, and others of this process can join. */
+static int open_socket(const struct address *address, bool alone) {
     int on = 1, off = 0;
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -96,8 +99,9 @@ static int open_socket(const struct address *address) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     /* Clients speak first: a connection is accepted with its request, which then needs no wait. */
     setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof on);
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0 &&
-        bind(fd, &address->any, address->length) == 0 && listen(fd, BACKLOG) == 0)
+    if ((alone || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
+        bind(fd, &address->any, address->length) == 0 && listen(fd, BACKLOG) == 0 &&
+        (!alone || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0))
         return fd;
     int saved = errno;
     close(fd);
@@ -109,16 +113,19 @@ static int open_socket(const struct address *address) {
 static const char *advice_for(int reason) {
     switch (reason) {
     case EACCES: return "; a port below 1024 takes root or CAP_NET_BIND_SERVICE";
-    case EADDRINUSE: return "; another program listens there (ss -ltnp shows which)";
+    case EADDRINUSE:
+        return "; another program listens there (ss -ltnp shows which): stop it, or name another "
+               "address; "
+               "for two retorts side by side while one is replaced see share_listeners";
     case EADDRNOTAVAIL: return "; it must be an address of this machine (ip address shows them)";
     default: return "";
     }
 }
 
 /* An open socket, or -1 and a sentence. */
-static int try_socket(const struct address *address, char error[LISTENER_ERROR]) {
+static int try_socket(const struct address *address, bool alone, char error[LISTENER_ERROR]) {
     char text[ADDRESS_TEXT];
-    int fd = open_socket(address);
+    int fd = open_socket(address, alone);
     if (fd < 0) {
         address_format(address, text);
         snprintf(error, LISTENER_ERROR, "cannot listen on %.100s: %s%s", text, strerror(errno),
@@ -127,17 +134,30 @@ static int try_socket(const struct address *address, char error[LISTENER_ERROR])
     return fd;
 }
 
-bool listener_probe(const struct address *address, char error[LISTENER_ERROR]) {
-    int fd = try_socket(address, error);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
+int listener_claim(const struct address *address, bool alone, char error[LISTENER_ERROR]) {
+    return try_socket(address, alone, error);
 }
 
-struct listener *listener_open(struct net_context *net, const struct address *address,
+bool listener_possible(const struct address *address, char error[LISTENER_ERROR]) {
+    int on = 1, fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    bool good = fd >= 0 && bind(fd, &address->any, address->length) == 0;
+    int reason = errno;
+    char text[ADDRESS_TEXT];
+    address_format(address, text);
+    if (!good)
+        snprintf(error, LISTENER_ERROR, "cannot listen on %.100s: %s%s", text, strerror(reason),
+                 advice_for(reason));
+    if (fd >= 0)
+        close(fd);
+    return good || reason == EADDRINUSE;
+}
+
+struct listener *listener_open(struct net_context *net, const struct address *address, int claimed,
                                listener_accept_fn *on_accept, void *arg,
                                char error[LISTENER_ERROR]) {
-    int fd = try_socket(address, error);
+    int fd = claimed >= 0 ? claimed : try_socket(address, false, error);
     if (fd < 0)
         return NULL;
     struct listener *listener;

@@ -2,7 +2,7 @@
  * A listener: one worker's own socket on a listen address (SO_REUSEPORT), so that the kernel
  * spreads connections over the workers and no two of them share an accept queue.
  *
- *     struct listener *listener = listener_open(net, &listen_settings, on_accept, worker, error);
+ *     struct listener *listener = listener_open(net, &address, -1, on_accept, worker, error);
  *     ...
  *     listener_close(&listener);
  *
@@ -16,19 +16,24 @@
 #include "net/address.h"
 #include "net/context.h"
 
-enum { LISTENER_ERROR = 256 };
+enum { LISTENER_ERROR = 320 };
 
 struct listener;
 
 typedef void listener_accept_fn(struct listener *listener, int fd, const struct address *client,
                                 void *arg);
 
-struct listener *listener_open(struct net_context *net, const struct address *address,
+/* `claimed`: from listener_claim, owned from here on; -1: there is none. */
+struct listener *listener_open(struct net_context *net, const struct address *address, int claimed,
                                listener_accept_fn *on_accept, void *arg,
                                char error[LISTENER_ERROR]);
 void listener_close(struct listener **listenerp);
-/* Could one listen there? Opens a socket and closes it again. */
-bool listener_probe(const struct address *address, char error[LISTENER_ERROR]);
+/* A socket that listens, for the first listener of the process at this address; -1 and a sentence.
+ * `alone`: refused where any other process listens, which listeners that share it would not see.
+ * From here on other processes of this user can listen there only if they do not want it alone. */
+int listener_claim(const struct address *address, bool alone, char error[LISTENER_ERROR]);
+/* May this user listen there, once nobody else does? Opens a socket and closes it again. */
+bool listener_possible(const struct address *address, char error[LISTENER_ERROR]);
 const struct address *listener_address(const struct listener *listener);
 
 #endif

@@ -75,6 +75,11 @@ const struct option options[] = {
      DOC "Threads that serve clients, each with its own event loop; 0 means one per core. A reload "
          "does not change it.",
      .example = "4"},
+    {TOP(share_listeners), .name = "share_listeners", BOOL, DEFAULT("false"),
+     DOC "Let another retort of the same user listen at the same addresses at the same time, for a "
+         "new one that begins beside the old. The kernel deals connections out to both. Without it "
+         "a start, or a reload that adds an address, is refused where another one listens.",
+     .example = "true"},
     {TOP(name), .name = "name", STRING, DEFAULT("retort"), .check = option_check_pseudonym,
      DOC "What the proxy calls itself in Via and on error pages. Give each proxy of a chain a name "
          "of its own: a request that comes with our name in Via has gone round in a loop.",

@@ -159,6 +159,7 @@ struct settings {
     size_t patience_space;  /* bytes of all of it */
     size_t verdict_space;   /* bytes of remembered verdicts on requests */
     bool any_patience;      /* some service has patience_after */
+    bool share_listeners;   /* with other processes of this user */
 
     struct listen_settings *listens;
     size_t listen_count;

@@ -320,7 +320,7 @@ def test_reloads(lab):
     bench.expect_hits(versions, 2000)
     bench.proxy.write_config(bench.proxy.text(cache={"memory": "8MB", "disk": {bench.directory: {"size": "32MB"}}}))
     equal(bench.proxy.reload().status, 200, "reload")
-    contains(bench.proxy.process.log(), "has changed: restart retort to apply it", "the log")
+    contains(bench.proxy.process.log(), "restart retort to apply the change", "the log")
     versions.update(bench.fill(names("h2", 10), 2000))
     bench.on_disk(20)
     bench.proxy.write_config(bench.proxy.text(cache={"memory": "8MB"}))

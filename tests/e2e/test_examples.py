@@ -116,7 +116,7 @@ def test_of_the_proxy(lab):
     for where, text in examples():
         count += 1
         whole = completed(text, authority)
-        status, said = run_check(lab, lab.write("example.conf", whole))
+        status, said = run_check(lab, lab.write("example.conf", whole), "-T")
         if status != 0 or " warn " in said:
             wrong.append(f"{where}: {said}{whole}")
     true(not wrong, "\n".join(wrong))
@@ -129,7 +129,7 @@ def test_of_the_file_that_is_installed(lab):
     everything = re.sub(r"^( *)#(?! \S|$)", r"\1", text, flags=re.M)
     true(len(set(re.findall(SECTIONS, everything, flags=re.M))) >= 15, "sections switched on")
     for config in (text, everything):
-        status, said = run_check(lab, lab.write("installed.conf", config))
+        status, said = run_check(lab, lab.write("installed.conf", config), "-T")
         equal(status, 0, f"exit status; it said: {said}")
 
 
@@ -143,7 +143,7 @@ def test_of_the_helpers_supervisor(lab):
         texts.append(re.search(r"pool \w+ \{.*\}", text_of(f"examples/helper/{name}"))[0])
     for text in texts:
         config = lab.write("helperd.conf", text.replace("@helperdir@", "/usr/libexec/retort"))
-        done = subprocess.run([lab.built("icap-services/retort-helperd"), "-t", "-f", config], capture_output=True, text=True,
+        done = subprocess.run([lab.built("icap-services/retort-helperd"), "-T", "-f", config], capture_output=True, text=True,
                               check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
         equal(done.returncode, 0, f"exit status; it said: {done.stdout}{done.stderr} of\n{text}")
 
@@ -155,7 +155,7 @@ def test_what_the_supervisor_refuses(lab):
                                ("pool", "socket_mode = 660\npool", "with a 0 in front"), ("pool", "socket_mode = 01777\npool", "0 to 0777"),
                                ("command", "comand", "comand"), ("pool text", "pool", "title"), ("{ command", "{ nice = 30 command", "nice")):
         config = lab.write("helperd.conf", good.replace(old, new, 1))
-        done = subprocess.run([lab.built("icap-services/retort-helperd"), "-t", "-f", config], capture_output=True, text=True,
+        done = subprocess.run([lab.built("icap-services/retort-helperd"), "-T", "-f", config], capture_output=True, text=True,
                               check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
         equal(done.returncode, 1, f"{new}: exit status")
         contains(done.stderr, expected, f"{new}: message")

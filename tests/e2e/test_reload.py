@@ -1,11 +1,19 @@
 """A reload: what is under way keeps what it needs, and what could not be applied is said."""
 
+import json
+import os
+import re
+import subprocess
 import threading
 
-from harness.checks import equal, until
+from harness import ports
+from harness.checks import contains, equal, true, until
+from harness.helperd import Helperd
 from harness.icap import IcapServer
+from harness.origin import Origin
+from harness.process import Process
 from harness.raw_origin import RawOrigin
-from harness.retort import Retort, Service
+from harness.retort import Retort, Service, run_check
 from harness.suite import memcheck
 
 
@@ -72,10 +80,142 @@ def test_a_refresh_whose_listener_has_gone(lab):
     gate, proxy = start(lab)
     asking, got = gate.waiting(proxy, lab)
     text = proxy.text()
-    proxy.write_config(text.replace(f'listen "{proxy.forward[0]}:{proxy.forward[1]}" {{ mode = forward }}\n', ""))
+    without = re.sub(rf'listen "{proxy.forward[0]}:{proxy.forward[1]}" .*', "", text)
+    true(without != text, "the listener is in the configuration")
+    proxy.write_config(without)
     equal(proxy.reload().status, 200, "reload without the listener")
     gate.service.release()
     asking.join()
     equal(got, [b"ok"], "the stale body")
     until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "the end of what is under way")
     equal((len(gate.origin.requests), proxy.counter("cache_background")), (1, 0), "requests at the origin, refreshes")
+
+
+def reload_says(proxy, lab, expect=1):
+    """`retortctl reload`: what it said."""
+    done = subprocess.run([lab.built("proxy/retortctl"), "-s", proxy.admin_path, "reload"], capture_output=True, text=True,
+                          check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+    equal(done.returncode, expect, f"exit status; it said: {done.stdout}{done.stderr}")
+    return done.stderr
+
+
+def test_what_a_reload_leaves_is_said(lab):
+    """Each thing with what to do, as often as it is asked, and the rest is applied."""
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/one/")})
+    nowhere = lab.path("nowhere")
+    for number, (text, expected) in enumerate((
+            (proxy.text(workers=3), "workers stays 1 and does not become 3: restart retort"),
+            (proxy.text() + f'access_log "{nowhere}/log" {{ format = json }}', "access_log"),
+            (proxy.text() + f'error_log = "{nowhere}/log"', "error_log"),
+            (proxy.text(cache={"memory": "32MB", "disk": {lab.directory: {"size": "64MB"}}}), "cache.disk"),
+            (proxy.text().replace(f'admin {{ listen = "{proxy.admin_path}" }}', ""), "admin.listen stays"),
+            (proxy.text(services=[Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none"))]), "ca_file"))):
+        proxy.write_config(text.replace("/one/", f"/page{number}/"))
+        for _ in range(2):
+            said = reload_says(proxy, lab)
+            contains(said, expected, "what it said")
+            equal(said.count("not applied:"), 1, f"things not applied: {said}")
+        contains(proxy.get("/x", host="h", headers={"Cache-Control": "no-cache"}).text(), f"/page{number}/", "the rest")
+    proxy.write_config(proxy.text())
+    equal(reload_says(proxy, lab, expect=0), "", "what it said of a file that is applied")
+    equal(json.loads(proxy.reload().body)["not_applied"], [], "not_applied")
+
+
+def test_a_reload_that_can_not_listen_changes_nothing(lab):
+    """All addresses that can't be had are named."""
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/one/")})
+    taken = [Origin(lab).port for _ in range(2)]
+    more = "".join(f'listen "127.0.0.1:{port}" {{ mode = forward }}\n' for port in taken)
+    proxy.write_config(proxy.text().replace("/one/", "/two/") + more)
+    said = reload_says(proxy, lab)
+    for port in taken:
+        contains(said, f"127.0.0.1:{port}", "what it said")
+    contains(proxy.get("/x", host="h").text(), "/one/", "the old configuration")
+
+
+def test_a_check_finds_what_a_start_lacks(lab):
+    """`retort -t` looks for what the file names; `retort -T` does not."""
+    proxy = Retort(lab)
+    nowhere = lab.path("nowhere")
+    equal(run_check(lab, proxy.config_path)[0], 0, "of the file in use")
+    for text, expected in ((f'access_log "{nowhere}/log" {{ }}', nowhere), (f'error_log = "{nowhere}/log"', nowhere),
+                           (f'cache {{ disk "{nowhere}/disk" {{ size = "64MB" }} }}', nowhere),
+                           (f'admin {{ listen = "{nowhere}/sock" }}', nowhere),
+                           (f'admin {{ listen = "{lab.directory}" }}', "is not a socket"),
+                           ('listen "192.0.2.1:80" { mode = forward }', "192.0.2.1:80"),
+                           (Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none")).text(), "ca_file")):
+        path = lab.write("lacking.conf", f'listen "127.0.0.1:{ports.take()}" {{ mode = forward }}\n{text}\n')
+        status, said = run_check(lab, path)
+        equal(status, 1, f"exit status for {text}; it said: {said}")
+        contains(said, expected, "what it said")
+        equal(run_check(lab, path, "-T")[0], 0, "exit status of -T")
+
+
+def test_a_check_finds_what_helpers_lack(lab):
+    good = {"socket": lab.path("s.sock"), "log": lab.path("h.log"), "group": "root",
+            "command": lab.built("icap-services/text-helper")}
+    for name, value in (("", ""), ("socket", lab.path("nowhere/s")), ("log", lab.path("nowhere/l")),
+                        ("group", "no-such-group"), ("command", lab.path("nowhere/helper"))):
+        words = {**good, name: value}
+        path = lab.write("helperd.conf", "socket = \"{socket}\"\nlog = \"{log}\"\nsocket_group = \"{group}\"\n"
+                         "pool text {{ command = {{\"{command}\"}} }}\n".format(**words))
+        for flag in ("-t", "-T"):
+            done = subprocess.run([lab.built("icap-services/retort-helperd"), flag, "-f", path], capture_output=True,
+                                  text=True, check=False, env={**os.environ, **lab.environment()})
+            equal(done.returncode, 1 if name and flag == "-t" else 0, f"{flag} {name}: {done.stdout}{done.stderr}")
+        if name:
+            contains(done.stderr if name == "" else done.stdout + done.stderr, "helperd.conf", "the file")
+
+
+def test_what_a_reload_of_helperd_leaves_is_said(lab):
+    text = f'socket = "{{socket}}"\npool text {{ command = {{"{lab.built("icap-services/text-helper")}"}} }}\n'
+    helperd = Helperd(lab, text)
+    lab.write("helperd.conf", text.replace("{socket}", helperd.socket) .replace("pool text", "pool other"))
+    done = subprocess.run([lab.built("proxy/retortctl"), "-H", helperd.socket, "helpers", "reload"], capture_output=True,
+                          text=True, check=False, env={**os.environ, **lab.environment()})
+    equal(done.returncode, 1, f"exit status; it said: {done.stdout}{done.stderr}")
+    contains(done.stderr, "pool text stays", "what it said")
+
+
+def beside(lab, proxy, extra="", listen=None):
+    """Another instance, at the address of the first: started, or why it is not."""
+    text = f'{listen or f"listen {chr(34)}127.0.0.1:{proxy.forward[1]}{chr(34)}"} {{ mode = forward local_destinations = allow }}\nworkers = 2\n{extra}\n'
+    second = Process(lab, lab.unique("second"), [lab.built("proxy/retort"), "-f", lab.write("second.conf", text)],
+                     environment=lab.environment(), memcheck=True)
+    until(lambda: not second.running() or "serving with" in second.log(), 20 * lab.patience, "it serves or ends")
+    return second
+
+
+@memcheck
+def test_two_do_not_share_a_port_in_silence(lab):
+    origin, proxy = Origin(lab), Retort(lab, workers=2)
+    port = proxy.forward[1]
+    for listen in (None, f'listen "0.0.0.0:{port}"', f'listen "[::]:{port}"'):
+        second = beside(lab, proxy, listen=listen)
+        equal(second.wait(10), 1, f"exit status: {second.log()}")
+        contains(second.log(), f":{port}: Address already in use; another program listens there", "message")
+        second.expected_status = 1
+    second = beside(lab, proxy, "share_listeners = true")
+    true(second.running(), f"where both want it: {second.log()}")
+    proxy.terminate()
+    equal(proxy.wait_exit(10), 0, "exit status of the first")
+    for _ in range(4):
+        equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body from the second")
+    second.stop()
+
+
+@memcheck
+def test_a_wildcard_beside_one_of_its_addresses(lab):
+    """Both are this instance's own."""
+    origin, proxy = Origin(lab), Retort(lab, workers=2)
+    port = ports.take()
+    one, all_of_them = (f'listen "{host}:{port}" {{ mode = forward }}\n' for host in ("127.0.0.1", "0.0.0.0"))
+    for text in (one + all_of_them, one):
+        proxy.write_config(proxy.text() + text)
+        equal(proxy.reload().status, 200, f"reload with {text}")
+    proxy.write_config(proxy.text() + one + all_of_them)
+    equal(proxy.reload().status, 200, "reload that adds the wildcard")
+    proxy.restart()
+    equal(proxy.get(origin.url("/text", say="on")).text(), "on", "body")

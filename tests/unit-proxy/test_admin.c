@@ -13,7 +13,7 @@
 struct pretended_proxy {
     struct settings *settings;
     _Atomic int reloads, drains;
-    _Atomic bool refuse;
+    _Atomic bool refuse, leaves;
 };
 
 static void on_report(void *context, struct admin_report *report) {
@@ -32,9 +32,11 @@ static void on_report(void *context, struct admin_report *report) {
     report->icap_service_count = 1;
 }
 
-static bool on_reload(void *context, char error[SETTINGS_ERROR]) {
+static bool on_reload(void *context, char error[SETTINGS_ERROR], struct findings *left) {
     struct pretended_proxy *proxy = context;
     proxy->reloads++;
+    if (proxy->leaves)
+        findings_add(left, "workers stays 1");
     snprintf(error, SETTINGS_ERROR, "retort.conf:7: no good");
     return !proxy->refuse;
 }
@@ -145,7 +147,10 @@ END_TEST
 
 START_TEST(reload_says_what_is_wrong) {
     start_local();
-    free(call("POST", "/reload", 200));
+    the_proxy.leaves = true;
+    char *left = call("POST", "/reload", 200);
+    ck_assert_ptr_nonnull(strstr(left, "\"workers stays 1\""));
+    free(left);
     the_proxy.refuse = true;
     char *text = call("POST", "/reload", 409);
     ck_assert_ptr_nonnull(strstr(text, "\"error\": \"retort.conf:7: no good\""));

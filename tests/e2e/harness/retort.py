@@ -278,9 +278,9 @@ def merged(environment, more):
     return together
 
 
-def run_check(lab, path):
-    """`retort -t -f PATH`: (exit status, standard output and error)."""
-    done = subprocess.run([lab.built("proxy/retort"), "-t", "-f", path], capture_output=True, text=True,
+def run_check(lab, path, flag="-t"):
+    """`retort -t -f PATH`: (exit status, standard output and error). -T: of the file alone."""
+    done = subprocess.run([lab.built("proxy/retort"), flag, "-f", path], capture_output=True, text=True,
                           timeout=20 * lab.patience, check=False, env={**os.environ, **lab.environment()})
     return done.returncode, done.stdout + done.stderr
 

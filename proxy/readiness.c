@@ -1,0 +1,52 @@
+#include "readiness.h"
+
+#include "admin/admin.h"
+#include "disk/volume.h"
+#include "icap/endpoint.h"
+#include "net/listener.h"
+#include "net/tls.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Without services nothing waits there. */
+static void of_temporary_directory(const struct settings *settings, struct findings *findings) {
+    if (settings->icap_service_count > 0 && access(settings->temporary_directory, W_OK | X_OK) != 0)
+        findings_add(findings,
+                     "temporary_directory %s: %s; bodies larger than icap_service.keep have no "
+                     "place to wait in: make it, let this user write to it, or name another",
+                     settings->temporary_directory, strerror(errno));
+}
+
+/* Of each service once: its addresses have the files in common. */
+static void of_tls(const struct icap_service_settings *service, struct findings *findings) {
+    struct tls_client *client = NULL;
+    for (unsigned i = 0; client == NULL && i < service->endpoint_count; i++)
+        client = icap_endpoint_make_tls(service, &service->endpoints[i]);
+    if (client != NULL && tls_client_error(client)[0] != '\0')
+        findings_add(findings, "icap_service %s: %s", service->name, tls_client_error(client));
+    tls_client_free(&client);
+}
+
+void readiness_of_files(const struct settings *settings, struct findings *findings) {
+    if (settings->error_log != NULL)
+        findings_of_log(findings, "error_log", settings->error_log);
+    for (size_t i = 0; i < settings->access_log_count; i++)
+        findings_of_log(findings, "access_log", settings->access_logs[i].path);
+    of_temporary_directory(settings, findings);
+    for (size_t i = 0; i < settings->icap_service_count; i++)
+        of_tls(&settings->icap_services[i], findings);
+}
+
+void readiness_of_start(const struct settings *settings, struct findings *findings) {
+    char error[SETTINGS_ERROR], reason[LISTENER_ERROR];
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (!listener_possible(&settings->listens[i].address, reason))
+            findings_add(findings, "%s", reason);
+    for (size_t i = 0; i < settings->cache.disk_count; i++)
+        if (!volume_possible(&settings->cache.disks[i], error))
+            findings_add(findings, "%s", error);
+    if (!admin_possible(settings, error))
+        findings_add(findings, "%s", error);
+}
