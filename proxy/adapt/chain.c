@@ -85,12 +85,15 @@ static void save_head(struct adapt_chain *chain) {
     http_head_assign(chain->saved[chain->at], *head_slot(chain));
 }
 
-/* The adapted head takes the place of the old one; framing is ours to decide. */
+/* The adapted head takes the place of the old one; framing is ours to decide, and the version of a
+ * request its sender's alone (RFC 9110 §2.5): by that it is answered. */
 static void take_head(struct adapt_chain *chain, bool given, struct http_head **slot) {
     if (given) {
         char *bytes = arena_alloc(chain->arena, http_head_size(chain->adapted));
         if (*slot == NULL)
             *slot = arena_alloc(chain->arena, sizeof **slot);
+        else
+            chain->adapted->version = (*slot)->version;
         http_head_copy(*slot, chain->adapted, bytes);
     }
     if (*slot == NULL)

@@ -55,8 +55,28 @@ static void count_saved(struct icap_call *call, uint64_t from) {
     call->service->account.bytes_saved += length - sent + (from < length ? length - from : 0);
 }
 
-static void unmodified(struct icap_call *call) {
+/* One field says where the parts are; two may say two things. */
+static bool take_parts(struct icap_call *call, const struct http_head *head) {
+    const struct http_field *field = http_head_find(head, HTTP_ENCAPSULATED);
+    return field != NULL && http_head_find_next(head, HTTP_ENCAPSULATED, field) == NULL &&
+           icap_encapsulated_parse(&call->parts, field->value, HTTP_HEADS_MAX);
+}
+
+/* A 204 has no parts (RFC 3507 §4.6): bytes of any would be taken for the next answer. */
+static bool has_no_parts(struct icap_call *call, const struct http_head *head) {
+    struct icap_encapsulated *parts = &call->parts;
+    bool none = !http_head_has(head, HTTP_ENCAPSULATED) ||
+                (take_parts(call, head) && !parts->has_body && parts->body_at == 0);
+    memset(parts, 0, sizeof *parts);
+    return none;
+}
+
+static void unmodified(struct icap_call *call, const struct http_head *head) {
     bool within_preview = call->previewing;
+    if (!has_no_parts(call, head)) {
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 204 and sent a message with it");
+        return;
+    }
     if (!within_preview && !call->may_204) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 204 where that was not offered");
         return;
@@ -107,24 +127,50 @@ static bool take_head(struct icap_call *call, struct slice bytes) {
     return used > 0 && (size_t)used == length && sound_framing(call, response);
 }
 
-/* RFC 3507 §4.4.1: a message has a head of its kind, or at least a body that goes with the head
- * that we have. */
+/* RFC 3507 §4.4.1: "REQMOD response encapsulated_list: {[reqhdr] reqbody} | {[reshdr] resbody}",
+ * "RESPMOD response encapsulated_list: [reshdr] resbody". A head may be missing where a body goes
+ * with the one that we have; a response to a request has none. */
 static bool fits_method(const struct icap_call *call) {
     bool reqmod = call->request.response_head.length == 0;
     const struct icap_encapsulated *parts = &call->parts;
     if (!reqmod)
-        return !parts->body_is_request && (parts->has_response || parts->has_body);
+        return !parts->has_request && !parts->body_is_request &&
+               (parts->has_response || parts->has_body);
     if (parts->has_response)
-        return !parts->body_is_request;
-    if (parts->has_body)
-        return parts->body_is_request || !parts->has_request;
-    return parts->has_request;
+        return !parts->has_request && !parts->body_is_request;
+    return parts->has_body ? parts->body_is_request : parts->has_request;
+}
+
+static struct slice asked_method(const struct icap_call *call) {
+    struct slice head = call->request.request_head;
+    const char *end = memchr(head.base, ' ', head.length);
+    return end == NULL ? head : slice_make(head.base, (size_t)(end - head.base));
+}
+
+static bool decides_framing(struct slice method) {
+    return slice_equal_nocase(method, SLICE("HEAD")) ||
+           slice_equal_nocase(method, SLICE("CONNECT"));
+}
+
+/* RFC 9112 §6.3: whether a response has a body goes by the request's method, HEAD or CONNECT; and
+ * the client goes by the one that it has sent. */
+static bool keeps_framing(const struct icap_call *call) {
+    if (!call->head_given || call->parts.has_response)
+        return true;
+    struct slice before = asked_method(call), after = call->adapted->method;
+    return slice_equal(before, after) || (!decides_framing(before) && !decides_framing(after));
 }
 
 static void modified(struct icap_call *call) {
     struct slice bytes = net_buffer_bytes(call->in);
     if (!fits_method(call) || !take_head(call, bytes)) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "the message in its answer can't be parsed");
+        return;
+    }
+    if (!keeps_framing(call)) {
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL,
+                       "it changed the method from or to HEAD or CONNECT: the client would take "
+                       "the wrong bytes for its response");
         return;
     }
     bool satisfied = call->request.response_head.length == 0 && call->parts.has_response;
@@ -174,13 +220,6 @@ static void refused(struct icap_call *call, unsigned status) {
         icap_call_fail(call, ICAP_FAILURE_REFUSED, "it refused (an unexpected status)");
 }
 
-/* One field says where the parts are; two may say two things. */
-static bool take_parts(struct icap_call *call, const struct http_head *head) {
-    const struct http_field *field = http_head_find(head, HTTP_ENCAPSULATED);
-    return field != NULL && http_head_find_next(head, HTTP_ENCAPSULATED, field) == NULL &&
-           icap_encapsulated_parse(&call->parts, field->value, HTTP_HEADS_MAX);
-}
-
 static void take_next_services(struct icap_call *call, const struct http_head *head) {
     if (!call->service->settings->routing || !http_head_has(head, HTTP_X_NEXT_SERVICES))
         return;
@@ -209,7 +248,7 @@ static void judge(struct icap_call *call, const struct http_head *head) {
     take_inability(call, head);
     switch (head->status) {
     case 100: go_on(call); return;
-    case 204: unmodified(call); return;
+    case 204: unmodified(call, head); return;
     case 200: break;
     case 206:
         call->partial = call->may_206;

@@ -30,8 +30,7 @@ bool icap_encapsulated_parse(struct icap_encapsulated *parts, struct slice value
             body = parts->has_body = parts->body_is_request = true;
         } else if (slice_equal_nocase(name, SLICE("res-body"))) {
             body = parts->has_body = true;
-        } else if (slice_equal_nocase(name, SLICE("opt-body")) ||
-                   slice_equal_nocase(name, SLICE("null-body"))) {
+        } else if (slice_equal_nocase(name, SLICE("null-body"))) {
             body = true;
         } else {
             return false;

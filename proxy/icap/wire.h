@@ -19,8 +19,9 @@ struct icap_encapsulated {
     size_t body_at;                 /* where the heads end */
 };
 
-/* Strict: known names, each once, req-hdr before res-hdr before one body, offsets that begin at 0
- * and never fall, no more than `most` bytes of heads. */
+/* Of an answer to REQMOD or RESPMOD, where an opt-body has no place (RFC 3507 §4.4.1). Strict:
+ * known names, each once, req-hdr before res-hdr before one body, offsets that begin at 0 and never
+ * fall, no more than `most` bytes of heads. */
 bool icap_encapsulated_parse(struct icap_encapsulated *parts, struct slice value, size_t most);
 
 #endif

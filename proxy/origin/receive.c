@@ -101,9 +101,16 @@ static size_t waiting(const struct origin_call *call) {
     return call->in == NULL ? 0 : net_buffer_bytes(call->in).length;
 }
 
+/* Behind a 2xx to a CONNECT, and behind a 101, whatever comes is of another protocol (RFC 9110
+ * §9.3.6): it must not be taken for the next response. */
+static bool opens_tunnel(const struct origin_call *call) {
+    unsigned status = call->response->status;
+    return status == 101 || (call->request.method == HTTP_METHOD_CONNECT && status < 300);
+}
+
 /* The exchange is complete: may the connection be used again? */
 static void leave_connection(struct origin_call *call) {
-    bool spare = waiting(call) > 0;
+    bool spare = waiting(call) > 0 || opens_tunnel(call);
     bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) &&
                     call->head_left.length == 0 && call->framing.kind != FRAMING_CLOSE &&
                     call->keeps_alive;

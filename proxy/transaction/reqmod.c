@@ -66,6 +66,10 @@ static enum step adopt_request(struct transaction *transaction) {
     request->method_id = http_method_lookup(request->method);
     if (transaction->is_connect)
         return STEP_LOOKUP;
+    if (transaction->is_upgrade && request->method_id != HTTP_METHOD_GET)
+        return transaction_fail(transaction, 502,
+                                "an adaptation service changed the method of a request for an "
+                                "upgrade");
     if (!parse_target(request, &url) || !transaction_set_url(transaction, &url) ||
         !slice_equal(transaction->url.scheme, SLICE("http")))
         return transaction_fail(transaction, 502, unusable_url);
@@ -128,7 +132,7 @@ static enum step adopt_outgoing(struct transaction *transaction) {
         !transaction_write_url(transaction, &url, &outgoing->url, &text, &outgoing->authority) ||
         !slice_equal(outgoing->url.scheme, SLICE("http")))
         return transaction_fail(transaction, 502, unusable_url);
-    if (request->method_id != transaction->request->method_id)
+    if (!slice_equal(request->method, transaction->request->method))
         return transaction_fail(transaction, 502,
                                 "an adaptation service behind the cache changed the method");
     return STEP_FETCH;

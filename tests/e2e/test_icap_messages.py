@@ -3,7 +3,7 @@
 import base64
 import json
 
-from harness.adaptation import HEAD, QUICK, STEADY, fetch, start, whole_or_cut
+from harness.adaptation import HEAD, QUICK, STEADY, account, fetch, start, whole_or_cut
 from harness.checks import equal, lacks, one_of, same_bytes, true
 from harness.icap import IcapServer, append, echo, write_head
 from harness.origin import Origin, echoed
@@ -175,7 +175,7 @@ def test_offsets_are_obeyed(lab):
         (b"res-body=0, res-hdr=0",), (b"res-hdr=0, res-body=%d, null-body=%d" % (n, n + 1),),
         (b"res-hdr=0x0, res-body=%d" % n,), (b"res-hdr=+0, res-body=%d" % n,), (b"res-hdr=0; res-body=%d" % n,),
         (b"res-hdr=0, res-body=%d" % n, b"res-hdr=0, res-body=%d" % n), (b"req-hdr=0, req-body=%d" % n,),
-        (b"null-body=0",), (b"opt-body=0",), (b"res-hdr=0, res-body=18446744073709551616",), (b"",),
+        (b"null-body=0",), (b"opt-body=0",), (b"res-hdr=0, opt-body=%d" % n,), (b"res-hdr=0, res-body=18446744073709551616",), (b"",),
     ]
     holder = {}
     icap = IcapServer(lab, lambda i, t: holder["behave"](i, t))
@@ -217,6 +217,35 @@ def test_a_message_of_nothing_is_refused(lab):
     origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=True)
     seen = echoed(proxy.fetch("POST", origin.url("/echo"), body=b"all of it"))
     equal(seen["body"], b"all of it", "body at the origin")
+
+
+@memcheck
+def test_parts_that_have_no_place(lab):
+    """RFC 3507 4.4.1: "RESPMOD response encapsulated_list: [reshdr] resbody", and for REQMOD one message, of the one kind or the other; a
+    204 has none (4.6). Such answers are counted as errors of the protocol."""
+    ask = b"GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n"
+    both = ask + HEAD
+
+    def says(status, parts, data):
+        def behave(_icap, transaction):
+            transaction.send(b"ICAP/1.0 %s\r\nISTag: \"x\"\r\nEncapsulated: %s\r\n\r\n" % (status, parts) + data + chunked(b"evil"))
+            return True
+        return behave
+    for point, method, wrong in (
+            ("respmod_precache", "RESPMOD", [says(b"200 OK", b"req-hdr=0, res-hdr=%d, res-body=%d" % (len(ask), len(both)), both),
+                                             says(b"200 OK", b"opt-body=0", b""), says(b"204 No", b"res-body=0", b""),
+                                             says(b"204 No", b"res-hdr=0, res-body=%d" % len(HEAD), HEAD), says(b"204 No", b"opt-body=0", b"")]),
+            ("reqmod_precache", "REQMOD", [says(b"200 OK", b"req-hdr=0, res-hdr=%d, res-body=%d" % (len(ask), len(both)), both),
+                                           says(b"200 OK", b"res-body=0", b""), says(b"200 OK", b"opt-body=0", b"")])):
+        icap = IcapServer(lab, methods=method)
+        origin, _, proxy = start(lab, server=icap, point=point, bypass=False, **STEADY)
+        for number, behave in enumerate(wrong):
+            icap.behave = behave
+            answer = fetch(proxy, origin, 2000)
+            equal(answer.status, 502, f"{method} {number}: status")
+            lacks(answer.body, b"evil", f"{method} {number}: body")
+        equal(account(proxy)["account"]["error_protocol"], len(wrong), f"{method}: errors of the protocol")
+        proxy.stop()
 
 
 BAD_CHUNKS = [b"-5\r\nhello\r\n0\r\n\r\n", b"+5\r\nhello\r\n0\r\n\r\n", b"0x5\r\nhello\r\n0\r\n\r\n",

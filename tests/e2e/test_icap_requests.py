@@ -2,7 +2,7 @@
 
 import threading
 
-from harness.adaptation import start, verdicts
+from harness.adaptation import STEADY, start, verdicts
 from harness.checks import contains, equal
 from harness.icap import IcapServer
 from harness.origin import Origin, echoed
@@ -45,6 +45,65 @@ def test_reqmod_rewrites_the_url(lab):
         equal(proxy.get(origin.url(f"/ad{number}")).text(), "instead", "body")
     equal((origin.count("/ad0"), other.count("/text")), (0, 1), "requests at both origins")
     equal(proxy.results("", 3)[1:], ["HIT", "HIT"], "results")
+
+
+@memcheck
+def test_methods_that_frame_the_answer_stay(lab):
+    """RFC 9112 6.3: "Any response to a HEAD request ... is always terminated by the first empty line after the header fields" and "Any 2xx
+    response to a CONNECT request implies that the connection will become a tunnel": a client goes by the method that it has sent."""
+    origin = RawOrigin(lab, lambda connection, request: connection.send(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: max-age=60\r\n\r\n" + b"0123456789" * (request.method != "HEAD")))
+    for point in ("reqmod_precache", "reqmod_postcache"):
+        icap = IcapServer(lab, methods="REQMOD")
+        _, _, strict = start(lab, server=icap, point=point, bypass=False, **STEADY)
+        _, _, lenient = start(lab, server=icap, point=point, bypass=True, **STEADY)
+        for before, after in (("GET", "HEAD"), ("HEAD", "GET"), ("GET", "CONNECT"), ("POST", "HEAD"), ("GET", "head")):
+            icap.behave = lambda _icap, transaction, after=after: transaction.send_head(
+                transaction.request_head(start=f"{after} {transaction.http_request.start.split(' ')[1]} HTTP/1.1"), body=False)
+            count = len(origin.requests)
+            for proxy, status, asked in ((strict, 502, 0), (lenient, 200, 1)):
+                with proxy.wire() as wire:
+                    for turn in range(2):  # on one connection: the second answer is not the first one's rest
+                        wire.send(request(before, origin.url(f"/{before}{after}{turn}"), {}))
+                        answer = wire.response(before)
+                        equal((answer.status, answer.header("Content-Length") if status == 200 else None),
+                              (status, "10" if status == 200 else None), f"{point}: {before} to {after}, turn {turn}")
+                entry = proxy.log(1)[-1]
+                contains(entry["icap"][-1]["error"], "it changed the method", "reason in the log")
+                equal([r.method for r in origin.requests[count:]], [before] * 2 * asked, "methods at the origin")
+                count = len(origin.requests)
+        for proxy in (strict, lenient):
+            proxy.stop()
+
+
+@memcheck
+def test_other_methods_may_change(lab):
+    """What was asked by another method is not the answer to a GET, and is not stored as one."""
+    def behave(_icap, transaction):
+        target = transaction.http_request.start.split(" ")[1]
+        transaction.send_200(transaction.request_head(start=f"POST {target} HTTP/1.1"), b"made")
+    icap = IcapServer(lab, behave, methods="REQMOD")
+    origin = RawOrigin(lab, lambda connection, request: connection.send(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nCache-Control: max-age=60\r\n\r\n%4s" % request.method.encode()))
+    _, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    for _ in range(2):
+        equal(proxy.get(origin.url("/x")).body, b"POST", "body")
+    icap.behave = lambda _icap, transaction: transaction.send_204()
+    equal(proxy.get(origin.url("/x")).body, b" GET", "body of what was not changed")
+    equal([(r.method, r.body) for r in origin.requests], [("POST", b"made")] * 2 + [("GET", b"")], "requests at the origin")
+
+
+@memcheck
+def test_the_version_is_the_clients(lab):
+    """RFC 9112 6.1: "A server MUST NOT send a response containing Transfer-Encoding unless the corresponding request indicates HTTP/1.1",
+    whatever version a service writes."""
+    icap = IcapServer(lab, lambda _icap, transaction: transaction.send_head(transaction.request_head(
+        start=transaction.http_request.start.replace("HTTP/1.0", "HTTP/1.1"), add=[("X", "y")]), body=False), methods="REQMOD")
+    origin, _, proxy = start(lab, server=icap, point="reqmod_precache", bypass=False)
+    with proxy.wire() as wire:
+        wire.send(f"GET {origin.url('/chunked', n=1000, cc='no-store')} HTTP/1.0\r\nHost: {origin.authority}\r\n\r\n".encode())
+        answer = wire.response("GET")
+    equal((answer.status, answer.header("Transfer-Encoding"), answer.body), (200, None, origin.body(1000)), "answer")
 
 
 def test_reqmod_204(lab):
