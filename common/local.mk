@@ -13,6 +13,7 @@ common_libcommon_la_SOURCES = \
 	common/base/signals.c common/base/signals.h \
 	common/base/slice.c common/base/slice.h \
 	common/base/spool.c common/base/spool.h \
+	common/base/text.c common/base/text.h \
 	common/event/bytes_source.c common/event/bytes_source.h \
 	common/event/loop.c common/event/loop.h \
 	common/event/mailbox.c common/event/mailbox.h \

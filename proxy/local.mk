@@ -168,6 +168,7 @@ proxy_retortctl_CFLAGS = $(proxy_cflags)
 proxy_retortctl_SOURCES = \
 	proxy/ctl/main.c \
 	proxy/ctl/adlist_command.c proxy/ctl/adlist_command.h \
+	proxy/ctl/answer.c proxy/ctl/answer.h \
 	proxy/ctl/argument.c proxy/ctl/argument.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
 	proxy/ctl/preload.c proxy/ctl/preload.h \

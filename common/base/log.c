@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -47,15 +49,21 @@ bool log_enabled(enum log_level level) {
     return (int)level <= atomic_load_explicit(&the_log.level, memory_order_relaxed);
 }
 
-/* Copies printable bytes and shows the others as \xNN; returns the length written. */
-static size_t escape(char *out, size_t capacity, const char *text) {
+/* Copies characters that are seen, in UTF-8, and shows the bytes of others as \xNN; returns the
+ * length written. */
+static size_t escape(char *out, size_t capacity, struct slice text) {
     size_t length = 0;
-    for (; *text != '\0' && length + 4 < capacity; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c >= 0x20 && c != 0x7f)
-            out[length++] = (char)c;
-        else
-            length += (size_t)snprintf(out + length, 5, "\\x%02x", c);
+    while (text.length > 0 && length + 16 < capacity) {
+        uint32_t character;
+        size_t taken = text_decode(text, &character);
+        bool is_seen = taken > 0 && !text_is_hidden(character);
+        taken += taken == 0;
+        for (size_t i = 0; i < taken; i++)
+            if (is_seen)
+                out[length++] = text.base[i];
+            else
+                length += (size_t)snprintf(out + length, 5, "\\x%02x", (unsigned char)text.base[i]);
+        text = slice_make(text.base + taken, text.length - taken);
     }
     return length;
 }
@@ -77,7 +85,7 @@ void log_write(enum log_level level, const char *format, ...) {
     size_t length = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &calendar);
     length += (size_t)snprintf(line + length, sizeof line - length, ".%03ldZ %s %s ",
                                now.tv_nsec / 1000000, the_log.program, level_names[level]);
-    length += escape(line + length, sizeof line - length - 1, message);
+    length += escape(line + length, sizeof line - length - 1, slice_from(message));
     line[length++] = '\n';
     ssize_t written = write(the_log.fd, line, length);
     (void)written; /* a log that can't be written has nowhere to complain */

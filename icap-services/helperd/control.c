@@ -189,7 +189,7 @@ char *control_answer(struct supervisor *supervisor, struct slice text, bool may_
     json_t *command = json_loadb(text.base, text.length, 0, &why);
     json_t *answer = command == NULL ? error("that is no JSON: %s", why.text)
                                      : run(supervisor, command, may_change);
-    char *line = json_dumps(answer, JSON_COMPACT);
+    char *line = json_dumps(answer, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(command);
     json_decref(answer);
     ASSERT(line != NULL);

@@ -17,7 +17,7 @@
 void page_json(struct page *page, unsigned status, json_t *json) {
     page->status = status;
     page->content_type = "application/json";
-    page->text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    page->text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
     ASSERT(page->text != NULL);
     page->length = strlen(page->text);
     json_decref(json);

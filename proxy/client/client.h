@@ -125,8 +125,8 @@ struct exchange {
     bool owned;             /* the request's bytes have been copied */
     bool head_request;      /* the reply has no body whatever it says */
     bool keep_alive;
-    uint64_t started; /* of the loop's clock, nanoseconds */
-    uint64_t bytes_sent;
+    uint64_t started;           /* of the loop's clock, nanoseconds */
+    uint64_t bytes_sent, heads; /* of that: what goes before the reply's body */
     /* the request's body */
     struct source body;
     bool body_taken, body_in_use, body_ended, body_failed, body_timed_out, expects_continue;
@@ -184,6 +184,11 @@ struct slice client_ip(struct client *client);
 void exchange_own_request(struct exchange *exchange, struct arena *arena);
 /* The request's body; NULL when there is none. May be taken once; closing it is optional. */
 struct source *exchange_body(struct exchange *exchange);
+/* What was sent of the reply behind its head, framing included. */
+static inline uint64_t exchange_body_bytes(const struct exchange *exchange) {
+    bool begun = exchange->heads > 0 && exchange->bytes_sent > exchange->heads;
+    return begun ? exchange->bytes_sent - exchange->heads : 0;
+}
 /* Starts sending. True: everything has been sent already. */
 bool exchange_reply(struct exchange *exchange, const struct reply *reply);
 /* A head that goes out before the reply: an interim response, or the 200 that opens a tunnel.

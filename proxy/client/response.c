@@ -91,6 +91,8 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
         exchange->keep_alive = false;
     begin_body(exchange, reply);
     frame_head(exchange, reply);
+    exchange->heads =
+        exchange->bytes_sent + reply->head.length + reply->extra.length + exchange->frame_end;
     exchange_send(exchange);
     return exchange->state == EXCHANGE_SENT;
 }

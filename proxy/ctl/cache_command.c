@@ -1,6 +1,7 @@
 #include "ctl/cache_command.h"
 
 #include "base/assert.h"
+#include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/http_call.h"
 #include "ctl/preload.h"
@@ -63,7 +64,7 @@ static char *target(const struct options *options, const char *path, const char 
 }
 
 static int refused(const struct http_answer *answer) {
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *json = answer_load(answer->body, answer->length);
     const char *reason = json_string_value(json_object_get(json, "error"));
     if (reason != NULL)
         complain(reason);
@@ -115,7 +116,7 @@ static const char *text(const json_t *object, const char *name) {
 /* {"purged": 3} as "purged 3" */
 static int show_counts(const struct cache_context *context, const struct http_answer *answer) {
     const char *name;
-    json_t *value, *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *value, *json = answer_load(answer->body, answer->length);
     if (context->json)
         show_raw(context, answer);
     else
@@ -141,7 +142,7 @@ static void show_titles(void) {
 static int show_objects(const struct cache_context *context, const struct http_answer *answer) {
     if (context->json)
         return show_raw(context, answer);
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *json = answer_load(answer->body, answer->length);
     json_t *objects = json_object_get(json, "objects"), *next = json_object_get(json, "next");
     show_titles();
     for (size_t i = 0; i < json_array_size(objects); i++)
@@ -162,7 +163,7 @@ static void show_vary(const char *vary) {
 static int show_variants(const struct cache_context *context, const struct http_answer *answer) {
     if (context->json)
         return show_raw(context, answer);
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *json = answer_load(answer->body, answer->length);
     json_t *variants = json_object_get(json, "variants");
     show_titles();
     for (size_t i = 0; i < json_array_size(variants); i++) {
@@ -179,7 +180,7 @@ static int show_variants(const struct cache_context *context, const struct http_
 static int show_bans(const struct cache_context *context, const struct http_answer *answer) {
     if (context->json)
         return show_raw(context, answer);
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *json = answer_load(answer->body, answer->length);
     json_t *bans = json_object_get(json, "bans");
     for (size_t i = 0; i < json_array_size(bans); i++)
         printf("%6lld %s\n", number(json_array_get(bans, i), "number"),

@@ -1,6 +1,7 @@
 #include "ctl/helperd_client.h"
 
 #include "base/assert.h"
+#include "ctl/answer.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -75,7 +76,7 @@ static json_t *call(const char *path, json_t *command) {
     free(line);
     if (text == NULL)
         return NULL;
-    answer = json_loads(text, 0, NULL);
+    answer = answer_load(text, strlen(text));
     free(text);
     if (json_is_true(json_object_get(answer, "ok")))
         return answer;
@@ -166,7 +167,7 @@ static int show(const char *path, bool as_json) {
     if (answer == NULL)
         return 1;
     if (as_json) {
-        json_dumpf(answer, stdout, JSON_INDENT(2));
+        json_dumpf(answer, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
         putchar('\n');
     } else
         print_table(answer);

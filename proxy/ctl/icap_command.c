@@ -1,5 +1,7 @@
 #include "ctl/icap_command.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +11,15 @@ int icap_complain(int status, const char *message) {
 }
 
 void icap_print(FILE *out, struct slice text) {
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char c = (unsigned char)text.base[i];
-        fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+    while (text.length > 0) {
+        uint32_t character;
+        size_t length = text_decode(text, &character);
+        if (length > 0 && !text_is_hidden(character))
+            fwrite(text.base, 1, length, out);
+        else
+            fputc('?', out);
+        length += length == 0;
+        text = slice_make(text.base + length, text.length - length);
     }
 }
 

@@ -1,4 +1,5 @@
 #include "base/assert.h"
+#include "ctl/answer.h"
 #include "ctl/argument.h"
 #include "ctl/http_call.h"
 #include "ctl/icap_command.h"
@@ -42,7 +43,7 @@ static void watch_signals(void) {
 }
 
 static bool refused(const struct http_answer *answer) {
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *json = answer_load(answer->body, answer->length);
     const char *reason = json_string_value(json_object_get(json, "error"));
     if (reason != NULL)
         icap_complain(0, reason);
@@ -96,7 +97,7 @@ static bool start(struct taking *taking) {
     free(target);
     if (!good)
         return false;
-    json_t *json = json_loadb(answer.body, answer.length, 0, NULL);
+    json_t *json = answer_load(answer.body, answer.length);
     taking->number = json_integer_value(json_object_get(json, "recording"));
     json_decref(json);
     http_answer_release(&answer);
@@ -196,7 +197,7 @@ static void tell(const struct taking *taking) {
     if (taking->options->json) {
         json_t *json = json_pack("{s:I, s:I, s:I, s:s}", "exchanges", kept, "dropped", dropped,
                                  "unfinished", unfinished, "ended", taking->reason);
-        json_dumpf(json, stdout, 0);
+        json_dumpf(json, stdout, JSON_ENSURE_ASCII);
         putchar('\n');
         json_decref(json);
         return;

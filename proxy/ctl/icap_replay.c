@@ -394,7 +394,7 @@ static void tell_json(const struct replay *replay, const char *complaint) {
                              (json_int_t)t->heads, "bodies", (json_int_t)t->bodies, "not_compared",
                              (json_int_t)t->not_compared, "differences", replay->differences,
                              "complaint", complaint);
-    json_dumpf(json, stdout, 0);
+    json_dumpf(json, stdout, JSON_ENSURE_ASCII);
     putchar('\n');
     json_decref(json);
 }

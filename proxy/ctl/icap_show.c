@@ -23,7 +23,7 @@ static void print_json(const struct icap_exchange *exchange, uint64_t number) {
 #undef TEXT
 #undef NUMBER
 #undef PART
-    json_dumpf(json, stdout, 0);
+    json_dumpf(json, stdout, JSON_ENSURE_ASCII);
     putchar('\n');
     json_decref(json);
 }

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 #include "ctl/adlist_command.h"
+#include "ctl/answer.h"
 #include "ctl/cache_command.h"
 #include "ctl/helperd_client.h"
 #include "ctl/http_call.h"
@@ -45,7 +46,7 @@ static int show_raw(const struct choices *choices, const struct http_answer *ans
 }
 
 static int show_json(const struct http_answer *answer, void (*show)(FILE *out, json_t *json)) {
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *json = answer_load(answer->body, answer->length);
     if (!json_is_object(json)) {
         json_decref(json);
         return complain("the answer is not JSON: is this retort's admin.listen?");
@@ -137,7 +138,7 @@ static void usage(FILE *out) {
 }
 
 static int refused(const struct http_answer *answer) {
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    json_t *json = answer_load(answer->body, answer->length);
     const char *reason = json_string_value(json_object_get(json, "error"));
     if (reason != NULL)
         fprintf(stderr, "retortctl: %s\n", reason);

@@ -119,7 +119,7 @@ char *settings_to_json(const struct settings *settings) {
     add_url_classes(root, settings);
     add_adapts(root, settings);
     add_policies(root, settings);
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
     json_decref(root);
     ASSERT(text != NULL);
     return text;

@@ -22,7 +22,8 @@
 /* Words of enums, in the order of the enums' members. */
 static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
 static const char *const local_destination_words[] = {"deny", "allow", NULL};
-static const char *const access_log_words[] = {"squid", "combined", "json", NULL};
+static const char *const access_log_words[] = {"squid",          "combined",          "json",
+                                               "squid_extended", "combined_extended", NULL};
 static const char *const disk_io_words[] = {"auto", "threads", NULL};
 static const char *const disk_admission_words[] = {"all", "second", NULL};
 static const char *const icap_point_words[] = {"reqmod_precache", "reqmod_postcache",
@@ -457,7 +458,10 @@ const struct option options[] = {
 
     {ACCESS_LOG(format), .name = "format", WORD(access_log_words), DEFAULT("squid"),
      DOC "squid: Squid's native format. combined: the one of Apache and nginx. json: one object a "
-         "line, with everything that is known, services and times included.",
+         "line, with everything that is known, services and times included. squid_extended and "
+         "combined_extended have further columns behind those of the format: the transaction's id, "
+         "and the services with their verdicts and milliseconds; combined_extended has the result "
+         "of the cache in front of these.",
      .example = "json"},
 
     {SERVICE(uri_texts), .name = "uri", STRINGS, .required = true,

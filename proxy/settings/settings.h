@@ -54,7 +54,13 @@ struct map_settings {
     char **origin_aliases; /* what else the origin calls itself; ends with NULL; NULL: nothing */
 };
 
-enum access_log_format { ACCESS_LOG_SQUID, ACCESS_LOG_COMBINED, ACCESS_LOG_JSON };
+enum access_log_format {
+    ACCESS_LOG_SQUID,
+    ACCESS_LOG_COMBINED,
+    ACCESS_LOG_JSON,
+    ACCESS_LOG_SQUID_EXTENDED,
+    ACCESS_LOG_COMBINED_EXTENDED
+};
 
 struct access_log_settings {
     char *path;

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "http/bytes.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 /* A line has LINE_TEXT bytes for what comes from outside, and LINE_REST for its own words, numbers
  * and signs. */
 enum { GATHER = 65536, LINE_TEXT = 49152, LINE_REST = 32768, FLUSH_AFTER = 200, TEXT_SHOWN = 2560 };
+enum { CLIENT_LEFT = 499 };
 
 struct access_log {
     int fd;
@@ -211,44 +213,30 @@ static inline void put_plain(struct line *line, struct slice text, bool keep_spa
         put_escaped(line, text, keep_spaces);
 }
 
-/* The length of the UTF-8 sequence at the front, 0 when it is none. */
-static size_t utf8_length(struct slice text) {
-    const unsigned char *bytes = (const unsigned char *)text.base;
-    size_t length = bytes[0] < 0x80   ? 1
-                    : bytes[0] < 0xc2 ? 0
-                    : bytes[0] < 0xe0 ? 2
-                    : bytes[0] < 0xf0 ? 3
-                    : bytes[0] < 0xf5 ? 4
-                                      : 0;
-    if (length == 0 || length > text.length)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    if (length == 3 &&
-        ((bytes[0] == 0xe0 && bytes[1] < 0xa0) || (bytes[0] == 0xed && bytes[1] > 0x9f)))
-        return 0;
-    if (length == 4 &&
-        ((bytes[0] == 0xf0 && bytes[1] < 0x90) || (bytes[0] == 0xf4 && bytes[1] > 0x8f)))
-        return 0;
-    return length;
+static void put_unit(struct line *line, unsigned unit) {
+    put_hex(line, SLICE("\\u"), unit >> 8);
+    put_hex(line, SLICE(""), unit & 0xff);
 }
 
-/* What stands at the front, which is not plain; returns its length. */
+/* What stands at the front, which is not plain; returns its length. What would turn the line
+ * around or steer a terminal is escaped too, though JSON does not ask for that (RFC 8259 §7). */
 static size_t put_json_character(struct line *line, struct slice text) {
-    unsigned char c = (unsigned char)text.base[0];
-    size_t length = utf8_length(text);
+    uint32_t character;
+    size_t length = text_decode(text, &character);
     if (length == 0) {
         put(line, SLICE("\\ufffd"));
         return 1;
     }
-    if (c == '"' || c == '\\') {
+    if (character == '"' || character == '\\') {
         put(line, SLICE("\\"));
         put(line, slice_make(text.base, 1));
-    } else if (c < 0x20 || c == 0x7f) {
-        put_hex(line, SLICE("\\u00"), c);
-    } else {
+    } else if (!text_is_hidden(character)) {
         put(line, slice_make(text.base, length));
+    } else if (character < 0x10000) {
+        put_unit(line, character);
+    } else {
+        put_unit(line, 0xd7c0 + (character >> 10));
+        put_unit(line, 0xdc00 + (character & 0x3ff));
     }
     return length;
 }
@@ -374,6 +362,21 @@ static struct slice media_type(struct slice type) {
     return slice_trim(slice_make(type.base, (size_t)(parameters - type.base)));
 }
 
+/* What readers of the formats know as a status; theirs for a client that left before there was one
+ * is that of nginx. */
+static unsigned known_status(const struct access_entry *entry) {
+    return entry->status > 0 ? entry->status : CLIENT_LEFT;
+}
+
+/* Squid's words in place of a URL, where no request could be read. */
+static struct slice squid_url(const struct access_entry *entry) {
+    if (entry->url.length > 0)
+        return entry->url;
+    return entry->status == 408 ? SLICE("error:transaction-end-before-headers")
+                                : SLICE("error:invalid-request");
+}
+
+/* "%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt", as Squid's logformat says it. */
 static void write_squid(struct line *line, struct access_log *log,
                         const struct access_entry *entry) {
     put_time(line, log, &entry->time);
@@ -384,17 +387,21 @@ static void write_squid(struct line *line, struct access_log *log,
     put(line, SLICE(" "));
     put(line, cache_result_squid_name(entry->result));
     put(line, entry->aborted ? SLICE("_ABORTED/") : SLICE("/"));
-    put_three_digits(line, entry->status);
+    put_three_digits(line, known_status(entry));
     put(line, SLICE(" "));
     put_number(line, entry->bytes);
     put(line, SLICE(" "));
     put_plain(line, entry->method, false);
     put(line, SLICE(" "));
-    put_plain(line, entry->url, false);
+    put_plain(line, squid_url(entry), false);
     put(line, entry->origin.length > 0 ? SLICE(" - HIER_DIRECT/") : SLICE(" - HIER_NONE/"));
     put_plain(line, entry->origin, false);
     put(line, SLICE(" "));
     put_plain(line, media_type(entry->content_type), false);
+}
+
+/* Our columns behind those of the format. */
+static void put_id_and_services(struct line *line, const struct access_entry *entry) {
     put(line, SLICE(" "));
     put_id(line, entry);
     put(line, SLICE(" "));
@@ -411,29 +418,35 @@ static void put_date(struct line *line, struct access_log *log, time_t time) {
     put_time_text(line, log);
 }
 
+/* "-" where no request could be read, as Apache has it. */
+static void put_request_line(struct line *line, const struct access_entry *entry) {
+    if (entry->method.length == 0) {
+        put(line, SLICE("-"));
+        return;
+    }
+    put_plain(line, entry->method, false);
+    put(line, SLICE(" "));
+    put_plain(line, entry->url, false);
+    put(line, entry->version == 10 ? SLICE(" HTTP/1.0") : SLICE(" HTTP/1.1"));
+}
+
+/* "%h %l %u %t \"%r\" %>s %B \"%{Referer}i\" \"%{User-agent}i\"", as Apache's LogFormat says it. */
 static void write_combined(struct line *line, struct access_log *log,
                            const struct access_entry *entry) {
     put(line, entry->client);
     put(line, SLICE(" - - ["));
     put_date(line, log, entry->time.tv_sec);
     put(line, SLICE("] \""));
-    put_plain(line, entry->method, false);
+    put_request_line(line, entry);
+    put(line, SLICE("\" "));
+    put_three_digits(line, known_status(entry));
     put(line, SLICE(" "));
-    put_plain(line, entry->url, false);
-    put(line, entry->version == 10 ? SLICE(" HTTP/1.0\" ") : SLICE(" HTTP/1.1\" "));
-    put_number(line, entry->status);
-    put(line, SLICE(" "));
-    put_number(line, entry->bytes);
+    put_number(line, entry->body_bytes);
     put(line, SLICE(" \""));
     put_plain(line, value_of(entry, HTTP_REFERER), true);
     put(line, SLICE("\" \""));
     put_plain(line, value_of(entry, HTTP_USER_AGENT), true);
-    put(line, SLICE("\" "));
-    put(line, cache_result_name(entry->result));
-    put(line, SLICE(" "));
-    put_id(line, entry);
-    put(line, SLICE(" "));
-    put_services(line, entry, false);
+    put(line, SLICE("\""));
 }
 
 /* `before` is the comma and the name. */
@@ -475,7 +488,17 @@ static void write_line(struct access_log *log, const struct access_entry *entry)
     struct line line = {log->bytes + log->length, log->bytes + log->length + LINE_TEXT};
     switch (log->format) {
     case ACCESS_LOG_SQUID: write_squid(&line, log, entry); break;
+    case ACCESS_LOG_SQUID_EXTENDED:
+        write_squid(&line, log, entry);
+        put_id_and_services(&line, entry);
+        break;
     case ACCESS_LOG_COMBINED: write_combined(&line, log, entry); break;
+    case ACCESS_LOG_COMBINED_EXTENDED:
+        write_combined(&line, log, entry);
+        put(&line, SLICE(" "));
+        put(&line, cache_result_name(entry->result));
+        put_id_and_services(&line, entry);
+        break;
     case ACCESS_LOG_JSON: write_json(&line, log, entry); break;
     }
     *line.at++ = '\n';

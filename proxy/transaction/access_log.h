@@ -1,5 +1,7 @@
 /*
  * Access logs: one line a transaction, in the formats of Squid, of Apache ("combined"), or as JSON.
+ * The first two are held to the letter, for programs that read them; "extended" has our columns
+ * behind.
  *
  *     struct access_logs *logs = access_logs_open(net, settings);
  *     access_logs_write(logs, &entry);
@@ -31,7 +33,8 @@ struct access_entry {
     const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
     unsigned version;                /* of the client's HTTP: 10 or 11 */
     unsigned status;
-    uint64_t bytes; /* sent to the client, heads included */
+    uint64_t bytes;      /* sent to the client, heads included */
+    uint64_t body_bytes; /* without them */
     enum cache_result result;
     const char *step;
     const char *error; /* NULL: none */

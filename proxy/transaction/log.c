@@ -33,6 +33,7 @@ static void write_entry(struct transaction *transaction) {
         .version = unreadable ? 11 : exchange->request.version,
         .status = transaction->status,
         .bytes = exchange->bytes_sent,
+        .body_bytes = exchange_body_bytes(exchange),
         .result = transaction->result,
         .step = transaction->last_step != NULL ? transaction->last_step : "DELIVER",
         .error = transaction->error,
@@ -40,7 +41,7 @@ static void write_entry(struct transaction *transaction) {
     };
     entry.chain_count = transaction_chains(transaction, entry.chains);
     if (transaction->tunnel != NULL)
-        entry.bytes = transaction->tunnel->bytes[1];
+        entry.bytes = entry.body_bytes = transaction->tunnel->bytes[1];
     access_logs_write(transaction->host->logs, &entry);
 }
 

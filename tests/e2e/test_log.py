@@ -1,7 +1,9 @@
 """The access log's formats, and the id that leads from a line to its ICAP transaction."""
 
+import json
 import os
 import re
+import subprocess
 import time
 
 from harness.checks import between, equal, true, until
@@ -36,6 +38,60 @@ def lines(proxy, count):
     return proxy.log_lines()
 
 
+# Squid, "Default Log Formats": squid is %ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt
+SQUID = re.compile(r"(\d+\.\d{3}) ( {0,5}\d+) ([0-9a-f.:]+) ((?:TCP|NONE)[A-Z_]*)/([1-5]\d\d) (\d+) ([A-Z]+|-) (\S+) - "
+                   r"(HIER_DIRECT/\S+|HIER_NONE/-) (-|[!-~]+/[!-~]+)")
+# Apache, mod_log_config: combined is "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-agent}i\""
+COMBINED = re.compile(r'([0-9a-f.:]+) - - \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] '
+                      r'"([A-Z]+ [!-~]+ HTTP/1\.[01]|-)" ([1-5]\d\d) (\d+|-) "([ -~]*)" "([ -~]*)"')
+
+
+def odd_requests(lab, proxy, origin): 
+    """What has a line of its own kind: hits, odd texts, requests that can't be read or never come, clients that leave, tunnels."""
+    proxy.get(origin.url("/bytes", n=500, cc="max-age=60", type="image/png"))
+    proxy.get(origin.url("/bytes", n=500, cc="max-age=60", type="image/png"))
+    proxy.get(origin.url("/text", say="x", type="text/html; charset=utf-8"),
+              {"User-Agent": 'an "agent" \\ \x80\xff\x9b', "Referer": "http://from/ \t\"<x>"})
+    proxy.get(origin.url("/bytes", n=0))
+    for bad in (b'GET "><x HTTP/1.1\r\nHost: h\r\n\r\n', b"\x16\x03\x01\r\n\r\n", b"GET /\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"):
+        with proxy.wire() as wire:
+            wire.send(bad)
+            wire.response()
+    for late in (b"GET http://h/late HTTP/1.1\r\nHo", b"POST http://h/late HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx"):
+        with proxy.wire() as wire:  # not all of it in time
+            wire.send(late)
+            wire.read_to_end()
+    before = proxy.counter("client_requests")
+    wire = proxy.wire()  # the client leaves before there is a response
+    wire.send(request("GET", origin.url("/text", say="x", ms=1500)))
+    until(lambda: proxy.counter("client_requests") > before, 5 * lab.patience, "the request")
+    wire.abort()
+    with proxy.wire() as wire:
+        wire.send(f"CONNECT {origin.authority} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
+        equal(wire.response("CONNECT").status, 200, "CONNECT")
+    until(lambda: any(entry["aborted"] for entry in proxy.log()), 5 * lab.patience, "the line of the client that left")
+
+
+@memcheck
+def test_strict_formats(lab):
+    """A parser that knows a format and nothing else reads every line, whatever the request was."""
+    origin, odd = Origin(lab), {}
+    logs = {name: lab.path(name + ".log") for name in ("squid", "combined", "squid_extended", "combined_extended")}
+    proxy = Retort(lab, extra="".join(f'access_log "{path}" {{ format = {name} }}\n' for name, path in logs.items())
+                   + f"connect_ports = {{ {origin.port} }}\n", client={"header_timeout": "1s", "body_timeout": "1s"}, ipv6=True)
+    odd_requests(lab, proxy, origin)
+    proxy.stop()
+    for name, path in logs.items():
+        with open(path, encoding="ascii") as file:
+            odd[name] = file.read().splitlines()
+    entries = proxy.log()
+    for name, pattern in (("squid", SQUID), ("combined", COMBINED)):
+        equal(len(odd[name]), len(entries), name)
+        for line, more, entry in zip(odd[name], odd[name + "_extended"], entries):
+            true(pattern.fullmatch(line), f"no line of the {name} format: {line}")
+            true(more.startswith(line + " ") and entry["id"] in more, f"the same with more columns: {more}")
+
+
 @memcheck
 def test_squid(lab):
     origin = Origin(lab)
@@ -43,14 +99,10 @@ def test_squid(lab):
     url = origin.url("/bytes", n=500, cc="max-age=60", type="image/png")
     proxy.get(url)
     proxy.get(url)
-    first, second = lines(proxy, 2)
-    pattern = r"(\d+\.\d{3}) ( {0,5}\d+) (\S+) (\w+)/(\d{3}) (\d+) (\w+) (\S+) (\S+) (\w+)/(\S+) (\S+)"
-    for line, result in ((first, "MISS"), (second, "HIT")):
-        match = re.match(pattern, line)
+    for line, result in zip(lines(proxy, 2), ("TCP_MISS", "TCP_MEM_HIT")):
+        match = SQUID.fullmatch(line)
         true(match, f"not a line of Squid's native format: {line}")
-        true(result in match.group(4), f"result in {line}")
-        equal((match.group(3), match.group(5), match.group(7), match.group(8)), ("127.0.0.1", "200", "GET", url), "fields")
-        equal(match.group(12), "image/png", "type")
+        equal(match.group(3, 4, 5, 7, 8, 10), ("127.0.0.1", result, "200", "GET", url, "image/png"), "fields")
         equal(len(match.group(2)), 6, "width of the milliseconds")
 
 
@@ -67,15 +119,18 @@ def test_type_of_what_is_stored(lab):
 
 @memcheck
 def test_combined(lab):
+    """Apache: %b is the "size of response in bytes, excluding HTTP headers"."""
     origin = Origin(lab)
     proxy = Retort(lab, log_format="combined")
     url = origin.url("/bytes", n=500)
-    proxy.get(url, {"User-Agent": 'an "agent"', "Referer": "http://from/"})
-    line = lines(proxy, 1)[0]
-    match = re.match(r'127\.0\.0\.1 - (\S+) \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET (\S+) HTTP/1\.1" 200 (\d+) '
-                     r'"http://from/" "an (?:\\"|\\x22|%22)agent(?:\\"|\\x22|%22)"', line)
-    true(match, f"not a line of the combined format: {line}")
-    equal(match.group(2), url, "URL")
+    for _ in range(2):
+        proxy.get(url, {"User-Agent": 'an "agent"', "Referer": "http://from/"})
+    proxy.fetch("HEAD", url)
+    for line, method, length in zip(lines(proxy, 3), ("GET", "GET", "HEAD"), ("500", "500", "0")):
+        match = COMBINED.fullmatch(line)
+        true(match, f"not a line of the combined format: {line}")
+        equal(match.groups(), ("127.0.0.1", f"{method} {url} HTTP/1.1", "200", length, "http://from/" * (method == "GET") or "-",
+                               "an %22agent%22" if method == "GET" else match.group(6)), "fields")
 
 
 def test_several_logs_at_once(lab):
@@ -92,7 +147,7 @@ def test_several_logs_at_once(lab):
 
 def test_lines_can_not_be_forged(lab):
     origin = Origin(lab)
-    for log_format in ("json", "squid", "combined"):
+    for log_format in ("json", "squid", "combined", "squid_extended", "combined_extended"):
         proxy = Retort(lab, log_format=log_format)
         proxy.get(origin.url("/text?say=x") + "&evil=%0d%0aGET", {"User-Agent": "a\x80\xff\"b", "Referer": "x\ty"})
         with proxy.wire() as wire:
@@ -183,3 +238,53 @@ def test_a_full_disk_costs_lines_and_is_told(lab):
         until(lambda lost=lost: proxy.counter("access_log_lines_lost") == lost, 10 * lab.patience, "the line to be lost")
     equal(len(lines(proxy, 3)), 3, "lines of the other log")
     equal(proxy.process.log().count("cannot write the access log /dev/full: No space left on device"), 1, "warnings")
+
+
+def test_goaccess_reads_them(lab):
+    """Its own names for the formats; of Squid's that one without syslog's words in front, which its predefined one wants."""
+    origin = Origin(lab)
+    logs = {name: lab.path(name + ".log") for name in ("squid", "combined")}
+    proxy = Retort(lab, extra="".join(f'access_log "{path}" {{ format = {name} }}\n' for name, path in logs.items())
+                   + f"connect_ports = {{ {origin.port} }}\n", client={"header_timeout": "1s", "body_timeout": "1s"})
+    odd_requests(lab, proxy, origin)
+    proxy.stop()
+    unreadable = sum(entry["method"] == "" for entry in proxy.log())  # "-" is no method to it in Squid's format
+    known = {"combined": ["--log-format=COMBINED"],
+             "squid": ["--log-format=%x.%^ %~%L %h %^/%s %b %m %U", "--date-format=%s", "--time-format=%s", "--datetime-format=%s"]}
+    for name, options in known.items():
+        report = lab.path(name + ".json")
+        subprocess.run(["goaccess", logs[name], *options, "--no-global-config", "-o", report], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, check=True, timeout=60)
+        with open(report, encoding="utf-8") as file:
+            general = json.load(file)["general"]
+        equal(general["failed_requests"], unreadable if name == "squid" else 0, f"lines of {name} that it can't read")
+        equal(general["total_requests"], len(proxy.log()), f"lines of {name}")
+
+
+# What steers a terminal, turns a line around or is not seen: C0, C1, Unicode's Bidi_Control, line and paragraph separators.
+HIDDEN = [*range(1, 0x20), *range(0x7f, 0xa0), 0x61c, *range(0x200b, 0x2010), *range(0x2028, 0x202f), *range(0x2066, 0x206a), 0xfeff, 0xe0041]
+
+
+def hidden_in(text):
+    return [hex(ord(c)) for c in text if ord(c) in HIDDEN and c != "\n"]
+
+
+@memcheck
+def test_nothing_steers_a_terminal(lab):
+    """RFC 8259, 7: "Any character may be escaped." What clients write reaches logs, the admin plane and retortctl so."""
+    origin, proxy = Origin(lab), Retort(lab, extra='log_level = debug\n')
+    odd = "".join(chr(c) for c in HIDDEN if c > 0x7f)
+    raw = odd.encode() + b"\x80\xed\xa0\x80\xff\xc0\xaf"
+    url = origin.url("/text?say=x&cc=max-age%3D60")
+    with proxy.wire() as wire:
+        wire.send(b"GET " + url.encode() + b"&" + raw + b" HTTP/1.1\r\nHost: " + origin.authority.encode()
+                  + b"\r\nUser-Agent: " + raw + "é漢".encode() + b"\r\n\r\n")
+        equal(wire.response().status, 200, "status")
+    entry = proxy.log(1)[0]
+    with open(proxy.log_path, "rb") as file:
+        equal(hidden_in(file.read().decode("utf-8")), [], "in the log")
+    equal(entry["user_agent"], odd + "\ufffd" * 7 + "é漢", "what a reader of JSON gets")
+    equal(hidden_in(proxy.admin("GET", "/cache/objects").body.decode("utf-8")), [], "from the admin plane")
+    for arguments in (("cache", "list"), ("--json", "cache", "list"), ("cache", "show", url), ("status",), ("cache", "purge", "--prefix", odd)):
+        equal(hidden_in(proxy.ctl(*arguments, expect=None)), [], f"from retortctl {arguments}")
+    equal(hidden_in(proxy.process.log()), [], "in the error log")

@@ -1,0 +1,49 @@
+#include "ctl/answer.h"
+
+#include "base/assert.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SHOWN_MAX = 12 }; /* of a character: a surrogate pair */
+
+/* The character at the front of the text, which is taken off. */
+static char *put_character(char *at, struct slice *text) {
+    uint32_t character;
+    size_t length = text_decode(*text, &character);
+    const char *bytes = text->base;
+    size_t taken = length > 0 ? length : 1;
+    *text = slice_make(bytes + taken, text->length - taken);
+    if (length == 0 || !text_is_hidden(character))
+        return slice_put(at, slice_make(bytes, taken));
+    if (character < 0x10000)
+        return at + sprintf(at, "\\u%04x", character);
+    return at +
+           sprintf(at, "\\u%04x\\u%04x", 0xd7c0 + (character >> 10), 0xdc00 + (character & 0x3ff));
+}
+
+static void show_text(json_t *json) {
+    struct slice rest = slice_make(json_string_value(json), json_string_length(json));
+    char *shown = xcalloc(rest.length + 1, SHOWN_MAX), *at = shown;
+    while (rest.length > 0)
+        at = put_character(at, &rest);
+    json_string_setn(json, shown, (size_t)(at - shown));
+    free(shown);
+}
+
+void answer_show(json_t *json) {
+    const char *name;
+    size_t i;
+    json_t *value;
+    if (json_is_string(json))
+        show_text(json);
+    json_array_foreach(json, i, value) answer_show(value);
+    json_object_foreach(json, name, value) answer_show(value);
+}
+
+json_t *answer_load(const char *body, size_t length) {
+    json_t *json = json_loadb(body, length, 0, NULL);
+    answer_show(json);
+    return json;
+}
