@@ -163,7 +163,7 @@ access_log "$dir/access.log" { format = json }
 admin { listen = "$dir/retort.sock" }
 
 icap_service adremover { uri = "icap://127.0.0.1:$icap_port/adremover"  point = reqmod_precache  bypass = true  timeout = "5s" }
-icap_service gray { uri = "icap://127.0.0.1:$icap_port/gray"  point = respmod_precache  bypass = true  timeout = "15s" }
+icap_service gray { uri = "icap://127.0.0.1:$icap_port/gray"  point = respmod_precache  bypass = true  timeout = "5s" }
 icap_service inject { uri = "icap://127.0.0.1:$icap_port/inject"  point = respmod_precache  bypass = true  timeout = "5s"  preview_wait = "100ms" }
 icap_service gzip { uri = "icap://127.0.0.1:$icap_port/gzip"  point = respmod_precache  bypass = true  timeout = "5s"  preview_wait = "100ms" }
 

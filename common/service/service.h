@@ -131,6 +131,10 @@ struct service_host {
      * ICAP: X-Operator-Notice in the answer to OPTIONS. Other than visible ASCII goes out as "?".
      */
     char notice[SERVICE_NOTICE];
+    /* start may say how long an exchange may wait for something other than the host, at most, in
+     * milliseconds: whoever asks the service should wait longer. 0: it does not say. ICAP:
+     * X-Answers-Within in the answer to OPTIONS. */
+    uint64_t answers_within;
 };
 
 struct service_exchange {

@@ -51,8 +51,8 @@ static const struct service_option gray_options[] = {
      "its pool that makes images gray"},
     {"Arguments", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, arguments), "", 0, 0, NULL,
      "what is wanted of images beyond gray, where the URI does not say: width=320&strip"},
-    {"Deadline", SERVICE_OPTION_DURATION, offsetof(struct gray_settings, deadline), "10s", 1,
-     600000, NULL, "how long an image may wait for the helper, from its last byte on"},
+    {"Deadline", SERVICE_OPTION_DURATION, offsetof(struct gray_settings, deadline), "4s", 1, 600000,
+     NULL, "how long an image may wait for the helper, from its last byte on"},
     {"MaxSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_size), "16M", 1024,
      UINT64_C(1) << 32, NULL, "larger images are passed on as they are"},
     {"MaxPixels", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_pixels), "100M", 1,
@@ -70,9 +70,10 @@ static const char *const gray_counters[] = {"UNCHANGED",      "HELPER REFUSED", 
 
 static void *gray_start(const void *settings, struct service_host *host, char *error,
                         size_t error_size) {
-    (void)host;
+    const struct gray_settings *gray = settings;
     (void)error;
     (void)error_size;
+    host->answers_within = gray->deadline;
     return (void *)settings;
 }
 

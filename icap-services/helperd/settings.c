@@ -238,7 +238,7 @@ struct helperd_settings *helperd_settings_read(const char *path) {
                         CFG_INT("queue", 64, CFGF_NONE),
                         CFG_INT("queue_large", 0, CFGF_NONE),
                         CFG_STR("small", "2M", CFGF_NONE),
-                        CFG_STR("deadline", "10s", CFGF_NONE),
+                        CFG_STR("deadline", "3s", CFGF_NONE),
                         CFG_INT("max_jobs", 0, CFGF_NONE),
                         CFG_INT("max_processes", 0, CFGF_NONE),
                         CFG_STR("idle", "30s", CFGF_NONE),

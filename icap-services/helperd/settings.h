@@ -8,7 +8,7 @@
  *         processes = 2
  *         nice      = 10
  *         queue     = 64
- *         deadline  = "10s"
+ *         deadline  = "3s"
  *         max_jobs  = 0
  *     }
  *

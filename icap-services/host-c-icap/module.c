@@ -118,7 +118,7 @@ static void make_directives(void) {
 
 /* Asked for OPTIONS. A wrong character would be the end of the head. */
 static int on_options(ci_request_t *request) {
-    char line[sizeof "X-Operator-Notice: " + SERVICE_NOTICE];
+    char line[sizeof "X-Operator-Notice: " + SERVICE_NOTICE], within[64];
     const char *notice = module.owner.host.notice;
     int length = snprintf(line, sizeof line, "X-Operator-Notice: %.*s", SERVICE_NOTICE, notice);
     for (int i = 0; i < length; i++)
@@ -126,6 +126,9 @@ static int on_options(ci_request_t *request) {
             line[i] = '?';
     if (notice[0] != '\0')
         ci_icap_add_xheader(request, line);
+    snprintf(within, sizeof within, "X-Answers-Within: %" PRIu64, module.owner.host.answers_within);
+    if (module.owner.host.answers_within > 0)
+        ci_icap_add_xheader(request, within);
     return CI_OK;
 }
 

@@ -118,12 +118,12 @@ static const char *const inject_counters[] = {"INSERTED",      "NO PLACE FOUND",
 static void *inject_start(const void *settings, struct service_host *host, char *error,
                           size_t error_size) {
     struct inject_service *service;
-    (void)host;
     (void)error;
     (void)error_size;
     ALLOC_OBJ(service, INJECT_SERVICE_MAGIC);
     service->settings = settings;
     service->cache = text_cache_create();
+    host->answers_within = service->settings->deadline;
     return service;
 }
 

@@ -121,6 +121,22 @@ static void warn_of_no_limit(const struct icap_endpoint *endpoint,
                  settings->name, endpoint->uri_text, settings->max_connections);
 }
 
+/* Then a slow message of one client counts as a failure of the service, for all. */
+static void warn_of_impatience(const struct icap_endpoint *endpoint,
+                               const struct icap_options *options) {
+    const struct icap_service_settings *settings = endpoint->service->settings;
+    bool thinks_longer = settings->first_byte_timeout > 0;
+    uint64_t patience = thinks_longer ? settings->first_byte_timeout : settings->timeout;
+    bool told = endpoint->known.have_options &&
+                endpoint->known.options.answers_within == options->answers_within;
+    if (options->answers_within >= patience && !told)
+        log_warn("icap service %s (%s) may take %llu ms for an answer, and %s is %llu ms: set it "
+                 "to more, or the deadline of the service to less, else what is slow counts as a "
+                 "failure of the service",
+                 settings->name, endpoint->uri_text, (unsigned long long)options->answers_within,
+                 thinks_longer ? "first_byte_timeout" : "timeout", (unsigned long long)patience);
+}
+
 static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *answer) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     const struct loop *loop = endpoint->service->net->loop;
@@ -138,6 +154,7 @@ static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *
         icap_health_unanswered(endpoint->health, endpoint, answer->failure, error, loop);
     } else {
         warn_of_no_limit(endpoint, answer->options);
+        warn_of_impatience(endpoint, answer->options);
         icap_endpoint_see_istag(endpoint, slice_from(answer->options->istag), 0);
         icap_health_answered(endpoint->health, endpoint, answer->options, loop);
     }

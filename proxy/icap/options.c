@@ -53,6 +53,9 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
     copy_field(options->transfer_preview, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_PREVIEW);
     copy_field(options->transfer_ignore, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_IGNORE);
     copy_field(options->transfer_complete, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_COMPLETE);
+    const struct http_field *within = http_head_find_text(head, SLICE("X-Answers-Within"));
+    if (within != NULL && slice_to_uint64(within->value, &number))
+        options->answers_within = number;
     copy_notice(&options->notice, head);
     return true;
 }

@@ -29,6 +29,7 @@ struct icap_options {
     size_t preview;
     bool allow_204, allow_206;
     unsigned max_connections;               /* 0: not stated */
+    uint64_t answers_within;                /* milliseconds; 0: not stated */
     int64_t ttl;                            /* seconds; -1: for ever */
     bool client_ip, client_port, server_ip; /* X-Include asks for them */
     char istag[ICAP_TAG];
@@ -39,6 +40,8 @@ struct icap_options {
     struct icap_notice notice;
 };
 
+/* X-Answers-Within is Retort's own: for so long a service may let a transaction wait for its
+ * helpers, so a client that waits for less takes a slow picture for a service that failed. */
 bool icap_options_parse(struct icap_options *options, const struct http_head *head,
                         const char **error);
 /* By the file extension of the path, without the query, case-insensitively (RFC 3507 §4.10.2). */
