@@ -85,6 +85,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/tag.c proxy/icap/tag.h \
 	proxy/icap/told.c proxy/icap/told.h \
 	proxy/icap/service.c proxy/icap/service.h \
+	proxy/icap/unadapted.c proxy/icap/unadapted.h \
 	proxy/icap/virgin.c proxy/icap/virgin.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
 	proxy/net/address.c proxy/net/address.h \

@@ -307,6 +307,8 @@ static void report_health(struct admin_icap_service *service, struct icap_quota 
             best = service->health[i].state;
     }
     service->state = icap_state_name(best);
+    service->unadapted_since = atomic_load(&quota->unadapted->since);
+    service->unadapted = icap_unadapted_count(quota->unadapted);
 }
 
 static void start_report(struct retort *retort, struct admin_report *report) {

@@ -132,8 +132,7 @@ static enum adapt_state satisfied(struct adapt_chain *chain, bool head_given, st
 }
 
 static void bypass(struct adapt_chain *chain, const char *error) {
-    chain->net->counters.icap_bypassed++;
-    chain->services[chain->at]->account.bypassed++;
+    icap_service_bypassed(chain->services[chain->at], error);
     record(chain, "BYPASSED");
     chain->records[chain->at].error = error;
     chain->bypassed = true;

@@ -64,6 +64,8 @@ struct admin_icap_service {
     struct icap_health_view health[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
     struct icap_account account; /* since the start */
+    uint64_t unadapted;          /* messages that passed it so, since `unadapted_since` */
+    int64_t unadapted_since;     /* seconds since 1970; 0: none do now */
 };
 
 struct admin_report {

@@ -75,12 +75,17 @@ static json_t *service_to_json(const struct admin_icap_service *service, uint64_
                             json_integer((json_int_t)number_of(&service->account, d)));
     for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++)
         json_object_set_new(times, d->name, times_to_json(times_of(&service->account, d)));
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
-                     "point", icap_point_name(service->settings->point), "state", service->state,
-                     "istag", text_to_json(service->istag), "service",
-                     text_to_json(service->product), "connections", (int)service->connections,
-                     "pending", (int)service->pending, "endpoints", endpoints_to_json(service, now),
-                     "account", numbers, "times", times);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
+                  "point", icap_point_name(service->settings->point), "state", service->state,
+                  "istag", text_to_json(service->istag), "service", text_to_json(service->product),
+                  "connections", (int)service->connections, "pending", (int)service->pending,
+                  "endpoints", endpoints_to_json(service, now), "account", numbers, "times", times);
+    if (service->unadapted_since > 0)
+        json_object_set_new(json, "unadapted",
+                            json_pack("{s:I, s:I}", "messages", (json_int_t)service->unadapted,
+                                      "since", (json_int_t)service->unadapted_since));
+    return json;
 }
 
 void services_page_write(struct page *page, const struct admin_report *report) {

@@ -160,18 +160,34 @@ static void show_times(FILE *out, const char *name, const json_t *times) {
             1e3 * json_number_value(json_object_get(times, "p99")));
 }
 
+/* Local time. */
+static void show_time(FILE *out, const json_t *holder, const char *name) {
+    char text[32];
+    time_t at = (time_t)number_of(holder, name);
+    struct tm local;
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime_r(&at, &local));
+    fprintf(out, "since %s", text);
+}
+
 /* Since when it is down, why, and when it is tried next. */
 static void show_trouble(FILE *out, const json_t *endpoint) {
-    char since[32];
-    time_t at = (time_t)number_of(endpoint, "since");
     const json_t *retry = json_object_get(endpoint, "retry_in");
-    struct tm local;
     if (json_object_get(endpoint, "error") == NULL)
         return;
-    strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S", localtime_r(&at, &local));
-    fprintf(out, "        since %s: %s", since, text_of(endpoint, "error"));
+    fputs("        ", out);
+    show_time(out, endpoint, "since");
+    fprintf(out, ": %s", text_of(endpoint, "error"));
     if (json_is_real(retry))
         fprintf(out, "; next try in %.1f s", json_real_value(retry));
+    fputc('\n', out);
+}
+
+static void show_unadapted(FILE *out, const json_t *unadapted) {
+    if (unadapted == NULL)
+        return;
+    fprintf(out, "    %" JSON_INTEGER_FORMAT " messages passed unadapted ",
+            number_of(unadapted, "messages"));
+    show_time(out, unadapted, "since");
     fputc('\n', out);
 }
 
@@ -196,6 +212,7 @@ static void show_service(FILE *out, const json_t *service) {
             number_of(service, "pending"), product[0] != '\0' ? "; " : "", product);
     json_array_foreach(json_object_get(service, "endpoints"), i, endpoint)
         show_endpoint(out, endpoint);
+    show_unadapted(out, json_object_get(service, "unadapted"));
     json_object_foreach(json_object_get(service, "account"), name,
                         value) if (json_integer_value(value) > 0)
         fprintf(out, "    %-18s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));

@@ -11,6 +11,13 @@ static struct icap_tag *tag_for(const struct icap_service_settings *settings,
     return icap_tag_new(settings);
 }
 
+static struct icap_unadapted *unadapted_for(const char *name, const struct icap_quotas *before) {
+    for (size_t i = 0; before != NULL && i < before->count; i++)
+        if (strcmp(before->names[i], name) == 0)
+            return icap_unadapted_reference(before->services[i].unadapted);
+    return icap_unadapted_new(name);
+}
+
 static struct icap_health *health_for(const struct icap_service_settings *settings, unsigned index,
                                       const struct icap_quotas *before) {
     for (size_t i = 0; before != NULL && i < before->count; i++)
@@ -43,6 +50,7 @@ struct icap_quotas *icap_quotas_new(const struct settings *settings,
         quota->tag = tag_for(&settings->icap_services[i], before);
         for (unsigned j = 0; j < quota->endpoint_count; j++)
             quota->health[j] = health_for(&settings->icap_services[i], j, before);
+        quota->unadapted = unadapted_for(settings->icap_services[i].name, before);
         quotas->names[i] = xstrdup(settings->icap_services[i].name);
     }
     return quotas;
@@ -66,6 +74,7 @@ void icap_quotas_release(struct icap_quotas **quotasp) {
         ASSERT(list_empty(&quotas->services[i].waiting));
         pthread_mutex_destroy(&quotas->services[i].lock);
         icap_tag_release(&quotas->services[i].tag);
+        icap_unadapted_release(&quotas->services[i].unadapted);
         for (unsigned j = 0; j < quotas->services[i].endpoint_count; j++)
             icap_health_release(&quotas->services[i].health[j]);
         free(quotas->names[i]);

@@ -17,8 +17,8 @@
  *     struct icap_quotas *quotas = icap_quotas_new(settings, NULL);    one a service, by main
  *     struct icap_quotas *later = icap_quotas_new(reloaded, quotas);   goes on with tags and health
  *
- * With it goes what else workers share of a service: its tag (icap/tag.h), and the health of its
- * endpoints (icap/health.h).
+ * With it goes what else workers share of a service: its tag (icap/tag.h), the health of its
+ * endpoints (icap/health.h), and what passed it unadapted (icap/unadapted.h).
  *
  * Threads: any; one lock a service.
  */
@@ -28,6 +28,7 @@
 #include "event/waiter.h"
 #include "icap/health.h"
 #include "icap/tag.h"
+#include "icap/unadapted.h"
 #include "settings/settings.h"
 
 struct icap_quota_endpoint {
@@ -47,6 +48,7 @@ struct icap_quota {
     struct list_link waiting;
     struct icap_tag *tag;                           /* referenced */
     struct icap_health *health[ICAP_ENDPOINTS_MAX]; /* likewise */
+    struct icap_unadapted *unadapted;               /* likewise */
     struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
 };
 

@@ -15,6 +15,7 @@ struct icap_service *icap_service_new(struct net_context *net,
     service->mailbox = mailbox;
     list_init(&service->waiting);
     task_init(&service->wake_task, on_places);
+    icap_teller_init(&service->teller, quota->unadapted, net->loop);
     icap_ledger_open(net->ledger, settings->name, &service->entry, &service->account);
     service->endpoint_count = settings->endpoint_count;
     for (unsigned i = 0; i < service->endpoint_count; i++)
@@ -40,6 +41,7 @@ void icap_service_free(struct icap_service **servicep) {
     task_cancel(&service->wake_task);
     for (unsigned i = 0; i < service->endpoint_count; i++)
         icap_endpoint_free(&service->endpoints[i]);
+    icap_teller_release(&service->teller);
     icap_ledger_close(&service->entry);
     FREE_OBJ(service);
 }
@@ -166,6 +168,13 @@ void icap_service_leave(struct icap_service *service, struct icap_endpoint *endp
     endpoint->busy--;
     struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
     icap_quota_leave(service->quota, &bid, service->net->loop);
+}
+
+void icap_service_bypassed(struct icap_service *service, const char *reason) {
+    CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
+    service->account.bypassed++;
+    service->net->counters.icap_bypassed++;
+    icap_teller_note(&service->teller, reason);
 }
 
 void icap_service_keep_known(struct icap_service *service) {

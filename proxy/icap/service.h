@@ -45,6 +45,7 @@ struct icap_service {
     unsigned waiting_count;
     struct waiter *waiter; /* in the quota, while somebody here waits */
     struct task wake_task;
+    struct icap_teller teller;
     struct icap_account account;
     struct icap_ledger_entry entry; /* of the account, in net->ledger */
 };
@@ -70,6 +71,8 @@ enum icap_readiness icap_service_take(struct icap_service *service, struct icap_
 void icap_service_stop_waiting(struct icap_service *service, struct icap_waiter *waiter);
 /* The transaction is over; its connection has been closed, or pooled. */
 void icap_service_leave(struct icap_service *service, struct icap_endpoint *endpoint);
+/* A message passed it unadapted, for that reason. */
+void icap_service_bypassed(struct icap_service *service, const char *reason);
 /* A result of it is used without asking it: has its OPTIONS asked where they are missing or too
  * old, so that a new ISTag is noticed. */
 void icap_service_keep_known(struct icap_service *service);

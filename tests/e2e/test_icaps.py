@@ -81,6 +81,7 @@ def test_certificates(lab):
         equal(answer.status, 502 if error else 200, f"{error}: status")
         if error:
             says(proxy, error)
+            contains(proxy.ctl("services"), error, "retortctl services")
             equal(server.count, 0, f"{error}: transactions")
         if options.get("verify") is False:
             contains(proxy.process.log(), "verify is false", "the log")
@@ -98,6 +99,7 @@ def test_files_that_are_none(lab):
         origin, proxy = start(lab, server.uri(), **options)
         equal(fetch(proxy, origin).status, 502, f"{options}: status")
         says(proxy, error)
+        contains(proxy.ctl("services"), error, "retortctl services")
         proxy.stop()
 
 

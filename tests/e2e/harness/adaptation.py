@@ -20,10 +20,10 @@ QUICK = {"timeout": "700ms", "connect_timeout": "500ms", "down_min": "100ms", "d
 STEADY = {"failures_down": 1000000}  # nothing takes it down
 
 
-def start(lab, behave=unchanged, *, bypass=True, preview=1024, server=None, **options):
+def start(lab, behave=unchanged, *, bypass=True, preview=1024, server=None, workers=1, **options):
     """An origin, an ICAP server and a proxy between them."""
     icap = server or IcapServer(lab, behave, preview=preview)
-    return Origin(lab), icap, Retort(lab, services=[Service("s", icap.uri(), bypass=bypass, **options)])
+    return Origin(lab), icap, Retort(lab, workers=workers, services=[Service("s", icap.uri(), bypass=bypass, **options)])
 
 
 NUMBERS = itertools.count()
