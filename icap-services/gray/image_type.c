@@ -58,3 +58,35 @@ enum image_type image_type_of_media(struct slice type) {
             return media_types[i].type;
     return IMAGE_UNKNOWN;
 }
+
+struct slice image_type_media(enum image_type type) {
+    for (size_t i = 0; i < sizeof media_types / sizeof *media_types; i++)
+        if (media_types[i].type == type)
+            return media_types[i].media;
+    return slice_make("", 0);
+}
+
+/* "BM" begins many a text: behind it stand two zeros, and the size of a header that there is. */
+static bool is_bmp(struct slice bytes) {
+    enum { RESERVED = 6, SIZE = 14 };
+    static const unsigned char sizes[] = {12, 40, 52, 56, 64, 108, 124};
+    const char *at = bytes.base;
+    return memcmp(at + RESERVED, "\0\0\0", 4) == 0 &&
+           memchr(sizes, at[SIZE], sizeof sizes) != NULL && memcmp(at + SIZE + 1, "\0\0", 3) == 0;
+}
+
+enum image_type image_type_sniffed(struct slice bytes) {
+    enum image_type type = image_type_of_bytes(bytes);
+    switch (type) {
+    case IMAGE_TOO_SHORT:
+    case IMAGE_JPEG:
+    case IMAGE_GIF:
+    case IMAGE_PNG:
+    case IMAGE_WEBP: return type;
+    case IMAGE_BMP:
+        return bytes.length < IMAGE_SIGNATURE ? IMAGE_TOO_SHORT
+               : is_bmp(bytes)                ? IMAGE_BMP
+                                              : IMAGE_UNKNOWN;
+    default: return IMAGE_UNKNOWN;
+    }
+}

@@ -4,6 +4,10 @@
  *     image_type_of_bytes(body)                   IMAGE_JPEG, ..., IMAGE_UNKNOWN, or
  *                                                 IMAGE_TOO_SHORT when more bytes could still tell
  *     image_type_of_media(SLICE("image/gif"))     IMAGE_GIF
+ *     image_type_media(IMAGE_GIF)                 "image/gif"
+ *     image_type_sniffed(body)                    as image_type_of_bytes, where no type was told:
+ *                                                 of the kinds that browsers recognise, and by more
+ *                                                 than two letters
  *
  * Threads: pure.
  */
@@ -12,7 +16,7 @@
 
 #include "base/slice.h"
 
-enum { IMAGE_SIGNATURE = 12 }; /* bytes that tell the type for certain */
+enum { IMAGE_SIGNATURE = 18 }; /* bytes that tell the type for certain */
 
 enum image_type {
     IMAGE_UNKNOWN,
@@ -28,5 +32,7 @@ enum image_type {
 
 enum image_type image_type_of_bytes(struct slice bytes);
 enum image_type image_type_of_media(struct slice type);
+struct slice image_type_media(enum image_type type);
+enum image_type image_type_sniffed(struct slice bytes);
 
 #endif

@@ -27,6 +27,7 @@ struct gray_settings {
     char *helperd, *pool, *arguments;
     uint64_t deadline, max_size, min_size, max_pixels;
     struct service_list types;
+    bool sniff;
 };
 
 struct gray_exchange {
@@ -37,6 +38,7 @@ struct gray_exchange {
     enum service_verdict verdict;
     int original; /* memfd of what was pushed */
     uint64_t size;
+    bool sniffed; /* the origin told no type */
     bool checked, finished;
     bool passing; /* decided against it before its end: no further interest */
     struct helper_job *job;
@@ -63,6 +65,8 @@ static const struct service_option gray_options[] = {
      "image/jpeg image/jpg image/pjpeg image/gif image/png image/x-png image/webp image/bmp "
      "image/x-ms-bmp image/tiff",
      0, 0, NULL, "content types to make gray"},
+    {"Sniff", SERVICE_OPTION_SWITCH, offsetof(struct gray_settings, sniff), "on", 0, 0, NULL,
+     "what has no type, or none that tells anything, is an image if its first bytes say so"},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static const char *const gray_counters[] = {"UNCHANGED",      "HELPER REFUSED", "HELPER FAILED",
@@ -77,15 +81,38 @@ static void *gray_start(const void *settings, struct service_host *host, char *e
     return (void *)settings;
 }
 
+/* Types that say no more than none: browsers look at the bytes then (MIME Sniffing, 5.1 and 7). */
+static bool tells_nothing(struct slice type) {
+    static const struct slice types[] = {{"application/octet-stream", 24},
+                                         {"binary/octet-stream", 19},
+                                         {"application/unknown", 19},
+                                         {"unknown/unknown", 15},
+                                         {"*/*", 3}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (slice_equal_nocase(type, types[i]))
+            return true;
+    return type.length == 0;
+}
+
+/* Not where the origin forbids it, nor what is to be stored as a file. */
+static bool may_sniff(const struct gray_settings *settings, const struct http_head *head) {
+    const struct http_field *options = http_head_find_text(head, SLICE("X-Content-Type-Options"));
+    const struct http_field *place = http_head_find_text(head, SLICE("Content-Disposition"));
+    return settings->sniff && tells_nothing(media_type_of(head)) &&
+           (options == NULL || !slice_starts_with_nocase(options->value, SLICE("nosniff"))) &&
+           (place == NULL || !slice_starts_with_nocase(place->value, SLICE("attachment")));
+}
+
 static void *gray_begin(void *service, struct service_exchange *exchange) {
     const struct gray_settings *settings = service;
-    struct slice type = media_type_of(exchange->head);
     uint64_t length = adapted_head_length(exchange->head);
+    bool listed = media_type_listed(media_type_of(exchange->head), &settings->types);
     if (!adapted_head_allowed(exchange) || !adapted_head_is_identity(exchange->head) ||
-        !media_type_listed(type, &settings->types) || length < settings->min_size)
+        (!listed && !may_sniff(settings, exchange->head)) || length < settings->min_size)
         return NULL;
     if (length != SERVICE_LENGTH_UNKNOWN && length > settings->max_size) {
-        exchange->host->count(GRAY_TOO_LARGE);
+        if (listed)
+            exchange->host->count(GRAY_TOO_LARGE);
         return NULL;
     }
     struct gray_exchange *gray;
@@ -93,6 +120,7 @@ static void *gray_begin(void *service, struct service_exchange *exchange) {
     gray->settings = settings;
     gray->exchange = exchange;
     gray->original = -1;
+    gray->sniffed = !listed;
     gray->verdict = SERVICE_HOLD;
     return gray;
 }
@@ -100,16 +128,19 @@ static void *gray_begin(void *service, struct service_exchange *exchange) {
 /* The type says image; do the bytes? A wrong one of the known kinds is good enough, the helper
  * looks at the bytes alone. */
 static void check_bytes(struct gray_exchange *gray, struct slice start, bool complete) {
-    enum image_type type = image_type_of_bytes(start);
+    enum image_type type = gray->sniffed ? image_type_sniffed(start) : image_type_of_bytes(start);
     /* A type that the operator has a recipe for. */
-    if (image_type_of_media(media_type_of(gray->exchange->head)) == IMAGE_UNKNOWN) {
+    if (!gray->sniffed &&
+        image_type_of_media(media_type_of(gray->exchange->head)) == IMAGE_UNKNOWN) {
         gray->checked = true;
         return;
     }
     if (type == IMAGE_TOO_SHORT && !complete)
         return;
     gray->checked = true;
-    if (type == IMAGE_UNKNOWN || type == IMAGE_TOO_SHORT)
+    bool wanted =
+        !gray->sniffed || media_type_listed(image_type_media(type), &gray->settings->types);
+    if (type == IMAGE_UNKNOWN || type == IMAGE_TOO_SHORT || !wanted)
         gray->verdict = SERVICE_SKIP;
 }
 

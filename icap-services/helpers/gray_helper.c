@@ -100,27 +100,13 @@ static enum helper_status by_recipe(struct helper_work *work, const struct recip
     return good ? HELPER_UNCHANGED : failed(work, error);
 }
 
-/* What recipes may be given for. */
-static struct slice media_of(enum image_type type) {
-    switch (type) {
-    case IMAGE_JPEG: return SLICE("image/jpeg");
-    case IMAGE_GIF: return SLICE("image/gif");
-    case IMAGE_PNG: return SLICE("image/png");
-    case IMAGE_WEBP: return SLICE("image/webp");
-    case IMAGE_BMP: return SLICE("image/bmp");
-    case IMAGE_TIFF: return SLICE("image/tiff");
-    case IMAGE_PPM: return SLICE("image/x-portable-pixmap");
-    default: return SLICE("");
-    }
-}
-
 /* By the type that the origin told, then by that of the bytes; NULL: none. */
 static const struct recipe *recipe_for(const struct helper_work *work, enum image_type type) {
     struct slice named;
     const struct recipe *recipe = NULL;
     if (service_argument(work->parameters, SLICE("type"), &named))
         recipe = recipe_find(&helper.book, named);
-    return recipe != NULL ? recipe : recipe_find(&helper.book, media_of(type));
+    return recipe != NULL ? recipe : recipe_find(&helper.book, image_type_media(type));
 }
 
 /* Those of others may know more forms. */

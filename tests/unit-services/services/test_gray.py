@@ -293,3 +293,24 @@ def test_gray_too_large(lab):
     every_way(lab, "gray", "image/jpeg", body, check)
     body = body[:(2 << 20) + 1]
     every_way(lab, "gray", "image/jpeg", body, check)
+
+
+def test_gray_looks_at_what_has_no_type(lab):
+    """As browsers do: what no type is told of, or one that tells nothing. Nothing else is taken for a picture."""
+    types = ("", "Content-Type: application/octet-stream\n", "Content-Type: binary/octet-stream; x=y\n", "Content-Type: */*\n",
+             "Content-Type:\n")
+    plain = "HTTP/1.1 200 OK\n%s"
+    pictures = [picture(name) for name in ("small.jpg", "small.png", "animated.gif", "photo.bmp")]
+    for told in types:
+        previews = (None, 0, 5, 1024) if told == "" else (1024,)
+        for body in pictures:
+            for preview in previews:
+                answer = respmod(lab.port, "gray", request=REQUEST, response=plain % told, body=body, preview=preview)
+                assert answer.status == 200 and answer.body != body, (told, body[:4], preview)
+        for body in (b"", b"B", b"BMW has cars for sale " * 9, b"P6 is a name", b"II*\0" + bytes(500), b"<html>" * 500, bytes(5000)):
+            for preview in previews:
+                answer = respmod(lab.port, "gray", request=REQUEST, response=plain % told, body=body, preview=preview)
+                assert answer.status == 204 or answer.body == body, (told, body[:4])
+    for field in ("X-Content-Type-Options: nosniff\n", "Content-Disposition: attachment; filename=a\n", "Content-Type: text/plain\n"):
+        answer = respmod(lab.port, "gray", request=REQUEST, response=plain % field, body=pictures[0], preview=1024)
+        assert answer.status == 204, field
