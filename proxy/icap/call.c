@@ -61,6 +61,9 @@ void icap_call_leave_connection(struct icap_call *call, bool reusable) {
     bool renewed = false;
     list_remove(&call->link);
     call->endpoint = NULL;
+    if (endpoint != NULL &&
+        call->shifts != icap_tag_shifts(call->service->quota->tag, endpoint->index))
+        reusable = false; /* it is to a server that has been replaced */
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
         renewed = reusable && icap_endpoint_renew_over(endpoint, &call->connection);
@@ -200,11 +203,19 @@ static void on_total_timeout(struct timer *timer) {
         give_up(call, "it took longer than its total_timeout");
 }
 
+/* What it answers is of now, or of later; a bump since the call began has come later too. */
+static void note_asking(struct icap_call *call) {
+    const struct icap_tag *tag = call->service->quota->tag;
+    call->asked.era = icap_tag_moment(tag, call->endpoint->index).era;
+    call->shifts = icap_tag_shifts(tag, call->endpoint->index);
+}
+
 static bool connected(struct icap_call *call) {
     call->step = ICAP_STEP_ANSWER;
     call->heard = false;
     call->heard_at = call->net->loop->now;
     call->doubts = 0;
+    note_asking(call);
     call->net->counters.icap_transactions++;
     call->net->counters.icap_connections_open++;
     call->service->account.requests++;
@@ -343,7 +354,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     if (call->net->recorder != NULL)
         icap_recording_begin(call, request);
     call->started = icap_microseconds();
-    call->generation = icap_tag_generation(service->quota->tag);
+    call->asked.generation = icap_tag_generation(service->quota->tag);
     timer_init(&call->timer, on_timeout);
     timer_init(&call->total, on_total_timeout);
     if (settings->total_timeout > 0)

@@ -90,9 +90,11 @@ struct icap_call {
      * of all tries; the status of the answer, 0 while there is none. */
     uint64_t in_queue, to_last_byte, bytes_out, bytes_in;
     unsigned status;
-    uint64_t generation, tag; /* see icap/tag.h; tag: what the verdict is of; 0: not known */
-    unsigned told;            /* enum icap_told: of the client, to whom gave the verdict */
-    int64_t permitted;        /* icap/permission.h; for the verdict on a request without a body */
+    struct icap_tag_moment asked; /* see icap/tag.h */
+    uint64_t tag;                 /* what the verdict is of; 0: not known */
+    uint64_t shifts;              /* that its connection has come after */
+    unsigned told;                /* enum icap_told: of the client, to whom gave the verdict */
+    int64_t permitted; /* icap/permission.h; for the verdict on a request without a body */
     bool queued;
     bool final; /* no other try */
     bool reused, heard, repeated, may_204, may_206, previewing, has_body;

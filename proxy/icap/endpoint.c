@@ -62,6 +62,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->head = write_head(endpoint);
     endpoint->tls = icap_endpoint_make_tls(service->settings, endpoint->uri);
     endpoint->health = service->quota->health[index];
+    endpoint->shifts = icap_tag_shifts(service->quota->tag, index);
     timer_init(&endpoint->retry, on_retry);
     timer_init(&endpoint->look_timer, on_look);
     task_init(&endpoint->change_task, on_change);
@@ -137,6 +138,15 @@ static void warn_of_impatience(const struct icap_endpoint *endpoint,
                  thinks_longer ? "first_byte_timeout" : "timeout", (unsigned long long)patience);
 }
 
+/* A late one is not shown either. */
+static void see_options_istag(struct icap_endpoint *endpoint, struct icap_probe_answer *answer) {
+    struct icap_options *options = answer->options;
+    struct icap_tag_sight sight =
+        icap_endpoint_see_istag(endpoint, slice_from(options->istag), &answer->asked);
+    if (sight.late)
+        memcpy(options->istag, endpoint->known.options.istag, sizeof options->istag);
+}
+
 static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *answer) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     const struct loop *loop = endpoint->service->net->loop;
@@ -155,7 +165,7 @@ static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *
     } else {
         warn_of_no_limit(endpoint, answer->options);
         warn_of_impatience(endpoint, answer->options);
-        icap_endpoint_see_istag(endpoint, slice_from(answer->options->istag), 0);
+        see_options_istag(endpoint, answer);
         icap_health_answered(endpoint->health, endpoint, answer->options, loop);
     }
     follow(endpoint);
@@ -266,9 +276,20 @@ static void close_idle(struct icap_endpoint *endpoint) {
     icap_quota_note(endpoint->service->quota, &bid, endpoint->service->net->loop);
 }
 
+/* The old processes of a server that has been replaced stay as long as they have connections, and
+ * c-icap ignores that it is to read its configuration again as long as they stay. */
+static void follow_tag(struct icap_endpoint *endpoint) {
+    uint64_t shifts = icap_tag_shifts(endpoint->service->quota->tag, endpoint->index);
+    if (shifts == endpoint->shifts)
+        return;
+    endpoint->shifts = shifts;
+    close_idle(endpoint);
+}
+
 /* Somebody has changed its health. */
 static void follow(struct icap_endpoint *endpoint) {
     struct icap_service *service = endpoint->service;
+    follow_tag(endpoint);
     struct icap_health_view *known = &endpoint->known;
     enum icap_state before = known->state;
     if (!icap_health_has_changed(endpoint->health, known))
@@ -413,13 +434,21 @@ static void show_istag(struct icap_endpoint *endpoint, struct slice istag) {
     known[istag.length] = '\0';
 }
 
-uint64_t icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
-                                 uint64_t generation) {
+struct icap_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
+                                              const struct icap_tag_moment *asked) {
+    const struct loop *loop = endpoint->service->net->loop;
     struct icap_tag *tag = endpoint->service->quota->tag;
-    if (istag.length == 0)
-        return icap_tag_of_generation(tag, generation);
-    show_istag(endpoint, istag);
-    return icap_tag_see(tag, endpoint->index, istag, generation);
+    struct icap_tag_sight sight = {0, false, false};
+    if (istag.length == 0) {
+        sight.made = icap_tag_of_generation(tag, asked->generation);
+        return sight;
+    }
+    sight = icap_tag_see(tag, endpoint->index, istag, asked, loop->now);
+    if (!sight.late)
+        show_istag(endpoint, istag);
+    if (sight.shifted)
+        icap_health_stir(endpoint->health, loop);
+    return sight;
 }
 
 struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint) {

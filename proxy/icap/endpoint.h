@@ -49,6 +49,7 @@ struct icap_endpoint {
     struct list_link calls; /* that have a place */
     struct icap_limbo limbo;
     struct tls_client *tls; /* NULL: its uri is icap */
+    uint64_t shifts;        /* that its idle connections have come after; see icap/tag.h */
     struct pool *pool;
     unsigned busy;    /* connections that transactions use, or a renewal of OPTIONS */
     unsigned counted; /* see icap/quota.h */
@@ -84,9 +85,10 @@ bool icap_endpoint_is_silent(const struct icap_endpoint *endpoint,
 static inline bool icap_endpoint_is_lost(const struct icap_endpoint *endpoint) {
     return endpoint->known.state == ICAP_STATE_DOWN && endpoint->known.unreachable;
 }
-/* An ISTag seen in any response (empty: none): what the response is of, see icap/tag.h. */
-uint64_t icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
-                                 uint64_t generation);
+/* An ISTag seen in any response (empty: none) to what was asked at that moment: what the response
+ * is of, see icap/tag.h. */
+struct icap_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
+                                              const struct icap_tag_moment *asked);
 struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint);
 /* For the pool. */
 struct slice icap_endpoint_key(const struct icap_endpoint *endpoint);

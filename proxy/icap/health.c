@@ -95,6 +95,13 @@ static void changed(struct icap_health *health, const struct loop *loop) {
     waiters_wake(&health->watching, loop);
 }
 
+void icap_health_stir(struct icap_health *health, const struct loop *loop) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    changed(health, loop);
+    pthread_mutex_unlock(&health->lock);
+}
+
 void icap_health_configure(struct icap_health *health,
                            const struct icap_service_settings *settings) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);

@@ -136,6 +136,8 @@ void icap_health_unanswered(struct icap_health *health, const void *who, enum ic
 /* A connection to it has come about: it is not out of reach, nor are others of its host and port.
  * Whether it serves is another question. */
 void icap_health_reached(struct icap_health *health, const struct loop *loop);
+/* All who watch it look again, though nothing of it has changed: see icap_tag_shifts. */
+void icap_health_stir(struct icap_health *health, const struct loop *loop);
 void icap_health_succeeded(struct icap_health *health, const struct loop *loop);
 /* Of a transaction that began when the turn was `turn`: one that is older than the last fall says
  * nothing new. */

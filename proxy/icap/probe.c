@@ -25,13 +25,16 @@ struct icap_probe {
     struct net_buffer *in;
     char request[REQUEST_MAX];
     struct slice left;
+    struct icap_tag_moment asked;
 };
 
 static void on_ready(struct connection *connection);
 
 static struct slice write_request(struct icap_probe *probe) {
+    const struct icap_endpoint *endpoint = probe->endpoint;
+    probe->asked = icap_tag_moment(endpoint->service->quota->tag, endpoint->index);
     int length = snprintf(probe->request, sizeof probe->request,
-                          "OPTIONS %sEncapsulated: null-body=0\r\n\r\n", probe->endpoint->head);
+                          "OPTIONS %sEncapsulated: null-body=0\r\n\r\n", endpoint->head);
     return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
 }
 
@@ -104,7 +107,7 @@ static bool parse(struct icap_probe *probe) {
     if (used < 0) {
         fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is not ICAP");
     } else if (icap_options_parse(&options, &head, &error)) {
-        struct icap_probe_answer answer = {.options = &options};
+        struct icap_probe_answer answer = {.options = &options, .asked = probe->asked};
         if (is_reusable(probe, &head, (size_t)used))
             answer.connection = probe->connection;
         finish(probe, &answer);

@@ -237,10 +237,17 @@ static void take_inability(struct icap_call *call, const struct http_head *head)
         call->unable = slice_dup(field->value.length > 0 ? field->value : SLICE("failed"));
 }
 
+static void take_istag(struct icap_call *call, const struct http_head *head) {
+    struct slice istag = http_head_value(head, HTTP_ISTAG);
+    struct icap_tag_sight sight = icap_endpoint_see_istag(call->endpoint, istag, &call->asked);
+    call->tag = sight.made;
+    if (istag.length > 0 && !sight.late)
+        call->shifts = icap_tag_shifts(call->service->quota->tag, call->endpoint->index);
+}
+
 static void judge(struct icap_call *call, const struct http_head *head) {
     call->status = head->status;
-    call->tag = icap_endpoint_see_istag(call->endpoint, http_head_value(head, HTTP_ISTAG),
-                                        call->generation);
+    take_istag(call, head);
     call->keep_connection = !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
     if (call->request.response_head.length == 0 && !call->has_body)
         call->permitted = icap_permission(head, call->net->loop->wall);

@@ -39,21 +39,24 @@ bool icap_tag_is_of(const struct icap_tag *tag, const struct icap_service_settin
     return tag->base == base_of(settings);
 }
 
-static bool seen_before(const struct icap_tag *tag, unsigned endpoint) {
+static bool seen_before(const uint64_t *hashes, unsigned endpoint) {
     for (unsigned i = 0; i < endpoint; i++)
-        if (tag->seen[i] == tag->seen[endpoint])
+        if (hashes[i] == hashes[endpoint])
             return true;
     return false;
 }
 
-/* The sum, so that it does not matter which endpoint said which. */
-static uint64_t compute(const struct icap_tag *tag, uint64_t generation) {
-    uint64_t parts[3] = {0, tag->base, generation};
+/* The sum, so that it does not matter which endpoint said which. With `hash` in place of what is
+ * known of one of them; 0: what is known. */
+static uint64_t compute(const struct icap_tag *tag, uint64_t generation, unsigned endpoint,
+                        uint64_t hash) {
+    uint64_t parts[3] = {0, tag->base, generation}, hashes[ICAP_ENDPOINTS_MAX];
     bool any = tag->ignored;
     for (unsigned i = 0; i < tag->endpoint_count; i++) {
-        if (tag->seen[i] == 0 || seen_before(tag, i))
+        hashes[i] = i == endpoint && hash != 0 ? hash : tag->seen[i].hash;
+        if (hashes[i] == 0 || seen_before(hashes, i))
             continue;
-        parts[0] += tag->seen[i];
+        parts[0] += hashes[i];
         any = true;
     }
     uint64_t value = XXH3_64bits(parts, sizeof parts);
@@ -61,7 +64,7 @@ static uint64_t compute(const struct icap_tag *tag, uint64_t generation) {
 }
 
 static void publish(struct icap_tag *tag) {
-    uint64_t value = compute(tag, icap_tag_generation(tag));
+    uint64_t value = compute(tag, icap_tag_generation(tag), 0, 0);
     atomic_store_explicit(&tag->value, value, memory_order_release);
 }
 
@@ -77,25 +80,50 @@ struct icap_tag *icap_tag_new(const struct icap_service_settings *settings) {
     return tag;
 }
 
-uint64_t icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
-                      uint64_t generation) {
+/* Is it a service that has become another, not one that never says the same twice? */
+static bool is_shift(const struct icap_tag *tag, unsigned endpoint, uint64_t now) {
+    enum { UNSTEADY = 1000 };
+    return tag->seen[endpoint].hash != 0 &&
+           (tag->seen[endpoint].confirmed || now - tag->seen[endpoint].since >= UNSTEADY);
+}
+
+/* Under the lock. */
+static bool take_newest(struct icap_tag *tag, unsigned endpoint, uint64_t hash, uint64_t now) {
+    bool shift = is_shift(tag, endpoint, now);
+    tag->seen[endpoint].hash = hash;
+    tag->seen[endpoint].since = now;
+    tag->seen[endpoint].confirmed = false;
+    atomic_fetch_add_explicit(&tag->eras[endpoint], 1, memory_order_release);
+    if (shift)
+        atomic_fetch_add_explicit(&tag->shifts[endpoint], 1, memory_order_release);
+    publish(tag);
+    return shift;
+}
+
+struct icap_tag_sight icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
+                                   const struct icap_tag_moment *asked, uint64_t now) {
     uint64_t hash = XXH3_64bits(istag.base, istag.length) | 1;
+    struct icap_tag_sight sight = {0, false, false};
     CHECK_OBJ(tag, ICAP_TAG_MAGIC);
     ASSERT(endpoint < tag->endpoint_count);
     pthread_mutex_lock(&tag->lock);
-    if (!tag->ignored && tag->seen[endpoint] != hash) {
-        tag->seen[endpoint] = hash;
-        publish(tag);
-    }
-    uint64_t value = compute(tag, generation);
+    if (tag->ignored)
+        hash = 0;
+    else if (tag->seen[endpoint].hash == hash)
+        tag->seen[endpoint].confirmed = true;
+    else if (asked->era < atomic_load_explicit(&tag->eras[endpoint], memory_order_relaxed))
+        sight.late = true;
+    else
+        sight.shifted = take_newest(tag, endpoint, hash, now);
+    sight.made = compute(tag, asked->generation, endpoint, hash);
     pthread_mutex_unlock(&tag->lock);
-    return value;
+    return sight;
 }
 
 uint64_t icap_tag_of_generation(struct icap_tag *tag, uint64_t generation) {
     CHECK_OBJ(tag, ICAP_TAG_MAGIC);
     pthread_mutex_lock(&tag->lock);
-    uint64_t value = compute(tag, generation);
+    uint64_t value = compute(tag, generation, 0, 0);
     pthread_mutex_unlock(&tag->lock);
     return value;
 }

@@ -2,10 +2,10 @@
  * The tag of an ICAP service: what its results go by (RFC 3507 §4.7), for all workers and over
  * reloads.
  *
- *     uint64_t generation = icap_tag_generation(tag);             when the service is asked
- *     uint64_t made = icap_tag_see(tag, endpoint, istag, generation);   when it has answered
+ *     struct icap_tag_moment asked = icap_tag_moment(tag, endpoint);     when the service is asked
+ *     struct icap_tag_sight sight = icap_tag_see(tag, endpoint, istag, &asked, now);   it answers
  *     ...
- *     if (icap_tag_value(tag) != made) ...                        the result is of an older service
+ *     if (icap_tag_value(tag) != sight.made) ...                  the result is of an older service
  *
  *     bumps = icap_tag_bump(tag);      all results up to now, and of what is under way, are old
  *     icap_tag_go_on(later, bumps);    and stay so, for whoever has kept the number elsewhere
@@ -13,6 +13,13 @@
  * The value comes of the service's name and addresses, of the newest ISTag of each endpoint
  * (endpoints that say the same count as one), and of the bumps. It is never 0; that stands for: no
  * endpoint has said any ISTag yet. Of a service with ignore_istag the ISTags are left out.
+ *
+ * An answer to what was asked before an endpoint's newest ISTag was first seen says nothing of what
+ * the endpoint is now: with another ISTag it is late, its result is old, and it changes nothing.
+ *
+ * A server that has been replaced may keep its old processes for as long as somebody has a
+ * connection to them. So each new ISTag is a shift, at which connections from before it are to be
+ * closed; but not where each answer has an ISTag of its own.
  *
  * A reload hands the tag on to the service of the same name and addresses: see icap/quota.h.
  *
@@ -33,8 +40,26 @@ struct icap_tag {
     bool ignored;  /* what endpoints say */
     pthread_mutex_t lock;
     unsigned endpoint_count;
-    uint64_t seen[ICAP_ENDPOINTS_MAX]; /* 0: nothing */
+    struct {
+        uint64_t hash;  /* of the newest ISTag; 0: none */
+        uint64_t since; /* when it was first seen */
+        bool confirmed; /* a second answer had it too */
+    } seen[ICAP_ENDPOINTS_MAX];
+    _Atomic uint64_t eras[ICAP_ENDPOINTS_MAX];   /* ISTags up to now */
+    _Atomic uint64_t shifts[ICAP_ENDPOINTS_MAX]; /* those of them at which connections went */
     _Atomic uint64_t generation, value;
+};
+
+/* When an endpoint was asked. */
+struct icap_tag_moment {
+    uint64_t generation, era;
+};
+
+/* What an answer is. */
+struct icap_tag_sight {
+    uint64_t made; /* what its result is of */
+    bool late;     /* of an older service than is known */
+    bool shifted;  /* the first of a newer one: those who have connections should know */
 };
 
 struct icap_tag *icap_tag_new(const struct icap_service_settings *settings);
@@ -52,9 +77,22 @@ static inline uint64_t icap_tag_generation(const struct icap_tag *tag) {
     return atomic_load_explicit(&tag->generation, memory_order_acquire);
 }
 
-/* Notes an endpoint's ISTag; what a result with it is of, to a question of that generation. */
-uint64_t icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
-                      uint64_t generation);
+static inline struct icap_tag_moment icap_tag_moment(const struct icap_tag *tag,
+                                                     unsigned endpoint) {
+    return (struct icap_tag_moment){
+        icap_tag_generation(tag),
+        atomic_load_explicit(&tag->eras[endpoint], memory_order_acquire),
+    };
+}
+
+/* One more with each shift of an endpoint. */
+static inline uint64_t icap_tag_shifts(const struct icap_tag *tag, unsigned endpoint) {
+    return atomic_load_explicit(&tag->shifts[endpoint], memory_order_acquire);
+}
+
+/* Notes an endpoint's ISTag. `now`: milliseconds of the loops' clock. */
+struct icap_tag_sight icap_tag_see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
+                                   const struct icap_tag_moment *asked, uint64_t now);
 /* The same for an answer that says none: what its endpoints have said counts. */
 uint64_t icap_tag_of_generation(struct icap_tag *tag, uint64_t generation);
 /* Returns the generation that has begun. */

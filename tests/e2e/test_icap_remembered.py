@@ -573,6 +573,40 @@ def test_stored_under_an_old_istag(lab):
 
 
 @memcheck
+def test_a_late_answer_with_the_old_istag(lab):
+    """RFC 3507 4.7: "a server's ISTag ... invalidates all entities ... previously cached": an answer to what was asked before the new one
+    was first seen does not make the old one current again."""
+    let_go = threading.Event()
+
+    def behave(_icap, transaction):
+        if "/slow" not in transaction.http_request.start:
+            append(b" two")(_icap, transaction)
+            return
+        let_go.wait(30)
+        transaction.istag = b'"one"'
+        append(b" one")(_icap, transaction)
+    icap = IcapServer(lab, behave)
+    icap.istag = icap.options["ISTag"] = '"one"'
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service("s", icap.uri(), bypass=False)], workers=2)
+    slow, url, answers = origin.url("/slow", **PAGE), origin.url("/text", **PAGE), []
+    asking = threading.Thread(target=lambda: answers.append(proxy.get(slow).body))
+    asking.start()
+    until(lambda: icap.count == 1, 10 * lab.patience, "the slow one is asked about")
+    icap.istag = icap.options["ISTag"] = '"two"'
+    equal(proxy.get(url).text(), "page two", "body")
+    let_go.set()
+    asking.join()
+    for _ in range(3):
+        equal(proxy.get(url).text(), "page two", "body")
+    equal(proxy.results("/text", 4), ["MISS", "HIT", "HIT", "HIT"], "results")
+    contains(proxy.ctl("services"), '"two"', "the tag that is shown")
+    equal(origin.count("/slow"), 1, "asked for")
+    proxy.get(slow)
+    equal((origin.count("/slow"), proxy.results("/slow", 2)[1]), (2, "REFRESHED"), "what came late is of the old one")
+
+
+@memcheck
 def test_left_alone_under_an_old_istag(lab):
     """A scanner that found nothing has to look again when it knows more; a 304 asks nobody."""
     origin, icap, proxy = start(lab, unchanged, point="respmod_precache")
