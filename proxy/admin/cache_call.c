@@ -75,6 +75,8 @@ bool cache_call_take_stored(const struct cache_call *call, struct cache_name *na
 
 void cache_call_keep_on_disk(const struct cache_call *call, const struct cache_name *name) {
     struct cache_walk walk = {0};
+    if (disk_has_lost(call->disk)) /* what is not here now must not come back as it was */
+        disk_forget(call->disk, name);
     struct disk_moment since = disk_now(call->disk);
     cache_walk_name(call->cache, &walk, name);
     for (size_t i = 0; i < walk.count; i++)

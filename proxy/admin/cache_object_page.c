@@ -144,6 +144,17 @@ static bool judge(const struct cache_call *call, const struct http_head *request
     return true;
 }
 
+/* And what it takes the place of is not. */
+static bool is_on_disk(const struct cache_call *call, struct object *object,
+                       const struct disk_moment *since) {
+    if (call->disk == NULL)
+        return true;
+    uint64_t lapses = disk_lapses(call->disk);
+    disk_inject(call->disk, object, since);
+    return disk_commit(call->disk) && disk_lapses(call->disk) == lapses &&
+           disk_has_object(call->disk, object);
+}
+
 static void store(const struct cache_call *call, struct slice url, const struct http_head *response,
                   struct slice bytes) {
     struct http_head request;
@@ -158,9 +169,15 @@ static void store(const struct cache_call *call, struct slice url, const struct 
     body_release(&body);
     struct cache_arrival arrival = {.since = cache_now(call->cache)};
     struct disk_moment since = disk_now(call->disk);
-    cache_insert(call->cache, object, &arrival);
-    disk_store(call->disk, object, &since);
-    page_json(call->page, 200, json_pack("{s:o}", "stored", cache_object_page_json(call, object)));
+    if (!cache_insert(call->cache, object, &arrival))
+        page_error(call->page, 409, "it was purged at the same moment: say it again");
+    else if (!is_on_disk(call, object, &since))
+        page_error(call->page, 500,
+                   "it counts from now on, but a disk could not write it, or is too small for it, "
+                   "so that after a restart it would not: see the log, and say it again");
+    else
+        page_json(call->page, 200,
+                  json_pack("{s:o}", "stored", cache_object_page_json(call, object)));
     object_release(&object);
 }
 

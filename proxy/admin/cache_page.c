@@ -154,8 +154,7 @@ static void page_purge(const struct cache_call *call) {
 
 /* Has the disk all of it? `lapses`: what disk_lapses said before. */
 static bool settle(const struct cache_call *call, uint64_t lapses) {
-    disk_flush(call->disk);
-    return disk_lapses(call->disk) == lapses;
+    return disk_commit(call->disk) && disk_lapses(call->disk) == lapses;
 }
 
 static void page_delete(const struct cache_call *call) {
@@ -167,7 +166,7 @@ static void page_delete(const struct cache_call *call) {
     if (action_of(call) == PURGE_STALE && count > 0)
         cache_call_keep_on_disk(call, &name);
     else
-        on_disk = disk_remove(call->disk, &name, NULL);
+        on_disk = disk_remove_surely(call->disk, &name);
     count = count > on_disk ? count : on_disk; /* most are at both places */
     bool kept = settle(call, lapses);
     if (kept && count == 0)

@@ -195,11 +195,14 @@ static struct volume *volume_for(struct disk *disk, struct cache_key key) {
     return disk->volumes[disk->count - 1];
 }
 
+static bool fits(const struct volume *volume, uint64_t body_length) {
+    return body_length <= volume->settings->max_object && body_length <= volume->header.size / 4;
+}
+
 static bool is_admitted(struct disk *disk, const struct volume *volume, struct cache_key key,
                         uint64_t body_length) {
-    return body_length <= volume->settings->max_object && body_length <= volume->header.size / 4 &&
-           (volume->settings->admission == DISK_ADMIT_ALL ||
-            doorkeeper_has_seen(disk->doorkeeper, key, 1));
+    return fits(volume, body_length) && (volume->settings->admission == DISK_ADMIT_ALL ||
+                                         doorkeeper_has_seen(disk->doorkeeper, key, 1));
 }
 
 static bool is_keepable(const struct object *object) {
@@ -232,16 +235,19 @@ void disk_supersede(struct disk *disk, const struct object *object) {
 
 /* A new head for a body that stands there needs no admission, but to stand where it will be looked
  * for. */
-static bool is_for_disk(struct disk *disk, struct volume *volume, const struct object *object) {
+static bool is_for_disk(struct disk *disk, struct volume *volume, const struct object *object,
+                        bool by_operator) {
     if (object->body->kind == BODY_BACKED)
         return is_keepable(object) && disk_body_is_on(object->body, volume);
-    bool admitted =
-        is_keepable(object) && is_admitted(disk, volume, object->key, body_length(object->body));
+    bool admitted = is_keepable(object) && (by_operator ? fits(volume, body_length(object->body))
+                                                        : is_admitted(disk, volume, object->key,
+                                                                      body_length(object->body)));
     remove_replaced(disk, object, admitted ? volume : NULL);
     return admitted;
 }
 
-void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since) {
+static void store(struct disk *disk, struct object *object, const struct disk_moment *since,
+                  bool by_operator) {
     if (disk == NULL)
         return;
     CHECK_OBJ(disk, DISK_MAGIC);
@@ -249,11 +255,19 @@ void disk_store(struct disk *disk, struct object *object, const struct disk_mome
     if (body_state(object->body) != BODY_COMPLETE || object->body->kind == BODY_PASSING ||
         object_chain(object) != 0 || !cache_would_hold(disk->cache, object, &since->memory))
         return;
-    if (!is_for_disk(disk, volume, object))
+    if (!is_for_disk(disk, volume, object, by_operator))
         return;
     volume_store(volume, object, variant_of(object), since->purges);
     if (!cache_would_hold(disk->cache, object, &since->memory))
         volume_remove(volume, object->key, variant_of(object));
+}
+
+void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since) {
+    store(disk, object, since, false);
+}
+
+void disk_inject(struct disk *disk, struct object *object, const struct disk_moment *since) {
+    store(disk, object, since, true);
 }
 
 struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
@@ -282,6 +296,20 @@ static void remove_loaded(struct disk *disk, const struct cache_name *name,
             object_is_made_of(walk.objects[i], object))
             cache_remove(disk->cache, walk.objects[i]);
     cache_walk_end(&walk);
+}
+
+unsigned disk_forget(struct disk *disk, const struct cache_name *name) {
+    unsigned count = 0;
+    for (size_t i = 0; disk != NULL && i < disk->count; i++)
+        count += volume_remove_surely(disk->volumes[i], name->key);
+    return count;
+}
+
+unsigned disk_remove_surely(struct disk *disk, const struct cache_name *name) {
+    unsigned count = disk_forget(disk, name);
+    if (disk != NULL)
+        remove_loaded(disk, name, NULL);
+    return count;
 }
 
 unsigned disk_remove(struct disk *disk, const struct cache_name *name,
@@ -349,9 +377,29 @@ uint64_t disk_kept_generation(struct disk *disk, uint64_t service) {
     return disk == NULL ? 0 : purge_log_kept_generation(&disk->purges, service);
 }
 
-void disk_flush(struct disk *disk) {
+bool disk_commit(struct disk *disk) {
+    bool kept = true;
     for (size_t i = 0; disk != NULL && i < disk->count; i++)
-        volume_flush(disk->volumes[i]);
+        kept = volume_commit(disk->volumes[i]) && kept;
+    return kept;
+}
+
+bool disk_has_object(struct disk *disk, const struct object *object) {
+    struct disk_place places[2 * DISK_VARIANTS];
+    struct volume *volume = volume_for(disk, object->key);
+    unsigned count =
+        disk_index_find(volume->index, object->key.low, places, sizeof places / sizeof *places);
+    for (unsigned i = 0; i < count; i++)
+        if (places[i].variant == variant_of(object))
+            return true;
+    return false;
+}
+
+bool disk_has_lost(const struct disk *disk) {
+    bool lost = false;
+    for (size_t i = 0; disk != NULL && i < disk->count; i++)
+        lost = lost || atomic_load_explicit(&disk->volumes[i]->lost, memory_order_relaxed);
+    return lost;
 }
 
 uint64_t disk_lapses(const struct disk *disk) {

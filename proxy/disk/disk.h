@@ -50,11 +50,18 @@ struct disk_moment {
 
 struct disk_moment disk_now(const struct disk *disk);
 void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since);
+/* By an operator's word: asked for twice or not. */
+void disk_inject(struct disk *disk, struct object *object, const struct disk_moment *since);
 /* Removes what the object would take the place of, after that was removed from memory. */
 void disk_supersede(struct disk *disk, const struct object *object);
 /* object NULL: all variants. After they were removed from memory; what is read from disk at that
  * moment does not come back there. */
 unsigned disk_remove(struct disk *disk, const struct cache_name *name, const struct object *object);
+/* All variants, and in any case with a record of that, as an operator is told that they are gone.
+ */
+unsigned disk_remove_surely(struct disk *disk, const struct cache_name *name);
+/* The same, for what is to stand there anew: memory keeps it. */
+unsigned disk_forget(struct disk *disk, const struct cache_name *name);
 /* False: it counts, but not after a restart, because a volume could not write it down. */
 bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
 /* How often a service has been bumped, for what it has made to stay old (icap/tag.h). `service` is
@@ -62,8 +69,13 @@ bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purg
 bool disk_keep_generation(struct disk *disk, uint64_t service, uint64_t generation);
 /* 0: never */
 uint64_t disk_kept_generation(struct disk *disk, uint64_t service);
-/* Waits until all that has happened so far is written. */
-void disk_flush(struct disk *disk);
+/* Waits until all that has happened so far is written, and is on the devices where `sync` is set.
+ * False: a device has failed. */
+bool disk_commit(struct disk *disk);
+/* Is a record of this object, or of a newer one in its place, written? */
+bool disk_has_object(struct disk *disk, const struct object *object);
+/* Is there anything that is not found, though it may be again after a restart? */
+bool disk_has_lost(const struct disk *disk);
 /* How often a removal or a new head could not be written, so that a restart undoes it. One more
  * behind a flush than before what it was for: that, or what another did meanwhile. */
 uint64_t disk_lapses(const struct disk *disk);

@@ -1,12 +1,15 @@
 #include "disk/queue.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "disk/segment.h"
 #include "disk/stream.h"
 #include "disk/writer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct volume_job *queue_job(enum job_kind kind, size_t length) {
     struct volume_job *job = malloc(sizeof *job + length);
@@ -196,7 +199,8 @@ void volume_supersede(struct volume *volume, const struct object *object, uint32
     pthread_mutex_unlock(&volume->lock);
 }
 
-unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant) {
+static unsigned remove_all_of(struct volume *volume, struct cache_key key, uint32_t variant,
+                              bool surely) {
     CHECK_OBJ(volume, VOLUME_MAGIC);
     struct disk_place places[PLACES];
     bool known;
@@ -205,7 +209,10 @@ unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t var
     unsigned found = disk_index_find_all(volume->index, key.low, places, PLACES);
     struct volume_job *job = queue_removal(volume, places, found, variant);
     /* What was to go before may still stand there, though nobody finds it. */
-    known = known || (variant == DISK_ANY_VARIANT && volume_lapses(volume) > 0);
+    known =
+        known || surely ||
+        (variant == DISK_ANY_VARIANT &&
+         (volume_lapses(volume) > 0 || atomic_load_explicit(&volume->lost, memory_order_relaxed)));
     if (known || job->length > 0) {
         job->key = key;
         job->variant = variant;
@@ -221,13 +228,22 @@ unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t var
     return count;
 }
 
-void volume_flush(struct volume *volume) {
+unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant) {
+    return remove_all_of(volume, key, variant, false);
+}
+
+unsigned volume_remove_surely(struct volume *volume, struct cache_key key) {
+    return remove_all_of(volume, key, DISK_ANY_VARIANT, true);
+}
+
+static void wait_for_writer(struct volume *volume, bool *synced) {
     sem_t done;
     struct volume_job *job = volume->started ? queue_job(JOB_FLUSH, 0) : NULL;
     if (job == NULL)
         return;
     sem_init(&done, 0, 0);
     job->done = &done;
+    job->synced = synced;
     pthread_mutex_lock(&volume->lock);
     queue_add(volume, job, false);
     pthread_mutex_unlock(&volume->lock);
@@ -236,11 +252,56 @@ void volume_flush(struct volume *volume) {
     sem_destroy(&done);
 }
 
+void volume_flush(struct volume *volume) {
+    wait_for_writer(volume, NULL);
+}
+
+bool volume_commit(struct volume *volume) {
+    bool synced = false;
+    wait_for_writer(volume, &synced);
+    return synced;
+}
+
+bool queue_sync(struct volume *volume) {
+    bool synced = !volume->unsynced || fdatasync(volume->fd) == 0;
+    volume->sync_due = 0;
+    volume->unsynced = !synced;
+    if (synced)
+        return true;
+    atomic_fetch_add_explicit(&volume->count.errors, 1, memory_order_relaxed);
+    log_error("disk %s: what was written can't be written to the device: %s; a loss of power may "
+              "undo it: check the device",
+              volume->path, strerror(errno));
+    return false;
+}
+
+void queue_sync_due(struct volume *volume) {
+    if (volume->sync_due != 0 && volume_clock() >= volume->sync_due)
+        queue_sync(volume);
+}
+
+/* Under the lock, which it leaves meanwhile. */
+static void wait_for_job(struct volume *volume) {
+    if (volume->sync_due == 0) {
+        pthread_cond_wait(&volume->ready, &volume->lock);
+        return;
+    }
+    const struct timespec until = {
+        .tv_sec = (time_t)(volume->sync_due / 1000),
+        .tv_nsec = (long)(volume->sync_due % 1000) * 1000000,
+    };
+    if (pthread_cond_timedwait(&volume->ready, &volume->lock, &until) == 0)
+        return;
+    pthread_mutex_unlock(&volume->lock);
+    queue_sync_due(volume);
+    pthread_mutex_lock(&volume->lock);
+}
+
 struct volume_job *queue_take(struct volume *volume) {
     struct list_link *link;
     pthread_mutex_lock(&volume->lock);
     while ((link = list_first(&volume->jobs)) == NULL && !volume->stopping)
-        pthread_cond_wait(&volume->ready, &volume->lock);
+        wait_for_job(volume);
     struct volume_job *job = NULL;
     if (link != NULL) {
         list_remove(link);

@@ -31,6 +31,7 @@ struct volume_job {
     uint64_t events;
     struct object *object; /* owned; JOB_REMOVE: what that takes the place of goes; NULL: none */
     sem_t *done;           /* JOB_FLUSH */
+    bool *synced; /* JOB_FLUSH: set, once it is on the device as well; NULL: not asked for */
     struct volume_stream *stream;
     _Atomic bool cancelled; /* set under the volume's lock */
     bool whole; /* JOB_STREAM_END: it arrived so; JOB_REMOVE: `bytes` name all that goes */
@@ -55,6 +56,10 @@ void queue_count_dropped(struct volume *volume);
 /* A removal of these records, not yet queued. */
 struct volume_job *queue_removal(struct volume *volume, const struct disk_place *places,
                                  unsigned count, uint32_t variant);
+/* Writes to the device what has been written, if that is due (volume.sync_due). */
+void queue_sync_due(struct volume *volume);
+/* False: it could not be written to the device; counted and logged. */
+bool queue_sync(struct volume *volume);
 /* The next job, now `current`; NULL: all is done and the volume is to be closed. */
 struct volume_job *queue_take(struct volume *volume);
 /* done false: the job is kept by somebody, and still counts. */

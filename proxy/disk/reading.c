@@ -58,6 +58,7 @@ static bool fits_its_place(const struct reading *reading) {
 /* The device has said so: it is not known whether the record is good. */
 static void give_up(struct reading *reading) {
     disk_index_remove_place(reading->volume->index, reading->key, reading->place.at);
+    volume_note_lost(reading->volume);
     reading->state = READING_FAILED;
 }
 
@@ -145,6 +146,7 @@ static struct object *object_of(struct reading *reading, struct body *body,
     case PURGE_NOTHING: break;
     case PURGE_STALE: object_set_lifetime(object, 0, time(NULL)); break;
     case PURGE_REMOVE:
+        volume_note_lost(reading->volume); /* if the purge is not on disk */
         disk_index_remove_place(index, reading->key, reading->place.at);
         object_release(&object);
         return NULL;

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "disk/queue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,7 @@ static bool put_batch(struct volume *volume, struct iovec *batch, int left, uint
             note_failure(volume, sent == 0 ? EIO : errno);
             return false;
         }
+        volume->unsynced = true;
         *offset += (uint64_t)sent;
         count(&volume->count.bytes_written, (uint64_t)sent);
         int done = skip_bytes(batch, left, (size_t)sent);
@@ -407,7 +409,7 @@ void segment_seal_open(struct volume *volume) {
     if (volume->open_segment == VOLUME_NONE)
         return;
     if (segment_seal_unit(volume, volume->open_segment, volume->contents, volume->contents_count))
-        fdatasync(volume->fd);
+        queue_sync(volume);
     volume->open_segment = VOLUME_NONE;
     volume->contents_count = 0;
 }

@@ -269,7 +269,11 @@ struct volume *volume_open(const struct disk_settings *settings, const struct vo
     volume->fd = -1;
     pthread_mutex_init(&volume->bodies_lock, NULL);
     pthread_mutex_init(&volume->lock, NULL);
-    pthread_cond_init(&volume->ready, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&volume->ready, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     list_init(&volume->jobs);
     list_init(&volume->streams);
     list_init(&volume->rescued);
@@ -371,6 +375,7 @@ void volume_report_bad(struct volume *volume, uint64_t key, const struct disk_pl
                        const char *what) {
     if (!disk_index_remove_place(volume->index, key, place->at))
         return;
+    volume_note_lost(volume);
     atomic_fetch_add_explicit(&volume->count.corrupt, 1, memory_order_relaxed);
     log_error("disk %s: the record at %lu is damaged (%s); the object is lost: if that goes on, "
               "check the device",

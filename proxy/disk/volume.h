@@ -104,7 +104,10 @@ struct volume {
     uint64_t gathered;       /* bytes of the queue that streams may take up: stream.h */
     unsigned failures;       /* in a row */
     uint64_t paused_until;   /* milliseconds of the monotonic clock */
+    bool unsynced;           /* something was written since the device had all */
+    uint64_t sync_due;       /* when it should have, by volume_clock; 0: at no time */
     _Atomic uint64_t lapses; /* see volume_lapses */
+    _Atomic bool lost;       /* see volume_note_lost */
     struct {
         _Atomic uint64_t writes, bytes_written, dropped, errors, corrupt, reclaimed, rewritten;
     } count;
@@ -131,10 +134,15 @@ void volume_store(struct volume *volume, struct object *object, uint32_t variant
 /* From now on nobody finds it, nor what of it is on its way, and the record of that follows.
  * Returns how many there were. */
 unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant);
+/* All variants, and with a record of that in any case: nobody may find what stands there, since it
+ * could not be read, or was purged by a list that could not be written. */
+unsigned volume_remove_surely(struct volume *volume, struct cache_key key);
 /* Likewise what the object takes the place of, which goes elsewhere or nowhere (RFC 9111 §4). */
 void volume_supersede(struct volume *volume, const struct object *object, uint32_t variant);
 /* Waits until what was queued before has been written. */
 void volume_flush(struct volume *volume);
+/* And is on the device, if settings.sync. False: that failed. */
+bool volume_commit(struct volume *volume);
 /* How many removals, and new heads of bodies that stand there, could not be written in any way, so
  * that a restart undoes them. From the first one on all variants of any key can be removed again.
  */
@@ -191,6 +199,11 @@ static inline uint64_t volume_offset(uint64_t block) {
 /* Inside disk/. */
 /* Milliseconds of the monotonic clock. */
 uint64_t volume_clock(void);
+/* A record that may be good is not found until a restart. */
+static inline void volume_note_lost(struct volume *volume) {
+    atomic_store_explicit(&volume->lost, true, memory_order_relaxed);
+}
+
 static inline void volume_note_lapse(struct volume *volume) {
     atomic_fetch_add_explicit(&volume->lapses, 1, memory_order_relaxed);
 }

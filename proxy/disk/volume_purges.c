@@ -28,7 +28,7 @@ bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floo
     uint64_t offset = purges_at(header.sequence);
     size_t length = sizeof header + text.length;
     ssize_t sent = pwritev(volume->fd, pieces, 2, (off_t)offset);
-    if (sent == (ssize_t)length) {
+    if (sent == (ssize_t)length && (!volume->settings->sync || fdatasync(volume->fd) == 0)) {
         volume->purges_sequence = header.sequence; /* else the next one goes to the same place */
         return true;
     }

@@ -9,7 +9,10 @@
 
 #include <stdlib.h>
 
-enum { REMOVAL_TRIES = 2 };
+enum {
+    REMOVAL_TRIES = 2,
+    SYNC_DELAY = 150, /* milliseconds that a removal may wait for others on the way to the device */
+};
 
 /* Pieces of a whole body; the caller frees them. */
 static struct iovec *pieces_of(struct body *body, int *count) {
@@ -211,6 +214,8 @@ static void supersede(struct volume *volume, const struct volume_job *job) {
 static void do_remove(struct volume *volume, const struct volume_job *job) {
     if (job->object != NULL)
         supersede(volume, job);
+    else if (volume->settings->sync && volume->sync_due == 0)
+        volume->sync_due = volume_clock() + SYNC_DELAY;
     if (job->object == NULL || job->length > 0 || !job->whole)
         remove_records(volume, job);
 }
@@ -286,7 +291,11 @@ static bool do_job(struct volume *volume, struct volume_job *job) {
             do_store(volume, job);
         break;
     case JOB_REMOVE: do_remove(volume, job); break;
-    case JOB_FLUSH: sem_post(job->done); break;
+    case JOB_FLUSH:
+        if (job->synced != NULL)
+            *job->synced = !volume->settings->sync || queue_sync(volume);
+        sem_post(job->done);
+        break;
     case JOB_STREAM_OPEN: stream_begin(volume, job); break;
     case JOB_STREAM_PUT: done = stream_take(volume, job); break;
     case JOB_STREAM_END: stream_finish(volume, job); break;
@@ -302,6 +311,7 @@ static void *write_jobs(void *arg) {
     while ((job = queue_take(volume)) != NULL) {
         bool done = do_job(volume, job);
         queue_end(volume, job, done);
+        queue_sync_due(volume);
     }
     segment_seal_open(volume);
     return NULL;

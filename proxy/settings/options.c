@@ -371,6 +371,13 @@ const struct option options[] = {
      DOC "Most bytes that wait to be written. While they are too many, new objects are kept in "
          "memory only.",
      .example = "\"256MB\""},
+    {DISK(sync), .name = "sync", BOOL, DEFAULT("true"),
+     DOC
+     "What the admin plane answers as done (purges, removals, injected objects, lifetimes, "
+     "bumps) is on the device by then (fdatasync), so that it survives a loss of power; what an "
+     "unsafe method such as POST makes invalid is there 0.2 seconds later. Without it such "
+     "things survive the end of the process at any moment, but not that of the machine.",
+     .example = "false"},
     {DISK(write_wait), .name = "write_wait", TIME_OF(0, DAY), DEFAULT("1s"),
      DOC "A body that is too large for memory is read from its origin no faster than the volume "
          "takes it. When a quarter of write_queue is such bytes and has been for so long, the body "

@@ -78,6 +78,7 @@ struct disk_settings {
     size_t max_object;             /* larger bodies are not kept on disk */
     unsigned threads;              /* that read */
     size_t write_queue;            /* bytes that may wait to be written */
+    bool sync;                     /* what was answered as done is on the device */
     uint64_t write_wait;           /* milliseconds that a large body waits for the others */
 };
 

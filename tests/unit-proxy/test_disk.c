@@ -188,7 +188,7 @@ static const size_t lengths[] = {
 static void put_all(unsigned version) {
     for (unsigned i = 0; i < COUNT_OF(lengths); i++)
         put(i, version, lengths[i] / (version == 1 ? 1 : 2));
-    disk_flush(the_disk);
+    disk_commit(the_disk);
 }
 
 static void check_all(unsigned version) {
@@ -244,7 +244,7 @@ START_TEST(names_of_one_key_are_kept_apart) {
     ck_assert_uint_eq(get_under(key, 2), 0);
     put_under(key, 2, 2);
     for (int turn = 0; turn < 2; turn++) {
-        disk_flush(the_disk);
+        disk_commit(the_disk);
         ck_assert_uint_eq(get_under(key, 1), 1);
         ck_assert_uint_eq(get_under(key, 2), 2);
         ck_assert_uint_eq(get_under(key, 3), 0);
@@ -254,7 +254,7 @@ START_TEST(names_of_one_key_are_kept_apart) {
     const struct cache_name name = object_name(object);
     ck_assert_uint_eq(disk_remove(the_disk, &name, object), 1);
     object_release(&object);
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     for (int turn = 0; turn < 2; turn++) {
         ck_assert_uint_eq(get_under(key, 1), 0);
         ck_assert_uint_eq(get_under(key, 2), 2);
@@ -375,7 +375,7 @@ START_TEST(removals_hit_what_is_on_its_way) {
     }
     for (unsigned i = 0; i < 200; i += 10)
         put(i, 2, 300);
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     for (int turn = 0; turn < 2; turn++) {
         for (unsigned i = 0; i < 200; i++)
             ck_assert_uint_eq(get(i), i % 10 == 0 ? 2 : 0);
@@ -411,7 +411,7 @@ START_TEST(removals_hit_what_is_being_read) {
     pthread_create(&thread, NULL, load_on, NULL);
     for (unsigned i = 0; i < RACES; i++) {
         put(0, 1, 100);
-        disk_flush(the_disk);
+        disk_commit(the_disk);
         forget(0);
         disk_remove(the_disk, name_of(0), NULL);
         for (unsigned seen = atomic_load(&loads); atomic_load(&loads) - seen < 2;)
@@ -434,7 +434,7 @@ START_TEST(purges_outlive_a_restart) {
     put(1, 2, 100);
     disk_purge(the_disk, &tag, PURGE_REMOVE);
     put(2, 2, 100);
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     for (int turn = 0; turn < 2; turn++) {
         for (unsigned i = 0; i < COUNT_OF(lengths); i++) {
             unsigned expected = i == 1 || i == 2 ? 2 : i % 4 == 3 ? 1 : 0;
@@ -455,7 +455,7 @@ START_TEST(the_ring_keeps_what_is_used) {
         put(i, 1, i % 50 == 0 ? 400000 : 15000);
         forget(i);
         if (i % 20 == 0) {
-            disk_flush(the_disk);
+            disk_commit(the_disk);
             for (unsigned j = 0; j < 5; j++)
                 ck_assert_uint_eq(get(j), 1);
         }
@@ -463,7 +463,7 @@ START_TEST(the_ring_keeps_what_is_used) {
         if (older >= 100)
             ck_assert_uint_ne(get(older), UINT_MAX);
     }
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     ck_assert_uint_eq(get(4099), 1);
     ck_assert_uint_eq(get(101), 0);
     again();
@@ -506,7 +506,7 @@ START_TEST(damage_costs_what_it_hits) {
     log_open(open("/dev/null", O_WRONLY), "test", LOG_LEVEL_ERROR);
     for (unsigned i = 0; i < COUNT; i++)
         put(i, 1, i < 10 ? 3000 : 300000);
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     end();
     char *bytes = map_volume(), *kept = malloc(USED);
     memcpy(kept, bytes, USED);
@@ -551,7 +551,7 @@ START_TEST(any_bytes_are_no_harm) {
         for (unsigned i = 0; i < COUNT_OF(lengths); i++)
             get(i);
         put((unsigned)turn % COUNT_OF(lengths), 1, 2000);
-        disk_flush(the_disk);
+        disk_commit(the_disk);
         ck_assert_uint_eq(get((unsigned)turn % COUNT_OF(lengths)), 1);
         end();
     }
@@ -566,7 +566,7 @@ START_TEST(lost_segments_do_not_come_back) {
     log_open(open("/dev/null", O_WRONLY), "test", LOG_LEVEL_ERROR);
     for (unsigned i = 0; i < 20; i++)
         put(i, 1, 3000);
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     end();
     char *bytes = map_volume();
     bytes[SEGMENTS_AT + 9] ^= 1;
@@ -575,9 +575,9 @@ START_TEST(lost_segments_do_not_come_back) {
     ck_assert_uint_eq(get(7), 0);
     put(100, 2, 3000);
     put(7, 2, 3000);
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     disk_remove(the_disk, name_of(8), NULL);
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     /* As a kill would leave it. */
     bytes = map_volume();
     char *kept = malloc(VOLUME);
@@ -642,7 +642,7 @@ static void remove_some(unsigned number) {
     if (rand() % 4 > 0) {
         forget(number);
         disk_remove(the_disk, name_of(number), NULL);
-        disk_flush(the_disk);
+        disk_commit(the_disk);
         model->keys[number].least = newest + 1;
         return;
     }
@@ -668,7 +668,7 @@ static void store_some(unsigned number) {
     forget(number);
     if (rand() % 3 > 0)
         return;
-    disk_flush(the_disk);
+    disk_commit(the_disk);
     model->keys[number].settled_at = model->bytes;
     model->keys[number].settled = version;
 }

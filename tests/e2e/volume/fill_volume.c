@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
         if (!store(cache, disk, number, bytes, size))
             return 1;
         if (number % AT_A_TIME == AT_A_TIME - 1)
-            disk_flush(disk);
+            disk_commit(disk);
     }
-    disk_flush(disk);
+    disk_commit(disk);
     _exit(0);
 }
