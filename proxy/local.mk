@@ -152,8 +152,10 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \
 	proxy/admin/cache_object_page.c proxy/admin/cache_object_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \
+	proxy/admin/guests.c proxy/admin/guests.h \
 	proxy/admin/record_page.c proxy/admin/record_page.h \
 	proxy/admin/services_page.c proxy/admin/services_page.h \
+	proxy/admin/strict.c proxy/admin/strict.h \
 	proxy/admin/page.c proxy/admin/page.h
 
 proxy_retort_CPPFLAGS = $(proxy_cppflags)

@@ -1,6 +1,8 @@
 #include "admin/admin.h"
 
+#include "admin/guests.h"
 #include "admin/page.h"
+#include "admin/strict.h"
 #include "base/assert.h"
 #include "base/log.h"
 
@@ -13,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-    ADMIN_CONNECTIONS = 32,
+    ADMIN_CONNECTIONS = 2 * GUESTS_MOST, /* with those that are closing */
     ADMIN_TIMEOUT_SECONDS = 15,
     ADMIN_MEMORY = 16 << 10, /* of a connection: bounds the head of a request */
-    ADMIN_BACKLOG = 16
+    ADMIN_BACKLOG = 128
 };
 
 struct admin {
@@ -24,8 +26,9 @@ struct admin {
 #define ADMIN_MAGIC 0x41444d4eu
     struct admin_calls calls;
     struct MHD_Daemon *daemon; /* NULL: inert */
-    bool local;                /* a Unix socket: its permissions say who may connect */
-    char *path;                /* of the Unix socket, while it is ours */
+    struct guests guests;
+    bool local; /* a Unix socket: its permissions say who may connect */
+    char *path; /* of the Unix socket, while it is ours */
     dev_t device;
     ino_t inode;
 };
@@ -34,6 +37,9 @@ struct admin {
 struct admin_request {
     unsigned magic;
 #define ADMIN_REQUEST_MAGIC 0x41525153u
+    bool begun;            /* the head has been looked at */
+    const char *complaint; /* why it is refused; NULL: it is not */
+    const char *target_end;
     char *body;
     size_t length, capacity;
 };
@@ -81,15 +87,18 @@ static bool came_by_proxy(struct MHD_Connection *connection) {
     return false;
 }
 
+static const char too_long[] = "no such request needs a body this long";
+
 static bool announces_too_much(struct MHD_Connection *connection, size_t most) {
     uint64_t length;
     const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
     return text != NULL && (!slice_to_uint64(slice_from(text), &length) || length > most);
 }
 
-static enum MHD_Result refuse_body(struct MHD_Connection *connection) {
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status,
+                              const char *reason) {
     struct page page = {0};
-    page_error(&page, MHD_HTTP_CONTENT_TOO_LARGE, "no such request needs a body this long");
+    page_error(&page, status, reason);
     return send_page(connection, &page);
 }
 
@@ -109,26 +118,75 @@ static const char *find_argument(void *arg, const char *name) {
     return MHD_lookup_connection_value(arg, MHD_GET_ARGUMENT_KIND, name);
 }
 
+static struct guest *guest_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info->socket_context;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code) {
+    struct admin *admin;
+    CAST_OBJ(admin, arg, ADMIN_MAGIC);
+    struct guest *guest = *context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        guest = guest_add(&admin->guests, info->connect_fd);
+    else if (guest != NULL)
+        guest_remove(&admin->guests, &guest);
+    *context = guest;
+}
+
+/* The first that is told of a request: its target as it was sent. */
+static void *on_target(void *arg, const char *uri, struct MHD_Connection *connection) {
+    struct admin_request *request;
+    (void)arg;
+    (void)connection;
+    ALLOC_OBJ(request, ADMIN_REQUEST_MAGIC);
+    request->complaint = strict_target(uri);
+    request->target_end = uri + strlen(uri);
+    return request;
+}
+
+/* The head is there, the body is not. Of the request line libmicrohttpd keeps the bytes, so that a
+ * target which ends before the space has a byte of 0 in it. */
+static enum MHD_Result begin(struct admin_request *request, struct MHD_Connection *connection,
+                             const char *version, size_t most) {
+    request->begun = true;
+    if (request->complaint == NULL && version != request->target_end + 1)
+        request->complaint = "the request line is not METHOD TARGET HTTP/1.1, with a space between";
+    if (request->complaint == NULL)
+        request->complaint = strict_fields(connection, version);
+    if (request->complaint != NULL)
+        return refuse(connection, MHD_HTTP_BAD_REQUEST, request->complaint);
+    return announces_too_much(connection, most)
+               ? refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long)
+               : MHD_YES;
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_size, void **state) {
     struct admin *admin;
     struct admin_request *request;
     struct page page = {0};
-    (void)version;
     CAST_OBJ(admin, arg, ADMIN_MAGIC);
-    if (*state == NULL) { /* the head is there, the body is not */
-        ALLOC_OBJ(request, ADMIN_REQUEST_MAGIC);
-        *state = request;
-        return announces_too_much(connection, page_body_max(method, path)) ? refuse_body(connection)
-                                                                           : MHD_YES;
-    }
     CAST_OBJ(request, *state, ADMIN_REQUEST_MAGIC);
+    if (!request->begun || *data_size == 0)
+        guest_moves(&admin->guests, guest_of(connection));
+    if (!request->begun)
+        return begin(request, connection, version, page_body_max(method, path));
     if (*data_size > 0) {
         size_t size = *data_size;
         *data_size = 0;
-        return keep_body(request, data, size, page_body_max(method, path)) ? MHD_YES : MHD_NO;
+        if (request->complaint == NULL &&
+            !keep_body(request, data, size, page_body_max(method, path)))
+            request->complaint = too_long;
+        return MHD_YES;
     }
+    if (request->complaint != NULL)
+        return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, request->complaint);
     if (came_by_proxy(connection))
         page_error(&page, MHD_HTTP_FORBIDDEN,
                    "requests that a proxy has passed on (Via, Forwarded, X-Forwarded-For) are not "
@@ -265,7 +323,9 @@ static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
         admin, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY,
-        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, admin, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -276,6 +336,7 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     const struct address *address = &settings->admin.address;
     ALLOC_OBJ(admin, ADMIN_MAGIC);
     admin->calls = *calls;
+    guests_init(&admin->guests);
     if (settings->admin.listen == NULL)
         return admin;
     admin->local = address->any.sa_family == AF_UNIX;

@@ -203,3 +203,61 @@ def test_helpers_mistakes_are_told(lab):
     proxy.ctl("helpers", "renice", "nosuchpool", "5", extra=("-H", services.helperd.socket), expect=1)
     proxy.ctl("helpers", "renice", "gray", "99", extra=("-H", services.helperd.socket), expect=None)
     one_of(nice_of(services.helperd.helpers("gray-helper")[0]), (10,), "nice")
+
+
+def admin_says(proxy, message):
+    """Status and body of what the admin plane answers to these bytes; 0 when it just closes."""
+    with wire_module.Wire(proxy.admin_path) as wire:
+        wire.send(message)
+        data = wire.read_to_end()
+    return int(data.split(b" ", 2)[1]) if data.startswith(b"HTTP/1.1 ") else 0, data
+
+
+@memcheck
+def test_admin_takes_only_what_has_one_reading(lab):
+    """RFC 9112, 3.2: "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a
+    Host header field and to any request message that contains more than one Host header field line"; 6.1, 6.3."""
+    proxy = Retort(lab)
+    for target, fields, body in (
+            ("/status", "Host: a\r\nHost: b", ""), ("/status", "Host: a\r\nhost: a", ""), ("/status", "", ""),
+            ("/status%00", "Host: a", ""), ("/status%00.html", "Host: a", ""), ("/cache/objects?host=a%00b", "Host: a", ""),
+            ("/status?%zz", "Host: a", ""), ("/status?%2", "Host: a", ""), ("/status?x=\xe9", "Host: a", ""),
+            ("/status\x00", "Host: a", ""), ("/status\x00.html", "Host: a", ""),
+            ("/status", "Host : a", ""), ("/status", "Host: a\r\nContent-Length: 0\r\nContent-Length: 1", ""),
+            ("/status", "Host: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),
+            ("/status", "Host: a\r\nTransfer-Encoding: gzip, chunked", "0\r\n\r\n"),
+            ("/status", "Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),
+            ("/status", "Host: a\r\nContent-Length: +0", ""), ("/status", "Host: a\r\nContent-Length: -1", "")):
+        for method in ("GET", "POST"):
+            fields = fields + "\r\n" * bool(fields)
+            status, data = admin_says(proxy, f"{method} {target} HTTP/1.1\r\n{fields}Connection: close\r\n\r\n{body}".encode("latin-1"))
+            one_of(status, (0, 400, 413), f"{method} {target!r} {fields!r} {data!r}")
+            fields = fields[:-2] if fields else ""
+    equal(admin_says(proxy, b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")[0], 200, "what is good")
+    equal(admin_says(proxy, b"GET /%73tatus?a=%20 HTTP/1.0\r\n\r\n")[0], 200, "and HTTP/1.0")
+    equal(admin_says(proxy, b"POST /drain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+                     + b"40000\r\n" + b"x" * 0x40000 + b"\r\n0\r\n\r\n")[0], 413, "a body that is too long")
+    equal(proxy.status()["state"], "running", "state")
+
+
+@memcheck
+def test_admin_is_open_while_others_hold_connections(lab):
+    """Half-open requests, slow bodies, idle connections and answers that nobody reads: none of them locks the operator out."""
+    for proxy in (Retort(lab), Retort(lab, admin=("127.0.0.1", ports.take()))):
+        held = []
+        for n in range(300):
+            wire = wire_module.Wire(proxy.admin_path)
+            held.append(wire)
+            try:
+                wire.send((b"GET /sta", b"", b"POST /drain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx",
+                           b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)[n % 4])
+            except OSError:
+                pass  # it was closed already
+            if n % 60 == 59:
+                equal(proxy.status()["state"], "running", f"state behind {n} connections")
+        start = time.monotonic()
+        proxy.ctl("status")
+        true(time.monotonic() - start < 10 * lab.patience, "retortctl waited")
+        for wire in held:
+            wire.close()
+        contains(proxy.process.log(), "those that are still are closed", "the log")

@@ -1,0 +1,71 @@
+#include "admin/guests.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#include <sys/socket.h>
+
+enum { TELL_AGAIN = 60 };
+
+struct guest {
+    unsigned magic;
+#define GUEST_MAGIC 0x47554553u
+    struct list_link link;
+    int fd;
+    bool shown_out; /* shut down, and not in the list any more */
+};
+
+void guests_init(struct guests *guests) {
+    *guests = (struct guests){0};
+    list_init(&guests->list);
+}
+
+static void tell(struct guests *guests) {
+    time_t now = time(NULL);
+    if (now - guests->told < TELL_AGAIN)
+        return;
+    guests->told = now;
+    log_warn("admin: more than %d connections are open, so those that are still are closed: look "
+             "for who opens them and does not finish requests (ss -xp, ss -tp)",
+             (int)GUESTS_MOST);
+}
+
+static void show_out(struct guests *guests) {
+    struct guest *oldest = CONTAINER_OF(list_first(&guests->list), struct guest, link);
+    CHECK_OBJ(oldest, GUEST_MAGIC);
+    list_remove(&oldest->link);
+    guests->count--;
+    oldest->shown_out = true;
+    shutdown(oldest->fd, SHUT_RDWR);
+    tell(guests);
+}
+
+struct guest *guest_add(struct guests *guests, int fd) {
+    struct guest *guest;
+    ALLOC_OBJ(guest, GUEST_MAGIC);
+    guest->fd = fd;
+    if (guests->count == GUESTS_MOST)
+        show_out(guests);
+    list_append(&guests->list, &guest->link);
+    guests->count++;
+    return guest;
+}
+
+void guest_moves(struct guests *guests, struct guest *guest) {
+    CHECK_OBJ(guest, GUEST_MAGIC);
+    if (guest->shown_out)
+        return;
+    list_remove(&guest->link);
+    list_append(&guests->list, &guest->link);
+}
+
+void guest_remove(struct guests *guests, struct guest **guestp) {
+    struct guest *guest = *guestp;
+    *guestp = NULL;
+    CHECK_OBJ(guest, GUEST_MAGIC);
+    if (!guest->shown_out) {
+        list_remove(&guest->link);
+        guests->count--;
+    }
+    FREE_OBJ(guest);
+}
