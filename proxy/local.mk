@@ -175,6 +175,7 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/argument.c proxy/ctl/argument.h \
 	proxy/ctl/cache_command.c proxy/ctl/cache_command.h \
 	proxy/ctl/preload.c proxy/ctl/preload.h \
+	proxy/ctl/header_line.c proxy/ctl/header_line.h \
 	proxy/ctl/http_call.c proxy/ctl/http_call.h \
 	proxy/ctl/helperd_client.c proxy/ctl/helperd_client.h \
 	proxy/ctl/icap_command.c proxy/ctl/icap_command.h \

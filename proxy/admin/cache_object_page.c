@@ -200,6 +200,19 @@ static void date_response(struct http_head *response, char date[HTTP_DATE_LENGTH
     http_head_set(response, HTTP_DATE, slice_make(date, HTTP_DATE_LENGTH));
 }
 
+/* A head that announces another body than there is was put together wrongly, or was not meant to be
+ * one head. */
+static bool announces(const struct http_head *response, size_t length) {
+    uint64_t announced;
+    unsigned count = 0;
+    const struct http_field *field = http_head_find(response, HTTP_CONTENT_LENGTH);
+    for (; field != NULL;
+         field = http_head_find_next(response, HTTP_CONTENT_LENGTH, field), count++)
+        if (!slice_to_uint64(field->value, &announced) || announced != length)
+            return false;
+    return count <= 1;
+}
+
 void cache_object_page_inject(const struct cache_call *call) {
     struct http_head response;
     struct slice message = call->request->body;
@@ -210,6 +223,8 @@ void cache_object_page_inject(const struct cache_call *call) {
     ssize_t used = http_head_parse_response(&response, message.base, message.length, 0);
     if (used <= 0 || response.status < 200 || response.status == 206 || response.status == 304)
         page_error(call->page, 400, "the body must be a whole final response: HTTP/1.1 200 OK ...");
+    else if (!announces(&response, message.length - (size_t)used))
+        page_error(call->page, 400, "the response's Content-Length is not the length of its body");
     else {
         http_head_remove_hop_by_hop(&response);
         http_head_remove(&response, HTTP_TRANSFER_ENCODING);

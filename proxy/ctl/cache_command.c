@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "ctl/answer.h"
 #include "ctl/argument.h"
+#include "ctl/header_line.h"
 #include "ctl/http_call.h"
 #include "ctl/preload.h"
 
@@ -313,13 +314,12 @@ static int run_bans(const struct cache_context *context) {
 }
 
 static int run_expire(const struct cache_context *context) {
-    char path[80];
     size_t length;
     char *whole;
     FILE *out = open_memstream(&whole, &length);
     ASSERT(out != NULL);
-    snprintf(path, sizeof path, "/cache/lifetime?seconds=%.30s&", context->options.words[2]);
-    fputs(path, out);
+    fputs("/cache/lifetime?", out);
+    argument_put(out, "seconds", context->options.words[2]);
     argument_put(out, "url", context->options.words[1]);
     ASSERT(fclose(out) == 0);
     struct http_request request = {.method = "POST", .target = whole};
@@ -409,10 +409,25 @@ static bool take_options(struct cache_context *context, int argc, char **argv) {
     return true;
 }
 
+/* What goes into heads as it is. NULL: it may. */
+static const char *unfit(const struct options *options) {
+    const char *status = options->status, *reason = NULL;
+    for (unsigned i = 0; i < options->header_count && reason == NULL; i++)
+        reason = header_line_check(options->headers[i]);
+    if (status != NULL && (strspn(status, "0123456789") != 3 || status[3] != '\0'))
+        reason = "--status wants three digits, as 404";
+    return reason;
+}
+
 int cache_command(const char *admin, bool json, int argc, char **argv) {
     struct cache_context context = {.admin = admin, .json = json};
     if (!take_options(&context, argc - 1, argv + 1))
         return misused("see:");
+    const char *reason = unfit(&context.options);
+    if (reason != NULL) {
+        complain(reason);
+        return 2;
+    }
     for (size_t i = 0; context.options.word_count > 0 && i < sizeof verbs / sizeof *verbs; i++) {
         int words = context.options.word_count - 1;
         if (strcmp(context.options.words[0], verbs[i].name) != 0)

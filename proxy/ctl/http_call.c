@@ -1,6 +1,7 @@
 #include "ctl/http_call.h"
 
 #include "base/assert.h"
+#include "http/bytes.h"
 #include "http/chunked.h"
 #include "http/framing.h"
 #include "http/head_parser.h"
@@ -124,6 +125,19 @@ static char *write_head(const char *where, const struct http_request *request) {
     return head;
 }
 
+/* Of one piece, without blanks and controls: what it says is what is sent. */
+static bool is_one_word(const char *text) {
+    const char *end = text + strlen(text);
+    return end != text && bytes_skip(text, end, BYTES_TARGET) == end;
+}
+
+static bool is_sendable(const struct http_request *request, char *error) {
+    if (is_one_word(request->target) && (request->host == NULL || is_one_word(request->host)))
+        return true;
+    return call_fail(error, "a URL has a blank, a line end or another control byte: "
+                            "percent-encode it");
+}
+
 static bool send_request(int fd, const char *where, const struct http_request *request,
                          char *error) {
     char *head = write_head(where, request);
@@ -163,6 +177,8 @@ bool http_call(struct http_answer *answer, const char *where, const char *method
 bool http_call_send(struct http_answer *answer, const char *where,
                     const struct http_request *request, char error[HTTP_CALL_ERROR]) {
     *answer = (struct http_answer){0};
+    if (!is_sendable(request, error))
+        return false;
     int fd = connect_to(where, error);
     if (fd < 0)
         return false;
@@ -266,6 +282,8 @@ static bool drain_body(struct drain *drain, const struct framing *framing) {
 bool http_call_drain(unsigned *status, const char *where, const struct http_request *request,
                      char error[HTTP_CALL_ERROR]) {
     struct framing framing;
+    if (!is_sendable(request, error))
+        return false;
     struct drain *drain = xmalloc(sizeof *drain);
     drain->fd = connect_to(where, error);
     drain->where = where;

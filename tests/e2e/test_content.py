@@ -274,3 +274,38 @@ def test_pages_say_which_methods_they_have(lab):
     equal(proxy.admin("GET", "/cache/nothing").status, 404, "no such page")
     equal(proxy.admin("GET", "/cache/object").status, 400, "no URL")
     equal(proxy.admin("PUT", "/cache/object?url=http://a/", body=b"nonsense").status, 400, "no response")
+
+
+@memcheck
+def test_header_lines_are_one_field_each(lab):
+    """RFC 9110, 5.5: "Field values containing CR, LF, or NUL characters are invalid and dangerous"."""
+    origin, proxy = Origin(lab), Retort(lab)
+    page, url, via = lab.write("page", "hello"), "http://a.example/x", f"127.0.0.1:{proxy.forward[1]}"
+    for bad in ("X: a\r\nSet-Cookie: b=c", "X: a\nY: b", "X: a\r", "X: \x1b[2J", "X: \x7f", "X", ": a", "", " X: a", "X : a", "X\r\nY: b",
+                "X(: a", "é: a", "Content-Length: 3", "transfer-encoding: chunked"):
+        proxy.ctl("cache", "inject", url, page, "--lifetime", "60", "--header", bad, expect=2)
+        for command in ("fetch", "revalidate"):
+            proxy.ctl("cache", command, "--via", via, origin.url("/text", say="x"), "--header", bad, expect=2)
+    for bad in ("200 OK\r\nSet-Cookie: a=b", "20", "2000", "abc", ""):
+        proxy.ctl("cache", "inject", url, page, "--status", bad, expect=2)
+    for bad in (url + "\r\nX: y", url + " HTTP/1.1\r\nHost: b\r\n\r\n", url + "\n", "http://a.example\r\nX: y/"):
+        proxy.ctl("cache", "fetch", "--via", via, bad, expect=1)
+        proxy.ctl("cache", "show", bad, expect=1)
+    proxy.ctl("cache", "expire", url, "5 HTTP/1.1\r\nX: y", expect=1)
+    equal(proxy.counter("client_requests"), 0, "requests through the listener")
+    equal(json.loads(proxy.admin("GET", "/cache/objects").body)["objects"], [], "what is stored")
+    proxy.ctl("cache", "inject", url, page, "--lifetime", "60", "--header", "X-Kind: a, é\tb", "--header", "Content-Type: text/plain")
+    equal(proxy.get(url).header("Content-Type"), "text/plain", "what is good")
+
+
+def test_injected_heads_are_checked(lab):
+    """The admin plane does so itself, whoever asks."""
+    proxy = Retort(lab)
+    for head in (b"X: a\rb", b"X: a\0b", b"X : a", b" X: a", b"X: a\n Y: b", b"X\x80: a", b"Content-Length: 4", b"Content-Length: 5\r\nContent-Length: 5",
+                 b"Content-Length: x"):
+        answer = proxy.admin("PUT", "/cache/object?url=http://a.example/x&lifetime=60", b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\nhello")
+        equal(answer.status, 400, f"{head!r}")
+    answer = proxy.admin("PUT", "/cache/object?url=http://a.example/x&lifetime=60", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+    equal(answer.status, 200, "what is good")
+    response = proxy.get("http://a.example/x")
+    equal((response.text(), response.headers("Content-Length")), ("hello", ["5"]), "body and length")
