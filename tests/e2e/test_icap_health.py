@@ -33,7 +33,8 @@ def test_options_fall_due_at_a_busy_service(lab):
     """c-icap with as many threads as it takes connections: OPTIONS go over one of those (RFC 3507, 4.10.2: Max-Connections)."""
     cicap = Cicap(lab, [Module("gzip", module_path(lab, "gzip"), "gzip.MaxConnections 4\ngzip.OptionsTTL 1")], threads=4)
     origin = Origin(lab)
-    proxy = Retort(lab, workers=2, services=[Service("s", cicap.uri("gzip"))])
+    proxy = Retort(lab, workers=2, services=[Service("s", cicap.uri("gzip"), timeout=f"{lab.patience}s",
+                                                     connect_timeout="500ms")])
     keep_fetching(proxy, origin, 8, 3.5)
     seen = account(proxy)["account"]
     true(seen["requests"] > 50, f"{seen['requests']} requests")
