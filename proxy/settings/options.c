@@ -536,13 +536,19 @@ const struct option options[] = {
          "origins and clients count in. 0 means no limit.",
      .example = "\"5m\""},
     {SERVICE(connect_timeout), .name = "connect_timeout", TIMEOUT, DEFAULT("3s"),
-     DOC "How long connecting to the ICAP server may take.", .example = "\"500ms\""},
+     DOC
+     "How long connecting to the ICAP server may take, and how long its host may leave unanswered "
+     "what it has to acknowledge: then it counts as lost, and so do all services there. That "
+     "the service thinks for longer is no matter.",
+     .example = "\"500ms\""},
     {SERVICE(idle_timeout), .name = "idle_timeout", TIME_OF(0, TIMEOUT_MAX), DEFAULT("60s"),
      DOC "How long an unused connection to the ICAP server is kept.", .example = "\"20s\""},
     {SERVICE(max_connections), .name = "max_connections", COUNT(1, 1e6), DEFAULT("64"),
      DOC "Most connections to the service, over all its endpoints and all workers, idle ones "
          "included. What an endpoint says as Max-Connections is held besides, for all workers "
-         "together. Transactions that find all of them busy wait.",
+         "together. Transactions that find all of them busy wait. Where the server states none and "
+         "this is left out, the log says so, since connections that it has no thread for only "
+         "wait there.",
      .example = "16"},
     {SERVICE(queue_max), .name = "queue_max", COUNT(0, 1e6), DEFAULT("1000"),
      DOC "How many transactions of a worker may wait for a connection to the service. Those beyond "
@@ -610,12 +616,16 @@ const struct option options[] = {
          "Only at respmod_precache. 0: never.",
      .example = "\"5s\""},
     {SERVICE(failures_down), .name = "failures_down", COUNT(1, 1e6), DEFAULT("10"),
-     DOC "So many transactions in a row must fail for an endpoint of the service to be taken for "
-         "down. One that can not be connected to is down at once.",
+     DOC
+     "So many transactions in a row, of all workers, must fail for an endpoint of the service to "
+     "be taken for down. One that can not be connected to, or whose host has fallen silent for "
+     "connect_timeout, is down at once.",
      .example = "3"},
     {SERVICE(down_min), .name = "down_min", TIMEOUT, DEFAULT("1s"),
-     DOC "How long a service that failed is left alone before it is asked for its OPTIONS again. "
-         "Each further failure doubles the time up to down_max.",
+     DOC
+     "How long a service that failed is left alone before it is asked for its OPTIONS again. "
+     "Each further failure doubles the time up to down_max. One that can not be reached is tried "
+     "twice a second all the same, which costs a packet or two, so that its return is noticed.",
      .example = "\"2s\""},
     {SERVICE(down_max), .name = "down_max", TIMEOUT, DEFAULT("30s"),
      DOC "The longest time for which a service is left alone.", .example = "\"5m\""},
