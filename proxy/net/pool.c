@@ -152,6 +152,12 @@ static struct pool_key *key_with_idle(struct pool *pool, struct slice text) {
     return key == NULL || key->count == 0 ? NULL : key;
 }
 
+void pool_close_key(struct pool *pool, struct slice text) {
+    struct pool_key *key;
+    while ((key = key_with_idle(pool, text)) != NULL)
+        drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
+}
+
 static struct connection *newest(struct pool_key *key) {
     return CONTAINER_OF(list_first(&key->idle), struct connection, pool_link);
 }

@@ -29,6 +29,8 @@ struct connection *pool_take_quiet(struct pool *pool, struct slice key,
                                    connection_ready_fn *on_ready, void *owner);
 /* Nothing has come on it that belongs to nobody, and it has not ended. */
 bool pool_would_take(struct connection *connection);
+/* Those of a key. */
+void pool_close_key(struct pool *pool, struct slice key);
 void pool_close_idle(struct pool *pool);
 /* Idle connections, of all keys. */
 unsigned pool_count(const struct pool *pool);

@@ -2,6 +2,9 @@
 
 #include "base/assert.h"
 
+/* Milliseconds between looks at a host that may be lost. */
+enum { LOOK_AGAIN = 250 };
+
 static void on_ready(struct connection *connection);
 static void connect_fresh(struct origin_call *call);
 
@@ -52,12 +55,50 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     source_wake(&call->body);
 }
 
+void origin_call_await(struct origin_call *call, uint64_t patience) {
+    uint64_t first = call->request.connect_timeout;
+    call->patience_ends = call->net->loop->now + patience;
+    call->doubts = 0;
+    loop_timer_after(call->net->loop, &call->timer, patience < first ? patience : first);
+}
+
+static void look_again(struct origin_call *call, uint64_t after) {
+    uint64_t at = call->net->loop->now + after;
+    timer_set(&call->net->loop->timers, &call->timer,
+              at < call->patience_ends ? at : call->patience_ends);
+}
+
+/* Of the connections that were idle none will do either. A group has other servers. */
+static void lose_host(struct origin_call *call) {
+    pool_close_key(call->pool, call->request.pool_key);
+    if (call->request.seat != NULL)
+        call->request.repeatable = false;
+    origin_call_fail(call, ORIGIN_BROKE_OFF, "its host does not answer any more");
+}
+
+/* It has been quiet for a while: is its host still there? A slow one is. */
+static void look(struct origin_call *call) {
+    uint64_t unanswered = call->connection == NULL ? 0 : connection_unanswered(call->connection);
+    if (call->connection != NULL && !call->kept_alive)
+        connection_keep_alive(call->connection);
+    call->kept_alive = true;
+    call->doubts = unanswered >= call->request.connect_timeout ? call->doubts + 1 : 0;
+    if (call->doubts > 1)
+        lose_host(call);
+    else
+        look_again(call, unanswered > 0 ? LOOK_AGAIN : call->request.connect_timeout);
+}
+
 static void on_timeout(struct timer *timer) {
     struct origin_call *call = CONTAINER_OF(timer, struct origin_call, timer);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     /* What it has sent waits until there is room for it: the next read sets the timer again. */
     if (call->state == ORIGIN_ANSWERED && call->connection != NULL && call->connection->readable)
         return;
+    if (call->net->loop->now < call->patience_ends) {
+        look(call);
+        return;
+    }
     origin_call_fail(call, ORIGIN_TIMED_OUT,
                      call->state == ORIGIN_ANSWERED
                          ? "it stopped sending in the middle of the response"
@@ -81,7 +122,8 @@ static void begin(struct origin_call *call) {
     call->interim = 0;
     feed_init(&call->feed, call->net, call->request.body, call->request.chunked);
     call->net->counters.origin_requests++;
-    loop_timer_after(call->net->loop, &call->timer, call->request.first_byte_timeout);
+    call->kept_alive = false;
+    origin_call_await(call, call->request.first_byte_timeout);
     origin_call_send(call);
 }
 

@@ -78,9 +78,12 @@ struct origin_call {
     struct task dial_task;
     struct connection *connection;
     struct timer timer, total_timer;
-    bool unsent;        /* no connection for the request has been there yet */
-    bool reused, heard; /* the connection came from the pool; it has sent something */
-    bool deaf;          /* a write failed: it may still be read, not used again */
+    uint64_t patience_ends; /* with the origin; `timer` may look at its host before */
+    unsigned doubts;        /* looks in a row that found the host silent */
+    bool kept_alive;        /* connection_keep_alive */
+    bool unsent;            /* no connection for the request has been there yet */
+    bool reused, heard;     /* the connection came from the pool; it has sent something */
+    bool deaf;              /* a write failed: it may still be read, not used again */
     /* sending */
     struct slice head_left;
     struct feed feed;
@@ -122,6 +125,9 @@ void origin_call_close(struct origin_call *call);
 void origin_call_let_go(struct origin_call *call);
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error);
 void origin_call_send(struct origin_call *call);
+/* Nothing is to be done before more comes from the origin, which has that many milliseconds. A host
+ * that is lost meanwhile ends the call sooner. */
+void origin_call_await(struct origin_call *call, uint64_t patience);
 void origin_call_receive(struct origin_call *call);
 void origin_call_body_init(struct origin_call *call);
 

@@ -167,7 +167,7 @@ static enum source_status from_socket(struct origin_call *call, const struct iov
         case IO_WAIT: break;
         }
     }
-    loop_timer_after(call->net->loop, &call->timer, call->request.read_timeout);
+    origin_call_await(call, call->request.read_timeout);
     return SOURCE_WAIT;
 }
 

@@ -24,7 +24,7 @@ static void consume(struct origin_call *call, size_t sent) {
     call->head_left.length -= head;
     feed_consume(&call->feed, sent - head);
     if (call->state == ORIGIN_WAITING)
-        loop_timer_after(call->net->loop, &call->timer, call->request.first_byte_timeout);
+        origin_call_await(call, call->request.first_byte_timeout);
 }
 
 /* The origin does not listen any more. It may have answered before it closed (RFC 9112 §9.5). */
@@ -44,7 +44,7 @@ static void set_clock(struct origin_call *call, enum feed_status status) {
     if (status == FEED_WAIT)
         timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     else if (call->timer.deadline == TIMER_NEVER)
-        loop_timer_after(call->net->loop, &call->timer, call->request.first_byte_timeout);
+        origin_call_await(call, call->request.first_byte_timeout);
 }
 
 void origin_call_send(struct origin_call *call) {

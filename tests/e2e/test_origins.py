@@ -7,7 +7,9 @@ from harness import ports
 from harness.checks import between, contains, equal, one_of, true, until
 from harness.groups import back, gone, group, named, state
 from harness.nginx import Nginx
+from harness.origin import Origin
 from harness.raw_origin import RawOrigin
+from harness.remote import Remote
 from harness.retort import Retort, measure
 from harness.suite import memcheck, seconds
 from harness.wire import Truncated, request
@@ -598,3 +600,31 @@ def test_a_reload_lets_in_who_waits(lab):
     for thread in threads:
         thread.join()
     equal([answer.status for answer, _ in answers], [200] * 4, "answers")
+
+
+# Hosts that fall silent.
+
+def test_a_host_that_falls_silent(lab):
+    """Connections to it that were idle cost connect_timeout, not first_byte_timeout; a group asks another server."""
+    remote = Remote(lab)
+    silent, other = Origin(lab, remote=remote), Origin(lab)
+    timeouts = {"connect_timeout": "1s", "first_byte_timeout": "60s"}
+    proxy = house(lab, [silent, other], max_failures=1, down_min="1h", down_max="1h", retort={"origin": timeouts})
+    alone = Retort(lab, reverse={"/": silent.url()}, origin=timeouts)
+    for one in (proxy, alone):
+        for _ in range(4):
+            equal(one.get("/text?say=x&cc=no-store").status, 200, "status")
+    slow = []
+    threads = [threading.Thread(target=lambda: slow.append(measure(lambda: alone.get("/delay?ms=60000&cc=no-store"))))]
+    threads[0].start()
+    until(lambda: silent.count("/delay") == 1, 10 * lab.patience, "a request that waits for its answer")
+    remote.pull()
+    answers = [measure(lambda: proxy.get("/text?say=x&cc=no-store")) for _ in range(4)]
+    equal([answer.status for answer, _ in answers], [200] * 4, "statuses where there is another server")
+    between(max(took for _, took in answers), 0, 3 * lab.patience, "the longest wait")
+    true(len([1 for _, took in answers if took > 0.8]) <= 1, "one request waits for it")
+    answer, took = measure(lambda: alone.get("/text?say=x&cc=no-store"))
+    one_of(answer.status, (502, 504), "status where there is no other")
+    between(took, 0, 4 * lab.patience, "seconds until it is known")
+    threads[0].join()
+    between(slow[0][1], 0, 8 * lab.patience, "seconds that a request which was under way takes")

@@ -9,9 +9,10 @@ from .raw_origin import pattern
 
 
 class Origin:
-    def __init__(self, lab, address="127.0.0.1"):
-        self.host = address
-        self.process = Process(lab, lab.unique("origin"), [lab.built("tests/e2e/origin/origin"), address],
+    def __init__(self, lab, address="127.0.0.1", remote=None):
+        self.host = remote.address if remote else address
+        self.process = Process(lab, lab.unique("origin"),
+                               (remote.under if remote else []) + [lab.built("tests/e2e/origin/origin"), self.host],
                                environment=lab.environment())
         self.process.wait_ready(lambda: "port " in self.process.log())
         self.port = int(self.process.log().split("port ")[1].split()[0])
