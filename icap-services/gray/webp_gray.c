@@ -51,21 +51,27 @@ static bool encode(const WebPDecoderConfig *decoded, const struct picture_option
     return good;
 }
 
-/* The original's EXIF data, or of it the orientation, joined to what was encoded. */
-static bool join_exif(struct slice original, const struct picture_options *options,
-                      const WebPMemoryWriter *encoded, WebPData *whole) {
-    WebPData in = {(const uint8_t *)original.base, original.length};
-    WebPData image = {encoded->mem, encoded->size}, exif = {NULL, 0};
+/* The original's EXIF data, or of it the orientation. */
+static bool copy_exif(WebPMux *from, WebPMux *to, const struct picture_options *options) {
+    WebPData exif = {NULL, 0};
     char room[EXIF_MINIMAL];
-    WebPMux *from = WebPMuxCreate(&in, 0), *to = WebPMuxCreate(&image, 0);
     bool has = from != NULL && WebPMuxGetChunk(from, "EXIF", &exif) == WEBP_MUX_OK;
     if (has && options->strip) {
         struct slice left = exif_stripped(slice_make((const char *)exif.bytes, exif.size), room);
         has = left.length > 0;
         exif = (WebPData){(const uint8_t *)left.base, left.length};
     }
-    bool good = to != NULL && (!has || WebPMuxSetChunk(to, "EXIF", &exif, 1) == WEBP_MUX_OK) &&
-                WebPMuxAssemble(to, whole) == WEBP_MUX_OK;
+    return !has || WebPMuxSetChunk(to, "EXIF", &exif, 1) == WEBP_MUX_OK;
+}
+
+/* It is joined to what was encoded. */
+static bool join_exif(struct slice original, const struct picture_options *options,
+                      const WebPMemoryWriter *encoded, WebPData *whole) {
+    WebPData in = {(const uint8_t *)original.base, original.length};
+    WebPData image = {encoded->mem, encoded->size};
+    WebPMux *from = WebPMuxCreate(&in, 0), *to = WebPMuxCreate(&image, 0);
+    bool good =
+        to != NULL && copy_exif(from, to, options) && WebPMuxAssemble(to, whole) == WEBP_MUX_OK;
     WebPMuxDelete(from);
     WebPMuxDelete(to);
     return good;
@@ -118,6 +124,111 @@ static enum picture_result strip(struct slice bytes, struct picture_output *outp
     return PICTURE_DONE;
 }
 
+/* ---- animations --------------------------------------------------------------------------- */
+
+/* Walks through lists at each frame, as libwebp does, must end. */
+enum { CHUNKS_MOST = 8192, FRAME_WORK = 1024 };
+
+static uint32_t number_at(const char *at) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
+}
+
+static bool has_few_chunks(struct slice bytes) {
+    enum { CHUNKS = 12, CHUNK = 8 };
+    unsigned count = 0;
+    for (size_t at = CHUNKS; at < bytes.length && bytes.length - at >= CHUNK; count++) {
+        uint64_t length = number_at(bytes.base + at + 4);
+        if (length > bytes.length - at - CHUNK)
+            break;
+        at += CHUNK + length + (length & 1);
+    }
+    return count <= CHUNKS_MOST;
+}
+
+/* Each frame is a still picture, of its own size; where it goes, when, and how it goes away stay.
+ */
+static enum picture_result convert_frame(WebPMux *to, WebPMuxFrameInfo *frame,
+                                         const struct picture_options *options, uint64_t *pixels,
+                                         struct picture_output *output) {
+    int width, height;
+    struct picture_output made;
+    if (!WebPGetInfo(frame->bitstream.bytes, frame->bitstream.size, &width, &height))
+        return picture_bad(output, "not a whole WebP");
+    *pixels += (uint64_t)width * (uint64_t)height + FRAME_WORK;
+    if (*pixels > options->max_pixels)
+        return picture_bad(output, "too many pixels in all frames together");
+    enum picture_result result =
+        webp_gray(frame->bitstream.bytes, frame->bitstream.size, options, &made);
+    if (result == PICTURE_BAD)
+        return picture_bad(output, made.error);
+    WebPMuxFrameInfo gray = *frame;
+    if (result == PICTURE_DONE)
+        gray.bitstream = (WebPData){made.bytes, made.length};
+    bool good = WebPMuxPushFrame(to, &gray, 1) == WEBP_MUX_OK;
+    if (result == PICTURE_DONE)
+        free(made.bytes);
+    return good ? result : picture_bad(output, "its frames can not be put together again");
+}
+
+static enum picture_result convert_frames(WebPMux *from, WebPMux *to,
+                                          const struct picture_options *options,
+                                          struct picture_output *output) {
+    const struct picture_options each = {
+        .max_pixels = options->max_pixels, .quality = options->quality, .larger = true};
+    bool changed = false;
+    uint64_t pixels = 0;
+    WebPMuxFrameInfo frame;
+    for (uint32_t i = 1; WebPMuxGetFrame(from, i, &frame) == WEBP_MUX_OK; i++) {
+        enum picture_result result = frame.id == WEBP_CHUNK_ANMF
+                                         ? convert_frame(to, &frame, &each, &pixels, output)
+                                         : picture_bad(output, "not a whole WebP");
+        WebPDataClear(&frame.bitstream);
+        if (result == PICTURE_BAD)
+            return PICTURE_BAD;
+        changed |= result == PICTURE_DONE;
+    }
+    return changed ? PICTURE_DONE : PICTURE_UNCHANGED;
+}
+
+/* What is behind the frames is a colour as well: blue, green, red, alpha. */
+static uint32_t gray_background(uint32_t color) {
+    uint32_t luma = gray_luma(color >> 8 & 0xff, color >> 16 & 0xff, color >> 24);
+    return luma << 24 | luma << 16 | luma << 8 | (color & 0xff);
+}
+
+static bool copy_terms(WebPMux *from, WebPMux *to, const struct picture_options *options) {
+    int width, height;
+    WebPMuxAnimParams terms;
+    if (WebPMuxGetCanvasSize(from, &width, &height) != WEBP_MUX_OK ||
+        WebPMuxGetAnimationParams(from, &terms) != WEBP_MUX_OK)
+        return false;
+    terms.bgcolor = gray_background(terms.bgcolor);
+    return WebPMuxSetCanvasSize(to, width, height) == WEBP_MUX_OK &&
+           WebPMuxSetAnimationParams(to, &terms) == WEBP_MUX_OK && copy_exif(from, to, options);
+}
+
+static enum picture_result convert_animation(struct slice bytes,
+                                             const struct picture_options *options,
+                                             struct picture_output *output) {
+    WebPData in = {(const uint8_t *)bytes.base, bytes.length}, whole = {NULL, 0};
+    WebPMux *from = WebPMuxCreate(&in, 0), *to = WebPMuxNew();
+    enum picture_result result = from != NULL && to != NULL
+                                     ? convert_frames(from, to, options, output)
+                                     : picture_bad(output, "not a whole WebP");
+    bool good = result == PICTURE_DONE && copy_terms(from, to, options) &&
+                WebPMuxAssemble(to, &whole) == WEBP_MUX_OK;
+    WebPMuxDelete(from);
+    WebPMuxDelete(to);
+    if (result != PICTURE_DONE)
+        return result;
+    if (!good)
+        return picture_bad(output, "its frames can not be put together again");
+    output->bytes = (unsigned char *)whole.bytes; /* libwebp's allocator is malloc */
+    output->length = whole.size;
+    return picture_done(options, bytes.length, output);
+}
+
 static enum picture_result make(struct slice bytes, WebPDecoderConfig *config,
                                 const struct picture_options *options,
                                 struct picture_output *output) {
@@ -125,7 +236,7 @@ static enum picture_result make(struct slice bytes, WebPDecoderConfig *config,
     if ((uint64_t)width * height > options->max_pixels)
         return picture_bad(output, "too many pixels");
     if (config->input.has_animation)
-        return PICTURE_UNCHANGED;
+        return convert_animation(bytes, options, output);
     if (picture_is_too_wide(options, width)) {
         config->options.use_scaling = 1;
         config->options.scaled_width = (int)options->width;
@@ -143,6 +254,8 @@ enum picture_result webp_gray(const unsigned char *bytes, size_t length,
         WebPGetFeatures(bytes, length, &config.input) != VP8_STATUS_OK)
         return picture_bad(output, "not a whole WebP");
     struct slice original = slice_make((const char *)bytes, length);
+    if (!has_few_chunks(original))
+        return picture_bad(output, "too many chunks");
     enum picture_result result = make(original, &config, options, output);
     return result == PICTURE_UNCHANGED && options->strip ? strip(original, output) : result;
 }
