@@ -50,6 +50,7 @@ icap_services_libalgorithms_la_CPPFLAGS = $(services_cppflags)
 icap_services_libalgorithms_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden $(picture_cflags) $(encoder_cflags) $(PCRE2_CFLAGS) $(PSL_CFLAGS) $(IDN2_CFLAGS) $(CRYPTO_CFLAGS)
 icap_services_libalgorithms_la_SOURCES = \
 	$(adremover_sources) \
+	icap-services/gray/apng_gray.c icap-services/gray/apng_gray.h \
 	icap-services/gray/bmp_gray.c icap-services/gray/bmp_gray.h \
 	icap-services/gray/exif.c icap-services/gray/exif.h \
 	icap-services/gray/gamma_luma.c icap-services/gray/gamma_luma.h \

@@ -1,5 +1,6 @@
 #include "gray/png_gray.h"
 
+#include "gray/apng_gray.h"
 #include "gray/exif.h"
 #include "gray/gamma_luma.h"
 #include "gray/png_info.h"
@@ -333,8 +334,11 @@ enum picture_result png_gray(const unsigned char *bytes, size_t length,
         result = picture_bad(output, "not a whole PNG");
     else if (info.pixels > options->max_pixels)
         result = picture_bad(output, "too many pixels");
-    else if (info.is_animated ? info.is_gray || info.palette_length == 0 : info.is_gray && !smaller)
+    else if (info.is_gray && (info.is_animated || !smaller))
         result = PICTURE_UNCHANGED;
+    else if (info.is_animated && info.palette_length == 0)
+        result = info.is_whole ? apng_gray(bytes, length, options, output)
+                               : picture_bad(output, "the picture ends too early");
     else if (info.palette_length > 0 && (info.is_animated || !smaller))
         result = convert_palette(work, &info);
     else

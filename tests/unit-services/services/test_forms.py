@@ -2,9 +2,11 @@
 
 import random
 import struct
+import zlib
 
 from services.pictures import netpbm
 from services.test_gray import by_hand
+from services.test_shares import chunk
 
 WIDTH, HEIGHT = 53, 31
 
@@ -221,3 +223,93 @@ def test_tiff_in_all_forms(lab):
             assert by_hand(lab, data, arguments="larger") == (1, b""), (order, name)
     turned = tiff(pixels, t274=6)
     assert by_hand(lab, turned, "--recipe", "image/tiff=cat", arguments="larger") == (0, turned)
+
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def png_pixels(rows, depth):
+    return zlib.compress(b"".join(b"\0" + b"".join(struct.pack(">B" if depth == 8 else ">H", value) for pixel in row for value in pixel)
+                                  for row in rows))
+
+
+def apng(frames, depth=8, more=b"", hidden=False):
+    """Each frame: left, top, rows of pixels. `hidden`: the picture for those who know no animations is none of them."""
+    width, height, channels = len(frames[0][2][0]), len(frames[0][2]), len(frames[0][2][0][0])
+    data = SIGNATURE + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, {3: 2, 4: 6}[channels], 0, 0, 0))
+    data += chunk(b"acTL", struct.pack(">II", len(frames), 3)) + more
+    if hidden:
+        data += chunk(b"IDAT", png_pixels(frames[0][2], depth))
+    sequence = 0
+    for number, (left, top, rows) in enumerate(frames):
+        data += chunk(b"fcTL", struct.pack(">IIIIIHHBB", sequence, len(rows[0]), len(rows), left, top, 4 + number, 100, number % 3, number % 2))
+        sequence += 1
+        pixels = png_pixels(rows, depth)
+        for piece in (pixels[:len(pixels) // 2], pixels[len(pixels) // 2:]):
+            first = number == 0 and not hidden
+            data += chunk(b"IDAT" if first else b"fdAT", (b"" if first else struct.pack(">I", sequence)) + piece)
+            sequence += not first
+    return data + chunk(b"tEXt", b"Comment\0hello") + chunk(b"IEND", b"")
+
+
+def chunks_of(data):
+    """Names and contents; checksums and lengths are right."""
+    assert data[:8] == SIGNATURE
+    at = 8
+    while at < len(data):
+        length, name = struct.unpack(">I4s", data[at:at + 8])
+        content = data[at + 8:at + 8 + length]
+        assert chunk(name, content) == data[at:at + 12 + length], name
+        yield name, content
+        at += 12 + length
+
+
+def frames_of(data):
+    """Of each frame its fcTL without the number, and a PNG of its own; sequence numbers go up by one."""
+    sequence, control, pixels, header, more = 0, None, b"", b"", b""
+    for name, content in chunks_of(data):
+        if name in (b"fcTL", b"fdAT"):
+            assert struct.unpack(">I", content[:4])[0] == sequence, sequence
+            sequence += 1
+        if name == b"IHDR":
+            header = content
+        elif name in (b"tRNS", b"gAMA"):
+            more += chunk(name, content)
+        elif name in (b"fcTL", b"IEND"):
+            if pixels:
+                size = header[:8] if control is None else control[:8]
+                yield control, SIGNATURE + chunk(b"IHDR", size + header[8:]) + more + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+            control, pixels = content[4:], b""
+        elif name == b"IDAT":
+            pixels += content
+        elif name == b"fdAT":
+            pixels += content[4:]
+
+
+def test_animated_png_becomes_gray(lab):
+    """Frame by frame, with places, times and ways to go, for those who know animations and those who do not."""
+    whole, part = colours(1), [row[5:30] for row in colours(2)[3:20]]
+    clear = [[pixel + ((x * 4) & 255,) for x, pixel in enumerate(row)] for row in whole]
+    for name, data in (
+            ("rgb", apng([(0, 0, whole), (7, 2, part), (0, 0, colours(3))])), ("hidden", apng([(0, 0, whole), (1, 1, part)], hidden=True)),
+            ("rgba", apng([(0, 0, clear), (3, 4, [row[:9] for row in clear[:9]])])), ("one", apng([(0, 0, whole)])),
+            ("16 bits", apng([(0, 0, [[tuple(v * 257 for v in p) for p in row] for row in whole])] * 2, depth=16)),
+            ("a colour that is transparent", apng([(0, 0, whole), (7, 2, part)], more=chunk(b"tRNS", struct.pack(">HHH", *whole[0][0])))),
+            ("gamma", apng([(0, 0, whole), (7, 2, part)], more=chunk(b"gAMA", struct.pack(">I", 100000))))):
+        status, gray = by_hand(lab, data, arguments="larger")
+        assert status == 0 and gray != data, name
+        before, after = list(frames_of(data)), list(frames_of(gray))
+        assert [control for control, _ in before] == [control for control, _ in after], name
+        assert (chunk(b"tEXt", b"Comment\0hello") in gray) and dict(chunks_of(gray))[b"acTL"] == dict(chunks_of(data))[b"acTL"]
+        for (_, coloured), (_, made) in zip(before, after):
+            wanted, got = netpbm("pngtopnm | ppmtopgm", coloured), netpbm("pngtopnm", made)
+            assert got[:2] == b"P5" and len(wanted) == len(got), name
+            assert max(abs(a - b) for a, b in zip(wanted, got)) <= (257 if name == "16 bits" else 1), name
+            assert netpbm("pngtopnm -alpha", coloured) == netpbm("pngtopnm -alpha", made), name
+        assert by_hand(lab, gray, arguments="larger") == (0, gray), "what is gray stays"
+        assert b"hello" not in by_hand(lab, data, arguments="larger&strip")[1]
+    data = apng([(0, 0, whole), (7, 2, part)])
+    for name, bad in (("cut", data[:-1]), ("an fdAT of no frame", data.replace(b"fcTL", b"fcTl")), ("damaged", data[:400] + b"xxxx" + data[404:]),
+                      ("too many pixels", data), ("a frame cut", apng([(0, 0, whole), (7, 2, part)])[:-40] + chunk(b"IEND", b""))):
+        options = ("--pixels", "4K") if name == "too many pixels" else ()
+        assert by_hand(lab, bad, *options, arguments="larger") == (1, b""), name
