@@ -61,8 +61,7 @@ void icap_call_leave_connection(struct icap_call *call, bool reusable) {
     bool renewed = false;
     list_remove(&call->link);
     call->endpoint = NULL;
-    if (endpoint != NULL &&
-        call->shifts != icap_tag_shifts(call->service->quota->tag, endpoint->index))
+    if (endpoint != NULL && call->shifts != icap_health_shifts(endpoint->health))
         reusable = false; /* it is to a server that has been replaced */
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
@@ -207,7 +206,7 @@ static void on_total_timeout(struct timer *timer) {
 static void note_asking(struct icap_call *call) {
     const struct icap_tag *tag = call->service->quota->tag;
     call->asked.era = icap_tag_moment(tag, call->endpoint->index).era;
-    call->shifts = icap_tag_shifts(tag, call->endpoint->index);
+    call->shifts = icap_health_shifts(call->endpoint->health);
 }
 
 static bool connected(struct icap_call *call) {

@@ -62,7 +62,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->head = write_head(endpoint);
     endpoint->tls = icap_endpoint_make_tls(service->settings, endpoint->uri);
     endpoint->health = service->quota->health[index];
-    endpoint->shifts = icap_tag_shifts(service->quota->tag, index);
+    endpoint->shifts = icap_health_shifts(endpoint->health);
     timer_init(&endpoint->retry, on_retry);
     timer_init(&endpoint->look_timer, on_look);
     task_init(&endpoint->change_task, on_change);
@@ -276,10 +276,8 @@ static void close_idle(struct icap_endpoint *endpoint) {
     icap_quota_note(endpoint->service->quota, &bid, endpoint->service->net->loop);
 }
 
-/* The old processes of a server that has been replaced stay as long as they have connections, and
- * c-icap ignores that it is to read its configuration again as long as they stay. */
-static void follow_tag(struct icap_endpoint *endpoint) {
-    uint64_t shifts = icap_tag_shifts(endpoint->service->quota->tag, endpoint->index);
+static void follow_shifts(struct icap_endpoint *endpoint) {
+    uint64_t shifts = icap_health_shifts(endpoint->health);
     if (shifts == endpoint->shifts)
         return;
     endpoint->shifts = shifts;
@@ -289,7 +287,7 @@ static void follow_tag(struct icap_endpoint *endpoint) {
 /* Somebody has changed its health. */
 static void follow(struct icap_endpoint *endpoint) {
     struct icap_service *service = endpoint->service;
-    follow_tag(endpoint);
+    follow_shifts(endpoint);
     struct icap_health_view *known = &endpoint->known;
     enum icap_state before = known->state;
     if (!icap_health_has_changed(endpoint->health, known))
@@ -447,7 +445,7 @@ struct icap_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, st
     if (!sight.late)
         show_istag(endpoint, istag);
     if (sight.shifted)
-        icap_health_stir(endpoint->health, loop);
+        icap_health_shift(endpoint->health, loop);
     return sight;
 }
 

@@ -49,7 +49,7 @@ struct icap_endpoint {
     struct list_link calls; /* that have a place */
     struct icap_limbo limbo;
     struct tls_client *tls; /* NULL: its uri is icap */
-    uint64_t shifts;        /* that its idle connections have come after; see icap/tag.h */
+    uint64_t shifts;        /* that its idle connections have come after */
     struct pool *pool;
     unsigned busy;    /* connections that transactions use, or a renewal of OPTIONS */
     unsigned counted; /* see icap/quota.h */

@@ -95,13 +95,6 @@ static void changed(struct icap_health *health, const struct loop *loop) {
     waiters_wake(&health->watching, loop);
 }
 
-void icap_health_stir(struct icap_health *health, const struct loop *loop) {
-    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
-    pthread_mutex_lock(&health->lock);
-    changed(health, loop);
-    pthread_mutex_unlock(&health->lock);
-}
-
 void icap_health_configure(struct icap_health *health,
                            const struct icap_service_settings *settings) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
@@ -256,6 +249,17 @@ static void be_reached(struct icap_health *health, const char *error, const stru
 void icap_health_reached(struct icap_health *health, const struct loop *loop) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     for_place(health, NULL, loop, be_reached);
+}
+
+static void shift(struct icap_health *health, const char *error, const struct loop *loop) {
+    (void)error;
+    atomic_fetch_add_explicit(&health->shifts, 1, memory_order_release);
+    changed(health, loop);
+}
+
+void icap_health_shift(struct icap_health *health, const struct loop *loop) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    for_place(health, NULL, loop, shift);
 }
 
 /* What is said of it. */

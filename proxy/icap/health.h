@@ -86,6 +86,7 @@ struct icap_health {
     /* Read without the lock, changed under it. */
     _Atomic uint64_t turn; /* one more with each change */
     _Atomic unsigned failures;
+    _Atomic uint64_t shifts;
     _Atomic(const void *) holder; /* who asks it; NULL: nobody */
     pthread_mutex_t lock;
     struct icap_health_view now; /* but for `turn` */
@@ -136,8 +137,14 @@ void icap_health_unanswered(struct icap_health *health, const void *who, enum ic
 /* A connection to it has come about: it is not out of reach, nor are others of its host and port.
  * Whether it serves is another question. */
 void icap_health_reached(struct icap_health *health, const struct loop *loop);
-/* All who watch it look again, though nothing of it has changed: see icap_tag_shifts. */
-void icap_health_stir(struct icap_health *health, const struct loop *loop);
+/* Its server has become another (icap/tag.h). The old processes of one that reads its configuration
+ * again stay as long as somebody has a connection to them, of whatever service, and c-icap ignores
+ * further orders as long as they stay: so all connections from before are to be closed, to all
+ * endpoints of that host and port. icap_health_shifts is one more then. */
+void icap_health_shift(struct icap_health *health, const struct loop *loop);
+static inline uint64_t icap_health_shifts(const struct icap_health *health) {
+    return atomic_load_explicit(&health->shifts, memory_order_acquire);
+}
 void icap_health_succeeded(struct icap_health *health, const struct loop *loop);
 /* Of a transaction that began when the turn was `turn`: one that is older than the last fall says
  * nothing new. */

@@ -241,8 +241,8 @@ static void take_istag(struct icap_call *call, const struct http_head *head) {
     struct slice istag = http_head_value(head, HTTP_ISTAG);
     struct icap_tag_sight sight = icap_endpoint_see_istag(call->endpoint, istag, &call->asked);
     call->tag = sight.made;
-    if (istag.length > 0 && !sight.late)
-        call->shifts = icap_tag_shifts(call->service->quota->tag, call->endpoint->index);
+    if (sight.shifted)
+        call->shifts = icap_health_shifts(call->endpoint->health);
 }
 
 static void judge(struct icap_call *call, const struct http_head *head) {

@@ -94,8 +94,6 @@ static bool take_newest(struct icap_tag *tag, unsigned endpoint, uint64_t hash, 
     tag->seen[endpoint].since = now;
     tag->seen[endpoint].confirmed = false;
     atomic_fetch_add_explicit(&tag->eras[endpoint], 1, memory_order_release);
-    if (shift)
-        atomic_fetch_add_explicit(&tag->shifts[endpoint], 1, memory_order_release);
     publish(tag);
     return shift;
 }

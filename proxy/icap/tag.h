@@ -17,9 +17,8 @@
  * An answer to what was asked before an endpoint's newest ISTag was first seen says nothing of what
  * the endpoint is now: with another ISTag it is late, its result is old, and it changes nothing.
  *
- * A server that has been replaced may keep its old processes for as long as somebody has a
- * connection to them. So each new ISTag is a shift, at which connections from before it are to be
- * closed; but not where each answer has an ISTag of its own.
+ * A new ISTag is a shift: the server has become another (icap_health_shift); but not where each
+ * answer has an ISTag of its own.
  *
  * A reload hands the tag on to the service of the same name and addresses: see icap/quota.h.
  *
@@ -45,8 +44,7 @@ struct icap_tag {
         uint64_t since; /* when it was first seen */
         bool confirmed; /* a second answer had it too */
     } seen[ICAP_ENDPOINTS_MAX];
-    _Atomic uint64_t eras[ICAP_ENDPOINTS_MAX];   /* ISTags up to now */
-    _Atomic uint64_t shifts[ICAP_ENDPOINTS_MAX]; /* those of them at which connections went */
+    _Atomic uint64_t eras[ICAP_ENDPOINTS_MAX]; /* ISTags up to now */
     _Atomic uint64_t generation, value;
 };
 
@@ -59,7 +57,7 @@ struct icap_tag_moment {
 struct icap_tag_sight {
     uint64_t made; /* what its result is of */
     bool late;     /* of an older service than is known */
-    bool shifted;  /* the first of a newer one: those who have connections should know */
+    bool shifted;  /* the first of a newer one */
 };
 
 struct icap_tag *icap_tag_new(const struct icap_service_settings *settings);
@@ -83,11 +81,6 @@ static inline struct icap_tag_moment icap_tag_moment(const struct icap_tag *tag,
         icap_tag_generation(tag),
         atomic_load_explicit(&tag->eras[endpoint], memory_order_acquire),
     };
-}
-
-/* One more with each shift of an endpoint. */
-static inline uint64_t icap_tag_shifts(const struct icap_tag *tag, unsigned endpoint) {
-    return atomic_load_explicit(&tag->shifts[endpoint], memory_order_acquire);
 }
 
 /* Notes an endpoint's ISTag. `now`: milliseconds of the loops' clock. */

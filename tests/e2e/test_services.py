@@ -8,6 +8,7 @@ import time
 import zlib
 
 from harness import media
+from harness.adaptation import in_parallel
 from harness.checks import Skip, contains, equal, lacks, one_of, same_bytes, true, until
 from harness.codings import DECODERS, decode
 from harness.lab import DATA
@@ -509,6 +510,22 @@ def test_lists_are_reloaded_under_load(lab, shared):
         thread.join()
     equal(wrong[:3], [], "requests that went wrong")
     equal(proxy.get(url).body, blank, "the new list is in force")
+
+
+def test_lists_that_are_reloaded_again(lab):
+    """c-icap ignores that it is to reload as long as an old child has a connection: the proxy closes those of all of its services when the
+    first answer tells that the lists are others (ISTag), so that the next reload counts too."""
+    services, origin = Services(lab, children=2, names=("adremover", "gzip")), Origin(lab)
+    proxy = Retort(lab, services=services.for_proxy(bypass=False, idle_timeout="10m"), workers=2)
+    body = lambda path: proxy.get(origin.url(path, say="here", cc="no-store")).body
+    for turn in (1, 2):
+        in_parallel(8, lambda: proxy.get(origin.url("/bytes", ms=100, n=2000, cc="no-store")))  # they leave idle connections
+        before = services.cicap.children()
+        lab.write("ads.txt", f"||127.0.0.1^*/text{turn}\n")
+        services.cicap.reconfigure()
+        until(lambda turn=turn: body(f"/text{turn}") != b"here", 20 * lab.patience, f"list {turn} is in force")
+        until(lambda before=before: not set(before) & set(services.cicap.children()), 20 * lab.patience, f"the children of list {turn - 1} go")
+    lacks(services.cicap.server_log(), "Ignoring reconfigure request", "what c-icap says")
 
 
 def test_skipped_rules_are_told(lab, shared):
