@@ -99,6 +99,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/reach.c proxy/net/reach.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
+	proxy/net/secret_hash.c proxy/net/secret_hash.h \
 	proxy/net/tls.c proxy/net/tls.h \
 	proxy/origin/check.c proxy/origin/check.h \
 	proxy/origin/choice.c \

@@ -2,12 +2,17 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "cache/name.h"
 
 #include <xxhash.h>
 
 enum { URL_SHOWN = 200 };
 
 static const char other_body[] = "what it made begins with other bytes";
+
+static void reset(struct trickle *trickle) {
+    XXH3_64bits_reset_withSecret(trickle->state, cache_secret()->bytes, CACHE_SECRET);
+}
 
 static void on_portion(struct timer *timer) {
     struct trickle *trickle = CONTAINER_OF(timer, struct trickle, timer);
@@ -32,7 +37,7 @@ static enum source_status read_portion(struct trickle *trickle, char *buffer, si
     *got = capacity == 0 ? 0 : icap_call_peek(trickle->call, &trickle->cursor, buffer, capacity);
     if (*got == 0)
         return SOURCE_WAIT;
-    XXH64_update(trickle->state, buffer, *got);
+    XXH3_64bits_update(trickle->state, buffer, *got);
     trickle->given += *got;
     trickle->portion -= *got;
     trickle->net->counters.adapt_trickled_bytes += *got;
@@ -54,9 +59,10 @@ static enum source_status compare(struct trickle *trickle, char *buffer, size_t 
             return cut(trickle, other_body);
         if (status != SOURCE_DATA)
             return status;
-        XXH64_update(trickle->state, buffer, got);
+        XXH3_64bits_update(trickle->state, buffer, got);
         trickle->compared += got;
-        if (trickle->compared == trickle->given && XXH64_digest(trickle->state) != trickle->hash)
+        if (trickle->compared == trickle->given &&
+            XXH3_64bits_digest(trickle->state) != trickle->hash)
             return cut(trickle, other_body);
     }
     return SOURCE_DATA;
@@ -101,9 +107,9 @@ void trickle_start(struct trickle *trickle, struct icap_call *call,
     trickle->settings = settings;
     trickle->net = net;
     trickle->url = url;
-    trickle->state = XXH64_createState();
+    trickle->state = XXH3_createState();
     ASSERT(trickle->state != NULL);
-    XXH64_reset(trickle->state, 0);
+    reset(trickle);
     timer_init(&trickle->timer, on_portion);
     source_init(&trickle->source, &trickle_class, net->loop, -1);
     net->counters.adapt_trickled++;
@@ -126,8 +132,8 @@ void trickle_go_on(struct trickle *trickle, struct source **rest) {
     decide(trickle);
     trickle->rest = *rest;
     *rest = NULL;
-    trickle->hash = XXH64_digest(trickle->state);
-    XXH64_reset(trickle->state, 0);
+    trickle->hash = XXH3_64bits_digest(trickle->state);
+    reset(trickle);
     if (trickle->closed)
         source_close(&trickle->rest);
     source_wake(&trickle->source);
@@ -154,6 +160,6 @@ void trickle_close(struct trickle *trickle) {
     CHECK_OBJ(trickle, TRICKLE_MAGIC);
     timer_cancel(&trickle->net->loop->timers, &trickle->timer);
     source_close(&trickle->rest);
-    XXH64_freeState(trickle->state);
+    XXH3_freeState(trickle->state);
     trickle->magic = 0;
 }

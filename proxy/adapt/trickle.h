@@ -10,7 +10,8 @@
  *     trickle_close(&trickle);                           before the call is closed
  *
  * At most half of what has come is given out, so that nobody has the whole of what turns out to be
- * infected. Of what was given out only a hash is kept.
+ * infected. Of what was given out only a hash is kept, made with a secret
+ * (cache/name.h), so that no body can be written for which a service makes another with the same.
  *
  * Threads: the worker's.
  */
@@ -36,7 +37,7 @@ struct trickle {
     bool failed, closed;
     struct source *rest; /* after the verdict; owned; NULL: no body */
     uint64_t compared;   /* bytes of it that have been compared with what was given */
-    struct XXH64_state_s *state;
+    struct XXH3_state_s *state;
 };
 
 void trickle_start(struct trickle *trickle, struct icap_call *call,

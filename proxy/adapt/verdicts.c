@@ -2,10 +2,10 @@
 
 #include "base/assert.h"
 #include "base/list.h"
+#include "net/secret_hash.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <xxhash.h>
 
 /* OVERHEAD: what the allocator adds to an entry, about. */
 enum { PARTS = 16, CHAINS_FIRST = 64, OVERHEAD = 16 };
@@ -191,7 +191,7 @@ static void read_entry(const struct entry *entry, struct arena *arena, struct ve
 bool verdicts_find(struct verdicts *verdicts, struct slice key, uint64_t tag, uint64_t now,
                    struct arena *arena, struct verdict *verdict) {
     CHECK_OBJ(verdicts, VERDICTS_MAGIC);
-    uint64_t hash = XXH3_64bits(key.base, key.length);
+    uint64_t hash = secret_hash(key);
     struct part *part = part_of(verdicts, hash);
     pthread_mutex_lock(&part->lock);
     struct entry *entry = find(part, key, hash);
@@ -220,7 +220,7 @@ static struct entry *make_entry(struct slice key, const struct verdict *verdict)
     entry->routed = verdict->routed;
     entry->tag = verdict->tag;
     entry->expires = verdict->expires;
-    entry->hash = XXH3_64bits(key.base, key.length);
+    entry->hash = secret_hash(key);
     entry->key_length = (uint32_t)key.length;
     entry->head_length = (uint32_t)verdict->head.length;
     entry->body_length = (uint32_t)verdict->body.length;

@@ -1,6 +1,7 @@
 #include "net/pool.h"
 
 #include "base/assert.h"
+#include "net/secret_hash.h"
 
 enum { TABLE_SIZE = 256, EMPTY_KEPT = 64 };
 
@@ -40,10 +41,7 @@ struct pool *pool_new(struct net_context *net, uint64_t *idle_gauge) {
 }
 
 static uint32_t hash_of(struct slice text) {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < text.length; i++)
-        hash = (hash ^ (unsigned char)text.base[i]) * 16777619u;
-    return hash;
+    return (uint32_t)secret_hash(text);
 }
 
 static struct pool_key **find_key(struct pool *pool, struct slice text, uint32_t hash) {

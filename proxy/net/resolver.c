@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "net/secret_hash.h"
 #include "settings/settings.h"
 
 #include <ares.h>
@@ -146,10 +147,7 @@ void resolver_free(struct resolver **resolverp) {
 }
 
 static struct name_entry **bucket_of(struct resolver *resolver, const char *name) {
-    uint32_t hash = 2166136261u;
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return &resolver->table[hash % TABLE_SIZE];
+    return &resolver->table[secret_hash(slice_from(name)) % TABLE_SIZE];
 }
 
 /* Drops what has expired from a chain, so that the table does not grow with names seen once. */

@@ -1,9 +1,9 @@
 #include "origin/place.h"
 
 #include "base/assert.h"
+#include "net/secret_hash.h"
 
 #include <stdio.h>
-#include <xxhash.h>
 
 enum { BUCKETS = 64, TEXT_MAX = 300 };
 
@@ -85,7 +85,7 @@ struct origin_place *origin_place_enter(struct origin_places *places, const stru
                           SLICE_PRINT(url->host), url->host_is_ipv6 ? "]" : "", url->port);
     if (length >= TEXT_MAX)
         return NULL; /* no name of a host is so long: it will not be found */
-    uint64_t hash = XXH3_64bits(text, (size_t)length);
+    uint64_t hash = secret_hash(slice_make(text, (size_t)length));
     struct origin_bucket *bucket = &places->buckets[hash % BUCKETS];
     pthread_mutex_lock(&bucket->lock);
     struct origin_place *place = find(bucket, text);

@@ -3,6 +3,7 @@
 #include "store_bench.h"
 
 #include "cache/flight.h"
+#include "net/secret_hash.h"
 
 #include <time.h>
 #include <xxhash.h>
@@ -176,6 +177,15 @@ START_TEST(keys_are_of_the_secret) {
 }
 END_TEST
 
+/* Nor can keys of other tables be chosen so that all fall into one chain. */
+START_TEST(tables_have_a_secret) {
+    struct slice text = SLICE("a.example");
+    ck_assert_uint_ne(secret_hash(text), XXH3_64bits(text.base, text.length));
+    ck_assert_uint_ne(secret_hash(text), cache_hash(text));
+    ck_assert_uint_eq(secret_hash(text), secret_hash(slice_from("a.example")));
+}
+END_TEST
+
 /* What has one key all the same. */
 
 static const struct cache_name one = {{"http://one/", 11}, {1, 2}};
@@ -290,11 +300,8 @@ END_TEST
 
 Suite *name_suite(void) {
     const TTest *const tests[] = {
-        forged_urls_have_keys_of_their_own,
-        keys_are_of_the_secret,
-        names_of_one_key_in_memory,
-        variants_of_one_key,
-        flights_of_one_key,
+        forged_urls_have_keys_of_their_own, keys_are_of_the_secret, tables_have_a_secret,
+        names_of_one_key_in_memory,         variants_of_one_key,    flights_of_one_key,
     };
     return suite_of("name", tests, COUNT_OF(tests));
 }
