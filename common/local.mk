@@ -24,6 +24,7 @@ common_libcommon_la_SOURCES = \
 	common/http/chunked.c common/http/chunked.h \
 	common/http/credentials.c common/http/credentials.h \
 	common/http/date.c common/http/date.h \
+	common/http/dot_segments.c common/http/dot_segments.h \
 	common/http/framing.c common/http/framing.h \
 	common/http/head.c common/http/head.h common/http/methods.def common/http/names.def \
 	common/http/head_parser.c common/http/head_parser.h \

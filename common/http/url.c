@@ -1,6 +1,7 @@
 #include "http/url.h"
 
 #include "http/bytes.h"
+#include "http/dot_segments.h"
 
 #include <arpa/inet.h>
 
@@ -48,15 +49,19 @@ static bool is_host_name(struct slice host) {
 }
 
 /* Zones ("%eth0") mean nothing outside their host and are refused. */
-static bool is_ipv6(struct slice host) {
+static bool read_ipv6(struct slice host, struct in6_addr *address) {
     char text[INET6_ADDRSTRLEN];
-    struct in6_addr address;
     if (host.length == 0 || host.length >= sizeof text ||
         memchr(host.base, '\0', host.length) != NULL)
         return false;
     memcpy(text, host.base, host.length);
     text[host.length] = '\0';
-    return inet_pton(AF_INET6, text, &address) == 1;
+    return inet_pton(AF_INET6, text, address) == 1;
+}
+
+static bool is_ipv6(struct slice host) {
+    struct in6_addr address;
+    return read_ipv6(host, &address);
 }
 
 /* Takes the host and its brackets off the front of *rest. */
@@ -69,6 +74,8 @@ static bool take_host(struct url *url, struct slice *rest) {
     url->host_is_ipv6 = bracket;
     url->host = slice_make(rest->base + bracket, length - bracket);
     *rest = slice_make(rest->base + length + bracket, rest->length - length - bracket);
+    while (!bracket && url->host.length > 0 && url->host.base[url->host.length - 1] == '.')
+        url->host.length--;
     return bracket ? is_ipv6(url->host) : is_host_name(url->host);
 }
 
@@ -174,10 +181,12 @@ static char *put_encoded(char *at, unsigned byte) {
     return at;
 }
 
-/* A '%' that begins no encoding stays as it is; within two bytes of it nothing is decoded, for
+/* A '%' that begins no encoding (*strays: there is one) stays as it is; within two bytes of it
+ * nothing is decoded, for
  * "%%34%31" must not become the encoding "%41". */
-static char *put_path_query(char *at, struct slice text) {
+static char *put_path_query(char *at, struct slice text, bool *strays) {
     enum { NEAR = 2 };
+    *strays = false;
     size_t near_stray = 0;
     while (text.length > 0) {
         const char *percent = memchr(text.base, '%', text.length);
@@ -196,6 +205,7 @@ static char *put_path_query(char *at, struct slice text) {
         } else if (text.length > 0) {
             *at++ = '%';
             near_stray = NEAR;
+            *strays = true;
             taken = 1;
         }
         text = slice_make(text.base + taken, text.length - taken);
@@ -203,9 +213,46 @@ static char *put_path_query(char *at, struct slice text) {
     return at;
 }
 
+/* An address is written with at most this much more than it was: "1::2:3:4:5:6:7" stands for a
+ * single zero. */
+enum { IPV6_MORE = 2 };
+
 size_t url_room(const struct url *url) {
-    return url->scheme.length + url->host.length + url->path_query.length + sizeof "://[]:65535/" -
-           1;
+    return url->scheme.length + url->host.length + IPV6_MORE + url->path_query.length +
+           sizeof "://[]:65535/" - 1;
+}
+
+/* The host, with brackets where it needs them; *host becomes what stands between those. */
+static char *put_host(char *at, const struct url *url, struct slice *host) {
+    struct in6_addr address;
+    char text[INET6_ADDRSTRLEN];
+    struct slice name = url->host;
+    if (url->host_is_ipv6 && read_ipv6(name, &address) &&
+        inet_ntop(AF_INET6, &address, text, sizeof text) != NULL)
+        name = slice_from(text);
+    if (url->host_is_ipv6)
+        *at++ = '[';
+    char *end = slice_put_lower(at, name);
+    *host = slice_make(at, (size_t)(end - at));
+    if (url->host_is_ipv6)
+        *end++ = ']';
+    return end;
+}
+
+static char *put_port(char *at, uint16_t port) {
+    *at++ = ':';
+    return slice_put_number(at, port);
+}
+
+/* Of the path, not of the query behind it. */
+static char *remove_dot_segments(char *path, char *end) {
+    char *mark = memchr(path, '?', (size_t)(end - path));
+    char *path_end = mark != NULL ? mark : end;
+    char *out = dot_segments_remove(path, path_end);
+    if (mark == NULL || out == mark)
+        return mark == NULL ? out : end;
+    memmove(out, mark, (size_t)(end - mark));
+    return out + (end - mark);
 }
 
 static struct slice since(const char *begin, const char *end) {
@@ -218,22 +265,27 @@ size_t url_rewrite(struct url *url, char *out, size_t capacity) {
         return 0;
     char *at = slice_put_lower(out, url->scheme);
     url->scheme = since(out, at);
-    at = slice_put(at, slice_make("://[", url->host_is_ipv6 ? 4 : 3));
-    char *host = at;
-    at = slice_put_lower(at, url->host);
-    url->host = since(host, at);
-    if (url->host_is_ipv6)
-        *at++ = ']';
+    at = slice_put(at, SLICE("://"));
+    at = put_host(at, url, &url->host);
     url->port_given = scheme == NULL || url->port != scheme->port;
-    if (url->port_given) {
-        *at++ = ':';
-        at = slice_put_number(at, url->port);
-    }
+    if (url->port_given)
+        at = put_port(at, url->port);
     char *path = at;
     if (url->path_query.length == 0 || url->path_query.base[0] != '/')
         *at++ = '/';
-    at = put_path_query(at, url->path_query);
+    bool strays; /* near which a dot may still be encoded */
+    at = put_path_query(at, url->path_query, &strays);
+    if (strays || dot_segments_possible(path, at))
+        at = remove_dot_segments(path, at);
     url->path_query = since(path, at);
+    return (size_t)(at - out);
+}
+
+size_t url_rewrite_authority(struct url *url, char *out, size_t capacity) {
+    if (capacity < url_room(url))
+        return 0;
+    char *at = put_port(put_host(out, url, &url->host), url->port);
+    url->port_given = true;
     return (size_t)(at - out);
 }
 

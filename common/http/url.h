@@ -7,7 +7,8 @@
  *
  * Slices point into the text. A fragment is cut off. User info ("user@") is refused: it is a way to
  * mislead. Other schemes than these four are refused. Hosts are checked: letters, digits, '-', '.',
- * '_', an IPv6 address inside brackets, no other bytes.
+ * '_', an IPv6 address inside brackets, no other bytes. Dots at the end of a name, which only say
+ * that it is whole, are cut off.
  *
  * Threads: values.
  */
@@ -35,14 +36,17 @@ bool url_set_target(struct url *url, struct slice target);
 /* The path without the query; "/" when it is empty. */
 struct slice url_path(const struct url *url);
 
-/* Writes the canonical form that the cache and the classes work on: lower-case scheme and host, no
- * default port, "/" for an empty path, percent-encodings of unreserved bytes decoded and the others
- * in upper case (RFC 3986 §6.2.2). "." and ".." segments and a '%' that encodes nothing stay as
- * they are. Returns the length, 0 when the capacity is less than url_room. */
+/* Writes the canonical form, by which the cache and the classes go and which the origin is asked
+ * for: lower-case scheme and host, an IPv6 address as RFC 5952 has it, no default port, "/" for an
+ * empty path, percent-encodings of unreserved bytes decoded and the others in upper case, no "." or
+ * ".." segments (RFC 3986 §6.2.2). A '%' that encodes nothing stays as it is, and so do empty
+ * segments. Returns the length, 0 when the capacity is less than url_room. */
 size_t url_normalise(const struct url *url, char *out, size_t capacity);
-/* The room that it takes at the most: at most nine bytes more than the text that was parsed. */
+/* The room that it takes at the most: at most eleven bytes more than the text that was parsed. */
 size_t url_room(const struct url *url);
 /* The same, and *url becomes that of what was written. */
 size_t url_rewrite(struct url *url, char *out, size_t capacity);
+/* The same of "host:port" alone, which always has a port: what CONNECT asks for. */
+size_t url_rewrite_authority(struct url *url, char *out, size_t capacity);
 
 #endif

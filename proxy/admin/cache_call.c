@@ -41,6 +41,20 @@ char *cache_call_normalised(const char *text, size_t *length) {
     return NULL;
 }
 
+char *cache_call_normalised_prefix(const char *text, size_t *length) {
+    static const char more[] = "x"; /* of the last segment */
+    struct url url;
+    if (!url_parse(&url, slice_from(text)) || url.path_query.length == 0 ||
+        strchr(text, '#') != NULL)
+        return cache_call_normalised(text, length);
+    char *longer = xmalloc(strlen(text) + sizeof more);
+    sprintf(longer, "%s%s", text, more);
+    char *normalised = cache_call_normalised(longer, length);
+    free(longer);
+    *length -= sizeof more - 1;
+    return normalised;
+}
+
 bool cache_call_take_url(const struct cache_call *call, char **url, size_t *length) {
     const char *text = cache_call_argument(call, "url");
     *url = text == NULL ? NULL : cache_call_normalised(text, length);

@@ -29,6 +29,9 @@ const char *cache_call_argument(const struct cache_call *call, const char *name)
 bool cache_call_is_set(const struct cache_call *call, const char *name);
 /* As requests are normalised; the caller frees it. NULL: no URL. */
 char *cache_call_normalised(const char *text, size_t *length);
+/* The same of the beginning of URLs; its last segment is only the beginning of one, so that "/a/.."
+ * stands for "/a/..b" too and stays. */
+char *cache_call_normalised_prefix(const char *text, size_t *length);
 /* As the policies have it now; a reload may have left objects under other names. */
 struct cache_name cache_call_name_of(const struct cache_call *call, struct slice url);
 

@@ -41,7 +41,7 @@ static bool choose(const struct cache_call *call, struct chosen *chosen) {
     chosen->filter.host = slice_from(cache_call_argument(call, "host"));
     chosen->filter.tag = slice_from(cache_call_argument(call, "tag"));
     chosen->filter.prefix = slice_from(prefix);
-    chosen->prefix = prefix == NULL ? NULL : cache_call_normalised(prefix, &length);
+    chosen->prefix = prefix == NULL ? NULL : cache_call_normalised_prefix(prefix, &length);
     if (chosen->prefix != NULL)
         chosen->filter.prefix = slice_make(chosen->prefix, length);
     return true;

@@ -2,27 +2,22 @@
 #include "settings/load.h"
 
 #include "base/assert.h"
+#include "http/dot_segments.h"
 #include "settings/map_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *lower_copy(struct slice text) {
-    char *copy = slice_dup(text);
-    for (char *c = copy; *c != '\0'; c++)
-        *c = (char)ascii_lower((unsigned char)*c);
-    return copy;
-}
-
-/* The host as it stands in a Host field, with its port unless that is 80. */
+/* The host as it stands in a Host field, with its port unless that is 80: of a URL in its canonical
+ * form. */
 static char *host_of(const struct url *url) {
     char text[300];
     snprintf(text, sizeof text, "%s%.*s%s", url->host_is_ipv6 ? "[" : "", SLICE_PRINT(url->host),
              url->host_is_ipv6 ? "]" : "");
     if (url->port != 80)
         snprintf(text + strlen(text), sizeof text - strlen(text), ":%u", url->port);
-    return lower_copy(slice_from(text));
+    return slice_dup(slice_from(text));
 }
 
 static bool is_http(const struct url *url) {
@@ -32,19 +27,29 @@ static bool is_http(const struct url *url) {
 static bool map_prefix(struct load *load, const struct document_section *section,
                        struct map_settings *map) {
     struct url url;
-    const char *path = section->title;
-    if (path[0] != '/') {
-        if (!url_parse(&url, slice_from(section->title)) || !is_http(&url) || url.host.length > 255)
-            return load_fail(load, section->line,
-                             "map: \"%s\" is not a prefix; write \"http://HOST/PATH\" or \"/PATH\"",
-                             section->title);
-        map->host = host_of(&url);
-        path = url.path_query.length == 0 ? "/" : url.path_query.base;
-    }
-    if (path[0] != '/' || strpbrk(path, "?#") != NULL)
+    bool any_host = section->title[0] == '/';
+    struct slice title = slice_from(section->title);
+    bool parsed = any_host
+                      ? url_parse_authority(&url, SLICE("any"), 80) && url_set_target(&url, title)
+                      : url_parse(&url, title);
+    if (!parsed || !is_http(&url) || url.host.length > 255)
+        return load_fail(load, section->line,
+                         "map: \"%s\" is not a prefix; write \"http://HOST/PATH\" or \"/PATH\"",
+                         section->title);
+    if (strpbrk(section->title, "?#") != NULL)
         return load_fail(load, section->line, "map: \"%s\" has more than a path behind the host",
                          section->title);
-    map->path = xstrdup(path);
+    if (dot_segments_may_be_seen(url.path_query))
+        return load_fail(load, section->line,
+                         "map: \"%s\" has a \".\" or \"..\" segment, which no URL has here; write "
+                         "the path without it",
+                         section->title);
+    size_t room = url_room(&url);
+    char *text = xmalloc(room);
+    url_rewrite(&url, text, room);
+    map->host = any_host ? NULL : host_of(&url);
+    map->path = slice_dup(url.path_query);
+    free(text);
     return true;
 }
 
@@ -105,10 +110,23 @@ static bool map_origin(struct load *load, const struct document_section *section
     return true;
 }
 
+/* Nothing would be let through to it. */
+static bool map_stays(struct load *load, const struct document_section *section,
+                      const struct map_settings *map) {
+    struct slice path = map->origin.path_query;
+    if (!dot_segments_may_be_seen(path))
+        return true;
+    return load_fail(
+        load, load_line_of(section, "origin"),
+        "origin: \"%s\" has a \".\" or \"..\" segment; write the path that it leads to",
+        map->origin_text);
+}
+
 static bool apply_map(struct load *load, const struct document_section *section,
                       struct map_settings *map) {
     return load_values(load, section, "map", map) && map_prefix(load, section, map) &&
-           map_origin(load, section, map) && map_parent(load, section, map);
+           map_origin(load, section, map) && map_stays(load, section, map) &&
+           map_parent(load, section, map);
 }
 
 static bool host_has_port(const char *host) {

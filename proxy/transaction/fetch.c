@@ -313,6 +313,10 @@ static enum step start(struct transaction *transaction) {
     transaction->route = route_find(transaction);
     if (transaction->route == NULL)
         return transaction_fail(transaction, 404, "no map rule is for this URL");
+    if (!route_stays_below_map(transaction))
+        return transaction_fail(transaction, 400,
+                                "the path has a segment that a server may take for \".\" or "
+                                "\"..\", and so lead elsewhere than it says");
     const char *denial = route_denial(transaction);
     if (denial != NULL)
         return transaction_deny_destination(transaction, denial);

@@ -12,8 +12,7 @@ static struct slice directory(const struct transaction *transaction) {
     return slash == NULL ? SLICE("/") : slice_make(path.base, (size_t)(slash + 1 - path.base));
 }
 
-/* A reference made absolute (RFC 3986 §5.2, without dot segments, which caches do not resolve
- * either). */
+/* A reference made absolute (RFC 3986 §5.2); its dot segments go when it is normalised. */
 static struct slice make_absolute(struct transaction *transaction, struct slice reference) {
     struct arena *arena = &transaction->arena;
     struct url url;

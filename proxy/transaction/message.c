@@ -17,8 +17,7 @@ static void prepare_request(struct transaction *transaction, struct http_head *r
         transaction->credentials = credentials;
     http_head_remove_hop_by_hop(request);
     http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
-    if (!transaction->is_connect)
-        request->target = transaction->url_text;
+    request->target = transaction->url_text;
 }
 
 void transaction_begin_message(struct transaction *transaction, struct adapt_message *message,

@@ -20,23 +20,12 @@ static enum step receive_connect(struct transaction *transaction) {
         return transaction_fail(transaction, 405, "CONNECT is for forward proxies");
     if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
         return transaction_fail(transaction, 400, "the CONNECT target is not host:port");
+    size_t capacity = url_room(&url);
+    char *text = arena_alloc(&transaction->arena, capacity);
+    transaction->url_text = slice_make(text, url_rewrite_authority(&url, text, capacity));
     transaction->url = url;
-    transaction->url_text = arena_slice(&transaction->arena, request->target);
     transaction->authority = transaction->url_text;
     return STEP_ADMIT;
-}
-
-/* A server resolves ".." before it looks, and so could end up outside of what a map rule shows.
- * Percent encodings of dots have been decoded by now. */
-static const char climbing[] = "the path has a \"..\" segment";
-
-static bool climbs(struct slice path) {
-    const char *end = path.base + path.length;
-    for (const char *at = path.base; (at = memchr(at, '.', (size_t)(end - at))) != NULL; at++)
-        if (end - at >= 2 && at[1] == '.' && (end - at == 2 || at[2] == '/') && at > path.base &&
-            at[-1] == '/')
-            return true;
-    return false;
 }
 
 static enum step receive_absolute(struct transaction *transaction) {
@@ -48,9 +37,8 @@ static enum step receive_absolute(struct transaction *transaction) {
         return transaction_fail(transaction, 501,
                                 "only http:// URLs can be fetched; for https:// "
                                 "clients use CONNECT");
-    if (transaction->exchange->listen->mode == LISTEN_REVERSE &&
-        climbs(url_path(&transaction->url)))
-        return transaction_fail(transaction, 400, climbing);
+    transaction->for_whole_server =
+        request->method_id == HTTP_METHOD_OPTIONS && url.path_query.length == 0;
     return STEP_ADMIT;
 }
 
@@ -64,8 +52,6 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
     if (!url_set_target(&url, request->target) || !transaction_set_url(transaction, &url))
         return transaction_fail(transaction, 400, "the request target is not a valid path");
     transaction->original_url = transaction->url_text;
-    if (climbs(url_path(&transaction->url)))
-        return transaction_fail(transaction, 400, climbing);
     return STEP_ADMIT;
 }
 
@@ -74,21 +60,12 @@ static void remember_for_log(struct transaction *transaction) {
     transaction->method_text = transaction->request->method;
 }
 
-enum step step_receive(struct transaction *transaction) {
-    struct exchange *exchange = transaction->exchange;
+static enum step receive_target(struct transaction *transaction, struct slice host) {
     struct http_head *request = transaction->request;
-    struct slice host;
-    remember_for_log(transaction);
-    if (exchange->error_status != 0)
-        return transaction_fail(transaction, exchange->error_status, exchange->error_text);
-    if (exchange->listen == NULL)
-        return transaction_fail(transaction, 503, "this listener has been removed by a reload");
-    if (!has_one_host(request, &host))
-        return transaction_fail(transaction, 400, "the request needs exactly one Host header");
     if (request->method_id == HTTP_METHOD_CONNECT)
         return receive_connect(transaction);
     if (request->target.length > 0 && request->target.base[0] == '/') {
-        if (exchange->listen->mode == LISTEN_FORWARD)
+        if (transaction->exchange->listen->mode == LISTEN_FORWARD)
             return transaction_fail(transaction, 400,
                                     "this is a forward proxy: the request target "
                                     "must be an absolute URL");
@@ -97,4 +74,20 @@ enum step step_receive(struct transaction *transaction) {
     if (slice_equal(request->target, SLICE("*")))
         return transaction_fail(transaction, 501, "OPTIONS * is not served here");
     return receive_absolute(transaction);
+}
+
+enum step step_receive(struct transaction *transaction) {
+    struct exchange *exchange = transaction->exchange;
+    struct slice host;
+    remember_for_log(transaction);
+    if (exchange->error_status != 0)
+        return transaction_fail(transaction, exchange->error_status, exchange->error_text);
+    if (exchange->listen == NULL)
+        return transaction_fail(transaction, 503, "this listener has been removed by a reload");
+    if (!has_one_host(transaction->request, &host))
+        return transaction_fail(transaction, 400, "the request needs exactly one Host header");
+    enum step next = receive_target(transaction, host);
+    if (next == STEP_ADMIT)
+        transaction_show_host(transaction, host);
+    return next;
 }

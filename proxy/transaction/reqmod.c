@@ -73,6 +73,7 @@ static enum step adopt_request(struct transaction *transaction) {
     if (!parse_target(request, &url) || !transaction_set_url(transaction, &url) ||
         !slice_equal(transaction->url.scheme, SLICE("http")))
         return transaction_fail(transaction, 502, unusable_url);
+    transaction_show_host(transaction, http_head_value(request, HTTP_HOST));
     return STEP_LOOKUP;
 }
 

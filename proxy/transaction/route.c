@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cache/key.h"
+#include "http/dot_segments.h"
 #include "net/resolver.h"
 #include "transaction/transaction.h"
 
@@ -57,6 +58,22 @@ static void find_for_forward(struct transaction *transaction, struct route *rout
     route->may_go_directly = parent->direct == PARENT_DIRECT_FALLBACK;
 }
 
+/* The origin's path takes the place of the rule's prefix. */
+static struct slice mapped_target(struct transaction *transaction, const struct map_settings *map) {
+    struct slice base = map->origin.path_query, rest = url_of(transaction)->path_query;
+    size_t prefix = strlen(map->path);
+    rest = slice_make(rest.base + prefix, rest.length - prefix);
+    if (base.length == 0)
+        base = SLICE("/");
+    if (base.length == 1 && base.base[0] == '/' && rest.length > 0 && rest.base[0] == '/')
+        return rest;
+    if (base.base[base.length - 1] == '/' && rest.length > 0 && rest.base[0] == '/')
+        rest = slice_make(rest.base + 1, rest.length - 1);
+    bool joins = base.base[base.length - 1] != '/' && rest.length > 0 && rest.base[0] != '/' &&
+                 rest.base[0] != '?';
+    return arena_concat(&transaction->arena, base, joins ? SLICE("/") : SLICE(""), rest);
+}
+
 struct route *route_find(struct transaction *transaction) {
     struct route *route = arena_zalloc(&transaction->arena, sizeof *route);
     if (transaction->exchange->listen->mode != LISTEN_REVERSE) {
@@ -67,6 +84,7 @@ struct route *route_find(struct transaction *transaction) {
                                    url_of(transaction)->path_query);
     if (route->map == NULL)
         return NULL;
+    route->target = mapped_target(transaction, route->map);
     route->by_parent = route->map->parents != NULL;
     set_group(transaction, route, route->by_parent ? route->map->parents : route->map->origins);
     if (route->group == NULL)
@@ -108,20 +126,11 @@ static struct slice authority_of(struct transaction *transaction, const struct u
                : transaction_authority(transaction, url->host, url->port == 80 ? 0 : url->port);
 }
 
-/* The origin's path takes the place of the rule's prefix. */
-static struct slice mapped_target(struct transaction *transaction, const struct map_settings *map) {
-    struct slice base = map->origin.path_query, rest = url_of(transaction)->path_query;
-    size_t prefix = strlen(map->path);
-    rest = slice_make(rest.base + prefix, rest.length - prefix);
-    if (base.length == 0)
-        base = SLICE("/");
-    if (base.length == 1 && base.base[0] == '/' && rest.length > 0 && rest.base[0] == '/')
-        return rest;
-    if (base.base[base.length - 1] == '/' && rest.length > 0 && rest.base[0] == '/')
-        rest = slice_make(rest.base + 1, rest.length - 1);
-    bool joins = base.base[base.length - 1] != '/' && rest.length > 0 && rest.base[0] != '/' &&
-                 rest.base[0] != '?';
-    return arena_concat(&transaction->arena, base, joins ? SLICE("/") : SLICE(""), rest);
+/* A server resolves ".." before it looks, and so could end up outside of what a map shows. */
+bool route_stays_below_map(const struct transaction *transaction) {
+    const struct route *route = transaction->route;
+    const struct url target = {.path_query = route->target};
+    return route->map == NULL || !dot_segments_may_be_seen(url_path(&target));
 }
 
 static void aim_at(struct aim *aim, const struct url *url) {
@@ -134,14 +143,23 @@ static void aim_by_map(struct transaction *transaction, struct aim *aim) {
     const struct url *origin =
         map->origins != NULL ? &transaction->seat->member->url : &map->origin;
     aim_at(aim, origin);
-    aim->target = mapped_target(transaction, map);
+    aim->target = transaction->route->target;
     aim->host_header =
         map->preserve_host ? host_of(transaction) : authority_of(transaction, origin);
+}
+
+/* Unless a service has named a path since. */
+static bool is_for_whole_server(const struct transaction *transaction) {
+    return transaction->for_whole_server &&
+           transaction->request->method_id == HTTP_METHOD_OPTIONS &&
+           slice_equal(url_of(transaction)->path_query, SLICE("/"));
 }
 
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim_at(aim, url_of(transaction));
     aim->target = transaction->is_connect ? host_of(transaction) : url_of(transaction)->path_query;
+    if (is_for_whole_server(transaction))
+        aim->target = route_goes_to_parent(transaction->route) ? SLICE("") : SLICE("*");
     aim->host_header = host_of(transaction);
 }
 

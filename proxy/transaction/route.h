@@ -18,6 +18,7 @@ struct transaction;
 
 struct route {
     const struct map_settings *map;         /* NULL: forward mode */
+    struct slice target;                    /* with a map: path and query at its origin */
     const struct origins_settings *origins; /* NULL: one place, which the map or the URL names */
     struct origin_group *group; /* of them, or of a place whose connections are limited */
     bool by_parent;             /* the group's servers are proxies */
@@ -43,6 +44,8 @@ enum reach route_reach(const struct transaction *transaction);
 /* Why a parent is not asked for what a forward client names: a place out of the client's reach.
  * NULL: it may be asked. Names are the parent's to resolve, and its to refuse. */
 const char *route_denial(const struct transaction *transaction);
+/* With a map: does the target stay below what the map shows, however the server reads it? */
+bool route_stays_below_map(const struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
 /* The number that a consistent hash goes by; 0 where there is none. */
 uint64_t route_hash(struct transaction *transaction);

@@ -271,6 +271,11 @@ bool transaction_write_url(struct transaction *transaction, const struct url *fr
     return true;
 }
 
+void transaction_show_host(struct transaction *transaction, struct slice host) {
+    if (host.length > 0 && !slice_equal(host, transaction->authority))
+        http_head_set(transaction->request, HTTP_HOST, transaction->authority);
+}
+
 bool transaction_set_url(struct transaction *transaction, const struct url *url) {
     return transaction_write_url(transaction, url, &transaction->url, &transaction->url_text,
                                  &transaction->authority);

@@ -107,6 +107,7 @@ struct transaction {
     struct slice client_ip;    /* see transaction_client_ip */
     struct slice upgrade;      /* the protocols that the client would change to */
     bool is_connect, is_upgrade;
+    bool for_whole_server;       /* OPTIONS of a URL without a path (RFC 9112 §3.2.4) */
     bool takes_trailers;         /* the client does (RFC 9110 §10.1.4) */
     struct source *request_body; /* owned once taken */
     bool body_taken;
@@ -223,6 +224,11 @@ void transaction_take_body(struct transaction *transaction);
 bool transaction_begin_policy(struct transaction *transaction);
 /* By which what is stored for this URL under that policy is found. */
 void transaction_take_name(struct transaction *transaction);
+/* Does the origin get no more of the query than what the name has? */
+bool transaction_sends_name(const struct transaction *transaction);
+/* From here on the request is for the URL that its name has, unless the policy sends the whole one:
+ * what the policy takes out could else decide what others get. */
+void transaction_ask_by_name(struct transaction *transaction);
 /* The response is there: policies for what it is join in. */
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response);
 void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response);
@@ -236,6 +242,8 @@ void transaction_drop(struct transaction *transaction, struct object *object);
 void transaction_note_moment(struct transaction *transaction);
 unsigned transaction_max_variants(const struct transaction *transaction);
 struct freshness_rules transaction_freshness_rules(const struct transaction *transaction);
+/* Whom the URL names is in Host too, whatever has been written there, `host` (RFC 9112 §3.2.2). */
+void transaction_show_host(struct transaction *transaction, struct slice host);
 /* Takes the URL that is asked for into url_text and url, normalised. */
 bool transaction_set_url(struct transaction *transaction, const struct url *url);
 /* The same into a place of the caller's. */

@@ -93,6 +93,8 @@ def test_paths_can_not_climb_out_of_a_map(lab):
     origin = Origin(lab)
     proxy = Retort(lab, reverse={"/public": origin.url("/pub")})
     for path in ("/public/../secret", "/public/%2e%2e/secret", "/public/.%2E/", "/public/.."):
+        equal(proxy.get(path, host="www.example.com").status, 404, path)
+    for path in ("/public../secret", "/public..", "/public/..%2fsecret", "/public%2f..%5csecret", "/public/..;/secret"):
         equal(proxy.get(path, host="www.example.com").status, 400, path)
     equal(proxy.get("/public/a..b", host="www.example.com").status, 200, "dots inside a name")
 

@@ -1,5 +1,6 @@
 #include "suites.h"
 
+#include "http/dot_segments.h"
 #include "http/url.h"
 
 static bool parse(struct url *url, const char *text) {
@@ -29,7 +30,7 @@ START_TEST(parts_of_urls) {
     check_parts("icap://h/reqmod", "[icap][h][1344][/reqmod]");
     check_parts("icaps://h/", "[icaps][h][11344][/]");
     check_parts("HTTP://EXAMPLE.com:80/A", "[HTTP][EXAMPLE.com][80]given[/A]");
-    check_parts("http://a-b_c.1.:1?q", "[http][a-b_c.1.][1]given[?q]");
+    check_parts("http://a-b_c.1.:1?q", "[http][a-b_c.1][1]given[?q]");
     check_parts("http://a:/b", "[http][a][80][/b]");
     check_parts("http://1.2.3.4:65535/", "[http][1.2.3.4][65535]given[/]");
     check_parts("http://[::ffff:1.2.3.4]", "[http][::ffff:1.2.3.4]6[80][]");
@@ -86,6 +87,9 @@ START_TEST(hosts_that_mislead) {
         "http://[[::1]]/",
         "http://a[::1]/",
         "http://[::1]8080/",
+        "http://[::1.]/",
+        "http://./",
+        "http://../",
         "http://[:::1]/",
         "http://[v1.a]/",
         "http://[1:2:3]/",
@@ -235,8 +239,81 @@ START_TEST(canonical_forms) {
     check_normal("http://[2001:DB8::1]:81/", "http://[2001:db8::1]:81/");
     check_normal("http://a/%7Eb%2d%2E%5f%41%7a%30", "http://a/~b-._Az0");
     check_normal("http://a/%2f%c3%a4%20%25?%3d%26%3F", "http://a/%2F%C3%A4%20%25?%3D%26%3F");
-    check_normal("http://a/b/../c/./d", "http://a/b/../c/./d");
+    check_normal("http://a.org./", "http://a.org/");
+    check_normal("http://A..:8080", "http://a:8080/");
+    check_normal("http://[0:0:0::0:1]/", "http://[::1]/");
+    check_normal("http://[1::2:3:4:5:6:7]", "http://[1:0:2:3:4:5:6:7]/");
+    check_normal("http://[::FFFF:10.0.0.1]/", "http://[::ffff:10.0.0.1]/");
     check_normal("http://a/b#c", "http://a/b");
+}
+END_TEST
+
+/* RFC 3986 §6.2.2.3: "The complete path segments "." and ".." are intended only for use within
+ * relative references ... URI normalizers should remove dot-segments". */
+START_TEST(dot_segments_go) {
+    check_normal("http://a/b/../c/./d", "http://a/c/d");
+    check_normal("http://a/a/b/c/./../../g", "http://a/a/g");
+    check_normal("http://a/mid/content=5/../6", "http://a/mid/6");
+    check_normal("http://a/..", "http://a/");
+    check_normal("http://a/../../b", "http://a/b");
+    check_normal("http://a/.", "http://a/");
+    check_normal("http://a/b/.", "http://a/b/");
+    check_normal("http://a/b/..", "http://a/");
+    check_normal("http://a/b/c/..", "http://a/b/");
+    check_normal("http://a/%2e%2E/x/%2e/.%2e/y", "http://a/y");
+    check_normal("http://a/b/../?c/../d", "http://a/?c/../d");
+    check_normal("http://a/b//../c", "http://a/b/c");
+    check_normal("http://a/b/...", "http://a/b/...");
+    check_normal("http://a/.b/b./..b/b../b..b", "http://a/.b/b./..b/b../b..b");
+    check_normal("http://a/b/..#/c", "http://a/");
+    /* Encoded dots that a stray '%' near by keeps from being decoded. */
+    check_normal("http://a/b/%/%2e%2e/c", "http://a/b/c");
+    check_normal("http://a/b/%/%2e/c", "http://a/b/%/c");
+    /* Those are other characters than separators. */
+    check_normal("http://a/b/..%2fc", "http://a/b/..%2Fc");
+    check_normal("http://a/b/..;/c", "http://a/b/..;/c");
+    check_normal("http://a/b/..\\c", "http://a/b/..\\c");
+}
+END_TEST
+
+START_TEST(what_servers_may_take_for_dot_segments) {
+    static const char *const seen[] = {
+        "/..",         "/a/../b",       "/.",
+        "/a/./b",      "/..%2fb",       "/..%2Fb",
+        "/..%5cb",     "/..\\b",        "/a\\..\\b",
+        "/..;/b",      "/..;x=1/b",     "/.;/b",
+        "/%2e%2e/b",   "/%2e%2e%2fb",   "/b%2f..",
+        "/b%2f..%2fc", "/..%252fb",     "/%252e%252e/b",
+        "/%25252e./b", "/..%c0%afb",    "/%c0%ae./b",
+        "/..%c1%9cb",  "/..%e0%80%afb", "/..%25c0%25afb",
+        "/%2e;%2fb",   "/a/..%2f",      "/a/%2e%2e;a;b",
+        "/\\..",       "/b\xc0\xaf..",
+    };
+    static const char *const unseen[] = {
+        "/",      "",        "/a",        "/a.b/c..d", "/...",    "/a../b",  "/..a/b",   "/.a/b",
+        "/a%2fb", "/a;..",   "/a;x=..;y", "/;/..a",    "/%2",     "/%",      "/a%2e",    "/%2ea",
+        "/%2525", "/a..;/b", "/\xc3\xa4", "/%c0",      "/%e0%80", "/.%20/b", "/...%2fb",
+    };
+    for (size_t i = 0; i < COUNT_OF(seen); i++)
+        ck_assert_msg(dot_segments_may_be_seen(guard_put(slice_from(seen[i]))), "%s", seen[i]);
+    for (size_t i = 0; i < COUNT_OF(unseen); i++)
+        ck_assert_msg(!dot_segments_may_be_seen(guard_put(slice_from(unseen[i]))), "%s", unseen[i]);
+}
+END_TEST
+
+static void check_rewritten_authority(const char *text, const char *expected) {
+    struct url url;
+    char out[100];
+    ck_assert(url_parse_authority(&url, guard_put(slice_from(text)), 443));
+    size_t length = url_rewrite_authority(&url, out, sizeof out);
+    ck_assert_slice_eq(slice_make(out, length), slice_from(expected));
+    ck_assert_uint_eq(url_rewrite_authority(&url, out, 3), 0);
+}
+
+START_TEST(canonical_authorities) {
+    check_rewritten_authority("A.Example.:443", "a.example:443");
+    check_rewritten_authority("a", "a:443");
+    check_rewritten_authority("[::0:1]:80", "[::1]:80");
 }
 END_TEST
 
@@ -264,6 +341,9 @@ Suite *url_suite(void) {
         authorities,
         paths,
         canonical_forms,
+        dot_segments_go,
+        what_servers_may_take_for_dot_segments,
+        canonical_authorities,
         stray_percent_signs_stay,
     };
     return suite_of("url", tests, COUNT_OF(tests));

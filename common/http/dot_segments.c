@@ -1,0 +1,118 @@
+#include "http/dot_segments.h"
+
+#include <stdint.h>
+
+static int hex_value(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Takes a byte, decoded if it is encoded. */
+static unsigned take_byte(const char **at, const char *end) {
+    const char *from = *at;
+    int high = -1, low = -1;
+    if (end - from >= 3 && from[0] == '%') {
+        high = hex_value(from[1]);
+        low = hex_value(from[2]);
+    }
+    *at += high < 0 || low < 0 ? 1 : 3;
+    return high < 0 || low < 0 ? (unsigned char)from[0] : (unsigned)(high << 4 | low);
+}
+
+/* Removal. */
+
+/* How many dots a segment consists of; 0: it has other bytes. */
+static unsigned count_dots(const char *at, const char *end) {
+    unsigned count = 0;
+    for (; at < end; count++)
+        if (take_byte(&at, end) != '.')
+            return 0;
+    return count;
+}
+
+static const char *segment_end(const char *segment, const char *end) {
+    const char *slash = memchr(segment, '/', (size_t)(end - segment));
+    return slash != NULL ? slash : end;
+}
+
+static char *drop_last(const char *begin, char *out) {
+    while (out > begin && *--out != '/')
+        continue;
+    return out;
+}
+
+char *dot_segments_remove(char *begin, char *end) {
+    char *out = begin;
+    for (const char *at = begin; at < end;) {
+        const char *next = segment_end(at + 1, end);
+        unsigned dots = count_dots(at + 1, next);
+        if (dots == 2)
+            out = drop_last(begin, out);
+        if (dots == 1 || dots == 2) {
+            if (next == end)
+                *out++ = '/';
+        } else {
+            memmove(out, at, (size_t)(next - at));
+            out += next - at;
+        }
+        at = next;
+    }
+    return out;
+}
+
+/* What a server may see. */
+
+/* A byte that is encoded again and again: "%25" stands for the '%' of the next encoding. */
+static unsigned take_deeply(const char **at, const char *end) {
+    const char *from = *at;
+    unsigned byte = take_byte(at, end);
+    bool encoded = *at - from > 1;
+    while (encoded && byte == '%' && end - *at >= 2) {
+        int high = hex_value((*at)[0]), low = hex_value((*at)[1]);
+        if (high < 0 || low < 0)
+            break;
+        byte = (unsigned)(high << 4 | low);
+        *at += 2;
+    }
+    return byte;
+}
+
+/* One of ASCII also where it is spread over two or three bytes; of others it does not matter which
+ * they are. */
+static unsigned take_character(const char **at, const char *end) {
+    unsigned lead = take_deeply(at, end), next;
+    const char *rest = *at;
+    if (lead == 0xe0 && rest < end && ((next = take_deeply(&rest, end)) & 0xfe) == 0x80)
+        lead = 0xc0 | (next & 1);
+    if ((lead != 0xc0 && lead != 0xc1) || rest == end)
+        return lead;
+    next = take_deeply(&rest, end);
+    if ((next & 0xc0) != 0x80)
+        return lead;
+    *at = rest;
+    return (lead & 1) << 6 | (next & 0x3f);
+}
+
+bool dot_segments_may_be_seen(struct slice path) {
+    const char *at = path.base, *end = at + path.length;
+    unsigned dots = 0;
+    bool others = false, parameters = false;
+    while (at < end) {
+        unsigned c = take_character(&at, end);
+        if (c == '/' || c == '\\') {
+            if (!others && (dots == 1 || dots == 2))
+                return true;
+            dots = 0;
+            others = parameters = false;
+        } else if (c == ';') {
+            parameters = true;
+        } else if (c == '.' && !parameters) {
+            dots++;
+        } else if (!parameters) {
+            others = true;
+        }
+    }
+    return !others && (dots == 1 || dots == 2);
+}
