@@ -53,12 +53,9 @@ const struct url_class *load_find_class(const struct settings *settings, const c
 
 /* Options that matter before there is a response. */
 static bool is_about_requests(const struct option *option) {
-    static const char *const names[] = {"ignore_client_no_cache",
-                                        "strip_cookies",
-                                        "query_drop",
-                                        "query_keep",
-                                        "query_sort",
-                                        "query_ignore"};
+    static const char *const names[] = {
+        "ignore_client_no_cache", "strip_cookies", "query_drop", "query_keep", "query_sort",
+        "query_ignore",           "query_sent"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option->name, names[i]) == 0)
             return true;

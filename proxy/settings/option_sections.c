@@ -26,7 +26,9 @@ const struct option_section option_sections[] = {
             "that host on every port. A rule with a host goes before one without, then the longest "
             "path wins. Paths are compared letter by letter: \"/public\" is for /publicity too, "
             "\"/public/\" is not. What follows the prefix in the request's path is appended to the "
-            "origin's. A request that no rule matches is answered with 404.",
+            "origin's; where a server could take a segment of that for \".\" or \"..\", encoded or "
+            "not, "
+            "the answer is 400. A request that no rule matches is answered with 404.",
         .example = "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
                    "map \"/\" { origin = \"http://127.0.0.1:9001/\" }",
     },
@@ -155,7 +157,7 @@ const struct option_section option_sections[] = {
             "policies match, the first one in the file that states an option counts for it. A "
             "class with a content_type is known to match only when the response is there: its "
             "policy can state nothing about requests and keys (ignore_client_no_cache, "
-            "strip_cookies, query_drop, query_keep, query_sort, query_ignore).",
+            "strip_cookies, query_drop, query_keep, query_sort, query_ignore, query_sent).",
         .example = "policy images { ttl_default = \"1d\"  query_ignore = true }\n"
                    "policy all { query_drop = { \"utm_*\", fbclid }  negative_ttl = \"30s\" }",
     },

@@ -34,6 +34,7 @@ const char *icap_point_name(enum icap_point point) {
 }
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
+static const char *const query_sent_words[] = {"stored", "whole", NULL};
 static const char *const balance_words[] = {"round_robin", "least_connections", "consistent_hash",
                                             NULL};
 static const char *const hash_words[] = {"url", "host", "client", NULL};
@@ -752,18 +753,26 @@ const struct option options[] = {
      .fallback_note = "cache.max_variants", DOC "As cache.max_variants.", .example = "4"},
     {POLICY(query_drop), .name = "query_drop", STRINGS, .check = policy_check_parameter,
      DOC "Names of parameters of the query that make no difference to what is stored; a '*' at the "
-         "end stands for the rest of the name. The origin still gets the whole URL, that of the "
-         "request that was first.",
+         "end stands for the rest of the name. The origin does not get them either, unless "
+         "query_sent says so.",
      .example = "{ \"utm_*\", fbclid }"},
     {POLICY(query_keep), .name = "query_keep", STRINGS, .check = policy_check_parameter,
      DOC "The only parameters that make a difference; query_drop takes from these.",
      .example = "{ id, page }"},
     {POLICY(query_sort), .name = "query_sort", BOOL, DEFAULT("false"),
      DOC "Whether the order of the parameters makes no difference. Those of one name stay in "
-         "theirs.",
+         "theirs. The origin gets them sorted by their names, unless query_sent says otherwise.",
      .example = "true"},
     {POLICY(query_ignore), .name = "query_ignore", BOOL, DEFAULT("false"),
      DOC "Whether the query as a whole makes no difference.", .example = "true"},
+    {POLICY(query_sent), .name = "query_sent", WORD(query_sent_words), DEFAULT("stored"),
+     DOC
+     "Which query the origin gets of GET and HEAD requests that the cache has a part in. stored: "
+     "what query_drop, query_keep, query_sort and query_ignore leave, by which the response is "
+     "stored. So what everybody gets does not depend on what one client has written. whole: the "
+     "query as the client wrote it. Use it only where the origin counts visits by it and its "
+     "response does not depend on it: else one client chooses what all others get.",
+     .example = "whole"},
     {POLICY(strip_cookies), .name = "strip_cookies", BOOL, DEFAULT("false"),
      DOC
      "Whether Cookie is taken from GET and HEAD requests before the cache is looked into, and "

@@ -28,9 +28,12 @@ enum policy_set_cookie {
     POLICY_SET_COOKIE_STRIP,
 };
 
+enum policy_query_sent { POLICY_QUERY_STORED, POLICY_QUERY_WHOLE };
+
 struct cache_policy {
     enum policy_cache cache;
     enum policy_set_cookie set_cookie;
+    enum policy_query_sent query_sent;
     bool override, ignore_client_no_cache, strip_cookies;
     bool query_sort, query_ignore;
     unsigned required_headers;

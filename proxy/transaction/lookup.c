@@ -222,6 +222,7 @@ enum step step_lookup(struct transaction *transaction) {
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
     transaction_take_name(transaction);
+    transaction_ask_by_name(transaction);
     if (transaction->load == NULL)
         transaction_note_moment(transaction);
     transaction->object = look_up(transaction);

@@ -41,6 +41,20 @@ void transaction_take_name(struct transaction *transaction) {
         cache_url_by_policy(transaction->url_text, transaction->policy, &transaction->arena));
 }
 
+bool transaction_sends_name(const struct transaction *transaction) {
+    return transaction->policy == NULL || transaction->policy->query_sent == POLICY_QUERY_STORED;
+}
+
+void transaction_ask_by_name(struct transaction *transaction) {
+    struct slice whole = transaction->url_text, name = transaction->name.url;
+    if (!transaction_sends_name(transaction) || slice_equal(name, whole))
+        return;
+    size_t path_at = (size_t)(transaction->url.path_query.base - whole.base);
+    transaction->url_text = name;
+    transaction->url.path_query = slice_make(name.base + path_at, name.length - path_at);
+    transaction->rules = NULL;
+}
+
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response) {
     if (transaction->settings->policies_by_type)
         resolve(transaction, transaction_response_rules(transaction, response));

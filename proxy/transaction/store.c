@@ -59,7 +59,9 @@ static bool prepare_post(struct transaction *transaction) {
     if (!stands_for_get(transaction) || !transaction_begin_policy(transaction))
         return false;
     transaction_take_name(transaction);
-    return true;
+    /* It was the whole URL that was asked for. */
+    return !transaction_sends_name(transaction) ||
+           slice_equal(transaction->name.url, transaction->url_text);
 }
 
 /* A service could not do what it is there for. What the services behind the cache make of the

@@ -123,7 +123,7 @@ def test_clients_that_insist(lab):
 
 @memcheck
 def test_queries(lab):
-    origin, proxy = start(lab, 'policy a { query_drop = { "utm_*", fbclid } }', "policy b { query_ignore = true }",
+    origin, proxy = start(lab, 'policy a { query_drop = { "utm_*", fbclid } }', "policy b { query_ignore = true query_sent = whole }",
                           "policy c { query_keep = { id, cc } query_sort = true }")
     for query in ("cc=max-age%3D60", "cc=max-age%3D60&utm_source=x", "fbclid=1&cc=max-age%3D60", "utm_x&cc=max-age%3D60&utm_y"):
         proxy.get(f"{origin.url('/a')}?{query}")
@@ -136,17 +136,45 @@ def test_queries(lab):
     equal(origin.count("/c"), 2, "requests for another id")
 
 
-def test_the_origin_gets_the_whole_query(lab):
-    seen = []
+def target(connection, request):
+    """Answers with what was asked for, which everybody then gets."""
+    body = request.target.encode()
+    connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"e\"\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
+
+@memcheck
+def test_the_origin_gets_what_is_stored(lab):
+    """What is taken out of the key could else be one client's choice of what all others get."""
+    origin = RawOrigin(lab, target)
+    classes = "\n".join(f"url_class {name} {{ path_regex = '^/{name}' }}" for name in "abcd")
+    proxy = Retort(lab, extra=classes + "\npolicy a { query_drop = { x, \"utm_*\" } }\npolicy b { query_keep = { a, b } query_sort = true }\n"
+                                        "policy c { query_ignore = true }\n"
+                                        "policy d { query_drop = x query_sort = true query_sent = whole }\n")
+    for path, kept in (("/a", "?b=2&a=3"), ("/b", "?a=3&b=2"), ("/c", ""), ("/d", "?x=1&b=2&utm_x=5&a=3")):
+        for query in ("?x=1&b=2&utm_x=5&a=3", "?utm_x=5&b=2&x=1;y=2&a=3", "?utm_x=<script>&x=9&b=2&a=3"):
+            answer = proxy.get(origin.url(path + query))
+            if path != "/d":
+                equal(answer.text(), path + kept, f"what comes for {path + query}")
+        proxy.get(origin.url(path + "?x=1&b=2&utm_x=5&a=3"), {"Cache-Control": "no-cache"})
+    sent = [request.target for request in origin.requests]
+    equal(sent, ["/a?b=2&a=3"] * 2 + ["/b?a=3&b=2"] * 2 + ["/c"] * 2
+          + ["/d?x=1&b=2&utm_x=5&a=3", "/d?utm_x=<script>&x=9&b=2&a=3", "/d?x=1&b=2&utm_x=5&a=3"],
+          "what the origin was asked for")
+
+
+def test_posts_are_sent_and_stored_whole(lab):
     def answer(connection, request):
-        seen.append(request.start)
-        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok")
-    origin, proxy = RawOrigin(lab, answer), Retort(lab, extra="policy all { query_drop = x query_sort = true }")
-    proxy.get(origin.url("/p?x=1&b=2&a=3"))
-    proxy.get(origin.url("/p?a=3&b=2&x=9"))
-    equal(len(seen), 1, "requests")
-    contains(str(seen[0]), "/p?x=1&b=2&a=3", "request line")
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Location: %s\r\nContent-Length: 6\r\n\r\nposted"
+                        % request.target.encode())
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, extra="policy all { query_drop = x }")
+    proxy.fetch("POST", origin.url("/p?x=1&a=2"), body=b"new")
+    equal(origin.requests[0].target, "/p?x=1&a=2", "what a POST asks for")
+    proxy.get(origin.url("/p?a=2"))
+    equal(len(origin.requests), 2, "requests: the answer to a POST with more in its URL is not that to a GET")
+    proxy.fetch("POST", origin.url("/p?a=2"), body=b"new")
+    proxy.get(origin.url("/p?a=2&x=3"))
+    equal(len(origin.requests), 3, "requests: the answer to a POST of the same URL is")
 
 
 @memcheck
