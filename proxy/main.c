@@ -4,7 +4,9 @@
 #include "admin/admin.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "base/signals.h"
+#include "cache/memory.h"
 #include "claims.h"
 #include "disk/disk.h"
 #include "icap/recorder.h"
@@ -14,6 +16,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -21,7 +24,7 @@
 
 /* retort: start-up, signals, and what concerns all workers together. */
 
-enum { REPORT_PATIENCE = 1000 };
+enum { REPORT_PATIENCE = 1000, RESERVE = 16 << 20 };
 
 struct retort {
     const char *path;     /* of the configuration */
@@ -436,6 +439,7 @@ static void release(struct retort *retort) {
     for (unsigned i = 0; i < retort->worker_count; i++)
         worker_join(&retort->workers[i]);
     free(retort->workers);
+    memory_set_giver(NULL, NULL);
     if (retort->cache != NULL)
         cache_free(&retort->cache);
     disk_close(&retort->disk);
@@ -471,8 +475,11 @@ static int run(struct retort *retort) {
     readiness_of_files(retort->settings, &findings);
     warn_of(&findings, "");
     raise_file_limit();
+    reserve_open(RESERVE);
+    json_set_alloc_funcs(xmalloc, free);
     signals_take(&signals, (const int[]){SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 4);
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
+    memory_set_giver(cache_give_back, retort->cache);
     retort->flights = flights_new();
     retort->places = origin_places_new();
     retort->parcels = parcels_new();

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "icap/recorder.h"
 #include "net/listener.h"
 #include "net/reach.h"
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+enum { COMPLAINT_PAUSE = 60000 };
 
 struct worker {
     unsigned magic;
@@ -32,11 +35,17 @@ struct worker {
     size_t listener_count;
     struct timer drain_timer;
     bool draining, stopped;
+    uint64_t complains_again; /* when it says once more that memory is exhausted */
 };
 
 static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
+    if (client_lacks_memory()) {
+        worker->net.counters.memory_refused++;
+        close(fd);
+        return;
+    }
     if (!client_total_add(worker->clients.total, worker->settings->client.max_connections)) {
         worker->net.counters.client_connections_rejected++;
         close(fd);
@@ -188,11 +197,23 @@ static void cut_everything(struct worker *worker) {
     client_abort_all(&worker->clients);
 }
 
+static void note_exhaustion(struct worker *worker) {
+    uint64_t now = worker->loop.now;
+    reserve_refill();
+    if (now < worker->complains_again)
+        return;
+    worker->complains_again = now + COMPLAINT_PAUSE;
+    log_warn("memory is exhausted: what is stored goes, and requests may be refused "
+             "(memory_refused counts them): lower cache.memory, or give the process more");
+}
+
 static void *worker_main(void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
     while (!worker->stopped) {
         loop_run_once(&worker->loop);
+        if (reserve_take_notice())
+            note_exhaustion(worker);
         stop_if_drained(worker);
     }
     cut_everything(worker);

@@ -9,8 +9,8 @@
  *
  * The first block (ARENA_BLOCK bytes) is allocated at the first use and kept by arena_reset, so a
  * recycled arena costs no malloc. Requests larger than a block get a block of their own.
- * Threads: an arena belongs to one thread. Errors: aborts when memory is exhausted, hence only
- * for sizes that a limit bounds (heads, URLs, log lines).
+ * Threads: an arena belongs to one thread. Errors: draws on the reserve when memory is exhausted,
+ * hence only for sizes that a limit bounds (heads, URLs, log lines).
  */
 #ifndef RETORT_BASE_ARENA_H
 #define RETORT_BASE_ARENA_H

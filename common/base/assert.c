@@ -1,5 +1,7 @@
 #include "base/assert.h"
 
+#include "base/reserve.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -8,26 +10,30 @@ _Noreturn void assert_failed(const char *what, const char *file, int line, const
     abort();
 }
 
-static void *must(void *memory, size_t size) {
-    if (memory == NULL && size != 0) {
-        fprintf(stderr, "retort: out of memory allocating %zu bytes\n", size);
-        abort();
-    }
+void *xcalloc(size_t count, size_t size) {
+    void *memory;
+    while ((memory = calloc(count, size)) == NULL && count * size > 0)
+        reserve_spend(count * size);
     return memory;
 }
 
-void *xcalloc(size_t count, size_t size) {
-    return must(calloc(count, size), count * size);
-}
-
 void *xmalloc(size_t size) {
-    return must(malloc(size), size);
+    void *memory;
+    while ((memory = malloc(size)) == NULL && size > 0)
+        reserve_spend(size);
+    return memory;
 }
 
 void *xrealloc(void *old, size_t size) {
-    return must(realloc(old, size), size);
+    void *memory;
+    while ((memory = realloc(old, size)) == NULL && size > 0)
+        reserve_spend(size);
+    return memory;
 }
 
 char *xstrdup(const char *text) {
-    return must(strdup(text), strlen(text) + 1);
+    char *copy;
+    while ((copy = strdup(text)) == NULL)
+        reserve_spend(strlen(text) + 1);
+    return copy;
 }

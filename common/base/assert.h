@@ -12,7 +12,7 @@
  *     };
  *
  *     struct pipe *pipe;
- *     ALLOC_OBJ(pipe, PIPE_MAGIC);             zeroed; aborts when memory is exhausted
+ *     ALLOC_OBJ(pipe, PIPE_MAGIC);             zeroed; see xcalloc
  *     static void on_ready(void *arg) {
  *         struct pipe *pipe;
  *         CAST_OBJ(pipe, arg, PIPE_MAGIC);
@@ -69,8 +69,9 @@ _Noreturn void assert_failed(const char *what, const char *file, int line, const
 /* The object that contains `member` at address `pointer`. */
 #define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
-/* Allocation that aborts with a message when memory is exhausted: for small, bounded objects.
- * Bodies and anything whose size comes from outside use malloc and handle NULL. */
+/* Allocation that draws on the reserve when memory is exhausted (base/reserve.h), for small,
+ * bounded objects: NULL never comes back. Bodies and anything whose size comes from outside use
+ * malloc and handle NULL. */
 void *xcalloc(size_t count, size_t size);
 void *xmalloc(size_t size);
 void *xrealloc(void *old, size_t size);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "cache/name.h"
 
 #include <xxhash.h>
@@ -107,8 +108,8 @@ void trickle_start(struct trickle *trickle, struct icap_call *call,
     trickle->settings = settings;
     trickle->net = net;
     trickle->url = url;
-    trickle->state = XXH3_createState();
-    ASSERT(trickle->state != NULL);
+    while ((trickle->state = XXH3_createState()) == NULL)
+        reserve_spend(sizeof *trickle);
     reset(trickle);
     timer_init(&trickle->timer, on_portion);
     source_init(&trickle->source, &trickle_class, net->loop, -1);

@@ -41,7 +41,6 @@ json_t *cache_object_page_json(const struct cache_call *call, struct object *obj
         (json_int_t)atomic_load_explicit(&object->hits, memory_order_relaxed), "pinned",
         (int)object->pinned, "on_disk", (int)disk_has(call->disk, object->key), "vary",
         cache_call_text(object_selector(object)), "services", services[object_making(object).kind]);
-    ASSERT(json != NULL);
     return json;
 }
 
@@ -86,12 +85,16 @@ static bool write_body(FILE *out, struct body *body) {
 /* As an HTTP message: head, Content-Length, empty line, body. */
 static void write_message(struct page *page, const struct object *object) {
     FILE *out = open_memstream(&page->text, &page->length);
-    ASSERT(out != NULL);
+    if (out == NULL) {
+        page_end_text(page, out);
+        return;
+    }
     struct slice head = object_head(object);
     fwrite(head.base, 1, head.length, out);
     fprintf(out, "Content-Length: %llu\r\n\r\n", (unsigned long long)body_length(object->body));
     bool good = write_body(out, object->body);
-    ASSERT(fclose(out) == 0);
+    if (!page_end_text(page, out))
+        return;
     if (!good) {
         free(page->text);
         page->text = NULL;
@@ -163,7 +166,11 @@ static void store(const struct cache_call *call, struct slice url, const struct 
     request.method_id = HTTP_METHOD_GET;
     if (!judge(call, &request, response, &freshness))
         return;
-    struct body *body = body_of_bytes(bytes);
+    struct body *body = body_of_many_bytes(bytes);
+    if (body == NULL) {
+        page_error(call->page, 503, "there is no memory for it now: try again later");
+        return;
+    }
     struct cache_name name = cache_call_name_of(call, url);
     struct object *object = object_new(name.key, name.url, &request, response, &freshness, body);
     body_release(&body);

@@ -14,11 +14,28 @@
 #include <string.h>
 #include <unistd.h>
 
+static void page_no_memory(struct page *page) {
+    page->status = 503;
+    page->content_type = "application/json";
+    page->text = xstrdup("{\"error\": \"out of memory: try again later\"}");
+    page->length = strlen(page->text);
+}
+
+bool page_end_text(struct page *page, FILE *out) {
+    if (out != NULL && fclose(out) == 0)
+        return true;
+    if (out != NULL)
+        free(page->text);
+    page_no_memory(page);
+    return false;
+}
+
 void page_json(struct page *page, unsigned status, json_t *json) {
     page->status = status;
     page->content_type = "application/json";
     page->text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
-    ASSERT(page->text != NULL);
+    if (page->text == NULL)
+        page_no_memory(page);
     page->length = strlen(page->text);
     json_decref(json);
 }
@@ -127,7 +144,6 @@ static void page_status(struct page *page, const struct admin_calls *calls) {
         "workers", (int)report.settings->workers, "workers_silent", (int)report.workers_silent,
         "file", report.settings->path, "cache", cache, "disk", disk_to_json(&report),
         "icap_services", services_to_json(&report), "counters", counters_to_json(&report.counters));
-    ASSERT(json != NULL);
     page_json(page, 200, json);
     release_report(&report);
 }
@@ -224,7 +240,11 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
     take_report(calls, &report);
     FILE *out = open_memstream(&page->text, &page->length);
-    ASSERT(out != NULL);
+    if (out == NULL) {
+        page_no_memory(page);
+        release_report(&report);
+        return;
+    }
     for (size_t i = 0; i < COUNTER_COUNT; i++) {
         const struct counter_description *d = &counter_descriptions[i];
         print_metric(out, d->name, d->kind, d->help, (double)counter_value(&report.counters, i));
@@ -233,9 +253,10 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     print_services(out, &report);
     services_page_print_metrics(out, &report);
     origins_page_print_metrics(out, calls);
-    ASSERT(fclose(out) == 0);
-    page->status = 200;
-    page->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    if (page_end_text(page, out)) {
+        page->status = 200;
+        page->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    }
     release_report(&report);
 }
 

@@ -16,6 +16,7 @@
 #include "base/slice.h"
 
 #include <jansson.h>
+#include <stdio.h>
 
 struct page {
     unsigned status; /* of HTTP */
@@ -38,6 +39,9 @@ void page_make(struct page *page, const struct admin_calls *calls,
 /* Most bytes of a request's body. */
 size_t page_body_max(const char *method, const char *path);
 const char *page_argument(const struct page_request *request, const char *name);
+/* What was written to open_memstream's stream for the page is whole; else, also where there is no
+ * stream, memory is exhausted, and the page says so. */
+bool page_end_text(struct page *page, FILE *out);
 /* Takes the JSON. */
 void page_json(struct page *page, unsigned status, json_t *json);
 /* {"error": reason} */

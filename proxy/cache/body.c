@@ -1,6 +1,7 @@
 #include "cache/body.h"
 
 #include "base/assert.h"
+#include "base/reserve.h"
 #include "cache/memory.h"
 
 /* Worth a copy: when an eighth of the memory would be saved. */
@@ -56,7 +57,7 @@ static size_t size_of_block(const struct body_block *block) {
 
 /* What passes by does not count as the cache's. */
 static void *get_memory(bool passing, size_t size) {
-    return passing ? malloc(size) : memory_alloc(size);
+    return passing ? malloc(size) : memory_alloc_hard(size);
 }
 
 static void free_memory(bool passing, void *at, size_t size) {
@@ -103,8 +104,7 @@ static struct body *allocate(enum body_kind kind, size_t capacity) {
     struct body *body = get_memory(passing, BODY_HEAD + capacity);
     if (body == NULL) {
         capacity = 0;
-        body = get_memory(passing, BODY_HEAD);
-        ASSERT(body != NULL);
+        body = passing ? xmalloc(BODY_HEAD) : memory_need(BODY_HEAD);
     }
     memset(body, 0, BODY_HEAD);
     body->magic = BODY_MAGIC;
@@ -216,7 +216,7 @@ static bool add_passing_block(struct body *body) {
     struct net_context *net = body->writing->net;
     if (rest == 0)
         return false;
-    struct net_buffer *buffer = small ? net_buffer_take(net) : net_buffer_take_large(net);
+    struct net_buffer *buffer = small ? net_buffer_try(net) : net_buffer_take_large(net);
     if (buffer == NULL)
         return false;
     link_buffer(body->writing, buffer, rest < buffer->capacity ? (size_t)rest : buffer->capacity);
@@ -227,7 +227,7 @@ static bool add_block(struct body *body) {
     if (body->kind == BODY_PASSING)
         return add_passing_block(body);
     size_t capacity = block_capacity(body);
-    struct body_block *block = capacity == 0 ? NULL : memory_alloc(BLOCK_HEAD + capacity);
+    struct body_block *block = capacity == 0 ? NULL : memory_alloc_hard(BLOCK_HEAD + capacity);
     if (block == NULL)
         return false;
     size_t cost = memory_cost(BLOCK_HEAD + capacity), promised = body->writing->promised;
@@ -387,11 +387,22 @@ static struct body *copy(struct body *body) {
 }
 
 struct body *body_of_bytes(struct slice bytes) {
+    struct body *body;
+    while ((body = body_of_many_bytes(bytes)) == NULL)
+        reserve_spend(bytes.length);
+    return body;
+}
+
+struct body *body_of_many_bytes(struct slice bytes) {
     struct body *body = body_new(NULL, BODY_SHARED, (int64_t)bytes.length);
     size_t room;
     while (bytes.length > 0) {
         char *at = body_room(body, &room);
-        ASSERT(at != NULL);
+        if (at == NULL) {
+            body_finish(body, BODY_FAILED);
+            body_release(&body);
+            return NULL;
+        }
         memcpy(at, bytes.base, room);
         body_grow(body, room);
         bytes.base += room;

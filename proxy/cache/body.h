@@ -107,8 +107,10 @@ struct body {
 
 /* A length past BODY_EXPECTED_MOST counts as unknown. */
 struct body *body_new(struct net_context *net, enum body_kind kind, int64_t expected);
-/* Complete from the start, a copy of the bytes. */
+/* Complete from the start, a copy of the bytes, which are few: draws on the reserve. */
 struct body *body_of_bytes(struct slice bytes);
+/* The same; NULL: no memory. */
+struct body *body_of_many_bytes(struct slice bytes);
 /* Complete from the start, in a file; the backing passes over. */
 struct body *body_of_file(struct body_backing *backing, uint64_t length);
 /* NULL: no memory. */

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/list.h"
+#include "base/reserve.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +26,7 @@ enum {
     REGION_SPANS = REGION / SPAN,
     ALL_PAGES = (1 << SPAN_PAGES) - 1,
     SPARE_MOST = 8, /* pages */
+    TRIES = 4,      /* what comes free need not stand together */
 };
 
 /* Small sizes share slabs: in fine steps at first, then in coarse ones. */
@@ -136,8 +138,10 @@ static void sort_in(struct span *span) {
 static struct region *map_region(void) {
     char *at = mmap(NULL, 2 * REGION, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED)
+    if (at == MAP_FAILED) {
+        reserve_note();
         return NULL;
+    }
     char *aligned = (char *)(((uintptr_t)at + REGION - 1) & ~((uintptr_t)REGION - 1));
     if (aligned > at)
         munmap(at, (size_t)(aligned - at));
@@ -356,6 +360,31 @@ void *memory_alloc(size_t size) {
         start();
     at = size > SMALL_MOST ? take_pages(pages_of(size)) : take_cell(class_of(size));
     pthread_mutex_unlock(&memory.lock);
+    return at;
+}
+
+static struct {
+    bool (*give)(void *arg);
+    void *arg;
+} the_giver;
+
+void memory_set_giver(bool (*give)(void *arg), void *arg) {
+    the_giver.give = give;
+    the_giver.arg = arg;
+}
+
+void *memory_alloc_hard(size_t size) {
+    void *at;
+    for (unsigned tries = 0; (at = memory_alloc(size)) == NULL && tries < TRIES; tries++)
+        if (the_giver.give == NULL || !the_giver.give(the_giver.arg))
+            break;
+    return at;
+}
+
+void *memory_need(size_t size) {
+    void *at;
+    while ((at = memory_alloc(size)) == NULL)
+        reserve_spend(size);
     return at;
 }
 

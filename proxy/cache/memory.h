@@ -19,11 +19,19 @@
 #ifndef RETORT_CACHE_MEMORY_H
 #define RETORT_CACHE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { MEMORY_PAGE = 4096, MEMORY_LARGEST = 16 * MEMORY_PAGE };
 
 void *memory_alloc(size_t size);
+/* Who can give back what it holds, where memory_alloc has found nothing: true where some came free.
+ * Set before threads; NULL: nobody can. */
+void memory_set_giver(bool (*give)(void *arg), void *arg);
+/* The same, having what is held given back if need be; under no lock that a giver takes. */
+void *memory_alloc_hard(size_t size);
+/* The same for small things that can't be done without: draws on the reserve (base/reserve.h). */
+void *memory_need(size_t size);
 void memory_free(void *at, size_t size);
 /* Has the processor fetch what memory_free will look at. */
 void memory_prefetch_free(const void *at, size_t size);

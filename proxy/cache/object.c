@@ -248,8 +248,7 @@ uint32_t object_chain(const struct object *object) {
 static struct object *new_with_room(struct cache_key key, size_t url_length, size_t head_length,
                                     size_t vary_length, struct body *body) {
     struct object *object =
-        memory_alloc(offsetof(struct object, bytes) + url_length + head_length + vary_length);
-    ASSERT(object != NULL);
+        memory_need(offsetof(struct object, bytes) + url_length + head_length + vary_length);
     memset(object, 0, offsetof(struct object, bytes));
     object->magic = OBJECT_MAGIC;
     atomic_init(&object->references, 1);

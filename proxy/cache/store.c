@@ -13,6 +13,8 @@ enum { BANS_MANY = 64, NUMBERS_MANY = 1024 };
 enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
 /* Of the limit, that eviction leaves now and then: more than that is room. */
 enum { ROOM_PART = 16 };
+/* Bytes that are given up together where memory is refused. */
+enum { GIVE_BACK = 1 << 20 };
 
 struct cache {
     unsigned magic;
@@ -241,6 +243,17 @@ bool cache_has_room(const struct cache *cache, uint64_t bytes) {
 void cache_set_limit(struct cache *cache, size_t limit) {
     set_limit(cache, limit);
     keep_limit(cache);
+}
+
+/* The system has no more memory than what is held. */
+bool cache_give_back(void *arg) {
+    struct cache *cache = arg;
+    size_t held = memory_held();
+    CHECK_OBJ(cache, CACHE_MAGIC);
+    bool gave = false;
+    while (held - memory_held() < GIVE_BACK && memory_held() <= held && evict_one(cache))
+        gave = true;
+    return gave;
 }
 
 /* Of too many variants the oldest goes, since every lookup walks through the variants of its name.

@@ -31,6 +31,8 @@ struct cache_statistics {
 
 struct cache *cache_new(size_t limit);
 void cache_free(struct cache **cachep);
+/* For memory_set_giver: some objects go, whatever the limit. False: there was none. */
+bool cache_give_back(void *cache);
 void cache_set_limit(struct cache *cache, size_t limit);
 
 struct object *cache_lookup(struct cache *cache, const struct cache_name *name,

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "http/head_parser.h"
 
 #include <errno.h>
@@ -247,11 +248,36 @@ static void begin_good_exchange(struct client *client, struct exchange *exchange
     begin_exchange(client, exchange);
 }
 
+/* For more there is no memory. Nothing is asked for: what is said is constant. */
+static void refuse(struct client *client) {
+    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                               "Content-Length: 0\r\n"
+                               "Cache-Control: no-store\r\n"
+                               "Retry-After: 1\r\n"
+                               "Connection: close\r\n\r\n";
+    struct iovec pieces[] = {{NULL, 0}, {(void *)(uintptr_t)busy, sizeof busy - 1}};
+    size_t put;
+    client->net->counters.memory_refused++;
+    client_write(client, pieces, 1, false, &put);
+    client->state = CLIENT_LINGERING;
+}
+
+bool client_lacks_memory(void) {
+    if (!reserve_is_low())
+        return false;
+    reserve_refill(); /* others may have freed theirs */
+    return reserve_is_low();
+}
+
 /* True when the buffer held a whole head, good or bad, and an exchange has begun. */
 static bool parse_head(struct client *client) {
     struct slice bytes = net_buffer_bytes(client->buffer);
     if (bytes.length == 0)
         return false;
+    if (client_lacks_memory()) {
+        refuse(client);
+        return true;
+    }
     struct exchange *exchange = exchange_new(client);
     ssize_t used =
         http_head_parse_request(&exchange->request, bytes.base, bytes.length, client->head_checked);

@@ -71,6 +71,8 @@ void client_drain(struct client_hooks *hooks);
 /* Resets every connection; transactions learn that their client is gone. */
 void client_abort_all(struct client_hooks *hooks);
 
+/* Memory is exhausted, so that nothing new is to begin. */
+bool client_lacks_memory(void);
 /* The connection has been counted in hooks->total. */
 void client_accept(struct net_context *net, int fd, const struct address *address,
                    const struct address *listen_address, struct client_hooks *hooks);

@@ -238,7 +238,8 @@ struct body *disk_body_new(struct volume *volume, struct reads *reads,
                            bool verified) {
     size_t count = (size_t)record_chunks(record->front.body_length);
     struct disk_body *disk_body = memory_alloc(size_of(count));
-    ASSERT(disk_body != NULL);
+    if (disk_body == NULL)
+        return NULL;
     memset(disk_body, 0, size_of(count));
     disk_body->magic = DISK_BODY_MAGIC;
     disk_body->backing = (struct body_backing){

@@ -87,7 +87,6 @@ static bool is_promoted(const struct disk_load *load) {
 
 static struct disk_load *load_new(struct disk *disk, const struct cache_name *name,
                                   enum patience patience) {
-    struct disk_load *load;
     struct load_place places[COUNT_OF_PLACES];
     if (disk == NULL)
         return NULL;
@@ -96,7 +95,12 @@ static struct disk_load *load_new(struct disk *disk, const struct cache_name *na
     unsigned count = collect_places(disk, name->key, places);
     if (count == 0)
         return NULL;
-    ALLOC_OBJ(load, DISK_LOAD_MAGIC);
+    /* A request can do without; what an operator calls for can't. */
+    struct disk_load *load =
+        patience == LOAD_AT_ONCE ? calloc(1, sizeof *load) : xcalloc(1, sizeof *load);
+    if (load == NULL)
+        return NULL;
+    load->magic = DISK_LOAD_MAGIC;
     memcpy(load->places, places, count * sizeof *places);
     load->count = count;
     load->disk = disk;

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "disk/segment.h"
 #include "disk/stream.h"
 #include "disk/writer.h"
@@ -135,8 +136,9 @@ static unsigned cancel_jobs(struct volume *volume, struct cache_key key, uint32_
  * them; the others are noted in case that it can't be written. */
 struct volume_job *queue_removal(struct volume *volume, const struct disk_place *places,
                                  unsigned count, uint32_t variant) {
-    struct volume_job *job = queue_job(JOB_REMOVE, count * sizeof(struct removed));
-    ASSERT(job != NULL);
+    struct volume_job *job;
+    while ((job = queue_job(JOB_REMOVE, count * sizeof(struct removed))) == NULL)
+        reserve_spend(count * sizeof(struct removed));
     struct removed *removed = (struct removed *)(void *)job->bytes;
     job->length = 0;
     for (unsigned i = 0; i < count; i++)

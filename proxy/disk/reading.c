@@ -86,9 +86,12 @@ void reading_got(struct reading *reading, bool good) {
     }
 }
 
+/* Without memory for it the record stays where it is, and this request goes to the origin. */
 static struct body *body_on_volume(struct reading *reading, struct reads *reads) {
-    reading->pinned = false;
-    return disk_body_new(reading->volume, reads, &reading->place, &reading->record, reading->whole);
+    struct body *body =
+        disk_body_new(reading->volume, reads, &reading->place, &reading->record, reading->whole);
+    reading->pinned = body == NULL && reading->pinned;
+    return body;
 }
 
 /* Of a small record the bytes pass over; one that is sent from the volume keeps the pin. */

@@ -1,6 +1,7 @@
 #include "disk/summing.h"
 
 #include "base/assert.h"
+#include "base/reserve.h"
 #include "disk/record.h"
 
 #include <string.h>
@@ -8,8 +9,8 @@
 
 void summing_begin(struct summing *summing, uint64_t *sums) {
     memset(summing, 0, sizeof *summing);
-    summing->state = XXH3_createState();
-    ASSERT(summing->state != NULL);
+    while ((summing->state = XXH3_createState()) == NULL)
+        reserve_spend(sizeof(XXH3_state_t *));
     XXH3_64bits_reset(summing->state);
     summing->sums = sums;
 }

@@ -42,6 +42,13 @@ struct net_buffer *net_buffer_take(struct net_context *net) {
                  NET_BUFFER_SIZE);
 }
 
+struct net_buffer *net_buffer_try(struct net_context *net) {
+    struct net_buffer *buffer = net->free_buffers.count > 0
+                                    ? take(&net->free_buffers)
+                                    : malloc(sizeof *buffer + NET_BUFFER_SIZE);
+    return buffer == NULL ? NULL : begin(buffer, NET_BUFFER_SIZE);
+}
+
 struct net_buffer *net_buffer_take_large(struct net_context *net) {
     struct net_buffer *buffer = net->free_large_buffers.count > 0
                                     ? take(&net->free_large_buffers)

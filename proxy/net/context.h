@@ -59,6 +59,8 @@ void net_context_init(struct net_context *net, struct loop *loop);
 void net_context_release(struct net_context *net);
 
 struct net_buffer *net_buffer_take(struct net_context *net);
+/* NULL when memory is exhausted. */
+struct net_buffer *net_buffer_try(struct net_context *net);
 /* Of NET_BUFFER_LARGE bytes; NULL when memory is exhausted. */
 struct net_buffer *net_buffer_take_large(struct net_context *net);
 void net_buffer_give(struct net_context *net, struct net_buffer **bufferp);

@@ -3,6 +3,7 @@
 #include "settings/regex.h"
 
 #include "base/assert.h"
+#include "base/reserve.h"
 #include "settings/literals.h"
 #include "settings/needles.h"
 
@@ -69,8 +70,9 @@ static void make_scratch_key(void) {
 }
 
 static pcre2_match_context *context_new(pcre2_jit_stack *stack, uint32_t limit) {
-    pcre2_match_context *context = pcre2_match_context_create(NULL);
-    ASSERT(context != NULL);
+    pcre2_match_context *context;
+    while ((context = pcre2_match_context_create(NULL)) == NULL)
+        reserve_spend(REGEX_STACK_MIN);
     pcre2_set_match_limit(context, limit);
     pcre2_set_depth_limit(context, REGEX_DEPTH_LIMIT);
     pcre2_set_heap_limit(context, REGEX_HEAP_LIMIT_KB);
@@ -84,9 +86,11 @@ static struct regex_scratch *regex_scratch(void) {
     if (scratch != NULL)
         return scratch;
     ALLOC_OBJ(scratch, REGEX_SCRATCH_MAGIC);
-    scratch->data = pcre2_match_data_create(1, NULL);
-    scratch->stack = pcre2_jit_stack_create(REGEX_STACK_MIN, REGEX_STACK_MAX, NULL);
-    ASSERT(scratch->data != NULL && scratch->stack != NULL);
+    while ((scratch->data = pcre2_match_data_create(1, NULL)) == NULL)
+        reserve_spend(REGEX_STACK_MIN);
+    while ((scratch->stack = pcre2_jit_stack_create(REGEX_STACK_MIN, REGEX_STACK_MAX, NULL)) ==
+           NULL)
+        reserve_spend(REGEX_STACK_MAX);
     scratch->context = context_new(scratch->stack, REGEX_MATCH_LIMIT);
     scratch->quick = context_new(scratch->stack, REGEX_QUICK_LIMIT);
     pthread_setspecific(scratch_key, scratch);

@@ -16,3 +16,9 @@ check_PROGRAMS += tests/e2e/volume/fill_volume
 tests_e2e_volume_fill_volume_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy
 tests_e2e_volume_fill_volume_SOURCES = tests/e2e/volume/fill_volume.c
 tests_e2e_volume_fill_volume_LDADD = $(proxy_libs)
+
+# What refuses memory, likewise.
+check_LTLIBRARIES += tests/e2e/faults/memory_faults.la
+tests_e2e_faults_memory_faults_la_SOURCES = tests/e2e/faults/memory_faults.c
+tests_e2e_faults_memory_faults_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all -fno-builtin
+tests_e2e_faults_memory_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -1,0 +1,87 @@
+"""Little memory: requests go on without being stored, or are refused; the process lives."""
+
+import resource
+import threading
+
+from harness.checks import equal, true, until
+from harness.memory_faults import MemoryFaults
+from harness.origin import Origin
+from harness.process import status_field
+from harness.retort import Retort
+from harness.suite import heavy
+
+LENGTHS = (10, 5000, 40000, 300000, 2000000)
+
+
+def load(proxy, origin, seconds_of, wrong, whole):
+    """Requests from four clients. What is complete must be right; what is not must not look complete."""
+    def work(number):
+        for turn in range(seconds_of):
+            length = LENGTHS[(number + turn) % len(LENGTHS)]
+            cacheable = "max-age=60" if turn % 3 else "no-store"
+            try:
+                answer = proxy.get(origin.url(f"/bytes/{number % 2}.{turn % 7}", n=length, cc=cacheable))
+            except (OSError, AssertionError):
+                continue  # closed, or broken off so that one sees it
+            if answer.status == 200 and answer.body != origin.body(length):
+                wrong.append(f"{length}: {len(answer.body)} bytes")
+            elif answer.status == 200:
+                whole[0] += 1
+            elif answer.status not in (502, 503, 504):
+                wrong.append(f"status {answer.status}")
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def serves(proxy, origin):
+    def good():
+        try:
+            return proxy.get(origin.url("/text", say="on")).text() == "on"
+        except (OSError, AssertionError):
+            return False
+    return good
+
+
+@heavy("memory is asked of sanitizers")
+def test_refused_memory(lab):
+    """Of each call some in a thousand, of small ones and of large ones only, with a disk and without."""
+    faults, origin = MemoryFaults(lab), Origin(lab)
+    proxy = Retort(lab, environment=faults.environment(), workers=2,
+                   cache={"memory": "16MB", "max_object": "4MB", "disk": {lab.directory: {"size": "64MB"}}})
+    wrong, whole = [], [0]
+    for seed, (chance, least, maps) in enumerate(((20, 0, 0), (300, 0, 0), (700, 16500, 1000), (500, 4096, 1000))):
+        faults.set(seed=seed, chance=chance, least=least, maps=maps)
+        load(proxy, origin, 12, wrong, whole)
+        true(proxy.process.running(), f"it runs, with {chance} of 1000 from {least} bytes on: {proxy.process.tail()}")
+        for path in ("/metrics", "/status", "/settings"):
+            try:
+                proxy.admin("GET", path)
+            except (OSError, AssertionError):
+                pass  # the library that speaks HTTP there closes
+    faults.clear()
+    equal(wrong[:3], [], "what was wrong")
+    true(faults.count("faults") > 100 and whole[0] > 0, f"{faults.count('faults')} faults, {whole[0]} whole responses")
+    until(serves(proxy, origin), 10 * lab.patience, "it serves again")
+
+
+@heavy("sanitizers take more address space than that")
+def test_little_address_space(lab):
+    """`ulimit -v`: the cache may hold more than the process can have."""
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, cache={"memory": "2GB", "max_object": "8MB"})
+    most = (status_field(proxy.pid, "VmSize") + 100 * 1024) * 1024
+    resource.prlimit(proxy.pid, resource.RLIMIT_AS, (most, most))
+    broken = []
+    for number in range(120):
+        try:
+            answer = proxy.get(origin.url(f"/bytes/{number}", n=1500000, cc="max-age=600"))
+            true(answer.body == origin.body(1500000) or answer.status in (502, 503), f"response {number}")
+        except (OSError, AssertionError) as error:
+            broken.append(error)
+    equal(broken[:3], [], "requests that were not answered whole")
+    true(proxy.process.running(), "it runs")
+    until(serves(proxy, origin), 10 * lab.patience, "it serves again")
+    true("memory is exhausted" in proxy.process.log(), "the log says so")
