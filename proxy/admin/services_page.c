@@ -68,6 +68,14 @@ static json_t *endpoints_to_json(const struct admin_icap_service *service, uint6
     return array;
 }
 
+/* Of the first endpoint that says it. */
+static const char *service_id(const struct admin_icap_service *service) {
+    for (unsigned i = 0; i < service->settings->endpoint_count; i++)
+        if (service->health[i].options.service[0] != '\0')
+            return service->health[i].options.service;
+    return "";
+}
+
 static json_t *service_to_json(const struct admin_icap_service *service, uint64_t now) {
     json_t *numbers = json_object(), *times = json_object();
     for (const struct icap_account_description *d = icap_account_numbers; d->name != NULL; d++)
@@ -76,11 +84,12 @@ static json_t *service_to_json(const struct admin_icap_service *service, uint64_
     for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++)
         json_object_set_new(times, d->name, times_to_json(times_of(&service->account, d)));
     json_t *json =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
                   "point", icap_point_name(service->settings->point), "state", service->state,
                   "istag", text_to_json(service->istag), "service", text_to_json(service->product),
-                  "connections", (int)service->connections, "pending", (int)service->pending,
-                  "endpoints", endpoints_to_json(service, now), "account", numbers, "times", times);
+                  "service_id", text_to_json(service_id(service)), "connections",
+                  (int)service->connections, "pending", (int)service->pending, "endpoints",
+                  endpoints_to_json(service, now), "account", numbers, "times", times);
     if (service->unadapted_since > 0)
         json_object_set_new(json, "unadapted",
                             json_pack("{s:I, s:I}", "messages", (json_int_t)service->unadapted,

@@ -2,14 +2,15 @@
  * GET /services: the ICAP services, with their endpoints and their accounts (icap/account.h); and
  * the same numbers as metrics.
  *
- *     {"services": [{"name", "point", "state", "istag", "connections", "pending",
+ *     {"services": [{"name", "point", "state", "istag", "service", "service_id", "connections",
+ *                    "pending",
  *                    "endpoints": [{"uri", "state", "connections", "notice"}],
  *                    "account": {"requests": 12, ...},
  *                    "times": {"verdict_seconds": {"count", "mean", "p50", "p90", "p99"}, ...}}]}
  *
  * Quantiles are upper bounds: times are counted by powers of two. "notice" is there when the
- * endpoint's OPTIONS have one; it, "istag" and "service" are shown in visible ASCII characters.
- * Threads: the admin thread.
+ * endpoint's OPTIONS have one; it, "istag", "service" and "service_id" (Service and Service-ID of
+ * the OPTIONS) are shown in visible ASCII characters. Threads: the admin thread.
  */
 #ifndef RETORT_ADMIN_SERVICES_PAGE_H
 #define RETORT_ADMIN_SERVICES_PAGE_H

@@ -204,12 +204,14 @@ static void show_service(FILE *out, const json_t *service) {
     json_t *endpoint, *value;
     const char *name;
     const char *istag = text_of(service, "istag"), *product = text_of(service, "service");
+    const char *id = text_of(service, "service_id");
     fprintf(out,
             "%s, %s: %s%s%s, connections: %" JSON_INTEGER_FORMAT " in use, %" JSON_INTEGER_FORMAT
-            " waited for%s%s\n",
+            " waited for%s%s%s%s\n",
             text_of(service, "name"), text_of(service, "point"), text_of(service, "state"),
             istag[0] != '\0' ? ", ISTag " : "", istag, number_of(service, "connections"),
-            number_of(service, "pending"), product[0] != '\0' ? "; " : "", product);
+            number_of(service, "pending"), product[0] != '\0' ? "; " : "", product,
+            id[0] != '\0' ? "; Service-ID " : "", id);
     json_array_foreach(json_object_get(service, "endpoints"), i, endpoint)
         show_endpoint(out, endpoint);
     show_unadapted(out, json_object_get(service, "unadapted"));

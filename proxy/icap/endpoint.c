@@ -138,6 +138,15 @@ static void warn_of_impatience(const struct icap_endpoint *endpoint,
                  thinks_longer ? "first_byte_timeout" : "timeout", (unsigned long long)patience);
 }
 
+static void warn_of_lists(const struct icap_endpoint *endpoint,
+                          const struct icap_options *options) {
+    if (options->lists_too_long && !endpoint->known.options.lists_too_long)
+        log_warn("icap service %s (%s): its Transfer-Preview, Transfer-Ignore and "
+                 "Transfer-Complete are longer than %d bytes together: all messages are sent to it "
+                 "whole; shorten them",
+                 endpoint->service->settings->name, endpoint->uri_text, ICAP_TRANSFER_SPACE);
+}
+
 /* A late one is not shown either. */
 static void see_options_istag(struct icap_endpoint *endpoint, struct icap_probe_answer *answer) {
     struct icap_options *options = answer->options;
@@ -165,6 +174,7 @@ static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *
     } else {
         warn_of_no_limit(endpoint, answer->options);
         warn_of_impatience(endpoint, answer->options);
+        warn_of_lists(endpoint, answer->options);
         see_options_istag(endpoint, answer);
         icap_health_answered(endpoint->health, endpoint, answer->options, loop);
     }

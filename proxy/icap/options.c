@@ -21,6 +21,30 @@ static void copy_notice(struct icap_notice *notice, const struct http_head *head
         copy(notice->text + sizeof notice->text - 1 - cut.length, cut.length + 1, cut);
 }
 
+/* Behind what stands there already, with a NUL at its end; false: there is no room. */
+static bool append_list(struct icap_options *options, size_t *at, const struct http_head *head,
+                        enum http_name id) {
+    const struct http_field *field = http_head_find(head, id);
+    for (; field != NULL; field = http_head_find_next(head, id, field)) {
+        if (field->value.length + sizeof "," >= ICAP_TRANSFER_SPACE - *at)
+            return false;
+        char *end = slice_put(options->transfer + *at, field->value);
+        *end++ = ',';
+        *at = (size_t)(end - options->transfer);
+    }
+    options->transfer[(*at)++] = '\0';
+    return *at < ICAP_TRANSFER_SPACE;
+}
+
+static void take_lists(struct icap_options *options, const struct http_head *head) {
+    size_t at = 0;
+    bool fits = append_list(options, &at, head, HTTP_TRANSFER_PREVIEW);
+    options->ignore_at = (uint16_t)at;
+    fits = fits && append_list(options, &at, head, HTTP_TRANSFER_IGNORE);
+    options->complete_at = (uint16_t)at;
+    options->lists_too_long = !fits || !append_list(options, &at, head, HTTP_TRANSFER_COMPLETE);
+}
+
 bool icap_options_parse(struct icap_options *options, const struct http_head *head,
                         const char **error) {
     uint64_t number;
@@ -29,6 +53,10 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
     if (head->status != 200) {
         *error = head->status == 404 ? "OPTIONS says 404: there is no such service; check its uri"
                                      : "OPTIONS was not answered with 200";
+        return false;
+    }
+    if (http_head_value(head, HTTP_ISTAG).length >= ICAP_TAG) {
+        *error = "the ISTag in its OPTIONS is longer than 255 bytes: RFC 3507 has 32 for it";
         return false;
     }
     options->reqmod = http_head_has_token(head, HTTP_METHODS, SLICE("REQMOD"));
@@ -50,9 +78,7 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
     options->client_ip = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Client-IP"));
     options->client_port = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Client-Port"));
     options->server_ip = http_head_has_token(head, HTTP_X_INCLUDE, SLICE("X-Server-IP"));
-    copy_field(options->transfer_preview, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_PREVIEW);
-    copy_field(options->transfer_ignore, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_IGNORE);
-    copy_field(options->transfer_complete, ICAP_TRANSFER_LIST, head, HTTP_TRANSFER_COMPLETE);
+    take_lists(options, head);
     const struct http_field *within = http_head_find_text(head, SLICE("X-Answers-Within"));
     if (within != NULL && slice_to_uint64(within->value, &number))
         options->answers_within = number;
@@ -85,9 +111,11 @@ static int listed(const char *list, struct slice extension) {
 
 enum icap_transfer icap_options_transfer(const struct icap_options *options, struct slice path) {
     struct slice extension = extension_of(path);
-    int preview = listed(options->transfer_preview, extension);
-    int ignore = listed(options->transfer_ignore, extension);
-    int complete = listed(options->transfer_complete, extension);
+    if (options->lists_too_long)
+        return ICAP_TRANSFER_COMPLETE;
+    int preview = listed(options->transfer, extension);
+    int ignore = listed(options->transfer + options->ignore_at, extension);
+    int complete = listed(options->transfer + options->complete_at, extension);
     if (ignore > preview && ignore >= complete)
         return ICAP_TRANSFER_IGNORE;
     if (complete > preview)

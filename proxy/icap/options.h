@@ -12,7 +12,7 @@
 
 #include "http/head.h"
 
-enum { ICAP_TRANSFER_LIST = 512, ICAP_TAG = 64, ICAP_NOTICE = 512 };
+enum { ICAP_TRANSFER_SPACE = 8192, ICAP_TAG = 256, ICAP_NOTICE = 512 };
 
 enum icap_transfer { ICAP_TRANSFER_PREVIEW, ICAP_TRANSFER_IGNORE, ICAP_TRANSFER_COMPLETE };
 
@@ -35,13 +35,18 @@ struct icap_options {
     char istag[ICAP_TAG];
     char service[ICAP_TAG]; /* the name it has: Service-ID */
     char product[ICAP_TAG]; /* what it is: Service */
-    char transfer_preview[ICAP_TRANSFER_LIST], transfer_ignore[ICAP_TRANSFER_LIST],
-        transfer_complete[ICAP_TRANSFER_LIST];
+    /* Transfer-Preview, -Ignore and -Complete, each of all its field lines (RFC 9110 §5.3), one
+     * behind the other, with a NUL behind each. */
+    char transfer[ICAP_TRANSFER_SPACE];
+    uint16_t ignore_at, complete_at;
+    bool lists_too_long; /* for that: then everything is sent whole */
     struct icap_notice notice;
 };
 
 /* X-Answers-Within is Retort's own: for so long a service may let a transaction wait for its
  * helpers, so a client that waits for less takes a slow picture for a service that failed. */
+/* False with a reason: it can't be used so. An ISTag is never cut, as others might begin alike; RFC
+ * 3507 §4.7 has 32 bytes for it, ICAP_TAG - 1 are taken. */
 bool icap_options_parse(struct icap_options *options, const struct http_head *head,
                         const char **error);
 /* By the file extension of the path, without the query, case-insensitively (RFC 3507 §4.10.2). */

@@ -220,11 +220,26 @@ static void refused(struct icap_call *call, unsigned status) {
         icap_call_fail(call, ICAP_FAILURE_REFUSED, "it refused (an unexpected status)");
 }
 
+/* RFC 9110 §5.3: a list may stand in several lines. */
+static char *join_lines(const struct http_head *head, enum http_name id) {
+    size_t length = 1;
+    const struct http_field *first = http_head_find(head, id), *field;
+    for (field = first; field != NULL; field = http_head_find_next(head, id, field))
+        length += field->value.length + 1;
+    char *text = xmalloc(length), *at = text;
+    for (field = first; field != NULL; field = http_head_find_next(head, id, field)) {
+        at = slice_put(at, field->value);
+        *at++ = ',';
+    }
+    *at = '\0';
+    return text;
+}
+
 static void take_next_services(struct icap_call *call, const struct http_head *head) {
     if (!call->service->settings->routing || !http_head_has(head, HTTP_X_NEXT_SERVICES))
         return;
     free(call->next_services);
-    call->next_services = slice_dup(http_head_value(head, HTTP_X_NEXT_SERVICES));
+    call->next_services = join_lines(head, HTTP_X_NEXT_SERVICES);
 }
 
 /* Our services say so; a foreign one fails as a whole (docs/ICAP.md). */

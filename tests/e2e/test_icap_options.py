@@ -2,8 +2,8 @@
 
 import time
 
-from harness.adaptation import QUICK, fetch, start
-from harness.checks import between, equal, one_of, until
+from harness.adaptation import QUICK, account, fetch, start
+from harness.checks import between, contains, equal, one_of, until
 from harness.icap import IcapServer, append
 from harness.origin import Origin
 from harness.retort import Retort, Service, measure
@@ -52,6 +52,25 @@ def test_options_as_large_as_they_come(lab):
         equal(icap.options_count, 1, "OPTIONS requests")
         proxy.stop()
         icap.stop()
+
+
+@memcheck
+def test_lists_of_any_length(lab):
+    """RFC 9110 5.3: field lines of one name are one list. What it names last is as good as what it names first, and a list that is too long
+    hides nothing from a scanner."""
+    icap = IcapServer(lab, append(b"!"), Transfer_Ignore=", ".join(f"x{n}" for n in range(900)) + ", last", Service_ID="scanner-7")
+    origin, _, proxy = start(lab, server=icap, bypass=False)
+
+    def seen(name):
+        return proxy.get(origin.url(f"/bytes/a.{name}", n=10, cc="no-store")).body[10:]
+    equal([seen(name) for name in ("x0", "last", "y")], [b"", b"", b"!"], "what was scanned")
+    contains(proxy.ctl("services"), "Service-ID scanner-7", "retortctl services")
+    equal(account(proxy)["service_id"], "scanner-7", "in the API")
+    icap.options["Transfer-Ignore"] = "*, " + "x" * 9000
+    proxy.stop()
+    origin, _, proxy = start(lab, server=icap, bypass=False)
+    equal(seen("x0"), b"!", "what was scanned by a list that is too long")
+    contains(proxy.process.log(), "longer than 8192 bytes together", "the log")
 
 
 def test_options_beyond_reason(lab):

@@ -76,12 +76,62 @@ START_TEST(options_are_read) {
 }
 END_TEST
 
-START_TEST(long_texts_are_cut_off) {
-    char line[1200] = "Transfer-Ignore: ";
-    memset(line + strlen(line), 'x', 1000);
+static enum icap_transfer transfer(const struct icap_options *options, const char *path) {
+    return icap_options_transfer(options, guard_keep(slice_from(path)));
+}
+
+START_TEST(long_lists_are_whole_or_not_believed) {
+    static char line[ICAP_TRANSFER_SPACE + 400];
+    strcpy(line, "Transfer-Preview: *\nTransfer-Ignore: ");
+    while (strlen(line) < ICAP_TRANSFER_SPACE - 100)
+        strcat(line, "xxx, ");
+    size_t end = strlen(line);
+    strcpy(line + end, "last\n");
+    struct icap_options o = options_of(line);
+    ck_assert(!o.lists_too_long);
+    ck_assert_int_eq(transfer(&o, "/a.last"), ICAP_TRANSFER_IGNORE);
+    ck_assert_int_eq(transfer(&o, "/a.b"), ICAP_TRANSFER_PREVIEW);
+    memset(line + end, 'x', 300);
+    strcpy(line + end + 300, "\n");
+    o = options_of(line);
+    ck_assert(o.lists_too_long);
+    ck_assert_int_eq(transfer(&o, "/a.xxx"), ICAP_TRANSFER_COMPLETE);
+}
+END_TEST
+
+START_TEST(lists_stand_in_several_lines) {
+    struct icap_options o =
+        options_of("Transfer-Preview: *\nTransfer-Ignore: jpg\nMethods: REQMOD\n"
+                   "Allow: 204\nTransfer-Ignore: gif, png\nAllow: 206\n"
+                   "Methods: RESPMOD\nTransfer-Complete: html\n"
+                   "Transfer-Preview: css\nTransfer-Complete: exe\n");
+    ck_assert(o.reqmod && o.respmod && o.allow_204 && o.allow_206);
+    ck_assert_int_eq(transfer(&o, "/a.jpg"), ICAP_TRANSFER_IGNORE);
+    ck_assert_int_eq(transfer(&o, "/a.png"), ICAP_TRANSFER_IGNORE);
+    ck_assert_int_eq(transfer(&o, "/a.html"), ICAP_TRANSFER_COMPLETE);
+    ck_assert_int_eq(transfer(&o, "/a.exe"), ICAP_TRANSFER_COMPLETE);
+    ck_assert_int_eq(transfer(&o, "/a.css"), ICAP_TRANSFER_PREVIEW);
+    ck_assert_int_eq(transfer(&o, "/a.other"), ICAP_TRANSFER_PREVIEW);
+}
+END_TEST
+
+START_TEST(an_istag_is_whole) {
+    struct http_head head;
+    struct icap_options options;
+    const char *error = NULL;
+    char line[400] = "ISTag: ";
+    memset(line + strlen(line), 't', ICAP_TAG - 1);
     strcat(line, "\n");
-    ck_assert_uint_eq(strlen(options_of(line).transfer_ignore), ICAP_TRANSFER_LIST - 1);
-    memcpy(line, "X-Operator-Notice", strlen("X-Operator-Notice"));
+    ck_assert_uint_eq(strlen(options_of(line).istag), ICAP_TAG - 1);
+    line[strlen(line) - 1] = 't';
+    strcat(line, "\n");
+    head_from(&head, line);
+    head.status = 200;
+    ck_assert(!icap_options_parse(&options, &head, &error) && strstr(error, "ISTag") != NULL);
+}
+END_TEST
+
+START_TEST(a_notice_is_one_line) {
     struct icap_options o = options_of("X-Operator-Notice: a b\nx-operator-notice: c\n");
     ck_assert_str_eq(o.notice.text, "a b");
 }
@@ -107,7 +157,13 @@ START_TEST(transfers_go_by_extension) {
 END_TEST
 
 Suite *wire_suite(void) {
-    const TTest *const tests[] = {encapsulated_is_read, encapsulated_is_strict, options_are_read,
-                                  long_texts_are_cut_off, transfers_go_by_extension};
+    const TTest *const tests[] = {encapsulated_is_read,
+                                  encapsulated_is_strict,
+                                  options_are_read,
+                                  long_lists_are_whole_or_not_believed,
+                                  lists_stand_in_several_lines,
+                                  an_istag_is_whole,
+                                  a_notice_is_one_line,
+                                  transfers_go_by_extension};
     return suite_of("wire", tests, COUNT_OF(tests));
 }
