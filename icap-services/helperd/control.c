@@ -41,11 +41,6 @@ static json_t *describe_worker(const struct supervisor *supervisor, const struct
     return object;
 }
 
-static const char *breaker_text(enum breaker_state state) {
-    static const char *const texts[] = {"closed", "open", "trying"};
-    return texts[state];
-}
-
 static json_t *describe_lane(const struct pool *pool, enum lane lane) {
     const struct queue_lane *waiting = &pool->queue.lanes[lane];
     const struct lane_counts *counts = &pool->lanes[lane];
@@ -87,21 +82,24 @@ static json_t *describe_pool(const struct supervisor *supervisor, struct pool *p
                               describe_worker(supervisor, CONTAINER_OF(link, struct worker, link)));
     uint64_t answered = counts->served + counts->unchanged;
     const struct pool_settings *settings = &pool->settings;
-    json_t *object = json_pack(
-        "{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:s, s:I, s:o}", "name", settings->name,
-        "command", settings->command[0], "nice", settings->terms.nice, "processes",
-        (int)settings->processes, "max_processes", (int)settings->max_processes, "queued",
-        (int)queue_count(&pool->queue), "queue", (int)settings->queue, "deadline_ms",
-        (json_int_t)settings->deadline, "max_jobs", (json_int_t)settings->max_jobs, "breaker",
-        breaker_text(pool->breaker), "cpu_ms", (json_int_t)pool_cpu(pool), "workers", workers);
+    json_t *object =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:s, s:I, s:o}", "name",
+                  settings->name, "command", settings->command[0], "nice", settings->terms.nice,
+                  "processes", (int)settings->processes, "max_processes",
+                  (int)settings->max_processes, "queued", (int)queue_count(&pool->queue), "queue",
+                  (int)settings->queue, "deadline_ms", (json_int_t)settings->deadline, "max_jobs",
+                  (json_int_t)settings->max_jobs, "breaker", breaker_text(pool->breaker.state),
+                  "cpu_ms", (json_int_t)pool_cpu(pool), "workers", workers);
     json_t *numbers = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "served", (json_int_t)counts->served,
         "unchanged", (json_int_t)counts->unchanged, "failed", (json_int_t)counts->failed, "refused",
         (json_int_t)counts->refused, "timeouts", (json_int_t)counts->timeouts, "cancelled",
         (json_int_t)counts->cancelled, "restarts", (json_int_t)counts->restarts, "broken",
-        (json_int_t)counts->broken, "lines_dropped", (json_int_t)pool->share.dropped, "mean_ms",
-        (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered));
+        (json_int_t)pool->breaker.opened, "lines_dropped", (json_int_t)pool->share.dropped,
+        "mean_ms", (json_int_t)(answered == 0 ? 0 : counts->milliseconds / answered));
     json_object_update(object, numbers);
+    if (pool->breaker.state != BREAKER_CLOSED && !breaker_is_open_for_all(&pool->breaker))
+        json_object_set_new(object, "breaker_client", json_string(pool->breaker.client));
     json_object_set_new(object, "lanes", describe_lanes(pool));
     json_object_set_new(object, "refusals", describe_refusals(pool));
     json_decref(numbers);

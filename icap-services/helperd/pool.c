@@ -19,24 +19,6 @@ enum { SETTLED_AFTER = 5000 };
 static void dispatch(struct pool *pool);
 static void replace_one(struct pool *pool);
 
-const char *refusal_text(enum refusal refusal) {
-    static const char *const texts[] = {"none",     "queue_full", "share",
-                                        "too_late", "breaker",    "stopping"};
-    return texts[refusal];
-}
-
-/* A sentence for whoever asked. */
-static const char *refusal_reason(enum refusal refusal) {
-    static const char *const reasons[] = {
-        "",
-        "the queue of the pool is full",
-        "the queue of the pool is full, and its client has the most work in it",
-        "it would not be done before its deadline",
-        "the helpers of the pool die one after another",
-        "retort-helperd is stopping"};
-    return reasons[refusal];
-}
-
 static void count_end(struct pool *pool, const struct job *job, enum helper_status status) {
     switch (status) {
     case HELPER_DONE: pool->counts.served++; break;
@@ -68,48 +50,9 @@ static void refuse(struct job *job, enum refusal refusal) {
     finish_job(job, HELPER_REFUSED, NULL, refusal_reason(refusal));
 }
 
-/* ---- the breaker -------------------------------------------------------------------------- */
-
 static void refuse_waiting(struct pool *pool, enum refusal refusal) {
     for (struct job *job; (job = queue_any(&pool->queue)) != NULL;)
         refuse(job, refusal);
-}
-
-static void note_result(struct pool *pool) {
-    if (pool->breaker != BREAKER_CLOSED)
-        log_info("pool %s: its helpers work again", pool->settings.name);
-    pool->breaker = BREAKER_CLOSED;
-    pool->deaths = 0;
-}
-
-static void note_death(struct pool *pool) {
-    pool->deaths++;
-    if (pool->settings.breaker == 0 || pool->retiring)
-        return;
-    if (pool->breaker == BREAKER_CLOSED && pool->deaths < pool->settings.breaker)
-        return;
-    if (pool->breaker == BREAKER_CLOSED) {
-        pool->counts.broken++;
-        log_error("pool %s: %u helpers in a row have died: its jobs are refused, one each %llu ms "
-                  "is tried; look at its command, %s",
-                  pool->settings.name, pool->deaths,
-                  (unsigned long long)pool->settings.breaker_time, pool->settings.command[0]);
-    }
-    pool->breaker = BREAKER_OPEN;
-    pool->breaker_ends = pool->loop->now + pool->settings.breaker_time;
-    refuse_waiting(pool, REFUSAL_BREAKER);
-}
-
-/* May a job come in? The first one after the time is the try. A try whose job was cancelled, or
- * never reached a helper, leaves no mark, so that after the time another one follows. */
-static bool breaker_admits(struct pool *pool) {
-    if (pool->breaker == BREAKER_CLOSED)
-        return true;
-    if (pool->loop->now < pool->breaker_ends)
-        return false;
-    pool->breaker = BREAKER_TRYING;
-    pool->breaker_ends = pool->loop->now + pool->settings.breaker_time;
-    return true;
 }
 
 /* ---- workers ------------------------------------------------------------------------------ */
@@ -212,7 +155,7 @@ static void take_result(struct pool *pool, struct worker *worker, struct helper_
     worker->served++;
     worker->failures = 0;
     leave_work(pool, worker);
-    note_result(pool);
+    breaker_note_result(&pool->breaker);
     if (worker->job != NULL && result->message.status == HELPER_DONE)
         note_pace(pool, worker->job);
     if (worker->job != NULL)
@@ -261,6 +204,7 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
     if (result != NULL)
         take_result(pool, worker, result);
     timer_cancel(&pool->loop->timers, &worker->job_timer);
+    const char *client = worker->at_work ? worker->client : NULL;
     leave_work(pool, worker);
     log_exit(pool, worker, status);
     pool->counts.ended_cpu += worker->ended_cpu;
@@ -268,8 +212,10 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
     bool used_up = worker->overdue || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
     /* How it went is no news, or its job's fault. */
     bool was_to_go = worker->retired || worker->replace || used_up;
-    if (!good && !was_to_go)
-        note_death(pool);
+    if (!good && !was_to_go && !pool->retiring &&
+        breaker_note_death(&pool->breaker, client, pool->loop->now) &&
+        breaker_is_open_for_all(&pool->breaker))
+        refuse_waiting(pool, REFUSAL_BREAKER);
     if (worker->job != NULL)
         finish_job(worker->job, HELPER_FAILED, NULL, "the helper died");
     if (worker->surplus || pool->retiring) {
@@ -353,6 +299,7 @@ static void note_begin(struct pool *pool, struct worker *worker, struct job *job
         lane->longest = waited;
     lane->at_work++;
     worker->lane = job->place.lane;
+    memcpy(worker->client, job->place.client, sizeof worker->client);
     worker->at_work = true;
 }
 
@@ -385,9 +332,13 @@ static struct job *next_job(struct pool *pool, enum lane lane) {
     struct job *job;
     while ((job = queue_take(&pool->queue, lane)) != NULL) {
         bool waited = job->submitted < pool->loop->now;
-        if (!waited || expected_time(pool, lane, job->place.cost) <= (double)time_left(pool, job))
+        double expected = waited ? expected_time(pool, lane, job->place.cost) : 0;
+        if (breaker_is_open_for(&pool->breaker, job->place.client))
+            refuse(job, REFUSAL_BREAKER);
+        else if (expected > (double)time_left(pool, job))
+            refuse(job, REFUSAL_TOO_LATE);
+        else
             return job;
-        refuse(job, REFUSAL_TOO_LATE);
     }
     return NULL;
 }
@@ -424,7 +375,7 @@ static bool wants_spare(const struct pool *pool) {
 /* Where jobs still wait, one more helper takes the next, if there may be one more. */
 static void dispatch(struct pool *pool) {
     hand_out(pool);
-    if (queue_count(&pool->queue) == 0 || pool->breaker != BREAKER_CLOSED || pool->retiring)
+    if (queue_count(&pool->queue) == 0 || breaker_is_open_for_all(&pool->breaker) || pool->retiring)
         return;
     bool below = lasting_workers(pool) < pool->settings.max_processes;
     if (!below && (pool->queue.lanes[LANE_SMALL].count == 0 || !wants_spare(pool)))
@@ -466,7 +417,7 @@ static enum refusal refusal_of(struct pool *pool, struct job *job) {
     enum lane lane = job->place.lane;
     if (pool->retiring)
         return REFUSAL_STOPPING;
-    if (!breaker_admits(pool))
+    if (!breaker_admits(&pool->breaker, job->place.client, pool->loop->now))
         return REFUSAL_BREAKER;
     bool at_once = idle_worker(pool, lane) != NULL ||
                    lasting_workers(pool) < pool->settings.max_processes ||
@@ -559,6 +510,7 @@ struct pool *pool_create(struct loop *loop, const struct pool_settings *settings
     ALLOC_OBJ(pool, POOL_MAGIC);
     pool->loop = loop;
     pool_settings_copy(&pool->settings, settings);
+    breaker_init(&pool->breaker, &pool->settings);
     output_share_init(&pool->share, loop, &pool->settings);
     prepare_cgroup(settings);
     list_init(&pool->link);
@@ -598,8 +550,7 @@ static void replace_one(struct pool *pool) {
 
 /* Other helpers are to come: what became of those before them says nothing. */
 static void begin_anew(struct pool *pool) {
-    pool->breaker = BREAKER_CLOSED;
-    pool->deaths = 0;
+    breaker_init(&pool->breaker, &pool->settings);
     LIST_FOR_EACH (link, &pool->workers) {
         struct worker *worker = CONTAINER_OF(link, struct worker, link);
         worker->replace = true;

@@ -31,17 +31,18 @@
  * While jobs wait, processes are added up to max_processes; those beyond `processes` leave after a
  * time without work.
  *
- * The circuit breaker: when `breaker` helpers have died one after another without a result between,
- * jobs are refused at once. A helper that was killed at the deadline of a job, or by the limit of
- * its CPU time, has not died by a fault of its own: that is the job's. After breaker_time one job
- * is let through; its result closes the breaker, its failure begins the time anew.
+ * When helpers die one after another, jobs are refused for a while (breaker.h). A helper that was
+ * killed at the deadline of a job, or by the limit of its CPU time, has not died by a fault of its
+ * own: that is the job's.
  */
 #ifndef RETORT_HELPERD_POOL_H
 #define RETORT_HELPERD_POOL_H
 
 #include "base/list.h"
 #include "event/loop.h"
+#include "helperd/breaker.h"
 #include "helperd/queue.h"
+#include "helperd/refusal.h"
 #include "helperd/settings.h"
 #include "helperd/worker.h"
 
@@ -64,22 +65,10 @@ struct job {
                       const char *why);
 };
 
-/* Why jobs are refused. */
-enum refusal {
-    REFUSAL_NONE,
-    REFUSAL_QUEUE_FULL, /* and nobody has more of it than this client */
-    REFUSAL_SHARE,      /* it had to give its place to a client that has less in the queue */
-    REFUSAL_TOO_LATE,   /* it could not be done before its deadline */
-    REFUSAL_BREAKER,
-    REFUSAL_STOPPING,
-    REFUSAL_COUNT
-};
-
 struct pool_counts {
     uint64_t served, unchanged, failed, refused, timeouts, cancelled, restarts;
     uint64_t milliseconds; /* of those served or unchanged, from submission to result */
     uint64_t refusals[REFUSAL_COUNT];
-    uint64_t broken;    /* how often the breaker opened */
     uint64_t ended_cpu; /* milliseconds of CPU time of processes that have ended */
 };
 
@@ -89,9 +78,6 @@ struct lane_counts {
     uint64_t longest; /* of these */
     unsigned at_work;
 };
-
-/* CLOSED: all is well. TRYING: one job is under way to see whether it is again. */
-enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_TRYING };
 
 struct pool {
     unsigned magic;
@@ -104,9 +90,7 @@ struct pool {
     struct queue queue;
     uint64_t next_id;
     bool retiring;
-    enum breaker_state breaker;
-    unsigned deaths;       /* in a row, without a result */
-    uint64_t breaker_ends; /* when one job may be tried */
+    struct breaker breaker;
     struct pool_counts counts;
     struct lane_counts lanes[LANE_COUNT];
     double pace[LANE_COUNT];   /* milliseconds for a unit of cost, as of late; 0: not known */
@@ -123,7 +107,6 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size);
 void pool_resize(struct pool *pool, unsigned processes);
 void pool_retire(struct pool *pool);
 bool pool_is_quiet(const struct pool *pool);
-const char *refusal_text(enum refusal refusal);
 /* Milliseconds of CPU time, of all its processes so far. */
 uint64_t pool_cpu(const struct pool *pool);
 /* The worker with that process, NULL when it is of another pool. */

@@ -59,8 +59,9 @@ struct worker {
     bool spare;             /* one more, for small jobs alone */
     bool at_work;           /* on a job of `lane`, perhaps for nobody any more */
     enum lane lane;
-    bool overdue; /* killed at the deadline of its job */
-    bool retired; /* this process has been asked to leave */
+    char client[HELPER_CLIENT_MAX]; /* whose job that is */
+    bool overdue;                   /* killed at the deadline of its job */
+    bool retired;                   /* this process has been asked to leave */
 };
 
 /* False with errno when there is no process to be had. */

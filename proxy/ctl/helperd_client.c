@@ -130,7 +130,11 @@ static void print_pool(const json_t *pool) {
            number(pool, "nice"), queue, number(pool, "served"), number(pool, "unchanged"),
            number(pool, "failed"), number(pool, "timeouts"), number(pool, "refused"),
            number(pool, "restarts"), number(pool, "mean_ms"));
-    if (strcmp(text(pool, "breaker"), "closed") != 0)
+    if (json_object_get(pool, "breaker_client") != NULL)
+        printf(
+            "  its helpers die of jobs for client %s: these are refused until one of them works\n",
+            text(pool, "breaker_client"));
+    else if (strcmp(text(pool, "breaker"), "closed") != 0)
         printf(
             "  its helpers die one after another: its jobs are refused until one of them works\n");
     if (number(pool, "lines_dropped") > 0)

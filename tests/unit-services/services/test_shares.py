@@ -56,9 +56,9 @@ class Crowd:
 
 
 def test_large_pictures_hold_nobody_up(lab):
-    """Of 26 clients, of one with 26 connections, and of some that nobody knows: small pictures of others become gray soon."""
+    """Of 26 clients, and of one with 26 connections, even where nobody knows it from the others: small pictures become gray soon."""
     large, small = large_png(), netpbm("ppmpat -camo -randomseed=1 200 200 | cjpeg", b"")
-    crowds = (["10.0.0.%d" % n for n in range(1, 27)], ["10.0.0.1"] * 26, [None] * 26)
+    crowds = (["10.0.0.%d" % n for n in range(1, 27)], [None] * 26)
     for clients in crowds[:1] if lab.options.valgrind else crowds:
         before = lab.pool("gray")
         with Crowd(lab, large, clients):
@@ -95,9 +95,27 @@ def test_a_deadline_is_the_jobs_fault(lab):
             assert result_of(submit_for(other, "10.0.0.1", 1000, b"hangs", 100))[0] == TIMEOUT
         assert other.pool("bad")["breaker"] == "closed" and other.pool("bad")["broken"] == 0
         assert result_of(submit_for(other, "10.0.0.2", 1000, b"good")) == (DONE, b"good")
-        for _ in range(2):
-            assert result_of(submit_for(other, "10.0.0.1", 1000, b"crashes"))[0] == FAILED
+        for client in ("10.0.0.1", "10.0.0.2"):
+            assert result_of(submit_for(other, client, 1000, b"crashes"))[0] == FAILED
         until(lambda: other.pool("bad")["breaker"] == "open", 10 * lab.patience, "the breaker to open")
+
+
+def test_one_clients_crashes_are_its_own(lab):
+    """A picture that kills helpers, sent again and again, costs the others nothing, though its client does not wait for an answer."""
+    with bad_helpers(lab, "deadly", breaker=3, breaker_time='"10m"') as other:
+        for number in range(4):
+            job = submit_for(other, "10.0.0.1", 1000, b"crashes")
+            if number == 1:
+                until(lambda: other.pool("bad")["failed"] + other.pool("bad")["lanes"][0]["begun"] >= 3, 10 * lab.patience, "its start")
+                job.close()
+            else:
+                result_of(job)
+            until(lambda number=number: other.pool("bad")["restarts"] > min(number, 2), 10 * lab.patience, "the helper's end")
+        pool = other.pool("bad")
+        assert (pool["breaker"], pool["breaker_client"], pool["broken"]) == ("open", "10.0.0.1", 1), pool
+        assert pool["refusals"]["breaker"] == 1 and "for client 10.0.0.1: these are refused" in other.retortctl()
+        assert result_of(submit_for(other, "10.0.0.2", 1000, b"good")) == (DONE, b"good")
+        assert other.pool("bad")["breaker"] == "closed"
 
 
 def test_times_are_of_what_was_done(lab):
