@@ -15,6 +15,7 @@ enum {
     LOOK_LEAST = 50,
     LOOK_MOST = 500,
     HURRY = 1000,
+    TURNS = 16,
     PATIENT_TRIES = 10
 };
 
@@ -273,7 +274,7 @@ static void hold(struct icap_endpoint *endpoint) {
         timer_set(&loop->timers, &endpoint->retry, at > loop->now ? at : loop->now);
 }
 
-static void close_idle(struct icap_endpoint *endpoint) {
+void icap_endpoint_close_idle(struct icap_endpoint *endpoint) {
     struct connection *connection;
     if (pool_count(endpoint->pool) == 0)
         return;
@@ -291,7 +292,7 @@ static void follow_shifts(struct icap_endpoint *endpoint) {
     if (shifts == endpoint->shifts)
         return;
     endpoint->shifts = shifts;
-    close_idle(endpoint);
+    icap_endpoint_close_idle(endpoint);
 }
 
 /* Somebody has changed its health. */
@@ -306,7 +307,7 @@ static void follow(struct icap_endpoint *endpoint) {
     if (known->have_options)
         icap_quota_state(service->quota, endpoint->index, known->options.max_connections);
     if (known->state == ICAP_STATE_DOWN)
-        close_idle(endpoint);
+        icap_endpoint_close_idle(endpoint);
     if (!icap_endpoint_is_lost(endpoint))
         icap_limbo_end(&endpoint->limbo);
     else if (!list_empty(&endpoint->calls))
@@ -328,7 +329,7 @@ static void on_change(struct task *task) {
 void icap_endpoint_retire(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     struct loop *loop = endpoint->service->net->loop;
-    close_idle(endpoint);
+    icap_endpoint_close_idle(endpoint);
     if (endpoint->known.state == ICAP_STATE_UNKNOWN)
         return; /* those who wait here have to know */
     drop_probe(endpoint);
@@ -350,17 +351,30 @@ bool icap_endpoint_ready(struct icap_endpoint *endpoint) {
     return true;
 }
 
+/* How many may be idle. Where there are fewer than workers one that has others of its own waiting
+ * keeps it for some turns, and then lets another worker have it. */
+static unsigned idle_most(struct icap_endpoint *endpoint) {
+    struct icap_service *service = endpoint->service;
+    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
+    const struct icap_quota_keeper keeper = {
+        .waits = service->waiter != NULL,
+        .next = service->waiting_count > 0 && ++endpoint->turns % TURNS != 0,
+        .slot = &service->holder,
+        .mailbox = service->mailbox,
+        .release = &service->release_task,
+    };
+    return icap_quota_idle(service->quota, &bid, &keeper);
+}
+
 void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection **connection,
                              bool reusable) {
     struct icap_service *service = endpoint->service;
-    struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     if (icap_endpoint_is_lost(endpoint))
         icap_limbo_add(&endpoint->limbo, connection);
     else if (reusable && !service->retired && endpoint->known.state != ICAP_STATE_DOWN)
         pool_give(endpoint->pool, icap_endpoint_key(endpoint), connection,
-                  service->settings->idle_timeout,
-                  icap_quota_idle(service->quota, &bid, service->waiter != NULL));
+                  service->settings->idle_timeout, idle_most(endpoint));
     else
         connection_close(connection);
 }

@@ -51,6 +51,7 @@ struct icap_endpoint {
     struct tls_client *tls; /* NULL: its uri is icap */
     uint64_t shifts;        /* that its idle connections have come after */
     struct pool *pool;
+    unsigned turns;   /* of one connection that others wait for as well */
     unsigned busy;    /* connections that transactions use, or a renewal of OPTIONS */
     unsigned counted; /* see icap/quota.h */
 };
@@ -67,6 +68,7 @@ void icap_endpoint_retire(struct icap_endpoint *endpoint);
 bool icap_endpoint_ready(struct icap_endpoint *endpoint);
 /* A transaction has taken a place. */
 void icap_endpoint_keep_looking(struct icap_endpoint *endpoint);
+void icap_endpoint_close_idle(struct icap_endpoint *endpoint);
 /* A connection that a transaction has done with: for the next one, if it is reusable. */
 void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection **connection,
                              bool reusable);

@@ -44,6 +44,7 @@ struct icap_quotas *icap_quotas_new(const struct settings *settings,
         INIT_OBJ(quota, ICAP_QUOTA_MAGIC);
         pthread_mutex_init(&quota->lock, NULL);
         list_init(&quota->waiting);
+        list_init(&quota->holding);
         quota->most = settings->icap_services[i].max_connections;
         quota->endpoint_count = settings->icap_services[i].endpoint_count;
         quota->workers = settings->workers;
@@ -72,6 +73,7 @@ void icap_quotas_release(struct icap_quotas **quotasp) {
         return;
     for (size_t i = 0; i < quotas->count; i++) {
         ASSERT(list_empty(&quotas->services[i].waiting));
+        ASSERT(list_empty(&quotas->services[i].holding));
         pthread_mutex_destroy(&quotas->services[i].lock);
         icap_tag_release(&quotas->services[i].tag);
         icap_unadapted_release(&quotas->services[i].unadapted);
@@ -187,18 +189,32 @@ void icap_quota_wait(struct icap_quota *quota, struct waiter **slot, struct mail
     pthread_mutex_lock(&quota->lock);
     waiter_add(&quota->waiting, slot, mailbox, task);
     quota->asking++;
+    waiters_wake(&quota->holding, NULL);
     pthread_mutex_unlock(&quota->lock);
 }
 
+/* Of a share that is less than one; the lock is held. */
+static unsigned keep_one(struct icap_quota *quota, const struct icap_quota_keeper *keeper,
+                         bool others) {
+    if ((others && !keeper->next) || keeper->mailbox == NULL)
+        return 0;
+    if (*keeper->slot == NULL)
+        waiter_add(&quota->holding, keeper->slot, keeper->mailbox, keeper->release);
+    return 1;
+}
+
 unsigned icap_quota_idle(struct icap_quota *quota, const struct icap_quota_bid *bid,
-                         bool own_waiter) {
+                         const struct icap_quota_keeper *keeper) {
     pthread_mutex_lock(&quota->lock);
     unsigned share = limit(quota, endpoint_of(quota, bid->endpoint)) / quota->workers;
-    bool others = quota->asking > (own_waiter ? 1u : 0u);
+    bool others = quota->asking > (keeper->waits ? 1u : 0u);
+    unsigned most = share;
+    if (share == 0)
+        most = keep_one(quota, keeper, others);
+    else if (others && bid->busy + bid->idle > share)
+        most = 0;
     pthread_mutex_unlock(&quota->lock);
-    if (others && bid->busy + bid->idle > share)
-        return 0;
-    return share;
+    return most;
 }
 
 void icap_quota_state(struct icap_quota *quota, unsigned endpoint, unsigned max_connections) {

@@ -11,8 +11,9 @@
  *
  * A connection counts from its opening to its end, idle ones included: at an ICAP server even those
  * may hold a thread. A worker keeps at most its share of them idle, so that none is starved by
- * what another one does not use. Connections that end while idle are noticed at the worker's next
- * call, which is soon enough, as they are within its share.
+ * what another one does not use. Where there are fewer connections than workers, each may keep one
+ * until another waits: then it is told to close it. Connections that end while idle are noticed at
+ * the worker's next call, which is soon enough, as they are within its share.
  *
  *     struct icap_quotas *quotas = icap_quotas_new(settings, NULL);    one a service, by main
  *     struct icap_quotas *later = icap_quotas_new(reloaded, quotas);   goes on with tags and health
@@ -46,7 +47,8 @@ struct icap_quota {
     unsigned open;
     unsigned asking; /* workers in `waiting` */
     struct list_link waiting;
-    struct icap_tag *tag;                           /* referenced */
+    struct list_link holding; /* workers that keep one idle of which they have no share */
+    struct icap_tag *tag;     /* referenced */
     struct icap_health *health[ICAP_ENDPOINTS_MAX]; /* likewise */
     struct icap_unadapted *unadapted;               /* likewise */
     struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
@@ -69,6 +71,15 @@ struct icap_quota_bid {
     bool alone;          /* nothing else may be under way there, of any worker */
 };
 
+/* A worker that would keep a connection idle. */
+struct icap_quota_keeper {
+    bool waits;              /* it is in `waiting` */
+    bool next;               /* somebody of its own is to have the connection next */
+    struct waiter **slot;    /* for `holding` */
+    struct mailbox *mailbox; /* NULL: it can't be told */
+    struct task *release;    /* closes what is idle */
+};
+
 /* `before`: those of an earlier snapshot; NULL: there is none. */
 struct icap_quotas *icap_quotas_new(const struct settings *settings,
                                     const struct icap_quotas *before);
@@ -89,10 +100,9 @@ void icap_quota_note(struct icap_quota *quota, const struct icap_quota_bid *bid,
                      const struct loop *loop);
 void icap_quota_wait(struct icap_quota *quota, struct waiter **slot, struct mailbox *mailbox,
                      struct task *task);
-/* Idle connections that a worker may keep to the endpoint; with `own_waiter`, whether it waits
- * itself. */
+/* Idle connections that a worker may keep to the endpoint. */
 unsigned icap_quota_idle(struct icap_quota *quota, const struct icap_quota_bid *bid,
-                         bool own_waiter);
+                         const struct icap_quota_keeper *keeper);
 /* What OPTIONS say; 0: nothing. */
 void icap_quota_state(struct icap_quota *quota, unsigned endpoint, unsigned max_connections);
 /* A 503: half of what is under way, until `until`. */

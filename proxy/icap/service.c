@@ -3,6 +3,7 @@
 #include "base/assert.h"
 
 static void on_places(struct task *task);
+static void on_release(struct task *task);
 
 struct icap_service *icap_service_new(struct net_context *net,
                                       const struct icap_service_settings *settings,
@@ -15,6 +16,7 @@ struct icap_service *icap_service_new(struct net_context *net,
     service->mailbox = mailbox;
     list_init(&service->waiting);
     task_init(&service->wake_task, on_places);
+    task_init(&service->release_task, on_release);
     icap_teller_init(&service->teller, quota->unadapted, net->loop);
     icap_ledger_open(net->ledger, settings->name, &service->entry, &service->account);
     service->endpoint_count = settings->endpoint_count;
@@ -39,6 +41,8 @@ void icap_service_free(struct icap_service **servicep) {
     ASSERT(list_empty(&service->waiting));
     waiter_cancel(&service->waiter, &service->quota->lock);
     task_cancel(&service->wake_task);
+    waiter_cancel(&service->holder, &service->quota->lock);
+    task_cancel(&service->release_task);
     for (unsigned i = 0; i < service->endpoint_count; i++)
         icap_endpoint_free(&service->endpoints[i]);
     icap_teller_release(&service->teller);
@@ -67,6 +71,14 @@ static void on_places(struct task *task) {
     struct icap_service *service = CONTAINER_OF(task, struct icap_service, wake_task);
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     wake_one(service);
+}
+
+/* Another worker waits for a connection, and has no share either. */
+static void on_release(struct task *task) {
+    struct icap_service *service = CONTAINER_OF(task, struct icap_service, release_task);
+    CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
+    for (unsigned i = 0; i < service->endpoint_count; i++)
+        icap_endpoint_close_idle(service->endpoints[i]);
 }
 
 /* Those who wait here are told of what others leave, one at a time. */

@@ -45,6 +45,8 @@ struct icap_service {
     unsigned waiting_count;
     struct waiter *waiter; /* in the quota, while somebody here waits */
     struct task wake_task;
+    struct waiter *holder; /* in the quota, for what it keeps idle */
+    struct task release_task;
     struct icap_teller teller;
     struct icap_account account;
     struct icap_ledger_entry entry; /* of the account, in net->ledger */

@@ -10,7 +10,7 @@ from harness.icap import IcapServer, append
 from harness.origin import Origin
 from harness.retort import Retort, Service
 from harness.suite import memcheck
-from harness.wire import chunked
+from harness.wire import chunked, request
 
 
 @memcheck
@@ -275,3 +275,17 @@ def test_second_answer_behind_the_first(lab):
                 lacks(got.body, b"evil", f"body of {size}")
                 until(lambda: proxy.counter("icap_connections_open") == 0, 10 * lab.patience, "the connection to go")
             proxy.stop()
+
+
+def test_fewer_connections_than_workers(lab):
+    """A worker goes on with the one that it has, until another one waits for it."""
+    origin, icap, proxy = start(lab, bypass=False, workers=4, max_connections=1, queue_timeout="30s")
+    clients = [proxy.wire() for _ in range(8)]
+    for client in clients:
+        for _ in range(10):
+            client.send(request("GET", origin.url("/bytes", n=10, cc="no-store")))
+            equal(client.response("GET").status, 200, "status")
+    true(icap.accepted <= 12, f"{icap.accepted} connections for 80 transactions of 8 clients one after another")
+    equal(icap.count, 80, "transactions")
+    for client in clients:
+        client.close()
