@@ -38,7 +38,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/object.c proxy/cache/object.h \
 	proxy/cache/object_filter.c proxy/cache/object_filter.h \
 	proxy/cache/part.c proxy/cache/part.h \
+	proxy/cache/filter_table.c proxy/cache/filter_table.h \
 	proxy/cache/purge.c proxy/cache/purge.h \
+	proxy/cache/purger.c proxy/cache/purger.h \
 	proxy/cache/range.c proxy/cache/range.h \
 	proxy/cache/shard.c proxy/cache/shard.h \
 	proxy/cache/sieve.c proxy/cache/sieve.h \

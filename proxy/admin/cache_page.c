@@ -146,10 +146,16 @@ static void page_purge(const struct cache_call *call) {
         return;
     /* The disk first: what is stored from now on does not fall under it. */
     bool kept = disk_purge(call->disk, &chosen.filter, action_of(call));
-    uint64_t count = content_purge(call->cache, &chosen.filter, action_of(call));
+    uint64_t count;
+    bool counted = content_purge_soon(call->cache, &chosen.filter, action_of(call), &count);
     release_chosen(&chosen);
-    log_info("%llu cached objects purged by the admin plane", (unsigned long long)count);
-    answer_kept(call, kept, "purged", count);
+    if (counted)
+        log_info("%llu cached objects purged by the admin plane", (unsigned long long)count);
+    if (!kept)
+        page_not_kept(call->page);
+    else
+        page_json(call->page, 200,
+                  json_pack("{s:I, s:b}", "purged", (json_int_t)count, "counted", (int)counted));
 }
 
 /* Has the disk all of it? `lapses`: what disk_lapses said before. */

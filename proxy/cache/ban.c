@@ -12,7 +12,7 @@ void bans_init(struct bans *bans) {
 static void take_out(struct bans *bans, struct ban *ban) {
     CHECK_OBJ(ban, BAN_MAGIC);
     list_remove(&ban->link);
-    bans->count -= ban->kind == BAN_LASTING;
+    bans->count--;
     uint64_t due = 0;
     if (!list_empty(&bans->list))
         due = CONTAINER_OF(bans->list.prev, struct ban, link)->number;
@@ -25,7 +25,7 @@ static void take_out(struct bans *bans, struct ban *ban) {
 static void drop(struct bans *bans, uint64_t until) {
     LIST_FOR_EACH_SAFE (link, next, &bans->list) {
         struct ban *ban = CONTAINER_OF(link, struct ban, link);
-        if (ban->number > until || ban->kind != BAN_LASTING)
+        if (ban->number > until)
             continue;
         bans->dropped = ban->number;
         take_out(bans, ban);
@@ -43,38 +43,22 @@ static uint64_t number_after(uint64_t number) {
     return ((uint32_t)++number & ~BANS_LEFT) == 0 ? number + 1 : number;
 }
 
-uint64_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
-                  enum ban_kind kind) {
+uint64_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action) {
     struct ban *ban;
     ALLOC_OBJ(ban, BAN_MAGIC);
     ban->filter = object_filter_copy(filter);
     ban->action = action;
-    ban->kind = kind;
     ban->made = time(NULL);
     pthread_rwlock_wrlock(&bans->lock);
     uint64_t number = number_after(bans_newest(bans));
     ban->number = number;
     list_append(&bans->list, &ban->link);
-    bans->count += kind == BAN_LASTING;
+    bans->count++;
     /* Last: whoever reads this number finds the ban. */
     atomic_store_explicit(&bans->newest, number, memory_order_release);
     atomic_store_explicit(&bans->due, number, memory_order_release);
     pthread_rwlock_unlock(&bans->lock);
     return number;
-}
-
-uint64_t bans_lift(struct bans *bans, uint64_t number) {
-    uint64_t hits = 0;
-    pthread_rwlock_wrlock(&bans->lock);
-    LIST_FOR_EACH_SAFE (link, next, &bans->list) {
-        struct ban *ban = CONTAINER_OF(link, struct ban, link);
-        if (ban->number != number)
-            continue;
-        hits = atomic_load(&ban->hits);
-        take_out(bans, ban);
-    }
-    pthread_rwlock_unlock(&bans->lock);
-    return hits;
 }
 
 static _Atomic uint64_t *objects_at(struct bans *bans, uint64_t number) {
@@ -96,12 +80,11 @@ void bans_leave(struct bans *bans, _Atomic uint32_t *checked) {
     atomic_fetch_sub(objects_at(bans, atomic_fetch_or(checked, BANS_LEFT)), 1);
 }
 
-/* Counted at the new number first: at no time is it nowhere. False: somebody else has moved it. */
-static bool move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint64_t to) {
+/* Counted at the new number first: at no time is it nowhere. */
+static void move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint64_t to) {
     atomic_fetch_add(objects_at(bans, to), 1);
     bool moved = atomic_compare_exchange_strong(checked, &from, (uint32_t)to & ~BANS_LEFT);
     atomic_fetch_sub(objects_at(bans, moved ? from : to), 1);
-    return moved;
 }
 
 /* The one of those that came after a number that does most to the object; NULL: none hits. Newest
@@ -127,19 +110,10 @@ enum purge_action bans_compare(struct bans *bans, struct object *object) {
     enum purge_action action = found == NULL ? PURGE_NOTHING : found->action;
     if (action == PURGE_STALE)
         object_set_lifetime(object, 0, time(NULL));
-    if (action != PURGE_REMOVE && (before & BANS_LEFT) == 0 &&
-        move_on(bans, &object->checked, before, bans_newest(bans)) && found != NULL)
-        atomic_fetch_add(&found->hits, 1);
+    if (action != PURGE_REMOVE && (before & BANS_LEFT) == 0)
+        move_on(bans, &object->checked, before, bans_newest(bans));
     pthread_rwlock_unlock(&bans->lock);
     return action;
-}
-
-void bans_note_removal(struct bans *bans, const struct object *object) {
-    pthread_rwlock_rdlock(&bans->lock);
-    struct ban *found = find(bans, object, bans_number_of(bans, object));
-    if (found != NULL)
-        atomic_fetch_add(&found->hits, 1);
-    pthread_rwlock_unlock(&bans->lock);
 }
 
 /* Up to the oldest number at which there is an object. */
@@ -157,8 +131,7 @@ void bans_each(struct bans *bans, void (*see)(void *arg, const struct ban *ban),
     pthread_rwlock_rdlock(&bans->lock);
     LIST_FOR_EACH_SAFE (link, next, &bans->list) {
         const struct ban *ban = CONTAINER_OF(link, struct ban, link);
-        if (ban->kind == BAN_LASTING)
-            see(arg, ban);
+        see(arg, ban);
     }
     pthread_rwlock_unlock(&bans->lock);
 }

@@ -4,17 +4,11 @@
  * it when it is next looked up, and once with each. So a ban is in force at once, whatever is
  * stored.
  *
- *     uint64_t number = bans_add(&bans, &filter, PURGE_REMOVE, BAN_LASTING);
- *
- * A purge is a ban that goes through all objects by itself and is lifted when it has seen them:
- *
- *     uint64_t number = bans_add(&bans, &filter, PURGE_STALE, BAN_PASSING);
- *     ... every object in the cache ...
- *     count += bans_lift(&bans, number);                   those that were looked up before it came
+ *     uint64_t number = bans_add(&bans, &filter, PURGE_REMOVE);
  *
  * A ban is an event and has a number, counted from 1; an object carries the number of the newest
  * ban that it need not fear: at first the newest one when its origin was asked, later that which it
- * was last compared with. How many objects stand at which number is counted, and bans that last go
+ * was last compared with. How many objects stand at which number is counted, and bans go
  * when no object is older than they are:
  *
  *     if (!bans_enter(&bans, &object->checked, number_when_asked)) ...  too old to be compared
@@ -36,49 +30,36 @@
 /* Whoever adds bans must see to it that no object lags behind by BANS_COUNTED. */
 enum { BANS_COUNTED = 4096, BANS_LATE = 2048 };
 
-enum ban_kind {
-    BAN_LASTING, /* until no object is older */
-    BAN_PASSING, /* until it is lifted */
-};
-
 struct ban {
     unsigned magic;
 #define BAN_MAGIC 0xba4ba400u
-    enum ban_kind kind;
     enum purge_action action;
     struct list_link link;
     uint64_t number;
     time_t made;
     struct object_filter filter; /* a copy */
-    _Atomic uint64_t hits;       /* objects that it was the end of when they were looked up */
 };
 
 struct bans {
     pthread_rwlock_t lock;
     struct list_link list;        /* oldest first */
     _Atomic uint64_t newest, due; /* due: the newest that is there; 0: none is */
-    uint64_t dropped;             /* the newest one that lasted and is not there any more */
-    unsigned count;               /* of those that last */
+    uint64_t dropped;             /* the newest one that is not there any more */
+    unsigned count;
     _Atomic uint64_t objects[BANS_COUNTED]; /* how many stand at a number */
 };
 
 void bans_init(struct bans *bans);
 void bans_release(struct bans *bans);
-uint64_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action,
-                  enum ban_kind kind);
-/* Of a passing one, when all objects that stood before it have been seen to. Returns how many it
- * has hit as they were looked up. */
-uint64_t bans_lift(struct bans *bans, uint64_t number);
+uint64_t bans_add(struct bans *bans, const struct object_filter *filter, enum purge_action action);
 /* False: bans that came since `number` are forgotten, or it is BANS_LATE of them behind. */
 bool bans_enter(struct bans *bans, _Atomic uint32_t *checked, uint64_t number);
 void bans_leave(struct bans *bans, _Atomic uint32_t *checked);
 /* Compares with the bans that are newer than `checked`. Unless one says PURGE_REMOVE, `checked` is
  * moved on; what one says is stale is so from then on. */
 enum purge_action bans_compare(struct bans *bans, struct object *object);
-/* The object that bans_compare said PURGE_REMOVE of was removed for that. */
-void bans_note_removal(struct bans *bans, const struct object *object);
 void bans_drop_spent(struct bans *bans);
-/* Calls `see` for each that lasts, under the lock. */
+/* Calls `see` for each, under the lock. */
 void bans_each(struct bans *bans, void (*see)(void *arg, const struct ban *ban), void *arg);
 
 static inline uint64_t bans_newest(const struct bans *bans) {

@@ -2,9 +2,6 @@
 
 #include <time.h>
 
-/* Few, so that they are still at hand when they go. */
-enum { PURGE_BATCH = 256 };
-
 /* Returns how many were there. */
 static size_t act(struct cache *cache, struct cache_walk *walk, enum purge_action action) {
     if (action == PURGE_REMOVE)
@@ -15,21 +12,19 @@ static size_t act(struct cache *cache, struct cache_walk *walk, enum purge_actio
     return walk->count;
 }
 
-/* One that is made stale is compared as if it were looked up: if somebody does that just now it is
- * counted once. */
 uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
                        enum purge_action action) {
     uint64_t number = cache_purge_begin(cache, filter, action);
-    struct cache_walk walk = {.filter = filter, .number = number};
-    uint64_t count = 0;
-    while (cache_walk(cache, &walk, PURGE_BATCH))
-        if (action == PURGE_REMOVE)
-            count += cache_remove_all(cache, &walk);
-        else
-            for (size_t i = 0; i < walk.count; i++)
-                cache_is_banned(cache, walk.objects[i]);
-    cache_walk_end(&walk);
-    return count + cache_purge_end(cache, number);
+    cache_purge_walk(cache, true);
+    return cache_purge_count(cache, filter, number);
+}
+
+bool content_purge_soon(struct cache *cache, const struct object_filter *filter,
+                        enum purge_action action, uint64_t *count) {
+    uint64_t number = cache_purge_begin(cache, filter, action);
+    bool counted = cache_purge_walk(cache, false);
+    *count = cache_purge_count(cache, filter, number);
+    return counted;
 }
 
 uint64_t content_purge_name(struct cache *cache, const struct cache_name *name,

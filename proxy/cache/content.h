@@ -21,6 +21,10 @@
 /* Returns how many it has concerned, each once, those included that were looked up meanwhile. */
 uint64_t content_purge(struct cache *cache, const struct object_filter *filter,
                        enum purge_action action);
+/* In force as soon, but at a rate of purges that would take too much time the rest comes later
+ * (purger.h), for many at once. False: *count are those that were looked up by now. */
+bool content_purge_soon(struct cache *cache, const struct object_filter *filter,
+                        enum purge_action action, uint64_t *count);
 /* All variants of one URL; these return how many there were. */
 uint64_t content_purge_name(struct cache *cache, const struct cache_name *name,
                             enum purge_action action);

@@ -67,8 +67,12 @@ static bool next_tag(struct slice *rest, struct slice *tag) {
     return length > 0;
 }
 
+unsigned object_tag_bit(struct slice tag) {
+    return (unsigned)(XXH3_64bits(tag.base, tag.length) & 31);
+}
+
 static uint32_t tag_bit(struct slice tag) {
-    return UINT32_C(1) << (XXH3_64bits(tag.base, tag.length) & 31);
+    return UINT32_C(1) << object_tag_bit(tag);
 }
 
 static uint32_t tag_bits(const struct http_head *head) {
@@ -96,6 +100,21 @@ bool object_may_have_tag(const struct object *object, struct slice tag) {
 
 /* Goes through the lines by itself: parsing all of a head takes ten times as long, and a purge may
  * have to look at a million. */
+void object_each_tag(const struct object *object, void (*see)(void *arg, struct slice tag),
+                     void *arg) {
+    struct slice head = object_head(object), tag;
+    const char *at = head.base, *end = head.base + head.length, *line;
+    for (; (line = memchr(at, '\n', (size_t)(end - at))) != NULL; at = line + 1) {
+        const char *colon = memchr(at, ':', (size_t)(line - at));
+        if (colon == NULL || !is_tag_field(slice_make(at, (size_t)(colon - at))))
+            continue;
+        struct slice rest = slice_make(colon + 2, (size_t)(line - 1 - (colon + 2)));
+        while (next_tag(&rest, &tag))
+            see(arg, tag);
+    }
+}
+
+/* Likewise, as far as it is needed. */
 bool object_has_tag(const struct object *object, struct slice tag) {
     struct slice head = object_head(object);
     const char *at = head.base, *end = head.base + head.length, *line;

@@ -14,7 +14,7 @@
  * was stored; and, beside one that is stored as it came, a variant that services behind the cache
  * made of it, for those requests which pass the same chain of services.
  *
- * There may be many millions of them: the struct is kept below 120 bytes, in which times are 32
+ * There may be many millions of them: the struct is kept below 124 bytes, in which times are 32
  * bits of seconds (until 2106) and what can be told from the text stays there.
  *
  * Threads: shared by all workers; read-only after object_new but for its lifetime, which is one
@@ -69,6 +69,7 @@ struct object {
     /* What a walk through all objects looks at stands together from here on; see object_prefetch.
      */
     struct object *next;
+    _Atomic uint32_t purged; /* the newest purge that it need not fear, see purge.h; any thread */
     uint32_t tags; /* a bit for each surrogate key in the head, by its hash; see object_has_tag */
     uint32_t url_length;
     uint16_t etag_at, type_at; /* of their values, in the head; type_at 0: see object_type */
@@ -241,6 +242,11 @@ bool object_is_made_of(const struct object *made, const struct object *stored);
  * read from the stored head: objects keep no second copy, but a few bits that tell most of those
  * that have not got it. */
 bool object_has_tag(const struct object *object, struct slice tag);
+/* Calls `see` for each of those keys. */
+void object_each_tag(const struct object *object, void (*see)(void *arg, struct slice tag),
+                     void *arg);
+/* Which bit of object.tags is the key's. */
+unsigned object_tag_bit(struct slice tag);
 /* By those bits alone. */
 bool object_may_have_tag(const struct object *object, struct slice tag);
 /* Parses the stored head again, for the paths that need single fields. */

@@ -22,6 +22,18 @@ static bool has_host(struct slice url, struct slice host) {
     return end == host.length;
 }
 
+struct slice object_filter_host(struct slice url) {
+    const char *colon = memchr(url.base, ':', url.length);
+    size_t begin = colon == NULL ? url.length : (size_t)(colon - url.base) + 3, end; /* "://" */
+    if (begin >= url.length)
+        return slice_make(url.base, 0);
+    bool bracket = url.base[begin] == '[';
+    begin += bracket;
+    for (end = begin; end < url.length && strchr(bracket ? "]" : "/?:", url.base[end]) == NULL;)
+        end++;
+    return slice_make(url.base + begin, end - begin < 256 ? end - begin : 0);
+}
+
 static bool url_fits(const struct object_filter *filter, struct slice url) {
     return slice_starts_with(url, filter->prefix) &&
            (filter->host.length == 0 || has_host(url, filter->host));

@@ -19,6 +19,8 @@ struct object_filter {
     const char *regex_text;      /* what regex was compiled from */
 };
 
+/* Of a normalised URL: the part that `host` is compared with. */
+struct slice object_filter_host(struct slice url);
 bool object_filter_fits(const struct object_filter *filter, const struct object *object);
 /* The same for a look under a lock, which takes little time whatever is stored: of those that may
  * fit a few do not. */

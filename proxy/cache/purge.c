@@ -2,45 +2,147 @@
 
 #include "base/assert.h"
 
+#include <time.h>
+
 void purges_init(struct purges *purges) {
     memset(purges, 0, sizeof *purges);
+    for (unsigned i = 0; i < 2; i++)
+        filter_table_init(&purges->tables[i]);
     ASSERT(pthread_rwlock_init(&purges->lock, NULL) == 0);
 }
 
 void purges_release(struct purges *purges) {
-    for (unsigned i = 0; i < PURGES_KEPT; i++)
-        object_filter_release(&purges->kept[i].filter);
+    for (unsigned i = 0; i < 2; i++)
+        filter_table_release(&purges->tables[i]);
     pthread_rwlock_destroy(&purges->lock);
 }
 
-void purges_add(struct purges *purges, const struct object_filter *filter,
-                enum purge_action action) {
-    struct object_filter copy = object_filter_copy(filter);
+static uint64_t seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec;
+}
+
+/* The older table goes, if no object has yet to be compared with what is in it. Both lists of
+ * others know their lists by address: the younger table is made anew, and the older takes its
+ * content. */
+static void turn(struct purges *purges) {
+    uint64_t now = seconds();
+    struct filter_table *young = &purges->tables[0], *old = &purges->tables[1];
+    if (now < purges->turned_at + PURGES_SECONDS || old->newest > atomic_load(&purges->walked))
+        return;
+    if (old->newest > purges->floor)
+        purges->floor = old->newest;
+    filter_table_release(old);
+    *old = *young;
+    list_init(&old->others);
+    list_splice(&old->others, &young->others);
+    filter_table_init(young);
+    purges->turned_at = now;
+}
+
+uint64_t purges_add(struct purges *purges, const struct object_filter *filter,
+                    enum purge_action action) {
     pthread_rwlock_wrlock(&purges->lock);
+    turn(purges);
     uint64_t number = purges_newest(purges) + 1;
-    struct purge *purge = &purges->kept[number % PURGES_KEPT];
-    struct object_filter forgotten = purge->filter;
-    *purge = (struct purge){.filter = copy, .action = action};
+    filter_table_add(&purges->tables[0], filter, action, number, atomic_load(&purges->walked));
+    /* Last: whoever reads this number finds the purge. */
     atomic_store_explicit(&purges->newest, number, memory_order_release);
+    atomic_store_explicit(&purges->due, number, memory_order_release);
     pthread_rwlock_unlock(&purges->lock);
-    object_filter_release(&forgotten);
+    return number;
+}
+
+/* Under the lock. */
+static struct filter_found find(struct purges *purges, const struct object *object,
+                                uint64_t after) {
+    struct filter_found found = filter_table_find(&purges->tables[0], object, after);
+    if (found.action == PURGE_REMOVE)
+        return found;
+    struct filter_found older = filter_table_find(&purges->tables[1], object, after);
+    return older.action > found.action ? older : found;
 }
 
 enum purge_action purges_judge(struct purges *purges, const struct object *object, uint64_t since) {
-    enum purge_action action = PURGE_NOTHING;
     if (purges_newest(purges) == since)
         return PURGE_NOTHING;
     pthread_rwlock_rdlock(&purges->lock);
-    uint64_t newest = purges_newest(purges);
-    if (newest - since > PURGES_KEPT)
-        action = PURGE_REMOVE;
-    for (uint64_t number = since + 1; number <= newest && action != PURGE_REMOVE; number++) {
-        const struct purge *purge = &purges->kept[number % PURGES_KEPT];
-        if (purge->action > action && object_filter_fits(&purge->filter, object))
-            action = purge->action;
-    }
+    enum purge_action action =
+        since < purges->floor ? PURGE_REMOVE : find(purges, object, since).action;
     pthread_rwlock_unlock(&purges->lock);
     return action;
+}
+
+void purges_enter(struct purges *purges, struct object *object) {
+    atomic_store_explicit(&object->purged, (uint32_t)purges_newest(purges), memory_order_release);
+}
+
+static void count_hit(const struct filter_found *found) {
+    if (found->hits != NULL)
+        atomic_fetch_add_explicit(found->hits, 1, memory_order_relaxed);
+}
+
+enum purge_action purges_compare(struct purges *purges, struct object *object) {
+    uint32_t before = atomic_load(&object->purged);
+    pthread_rwlock_rdlock(&purges->lock);
+    struct filter_found found = find(purges, object, purges_number_of(purges, object));
+    if (found.action == PURGE_STALE)
+        object_set_lifetime(object, 0, time(NULL));
+    if (found.action != PURGE_REMOVE &&
+        atomic_compare_exchange_strong(&object->purged, &before, (uint32_t)purges_newest(purges)))
+        count_hit(&found);
+    pthread_rwlock_unlock(&purges->lock);
+    return found.action;
+}
+
+void purges_note_removal(struct purges *purges, const struct object *object) {
+    pthread_rwlock_rdlock(&purges->lock);
+    struct filter_found found = find(purges, object, purges_number_of(purges, object));
+    count_hit(&found);
+    pthread_rwlock_unlock(&purges->lock);
+}
+
+/* Also one that lags so far behind that its number would soon be taken for another. */
+bool purges_may_concern(struct purges *purges, const struct object *object) {
+    uint64_t after = purges_number_of(purges, object), newest = purges_newest(purges);
+    if (newest - after > UINT32_MAX / 2)
+        return true;
+    return filter_table_may_find(&purges->tables[0], object, after) ||
+           filter_table_may_find(&purges->tables[1], object, after);
+}
+
+void purges_end_walk(struct purges *purges, uint64_t until) {
+    pthread_rwlock_wrlock(&purges->lock);
+    if (until > atomic_load(&purges->walked))
+        atomic_store_explicit(&purges->walked, until, memory_order_release);
+    if (purges_newest(purges) <= atomic_load(&purges->walked))
+        atomic_store_explicit(&purges->due, 0, memory_order_release);
+    pthread_rwlock_unlock(&purges->lock);
+}
+
+uint64_t purges_hits(struct purges *purges, const struct object_filter *filter, uint64_t number) {
+    uint64_t count = 0;
+    pthread_rwlock_rdlock(&purges->lock);
+    for (unsigned i = 0; i < 2; i++) {
+        const _Atomic uint64_t *hits = filter_table_hits(&purges->tables[i], filter, number);
+        count += hits == NULL ? 0 : atomic_load(hits);
+    }
+    pthread_rwlock_unlock(&purges->lock);
+    return count;
+}
+
+/* Of the younger table: a walk is never long ago when there are many. */
+size_t purges_slow(struct purges *purges) {
+    uint64_t walked = atomic_load(&purges->walked);
+    size_t count = 0;
+    pthread_rwlock_rdlock(&purges->lock);
+    const struct list_link *all = &purges->tables[0].others;
+    for (struct list_link *link = all->prev; link != all; link = link->prev, count++)
+        if (CONTAINER_OF(link, struct filter_other, link)->number <= walked)
+            break;
+    pthread_rwlock_unlock(&purges->lock);
+    return count;
 }
 
 void purges_add_key(struct purges *purges, struct cache_key key) {

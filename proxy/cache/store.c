@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "cache/memory.h"
+#include "cache/purger.h"
 #include "cache/shard.h"
 #include "cache/sieve.h"
 
@@ -9,6 +10,8 @@
 
 /* Bans that last, and numbers, after which everything is compared with them. */
 enum { BANS_MANY = 64, NUMBERS_MANY = 1024 };
+/* Purges with which each object has to be compared one by one, after which a walk does not wait. */
+enum { PURGES_SLOW = 64 };
 /* Of the limit, for free pages that the next object takes without asking the system. */
 enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
 /* Of the limit, that eviction leaves now and then: more than that is room. */
@@ -24,6 +27,7 @@ struct cache {
     pthread_mutex_t banning; /* one ban at a time */
     struct bans bans;
     struct purges purges;
+    struct purger purger;
     struct sieve sieve;
     struct shard shards[SHARDS];
 };
@@ -31,6 +35,23 @@ struct cache {
 static void set_limit(struct cache *cache, size_t limit) {
     atomic_store_explicit(&cache->limit, limit, memory_order_relaxed);
     memory_set_reserve(limit / RESERVE_PART);
+}
+
+/* An object that is made stale is compared as if it were looked up: if somebody does that just now
+ * it is counted once. */
+static void walk_for_purges(void *arg) {
+    enum { BATCH = 256 }; /* few, so that they are still at hand when they go */
+    struct cache *cache;
+    CAST_OBJ(cache, arg, CACHE_MAGIC);
+    uint64_t until = purges_newest(&cache->purges);
+    struct cache_walk walk = {.purges = &cache->purges};
+    while (cache_walk(cache, &walk, BATCH))
+        for (size_t i = 0; i < walk.count; i++)
+            if (purges_compare(&cache->purges, walk.objects[i]) == PURGE_REMOVE &&
+                cache_remove(cache, walk.objects[i]))
+                purges_note_removal(&cache->purges, walk.objects[i]);
+    cache_walk_end(&walk);
+    purges_end_walk(&cache->purges, until);
 }
 
 struct cache *cache_new(size_t limit) {
@@ -42,6 +63,7 @@ struct cache *cache_new(size_t limit) {
     pthread_mutex_init(&cache->banning, NULL);
     bans_init(&cache->bans);
     purges_init(&cache->purges);
+    purger_init(&cache->purger, walk_for_purges, cache);
     sieve_init(&cache->sieve);
     for (unsigned i = 0; i < SHARDS; i++)
         shard_init(&cache->shards[i]);
@@ -53,6 +75,7 @@ void cache_free(struct cache **cachep) {
     struct object *object;
     *cachep = NULL;
     CHECK_OBJ(cache, CACHE_MAGIC);
+    purger_release(&cache->purger);
     while ((object = sieve_any(&cache->sieve)) != NULL) {
         cache_remove(cache, object);
         object_release(&object);
@@ -160,12 +183,13 @@ static struct object *find_made(struct cache *cache, const struct cache_name *na
 }
 
 bool cache_is_banned(struct cache *cache, struct object *object) {
-    return bans_check(&cache->bans, object) == PURGE_REMOVE;
+    return purges_check(&cache->purges, object) == PURGE_REMOVE ||
+           bans_check(&cache->bans, object) == PURGE_REMOVE;
 }
 
 static void remove_banned(struct cache *cache, struct object *object) {
     if (cache_remove(cache, object))
-        bans_note_removal(&cache->bans, object);
+        purges_note_removal(&cache->purges, object);
 }
 
 static void visit(struct object *object) {
@@ -303,8 +327,10 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
         pthread_mutex_lock(&shard->lock);
         if (action != PURGE_REMOVE && newest == purges_newest(&cache->purges) &&
             !purges_has_key(&cache->purges, object->key, since->keys) &&
-            bans_enter(&cache->bans, &object->checked, since->bans))
+            bans_enter(&cache->bans, &object->checked, since->bans)) {
+            purges_enter(&cache->purges, object);
             return true;
+        }
         bool again = newest != purges_newest(&cache->purges);
         pthread_mutex_unlock(&shard->lock);
         if (!again)
@@ -389,8 +415,12 @@ static bool has_pinned(const struct object *object, const struct cache_walk *wal
 static struct cache_moment moment_of(const struct cache *cache,
                                      const struct cache_arrival *arrival) {
     struct cache_moment since = arrival->since;
-    uint64_t of = arrival->of == NULL ? since.bans : bans_number_of(&cache->bans, arrival->of);
-    since.bans = of < since.bans ? of : since.bans;
+    if (arrival->of == NULL)
+        return since;
+    uint64_t bans = bans_number_of(&cache->bans, arrival->of);
+    uint64_t purges = purges_number_of(&cache->purges, arrival->of);
+    since.bans = bans < since.bans ? bans : since.bans;
+    since.purges = purges < since.purges ? purges : since.purges;
     return since;
 }
 
@@ -575,11 +605,11 @@ static void apply_bans(struct cache *cache) {
 }
 
 static uint64_t add_ban(struct cache *cache, const struct object_filter *filter,
-                        enum purge_action action, enum ban_kind kind) {
+                        enum purge_action action) {
     pthread_mutex_lock(&cache->banning);
     bans_drop_spent(&cache->bans);
     uint64_t before = bans_newest(&cache->bans);
-    uint64_t number = bans_add(&cache->bans, filter, action, kind);
+    uint64_t number = bans_add(&cache->bans, filter, action);
     if (cache->bans.count >= BANS_MANY || before / NUMBERS_MANY != number / NUMBERS_MANY)
         apply_bans(cache);
     pthread_mutex_unlock(&cache->banning);
@@ -592,19 +622,26 @@ uint64_t cache_ban(struct cache *cache, const char *text, char *error, size_t er
     if (!regex_check(text, error, error_size))
         return 0;
     regexes_compile(&regex, (char *[]){(char *)text, NULL});
-    uint64_t number = add_ban(cache, &filter, PURGE_REMOVE, BAN_LASTING);
+    uint64_t number = add_ban(cache, &filter, PURGE_REMOVE);
     regexes_release(&regex);
     return number;
 }
 
 uint64_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
                            enum purge_action action) {
-    purges_add(&cache->purges, filter, action);
-    return add_ban(cache, filter, action, BAN_PASSING);
+    return purges_add(&cache->purges, filter, action);
 }
 
-uint64_t cache_purge_end(struct cache *cache, uint64_t number) {
-    return bans_lift(&cache->bans, number);
+bool cache_purge_walk(struct cache *cache, bool at_once) {
+    if (!at_once && purges_slow(&cache->purges) < PURGES_SLOW)
+        return purger_walk_soon(&cache->purger);
+    purger_walk_now(&cache->purger);
+    return true;
+}
+
+uint64_t cache_purge_count(struct cache *cache, const struct object_filter *filter,
+                           uint64_t number) {
+    return purges_hits(&cache->purges, filter, number);
 }
 
 struct bans *cache_bans(struct cache *cache) {

@@ -84,11 +84,14 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned);
 /* Every variant of a name; returns how many there were. */
 unsigned cache_remove_name(struct cache *cache, const struct cache_name *name);
 struct purges *cache_purges(struct cache *cache);
-/* From here on no look-up finds what is there now and fits. See content.h for the whole of a purge;
- * returns its number, and at the end how many were looked up meanwhile. */
+/* From here on no look-up finds what is there now and fits; returns the purge's number. */
 uint64_t cache_purge_begin(struct cache *cache, const struct object_filter *filter,
                            enum purge_action action);
-uint64_t cache_purge_end(struct cache *cache, uint64_t number);
+/* Walks through everything for all purges, see purger.h. False: that comes later. */
+bool cache_purge_walk(struct cache *cache, bool at_once);
+/* How many objects it has concerned by now. */
+uint64_t cache_purge_count(struct cache *cache, const struct object_filter *filter,
+                           uint64_t number);
 
 /* Walks (walk.h) over everything, over the variants of a name, and over all that has a key,
  * whatever its name is. */

@@ -1,6 +1,7 @@
 #include "cache/walk.h"
 
 #include "cache/ban.h"
+#include "cache/purge.h"
 
 #include <sched.h>
 
@@ -26,7 +27,8 @@ void cache_walk_take(struct cache_walk *walk, struct object *object,
     size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
     for (; object != NULL; object = object->next) {
         if ((only != NULL && !is_named(object, only)) ||
-            (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)))
+            (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)) ||
+            (walk->purges != NULL && !purges_may_concern(walk->purges, object)))
             continue;
         if (walk->count == walk->capacity) {
             walk->capacity = walk->capacity * 2 + 16;
@@ -83,8 +85,12 @@ static size_t take_chains(struct cache_walk *walk, struct shard *shard, size_t b
         end = shard->bucket_count;
     if (bucket < end)
         fetch_chains(shard, bucket, end);
+    if (walk->purges != NULL)
+        pthread_rwlock_rdlock(&walk->purges->lock);
     while (bucket < end && walk->count < most)
         cache_walk_take(walk, shard->buckets[bucket++], NULL);
+    if (walk->purges != NULL)
+        pthread_rwlock_unlock(&walk->purges->lock);
     pthread_mutex_unlock(&shard->lock);
     choose(walk, before);
     if (bucket < end)

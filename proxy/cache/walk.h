@@ -27,6 +27,7 @@ struct cache_walk {
     const struct object_filter *filter; /* NULL: all */
     uint64_t number;                    /* only what this ban may concern; 0: all */
     const struct bans *bans;            /* of which that is one; set by cache_walk */
+    struct purges *purges;              /* only what one of these may concern; NULL: all */
     unsigned ended;                     /* shards that have no chains beyond this round */
     uint64_t position;
     struct object **objects;

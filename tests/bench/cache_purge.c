@@ -4,6 +4,7 @@
  *     cache_purge             a hundred thousand objects: a test, with limits that a busy machine
  *                             keeps too
  *     cache_purge --long      a million, twice, to be read
+ *     cache_purge --rate      a million, and a thousand purges a second for ten seconds
  *
  * A tenth of the objects is purged: by prefix, by surrogate key, by host and by an expression, and
  * made stale. Meanwhile another thread looks up objects, notes how long each look-up took, and when
@@ -152,14 +153,40 @@ static void measure(const char *name, const struct object_filter *filter, enum p
         fill();
 }
 
+/* So many purges a second by different surrogate keys, one in a hundred of which some objects have.
+ */
+static void measure_rate(void) {
+    enum { RATE = 1000, SECONDS = 10 };
+    double begun = now(), busy = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    for (unsigned i = 0; i < RATE * SECONDS; i++) {
+        char tag[32];
+        uint64_t hits;
+        int length = snprintf(tag, sizeof tag, i % 100 == 0 ? "g%u" : "none%u", i / 10);
+        struct object_filter filter = {.tag = {tag, (size_t)length}};
+        content_purge_soon(cache, &filter, PURGE_REMOVE, &hits);
+        double left = begun + (double)i / RATE - now();
+        struct timespec nap = {.tv_nsec = (long)(left * 1e9)};
+        if (left > 0)
+            nanosleep(&nap, NULL);
+    }
+    printf("%d purges a second take %.1f %% of a processor\n", RATE,
+           100 * (read_clock(CLOCK_PROCESS_CPUTIME_ID) - busy) / (now() - begun));
+}
+
 int main(int count, char **words) {
     bool is_long = count > 1 && strcmp(words[1], "--long") == 0;
-    if (is_long)
+    bool is_rate = count > 1 && strcmp(words[1], "--rate") == 0;
+    if (is_long || is_rate)
         number = MANY;
     cache = cache_new((size_t)4 << 30);
     double before = now();
     fill();
     printf("%u objects in %.1f s\n", number, now() - before);
+    if (is_rate) {
+        measure_rate();
+        cache_free(&cache);
+        return 0;
+    }
     struct regexes regex;
     regexes_compile(&regex, (char *[]){"/old/.*[0-9]$", NULL});
     struct object_filter prefix = {.prefix = SLICE("http://www.example.org/old/")};

@@ -147,10 +147,9 @@ START_TEST(purges_are_in_force_at_once) {
     struct cache_moment after = cache_now(the_cache);
     ck_assert(put_cached_since(&after, css, NULL, NULL, NULL, 10));
     ck_assert(is_found(css));
-    struct cache_walk walk = {.filter = &filter, .number = number};
-    ck_assert(!cache_walk(the_cache, &walk, 100));
-    cache_walk_end(&walk);
-    ck_assert_uint_eq(cache_purge_end(the_cache, number), 1);
+    ck_assert(cache_purge_walk(the_cache, true));
+    ck_assert_uint_eq(cache_purge_count(the_cache, &filter, number), 1);
+    ck_assert_uint_eq(cache_purges(the_cache)->due, 0);
     ck_assert(is_found(css) && is_found(other));
     stop_cache();
 }
@@ -169,7 +168,8 @@ START_TEST(soft_purges_are_in_force_at_once) {
     /* It has been compared: what is said of it from here on counts. */
     ck_assert_uint_eq(content_set_lifetime(the_cache, NAME_OF(url), 3600), 1);
     ck_assert(!is_stale(url));
-    ck_assert_uint_eq(cache_purge_end(the_cache, number), 1);
+    ck_assert(cache_purge_walk(the_cache, true));
+    ck_assert_uint_eq(cache_purge_count(the_cache, &filter, number), 1);
     ck_assert(!is_stale(url));
     stop_cache();
 }
@@ -333,11 +333,54 @@ START_TEST(purges_long_past_are_not_forgiven) {
     struct slice url = SLICE("http://a.org/a");
     start_cache();
     struct cache_moment before = cache_now(the_cache);
-    for (unsigned i = 0; i < PURGES_KEPT; i++)
+    struct purges *purges = cache_purges(the_cache);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert(put_cached_since(&before, url, NULL, NULL, NULL, 10));
+        purges->turned_at -= PURGES_SECONDS; /* as much time passes */
         content_purge(the_cache, &elsewhere, PURGE_REMOVE);
-    ck_assert(put_cached_since(&before, url, NULL, NULL, NULL, 10));
-    content_purge(the_cache, &elsewhere, PURGE_REMOVE);
+    }
     ck_assert(!put_cached_since(&before, url, NULL, NULL, NULL, 10));
+    stop_cache();
+}
+END_TEST
+
+static struct slice numbered(const char *before, unsigned number, char text[64]) {
+    return slice_make(text, (size_t)snprintf(text, 64, "%s%u", before, number));
+}
+
+/* However many: each is in force at once, and nothing else is lost, be it stored or on its way. */
+START_TEST(purges_at_a_rate_concern_what_they_say) {
+    enum { OBJECTS = 2000, PURGES = 20000 };
+    char tag[64], url[64];
+    start_cache();
+    cache_set_limit(the_cache, (size_t)64 << 20);
+    struct cache_moment before = cache_now(the_cache);
+    for (unsigned i = 0; i < OBJECTS; i++)
+        put_cached_with(numbered("http://a.org/", i, url), "Surrogate-Key",
+                        numbered("all t", i, tag).base, NULL, 10);
+    for (unsigned i = 0; i < PURGES; i++) {
+        uint64_t count;
+        unsigned number = 1000 + i / 2, kind = i % 4;
+        struct object_filter filter = {0};
+        if (kind == 3)
+            filter.prefix = numbered("http://b.org/", i, tag);
+        else if (kind == 2)
+            filter.host = numbered("h", i, tag);
+        else
+            filter.tag = numbered("t", number, tag);
+        content_purge_soon(the_cache, &filter, PURGE_REMOVE, &count);
+        if (kind < 2 && number < OBJECTS)
+            ck_assert_msg(!is_found(numbered("http://a.org/", number, url)), "%s", url);
+    }
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_msg(is_found(numbered("http://a.org/", i, url)), "%s", url);
+    ck_assert(
+        put_cached_since(&before, SLICE("http://c.org/"), "Surrogate-Key", "all t5", NULL, 10));
+    ck_assert(!put_cached_since(&before, SLICE("http://c.org/2"), "Surrogate-Key", "all t1500",
+                                NULL, 10));
+    struct object_filter rest = {.tag = SLICE("all")};
+    ck_assert_uint_eq(content_purge(the_cache, &rest, PURGE_REMOVE), 1501);
+    ck_assert_uint_eq(counted().objects, 0);
     stop_cache();
 }
 END_TEST
@@ -359,6 +402,7 @@ Suite *purge_suite(void) {
         purges_of_keys_in_one_place_are_told_apart,
         removals_of_a_key_hit_what_is_on_its_way,
         bans_hit_what_is_on_its_way,
+        purges_at_a_rate_concern_what_they_say,
         purges_long_past_are_not_forgiven,
     };
     return suite_of("purge", tests, COUNT_OF(tests));

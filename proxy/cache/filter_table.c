@@ -1,0 +1,248 @@
+#include "cache/filter_table.h"
+
+#include "base/assert.h"
+#include "cache/name.h"
+
+enum { FIRST_CAPACITY = 64 };
+
+/* Different kinds of text with the same bytes are different filters. */
+#define TAG_KIND    UINT64_C(0x9e3779b97f4a7c15)
+#define HOST_KIND   UINT64_C(0xc2b2ae3d27d4eb4f)
+#define PREFIX_KIND UINT64_C(0x165667b19e3779f9)
+
+void filter_table_init(struct filter_table *table) {
+    *table = (struct filter_table){0};
+    list_init(&table->others);
+}
+
+void filter_table_release(struct filter_table *table) {
+    LIST_FOR_EACH_SAFE (link, next, &table->others) {
+        struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
+        CHECK_OBJ(other, FILTER_OTHER_MAGIC);
+        object_filter_release(&other->filter);
+        FREE_OBJ(other);
+    }
+    free(table->entries);
+}
+
+static uint64_t hash_of(struct slice text, uint64_t kind) {
+    uint64_t hash = cache_hash(text) ^ kind;
+    return hash == 0 ? 1 : hash;
+}
+
+static uint64_t hash_of_host(struct slice host) {
+    char lower[256];
+    for (size_t i = 0; i < host.length; i++)
+        lower[i] = (char)ascii_lower((unsigned char)host.base[i]);
+    return hash_of(slice_make(lower, host.length), HOST_KIND);
+}
+
+uint64_t filter_hash(const struct object_filter *filter, size_t *prefix_length, int *tag_bit) {
+    bool tag = filter->tag.length > 0, host = filter->host.length > 0;
+    size_t prefix = filter->prefix.length;
+    *prefix_length = 0;
+    *tag_bit = -1;
+    if (filter->regex != NULL || tag + host + (prefix > 0) != 1 || filter->host.length > 255 ||
+        prefix > FILTER_PREFIX_MOST)
+        return 0;
+    if (host)
+        return hash_of_host(filter->host);
+    if (tag)
+        *tag_bit = (int)object_tag_bit(filter->tag);
+    else
+        *prefix_length = prefix;
+    return tag ? hash_of(filter->tag, TAG_KIND) : hash_of(filter->prefix, PREFIX_KIND);
+}
+
+/* Where it stands, or is to stand. */
+static struct filter_entry *place_of(const struct filter_table *table, uint64_t hash) {
+    size_t at = hash & (table->capacity - 1);
+    while (table->entries[at].hash != 0 && table->entries[at].hash != hash)
+        at = (at + 1) & (table->capacity - 1);
+    return &table->entries[at];
+}
+
+static void grow(struct filter_table *table) {
+    struct filter_entry *old = table->entries;
+    size_t old_capacity = table->capacity;
+    table->capacity = old_capacity == 0 ? FIRST_CAPACITY : 2 * old_capacity;
+    table->entries = xcalloc(table->capacity, sizeof *table->entries);
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].hash != 0) {
+            struct filter_entry *place = place_of(table, old[i].hash);
+            place->hash = old[i].hash;
+            place->removed = old[i].removed;
+            place->stale = old[i].stale;
+            atomic_init(&place->hits, atomic_load(&old[i].hits));
+        }
+    free(old);
+}
+
+static void add_entry(struct filter_table *table, uint64_t hash, enum purge_action action,
+                      uint64_t number, uint64_t keep_after) {
+    if (4 * (table->count + 1) > 3 * table->capacity)
+        grow(table);
+    struct filter_entry *entry = place_of(table, hash);
+    table->count += entry->hash == 0;
+    entry->hash = hash;
+    if (entry->removed <= keep_after && entry->stale <= keep_after)
+        atomic_store(&entry->hits, 0);
+    *(action == PURGE_REMOVE ? &entry->removed : &entry->stale) = number;
+}
+
+void filter_table_add_hash(struct filter_table *table, uint64_t hash, size_t prefix_length,
+                           int tag_bit, enum purge_action action, uint64_t number,
+                           uint64_t keep_after) {
+    add_entry(table, hash, action, number, keep_after);
+    table->newest = number;
+    if (tag_bit >= 0) {
+        table->newest_tag[tag_bit] = number;
+    } else if (prefix_length > 0) {
+        table->newest_prefix = number;
+        table->lengths[prefix_length / 64] |= UINT64_C(1) << prefix_length % 64;
+    } else {
+        table->newest_host = number;
+    }
+}
+
+static void add_other(struct filter_table *table, const struct object_filter *filter,
+                      enum purge_action action, uint64_t number) {
+    struct filter_other *other;
+    ALLOC_OBJ(other, FILTER_OTHER_MAGIC);
+    other->filter = object_filter_copy(filter);
+    other->action = action;
+    other->number = number;
+    list_append(&table->others, &other->link);
+    table->other_count++;
+    table->newest_other = table->newest = number;
+}
+
+void filter_table_add(struct filter_table *table, const struct object_filter *filter,
+                      enum purge_action action, uint64_t number, uint64_t keep_after) {
+    size_t prefix_length;
+    int tag_bit;
+    uint64_t hash = filter_hash(filter, &prefix_length, &tag_bit);
+    if (hash == 0)
+        add_other(table, filter, action, number);
+    else
+        filter_table_add_hash(table, hash, prefix_length, tag_bit, action, number, keep_after);
+}
+
+struct search {
+    const struct filter_table *table;
+    uint64_t after;
+    struct filter_found found;
+};
+
+static void take(struct search *search, enum purge_action action, _Atomic uint64_t *hits) {
+    if (action > search->found.action)
+        search->found = (struct filter_found){action, hits};
+}
+
+static void look_up(struct search *search, uint64_t hash) {
+    if (search->table->capacity == 0)
+        return;
+    struct filter_entry *entry = place_of(search->table, hash);
+    if (entry->hash == 0)
+        return;
+    if (entry->removed > search->after)
+        take(search, PURGE_REMOVE, &entry->hits);
+    else if (entry->stale > search->after)
+        take(search, PURGE_STALE, &entry->hits);
+}
+
+static void see_tag(void *arg, struct slice tag) {
+    look_up(arg, hash_of(tag, TAG_KIND));
+}
+
+static bool has_newer_tag(const struct filter_table *table, const struct object *object,
+                          uint64_t after) {
+    for (uint32_t bits = object->tags; bits != 0; bits &= bits - 1)
+        if (table->newest_tag[__builtin_ctz(bits)] > after)
+            return true;
+    return false;
+}
+
+static void look_up_prefixes(struct search *search, struct slice url) {
+    for (size_t i = 0; i < sizeof search->table->lengths / sizeof search->table->lengths[0]; i++)
+        for (uint64_t bits = search->table->lengths[i]; bits != 0; bits &= bits - 1) {
+            size_t length = 64 * i + (size_t)__builtin_ctzll(bits);
+            if (length > url.length)
+                return;
+            look_up(search, hash_of(slice_make(url.base, length), PREFIX_KIND));
+        }
+}
+
+/* Newest first, to stop at the first that is not newer. */
+static void look_through_others(struct search *search, const struct object *object) {
+    const struct list_link *all = &search->table->others;
+    for (struct list_link *link = all->prev; link != all; link = link->prev) {
+        struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
+        CHECK_OBJ(other, FILTER_OTHER_MAGIC);
+        if (other->number <= search->after || search->found.action == PURGE_REMOVE)
+            return;
+        if (other->action > search->found.action && object_filter_fits(&other->filter, object))
+            take(search, other->action, &other->hits);
+    }
+}
+
+struct filter_found filter_table_find(const struct filter_table *table, const struct object *object,
+                                      uint64_t after) {
+    struct search search = {.table = table, .after = after};
+    if (table->newest <= after)
+        return search.found;
+    if (has_newer_tag(table, object, after))
+        object_each_tag(object, see_tag, &search);
+    if (table->newest_host > after)
+        look_up(&search, hash_of_host(object_filter_host(object_url(object))));
+    if (table->newest_prefix > after)
+        look_up_prefixes(&search, object_url(object));
+    if (table->newest_other > after)
+        look_through_others(&search, object);
+    return search.found;
+}
+
+/* The others as object_filter_may_fit has it. */
+static bool may_find_other(const struct filter_table *table, const struct object *object,
+                           uint64_t after) {
+    for (struct list_link *link = table->others.prev; link != &table->others; link = link->prev) {
+        const struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
+        if (other->number <= after)
+            return false;
+        if (object_filter_may_fit(&other->filter, object))
+            return true;
+    }
+    return false;
+}
+
+bool filter_table_may_find(const struct filter_table *table, const struct object *object,
+                           uint64_t after) {
+    struct search search = {.table = table, .after = after};
+    if (table->newest <= after)
+        return false;
+    if (has_newer_tag(table, object, after))
+        return true;
+    if (table->newest_host > after)
+        look_up(&search, hash_of_host(object_filter_host(object_url(object))));
+    if (table->newest_prefix > after)
+        look_up_prefixes(&search, object_url(object));
+    return search.found.action != PURGE_NOTHING ||
+           (table->newest_other > after && may_find_other(table, object, after));
+}
+
+_Atomic uint64_t *filter_table_hits(const struct filter_table *table,
+                                    const struct object_filter *filter, uint64_t number) {
+    size_t prefix_length;
+    int tag_bit;
+    uint64_t hash = filter_hash(filter, &prefix_length, &tag_bit);
+    if (hash != 0) {
+        struct filter_entry *entry = table->capacity == 0 ? NULL : place_of(table, hash);
+        return entry == NULL || entry->hash == 0 ? NULL : &entry->hits;
+    }
+    LIST_FOR_EACH_SAFE (link, next, &table->others) {
+        struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
+        if (other->number == number)
+            return &other->hits;
+    }
+    return NULL;
+}
