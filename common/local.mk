@@ -32,4 +32,5 @@ common_libcommon_la_SOURCES = \
 	common/http/names.c common/http/names.h \
 	common/http/neutral.c common/http/neutral.h \
 	common/http/trailer.c common/http/trailer.h \
+	common/http/structured.c common/http/structured.h \
 	common/http/url.c common/http/url.h

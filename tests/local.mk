@@ -16,6 +16,7 @@ tests_unit_unit_SOURCES = \
 	tests/unit/test_names.c \
 	tests/unit/test_slice.c \
 	tests/unit/test_spool.c tests/unit/test_text.c \
+	tests/unit/test_structured.c \
 	tests/unit/test_url.c \
 	tests/unit/unit.c
 

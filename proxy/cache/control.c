@@ -1,32 +1,67 @@
 #include "cache/control.h"
 
+#include "http/bytes.h"
+#include "http/structured.h"
+
 /* RFC 9111 §1.2.2: larger numbers mean "very long". */
 enum { SECONDS_MAX = 2147483647 };
 
-struct directive {
-    struct slice name;
-    size_t flag;    /* offset of a bool */
-    size_t seconds; /* offset of an int64_t, 0: takes no number */
+/* What a directive is given. */
+enum argument {
+    NOTHING,
+    NOTHING_OR_NAMES, /* of fields */
+    SECONDS,
+    ASKED_NOTHING, /* of requests alone */
+    ASKED_SECONDS,
 };
 
-static const struct directive directives[] = {
-    {{"no-store", 8}, offsetof(struct cache_control, no_store), 0},
-    {{"no-cache", 8}, offsetof(struct cache_control, no_cache), 0},
-    {{"private", 7}, offsetof(struct cache_control, private), 0},
-    {{"public", 6}, offsetof(struct cache_control, public), 0},
-    {{"must-revalidate", 15}, offsetof(struct cache_control, must_revalidate), 0},
-    {{"proxy-revalidate", 16}, offsetof(struct cache_control, proxy_revalidate), 0},
-    {{"must-understand", 15}, offsetof(struct cache_control, must_understand), 0},
-    {{"only-if-cached", 14}, offsetof(struct cache_control, only_if_cached), 0},
-    {{"no-transform", 12}, offsetof(struct cache_control, no_transform), 0},
-    {{"immutable", 9}, offsetof(struct cache_control, immutable), 0},
-    {{"max-age", 7}, 0, offsetof(struct cache_control, max_age)},
-    {{"s-maxage", 8}, 0, offsetof(struct cache_control, s_maxage)},
-    {{"min-fresh", 9}, 0, offsetof(struct cache_control, min_fresh)},
-    {{"max-stale", 9}, 0, offsetof(struct cache_control, max_stale)},
-    {{"stale-while-revalidate", 22}, 0, offsetof(struct cache_control, stale_while_revalidate)},
-    {{"stale-if-error", 14}, 0, offsetof(struct cache_control, stale_if_error)},
+struct directive {
+    struct slice name;
+    size_t at; /* offset of a bool, or of an int64_t with seconds */
+    enum argument argument;
 };
+
+#define DIRECTIVE(text, member, argument)                                                          \
+    { {text, sizeof(text) - 1}, offsetof(struct cache_control, member), argument }
+
+static const struct directive directives[] = {
+    DIRECTIVE("no-store", no_store, NOTHING),
+    DIRECTIVE("no-cache", no_cache, NOTHING_OR_NAMES),
+    DIRECTIVE("private", private, NOTHING_OR_NAMES),
+    DIRECTIVE("public", public, NOTHING),
+    DIRECTIVE("must-revalidate", must_revalidate, NOTHING),
+    DIRECTIVE("proxy-revalidate", proxy_revalidate, NOTHING),
+    DIRECTIVE("must-understand", must_understand, NOTHING),
+    DIRECTIVE("only-if-cached", only_if_cached, ASKED_NOTHING),
+    DIRECTIVE("no-transform", no_transform, NOTHING),
+    DIRECTIVE("immutable", immutable, NOTHING),
+    DIRECTIVE("max-age", max_age, SECONDS),
+    DIRECTIVE("s-maxage", s_maxage, SECONDS),
+    DIRECTIVE("min-fresh", min_fresh, ASKED_SECONDS),
+    DIRECTIVE("max-stale", max_stale, ASKED_SECONDS),
+    DIRECTIVE("stale-while-revalidate", stale_while_revalidate, SECONDS),
+    DIRECTIVE("stale-if-error", stale_if_error, SECONDS),
+};
+
+static bool takes_seconds(const struct directive *directive) {
+    return directive->argument == SECONDS || directive->argument == ASKED_SECONDS;
+}
+
+static bool *flag_of(struct cache_control *control, const struct directive *directive) {
+    return (bool *)((char *)control + directive->at);
+}
+
+static int64_t *seconds_of(struct cache_control *control, const struct directive *directive) {
+    return (int64_t *)((char *)control + directive->at);
+}
+
+/* NULL: it is not known. */
+static const struct directive *find_directive(struct slice name) {
+    for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++)
+        if (slice_equal_nocase(name, directives[i].name))
+            return &directives[i];
+    return NULL;
+}
 
 static int64_t parse_seconds(struct slice text) {
     uint64_t value;
@@ -42,42 +77,68 @@ static int64_t parse_seconds(struct slice text) {
     return value > SECONDS_MAX ? SECONDS_MAX : (int64_t)value;
 }
 
-/* Two grammars: a list of directives (RFC 9111 §5.2), of which the first of a name counts; and a
- * dictionary (RFC 8941 §3.2), in which the last does and flags have values: ?1, ?0. */
-enum grammar { DIRECTIVES, DICTIONARY };
-
-static void apply(struct cache_control *control, struct slice name, struct slice argument,
-                  enum grammar grammar) {
-    for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
-        const struct directive *directive = &directives[i];
-        if (!slice_equal_nocase(name, directive->name))
-            continue;
-        if (directive->seconds == 0) {
-            *(bool *)((char *)control + directive->flag) =
-                grammar == DIRECTIVES || !slice_equal(argument, SLICE("?0"));
-            return;
-        }
-        int64_t *seconds = (int64_t *)((char *)control + directive->seconds);
-        if (seconds == &control->max_stale && argument.base == NULL)
-            control->max_stale_any = true;
-        else if (*seconds < 0 || grammar == DICTIONARY)
-            *seconds = parse_seconds(argument);
-        return;
+/* Of directives of one name the first counts. False: it is not known. */
+static bool apply(struct cache_control *control, struct slice name, struct slice argument) {
+    const struct directive *directive = find_directive(name);
+    if (directive == NULL)
+        return false;
+    if (!takes_seconds(directive)) {
+        *flag_of(control, directive) = true;
+        return true;
     }
+    int64_t *seconds = seconds_of(control, directive);
+    if (seconds == &control->max_stale && argument.base == NULL)
+        control->max_stale_any = true;
+    else if (*seconds < 0)
+        *seconds = parse_seconds(argument);
+    return true;
 }
 
-static void parse_field(struct cache_control *control, struct slice value, enum grammar grammar) {
-    struct slice element;
+static bool is_token(struct slice text) {
+    return text.length > 0 &&
+           bytes_skip_token(text.base, text.base + text.length) == text.base + text.length;
+}
+
+/* RFC 9110 §5.6.4, from its first quote to its last. */
+static bool is_quoted(struct slice text) {
+    if (text.length < 2 || text.base[0] != '"')
+        return false;
+    for (size_t i = 1; i < text.length; i++) {
+        if (text.base[i] == '"')
+            return i == text.length - 1;
+        if (text.base[i] == '\\')
+            i++;
+    }
+    return false;
+}
+
+/* Takes a directive apart (RFC 9111 §5.2). The base of the argument is NULL where there is none.
+ * False: it is not well formed. */
+static bool split(struct slice element, struct slice *name, struct slice *argument) {
+    const char *equals = memchr(element.base, '=', element.length);
+    *name = element;
+    *argument = slice_make(NULL, 0);
+    if (equals == NULL)
+        return is_token(element);
+    size_t length = (size_t)(equals - element.base);
+    *name = slice_trim(slice_make(element.base, length));
+    *argument = slice_trim(slice_make(equals + 1, element.length - length - 1));
+    return is_token(*name) && (is_token(*argument) || is_quoted(*argument));
+}
+
+/* What is not well formed may hide what was meant, behind a quote that is never closed or a comma
+ * that is missing: then nothing is stored, and a request is not answered from what is. */
+static void distrust(struct cache_control *control, bool asked) {
+    control->no_store = true;
+    control->no_cache = control->no_cache || asked;
+}
+
+static void parse_field(struct cache_control *control, struct slice value, bool asked) {
+    struct slice element, name, argument;
     while (slice_next_element(&value, &element)) {
-        const char *equals = memchr(element.base, '=', element.length);
-        if (equals == NULL) {
-            apply(control, element, slice_make(NULL, 0), grammar);
-            continue;
-        }
-        size_t name_length = (size_t)(equals - element.base);
-        struct slice argument = slice_make(equals + 1, element.length - name_length - 1);
-        apply(control, slice_trim(slice_make(element.base, name_length)), slice_trim(argument),
-              grammar);
+        if (!split(element, &name, &argument))
+            distrust(control, asked);
+        apply(control, name, argument);
     }
 }
 
@@ -87,62 +148,116 @@ static void control_init(struct cache_control *control) {
         control->stale_while_revalidate = control->stale_if_error = -1;
 }
 
+/* RFC 9111 §5.4. */
+static bool pragma_says_no_cache(const struct http_head *head) {
+    struct slice element, name, argument;
+    const struct http_field *field = http_head_find(head, HTTP_PRAGMA);
+    for (; field != NULL; field = http_head_find_next(head, HTTP_PRAGMA, field)) {
+        struct slice rest = field->value;
+        while (slice_next_element(&rest, &element))
+            if (!split(element, &name, &argument) || slice_equal_nocase(name, SLICE("no-cache")))
+                return true;
+    }
+    return false;
+}
+
 void cache_control_parse(struct cache_control *control, const struct http_head *head) {
+    bool asked = head->status == 0;
+    const struct http_field *field = http_head_find(head, HTTP_CACHE_CONTROL);
     control_init(control);
-    if (!http_head_has(head, HTTP_CACHE_CONTROL)) {
-        if (head->status == 0 && http_head_has_token(head, HTTP_PRAGMA, SLICE("no-cache")))
-            control->no_cache = true;
-        return;
-    }
-    for (const struct http_field *field = http_head_find(head, HTTP_CACHE_CONTROL); field != NULL;
-         field = http_head_find_next(head, HTTP_CACHE_CONTROL, field))
-        parse_field(control, field->value, DIRECTIVES);
+    if (field == NULL && asked)
+        control->no_cache = pragma_says_no_cache(head);
+    for (; field != NULL; field = http_head_find_next(head, HTTP_CACHE_CONTROL, field))
+        parse_field(control, field->value, asked);
 }
 
-/* Takes the parameters off a member of a dictionary. False where a blank stands outside a string:
- * not of the grammar. */
-static bool cut_parameters(struct slice *member) {
-    bool quoted = false;
-    for (size_t i = 0; i < member->length; i++) {
-        char c = member->base[i];
-        if (quoted && c == '\\') {
-            i++;
-        } else if (c == '"') {
-            quoted = !quoted;
-        } else if (!quoted && c == ';') {
-            member->length = i;
-            return i > 0;
-        } else if (!quoted && (c == ' ' || c == '\t')) {
-            return false;
-        }
-    }
-    return !quoted;
+/* RFC 9213 §2.1: a value that is not of the directive's type is not to be used. */
+static bool has_its_type(const struct directive *directive, const struct structured_member *value) {
+    if (takes_seconds(directive))
+        return value->type == STRUCTURED_INTEGER && value->number >= 0;
+    return (value->type == STRUCTURED_BOOLEAN && value->number == 1) ||
+           (directive->argument == NOTHING_OR_NAMES && value->type == STRUCTURED_STRING);
 }
 
-/* A dictionary of RFC 8941 §3.2, as far as directives need it: keys, "=" without blanks, a value
- * that ends before its parameters; all lines of the field are one. */
+/* False: it says what it can't mean. */
+static bool apply_member(struct cache_control *control, const struct structured_member *member) {
+    const struct directive *directive = find_directive(member->key);
+    if (directive == NULL || directive->argument >= ASKED_NOTHING)
+        return true;
+    if (!has_its_type(directive, member))
+        return false;
+    if (takes_seconds(directive))
+        *seconds_of(control, directive) =
+            member->number > SECONDS_MAX ? SECONDS_MAX : member->number;
+    else
+        *flag_of(control, directive) = true;
+    return true;
+}
+
+/* All lines of the field are one dictionary. False: "that field MUST be ignored by the cache" (RFC
+ * 9213 §2.1), because it is empty, does not parse, or says what it can't mean. */
 static bool parse_dictionary(struct cache_control *control, const struct http_head *head,
                              struct slice name) {
+    struct structured_member member;
     bool any = false;
     for (unsigned i = 0; i < head->field_count; i++) {
-        struct slice rest = head->fields[i].value, member;
+        enum structured_status status;
+        struct slice rest = head->fields[i].value;
         if (!slice_equal_nocase(head->fields[i].name, name))
             continue;
-        while (slice_next_element(&rest, &member)) {
-            if (!cut_parameters(&member))
+        if (rest.length == 0)
+            return false;
+        while ((status = structured_next(&rest, &member)) == STRUCTURED_MEMBER)
+            if (!apply_member(control, &member))
                 return false;
-            parse_field(control, member, DICTIONARY);
-            any = true;
-        }
+        if (status == STRUCTURED_BAD)
+            return false;
+        any = true;
     }
     return any;
+}
+
+/* Surrogate-Control is older than Structured Fields: directives as in Cache-Control, behind which
+ * may stand ";" and for which surrogates they are, and max-age=N+M, which may be used M seconds
+ * longer (Edge Architecture Specification, https://www.w3.org/TR/edge-arch, 2.2). */
+static bool apply_surrogate(struct cache_control *control, struct slice element) {
+    struct slice name, argument;
+    const char *target = memchr(element.base, ';', element.length);
+    if (target != NULL)
+        element = slice_trim(slice_make(element.base, (size_t)(target - element.base)));
+    if (!split(element, &name, &argument))
+        distrust(control, false);
+    const char *plus = argument.length > 0 ? memchr(argument.base, '+', argument.length) : NULL;
+    if (plus == NULL || !slice_equal_nocase(name, SLICE("max-age")))
+        return apply(control, name, argument);
+    size_t length = (size_t)(plus - argument.base);
+    apply(control, SLICE("stale-while-revalidate"),
+          slice_make(plus + 1, argument.length - length - 1));
+    return apply(control, name, slice_make(argument.base, length));
+}
+
+/* False: it says nothing that a cache knows, as where it is about what the content needs. */
+static bool parse_surrogate(struct cache_control *control, const struct http_head *head,
+                            struct slice name) {
+    bool any = false;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        struct slice rest = head->fields[i].value, element;
+        if (!slice_equal_nocase(head->fields[i].name, name))
+            continue;
+        while (slice_next_element(&rest, &element))
+            any |= apply_surrogate(control, element);
+    }
+    return any || control->no_store;
 }
 
 bool cache_control_parse_targeted(struct cache_control *control, const struct http_head *head,
                                   char *const *names) {
     for (; names != NULL && *names != NULL; names++) {
+        struct slice name = slice_from(*names);
         control_init(control);
-        if (parse_dictionary(control, head, slice_from(*names)))
+        if (slice_equal_nocase(name, SLICE("Surrogate-Control"))
+                ? parse_surrogate(control, head, name)
+                : parse_dictionary(control, head, name))
             return true;
     }
     return false;

@@ -6,8 +6,10 @@
  *     if (control.no_store) ...
  *
  * Unknown directives are ignored; a number that is not one counts as 0 (stale: the safe reading);
- * of duplicates the first counts. `no-cache="field"` and `private="field"` are taken as if
- * unqualified. A request without Cache-Control but with "Pragma: no-cache" has no_cache set (§5.4).
+ * of duplicates the first counts. What is not well formed may hide a directive, as behind a quote
+ * that is never closed: it sets no_store, and no_cache too in a request. `no-cache="field"` and
+ * `private="field"` are taken as if unqualified. A request without Cache-Control but with "Pragma:
+ * no-cache" has no_cache set (§5.4).
  */
 #ifndef RETORT_CACHE_CONTROL_H
 #define RETORT_CACHE_CONTROL_H
@@ -25,8 +27,10 @@ struct cache_control {
 void cache_control_parse(struct cache_control *control, const struct http_head *head);
 
 /* The first field of `names` (ends with NULL) that is there and well formed, for caches that are
- * spoken to by name (RFC 9213 §2.2). It is a dictionary: of duplicates the last counts. False:
- * there is none. */
+ * spoken to by name (RFC 9213 §2.2). It is a dictionary of Structured Fields, in which of
+ * duplicates the last counts; one that does not parse, or has a value of another type than its
+ * directive, is ignored as a whole. Surrogate-Control is a list like Cache-Control. False: there is
+ * none. */
 bool cache_control_parse_targeted(struct cache_control *control, const struct http_head *head,
                                   char *const *names);
 

@@ -103,21 +103,28 @@ static bool field_date(const struct http_head *head, enum http_name id, time_t *
     return value.base != NULL && http_date_parse(value, date);
 }
 
-/* The first member of a list counts (RFC 9111 §5.1). A field that stands twice, in two lines or as
- * the same member repeated, which is what merging lines makes of them, is of no known age, and so
- * is one that is not a number: old, to be safe. */
-static int64_t age_value(const struct http_head *response) {
+/* 0: it is no such number. One that is too large counts as the greatest (RFC 9111 §1.2.2). */
+static int64_t delta_seconds(struct slice text) {
     uint64_t seconds;
-    struct slice rest, first, second;
+    for (size_t i = 0; i < text.length; i++)
+        if (text.base[i] < '0' || text.base[i] > '9')
+            return 0;
+    return slice_to_uint64(text, &seconds) && seconds < INT32_MAX ? (int64_t)seconds : INT32_MAX;
+}
+
+/* RFC 9111 §5.1: "a cache encountering a message with a list-based Age field value SHOULD use the
+ * first member of the field value, discarding subsequent ones. If the field value (after discarding
+ * additional members, as per above) is invalid (e.g., it contains something other than a
+ * non-negative integer), a cache SHOULD ignore the field." Lines are one list (RFC 9110 §5.3). */
+static int64_t age_value(const struct http_head *response) {
+    struct slice first;
     const struct http_field *age = http_head_find(response, HTTP_AGE);
-    if (age == NULL)
-        return 0;
-    rest = age->value;
-    if (http_head_find_next(response, HTTP_AGE, age) != NULL ||
-        !slice_next_element(&rest, &first) || !slice_to_uint64(first, &seconds) ||
-        seconds > INT32_MAX || (slice_next_element(&rest, &second) && slice_equal(first, second)))
-        return INT32_MAX;
-    return (int64_t)seconds;
+    for (; age != NULL; age = http_head_find_next(response, HTTP_AGE, age)) {
+        struct slice rest = age->value;
+        if (slice_next_element(&rest, &first))
+            return delta_seconds(first);
+    }
+    return 0;
 }
 
 static int64_t initial_age(const struct http_head *response, time_t request_time,

@@ -349,8 +349,14 @@ const struct option options[] = {
      .example = "\"1d\""},
     {ONCE("cache", cache.targeted), .name = "targeted", STRINGS,
      DEFAULT("CDN-Cache-Control, Surrogate-Control"),
-     DOC "Response fields that speak to this cache alone, the most important first (RFC 9213): the "
-         "first one that is there and well formed counts instead of Cache-Control and Expires.",
+     DOC
+     "Response fields that speak to this cache alone, the most important first (RFC 9213): the "
+     "first one that is there and well formed counts instead of Cache-Control and Expires. They "
+     "count on reverse listeners only: those who write them mean caches that work for the "
+     "origin. They are dictionaries of Structured Fields: one that does not parse, or in which "
+     "a value has the wrong type, as max-age=\"60\", is ignored as a whole. Surrogate-Control "
+     "is older than these and read as Cache-Control is; max-age=60+30 there means that the "
+     "response may be used 30 seconds longer while it is refreshed.",
      .example = "{ \"Retort-Cache-Control\", \"CDN-Cache-Control\" }"},
 
     {DISK(size), .name = "size", SIZE_OF(16 * MB, 2000 * GB), DEFAULT("1GB"),

@@ -232,7 +232,9 @@ struct freshness_rules transaction_freshness_rules(const struct transaction *tra
         .heuristic_max = (int64_t)(settings->cache.heuristic_max / 1000),
         .stale_while_revalidate = (int64_t)(settings->cache.stale_while_revalidate / 1000),
         .negative_ttl = settings->cache.negative_ttl,
-        .targeted = settings->cache.targeted,
+        /* RFC 9213 §3: these speak to caches that work for the origin, as reverse proxies do. */
+        .targeted =
+            transaction->exchange->listen->mode == LISTEN_REVERSE ? settings->cache.targeted : NULL,
         .policy = transaction->policy,
     };
 }

@@ -56,6 +56,14 @@ CASES = [
     ("heuristic by Last-Modified", {"lm": OLD}, 1),
     ("Age uses max-age up", {"cc": "max-age=60", "h": ["Age: 61"]}, 2),
     ("Age within max-age", {"cc": "max-age=60", "h": ["Age: 30"]}, 1),
+    # RFC 9111, 5.1: the first member counts; one that is no non-negative integer is as if there were none
+    ("the first Age of a list", {"cc": "max-age=60", "h": ["Age: 30, 61"]}, 1),
+    ("the first Age of a list, old", {"cc": "max-age=60", "h": ["Age: 61, 0"]}, 2),
+    ("the first Age of two lines", {"cc": "max-age=60", "h": ["Age: 0", "Age: 61"]}, 1),
+    ("the first Age of two lines, old", {"cc": "max-age=60", "h": ["Age: 61", "Age: 0"]}, 2),
+    ("an Age that is no number", {"cc": "max-age=60", "h": ["Age: abc"]}, 1),
+    ("an Age below zero", {"cc": "max-age=60", "h": ["Age: -61"]}, 1),
+    ("an Age beyond all bounds", {"cc": "max-age=60", "h": ["Age: 99999999999999999999"]}, 2),
     ("404 with max-age", {"cc": "max-age=60", "status": 404}, 1),
     ("301 with max-age", {"cc": "max-age=60", "status": 301, "h": ["Location: /x"]}, 1),
     ("500 with max-age", {"cc": "max-age=60", "status": 500}, None),
@@ -66,6 +74,26 @@ CASES = [
     ("bad max-age", {"cc": "max-age=six"}, 2),
     ("negative max-age", {"cc": "max-age=-1"}, 2),
     ("huge max-age", {"cc": "max-age=99999999999999999999"}, 1),
+    # what is not well formed may hide what was meant
+    ("no-store behind a quote that is never closed", {"cc": 'max-age=60, a="b, no-store'}, 2),
+    ("private behind one in another line", {"cc": 'max-age=60, a="', "h": ["Cache-Control: b, private"]}, 2),
+    ("a comma that is missing", {"cc": "max-age=60 no-store"}, 2),
+    ("no-store within a quoted string", {"cc": 'max-age=60, a="b, no-store"'}, 1),
+]
+
+TARGETED = [
+    # name, field, its value, Cache-Control, requests at the origin behind a reverse and a forward listener
+    ("fresh for a CDN", "CDN-Cache-Control", "max-age=60", "no-store", 1, 2),
+    ("not for a CDN", "CDN-Cache-Control", "no-store", "max-age=60", 2, 1),
+    ("an unknown type", "CDN-Cache-Control", "max-age=10000, &&&&&", "no-store", 2, 2),
+    ("an unknown type, and fresh", "CDN-Cache-Control", "no-store, &&&&&", "max-age=60", 1, 1),
+    ("a string for a number", "CDN-Cache-Control", 'max-age="10000"', "no-store", 2, 2),
+    ("a decimal for a number", "CDN-Cache-Control", "max-age=10000.0", "no-store", 2, 2),
+    ("capitals", "CDN-Cache-Control", "MAX-AGE=60", "no-store", 2, 2),
+    ("empty", "CDN-Cache-Control", "", "max-age=60", 1, 1),
+    ("fresh for a surrogate", "Surrogate-Control", "max-age=60+30;x", "no-store", 1, 2),
+    ("not for a surrogate", "Surrogate-Control", "no-store", "max-age=60", 2, 1),
+    ("nothing for caches", "Surrogate-Control", 'content="ESI/1.0"', "max-age=60", 1, 1),
 ]
 
 
@@ -80,6 +108,19 @@ def test_what_is_stored(lab):
             one_of(asked, (1, 2), f"{what}: requests at the origin")
         else:
             equal(asked, expected, f"{what}: requests at the origin")
+
+
+@memcheck
+def test_fields_for_caches_by_name(lab):
+    """RFC 9213: they speak to reverse proxies; 2.1: one that does not parse, or has a value of the wrong type, is ignored as a whole."""
+    origin = Origin(lab)
+    proxy = Retort(lab, reverse={"/": origin.url("/")})
+    for number, (what, name, value, cc, behind_reverse, behind_forward) in enumerate(TARGETED):
+        for way, expected in (("reverse", behind_reverse), ("forward", behind_forward)):
+            url = origin.url(f"/{way}{number}", cc=cc, h=[f"{name}: {value}"])
+            for _ in range(2):
+                equal(proxy.get(url if way == "forward" else url[url.index("/", 7):]).status, 200, "status")
+            equal(origin.count(f"/{way}{number}"), expected, f"{what}: requests behind a {way} listener")
 
 
 @memcheck

@@ -1,11 +1,15 @@
 /* Cache-Control and its like, against a second reading. The first line says what is asked:
- * "request", "response" or, for fields that name a cache, "targeted"; the head follows. */
+ * "request", "response" or, for fields that name a cache, "targeted" and "surrogate"; the head
+ * follows. */
 #include "base/assert.h"
 #include "cache/control.h"
+#include "http/structured.h"
 #include "lines.h"
 #include "naive.h"
 
-static const char targeted_name[] = "CDN-Cache-Control";
+#include <ctype.h>
+
+static const char targeted_name[] = "CDN-Cache-Control", surrogate_name[] = "Surrogate-Control";
 
 enum { SECONDS_MAX = 2147483647 };
 
@@ -60,7 +64,37 @@ static void note_seconds(struct cache_control *control, struct slice name, bool 
     }
 }
 
-static void note(struct cache_control *control, struct slice element) {
+/* token [ OWS "=" OWS ( token / quoted-string ) ], a byte at a time. */
+static bool well_formed(struct slice element) {
+    enum { NAME, BEHIND_NAME, BEFORE_VALUE, VALUE, STRING, ESCAPE, BEHIND_STRING } at = NAME;
+    for (size_t i = 0; i < element.length; i++) {
+        char c = element.base[i];
+        bool blank = c == ' ' || c == '\t';
+        bool token = isalnum((unsigned char)c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c));
+        if (at == STRING || at == ESCAPE)
+            at = at == STRING && c == '\\'  ? ESCAPE
+                 : at == STRING && c == '"' ? BEHIND_STRING
+                                            : STRING;
+        else if ((at == NAME || at == BEHIND_NAME) && c == '=' && i > 0)
+            at = BEFORE_VALUE;
+        else if (at == NAME && blank && i > 0)
+            at = BEHIND_NAME;
+        else if (at == BEFORE_VALUE && c == '"')
+            at = STRING;
+        else if (at == BEFORE_VALUE && token)
+            at = VALUE;
+        else if (!((at == NAME || at == VALUE) && token) &&
+                 !((at == BEHIND_NAME || at == BEFORE_VALUE) && blank))
+            return false;
+    }
+    return at == NAME || at == VALUE || at == BEHIND_STRING;
+}
+
+static void note(struct cache_control *control, struct slice element, bool asked) {
+    if (!well_formed(element)) {
+        control->no_store = true;
+        control->no_cache |= asked;
+    }
     size_t length = 0;
     while (length < element.length && element.base[length] != '=')
         length++;
@@ -81,6 +115,14 @@ static void nothing_stated(struct cache_control *control) {
                                       .stale_if_error = -1};
 }
 
+static bool says_no_cache(struct slice element) {
+    size_t length = 0;
+    while (length < element.length && element.base[length] != '=')
+        length++;
+    return !well_formed(element) ||
+           naive_equal_nocase(slice_trim(slice_make(element.base, length)), SLICE("no-cache"));
+}
+
 static bool has_pragma(const struct http_head *head) {
     static struct naive_list list;
     for (unsigned i = 0; i < head->field_count; i++) {
@@ -88,7 +130,7 @@ static bool has_pragma(const struct http_head *head) {
             continue;
         naive_list_of(&list, head->fields[i].value);
         for (unsigned j = 0; j < list.count; j++)
-            if (naive_equal_nocase(list.elements[j], SLICE("no-cache")))
+            if (says_no_cache(list.elements[j]))
                 return true;
     }
     return false;
@@ -104,7 +146,7 @@ static void naive_parse(struct cache_control *control, const struct http_head *h
         any = true;
         naive_list_of(&list, head->fields[i].value);
         for (unsigned j = 0; j < list.count; j++)
-            note(control, list.elements[j]);
+            note(control, list.elements[j], head->status == 0);
     }
     if (!any && head->status == 0 && has_pragma(head))
         control->no_cache = true;
@@ -142,6 +184,7 @@ static void check_ranges(const struct cache_control *control) {
 static bool joined(const struct http_head *head, struct slice name, char **bytes,
                    struct slice *value) {
     size_t length = 0;
+    bool first = true;
     for (unsigned i = 0; i < head->field_count; i++)
         length += head->fields[i].value.length + 2;
     *bytes = xmalloc(length + 1);
@@ -152,27 +195,50 @@ static bool joined(const struct http_head *head, struct slice name, char **bytes
             continue;
         if (!naive_balanced(field->value))
             return false;
-        if (value->length > 0) {
+        if (!first) {
             memcpy(*bytes + value->length, ", ", 2);
             value->length += 2;
         }
+        first = false;
         memcpy(*bytes + value->length, field->value.base, field->value.length);
         value->length += field->value.length;
     }
     return true;
 }
 
-static void check_targeted(const struct http_head *head) {
-    char *names[] = {(char *)targeted_name, NULL}, *bytes;
+/* Members lie within the field, one behind the other, and each parses alone. */
+static void check_members(struct slice value) {
+    struct slice rest = value, before = rest;
+    struct structured_member member, alone;
+    while (structured_next(&rest, &member) == STRUCTURED_MEMBER) {
+        ASSERT(member.key.length > 0 && member.key.base == before.base);
+        ASSERT(rest.base + rest.length == value.base + value.length && rest.base > before.base);
+        ASSERT(member.text.base >= member.key.base + member.key.length);
+        ASSERT(member.text.base + member.text.length <= rest.base);
+        struct slice one =
+            slice_make(before.base, (size_t)(member.text.base + member.text.length - before.base));
+        ASSERT(structured_next(&one, &alone) == STRUCTURED_MEMBER && one.length == 0);
+        ASSERT(alone.type == member.type && alone.number == member.number);
+        before = rest;
+    }
+}
+
+static void check_all_members(const struct http_head *head) {
+    for (unsigned i = 0; i < head->field_count; i++)
+        check_members(head->fields[i].value);
+}
+
+static void check_targeted(const struct http_head *head, const char *name) {
+    char *names[] = {(char *)name, NULL}, *bytes;
     struct cache_control control, again;
     struct slice value;
     bool good = cache_control_parse_targeted(&control, head, names);
     check_ranges(&control);
-    if (joined(head, slice_from(targeted_name), &bytes, &value)) {
+    if (joined(head, slice_from(name), &bytes, &value)) {
         struct http_head one;
         http_head_init(&one);
-        if (http_head_find_text(head, slice_from(targeted_name)) != NULL)
-            http_head_add(&one, slice_from(targeted_name), value);
+        if (http_head_find_text(head, slice_from(name)) != NULL)
+            http_head_add(&one, slice_from(name), value);
         ASSERT(cache_control_parse_targeted(&again, &one, names) == good);
         if (good)
             check_same(&control, &again);
@@ -204,7 +270,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lines_head(&lines, &head);
     head.status = slice_equal(what, SLICE("response")) ? 200 : 0;
     if (slice_equal(what, SLICE("targeted"))) {
-        check_targeted(&head);
+        check_targeted(&head, targeted_name);
+        check_all_members(&head);
+    } else if (slice_equal(what, SLICE("surrogate"))) {
+        check_targeted(&head, surrogate_name);
     } else {
         cache_control_parse(&control, &head);
         naive_parse(&naive, &head);

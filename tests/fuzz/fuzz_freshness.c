@@ -169,7 +169,8 @@ static void check_verdict(const struct freshness *freshness, const struct cache_
     ASSERT(age >= freshness->initial_age);
     if (verdict == FRESHNESS_REVALIDATE) {
         ASSERT(over >= 0 || freshness->always_revalidate || request->no_cache ||
-               request->max_age >= 0 || request->min_fresh >= 0);
+               request->max_age >= 0 || request->min_fresh >= 0 ||
+               freshness->response_time > now); /* it came in the future */
         return;
     }
     ASSERT(!freshness->always_revalidate && !request->no_cache);
