@@ -228,7 +228,7 @@ static const struct {
     {"Cache-Control: max-age=60, s-maxage=5\n", 5},
     {"Cache-Control: max-age=99999999999999999999\n", INT32_MAX},
     {"Cache-Control: max-age=60\nAge: 20\n", 40},
-    {"Cache-Control: max-age=60\nAge: 20\nAge: 20\n", 0},
+    {"Cache-Control: max-age=60\nAge: 20\nAge: 30\n", 40},
     {"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:07 GMT\n", 30},
     {"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 09:49:07 GMT\n", 60},
     {"Cache-Control: max-age=60\nDate: then\n", 60},
