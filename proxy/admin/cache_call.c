@@ -55,6 +55,18 @@ char *cache_call_normalised_prefix(const char *text, size_t *length) {
     return normalised;
 }
 
+struct slice cache_call_host(const struct cache_call *call, const char *text) {
+    struct url url;
+    struct slice host = slice_from(text);
+    if (text != NULL && text[0] != '[' && strchr(text, ':') != NULL)
+        host = arena_concat(call->arena, SLICE("["), host, SLICE("]"));
+    if (!url_parse_authority(&url, host, 80) || url.port_given)
+        return slice_from(text);
+    size_t room = url_room(&url);
+    url_rewrite_authority(&url, arena_alloc(call->arena, room), room);
+    return url.host;
+}
+
 bool cache_call_take_url(const struct cache_call *call, char **url, size_t *length) {
     const char *text = cache_call_argument(call, "url");
     *url = text == NULL ? NULL : cache_call_normalised(text, length);

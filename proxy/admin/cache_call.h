@@ -32,6 +32,8 @@ char *cache_call_normalised(const char *text, size_t *length);
 /* The same of the beginning of URLs; its last segment is only the beginning of one, so that "/a/.."
  * stands for "/a/..b" too and stays. */
 char *cache_call_normalised_prefix(const char *text, size_t *length);
+/* A host as it stands in normalised URLs, in the call's arena; what is none stays as it is. */
+struct slice cache_call_host(const struct cache_call *call, const char *text);
 /* As the policies have it now; a reload may have left objects under other names. */
 struct cache_name cache_call_name_of(const struct cache_call *call, struct slice url);
 

@@ -38,7 +38,7 @@ static bool choose(const struct cache_call *call, struct chosen *chosen) {
         chosen->filter.regex = &chosen->regex;
         chosen->filter.regex_text = regex;
     }
-    chosen->filter.host = slice_from(cache_call_argument(call, "host"));
+    chosen->filter.host = cache_call_host(call, cache_call_argument(call, "host"));
     chosen->filter.tag = slice_from(cache_call_argument(call, "tag"));
     chosen->filter.prefix = slice_from(prefix);
     chosen->prefix = prefix == NULL ? NULL : cache_call_normalised_prefix(prefix, &length);

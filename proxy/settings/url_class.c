@@ -4,6 +4,7 @@
 #include "settings/name_table.h"
 #include "settings/regex.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -136,9 +137,20 @@ static void strings_free(char **strings) {
     free(strings);
 }
 
+/* An IPv6 address has one spelling in normalised URLs. */
+static void rewrite_address(char **name) {
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr address;
+    if (inet_pton(AF_INET6, *name, &address) != 1)
+        return;
+    free(*name);
+    *name = xstrdup(inet_ntop(AF_INET6, &address, text, sizeof text));
+}
+
 /* The copies of names are lower case and without the dot of the root, as subjects are. */
 static void lower_names(char **names) {
     for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
+        rewrite_address(&names[i]);
         size_t length = strlen(names[i]);
         if (length > 1 && names[i][length - 1] == '.')
             names[i][length - 1] = '\0';

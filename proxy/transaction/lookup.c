@@ -210,19 +210,27 @@ static bool drop_unable(struct transaction *transaction) {
     return true;
 }
 
-enum step step_lookup(struct transaction *transaction) {
-    if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
-        return pass(transaction);
-    if (transaction->flight != NULL && !has_landed(transaction))
-        return STEP_WAIT;
+/* Once: the request is another one afterwards, for which other policies might be. False: the cache
+ * has no part in it. */
+static bool begin(struct transaction *transaction) {
     cache_control_parse(&transaction->asked, transaction->request);
     if (!transaction_begin_policy(transaction))
-        return transaction->asked.only_if_cached ? only_if_cached(transaction) : pass(transaction);
+        return false;
     transaction->cache_allowed = true;
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
     transaction_take_name(transaction);
     transaction_ask_by_name(transaction);
+    return true;
+}
+
+enum step step_lookup(struct transaction *transaction) {
+    if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
+        return pass(transaction);
+    if (transaction->flight != NULL && !has_landed(transaction))
+        return STEP_WAIT;
+    if (!transaction->cache_allowed && !begin(transaction))
+        return transaction->asked.only_if_cached ? only_if_cached(transaction) : pass(transaction);
     if (transaction->load == NULL)
         transaction_note_moment(transaction);
     transaction->object = look_up(transaction);

@@ -130,6 +130,9 @@ def test_the_admin_plane_has_the_same_form(lab):
     for prefix, purged in (("/a/..", 0), ("/a/.", 0), ("/a/%2e%2e", 0), ("/other/../a/./", 1)):
         answer = proxy.admin("POST", "/cache/purge?prefix=" + quote(origin.url(prefix), safe=""))
         equal(json.loads(answer.body)["purged"], purged, f"purged by {prefix}")
+    for host in (origin.address[0] + ".", origin.address[0]):
+        proxy.get(other)
+        equal(json.loads(proxy.admin("POST", "/cache/purge?host=" + host).body)["purged"] > 0, True, f"whether the host {host} is found")
 
 
 def test_connect_has_one_form(lab):

@@ -50,6 +50,7 @@ START_TEST(hosts_match_exactly) {
     ck_assert(!host_matches("*.example.com", ".example.com."));
     ck_assert(host_matches("127.0.0.1", "127.0.0.1"));
     ck_assert(host_matches("::1", "::1"));
+    ck_assert(host_matches("2001:DB8:0::0:1", "2001:db8::1"));
     ck_assert(!host_matches("a", ""));
 }
 END_TEST
