@@ -161,7 +161,7 @@ static bool read_header(int fd, struct volume_header *header) {
 bool volume_read_secret(const struct disk_settings *settings, struct cache_secret *secret) {
     struct volume_header header, plan;
     char *path = file_of(settings->path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     plan_segments(&plan, settings->size);
     bool good = fd >= 0 && read_header(fd, &header) && same_plan(&header, &plan);
     if (good)
@@ -178,9 +178,8 @@ static void explain_empty(const struct volume *volume, const struct volume_heade
         log_warn("disk %s: its size has changed from %lu to %lu bytes: it starts empty",
                  volume->path, (unsigned long)found->size, (unsigned long)volume->header.size);
     else if (good)
-        log_warn("disk %s: its content was written with other keys than that of the disk before "
-                 "it: it starts empty; disks keep their content together with those that they were "
-                 "first used with",
+        log_warn("disk %s: its keys were made with another secret than those of the disks named "
+                 "before it: it starts empty",
                  volume->path);
     else if (volume_header_is_of_another_version(found))
         log_warn("disk %s: another version of retort has written it: it starts empty",
