@@ -35,11 +35,9 @@ struct apng {
     struct chunk header, gamma, transparency; /* that of the original; a NULL name: none */
     struct buffer frame;                      /* the frame being collected, as a PNG of its own */
     struct buffer out;
-    uint32_t width, height; /* of that frame */
-    uint32_t sequence;      /* number of the next fcTL or fdAT */
-    uint64_t pixels;        /* of all frames so far */
-    bool first_is_over;     /* what comes is in fdAT */
-    bool has_header;        /* the gray one is in `out` */
+    uint32_t sequence;  /* number of the next fcTL or fdAT */
+    bool first_is_over; /* what comes is in fdAT */
+    bool has_header;    /* the gray one is in `out` */
 };
 
 static bool is_called(const struct chunk *chunk, const char *name) {
@@ -113,8 +111,6 @@ static void begin_frame(struct apng *apng, uint32_t width, uint32_t height) {
     memcpy(header, apng->header.data, HEADER);
     png_save_uint_32(header, width);
     png_save_uint_32(header + 4, height);
-    apng->width = width;
-    apng->height = height;
     apng->frame.length = 0;
     put_signature(&apng->frame);
     put_chunk(&apng->frame, "IHDR", NULL, 0, header, HEADER);
@@ -159,11 +155,8 @@ static const char *end_frame(struct apng *apng) {
     if (apng->frame.length == 0)
         return NULL;
     put_chunk(&apng->frame, "IEND", NULL, 0, NULL, 0);
-    apng->pixels += (uint64_t)apng->width * apng->height + FRAME_WORK;
     if (apng->frame.failed)
         return "out of memory";
-    if (apng->pixels > options.max_pixels)
-        return "too many pixels in all frames together";
     enum picture_result result = png_gray(apng->frame.bytes, apng->frame.length, &options, &gray);
     apng->frame.length = 0;
     if (result != PICTURE_DONE)
@@ -238,6 +231,20 @@ static const char *take_chunk(struct apng *apng, const struct chunk *chunk) {
     return NULL;
 }
 
+/* By what its frames say of themselves. */
+static bool is_too_large(const unsigned char *bytes, size_t length, uint64_t max_pixels) {
+    const unsigned char *at = bytes + SIGNATURE, *end = bytes + length;
+    uint64_t pixels = 0;
+    for (struct chunk chunk; pixels <= max_pixels && next_chunk(&at, end, &chunk);) {
+        if (is_called(&chunk, "IHDR") && chunk.length == HEADER)
+            pixels += (uint64_t)png_get_uint_32(chunk.data) * png_get_uint_32(chunk.data + 4);
+        if (is_called(&chunk, "fcTL") && chunk.length == CONTROL)
+            pixels += (uint64_t)png_get_uint_32(chunk.data + 4) * png_get_uint_32(chunk.data + 8) +
+                      FRAME_WORK;
+    }
+    return pixels > max_pixels;
+}
+
 static const char *take_all(struct apng *apng, const unsigned char *bytes, size_t length) {
     const unsigned char *at = bytes + SIGNATURE, *end = bytes + length;
     const char *why = NULL;
@@ -258,6 +265,8 @@ enum picture_result apng_gray(const unsigned char *bytes, size_t length,
                               struct picture_output *output) {
     struct apng apng = {.options = options};
     memset(output, 0, sizeof *output);
+    if (is_too_large(bytes, length, options->max_pixels))
+        return picture_bad(output, "too many pixels in all frames together");
     const char *why = take_all(&apng, bytes, length);
     free(apng.frame.bytes);
     output->bytes = apng.out.bytes;

@@ -134,30 +134,35 @@ static uint32_t number_at(const char *at) {
     return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
-static bool has_few_chunks(struct slice bytes) {
-    enum { CHUNKS = 12, CHUNK = 8 };
+static uint64_t side_at(const char *at) {
+    return (number_at(at) & 0xffffff) + 1;
+}
+
+/* NULL, or why a file is too much work, by what its chunks say of themselves. */
+static const char *excess_of(struct slice bytes, uint64_t max_pixels) {
+    enum { CHUNKS = 12, CHUNK = 8, WIDTH = 14, HEIGHT = 17, FRAME = 24 };
     unsigned count = 0;
+    uint64_t pixels = 0;
     for (size_t at = CHUNKS; at < bytes.length && bytes.length - at >= CHUNK; count++) {
         uint64_t length = number_at(bytes.base + at + 4);
         if (length > bytes.length - at - CHUNK)
             break;
+        const char *chunk = bytes.base + at;
+        if (length + CHUNK >= FRAME && memcmp(chunk, "ANMF", 4) == 0)
+            pixels += side_at(chunk + WIDTH) * side_at(chunk + HEIGHT) + FRAME_WORK;
         at += CHUNK + length + (length & 1);
     }
-    return count <= CHUNKS_MOST;
+    if (count > CHUNKS_MOST)
+        return "too many chunks";
+    return pixels > max_pixels ? "too many pixels in all frames together" : NULL;
 }
 
 /* Each frame is a still picture, of its own size; where it goes, when, and how it goes away stay.
  */
 static enum picture_result convert_frame(WebPMux *to, WebPMuxFrameInfo *frame,
-                                         const struct picture_options *options, uint64_t *pixels,
+                                         const struct picture_options *options,
                                          struct picture_output *output) {
-    int width, height;
     struct picture_output made;
-    if (!WebPGetInfo(frame->bitstream.bytes, frame->bitstream.size, &width, &height))
-        return picture_bad(output, "not a whole WebP");
-    *pixels += (uint64_t)width * (uint64_t)height + FRAME_WORK;
-    if (*pixels > options->max_pixels)
-        return picture_bad(output, "too many pixels in all frames together");
     enum picture_result result =
         webp_gray(frame->bitstream.bytes, frame->bitstream.size, options, &made);
     if (result == PICTURE_BAD)
@@ -177,11 +182,10 @@ static enum picture_result convert_frames(WebPMux *from, WebPMux *to,
     const struct picture_options each = {
         .max_pixels = options->max_pixels, .quality = options->quality, .larger = true};
     bool changed = false;
-    uint64_t pixels = 0;
     WebPMuxFrameInfo frame;
     for (uint32_t i = 1; WebPMuxGetFrame(from, i, &frame) == WEBP_MUX_OK; i++) {
         enum picture_result result = frame.id == WEBP_CHUNK_ANMF
-                                         ? convert_frame(to, &frame, &each, &pixels, output)
+                                         ? convert_frame(to, &frame, &each, output)
                                          : picture_bad(output, "not a whole WebP");
         WebPDataClear(&frame.bitstream);
         if (result == PICTURE_BAD)
@@ -254,8 +258,9 @@ enum picture_result webp_gray(const unsigned char *bytes, size_t length,
         WebPGetFeatures(bytes, length, &config.input) != VP8_STATUS_OK)
         return picture_bad(output, "not a whole WebP");
     struct slice original = slice_make((const char *)bytes, length);
-    if (!has_few_chunks(original))
-        return picture_bad(output, "too many chunks");
+    const char *excess = excess_of(original, options->max_pixels);
+    if (excess != NULL)
+        return picture_bad(output, excess);
     enum picture_result result = make(original, &config, options, output);
     return result == PICTURE_UNCHANGED && options->strip ? strip(original, output) : result;
 }
