@@ -4,9 +4,10 @@
  *
  * Left alone: anything but a whole 200 to a GET; types and URLs that are not to be compressed;
  * bodies that are encoded already, known to be short, or do not shrink; Cache-Control:
- * no-transform; and responses whose Vary names Accept-Encoding or is "*", since then the origin
- * chooses the encoding itself. A response that would be compressed for another client gets its Vary
- * all the same, or a cache would take it for the answer to everybody (RFC 9110 §12.5.5).
+ * no-transform; and responses whose Vary is "*". A response that would be compressed for another
+ * client gets its Vary all the same, or a cache would take it for the answer to everybody (RFC 9110
+ * §12.5.5). An origin that names Accept-Encoding there, and sends what is not compressed, does not
+ * compress; it says no-transform where that is meant.
  */
 #include "base/assert.h"
 #include "gzip/accept_encoding.h"
@@ -102,11 +103,6 @@ static void gzip_stop(void *service) {
     FREE_OBJ(gzip);
 }
 
-static bool vary_conflicts(const struct http_head *head) {
-    return http_head_has_token(head, HTTP_VARY, SLICE("*")) ||
-           http_head_has_token(head, HTTP_VARY, SLICE("Accept-Encoding"));
-}
-
 /* How well the client likes a coding. Old clients say "*" and mean gzip. */
 static int liking(const struct http_head *request, enum coding coding) {
     struct slice name = codec_of(coding)->name;
@@ -140,7 +136,7 @@ static bool is_wanted(const struct gzip_settings *settings,
     uint64_t length = adapted_head_length(exchange->head);
     /* A reader of an event stream must not wait for anything. */
     return adapted_head_allowed(exchange) && adapted_head_is_identity(exchange->head) &&
-           !vary_conflicts(exchange->head) && media_type_listed(type, &settings->types) &&
+           !http_head_has_token(exchange->head, HTTP_VARY, SLICE("*")) && media_type_listed(type, &settings->types) &&
            !slice_equal_nocase(type, SLICE("text/event-stream")) && length >= settings->min_size &&
            (settings->skip_urls.count == 0 ||
             !url_listed(exchange_url(exchange), &settings->skip_urls));
@@ -187,7 +183,10 @@ static enum service_verdict gzip_preview(void *state, struct slice body, bool co
     struct http_head *head = gzip->exchange->head;
     if (!is_worth_it(gzip->settings, body, complete))
         return SERVICE_SKIP;
+    bool varied = http_head_has_token(head, HTTP_VARY, SLICE("Accept-Encoding"));
     adapted_head_add_vary(gzip->exchange, SLICE("Accept-Encoding"));
+    if (gzip->coding == CODING_COUNT && varied)
+        return SERVICE_SKIP;
     if (gzip->coding == CODING_COUNT) {
         gzip->exchange->keeps_body = true;
         return SERVICE_ADAPT;

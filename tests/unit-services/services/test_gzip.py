@@ -37,6 +37,20 @@ def test_gzip_chooses(lab):
         assert decode(coding, answer.body) == body and answer.header("vary") == "Accept-Encoding", value
 
 
+def test_gzip_of_what_varies_already(lab):
+    """An origin that names Accept-Encoding and sends what is not compressed. RFC 9110, 12.5.5: Vary "might depend on whether the
+    request contained" the field; it stays, and has the name once. 8.8.3.3: another coding is another strong ETag."""
+    body = b"some text, again and again; " * 100
+    for vary in ("Vary: Accept-Encoding\n", "Vary: Cookie, accept-encoding\n", "Vary: Cookie\nVary: ACCEPT-ENCODING\n",
+                 "Vary: Accept-Encoding, Accept-Encoding\n"):
+        for preview in (None, 0, 1024):
+            answer = respmod(lab.port, "gzip", request=accepting("br, gzip"), response=head("text/html", len(body), vary), body=body,
+                             preview=preview)
+            assert answer.header("content-encoding") == "br" and decode("br", answer.body) == body, (vary, preview)
+            assert "\n".join("Vary: " + value for value in answer.http_headers["vary"]) + "\n" == vary, answer.http_headers["vary"]
+            assert answer.header("etag") == 'W/"tag"', answer.header("etag")
+
+
 def test_gzip_levels_by_arguments(lab):
     chance = random.Random(4)
     words = [digits(chance, 2 + number % 9) for number in range(3000)]
@@ -57,7 +71,9 @@ def test_gzip_leaves_alone(lab):
         (REQUEST.replace("GET", "POST"), head("text/html", 2000)),
         (REQUEST, head("text/html", 2000, status="404 Not Found")),
         (REQUEST, head("text/html", 2000, "Content-Encoding: br\n")),
-        (REQUEST, head("text/html", 2000, "Vary: Cookie, accept-encoding\n")),
+        (accepting("identity"), head("text/html", 2000, "Vary: Accept-Encoding\n")),
+        (REQUEST, head("text/html", 2000, "Vary: Accept-Encoding\nCache-Control: no-transform\n")),
+        (REQUEST, head("text/html", 2000, "Vary: Accept-Encoding, *\n")),
         (REQUEST, head("text/html", 2000, "Vary: *\n")),
         (REQUEST, head("text/html", 2000, "Cache-Control: max-age=1, no-transform\n")),
         (REQUEST, head("text/event-stream", 2000)),
