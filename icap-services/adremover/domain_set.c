@@ -60,6 +60,8 @@ static bool add(struct domain_set *set, struct slice entry, bool inverse) {
     entry.base += negative, entry.length -= negative;
     if (entry.length > 0 && entry.base[entry.length - 1] == '.')
         entry.length--;
+    if (entry.length > 2 && entry.base[0] == '[' && entry.base[entry.length - 1] == ']')
+        entry = slice_make(entry.base + 1, entry.length - 2); /* an IPv6 address */
     if (entry.length == 0)
         return true;
     negative ^= inverse;

@@ -159,7 +159,8 @@ bool filter_load(struct filter *filter, const char *path, char *error, size_t er
     }
     filter->fingerprint = service_fingerprint(filter->fingerprint, text, length);
     unsigned number = 1;
-    for (const char *at = text, *end = text + length; at < end; number++) {
+    size_t mark = slice_starts_with(slice_make(text, length), SLICE("\xef\xbb\xbf")) ? 3 : 0;
+    for (const char *at = text + mark, *end = text + length; at < end; number++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline == NULL ? end : newline;
         size_t size = (size_t)(stop - at);

@@ -53,8 +53,10 @@ static const struct rule *find(const struct filter *filter, enum filter_class cl
 static __attribute__((noinline)) const struct rule *find_page(const struct filter *filter,
                                                               const struct filter_request *of) {
     struct filter_request page;
-    char url[FILTER_HOST_MAX + sizeof "https:///"];
-    struct slice parts[] = {SLICE("https://"), of->page, SLICE("/")};
+    char url[FILTER_HOST_MAX + sizeof "https://[]/"];
+    bool is_ipv6 = of->page.length > 0 && memchr(of->page.base, ':', of->page.length) != NULL;
+    struct slice parts[] = {is_ipv6 ? SLICE("https://[") : SLICE("https://"), of->page,
+                            is_ipv6 ? SLICE("]/") : SLICE("/")};
     size_t length = 0;
     for (int i = 0; i < 3; i++) {
         memcpy(url + length, parts[i].base, parts[i].length);
@@ -115,7 +117,8 @@ static bool take_best_redirect(void *arg, const struct rule *rule) {
 static bool cancels_redirect(void *arg, const struct rule *rule) {
     const struct redirect *best = arg;
     long priority;
-    return slice_equal(split_priority(rule->extra->value, &priority), best->name);
+    struct slice name = split_priority(rule->extra->value, &priority);
+    return name.length == 0 || slice_equal(name, best->name);
 }
 
 static struct slice find_resource(const struct filter *filter, struct filter_request *request) {

@@ -3,6 +3,8 @@
 #include "adremover/ascii_host.h"
 #include "base/assert.h"
 
+#include <arpa/inet.h>
+
 /* ---- options ------------------------------------------------------------------------------ */
 
 /* What has been read of the options. */
@@ -100,7 +102,8 @@ static struct slice keep(struct rule_reading *reading, struct slice text) {
 
 static enum rule_parsed set_action(struct rule *rule, struct rule_reading *reading,
                                    enum rule_action action, struct slice value) {
-    if (value.length == 0)
+    /* An exception from redirect-rule without a name is one from all of them. */
+    if (value.length == 0 && !(rule->exception && action == RULE_REDIRECTS))
         return RULE_BAD;
     rule->action = (uint8_t)action;
     extra_of(rule)->value = keep(reading, value);
@@ -295,20 +298,28 @@ static enum rule_parsed parse_options(struct rule *rule, struct rule_reading *re
     return parsed;
 }
 
+/* The length of the name at the front of an option, up to its value; SIZE_MAX when it is none. */
+static size_t name_length(struct slice option) {
+    size_t length = 0;
+    for (; length < option.length && option.base[length] != '='; length++) {
+        unsigned char c = (unsigned char)option.base[length];
+        if (((c | 0x20) < 'a' || (c | 0x20) > 'z') && (c < '0' || c > '9') && c != '-' &&
+            c != '_' && c != '~')
+            return SIZE_MAX;
+    }
+    return length;
+}
+
 /* Could these be options? Names, and perhaps values, with commas between. */
 static bool looks_like_options(struct slice text) {
-    bool in_name = true, any = false;
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char c = (unsigned char)text.base[i];
-        bool of_name = ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '~';
-        if (c == ',')
-            in_name = true;
-        else if (c == '=')
-            in_name = false;
-        else if (in_name && !of_name)
+    bool any = false;
+    while (text.length > 0) {
+        size_t length = option_length(text), used = length + (length < text.length);
+        size_t name = name_length(slice_make(text.base, length));
+        if (name == SIZE_MAX)
             return false;
-        any |= of_name;
+        any |= name > 0;
+        text = slice_make(text.base + used, text.length - used);
     }
     return any;
 }
@@ -422,6 +433,24 @@ static struct slice spell(const struct rule *rule, struct slice text, char *room
     return slice_make(room, length);
 }
 
+/* "[2001:DB8::0:1]^" as "2001:db8::1]^": URLs have the address between brackets as RFC 5952 spells
+ * it, and its host begins behind the first. Empty: it is no address. */
+static struct slice spell_address(struct slice text, char room[INET6_ADDRSTRLEN + RULE_LINE_MAX]) {
+    char address[INET6_ADDRSTRLEN] = "";
+    struct in6_addr bytes;
+    const char *end = memchr(text.base, ']', text.length);
+    size_t length = end == NULL ? SIZE_MAX : (size_t)(end - text.base) - 1;
+    if (length >= sizeof address)
+        return SLICE("");
+    memcpy(address, text.base + 1, length);
+    if (inet_pton(AF_INET6, address, &bytes) != 1)
+        return SLICE("");
+    inet_ntop(AF_INET6, &bytes, room, INET6_ADDRSTRLEN);
+    size_t rest = text.length - length - 1, at = strlen(room);
+    memcpy(room + at, end, rest);
+    return slice_make(room, at + rest);
+}
+
 static enum rule_parsed parse_pattern(struct rule *rule, struct rule_reading *reading,
                                       struct slice text, bool any_options) {
     if (text.length > 2 && text.base[0] == '/' && text.base[text.length - 1] == '/')
@@ -432,7 +461,12 @@ static enum rule_parsed parse_pattern(struct rule *rule, struct rule_reading *re
         return RULE_BAD;
     if (text.length == 0 && rule->extra == NULL && rule->types == FILTER_TYPE_PARTS)
         return RULE_BAD;
-    char *room = NULL;
+    char *room = NULL, address[INET6_ADDRSTRLEN + RULE_LINE_MAX];
+    bool is_address = rule->at_host && text.base[0] == '[';
+    if (is_address)
+        text = spell_address(text, address);
+    if (is_address && text.length == 0)
+        return RULE_BAD;
     if (!is_ascii(text)) {
         room = xmalloc(ASCII_HOST_MAX + 3 * text.length);
         text = spell(rule, text, room);
@@ -440,7 +474,8 @@ static enum rule_parsed parse_pattern(struct rule *rule, struct rule_reading *re
     bool good = room == NULL || text.length > 0;
     if (good) {
         keep_pattern(rule, reading, text);
-        find_host(rule);
+        if (!is_address)
+            find_host(rule);
     }
     free(room);
     return good ? RULE_GOOD : RULE_BAD;

@@ -352,12 +352,55 @@ static void expect_resource(const struct filter *filter, const char *url, const 
            SLICE_PRINT(answer.resource), resource);
 }
 
+/* What a text replaces in bodies is no pattern, whatever stands in its expression. */
+START_TEST(replace_is_passed_over) {
+    static const char rules[] =
+        "||a.example^$replace=/a\\,b/c/\n||b.example^$xhr,1p,replace=/\"x\"[^}]*\\},?\\,\"/$1\\,/\n"
+        "||c.example^$replace=/a/b\\,1p=c\\,/,domain=d.example\n||e.example^$replace\n"
+        "/f.example/$replace=/x\\,/y\\,{}/i\n";
+    struct filter *filter = filter_of(rules);
+    ck_assert_uint_eq(filter_counts(filter)->rules, 0);
+    ck_assert_uint_eq(filter_counts(filter)->bad, 0);
+    filter_free(&filter);
+    static const char others[] = "||a.example/x,y$z\n||b.example/a$b,c=d,e:f/"
+                                 "\n||c.example^$removeparam=/^a\\,b$/,~third-party\n";
+    filter = filter_of(others);
+    ck_assert_uint_eq(filter_counts(filter)->rules, 2);
+    filter_free(&filter);
+}
+END_TEST
+
+START_TEST(addresses_of_version_6) {
+    static const struct question questions[] = {
+        {"http://[2001:db8::1]/x", NULL, 0, FILTER_BLOCK},
+        {"http://[2001:db8::1]:8080/x", NULL, 0, FILTER_BLOCK},
+        {"http://[2001:DB8::1]?x", NULL, 0, FILTER_BLOCK},
+        {"http://[2001:db8::12]/x", NULL, 0, FILTER_PASS},
+        {"http://[1:2001:db8::1]/x", NULL, 0, FILTER_PASS},
+        {"http://a.example/?[2001:db8::1]/", NULL, 0, FILTER_PASS},
+        {"http://[2001:db8::2]/", NULL, 0, FILTER_PASS},
+        {"http://[2001:db8::2]/ad/x", NULL, 0, FILTER_BLOCK},
+        {"http://[2001:db8::3]/x", NULL, 0, FILTER_BLOCK},
+        {"http://ads.example/", "2001:db8::5", 0, FILTER_BLOCK},
+        {"http://ads.example/", "2001:db8::6", 0, FILTER_PASS},
+        {"http://track.example/", "2001:db8::7", 0, FILTER_EXCEPTION},
+    };
+    ask("||[2001:db8::1]^\n||[2001:db8::2]/ad/\n||[2001:DB8:0:0::3]^\n||track.example^\n"
+        "||ads.example^$domain=[2001:db8::5]\n@@||[2001:db8::7]^$document\n",
+        questions, COUNT_OF(questions));
+}
+END_TEST
+
 START_TEST(resources) {
     struct filter *filter = filter_of(
         "||a.example^$redirect=noopjs\n||b.example^\n||b.example/x$redirect-rule=1x1.gif:5\n"
         "||b.example/x/y$redirect-rule=noop.txt:10\n||c.example^$redirect-rule=noopjs\n"
         "||d.example^$empty\n||e.example^$rewrite=abp-resource:blank-js\n"
-        "||f.example^$redirect=noopjs\n@@||f.example/z$redirect-rule=noopjs\n");
+        "||f.example^$redirect=noopjs\n@@||f.example/z$redirect-rule=noopjs\n"
+        "||g.example^\n*$redirect-rule=1x1.gif,domain=g.example,image\n"
+        "@@||b.example/x/y/z$redirect-rule\n@@||f.example/all^$redirect-rule,script\n");
+    expect_resource(filter, "http://b.example/x/y/z", "");
+    expect_resource(filter, "http://f.example/all/", "");
     expect_resource(filter, "http://a.example/", "noopjs");
     expect_resource(filter, "http://b.example/", "");
     expect_resource(filter, "http://b.example/x", "1x1.gif");
@@ -618,6 +661,8 @@ Suite *filter_suite(void) {
                                   pages_are_let_alone,
                                   methods,
                                   resources,
+                                  replace_is_passed_over,
+                                  addresses_of_version_6,
                                   replacements,
                                   parameters,
                                   case_matters_where_asked,
