@@ -136,7 +136,8 @@ static bool is_wanted(const struct gzip_settings *settings,
     uint64_t length = adapted_head_length(exchange->head);
     /* A reader of an event stream must not wait for anything. */
     return adapted_head_allowed(exchange) && adapted_head_is_identity(exchange->head) &&
-           !http_head_has_token(exchange->head, HTTP_VARY, SLICE("*")) && media_type_listed(type, &settings->types) &&
+           !http_head_has_token(exchange->head, HTTP_VARY, SLICE("*")) &&
+           media_type_listed(type, &settings->types) &&
            !slice_equal_nocase(type, SLICE("text/event-stream")) && length >= settings->min_size &&
            (settings->skip_urls.count == 0 ||
             !url_listed(exchange_url(exchange), &settings->skip_urls));
