@@ -44,3 +44,10 @@ bool text_is_hidden(uint32_t character) {
             return true;
     return false;
 }
+
+struct slice text_without_mark(struct slice text) {
+    static const struct slice mark = {"\xef\xbb\xbf", 3};
+    if (!slice_starts_with(text, mark))
+        return text;
+    return slice_make(text.base + mark.length, text.length - mark.length);
+}

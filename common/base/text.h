@@ -25,4 +25,7 @@ size_t text_decode(struct slice text, uint32_t *character);
  * (Unicode's Bidi_Control), and other characters of format. */
 bool text_is_hidden(uint32_t character);
 
+/* Without the byte-order mark that some editors put in front of a file in UTF-8. */
+struct slice text_without_mark(struct slice text);
+
 #endif

@@ -1,6 +1,7 @@
 #include "adremover/filter_internal.h"
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "service/service.h"
 
 #include <errno.h>
@@ -159,8 +160,8 @@ bool filter_load(struct filter *filter, const char *path, char *error, size_t er
     }
     filter->fingerprint = service_fingerprint(filter->fingerprint, text, length);
     unsigned number = 1;
-    size_t mark = slice_starts_with(slice_make(text, length), SLICE("\xef\xbb\xbf")) ? 3 : 0;
-    for (const char *at = text + mark, *end = text + length; at < end; number++) {
+    const char *first = text_without_mark(slice_make(text, length)).base;
+    for (const char *at = first, *end = text + length; at < end; number++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline == NULL ? end : newline;
         size_t size = (size_t)(stop - at);

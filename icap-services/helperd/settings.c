@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "service/helper_protocol.h"
 #include "service/option.h"
 
@@ -231,6 +232,20 @@ static struct helperd_settings *read_all(cfg_t *cfg) {
     return settings;
 }
 
+/* As cfg_parse, but a byte-order mark in front is no part of a name. */
+static int parse_file(cfg_t *cfg, const char *path) {
+    char start[3];
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return CFG_FILE_ERROR;
+    struct slice read = slice_make(start, fread(start, 1, sizeof start, file));
+    fseek(file, (long)(text_without_mark(read).base - start), SEEK_SET);
+    cfg->filename = strdup(path); /* cfg_free frees it */
+    int result = cfg_parse_fp(cfg, file);
+    fclose(file);
+    return result;
+}
+
 struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_opt_t pool[] = {CFG_STR_LIST("command", NULL, CFGF_NONE),
                         CFG_INT("processes", 1, CFGF_NONE),
@@ -283,7 +298,7 @@ struct helperd_settings *helperd_settings_read(const char *path) {
     cfg_set_validate_func(cfg, "pool|breaker", check_breaker);
     cfg_set_validate_func(cfg, "pool|breaker_time", check_deadline);
     cfg_set_validate_func(cfg, "pool|log_lines", check_log_lines);
-    int result = cfg_parse(cfg, path);
+    int result = parse_file(cfg, path);
     if (result == CFG_FILE_ERROR)
         log_error("%s: %s", path, strerror(errno));
     else if (result == CFG_SUCCESS && cfg_size(cfg, "pool") == 0)

@@ -1,6 +1,7 @@
 #include "inject/text_table.h"
 
 #include "base/assert.h"
+#include "base/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -74,6 +75,10 @@ static bool parse_line(struct text_table *table, char *text) {
     return true;
 }
 
+static char *without_mark(char *text) {
+    return text + (text_without_mark(slice_from(text)).base - text);
+}
+
 struct text_table *text_table_read(const char *path, char *error, size_t error_size) {
     FILE *file = fopen(path, "re");
     if (file == NULL) {
@@ -85,7 +90,7 @@ struct text_table *text_table_read(const char *path, char *error, size_t error_s
     char *text = NULL;
     size_t capacity = 0;
     for (unsigned number = 1; getline(&text, &capacity, file) >= 0; number++)
-        if (!parse_line(table, text)) {
+        if (!parse_line(table, number > 1 ? text : without_mark(text))) {
             snprintf(error, error_size,
                      "%s:%u: expected ADDRESS/BITS or \"default\", a tab, and a text", path,
                      number);

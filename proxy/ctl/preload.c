@@ -1,6 +1,7 @@
 #include "ctl/preload.h"
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "ctl/http_call.h"
 #include "http/url.h"
 
@@ -85,10 +86,11 @@ static void take_list(struct preload *preload, const char *path) {
         preload->failed++;
         return;
     }
-    while (fgets(line, sizeof line, file) != NULL) {
+    for (unsigned number = 1; fgets(line, sizeof line, file) != NULL; number++) {
+        const char *url = number > 1 ? line : text_without_mark(slice_from(line)).base;
         line[strcspn(line, "\r\n")] = '\0';
-        if (line[0] != '\0' && line[0] != '#')
-            preload->failed += !fetch(preload, line);
+        if (url[0] != '\0' && url[0] != '#')
+            preload->failed += !fetch(preload, url);
     }
     fclose(file);
 }

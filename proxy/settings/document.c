@@ -1,6 +1,7 @@
 #include "settings/document.h"
 
 #include "base/assert.h"
+#include "base/text.h"
 
 #include <confuse.h>
 #include <errno.h>
@@ -300,11 +301,12 @@ struct document *document_parse(const char *path, char error[SETTINGS_ERROR]) {
     if (text == NULL)
         return NULL;
     struct document *document = document_new(path);
-    if (document_scan(text, length, &line, reason, sizeof reason)) {
+    struct slice plain = text_without_mark(slice_make(text, length));
+    if (document_scan(plain.base, plain.length, &line, reason, sizeof reason)) {
         pthread_mutex_lock(&parsing.lock);
         parsing.document = document;
         parsing.error = error;
-        parse_text(text, length);
+        parse_text(text + (length - plain.length), plain.length);
         pthread_mutex_unlock(&parsing.lock);
     } else {
         snprintf(error, SETTINGS_ERROR, "%s:%d: %s", path, line, reason);

@@ -1,10 +1,12 @@
 #include "settings/load.h"
 
+#include "base/log.h"
 #include "settings/value.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 bool load_fail(struct load *load, int line, const char *format, ...) {
     va_list arguments;
@@ -60,4 +62,22 @@ bool load_check_name(struct load *load, const struct document_section *section) 
     return load_fail(load, section->line,
                      "%s: \"%s\" is not a name: use up to 64 letters, digits and . _ -",
                      section->kind->name, section->title);
+}
+
+static const struct document_value *find_secret(const struct document *document) {
+    for (size_t i = 0; i < document->section_count; i++)
+        for (size_t j = 0; j < document->sections[i].value_count; j++)
+            if (document->sections[i].values[j].option->secret)
+                return &document->sections[i].values[j];
+    return NULL;
+}
+
+void warn_about_secrets(const struct load *load) {
+    const struct document_value *secret = find_secret(load->document);
+    const char *path = load->settings->path;
+    struct stat status;
+    if (secret != NULL && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0)
+        log_warn("%s:%d: %s is a secret, and every user of this machine may read the file: chgrp "
+                 "it to retort's group and chmod 640 %s",
+                 path, secret->line, secret->option->name, path);
 }

@@ -48,6 +48,7 @@ bool load_adapts(struct load *load);
 bool load_policies(struct load *load);
 bool load_parents(struct load *load);
 void warn_about_maps(const struct load *load);
+void warn_about_secrets(const struct load *load);
 
 /* NULL: there is none of that name. */
 const struct origins_settings *load_find_origins(const struct settings *settings,

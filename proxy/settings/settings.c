@@ -109,6 +109,7 @@ struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
     if (apply_document(&load)) {
         make_rules(settings);
         warn_about_maps(&load);
+        warn_about_secrets(&load);
     } else {
         settings_release(&settings);
     }

@@ -257,3 +257,32 @@ def test_reload_drops_no_request(lab):
     true(served[0] > 50, f"only {served[0]} requests were served")
     equal(len(slow.response().body), 40000, "length of the slow download")
     until(lambda: says(proxy, "r19"), 5 * lab.patience, "the last configuration to be used")
+
+
+def test_byte_order_marks_are_skipped(lab):
+    """Unicode, 23.8: at the beginning of a file U+FEFF is no part of the text; some editors put it there."""
+    mark = "\ufeff"
+    status, said = run_check(lab, lab.write("mark.conf", mark + 'listen "127.0.0.1:3128" { mode = forward }\n'), "-T")
+    equal(status, 0, f"exit status; it said: {said}")
+    status, said = run_check(lab, lab.write("mark.conf", mark + 'listen "127.0.0.1:3128" { mood = forward }\n'), "-T")
+    contains(said, "mark.conf:1: ", "the place of an error behind it")
+    config = lab.write("helperd.conf", mark + 'pool a { command = { "/bin/true" } }\n')
+    done = subprocess.run([lab.built("icap-services/retort-helperd"), "-T", "-f", config], capture_output=True, text=True, check=False,
+                          timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+    equal(done.returncode, 0, f"exit status; it said: {done.stdout}{done.stderr}")
+    rules = lab.write("list.txt", mark + "[Adblock Plus 2.0]\n||ads.example^\n")
+    done = subprocess.run([lab.built("proxy/retortctl"), "adlist", "check", rules], capture_output=True, text=True, check=True,
+                          timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+    contains(done.stdout, " 1 rules in use", "what is in the list")
+    helper = subprocess.run([lab.built("icap-services/text-helper"), "--file", lab.write("texts", mark + "default\tx\n"), "--once", "10.1.2.3"],
+                            capture_output=True, text=True, check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
+    equal((helper.returncode, helper.stdout.strip()), (0, "x"), f"the text; it said: {helper.stderr}")
+
+
+def test_secrets_that_everybody_may_read(lab):
+    path = lab.write("secret.conf", 'listen "127.0.0.1:3128" { mode = forward }\n'
+                     'origins up { servers = "http://127.0.0.1:1"  credentials = "user:secret" }\nparent all { origins = up }\n')
+    for mode, told in ((0o644, True), (0o640, False)):
+        os.chmod(path, mode)
+        status, said = run_check(lab, path, "-T")
+        equal((status, "credentials is a secret" in said, "user:secret" in said), (0, told, False), f"{mode:o}: {said}")

@@ -116,7 +116,9 @@ def test_of_the_proxy(lab):
     for where, text in examples():
         count += 1
         whole = completed(text, authority)
-        status, said = run_check(lab, lab.write("example.conf", whole), "-T")
+        config = lab.write("example.conf", whole)
+        os.chmod(config, 0o640)  # as one with credentials is to be
+        status, said = run_check(lab, config, "-T")
         if status != 0 or " warn " in said:
             wrong.append(f"{where}: {said}{whole}")
     true(not wrong, "\n".join(wrong))
@@ -131,6 +133,12 @@ def test_of_the_file_that_is_installed(lab):
     for config in (text, everything):
         status, said = run_check(lab, lab.write("installed.conf", config), "-T")
         equal(status, 0, f"exit status; it said: {said}")
+    true(re.search(r"^admin \{", text, flags=re.M), "the admin plane is on, for the first retortctl status")
+    command = re.search(r"sed -i '(.*)' /etc/retort/retort.conf", text_of("docs/OPERATIONS.md"))[1]
+    adapting = subprocess.run(["sed", command], input=text, capture_output=True, text=True, check=True).stdout
+    equal(len(re.findall(r"^(?:icap_service|adapt) ", adapting, flags=re.M)), 6, "services and chains that the manual's command switches on")
+    status, said = run_check(lab, lab.write("installed.conf", adapting), "-T")
+    equal(status, 0, f"exit status; it said: {said}")
 
 
 def test_of_the_helpers_supervisor(lab):
