@@ -97,6 +97,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/dial.c proxy/net/dial.h \
 	proxy/net/feed.c proxy/net/feed.h \
 	proxy/net/io.h \
+	proxy/net/memory_share.c proxy/net/memory_share.h \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/reach.c proxy/net/reach.h \

@@ -10,6 +10,7 @@
 #include "claims.h"
 #include "disk/disk.h"
 #include "icap/recorder.h"
+#include "net/memory_share.h"
 #include "readiness.h"
 #include "transaction/parcel.h"
 #include "worker.h"
@@ -46,6 +47,7 @@ struct retort {
     uint64_t started; /* milliseconds of the monotonic clock */
     _Atomic bool draining;
     struct client_total clients;
+    struct memory_shares *memory;
 };
 
 static void usage(FILE *out) {
@@ -69,6 +71,7 @@ static bool start_workers(struct retort *retort, struct claims *claims,
     unsigned count = retort->settings->workers;
     const struct worker_shared shared = {
         .clients = &retort->clients,
+        .memory = retort->memory,
         .cache = retort->cache,
         .disk = retort->disk,
         .flights = retort->flights,
@@ -445,6 +448,7 @@ static void release(struct retort *retort) {
     disk_close(&retort->disk);
     if (retort->flights != NULL)
         flights_free(&retort->flights);
+    memory_shares_free(&retort->memory);
     origin_places_free(&retort->places);
     parcels_free(&retort->parcels);
     verdicts_free(&retort->verdicts);
@@ -480,6 +484,7 @@ static int run(struct retort *retort) {
     signals_take(&signals, (const int[]){SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 4);
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
     memory_set_giver(cache_give_back, retort->cache);
+    retort->memory = memory_shares_new(retort->settings->workers);
     retort->flights = flights_new();
     retort->places = origin_places_new();
     retort->parcels = parcels_new();

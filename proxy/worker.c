@@ -5,6 +5,7 @@
 #include "base/reserve.h"
 #include "icap/recorder.h"
 #include "net/listener.h"
+#include "net/memory_share.h"
 #include "net/reach.h"
 #include "net/resolver.h"
 #include "origin/check.h"
@@ -41,8 +42,7 @@ struct worker {
 static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
-    if (client_lacks_memory()) {
-        worker->net.counters.memory_refused++;
+    if (client_lacks_memory(&worker->clients, &worker->net)) {
         close(fd);
         return;
     }
@@ -158,6 +158,7 @@ static bool prepare(struct worker *worker, const struct worker_shared *shared,
     worker->net.ledger = xcalloc(1, sizeof *worker->net.ledger);
     worker->net.verdicts = shared->verdicts;
     worker->net.settings = worker->settings;
+    worker->net.share = memory_shares_of(shared->memory, worker->index);
     worker->net.admin_address = shared->admin_address;
     worker->net.resolver = resolver_new(&worker->net);
     client_hooks_init(&worker->clients, &worker->mailbox, shared->clients, on_request, worker);
@@ -212,6 +213,7 @@ static void *worker_main(void *arg) {
     CAST_OBJ(worker, arg, WORKER_MAGIC);
     while (!worker->stopped) {
         loop_run_once(&worker->loop);
+        net_context_tell_memory(&worker->net);
         if (reserve_take_notice())
             note_exhaustion(worker);
         stop_if_drained(worker);

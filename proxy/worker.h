@@ -43,6 +43,7 @@ struct worker_report {
 /* What all workers work on. */
 struct worker_shared {
     struct client_total *clients;
+    struct memory_shares *memory; /* one for each worker */
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
     struct flights *flights;

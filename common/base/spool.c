@@ -31,11 +31,17 @@ void spool_blocks_release(struct spool_blocks *spare) {
 }
 
 static struct spool_block *get_block(struct spool_blocks *spare) {
-    return spare != NULL && spare->first != NULL ? take_spare(spare)
-                                                 : malloc(sizeof(struct spool_block));
+    struct spool_block *block = spare != NULL && spare->first != NULL
+                                    ? take_spare(spare)
+                                    : malloc(sizeof(struct spool_block));
+    if (spare != NULL && block != NULL)
+        spare->taken++;
+    return block;
 }
 
 static void let_go(struct spool_blocks *spare, struct spool_block *block) {
+    if (spare != NULL)
+        spare->taken--;
     if (spare == NULL || spare->count == SPOOL_BLOCKS_SPARE) {
         free(block);
         return;

@@ -30,6 +30,7 @@ struct spool_block;
 struct spool_blocks {
     struct spool_block *first;
     unsigned count;
+    size_t taken; /* blocks that spools have */
 };
 
 struct spool {

@@ -212,7 +212,8 @@ static void link_buffer(struct body_writing *writing, struct net_buffer *buffer,
 static bool add_passing_block(struct body *body) {
     uint64_t length = placed(body);
     uint64_t rest = body->expected < 0 ? UINT64_MAX : (uint64_t)body->expected - length;
-    bool small = rest <= NET_BUFFER_SIZE || (body->expected < 0 && length < NET_BUFFER_LARGE);
+    bool small = rest <= NET_BUFFER_SIZE || (body->expected < 0 && length < NET_BUFFER_LARGE) ||
+                 body->writing->net->pressure != NET_EASY;
     struct net_context *net = body->writing->net;
     if (rest == 0)
         return false;
@@ -255,7 +256,8 @@ static uint64_t window(const struct body *body) {
         return UINT64_MAX;
     uint64_t waiting =
         atomic_load_explicit(&body->length, memory_order_relaxed) - body->writing->consumed;
-    return waiting < BODY_WINDOW ? BODY_WINDOW - waiting : 0;
+    uint64_t most = body->writing->net->pressure == NET_EASY ? BODY_WINDOW : BODY_WINDOW_TIGHT;
+    return waiting < most ? most - waiting : 0;
 }
 
 int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhausted) {

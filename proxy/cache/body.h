@@ -44,6 +44,7 @@
 
 enum {
     BODY_WINDOW = 256 * 1024,
+    BODY_WINDOW_TIGHT = 16 * 1024, /* where connections hold much memory */
     BODY_LOCKS = 64,
     BODY_ROOMS = 4, /* pieces that body_rooms gives at most */
 };

@@ -7,6 +7,10 @@
 
 #include <errno.h>
 
+/* Nanoseconds: a response that is younger is not slow yet; between two that are cut. */
+#define SHED_AFTER UINT64_C(2000000000)
+#define SHED_PAUSE UINT64_C(20000000)
+
 enum { EXCHANGES_KEPT = 256, LINGER_TIME = 2000, LINGER_BYTES = 1 << 20 };
 
 static const char head_too_large[] = "the request head is larger than client.max_head";
@@ -257,16 +261,54 @@ static void refuse(struct client *client) {
                                "Connection: close\r\n\r\n";
     struct iovec pieces[] = {{NULL, 0}, {(void *)(uintptr_t)busy, sizeof busy - 1}};
     size_t put;
-    client->net->counters.memory_refused++;
     client_write(client, pieces, 1, false, &put);
     client->state = CLIENT_LINGERING;
 }
 
-bool client_lacks_memory(void) {
-    if (!reserve_is_low())
+/* Who has been sent least for the time it took, of those who have had time enough; NULL: nobody. */
+static struct client *slowest(const struct client_hooks *hooks, uint64_t now) {
+    struct client *chosen = NULL;
+    double least = 0;
+    LIST_FOR_EACH (link, &hooks->clients) {
+        struct client *client = CONTAINER_OF(link, struct client, link);
+        const struct exchange *exchange = client->exchange;
+        if (exchange == NULL || exchange->state != EXCHANGE_SENDING || !exchange->has_reader ||
+            now - exchange->started < SHED_AFTER)
+            continue;
+        double rate = (double)exchange->bytes_sent / (double)(now - exchange->started);
+        if (chosen == NULL || rate < least) {
+            chosen = client;
+            least = rate;
+        }
+    }
+    return chosen;
+}
+
+/* One at a time, and not all at once: what they held comes free only when they have ended. */
+static void shed(struct client_hooks *hooks, struct net_context *net) {
+    uint64_t now = net->loop->now_nanoseconds;
+    if (now < hooks->sheds_again)
+        return;
+    hooks->sheds_again = now + SHED_PAUSE;
+    struct client *client = slowest(hooks, now);
+    if (client == NULL)
+        return;
+    net->counters.client_memory_shed++;
+    exchange_abort(client->exchange);
+}
+
+bool client_lacks_memory(struct client_hooks *hooks, struct net_context *net) {
+    if (reserve_is_low())
+        reserve_refill(); /* others may have freed theirs */
+    if (reserve_is_low()) {
+        net->counters.memory_refused++;
+        return true;
+    }
+    if (net->pressure != NET_FULL)
         return false;
-    reserve_refill(); /* others may have freed theirs */
-    return reserve_is_low();
+    net->counters.client_memory_refused++;
+    shed(hooks, net);
+    return true;
 }
 
 /* True when the buffer held a whole head, good or bad, and an exchange has begun. */
@@ -274,7 +316,7 @@ static bool parse_head(struct client *client) {
     struct slice bytes = net_buffer_bytes(client->buffer);
     if (bytes.length == 0)
         return false;
-    if (client_lacks_memory()) {
+    if (client_lacks_memory(client->hooks, client->net)) {
         refuse(client);
         return true;
     }

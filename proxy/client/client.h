@@ -54,6 +54,7 @@ struct client_hooks {
     struct list_link clients; /* all open ones */
     unsigned client_count;
     struct client_total *total; /* those of all workers */
+    uint64_t sheds_again;       /* nanoseconds of the loop's clock */
     bool draining;              /* no connection is kept open after its response */
     struct exchange *free_exchanges;
     unsigned free_exchange_count;
@@ -71,8 +72,9 @@ void client_drain(struct client_hooks *hooks);
 /* Resets every connection; transactions learn that their client is gone. */
 void client_abort_all(struct client_hooks *hooks);
 
-/* Memory is exhausted, so that nothing new is to begin. */
-bool client_lacks_memory(void);
+/* Memory is exhausted, or connections hold as much as they may, so that nothing new is to begin. In
+ * the latter case slow readers are cut, one after the other. */
+bool client_lacks_memory(struct client_hooks *hooks, struct net_context *net);
 /* The connection has been counted in hooks->total. */
 void client_accept(struct net_context *net, int fd, const struct address *address,
                    const struct address *listen_address, struct client_hooks *hooks);

@@ -1,6 +1,8 @@
 #include "net/context.h"
 
 #include "base/assert.h"
+#include "net/memory_share.h"
+#include "settings/settings.h"
 
 void net_context_init(struct net_context *net, struct loop *loop) {
     memset(net, 0, sizeof *net);
@@ -29,7 +31,37 @@ static struct net_buffer *take(struct net_buffers *free_ones) {
     return buffer;
 }
 
-static struct net_buffer *begin(struct net_buffer *buffer, size_t capacity) {
+/* What a connection and a request take by themselves, roughly: their structs and an arena. */
+enum { CONNECTION_BYTES = 1024, REQUEST_BYTES = 24 * 1024 };
+/* So much more at once is told in between. */
+enum { TELL_STEP = 256 * 1024 };
+
+static size_t held_by(const struct net_context *net) {
+    return net->buffer_bytes + net->spare_blocks.taken * SPOOL_BLOCK +
+           net->counters.client_connections_open * CONNECTION_BYTES +
+           net->counters.transactions_active * REQUEST_BYTES;
+}
+
+static void tell(struct net_context *net) {
+    if (net->share == NULL)
+        return;
+    net->told = net->loop->now;
+    net->told_bytes = net->buffer_bytes;
+    net->counters.client_memory = held_by(net);
+    size_t all = memory_share_tell(net->share, held_by(net)), most = net->settings->client.memory;
+    net->pressure = all >= most ? NET_FULL : all >= most - most / 4 ? NET_TIGHT : NET_EASY;
+}
+
+void net_context_tell_memory(struct net_context *net) {
+    if (net->told != net->loop->now)
+        tell(net);
+}
+
+static struct net_buffer *begin(struct net_context *net, struct net_buffer *buffer,
+                                size_t capacity) {
+    net->buffer_bytes += capacity;
+    if (net->buffer_bytes > net->told_bytes + TELL_STEP)
+        tell(net);
     buffer->capacity = capacity;
     buffer->next_free = NULL;
     buffer->begin = buffer->end = 0;
@@ -37,7 +69,8 @@ static struct net_buffer *begin(struct net_buffer *buffer, size_t capacity) {
 }
 
 struct net_buffer *net_buffer_take(struct net_context *net) {
-    return begin(net->free_buffers.count > 0 ? take(&net->free_buffers)
+    return begin(net,
+                 net->free_buffers.count > 0 ? take(&net->free_buffers)
                                              : xmalloc(sizeof(struct net_buffer) + NET_BUFFER_SIZE),
                  NET_BUFFER_SIZE);
 }
@@ -46,14 +79,14 @@ struct net_buffer *net_buffer_try(struct net_context *net) {
     struct net_buffer *buffer = net->free_buffers.count > 0
                                     ? take(&net->free_buffers)
                                     : malloc(sizeof *buffer + NET_BUFFER_SIZE);
-    return buffer == NULL ? NULL : begin(buffer, NET_BUFFER_SIZE);
+    return buffer == NULL ? NULL : begin(net, buffer, NET_BUFFER_SIZE);
 }
 
 struct net_buffer *net_buffer_take_large(struct net_context *net) {
     struct net_buffer *buffer = net->free_large_buffers.count > 0
                                     ? take(&net->free_large_buffers)
                                     : malloc(sizeof *buffer + NET_BUFFER_LARGE);
-    return buffer == NULL ? NULL : begin(buffer, NET_BUFFER_LARGE);
+    return buffer == NULL ? NULL : begin(net, buffer, NET_BUFFER_LARGE);
 }
 
 static void give(struct net_buffers *free_ones, struct net_buffer *buffer, unsigned most) {
@@ -71,6 +104,7 @@ void net_buffer_give(struct net_context *net, struct net_buffer **bufferp) {
     *bufferp = NULL;
     if (buffer == NULL)
         return;
+    net->buffer_bytes -= buffer->capacity;
     if (buffer->capacity == NET_BUFFER_SIZE)
         give(&net->free_buffers, buffer, NET_BUFFERS_KEPT);
     else if (buffer->capacity == NET_BUFFER_LARGE)
@@ -97,6 +131,7 @@ bool net_buffer_make_room(struct net_context *net, struct net_buffer **bufferp, 
     if (larger == NULL)
         return false;
     larger->capacity = capacity;
+    net->buffer_bytes += capacity;
     larger->next_free = NULL;
     larger->begin = 0;
     larger->end = length;

@@ -14,6 +14,7 @@
 #include "net/counters.h"
 
 struct icap_ledger;
+struct memory_share;
 struct icap_recorder;
 struct own_networks;
 struct resolver;
@@ -41,6 +42,10 @@ struct net_buffers {
     unsigned count;
 };
 
+/* Of client.memory: from three quarters on bodies pass in small pieces, at the whole of it nothing
+ * new begins. */
+enum net_pressure { NET_EASY, NET_TIGHT, NET_FULL };
+
 struct net_context {
     struct loop *loop;
     struct counters counters;
@@ -53,10 +58,19 @@ struct net_context {
     struct address admin_address;      /* of the admin plane; length 0: it has none */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
+    size_t buffer_bytes;        /* of buffers that somebody has */
+    struct memory_share *share; /* net/memory_share.h; NULL: nobody bounds what connections hold */
+    enum net_pressure pressure;
+    uint64_t told;     /* milliseconds of the loop's clock, when the share was last told */
+    size_t told_bytes; /* buffer_bytes then */
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);
 void net_context_release(struct net_context *net);
+
+/* What the connections of this worker hold, to the share, and with it how tight memory is. At most
+ * once in a millisecond; what is taken at once tells by itself. */
+void net_context_tell_memory(struct net_context *net);
 
 struct net_buffer *net_buffer_take(struct net_context *net);
 /* NULL when memory is exhausted. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 enum {
+    UNSENT_MOST = 256 * 1024, /* bytes of a connection in the kernel that are not on their way */
     BACKLOG = 65535 /* as many as net.core.somaxconn allows */,
     ACCEPT_BATCH = 64,
     EXHAUSTED_PAUSE = 100
@@ -88,7 +89,7 @@ static void on_pause_over(struct timer *timer) {
  * that are shared have an address, whose processes they may belong to. One that begins alone is
  * shared once it listens: so nobody else has the address, and others of this process can join. */
 static int open_socket(const struct address *address, bool alone) {
-    int on = 1, off = 0;
+    int on = 1, off = 0, unsent = UNSENT_MOST;
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
@@ -99,6 +100,8 @@ static int open_socket(const struct address *address, bool alone) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     /* Clients speak first: a connection is accepted with its request, which then needs no wait. */
     setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof on);
+    /* Inherited too: what the network does not take yet waits here, where it is counted. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     if ((alone || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
         bind(fd, &address->any, address->length) == 0 && listen(fd, BACKLOG) == 0 &&
         (!alone || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0))

@@ -409,6 +409,13 @@ const struct option options[] = {
      DOC "Most connections from clients at a time, over all workers. Further ones are closed at "
          "once. Each needs a file descriptor: see LimitNOFILE or ulimit -n.",
      .example = "2000"},
+    {ONCE("client", client.memory), .name = "memory", SIZE_OF(0, 4096 * GB), DEFAULT("0"),
+     DOC "Most bytes that connections may hold: read buffers, bodies on their way to slow readers, "
+         "what is kept for services. From three quarters of it on, bodies are fetched in small "
+         "pieces only. At the whole of it new connections are closed, new requests are answered "
+         "with 503, and the slowest readers are cut. 0: a quarter of the machine's memory. What is "
+         "stored has its own bound, cache.memory.",
+     .example = "\"2GB\""},
     {ONCE("client", client.max_requests), .name = "max_requests", COUNT(0, 1e9), DEFAULT("0"),
      DOC "Requests after which a connection is closed, to spread clients over proxies again; 0 "
          "means no limit.",

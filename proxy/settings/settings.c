@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static unsigned count_cores(void) {
     cpu_set_t cores;
@@ -21,6 +22,16 @@ static bool apply_top(struct load *load) {
         return false;
     if (settings->workers == 0)
         settings->workers = count_cores();
+    return true;
+}
+
+static bool load_client(struct load *load) {
+    size_t *memory = &load->settings->client.memory;
+    if (!load_values(load, document_section(load->document, "client", NULL), "client",
+                     load->settings))
+        return false;
+    if (*memory == 0)
+        *memory = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
     return true;
 }
 
@@ -88,9 +99,7 @@ static void make_rules(struct settings *settings) {
 
 static bool apply_document(struct load *load) {
     return apply_top(load) && load_listens(load) && load_origins_groups(load) && load_maps(load) &&
-           load_cache(load) &&
-           load_values(load, document_section(load->document, "client", NULL), "client",
-                       load->settings) &&
+           load_cache(load) && load_client(load) &&
            load_values(load, document_section(load->document, "origin", NULL), "origin",
                        load->settings) &&
            load_admin(load) && load_access_logs(load) && load_icap_services(load) &&

@@ -222,6 +222,7 @@ struct settings {
         uint64_t send_timeout;   /* without the client taking a byte of the response */
         size_t max_head;
         unsigned max_connections; /* of all workers together */
+        size_t memory;            /* bytes that all connections may hold; resolved */
         unsigned max_requests;    /* on a connection; 0: no limit */
     } client;
 

@@ -9,6 +9,7 @@ from harness.origin import Origin
 from harness.process import status_field
 from harness.retort import Retort
 from harness.suite import heavy
+from harness.wire import request
 
 LENGTHS = (10, 5000, 40000, 300000, 2000000)
 
@@ -43,6 +44,47 @@ def serves(proxy, origin):
         except (OSError, AssertionError):
             return False
     return good
+
+
+def slow_readers(proxy, origin, count):
+    """Clients that ask for much and read nothing."""
+    wires = []
+    for number in range(count):
+        wire = proxy.wire(receive_buffer=4096)
+        try:
+            wire.send(request("GET", origin.url(f"/bytes/slow{number}", n=50000000, cc="no-store")))
+        except OSError:
+            pass
+        wires.append(wire)
+    return wires
+
+
+def test_slow_readers_hold_no_more_than_they_may(lab):
+    """Each would hold a quarter of a megabyte. Those who come when all is taken are refused, the slowest are cut, and
+    the others go on."""
+    most = 8 << 20
+    origin = Origin(lab)
+    proxy = Retort(lab, workers=2, client={"memory": "8MB"})
+    true(proxy.get(origin.url("/text", say="on")).status == 200, "one")
+    before = status_field(proxy.pid, "VmRSS")
+    wires = slow_readers(proxy, origin, 200)
+    until(lambda: proxy.counter("client_memory_refused") > 0, 20 * lab.patience, "some are refused")
+    held = [proxy.counter("client_memory") for _ in range(5)]
+    true(max(held) <= most * 1.5, f"held: {held}")
+    grown = status_field(proxy.pid, "VmRSS") - before
+    true(lab.patience > 1 or grown < 3 * most // 1024, f"the process has grown by {grown} KB")
+
+    def served():
+        try:
+            return proxy.get(origin.url("/text", say="on")).status == 200
+        except (OSError, AssertionError):
+            return False
+    until(served, 20 * lab.patience, "a client that reads is served, while slow ones are cut")
+    true(proxy.counter("client_memory_shed") > 0, "slow readers cut")
+    for wire in wires:
+        wire.close()
+    until(lambda: proxy.counter("client_connections_open") == 0, 20 * lab.patience, "all to be gone")
+    until(lambda: proxy.counter("client_memory") < 200000, 5 * lab.patience, "nothing held any more")
 
 
 @heavy("memory is asked of sanitizers")
