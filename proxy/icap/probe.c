@@ -38,10 +38,14 @@ static struct slice write_request(struct icap_probe *probe) {
     return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
 }
 
-static void drop_connection(struct icap_probe *probe) {
-    if (probe->connection != NULL)
-        probe->net->counters.icap_connections_open--;
-    connection_close(&probe->connection);
+static void drop_connection(struct icap_probe *probe, bool lost) {
+    if (probe->connection == NULL)
+        return;
+    probe->net->counters.icap_connections_open--;
+    if (lost)
+        icap_limbo_add(&probe->endpoint->limbo, &probe->connection);
+    else
+        connection_close(&probe->connection);
 }
 
 /* Frees the probe first: the callback may start another. */
@@ -68,7 +72,7 @@ static void on_timeout(struct timer *timer) {
 
 static void dial_anew(struct icap_probe *probe) {
     const struct icap_endpoint *endpoint = probe->endpoint;
-    drop_connection(probe);
+    drop_connection(probe, false);
     probe->reused = false;
     probe->left = write_request(probe);
     dial_start_tls(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
@@ -218,9 +222,11 @@ void icap_probe_hurry(struct icap_probe *probe, uint64_t patience) {
 
 void icap_probe_look(struct icap_probe *probe) {
     CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
-    if (probe->connection != NULL && icap_endpoint_is_silent(probe->endpoint, probe->connection,
-                                                             probe->heard_at, &probe->doubts))
-        fail(probe, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
+    if (probe->connection == NULL || !icap_endpoint_is_silent(probe->endpoint, probe->connection,
+                                                              probe->heard_at, &probe->doubts))
+        return;
+    drop_connection(probe, true);
+    fail(probe, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
 }
 
 void icap_probe_cancel(struct icap_probe **probep) {
@@ -233,7 +239,7 @@ void icap_probe_cancel(struct icap_probe **probep) {
     task_cancel(&probe->dial_task);
     dial_cancel(&probe->dial);
     timer_cancel(&net->loop->timers, &probe->timer);
-    drop_connection(probe);
+    drop_connection(probe, icap_endpoint_is_lost(probe->endpoint));
     net_buffer_give(net, &probe->in);
     FREE_OBJ(probe);
 }
