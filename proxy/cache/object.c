@@ -489,6 +489,9 @@ bool object_is_made_of(const struct object *made, const struct object *stored) {
            slice_starts_with(object_selector(made), object_selector(stored));
 }
 
+/* Room in a merged head for what is put to it when it is delivered, as Content-Range. */
+enum { MERGED_SPARE = 8 };
+
 /* A 304 does not speak for these: they describe the stored bytes. */
 static bool kept_from_stored(enum http_name id) {
     return id == HTTP_CONTENT_LENGTH || id == HTTP_CONTENT_ENCODING || id == HTTP_CONTENT_RANGE ||
@@ -496,7 +499,7 @@ static bool kept_from_stored(enum http_name id) {
            id == HTTP_DIGEST || id == HTTP_ETAG || made_at_delivery(id);
 }
 
-void object_merge_head(const struct object *object, const struct http_head *not_modified,
+bool object_merge_head(const struct object *object, const struct http_head *not_modified,
                        struct http_head *merged) {
     struct slice accepted = SLICE("Accept-Encoding");
     object_parse_head(object, merged);
@@ -505,13 +508,16 @@ void object_merge_head(const struct object *object, const struct http_head *not_
     for (unsigned i = 0; i < not_modified->field_count; i++)
         if (!kept_from_stored(not_modified->fields[i].id))
             http_head_remove_text(merged, not_modified->fields[i].name);
+    bool all = true;
     for (unsigned i = 0; i < not_modified->field_count; i++)
         if (!kept_from_stored(not_modified->fields[i].id))
-            http_head_add(merged, not_modified->fields[i].name, not_modified->fields[i].value);
+            all &=
+                http_head_add(merged, not_modified->fields[i].name, not_modified->fields[i].value);
     const struct http_field *age = http_head_find(not_modified, HTTP_AGE);
     if (age != NULL)
-        http_head_add(merged, age->name, age->value);
+        all &= http_head_add(merged, age->name, age->value);
     /* A service may have coded the bytes, of which the origin knows nothing. */
     if (coded && !http_head_has_token(merged, HTTP_VARY, accepted))
-        http_head_add(merged, http_name_text(HTTP_VARY), accepted);
+        all &= http_head_add(merged, http_name_text(HTTP_VARY), accepted);
+    return all && merged->field_count + MERGED_SPARE <= HTTP_FIELDS_ROOM;
 }

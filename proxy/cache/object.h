@@ -203,8 +203,9 @@ struct object *object_new_made(struct cache_key key, struct slice url,
                                const struct freshness *freshness, struct body *body,
                                const struct object_making *making, const struct slice *selector);
 /* RFC 9111 §3.2: the stored head with the fields of a 304 put over it. `merged` is scratch space
- * and afterwards holds the new head, for the caller to compute `freshness` from. */
-void object_merge_head(const struct object *object, const struct http_head *not_modified,
+ * and afterwards holds the new head, for the caller to compute `freshness` from. False: together
+ * they are more fields than a head may have, and what is missing may be what matters. */
+bool object_merge_head(const struct object *object, const struct http_head *not_modified,
                        struct http_head *merged);
 /* What an object is besides its key, its text and its body, for keeping it elsewhere. */
 struct object_image {

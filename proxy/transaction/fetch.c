@@ -385,9 +385,24 @@ static enum step failed(struct transaction *transaction) {
     return transaction_fail(transaction, status, call->error);
 }
 
-/* 304 to our own question. */
+/* The question was another one than it should have been. */
+static enum step ask_again(struct transaction *transaction) {
+    source_close(&transaction->response_body);
+    origin_call_close(transaction->call);
+    transaction->call = NULL;
+    transaction->response = NULL;
+    give_up_seat(transaction);
+    return start(transaction);
+}
+
+/* 304 to our own question. Where it does not go with what is stored, which then can't be brought up
+ * to date, the whole is asked for. */
 static enum step revalidated(struct transaction *transaction) {
-    enum flight_outcome outcome = transaction_refresh(transaction, transaction->response);
+    enum flight_outcome outcome;
+    if (!transaction_refresh(transaction, transaction->response, &outcome)) {
+        transaction->revalidating = false;
+        return ask_again(transaction);
+    }
     transaction->net->counters.cache_revalidated++;
     transaction->result = RESULT_REVALIDATED;
     transaction_land(transaction, outcome);
@@ -396,14 +411,9 @@ static enum step revalidated(struct transaction *transaction) {
 
 /* The rest that was asked for is not to be had: then all of it. */
 static enum step fetch_whole(struct transaction *transaction) {
-    source_close(&transaction->response_body);
-    origin_call_close(transaction->call);
-    transaction->call = NULL;
-    transaction->response = NULL;
     transaction->completing = false;
     object_release(&transaction->part);
-    give_up_seat(transaction);
-    return start(transaction);
+    return ask_again(transaction);
 }
 
 /* Only we can have what it wants: nothing that a client shows goes on to it. */

@@ -86,12 +86,15 @@ static void join_bodies(struct transaction *transaction, struct object *object,
                  &transaction->response_body, stored->count - after, after);
 }
 
-/* RFC 9110 §15.3.7.3: the stored fields, with those of the new response over them. */
-static void join_heads(struct transaction *transaction, const struct object *object) {
+/* RFC 9110 §15.3.7.3: the stored fields, with those of the new response over them. False: they are
+ * too many, and the new ones alone go to the client. */
+static bool join_heads(struct transaction *transaction, const struct object *object) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
-    object_merge_head(object, transaction->response, merged);
+    if (!object_merge_head(object, transaction->response, merged))
+        return false;
     merged->status = 206;
     transaction->response = merged;
+    return true;
 }
 
 static void describe(struct transaction *transaction, const struct part *part) {
@@ -136,7 +139,7 @@ bool transaction_take_part(struct transaction *transaction, bool keep) {
     }
     if (object != NULL) {
         join_bodies(transaction, object, &part, &stored);
-        join_heads(transaction, object);
+        keep = join_heads(transaction, object) && keep;
         transaction->net->counters.cache_combined++;
     }
     describe(transaction, &all);

@@ -16,13 +16,14 @@ const struct http_head *transaction_as_get(struct transaction *transaction) {
     return request;
 }
 
-enum flight_outcome transaction_refresh(struct transaction *transaction,
-                                        const struct http_head *news) {
+bool transaction_refresh(struct transaction *transaction, const struct http_head *news,
+                         enum flight_outcome *outcome) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
     const struct http_head *request = transaction_as_get(transaction);
     struct object *object = transaction->object;
     struct freshness freshness;
-    object_merge_head(object, news, merged);
+    if (!object_merge_head(object, news, merged))
+        return false;
     transaction_review_policy(transaction, merged);
     struct freshness_rules rules = transaction_freshness_rules(transaction);
     freshness_of_response(&freshness, &rules, request, merged, transaction->request_time,
@@ -33,14 +34,14 @@ enum flight_outcome transaction_refresh(struct transaction *transaction,
     struct object *fresh = object_new_made(transaction->name.key, transaction->name.url, request,
                                            merged, &freshness, object->body, &making, NULL);
     fresh->scope = object->scope;
-    enum flight_outcome outcome = FLIGHT_UNSTORED;
+    *outcome = FLIGHT_UNSTORED;
     if (freshness.storable)
-        outcome = transaction_insert(transaction, fresh);
+        *outcome = transaction_insert(transaction, fresh);
     else
         transaction_drop(transaction, object);
     object_release(&transaction->object);
     transaction->object = fresh;
-    return outcome;
+    return true;
 }
 
 /* What a field of a HEAD's response says about the stored bytes. */
@@ -94,12 +95,13 @@ void transaction_learn_from_head(struct transaction *transaction) {
         transaction->response->status != 200 || object == NULL ||
         (object->status != 200 && object->status != 206))
         return;
+    enum flight_outcome outcome;
     enum evidence evidence = judge(transaction->response, object);
-    if (evidence == OTHER) {
+    bool renews = evidence == SAME && object == transaction->object;
+    if (renews && transaction_refresh(transaction, transaction->response, &outcome)) {
+        transaction->net->counters.cache_head_updated++;
+    } else if (renews || evidence == OTHER) {
         transaction_drop(transaction, object);
         transaction->net->counters.cache_head_dropped++;
-    } else if (evidence == SAME && object == transaction->object) {
-        transaction_refresh(transaction, transaction->response);
-        transaction->net->counters.cache_head_updated++;
     }
 }

@@ -290,9 +290,10 @@ enum object_scope transaction_scope(const struct transaction *transaction);
 /* The status line and the fields, in the arena. */
 struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head);
 /* Puts the fields of a response without a body, which is about the stored one, over those of
- * `object`, which becomes the outcome; says whether that is in the index. */
-enum flight_outcome transaction_refresh(struct transaction *transaction,
-                                        const struct http_head *news);
+ * `object`, which becomes the outcome; says whether that is in the index. False: they do not go
+ * together into one head, and nothing has changed. */
+bool transaction_refresh(struct transaction *transaction, const struct http_head *news,
+                         enum flight_outcome *outcome);
 /* The response to a HEAD tells something of what is stored. */
 void transaction_learn_from_head(struct transaction *transaction);
 /* Does the stored part, `object`, hold what the request asks for? */

@@ -168,6 +168,26 @@ def test_revalidation_by_last_modified(lab):
     equal(proxy.results("/l", 2), ["MISS", "REVALIDATED"], "results")
 
 
+@memcheck
+def test_a_304_that_does_not_go_with_what_is_stored(lab):
+    """Together they are more fields than a head may have: what would be left out may be what matters, so all is fetched anew."""
+    stored = b"".join(b"X-Stored-%d: 1\r\n" % i for i in range(100))
+    told = b"".join(b"X-Told-%d: 1\r\n" % i for i in range(100))
+
+    def answer(connection, seen):
+        count = len(origin.requests)
+        if seen.header("If-None-Match"):
+            connection.send(b'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\n' + told + b"Cache-Control: private, no-store\r\n\r\n")
+        else:
+            connection.send(b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%s' % stored + b'ETag: "a"\r\nCache-Control: %s\r\n\r\n%02d' % (
+                b"max-age=0" if count == 1 else b"private, no-store", count))
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab, reverse={"/": origin.url()})
+    equal([proxy.get("/full").body for _ in range(3)], [b"01", b"03", b"04"], "bodies")
+    equal([seen.header("If-None-Match") for seen in origin.requests], [None, '"a"', None, None], "what the origin was asked")
+    equal(proxy.results("/full", 3), ["MISS", "REFRESHED", "MISS"], "results")
+
+
 def test_revalidation_that_fails_brings_the_new_one(lab):
     origin, proxy = start(lab)
     url = origin.url("/n", etag='"v1"', cc="max-age=0", fail304=1)
