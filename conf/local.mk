@@ -6,23 +6,26 @@ EXTRA_DIST += \
 	conf/helperd-build.conf.in \
 	conf/helperd.conf.in \
 	conf/retort-helperd.service.in \
+	conf/retort-lists.service.in \
 	conf/retort.conf \
 	conf/retort.logrotate \
 	conf/retort.service.in
 
 # Directories are known to make, not to configure.
 made_confs = conf/c-icap-retort.conf conf/helperd.conf
-made_units = conf/retort.service conf/retort-helperd.service conf/c-icap.service.d-retort.conf
+made_units = conf/retort.service conf/retort-helperd.service conf/retort-lists.service conf/c-icap.service.d-retort.conf
 $(made_confs) $(made_units): %: %.in Makefile
 	@$(MKDIR_P) conf
 	$(AM_V_GEN)sed -e 's|@cicapmoduledir[@]|$(cicapmoduledir)|g' -e 's|@helperdir[@]|$(helperdir)|g' \
-		-e 's|@retortconfdir[@]|$(retortconfdir)|g' -e 's|@sbindir[@]|$(sbindir)|g' $< > $@
+		-e 's|@retortconfdir[@]|$(retortconfdir)|g' -e 's|@sbindir[@]|$(sbindir)|g' \
+		-e 's|@pkgdatadir[@]|$(pkgdatadir)|g' $< > $@
 noinst_DATA = $(made_confs)
 CLEANFILES += $(made_confs) $(made_units)
 
 # For systemd and logrotate, where administrators take them from: docs/OPERATIONS.md.
 nodist_pkgdata_DATA = $(made_units)
-dist_pkgdata_DATA = conf/retort.logrotate
+dist_pkgdata_DATA = conf/retort.logrotate conf/retort-lists.timer
+dist_pkgdata_SCRIPTS = conf/refresh-lists.sh
 
 # An installation never overwrites a file that an administrator may have changed: the examples go to
 # NAME.conf.default, and to NAME.conf only where there is none.

@@ -222,3 +222,31 @@ def test_of_logrotate(lab):
     for directory in ("retort", "c-icap"):
         contains(said, f"rotating pattern: /var/log/{directory}/*.log", "logrotate's words")
     true("error:" not in said, said)
+
+
+def test_of_refreshing_lists(lab):
+    """A list that is new or has changed is taken and c-icap told; one that is gone, empty or cut off leaves the old one."""
+    lists, source, told = lab.path("lists"), lab.write("published.txt", "||a.example^\n||b.example^\n||c.example^\n"), lab.path("told")
+    os.mkdir(lists)
+    with open(os.path.join(lists, "sources"), "w", encoding="ascii") as file:
+        file.write(f"# lists\n\nown.txt file://{source}\n")
+    environment = {**os.environ, **lab.environment(), "RETORTCTL": lab.built("proxy/retortctl"), "RELOAD": f"touch {told}"}
+
+    def refresh():
+        done = subprocess.run(["sh", os.path.join(SOURCE, "conf/refresh-lists.sh"), lists], capture_output=True, text=True, check=False,
+                              env=environment, timeout=60 * lab.patience)
+        was_told = os.path.exists(told)
+        if was_told:
+            os.remove(told)
+        with open(os.path.join(lists, "own.txt"), encoding="ascii") as file:
+            return done.returncode, was_told, len(file.read().split())
+
+    equal(refresh(), (0, True, 3), "the first time")
+    equal(refresh(), (0, False, 3), "nothing new")
+    for published, expected in (("||a.example^\n||b.example^\n", (0, True, 2)), ("", (1, False, 2)), ("<html>gone</html>\n", (1, False, 2)),
+                                ("".join(f"||{n}.example^\n" for n in range(9)), (0, True, 9)), ("||a.example^\n", (1, False, 9))):
+        lab.write("published.txt", published)
+        equal(refresh(), expected, f"published: {published!r}")
+    os.remove(source)
+    equal(refresh(), (1, False, 9), "nothing there")
+    equal(sorted(os.listdir(lists)), ["own.txt", "sources"], "files")
