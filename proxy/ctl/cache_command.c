@@ -123,6 +123,8 @@ static int show_counts(const struct cache_context *context, const struct http_an
     else
         json_object_foreach(json, name, value) if (json_is_integer(value))
             printf("%s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
+    else if (json_is_false(value)) printf("in force; the rest is counted later\n");
+    else if (json_is_true(value)) continue;
     else printf("%s %s\n", name, text(value, "url"));
     json_decref(json);
     return EXIT_SUCCESS;

@@ -89,6 +89,27 @@ static uint64_t microseconds(void) {
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+static bool same_filter(const struct object_filter *a, const struct object_filter *b) {
+    bool same_regex = a->regex_text == NULL || b->regex_text == NULL
+                          ? a->regex_text == b->regex_text
+                          : strcmp(a->regex_text, b->regex_text) == 0;
+    return same_regex && slice_equal(a->prefix, b->prefix) && slice_equal(a->host, b->host) &&
+           slice_equal(a->tag, b->tag);
+}
+
+/* Under the lock: the same purge comes again, and concerns all that it did before. */
+static void drop_same(struct purge_log *log, const struct object_filter *filter,
+                      enum purge_action action) {
+    LIST_FOR_EACH_SAFE (link, next, &log->purges) {
+        struct logged_purge *purge = CONTAINER_OF(link, struct logged_purge, link);
+        if (purge->action > action || !same_filter(&purge->filter, filter))
+            continue;
+        list_remove(&purge->link);
+        object_filter_release(&purge->filter);
+        FREE_OBJ(purge);
+    }
+}
+
 uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter,
                        enum purge_action action) {
     pthread_rwlock_wrlock(&log->lock);
@@ -96,6 +117,7 @@ uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter
      * newer than all that the records know. */
     uint64_t number = purge_log_newest(log) + 1, now = microseconds();
     number = now > number ? now : number;
+    drop_same(log, filter, action);
     append(log, filter, action, number);
     atomic_store_explicit(&log->newest, number, memory_order_release);
     pthread_rwlock_unlock(&log->lock);

@@ -16,7 +16,7 @@
 #define SEAL_MAGIC    0x5452544f45000001u
 #define RECORD_MAGIC  0x5452544f52000002u
 
-enum { VOLUME_VERSION = 3 };
+enum { VOLUME_VERSION = 4 };
 
 uint64_t record_sum(const void *bytes, size_t length) {
     return XXH3_64bits(bytes, length);

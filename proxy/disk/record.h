@@ -2,7 +2,7 @@
  * What stands on a volume: the volume's header, segments with their headers and tables of contents,
  * and records in them. Pure functions between bytes and structs; nothing here reads or writes.
  *
- *     | volume header | purges | purges | segment 0 | segment 1 | ...
+ *     | volume header | purges | purges | purges | purges | segment 0 | segment 1 | ...
  *     segment:  | header | seal | record | record | ... | table of contents |
  *     record:   | front: struct record_front, URL, head, vary, a sum for each chunk | body |
  *
@@ -48,7 +48,7 @@ struct volume_header {
 };
 
 /* What was purged by prefix, tag or expression and may concern records: all of it, written anew
- * with each purge, to one of two places in turn. */
+ * with each purge, twice, to one of two pairs of places in turn. */
 struct purges_header {
     uint64_t magic;
     uint64_t checksum;
@@ -60,7 +60,7 @@ struct purges_header {
 
 enum {
     VOLUME_HEADER_SIZE = 8192, /* the header, and a page without meaning: see volume.copies */
-    PURGES_SIZE = 256 * 1024,  /* of each of the two places */
+    PURGES_SIZE = 480 * 1024,  /* of each of the four places */
     /* Segments begin and end at multiples of this, the largest piece of a file that the kernel
      * keeps as one in memory: see segment_detach_pages. */
     SEGMENT_UNIT = 2 << 20,

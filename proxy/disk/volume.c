@@ -201,7 +201,8 @@ static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
     random_fill(&header->identity, sizeof header->identity);
     header->secret = *cache_secret();
     volume_header_seal(header);
-    if (pwrite(volume->fd, header, sizeof *header, 0) != (ssize_t)sizeof *header)
+    if (!volume_blank_purges(volume) ||
+        pwrite(volume->fd, header, sizeof *header, 0) != (ssize_t)sizeof *header)
         return refuse(error, volume->path, "cannot write to it", strerror(errno),
                       "check the device and its free space");
     return 0;

@@ -152,6 +152,8 @@ static inline uint64_t volume_lapses(const struct volume *volume) {
 
 /* The purges that concern records, for a restart: what was written last, into memory that the
  * caller frees; base NULL: nothing. Written from any thread, but one at a time. */
+/* Of a new volume, where another one may have stood. */
+bool volume_blank_purges(struct volume *volume);
 struct slice volume_read_purges(struct volume *volume, uint64_t *floor, uint64_t *newest);
 bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floor, uint64_t newest);
 /* The smallest number among all that is there or queued: older purges concern nothing. */

@@ -6,12 +6,36 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The list of purges that stands on a volume, and how old what it concerns is. */
 
-static uint64_t purges_at(uint64_t sequence) {
-    return VOLUME_HEADER_SIZE + sequence % 2 * PURGES_SIZE;
+enum { TWINS = 2, PLACES_OF_PURGES = 2 * TWINS };
+
+static uint64_t place_at(unsigned place) {
+    return VOLUME_HEADER_SIZE + (uint64_t)place * PURGES_SIZE;
+}
+
+bool volume_blank_purges(struct volume *volume) {
+    static const struct purges_header nothing;
+    bool done = true;
+    for (unsigned i = 0; i < PLACES_OF_PURGES; i++)
+        done = done && pwrite(volume->fd, &nothing, sizeof nothing, (off_t)place_at(i)) ==
+                           (ssize_t)sizeof nothing;
+    return done;
+}
+
+/* The twins of a pair hold the same: when a bit turns in the one, the other is there. */
+static ssize_t write_twins(struct volume *volume, uint64_t sequence, const struct iovec *pieces,
+                           size_t length) {
+    for (unsigned twin = 0; twin < TWINS; twin++) {
+        uint64_t offset = place_at((unsigned)(sequence % 2) * TWINS + twin);
+        ssize_t sent = pwritev(volume->fd, pieces, 2, (off_t)offset);
+        if (sent != (ssize_t)length)
+            return sent;
+    }
+    return volume->settings->sync && fdatasync(volume->fd) != 0 ? -1 : (ssize_t)length;
 }
 
 bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floor,
@@ -25,10 +49,9 @@ bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floo
     };
     purges_header_seal(&header, text);
     struct iovec pieces[] = {{&header, sizeof header}, {(void *)text.base, text.length}};
-    uint64_t offset = purges_at(header.sequence);
     size_t length = sizeof header + text.length;
-    ssize_t sent = pwritev(volume->fd, pieces, 2, (off_t)offset);
-    if (sent == (ssize_t)length && (!volume->settings->sync || fdatasync(volume->fd) == 0)) {
+    ssize_t sent = write_twins(volume, header.sequence, pieces, length);
+    if (sent == (ssize_t)length) {
         volume->purges_sequence = header.sequence; /* else the next one goes to the same place */
         return true;
     }
@@ -40,9 +63,9 @@ bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floo
     return false;
 }
 
-static bool read_purges_at(struct volume *volume, uint64_t sequence, struct purges_header *header,
-                           char **text) {
-    uint64_t offset = purges_at(sequence);
+static bool read_place(struct volume *volume, unsigned place, struct purges_header *header,
+                       char **text) {
+    uint64_t offset = place_at(place);
     *text = NULL;
     if (pread(volume->fd, header, sizeof *header, (off_t)offset) != (ssize_t)sizeof *header ||
         !purges_header_good(header, volume->header.identity))
@@ -58,21 +81,62 @@ static bool read_purges_at(struct volume *volume, uint64_t sequence, struct purg
     return false;
 }
 
+/* Was never written to, by this volume. */
+static bool is_blank(struct volume *volume, unsigned place) {
+    struct purges_header header;
+    if (pread(volume->fd, &header, sizeof header, (off_t)place_at(place)) != (ssize_t)sizeof header)
+        return false;
+    return header.magic == 0 && header.checksum == 0 && header.sequence == 0;
+}
+
+static uint64_t microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* A pair without a good twin may be the newest. A write that breaks off spoils one twin, so this is
+ * damage: whatever was purged there, all that is older than now counts as purged. */
+static void count_as_purged(struct volume *volume, uint64_t *floor, uint64_t *newest) {
+    uint64_t now = microseconds();
+    *newest = *newest < now ? now : *newest + 1;
+    *floor = *newest;
+    atomic_fetch_add_explicit(&volume->count.corrupt, 1, memory_order_relaxed);
+    log_error("disk %s: a list of purges is damaged, and so is its twin: all that is stored there "
+              "counts as purged; check the device",
+              volume->path);
+}
+
 struct slice volume_read_purges(struct volume *volume, uint64_t *floor, uint64_t *newest) {
-    struct purges_header headers[2];
-    char *texts[2];
-    bool good[2];
-    for (unsigned i = 0; i < 2; i++)
-        good[i] = read_purges_at(volume, i, &headers[i], &texts[i]);
-    unsigned best = good[1] && (!good[0] || headers[1].sequence > headers[0].sequence);
-    free(texts[1 - best]);
+    struct purges_header headers[PLACES_OF_PURGES];
+    char *texts[PLACES_OF_PURGES];
+    bool good[PLACES_OF_PURGES], lost = false;
+    int best = -1;
+    for (unsigned i = 0; i < PLACES_OF_PURGES; i++) {
+        good[i] = read_place(volume, i, &headers[i], &texts[i]);
+        if (good[i] && (best < 0 || headers[i].sequence > headers[best].sequence))
+            best = (int)i;
+    }
+    for (unsigned i = 0; i < PLACES_OF_PURGES; i += TWINS) {
+        lost =
+            lost || (!good[i] && !good[i + 1] && !(is_blank(volume, i) && is_blank(volume, i + 1)));
+        if (good[i] != good[i + 1] && !is_blank(volume, good[i] ? i + 1 : i))
+            log_warn("disk %s: a list of purges is damaged; its twin is good", volume->path);
+    }
     *floor = *newest = 0;
-    if (!good[best])
-        return slice_make(NULL, 0);
-    volume->purges_sequence = headers[best].sequence;
-    *floor = headers[best].floor;
-    *newest = headers[best].newest;
-    return slice_make(texts[best], headers[best].text_length);
+    struct slice text = slice_make(NULL, 0);
+    if (best >= 0) {
+        volume->purges_sequence = headers[best].sequence;
+        *floor = headers[best].floor;
+        *newest = headers[best].newest;
+        text = slice_make(texts[best], headers[best].text_length);
+    }
+    for (int i = 0; i < PLACES_OF_PURGES; i++)
+        if (i != best)
+            free(texts[i]);
+    if (lost)
+        count_as_purged(volume, floor, newest);
+    return text;
 }
 
 uint64_t volume_oldest(struct volume *volume) {

@@ -4,7 +4,7 @@ import os
 from urllib.parse import quote
 
 from harness.checks import contains, equal, true, until
-from harness.disk import gauge
+from harness.disk import PURGES, gauge
 from harness.disk_bench import FaultyBench, names
 from harness.suite import memcheck
 
@@ -128,3 +128,29 @@ def test_without_sync_nothing_waits_for_the_device(lab):
         equal(bench.proxy.admin(method, page).status, 200, f"{method} {page}")
     equal(bench.faults.count("syncs"), 0, "syncs")
     equal(os.path.exists(bench.directory), True, "volume")
+
+
+def test_a_turned_bit_in_the_list_of_purges_undoes_nothing(lab):
+    """The list stands there twice; where both are damaged, everything counts as purged, and the log says so."""
+    bench = FaultyBench(lab)
+    versions = bench.fill(["/own/purged", "/own/kept"], SMALL)
+    bench.on_disk(2)
+    for prefix in ("/none", "/own/purged"):
+        page = "/cache/purge?prefix=" + quote(bench.origin.url(prefix), safe="")
+        equal(bench.proxy.admin("POST", page).status, 200, "status")
+    bench.proxy.stop()
+    for place in PURGES[::2]:
+        bench.volume.flip(place + 100)
+    bench.proxy.start()
+    equal(bench.get("/own/kept", SMALL), (True, versions["/own/kept"]), "what was not purged: hit, version")
+    hit, version = bench.get("/own/purged", SMALL)
+    true(not hit and version > versions["/own/purged"], f"what was purged: hit {hit}, version {version}")
+    contains(bench.log(), "its twin is good", "the log")
+    bench.proxy.stop()
+    for place in PURGES:
+        bench.volume.flip(place + 101)
+    bench.proxy.start()
+    for path in versions:
+        true(not bench.get(path, SMALL)[0], f"{path}: a miss")
+    contains(bench.log(), "counts as purged", "the log")
+    true(gauge(bench.proxy, "corrupt") > 0, "the damage is counted")

@@ -197,6 +197,21 @@ START_TEST(too_many_cost_what_is_old) {
 }
 END_TEST
 
+/* The same keys over and over: the list is as long as they are many. */
+START_TEST(what_is_purged_again_takes_no_more_room) {
+    purge_log_init(&the_log);
+    uint64_t first = add_prefix("http://b/", PURGE_REMOVE);
+    for (unsigned i = 0; i < 5000; i++)
+        add_prefix(i % 2 == 0 ? "http://a/" : "http://c/", PURGE_REMOVE);
+    write_and_read(1000);
+    ck_assert_uint_eq(the_log.floor, 0);
+    ck_assert_int_eq(judge("http://d/", NULL, 0), PURGE_NOTHING);
+    ck_assert_int_eq(judge("http://a/", NULL, first), PURGE_REMOVE);
+    ck_assert_int_eq(judge("http://b/", NULL, first - 1), PURGE_REMOVE);
+    purge_log_release(&the_log);
+}
+END_TEST
+
 /* Records know of purges that nobody else does: whatever they were, and whatever comes. */
 START_TEST(a_lost_list_costs_what_knew_it) {
     purge_log_init(&the_log);
@@ -219,6 +234,7 @@ Suite *purge_log_suite(void) {
         what_concerns_nothing_is_forgotten,
         generations_are_kept,
         too_many_cost_what_is_old,
+        what_is_purged_again_takes_no_more_room,
         a_lost_list_costs_what_knew_it,
     };
     return suite_of("purge_log", tests, COUNT_OF(tests));

@@ -8,7 +8,7 @@
 import os
 import struct
 
-PURGES = (8192, 8192 + 256 * 1024)
+PURGES = tuple(8192 + place * 480 * 1024 for place in range(4))  # two pairs of twins
 SEGMENTS_AT = 2 << 20
 ALIGN = 512
 SEAL_AT = 512
