@@ -103,6 +103,21 @@ static void take_head(struct adapt_chain *chain, bool given, struct http_head **
         http_head_remove(*slot, HTTP_CONTENT_LENGTH);
 }
 
+/* The length of the adapted response as its head states it; -1: it does not, or states that of what
+ * the service was given, as services do that forget to change it. With a 206 a part of the body is
+ * the original, of which the service may know no length. Whoever reads the body checks it. */
+static int64_t stated_length(const struct adapt_chain *chain, const struct icap_call *call) {
+    uint64_t length;
+    if (chain->reqmod || !call->head_given || call->partial)
+        return -1;
+    struct slice stated = http_head_value(chain->adapted, HTTP_CONTENT_LENGTH);
+    struct slice given = http_head_value(chain->message->response, HTTP_CONTENT_LENGTH);
+    if (stated.base == NULL || slice_equal(stated, given) || !slice_to_uint64(stated, &length) ||
+        length > INT64_MAX)
+        return -1;
+    return (int64_t)length;
+}
+
 /* Origins exist that want a length: an adapted request goes out with the one that the service
  * stated. Whoever sends the body checks it. */
 static void trust_length(struct adapt_message *message) {
@@ -294,6 +309,18 @@ static void note_inability(struct adapt_chain *chain, const struct icap_call *ca
         entry->verdict = "UNABLE";
 }
 
+static void take_modified(struct adapt_chain *chain, struct icap_call *call) {
+    int64_t length = stated_length(chain, call);
+    record(chain, "MODIFIED");
+    note_inability(chain, call);
+    if (call->parts.has_body)
+        icap_call_expect(call, length);
+    modified(chain, call->head_given, take_body(chain, call));
+    if (length >= 0 && chain->message->body != NULL)
+        chain->message->body->length = length;
+    reroute(chain, slice_from(call->next_services));
+}
+
 static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call *call) {
     struct counters *counters = &chain->net->counters;
     switch (call->verdict) {
@@ -306,10 +333,7 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call
         return ADAPT_RUNNING;
     case ICAP_MODIFIED:
         counters->icap_modified++;
-        record(chain, "MODIFIED");
-        note_inability(chain, call);
-        modified(chain, call->head_given, take_body(chain, call));
-        reroute(chain, slice_from(call->next_services));
+        take_modified(chain, call);
         return ADAPT_RUNNING;
     case ICAP_SATISFIED:
         counters->icap_satisfied++;

@@ -118,6 +118,11 @@ struct icap_call {
     enum icap_verdict outcome; /* the verdict, while it is held */
     char first;                /* byte of the body that the verdict waited for */
     bool first_there;
+    /* Of a body whose length it stated (body.length): what was given out, and the last byte, which
+     * waits for the end. */
+    uint64_t given;
+    char last;
+    bool last_there, misstated;
     bool broken; /* the service failed after its verdict */
     bool body_failed, body_ended, keep_connection;
     bool awaited;        /* whoever reads the body waits for more */
@@ -135,6 +140,11 @@ struct icap_call {
 void icap_call_start(struct icap_call *call, struct icap_service *service,
                      const struct icap_request *request, struct http_head *adapted,
                      struct task *waker);
+/* Before icap_call_body: a body that the service made and that is longer or shorter fails in front
+ * of its last byte, or at its end. */
+static inline void icap_call_expect(struct icap_call *call, int64_t length) {
+    call->body.length = length;
+}
 /* After UNMODIFIED, MODIFIED or SATISFIED; NULL: no body. Once. */
 struct source *icap_call_body(struct icap_call *call);
 /* After FAILED, or when the body broke off before icap_call_commit (call.broken): may the virgin

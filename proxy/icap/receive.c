@@ -510,10 +510,8 @@ static enum source_status read_body(struct icap_call *call, char *buffer, size_t
 }
 
 /* With the byte that the verdict waited for, more if there is more. */
-static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
-                                    size_t *got) {
-    struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
+static enum source_status read_from_first(struct icap_call *call, char *buffer, size_t capacity,
+                                          size_t *got) {
     if (!call->first_there)
         return read_body(call, buffer, capacity, got);
     call->first_there = false;
@@ -523,6 +521,60 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
         read_body(call, buffer + 1, capacity - 1, got);
     (*got)++;
     return SOURCE_DATA;
+}
+
+static enum source_status too_short(struct icap_call *call) {
+    static const char error[] = "the body that it made ended before the length that it stated";
+    icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL, error);
+    call->error = error;
+    call->body_failed = call->broken = call->misstated = true;
+    return SOURCE_FAILED;
+}
+
+/* The last byte, once it is known that nothing comes behind it. */
+static enum source_status read_last(struct icap_call *call, char *buffer, size_t *got) {
+    char spare;
+    enum source_status status;
+    if (!call->last_there && call->given < (uint64_t)call->body.length) {
+        status = read_from_first(call, &call->last, 1, got);
+        *got = 0;
+        if (status == SOURCE_END)
+            return too_short(call);
+        if (status != SOURCE_DATA)
+            return status;
+        call->last_there = true;
+    }
+    status = read_from_first(call, &spare, 1, got);
+    *got = 0;
+    if (status == SOURCE_DATA)
+        return broke_off(call, ICAP_FAILURE_PROTOCOL,
+                         "the body that it made is longer than it stated");
+    if (status != SOURCE_END || !call->last_there)
+        return status;
+    call->last_there = false;
+    call->given++;
+    *buffer = call->last;
+    *got = 1;
+    return SOURCE_DATA;
+}
+
+/* Nobody shall take for whole what has another length than was stated. */
+static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
+                                    size_t *got) {
+    struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
+    CHECK_OBJ(call, ICAP_CALL_MAGIC);
+    *got = 0;
+    if (source->length < 0)
+        return read_from_first(call, buffer, capacity, got);
+    if (call->misstated)
+        return SOURCE_FAILED;
+    uint64_t left = (uint64_t)source->length - call->given;
+    if (left <= 1)
+        return read_last(call, buffer, got);
+    enum source_status status =
+        read_from_first(call, buffer, capacity < left - 1 ? capacity : left - 1, got);
+    call->given += *got;
+    return status == SOURCE_END ? too_short(call) : status;
 }
 
 /* The verdict counts from the first byte of the body on, or with its end. */

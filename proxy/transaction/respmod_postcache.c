@@ -97,7 +97,7 @@ static enum step changed(struct transaction *transaction) {
     late->answers = true;
     late->head = late->message.response;
     late_forget_etag(late->head, etag);
-    begin_pump(transaction, -1);
+    begin_pump(transaction, late->message.body != NULL ? late->message.body->length : 0);
     return STEP_DELIVER;
 }
 

@@ -320,7 +320,8 @@ static void begin_body(struct transaction *transaction, const struct http_head *
     if (late->message.body == NULL)
         late->body = body_of_bytes(slice_make("", 0));
     else
-        late->body = body_new(transaction->net, remembered->keep ? BODY_SHARED : BODY_PASSING, -1);
+        late->body = body_new(transaction->net, remembered->keep ? BODY_SHARED : BODY_PASSING,
+                              late->message.body->length);
     remembered->made = new_variant(transaction, head, kind, freshness, late->body);
     if (late->message.body != NULL)
         pump_start(&late->pump, transaction->net->loop, &late->message.body, late->body,

@@ -3,11 +3,11 @@
 import threading
 import time
 
-from harness.adaptation import HEAD, QUICK, account, fetch, start, swallow, verdicts
+from harness.adaptation import HEAD, QUICK, STEADY, account, fetch, start, swallow, verdicts, whole_or_cut
 from harness.checks import equal, same_bytes, true, until
-from harness.icap import IcapServer, append
+from harness.icap import IcapServer, append, unchanged
 from harness.origin import Origin
-from harness.raw_origin import PatternCheck
+from harness.raw_origin import PatternCheck, pattern
 from harness.retort import Retort, Service
 from harness.suite import memcheck
 from harness.wire import Truncated, chunked, request
@@ -129,7 +129,7 @@ def test_204_outside_the_preview_that_was_not_allowed(lab):
 def test_each_byte_is_passed_on_at_once(lab):
     """The service sends the next byte only when the client has the one before, the body still going up; also
     when there is much more to come, as the length that it announces says."""
-    seen, unread, head = threading.Semaphore(0), [], []
+    seen, unread, head, rest = threading.Semaphore(0), [], [], [0]
 
     def behave(_icap, transaction):
         transaction.send_100()
@@ -139,10 +139,12 @@ def test_each_byte_is_passed_on_at_once(lab):
             if not seen.acquire(timeout=20 * lab.patience):
                 unread.append(byte)
                 return True
-        transaction.send(b"0\r\n\r\n")
+        transaction.send(chunked(b"g" * rest[0]) if rest[0] else b"0\r\n\r\n")
+        for _ in range(rest[0]):  # to close earlier would reset what is on its way
+            seen.acquire(timeout=20 * lab.patience)
         return True
-    much = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 1000000\r\n\r\n")
-    for bypass, head[:] in ((True, [HEAD]), (False, [HEAD]), (True, [much]), (False, [much])):
+    much = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 100000\r\n\r\n")
+    for bypass, head[:], rest[:] in ((True, [HEAD], [0]), (False, [HEAD], [0]), (True, [much], [99994]), (False, [much], [99994])):
         origin, _, proxy = start(lab, behave, bypass=bypass)
         got = []
 
@@ -153,7 +155,7 @@ def test_each_byte_is_passed_on_at_once(lab):
         with proxy.wire() as wire:
             wire.send(request("GET", origin.url("/bytes", n=5000000, cc="no-store")))
             wire.response(sink=sink)
-        equal((b"".join(got), unread), (b"abcdef", []), f"bypass {bypass}: body")
+        equal((b"".join(got), unread), (b"abcdef" + b"g" * rest[0], []), f"bypass {bypass}: body")
 
 
 def test_early_answer_while_the_body_is_being_sent(lab):
@@ -260,3 +262,53 @@ def test_client_leaves_under_adaptation(lab):
             time.sleep(0.02)
         same_bytes(fetch(proxy, origin, 3000).body, origin.body(3000) + b"!", "the next body")
     until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "transactions to end")
+
+
+def states(length, data, part=200000):
+    """A service that gives these bytes and says that there are so many."""
+    def behave(_icap, transaction):
+        transaction.finish_body()
+        transaction.send_head(transaction.response_head(add=[("Content-Length", str(length))] if length is not None else ()))
+        transaction.send(chunked(data[:part], last=b""))
+        time.sleep(0.02)  # so that the head is gone before the body is whole
+        transaction.send(chunked(data[part:]) if len(data) > part else b"0\r\n\r\n")
+    return behave
+
+
+@memcheck
+def test_a_stated_length_is_told_and_checked(lab):
+    """RFC 9112 6.3: "If the sender closes the connection or the recipient times out before the indicated number of octets are received, the
+    recipient MUST consider the message to be incomplete": so a length is told only if the service has set it, and must be true."""
+    made = pattern(300000)
+    for point, more in (("respmod_precache", {}), ("respmod_postcache", {}), ("respmod_postcache", {"remember": True})):
+        origin, icap, proxy = start(lab, bypass=False, point=point, **more, **STEADY)
+        for name, length, told in (("right", 300000, "300000"), ("forgotten", 5000, None), ("silent", None, None)):
+            icap.behave = states(length, made)
+            url = origin.url(f"/bytes/{name}", n=5000, cc="max-age=60")
+            first, second = proxy.get(url), proxy.get(url)
+            equal(first.header("Content-Length"), told, f"{point}: {name}: Content-Length of a miss")
+            same_bytes(first.body, made, f"{point}: {name}: body")
+            same_bytes(second.body, made, f"{point}: {name}: body again")
+        for name, length in (("longer", 250000), ("shorter", 350000)):
+            url = origin.url(f"/bytes/{name}", n=5000, cc="max-age=60")
+            icap.behave = states(length, made)
+            equal(whole_or_cut(proxy, url), None, f"{point}: {name} than stated")
+            icap.behave = states(300000, made)
+            same_bytes(proxy.get(url).body, made, f"{point}: {name}: nothing of it was stored")
+        proxy.stop()
+
+
+@memcheck
+def test_the_length_of_a_chain(lab):
+    """That of the last service that has changed the response."""
+    made = pattern(300000)
+    first, second = IcapServer(lab, states(300000, made)), IcapServer(lab, unchanged)
+    origin = Origin(lab)
+    proxy = Retort(lab, services=[Service("s", first.uri(), bypass=False), Service("t", second.uri(), bypass=False)])
+    equal(fetch(proxy, origin, 5000).header("Content-Length"), "300000", "the second leaves it alone")
+    second.behave = states(None, made[:250000])
+    answer = fetch(proxy, origin, 5000)
+    equal((answer.header("Content-Length"), len(answer.body)), (None, 250000), "the second changes it")
+    second.behave = states(250000, made[:250000])
+    answer = fetch(proxy, origin, 5000)
+    equal((answer.header("Content-Length"), len(answer.body)), ("250000", 250000), "and says so")
