@@ -65,19 +65,19 @@ def test_a_host_that_falls_silent(lab):
             time.sleep(1.5)
             plugged, counts = time.monotonic(), [account(proxy, "ex206")["account"]["requests"]]
             remote.plug(here)
-            until(lambda: states(proxy) == ["up", "up"], 3, "both to be up again")
+            until(lambda: states(proxy) == ["up", "up"], 5, "both to be up again")
             back = time.monotonic() - plugged
             until(lambda: account(proxy, "ex206")["account"]["requests"] > counts[0], 3, "messages to pass them again")
         finally:
             stop.set()
             for client in clients:
                 client.join()
-        between(back, 0, 2, "seconds from its return until both are up")  # one, and one for a busy machine
+        between(back, 0, 3, "seconds from its return until both are up")  # one, and two for a busy machine
         for client in clients:
             equal({status for _, _, status in client.took}, {200}, "statuses")
-            slow = [took for took, began, _ in client.took if took > 0.7 and began < plugged]
+            slow = [took for took, began, _ in client.took if took > 0.95 * CONNECT and began < plugged]
             true(len(slow) <= 1, f"one wait a client, here {here}: {slow}")
-            between(max(took for took, began, _ in client.took), 0, LIMIT + 0.7, "the longest wait")
+            between(max(took for took, began, _ in client.took), 0, LIMIT + 1, "the longest wait")  # and one for a busy machine
         true(pulled < plugged, "the order of things")
         for what in ("is down", "is up again"):
             equal(len(says(proxy, what)), 2, f"lines that say that a service {what}: {says(proxy, 'icap service')}")
