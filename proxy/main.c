@@ -46,6 +46,7 @@ struct retort {
     struct admin *admin;
     uint64_t started; /* milliseconds of the monotonic clock */
     _Atomic bool draining;
+    _Atomic bool ended; /* the workers have: they answer nothing any more */
     struct client_total clients;
     struct memory_shares *memory;
 };
@@ -165,7 +166,7 @@ static struct claims *claim(const struct settings *settings, const struct settin
 
 /* Messages arrive in order: an answer means that what was posted before has been done. */
 static void await_workers(struct retort *retort) {
-    for (unsigned i = 0; i < retort->worker_count; i++) {
+    for (unsigned i = 0; i < retort->worker_count && !atomic_load(&retort->ended); i++) {
         struct worker_report answer;
         if (worker_report(retort->workers[i], &answer, REPORT_PATIENCE))
             worker_report_release(&answer);
@@ -344,7 +345,8 @@ static void report(void *context, struct admin_report *report) {
     start_report(retort, report);
     for (unsigned i = 0; i < retort->worker_count; i++) {
         struct worker_report worker;
-        if (!worker_report(retort->workers[i], &worker, REPORT_PATIENCE)) {
+        if (atomic_load(&retort->ended) ||
+            !worker_report(retort->workers[i], &worker, REPORT_PATIENCE)) {
             report->workers_silent++;
             continue;
         }
@@ -423,6 +425,7 @@ static void finish(struct retort *retort) {
     start_drain(retort);
     for (unsigned i = 0; i < retort->worker_count; i++)
         worker_wait(retort->workers[i]);
+    atomic_store(&retort->ended, true);
     if (hurrying) {
         pthread_cancel(hurry);
         pthread_join(hurry, NULL);
