@@ -1,5 +1,6 @@
 """The volume: sets larger than memory, many readers at once, the ring, the file, how many objects."""
 
+import base64
 import os
 import subprocess
 import time
@@ -14,6 +15,28 @@ from harness.retort import Retort
 from harness.suite import heavy, memcheck, seconds
 
 # Larger than memory.
+
+def test_the_secret_of_a_volume(lab):
+    """Found again with it after a restart; not written with it, it counts for nothing, and the log says so."""
+    bench = Bench(lab)
+    bench.fill(names("w", 3), 2000)
+    bench.on_disk(3)
+    bench.proxy.restart()
+    equal(gauge(bench.proxy, "objects"), 3, "objects after a restart")
+    equal(from_disk(bench, "/own/w/1", 2000), True, "whether the page is found on disk")
+    volume = volume_of(bench.directory)
+    secret = volume.read(48, 192)
+    true(len(set(secret)) > 64, "the secret is random")
+    shown = b"".join(bench.proxy.admin("GET", path).body for path in ("/status", "/settings", "/metrics", "/cache/objects"))
+    for form in (secret[:16], secret[:8].hex().encode(), base64.b64encode(secret[:12])):
+        true(form not in shown, "the secret is on no page")
+    volume.write(16, (2).to_bytes(4, "little"))  # as one that was written before there were secrets
+    os.chmod(volume.path, 0o644)
+    bench.proxy.restart()
+    equal(gauge(bench.proxy, "objects"), 0, "objects of another version")
+    contains(bench.proxy.process.log(), "another version of retort has written it: it starts empty", "the log")
+    contains(bench.proxy.process.log(), "take that right away (chmod 600)", "the log")
+
 
 @seconds(120)
 def test_a_working_set_larger_than_memory(lab):
