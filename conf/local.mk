@@ -25,7 +25,7 @@ CLEANFILES += $(made_confs) $(made_units)
 # For systemd and logrotate, where administrators take them from: docs/OPERATIONS.md.
 nodist_pkgdata_DATA = $(made_units)
 dist_pkgdata_DATA = conf/retort.logrotate conf/retort-lists.timer
-dist_pkgdata_SCRIPTS = conf/refresh-lists.sh
+dist_pkgdata_SCRIPTS = conf/refresh-lists.sh conf/reload-c-icap.sh
 
 # An installation never overwrites a file that an administrator may have changed: the examples go to
 # NAME.conf.default, and to NAME.conf only where there is none.

@@ -180,6 +180,10 @@ static bool keep_limit(size_t limit) {
     return good;
 }
 
+/* What an object may take beside what is stored: the struct of 121 bytes, that of its body, its
+ * place in the index, and what the allocator rounds up. */
+enum { BESIDE_MOST = 208 };
+
 /* In a process of its own: what went before is to have left nothing behind. */
 static bool measure_one(size_t size) {
     enum { NUMBER = 200000 };
@@ -191,7 +195,7 @@ static bool measure_one(size_t size) {
     for (unsigned n = 0; n < NUMBER; n++)
         stored += put(cache, &plain, n, size);
     double each = ((double)resident() - (double)empty - (double)stored) / NUMBER;
-    bool fine = each <= 200 || size > 1500;
+    bool fine = each <= BESIDE_MOST || size > 1500;
     printf("%6zu bytes of body: %5.0f stored, %6.1f beside that  %s\n", size,
            (double)stored / NUMBER, each, fine ? "ok" : "TOO MUCH");
     cache_free(&cache);

@@ -11,7 +11,7 @@ from harness import media
 from harness.adaptation import in_parallel
 from harness.checks import Skip, contains, equal, lacks, one_of, same_bytes, true, until
 from harness.codings import DECODERS, decode
-from harness.lab import DATA
+from harness.lab import DATA, SOURCE
 from harness.nginx import Nginx
 from harness.origin import Origin
 from harness.raw_origin import RawOrigin
@@ -325,11 +325,14 @@ def test_place_is_found_wherever_pieces_break(lab, shared):
         same_bytes(proxy.get(origin.url(f"/{piece}")).body, expected, f"pieces of {piece}")
 
 
-def test_pages_without_a_head_pass(lab, shared):
+def test_what_is_no_page_passes(lab, shared):
+    """Pages whose tags are left out have a head in browsers; what a script asks for is no page."""
     origin = Origin(lab)
     proxy = shared.proxy(lab, "inject")
+    script = {"Sec-Fetch-Dest": "empty", "Accept": "*/*"}
     for size in (0, 1, 5000, 300000):
-        same_bytes(proxy.get(origin.url("/bytes", n=size, type="text/html")).body, origin.body(size), f"body of {size}")
+        url = origin.url("/bytes", n=size, type="text/html")
+        same_bytes(proxy.get(url, headers=script).body, origin.body(size), f"body of {size}")
     same_bytes(proxy.get(origin.url("/bytes", n=5000, type="text/plain")).body, origin.body(5000), "plain text")
 
 
@@ -526,6 +529,27 @@ def test_lists_that_are_reloaded_again(lab):
         until(lambda turn=turn: body(f"/text{turn}") != b"here", 20 * lab.patience, f"list {turn} is in force")
         until(lambda before=before: not set(before) & set(services.cicap.children()), 20 * lab.patience, f"the children of list {turn - 1} go")
     lacks(services.cicap.server_log(), "Ignoring reconfigure request", "what c-icap says")
+
+
+def test_orders_to_reload_all_count(lab):
+    """c-icap ignores an order while an idle connection keeps an old child: the script that comes with Retort gives it again."""
+    services, origin = Services(lab, children=2, names=("adremover",)), Origin(lab)
+    proxy = Retort(lab, services=services.for_proxy(bypass=False, idle_timeout="3s"))
+    script = os.path.join(SOURCE, "conf/reload-c-icap.sh")
+    reload = lambda directory=services.cicap.directory: subprocess.run(
+        ["sh", script, directory], capture_output=True, text=True, check=False, timeout=60 * lab.patience,
+        env={**os.environ, "RELOAD_SECONDS": str(40 * lab.patience)})
+    body = lambda path: proxy.get(origin.url(path, say="here", cc="no-store")).body
+    in_parallel(8, lambda: proxy.get(origin.url("/bytes", ms=100, n=2000, cc="no-store")))  # they leave idle connections
+    for turn in (1, 2):
+        lab.write("ads.txt", f"||127.0.0.1^*/text{turn}\n")
+        done = reload()
+        equal((done.returncode, done.stderr), (0, ""), f"reload {turn}")
+    contains(services.cicap.server_log(), "Ignoring reconfigure request", "the second order was ignored at first")
+    until(lambda: body("/text2") != b"here", 10 * lab.patience, "the second list is in force")
+    done = reload(lab.path("nowhere"))
+    equal(done.returncode, 1, "without c-icap")
+    contains(done.stderr, "no c-icap runs", "what is said")
 
 
 def test_skipped_rules_are_told(lab, shared):
