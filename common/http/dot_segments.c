@@ -64,17 +64,18 @@ char *dot_segments_remove(char *begin, char *end) {
 
 /* What a server may see. */
 
-/* A byte that is encoded again and again: "%25" stands for the '%' of the next encoding. */
+/* A byte that is encoded again and again: "%25" stands for the '%' of the next encoding, and what
+ * follows a '%' may be encoded itself ("%%32e"). */
 static unsigned take_deeply(const char **at, const char *end) {
-    const char *from = *at;
     unsigned byte = take_byte(at, end);
-    bool encoded = *at - from > 1;
-    while (encoded && byte == '%' && end - *at >= 2) {
-        int high = hex_value((*at)[0]), low = hex_value((*at)[1]);
+    while (byte == '%' && end - *at >= 2) {
+        const char *rest = *at;
+        int high = hex_value((char)take_byte(&rest, end));
+        int low = rest == end ? -1 : hex_value((char)take_byte(&rest, end));
         if (high < 0 || low < 0)
             break;
         byte = (unsigned)(high << 4 | low);
-        *at += 2;
+        *at = rest;
     }
     return byte;
 }

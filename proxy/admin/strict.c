@@ -1,5 +1,7 @@
 #include "admin/strict.h"
 
+#include "http/bytes.h"
+
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -20,13 +22,16 @@ const char *strict_target(const char *uri) {
 
 struct fields {
     unsigned hosts, lengths, codings;
+    bool names_bad;
     const char *coding;
 };
 
 static enum MHD_Result note_field(void *arg, enum MHD_ValueKind kind, const char *name,
                                   const char *value) {
     struct fields *fields = arg;
+    const char *end = name + strlen(name);
     (void)kind;
+    fields->names_bad |= name == end || bytes_skip_token(name, end) != end;
     fields->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
     fields->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
     if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
@@ -39,6 +44,9 @@ static enum MHD_Result note_field(void *arg, enum MHD_ValueKind kind, const char
 const char *strict_fields(struct MHD_Connection *connection, const char *version) {
     struct fields fields = {0};
     MHD_get_connection_values(connection, MHD_HEADER_KIND, note_field, &fields);
+    if (fields.names_bad)
+        return "the name of a field has bytes that no name can have; write nothing between it and "
+               "its colon";
     if (fields.hosts > 1)
         return "the request has more than one Host field";
     if (fields.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_0) != 0)

@@ -14,7 +14,7 @@
 
 /* The request target as it was sent: "%00", and "%" that is no escape, are refused. */
 const char *strict_target(const char *uri);
-/* Host (§3.2), Content-Length and Transfer-Encoding (§6.3). */
+/* Names of fields (§5.1), Host (§3.2), Content-Length and Transfer-Encoding (§6.3). */
 const char *strict_fields(struct MHD_Connection *connection, const char *version);
 
 #endif

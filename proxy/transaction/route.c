@@ -58,19 +58,25 @@ static void find_for_forward(struct transaction *transaction, struct route *rout
     route->may_go_directly = parent->direct == PARENT_DIRECT_FALLBACK;
 }
 
-/* The origin's path takes the place of the rule's prefix. */
+static bool ends_with_slash(struct slice text) {
+    return text.length > 0 && text.base[text.length - 1] == '/';
+}
+
+/* The origin's path takes the place of the rule's prefix, with one slash between it and the rest
+ * unless that is only a query. A slash behind a prefix that ends with one is one more: without it
+ * the origin would be asked for another path than classes have seen. */
 static struct slice mapped_target(struct transaction *transaction, const struct map_settings *map) {
     struct slice base = map->origin.path_query, rest = url_of(transaction)->path_query;
-    size_t prefix = strlen(map->path);
-    rest = slice_make(rest.base + prefix, rest.length - prefix);
+    struct slice prefix = slice_from(map->path);
+    rest = slice_make(rest.base + prefix.length, rest.length - prefix.length);
+    bool separated = rest.length > 0 && rest.base[0] == '/' && !ends_with_slash(prefix);
     if (base.length == 0)
         base = SLICE("/");
-    if (base.length == 1 && base.base[0] == '/' && rest.length > 0 && rest.base[0] == '/')
+    if (separated && base.length == 1)
         return rest;
-    if (base.base[base.length - 1] == '/' && rest.length > 0 && rest.base[0] == '/')
+    if (separated && ends_with_slash(base))
         rest = slice_make(rest.base + 1, rest.length - 1);
-    bool joins = base.base[base.length - 1] != '/' && rest.length > 0 && rest.base[0] != '/' &&
-                 rest.base[0] != '?';
+    bool joins = !separated && !ends_with_slash(base) && rest.length > 0 && rest.base[0] != '?';
     return arena_concat(&transaction->arena, base, joins ? SLICE("/") : SLICE(""), rest);
 }
 

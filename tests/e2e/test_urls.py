@@ -68,7 +68,8 @@ def test_spellings_in_reverse_mode(lab):
 # Behind a map's prefix: what a server may take for "..".
 CLIMBING = ["../secret", "/..%2fsecret", "/..%2Fsecret", "/..%5csecret", "/..\\secret", "/..;/secret", "/..;a=b/secret", "..", "/%2e%2e%2fsecret",
             "../", "..%2fsecret", "..;/secret", "..\\secret", "/x/..%2f..%2fsecret", "/.;/x", "/.%2fx", "/..%252fsecret", "/%252e%252e/secret",
-            "/..%c0%afsecret", "/%c0%ae%c0%ae/secret", "%2f..%2fsecret", "/%25252e./secret"]
+            "/..%c0%afsecret", "/%c0%ae%c0%ae/secret", "%2f..%2fsecret", "/%25252e./secret",
+            "/..%%35csecret", "/%%32e%%32e/secret", "/..%%32%66secret"]
 
 
 @memcheck
@@ -102,6 +103,18 @@ def test_nothing_climbs_out_of_a_map(lab):
         for path, expected in (("/short/x/../y", "/app/short/y"), ("/short/./y.z", "/app/short/y.z"), ("/x/../short/long/a..b", "/app/short/long/a..b")):
             equal(json.loads(get(path).body)[0], expected, f"what is asked for by {path}")
         proxy.stop()
+
+
+@memcheck
+def test_maps_keep_each_slash(lab):
+    """Else a class would see another path than the origin: RFC 3986 3.3 lets segments be empty."""
+    origin = RawOrigin(lab, echo)
+    proxy = Retort(lab, reverse={"/": origin.url("/"), "/deep/": origin.url("/root/"), "/bare/": origin.url("/b"), "/cut": origin.url("/c/")},
+                   extra="url_class p { path_regex = '^/a/private/' }\npolicy p { cache = never }\n")
+    for path, expected in (("/a/private/x", "/a/private/x"), ("//a/private/x", "//a/private/x"), ("/a//private/x", "/a//private/x"),
+                           ("///", "///"), ("/deep/x", "/root/x"), ("/deep//x", "/root//x"), ("/deep/", "/root/"), ("/bare/x", "/b/x"),
+                           ("/bare//x", "/b//x"), ("/bare/?q", "/b?q"), ("/cut/x", "/c/x"), ("/cut//x", "/c//x"), ("/cut", "/c/")):
+        equal(json.loads(proxy.get(path).body)[0], expected, f"what is asked for by {path}")
 
 
 def test_maps_have_no_dot_segments(lab):

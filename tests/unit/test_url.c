@@ -287,12 +287,14 @@ START_TEST(what_servers_may_take_for_dot_segments) {
         "/%25252e./b", "/..%c0%afb",    "/%c0%ae./b",
         "/..%c1%9cb",  "/..%e0%80%afb", "/..%25c0%25afb",
         "/%2e;%2fb",   "/a/..%2f",      "/a/%2e%2e;a;b",
-        "/\\..",       "/b\xc0\xaf..",
+        "/\\..",       "/b\xc0\xaf..",  "/..%%35cb",
+        "/%%32e./b",   "/.%%32%65/b",   "/..%%32%66b",
     };
     static const char *const unseen[] = {
-        "/",      "",        "/a",        "/a.b/c..d", "/...",    "/a../b",  "/..a/b",   "/.a/b",
-        "/a%2fb", "/a;..",   "/a;x=..;y", "/;/..a",    "/%2",     "/%",      "/a%2e",    "/%2ea",
-        "/%2525", "/a..;/b", "/\xc3\xa4", "/%c0",      "/%e0%80", "/.%20/b", "/...%2fb",
+        "/",       "",         "/a",      "/a.b/c..d", "/...",      "/a../b", "/..a/b",
+        "/.a/b",   "/a%2fb",   "/a;..",   "/a;x=..;y", "/;/..a",    "/%2",    "/%",
+        "/a%2e",   "/%2ea",    "/%2525",  "/a..;/b",   "/\xc3\xa4", "/%c0",   "/%e0%80",
+        "/.%20/b", "/...%2fb", "/%%32/b", "/.%%/b",
     };
     for (size_t i = 0; i < COUNT_OF(seen); i++)
         ck_assert_msg(dot_segments_may_be_seen(guard_put(slice_from(seen[i]))), "%s", seen[i]);
