@@ -362,7 +362,7 @@ static void report_service(struct worker_service *report, const struct icap_serv
         const struct icap_endpoint *endpoint = service->endpoints[i];
         report->endpoint_connections[i] = endpoint->busy;
         if (report->istag[0] == '\0')
-            memcpy(report->istag, endpoint->known.options.istag, sizeof report->istag);
+            icap_health_show_istag(endpoint->health, report->istag);
         if (report->product[0] == '\0')
             memcpy(report->product, endpoint->known.options.product, sizeof report->product);
     }

@@ -454,6 +454,7 @@ static void show_istag(struct icap_endpoint *endpoint, struct slice istag) {
         return;
     memcpy(known, istag.base, istag.length);
     known[istag.length] = '\0';
+    icap_health_see_istag(endpoint->health, known);
 }
 
 struct icap_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,

@@ -257,6 +257,20 @@ static void shift(struct icap_health *health, const char *error, const struct lo
     changed(health, loop);
 }
 
+void icap_health_see_istag(struct icap_health *health, const char istag[ICAP_TAG]) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    memcpy(health->now.options.istag, istag, ICAP_TAG);
+    pthread_mutex_unlock(&health->lock);
+}
+
+void icap_health_show_istag(struct icap_health *health, char istag[ICAP_TAG]) {
+    CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
+    pthread_mutex_lock(&health->lock);
+    memcpy(istag, health->now.options.istag, ICAP_TAG);
+    pthread_mutex_unlock(&health->lock);
+}
+
 void icap_health_shift(struct icap_health *health, const struct loop *loop) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     for_place(health, NULL, loop, shift);
