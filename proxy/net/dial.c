@@ -81,6 +81,15 @@ static int begin(struct dial *dial) {
     return dial->connection == NULL ? ENOMEM : 0;
 }
 
+/* Nothing has been sent over it yet. */
+static bool leads_out(const struct dial *dial) {
+    struct address from = {.length = sizeof from.v6};
+    if (dial->reach == REACH_ANY)
+        return true;
+    return getsockname(dial->connection->event.fd, &from.any, &from.length) == 0 &&
+           reach_allows_from(dial->net, dial->reach, &dial->address, &from);
+}
+
 static void pass_over(struct dial *dial) {
     if (dial->tried)
         return; /* what came of that says more */
@@ -97,6 +106,11 @@ static void try_next(struct dial *dial) {
             continue;
         }
         int error = begin(dial);
+        if (error == 0 && !leads_out(dial)) {
+            connection_close(&dial->connection);
+            pass_over(dial);
+            continue;
+        }
         dial->tried = true;
         dial->denied = false;
         if (error == 0) {

@@ -184,12 +184,16 @@ static bool leads_to(const struct address *address, const struct address *listen
            network_contains(&only, address);
 }
 
-static bool is_listened_on(struct net_context *net, const struct address *address) {
+static bool has_listener(const struct net_context *net, const struct address *address) {
     const struct settings *settings = net->settings;
     bool found = leads_to(address, &net->admin_address);
     for (size_t i = 0; i < settings->listen_count && !found; i++)
         found = leads_to(address, &settings->listens[i].address);
-    return found && is_local(net, address);
+    return found;
+}
+
+static bool is_listened_on(struct net_context *net, const struct address *address) {
+    return has_listener(net, address) && is_local(net, address);
 }
 
 static bool is_within(struct net_context *net, enum reach reach, const struct address *address) {
@@ -201,6 +205,15 @@ bool reach_allows(struct net_context *net, enum reach reach, const struct addres
     if (reach == REACH_ANY)
         return true;
     return is_within(net, reach, address) && (!carried(&v4, address) || is_within(net, reach, &v4));
+}
+
+bool reach_allows_from(const struct net_context *net, enum reach reach,
+                       const struct address *address, const struct address *from) {
+    struct address same = *from;
+    address_set_port(&same, address_port(address));
+    if (reach == REACH_ANY || !address_equal(&same, address))
+        return true;
+    return reach == REACH_OTHERS && !has_listener(net, address);
 }
 
 const char *reach_error(enum reach reach) {

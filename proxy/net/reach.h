@@ -25,6 +25,11 @@ enum reach {
 };
 
 bool reach_allows(struct net_context *net, enum reach reach, const struct address *address);
+/* The same once the system has chosen where the connection is made `from`. An address may be the
+ * machine's by a route alone, as those of load balancers are, or for a moment only: then it is made
+ * from that address to itself. */
+bool reach_allows_from(const struct net_context *net, enum reach reach,
+                       const struct address *address, const struct address *from);
 /* Why not, for people. */
 const char *reach_error(enum reach reach);
 /* Reads the machine's addresses now. False: they can't be read; errno tells. */

@@ -1,6 +1,9 @@
 """Where clients of a forward listener get to: not to the machine itself, and never to the proxy itself."""
 
+import os
 import subprocess
+import sys
+import textwrap
 
 from harness import ports
 from harness import wire as wire_module
@@ -191,3 +194,43 @@ def test_names_are_resolved_first(lab):
     true(answer.status in (502, 504), f"status {answer.status} where the one that is left does not answer")
     lacks(answer.text(), "local_destinations", "the page")
     equal(asked(origin), 0, "requests at the origin")
+
+
+ROUTED = "198.51.100.7"
+INSIDE = textwrap.dedent("""
+    import http.server, subprocess, sys, threading
+    from harness.checks import until
+    from harness.wire import Wire, request
+    origin = http.server.HTTPServer(("", 8000), http.server.SimpleHTTPRequestHandler)
+    threading.Thread(target=origin.serve_forever, daemon=True).start()
+    proxy = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
+
+    def ask(port, method, authority):
+        with Wire(("127.0.0.1", port)) as wire:
+            wire.send(request(method, authority if method == "CONNECT" else f"http://{authority}/", {"Host": "x"}))
+            return wire.head().status
+
+    def answers():
+        try:
+            return ask(3128, "TRACE", "x") == 405
+        except OSError:
+            return False
+    until(answers, 20, "an answer", pause=0.02)
+    for port, method, to in ((3128, "GET", 8000), (3128, "CONNECT", 8000), (3129, "GET", 3129), (3129, "CONNECT", 3129), (3129, "GET", 8000)):
+        print(ask(port, method, f"ROUTED:{to}"))
+    proxy.terminate()
+    proxy.wait()
+""").replace("ROUTED", ROUTED)
+
+
+def test_addresses_that_are_routes(lab):
+    """What is the machine's by a route alone, as behind load balancers: no interface has that address."""
+    route = ["unshare", "-rn", "sh", "-c", f'ip link set lo up && ip route add local {ROUTED} dev lo && exec "$0" "$@"']
+    if subprocess.run([*route, "true"], capture_output=True, check=False).returncode != 0:
+        raise Skip("namespaces of a user's own (unshare -rn) are not allowed here")
+    config = lab.write("routed.conf", 'listen "127.0.0.1:3128" { mode = forward }\n'
+                       'listen "0.0.0.0:3129" { mode = forward local_destinations = allow }\nconnect_ports = { 3129, 8000 }\n')
+    done = subprocess.run([*route, sys.executable, lab.write("inside.py", INSIDE), lab.built("proxy/retort"), "-f", config],
+                          capture_output=True, text=True, timeout=60 * lab.patience, check=False, cwd=lab.path(""),
+                          env={**os.environ, **lab.environment(), "PYTHONPATH": os.path.dirname(__file__)})
+    equal(done.stdout.split(), ["403", "403", "403", "403", "200"], f"statuses; {done.stderr}")

@@ -39,6 +39,24 @@ static const char *const local[] = {
     "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::127.0.0.1", "2002:7f00:1::1",
     "2002:a9fe:a9fe::", NULL};
 
+static bool allows_from(enum reach reach, const char *to, uint16_t port, const char *from) {
+    struct address address, source;
+    ck_assert(address_parse_ip(&address, slice_from(to), port));
+    ck_assert(address_parse_ip(&source, slice_from(from), 40000));
+    return reach_allows_from(&net, reach, &address, &source);
+}
+
+START_TEST(whoever_is_reached_from_his_own_address_is_this_machine) {
+    for (enum reach reach = REACH_REMOTE; reach <= REACH_ANY; reach++) {
+        ck_assert(allows_from(reach, "192.0.2.1", 8080, "192.0.2.2"));
+        ck_assert_int_eq(allows_from(reach, "192.0.2.1", 80, "192.0.2.1"), reach != REACH_REMOTE);
+        ck_assert_int_eq(allows_from(reach, "192.0.2.1", 8080, "192.0.2.1"), reach == REACH_ANY);
+        ck_assert_int_eq(allows_from(reach, "2001:db8::1", 8081, "2001:db8::1"),
+                         reach == REACH_ANY);
+    }
+}
+END_TEST
+
 static const char *const remote[] = {"1.0.0.0",
                                      "126.255.255.255",
                                      "128.0.0.0",
@@ -159,6 +177,7 @@ Suite *reach_suite(void) {
     tcase_add_test(tests, every_address_of_the_machine_is_out_of_reach);
     tcase_add_test(tests, the_machines_addresses_are_read_again);
     tcase_add_test(tests, the_proxy_itself_is_out_of_reach);
+    tcase_add_test(tests, whoever_is_reached_from_his_own_address_is_this_machine);
     tcase_add_test(tests, names_are_no_ip);
     suite_add_tcase(suite, tests);
     return suite;
