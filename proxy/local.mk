@@ -55,6 +55,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/doorkeeper.c proxy/disk/doorkeeper.h \
 	proxy/disk/index.c proxy/disk/index.h \
 	proxy/disk/purge_log.c proxy/disk/purge_log.h \
+	proxy/disk/purge_slot.c proxy/disk/purge_slot.h \
+	proxy/disk/purge_writer.c proxy/disk/purge_writer.h \
 	proxy/disk/load.c \
 	proxy/disk/queue.c proxy/disk/queue.h \
 	proxy/disk/reading.c proxy/disk/reading.h \

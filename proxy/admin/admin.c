@@ -18,7 +18,8 @@ enum {
     ADMIN_CONNECTIONS = 2 * GUESTS_MOST, /* with those that are closing */
     ADMIN_TIMEOUT_SECONDS = 15,
     ADMIN_MEMORY = 16 << 10, /* of a connection: bounds the head of a request */
-    ADMIN_BACKLOG = 128
+    ADMIN_BACKLOG = 128,
+    ADMIN_THREADS = 4, /* so many purges share one sync of the disk */
 };
 
 struct admin {
@@ -27,8 +28,9 @@ struct admin {
     struct admin_calls calls;
     struct MHD_Daemon *daemon; /* NULL: inert */
     struct guests guests;
-    bool local; /* a Unix socket: its permissions say who may connect */
-    char *path; /* of the Unix socket, while it is ours */
+    pthread_mutex_t lock; /* all pages but purges are made one at a time */
+    bool local;           /* a Unix socket: its permissions say who may connect */
+    char *path;           /* of the Unix socket, while it is ours */
     dev_t device;
     ino_t inode;
 };
@@ -165,6 +167,19 @@ static enum MHD_Result begin(struct admin_request *request, struct MHD_Connectio
                : MHD_YES;
 }
 
+static bool is_purge(const char *method, const char *path) {
+    return strcmp(method, "POST") == 0 && strcmp(path, "/cache/purge") == 0;
+}
+
+static void make_page(struct admin *admin, struct page *page, const struct page_request *request) {
+    bool alone = !is_purge(request->method, request->path);
+    if (alone)
+        pthread_mutex_lock(&admin->lock);
+    page_make(page, &admin->calls, request);
+    if (alone)
+        pthread_mutex_unlock(&admin->lock);
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_size, void **state) {
@@ -195,7 +210,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         page_error(&page, MHD_HTTP_FORBIDDEN,
                    "only requests to a loopback address, and none from web pages, are served");
     else
-        page_make(&page, &admin->calls,
+        make_page(admin, &page,
                   &(struct page_request){
                       .method = method,
                       .path = path,
@@ -313,7 +328,7 @@ static void remove_path(struct admin *admin) {
     free(admin->path);
 }
 
-/* The thread inherits a mask that leaves all signals to the main thread. */
+/* The threads inherit a mask that leaves all signals to the main thread. */
 static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
     sigset_t all, before;
     sigfillset(&all);
@@ -322,12 +337,19 @@ static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_USE_ITC, 0, NULL, NULL, on_request,
         admin, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY,
-        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, admin, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)ADMIN_THREADS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
+        on_request_end, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, admin,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
+}
+
+static void release(struct admin *admin) {
+    guests_release(&admin->guests);
+    pthread_mutex_destroy(&admin->lock);
+    FREE_OBJ(admin);
 }
 
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
@@ -337,12 +359,13 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     ALLOC_OBJ(admin, ADMIN_MAGIC);
     admin->calls = *calls;
     guests_init(&admin->guests);
+    pthread_mutex_init(&admin->lock, NULL);
     if (settings->admin.listen == NULL)
         return admin;
     admin->local = address->any.sa_family == AF_UNIX;
     int fd = admin->local && !make_room(address, error) ? -1 : listen_at(address, error);
     if (fd < 0) {
-        FREE_OBJ(admin);
+        release(admin);
         return NULL;
     }
     if (admin->local)
@@ -353,7 +376,8 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
                  strerror(errno));
         close(fd);
         remove_path(admin);
-        FREE_OBJ(admin);
+        release(admin);
+        return NULL;
     }
     return admin;
 }
@@ -368,5 +392,5 @@ void admin_stop(struct admin **adminp) {
     remove_path(admin);
     if (admin->daemon != NULL)
         MHD_stop_daemon(admin->daemon); /* closes the socket as well */
-    FREE_OBJ(admin);
+    release(admin);
 }

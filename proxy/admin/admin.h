@@ -37,7 +37,8 @@
  *     ...
  *     admin_stop(&admin);
  *
- * Threads: `calls` are called from the admin thread; they reach the workers by messages.
+ * Threads: `calls` are called from the threads of the admin plane, one at a time; they reach the
+ * workers by messages.
  */
 #ifndef RETORT_ADMIN_ADMIN_H
 #define RETORT_ADMIN_ADMIN_H

@@ -5,7 +5,7 @@
  *         !cache_call_take_number(call, "seconds", 0, INT32_MAX, &seconds))
  *         return;                                        an answer has been made
  *
- * Threads: the admin thread.
+ * Threads: those of the admin plane: purges from any, all else one at a time (admin.c).
  */
 #ifndef RETORT_ADMIN_CACHE_CALL_H
 #define RETORT_ADMIN_CACHE_CALL_H

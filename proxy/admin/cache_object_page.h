@@ -1,7 +1,7 @@
 /*
  * The pages about one stored object: its state, its content, and one that is put in by hand.
  *
- * Threads: the admin thread.
+ * Threads: those of the admin plane, one at a time (admin.c).
  */
 #ifndef RETORT_ADMIN_CACHE_OBJECT_PAGE_H
 #define RETORT_ADMIN_CACHE_OBJECT_PAGE_H

@@ -3,7 +3,8 @@
  *
  *     if (cache_page_make(&page, &calls, &request)) ...       it was one of these
  *
- * Threads: the admin thread, which does the work of a purge itself, in batches (cache/content.h).
+ * Threads: those of the admin plane: purges from any, all else one at a time (admin.c). They do the
+ * work of a purge themselves, in batches (cache/content.h).
  */
 #ifndef RETORT_ADMIN_CACHE_PAGE_H
 #define RETORT_ADMIN_CACHE_PAGE_H

@@ -17,7 +17,12 @@ struct guest {
 
 void guests_init(struct guests *guests) {
     *guests = (struct guests){0};
+    pthread_mutex_init(&guests->lock, NULL);
     list_init(&guests->list);
+}
+
+void guests_release(struct guests *guests) {
+    pthread_mutex_destroy(&guests->lock);
 }
 
 static void tell(struct guests *guests) {
@@ -30,6 +35,7 @@ static void tell(struct guests *guests) {
              (int)GUESTS_MOST);
 }
 
+/* Under the lock, so that its socket is not closed yet. */
 static void show_out(struct guests *guests) {
     struct guest *oldest = CONTAINER_OF(list_first(&guests->list), struct guest, link);
     CHECK_OBJ(oldest, GUEST_MAGIC);
@@ -44,28 +50,34 @@ struct guest *guest_add(struct guests *guests, int fd) {
     struct guest *guest;
     ALLOC_OBJ(guest, GUEST_MAGIC);
     guest->fd = fd;
+    pthread_mutex_lock(&guests->lock);
     if (guests->count == GUESTS_MOST)
         show_out(guests);
     list_append(&guests->list, &guest->link);
     guests->count++;
+    pthread_mutex_unlock(&guests->lock);
     return guest;
 }
 
 void guest_moves(struct guests *guests, struct guest *guest) {
     CHECK_OBJ(guest, GUEST_MAGIC);
-    if (guest->shown_out)
-        return;
-    list_remove(&guest->link);
-    list_append(&guests->list, &guest->link);
+    pthread_mutex_lock(&guests->lock);
+    if (!guest->shown_out) {
+        list_remove(&guest->link);
+        list_append(&guests->list, &guest->link);
+    }
+    pthread_mutex_unlock(&guests->lock);
 }
 
 void guest_remove(struct guests *guests, struct guest **guestp) {
     struct guest *guest = *guestp;
     *guestp = NULL;
     CHECK_OBJ(guest, GUEST_MAGIC);
+    pthread_mutex_lock(&guests->lock);
     if (!guest->shown_out) {
         list_remove(&guest->link);
         guests->count--;
     }
+    pthread_mutex_unlock(&guests->lock);
     FREE_OBJ(guest);
 }

@@ -4,7 +4,7 @@
  *     origins_page_make(&page, &calls);                GET /origins
  *     origins_page_print_metrics(out, &calls);
  *
- * Threads: the admin thread.
+ * Threads: those of the admin plane, one at a time (admin.c).
  */
 #ifndef RETORT_ADMIN_ORIGINS_PAGE_H
 #define RETORT_ADMIN_ORIGINS_PAGE_H

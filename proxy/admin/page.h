@@ -7,7 +7,7 @@
  *     ... page.status, page.content_type, page.text ...
  *     free(page.text);
  *
- * Threads: the admin thread.
+ * Threads: those of the admin plane: purges from any, all else one at a time (admin.c).
  */
 #ifndef RETORT_ADMIN_PAGE_H
 #define RETORT_ADMIN_PAGE_H

@@ -6,7 +6,7 @@
  * Whoever asks for a recording comes back again and again to take what has been recorded, so that
  * nothing is kept here but what fits into its memory. There is one recording at a time.
  *
- * Threads: the admin thread.
+ * Threads: those of the admin plane, one at a time (admin.c).
  */
 #ifndef RETORT_ADMIN_RECORD_PAGE_H
 #define RETORT_ADMIN_RECORD_PAGE_H

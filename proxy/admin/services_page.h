@@ -10,7 +10,8 @@
  *
  * Quantiles are upper bounds: times are counted by powers of two. "notice" is there when the
  * endpoint's OPTIONS have one; it, "istag", "service" and "service_id" (Service and Service-ID of
- * the OPTIONS) are shown in visible ASCII characters. Threads: the admin thread.
+ * the OPTIONS) are shown in visible ASCII characters. Threads: those of the admin plane, one at a
+ * time.
  */
 #ifndef RETORT_ADMIN_SERVICES_PAGE_H
 #define RETORT_ADMIN_SERVICES_PAGE_H

@@ -73,13 +73,20 @@ static void grow(struct filter_table *table) {
             place->hash = old[i].hash;
             place->removed = old[i].removed;
             place->stale = old[i].stale;
+            place->prefix_length = old[i].prefix_length;
+            place->tag_bit = old[i].tag_bit;
             atomic_init(&place->hits, atomic_load(&old[i].hits));
         }
     free(old);
 }
 
-static void add_entry(struct filter_table *table, uint64_t hash, enum purge_action action,
-                      uint64_t number, uint64_t keep_after) {
+static void lift(uint64_t *number, uint64_t to) {
+    *number = *number < to ? to : *number;
+}
+
+static struct filter_entry *add_entry(struct filter_table *table, uint64_t hash,
+                                      enum purge_action action, uint64_t number,
+                                      uint64_t keep_after) {
     if (4 * (table->count + 1) > 3 * table->capacity)
         grow(table);
     struct filter_entry *entry = place_of(table, hash);
@@ -87,34 +94,115 @@ static void add_entry(struct filter_table *table, uint64_t hash, enum purge_acti
     entry->hash = hash;
     if (entry->removed <= keep_after && entry->stale <= keep_after)
         atomic_store(&entry->hits, 0);
-    *(action == PURGE_REMOVE ? &entry->removed : &entry->stale) = number;
+    lift(action == PURGE_REMOVE ? &entry->removed : &entry->stale, number);
+    return entry;
 }
 
 void filter_table_add_hash(struct filter_table *table, uint64_t hash, size_t prefix_length,
                            int tag_bit, enum purge_action action, uint64_t number,
                            uint64_t keep_after) {
-    add_entry(table, hash, action, number, keep_after);
-    table->newest = number;
+    struct filter_entry *entry = add_entry(table, hash, action, number, keep_after);
+    entry->prefix_length = (uint16_t)prefix_length;
+    entry->tag_bit = (int8_t)tag_bit;
+    lift(&table->newest, number);
     if (tag_bit >= 0) {
-        table->newest_tag[tag_bit] = number;
+        lift(&table->newest_tag[tag_bit], number);
     } else if (prefix_length > 0) {
-        table->newest_prefix = number;
+        lift(&table->newest_prefix, number);
         table->lengths[prefix_length / 64] |= UINT64_C(1) << prefix_length % 64;
     } else {
-        table->newest_host = number;
+        lift(&table->newest_host, number);
     }
+}
+
+/* The last one that is not newer; the list itself: there is none. */
+static struct list_link *place_of_other(struct filter_table *table, uint64_t number) {
+    struct list_link *link = table->others.prev;
+    while (link != &table->others && CONTAINER_OF(link, struct filter_other, link)->number > number)
+        link = link->prev;
+    return link;
 }
 
 static void add_other(struct filter_table *table, const struct object_filter *filter,
                       enum purge_action action, uint64_t number) {
     struct filter_other *other;
+    struct list_link *before = place_of_other(table, number);
+    if (before != &table->others &&
+        CONTAINER_OF(before, struct filter_other, link)->number == number)
+        return;
     ALLOC_OBJ(other, FILTER_OTHER_MAGIC);
     other->filter = object_filter_copy(filter);
     other->action = action;
     other->number = number;
-    list_append(&table->others, &other->link);
+    list_insert_before(before->next, &other->link);
     table->other_count++;
-    table->newest_other = table->newest = number;
+    lift(&table->newest_other, number);
+    lift(&table->newest, number);
+}
+
+static void drop_other(struct filter_table *table, struct filter_other *other) {
+    list_remove(&other->link);
+    table->other_count--;
+    object_filter_release(&other->filter);
+    FREE_OBJ(other);
+}
+
+static bool same_filter(const struct object_filter *a, const struct object_filter *b) {
+    bool same_regex = a->regex_text == NULL || b->regex_text == NULL
+                          ? a->regex_text == b->regex_text
+                          : strcmp(a->regex_text, b->regex_text) == 0;
+    return same_regex && slice_equal(a->prefix, b->prefix) && slice_equal(a->host, b->host) &&
+           slice_equal(a->tag, b->tag);
+}
+
+void filter_table_drop_other(struct filter_table *table, const struct object_filter *filter,
+                             enum purge_action action, uint64_t number) {
+    LIST_FOR_EACH_SAFE (link, next, &table->others) {
+        struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
+        CHECK_OBJ(other, FILTER_OTHER_MAGIC);
+        if (other->number < number && other->action <= action &&
+            same_filter(&other->filter, filter))
+            drop_other(table, other);
+    }
+}
+
+/* Returns the number, if it is forgotten. */
+static uint64_t move_event(struct filter_table *table, const struct filter_entry *entry,
+                           enum purge_action action, uint64_t until) {
+    uint64_t number = action == PURGE_REMOVE ? entry->removed : entry->stale;
+    if (number <= until)
+        return number;
+    filter_table_add_hash(table, entry->hash, entry->prefix_length, entry->tag_bit, action, number,
+                          0);
+    return 0;
+}
+
+uint64_t filter_table_forget(struct filter_table *table, uint64_t until) {
+    struct filter_table left;
+    uint64_t newest = 0;
+    filter_table_init(&left);
+    for (size_t i = 0; i < table->capacity; i++) {
+        const struct filter_entry *entry = &table->entries[i];
+        if (entry->hash == 0)
+            continue;
+        lift(&newest, move_event(&left, entry, PURGE_REMOVE, until));
+        lift(&newest, move_event(&left, entry, PURGE_STALE, until));
+    }
+    free(table->entries);
+    table->entries = left.entries;
+    table->capacity = left.capacity;
+    table->count = left.count;
+    memcpy(table->newest_tag, left.newest_tag, sizeof table->newest_tag);
+    memcpy(table->lengths, left.lengths, sizeof table->lengths);
+    LIST_FOR_EACH_SAFE (link, next, &table->others) {
+        struct filter_other *other = CONTAINER_OF(link, struct filter_other, link);
+        CHECK_OBJ(other, FILTER_OTHER_MAGIC);
+        if (other->number > until)
+            break;
+        lift(&newest, other->number);
+        drop_other(table, other);
+    }
+    return newest;
 }
 
 void filter_table_add(struct filter_table *table, const struct object_filter *filter,
@@ -134,7 +222,7 @@ struct search {
     struct filter_found found;
 };
 
-static void take(struct search *search, enum purge_action action, _Atomic uint64_t *hits) {
+static void take(struct search *search, enum purge_action action, _Atomic uint32_t *hits) {
     if (action > search->found.action)
         search->found = (struct filter_found){action, hits};
 }
@@ -230,7 +318,7 @@ bool filter_table_may_find(const struct filter_table *table, const struct object
            (table->newest_other > after && may_find_other(table, object, after));
 }
 
-_Atomic uint64_t *filter_table_hits(const struct filter_table *table,
+_Atomic uint32_t *filter_table_hits(const struct filter_table *table,
                                     const struct object_filter *filter, uint64_t number) {
     size_t prefix_length;
     int tag_bit;

@@ -33,7 +33,9 @@ enum { FILTER_TAG_BITS = 32, FILTER_PREFIX_MOST = 511 };
 struct filter_entry {
     uint64_t hash;           /* 0: free */
     uint64_t removed, stale; /* numbers; 0: none */
-    _Atomic uint64_t hits;   /* objects that it concerned; the caller counts */
+    _Atomic uint32_t hits;   /* objects that it concerned; the caller counts */
+    uint16_t prefix_length;  /* as filter_hash has them */
+    int8_t tag_bit;
 };
 
 struct filter_other {
@@ -43,7 +45,7 @@ struct filter_other {
     uint64_t number;
     enum purge_action action;
     struct object_filter filter; /* a copy */
-    _Atomic uint64_t hits;
+    _Atomic uint32_t hits;
 };
 
 struct filter_table {
@@ -59,12 +61,13 @@ struct filter_table {
 
 struct filter_found {
     enum purge_action action;
-    _Atomic uint64_t *hits; /* of the filter; NULL: none */
+    _Atomic uint32_t *hits; /* of the filter; NULL: none */
 };
 
 void filter_table_init(struct filter_table *table);
 void filter_table_release(struct filter_table *table);
-/* Numbers grow. The hits of a filter whose events are not newer than keep_after begin anew. */
+/* Of events with one filter and one action the newest counts, in whatever order they come. The hits
+ * of a filter whose events are not newer than keep_after begin anew. */
 void filter_table_add(struct filter_table *table, const struct object_filter *filter,
                       enum purge_action action, uint64_t number, uint64_t keep_after);
 /* The event with a number above `after` that does most to the object. */
@@ -74,8 +77,14 @@ struct filter_found filter_table_find(const struct filter_table *table, const st
 bool filter_table_may_find(const struct filter_table *table, const struct object *object,
                            uint64_t after);
 /* Of that filter, or event; NULL: it is not there. */
-_Atomic uint64_t *filter_table_hits(const struct filter_table *table,
+_Atomic uint32_t *filter_table_hits(const struct filter_table *table,
                                     const struct object_filter *filter, uint64_t number);
+/* A filter that is compared one by one comes again: what it did before, and no more than that
+ * action, need not be known. */
+void filter_table_drop_other(struct filter_table *table, const struct object_filter *filter,
+                             enum purge_action action, uint64_t number);
+/* Events up to that number. Returns the newest that has gone, 0: there was none. */
+uint64_t filter_table_forget(struct filter_table *table, uint64_t until);
 
 /* As a hash, if it is simple; else 0. */
 uint64_t filter_hash(const struct object_filter *filter, size_t *prefix_length, int *tag_bit);

@@ -125,7 +125,7 @@ uint64_t purges_hits(struct purges *purges, const struct object_filter *filter, 
     uint64_t count = 0;
     pthread_rwlock_rdlock(&purges->lock);
     for (unsigned i = 0; i < 2; i++) {
-        const _Atomic uint64_t *hits = filter_table_hits(&purges->tables[i], filter, number);
+        const _Atomic uint32_t *hits = filter_table_hits(&purges->tables[i], filter, number);
         count += hits == NULL ? 0 : atomic_load(hits);
     }
     pthread_rwlock_unlock(&purges->lock);

@@ -87,10 +87,7 @@ static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
         if (volume == NULL)
             return false;
         disk->volumes[disk->count++] = volume;
-        uint64_t floor, newest;
-        struct slice text = volume_read_purges(volume, &floor, &newest);
-        purge_log_read(&disk->purges, text, floor, newest);
-        free((char *)text.base);
+        volume_read_purges(volume, &disk->purges);
         if (settings->admission == DISK_ADMIT_SECOND && disk->doorkeeper == NULL)
             disk->doorkeeper = doorkeeper_new(ADMISSION_KEYS, ADMISSION_KEYS);
     }
@@ -118,8 +115,8 @@ struct disk *disk_open(struct settings *settings, struct cache *cache, char erro
     disk->magic = DISK_MAGIC;
     disk->settings = settings_reference(settings);
     disk->cache = cache;
-    pthread_mutex_init(&disk->purging, NULL);
     purge_log_init(&disk->purges);
+    purge_writer_init(&disk->writer, disk);
     take_secret(settings);
     disk->recent = doorkeeper_of_memory(settings->cache.memory);
     disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
@@ -151,7 +148,7 @@ void disk_close(struct disk **diskp) {
     for (size_t i = 0; i < disk->count; i++)
         volume_close(&disk->volumes[i]);
     purge_log_release(&disk->purges);
-    pthread_mutex_destroy(&disk->purging);
+    purge_writer_release(&disk->writer);
     doorkeeper_free(&disk->doorkeeper);
     doorkeeper_free(&disk->recent);
     settings_release(&disk->settings);
@@ -326,51 +323,23 @@ unsigned disk_remove(struct disk *disk, const struct cache_name *name,
     return count;
 }
 
-static uint64_t oldest_of(struct disk *disk) {
-    uint64_t oldest = purge_log_newest(&disk->purges);
-    for (size_t i = 0; i < disk->count; i++) {
-        uint64_t one = volume_oldest(disk->volumes[i]);
-        oldest = one < oldest ? one : oldest;
-    }
-    return oldest;
-}
-
-/* Under `purging`. */
-static bool write_purges(struct disk *disk) {
-    size_t length;
-    bool written = true;
-    char *text =
-        purge_log_write(&disk->purges, PURGES_SIZE - sizeof(struct purges_header), &length);
-    for (size_t i = 0; i < disk->count; i++)
-        written = volume_write_purges(disk->volumes[i], slice_make(text, length),
-                                      disk->purges.floor, purge_log_newest(&disk->purges)) &&
-                  written;
-    free(text);
-    return written;
-}
-
 bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action) {
     if (disk == NULL)
         return true;
     CHECK_OBJ(disk, DISK_MAGIC);
-    uint64_t oldest = oldest_of(disk);
-    pthread_mutex_lock(&disk->purging);
-    purge_log_forget(&disk->purges, oldest);
-    purge_log_add(&disk->purges, filter, action);
-    bool written = write_purges(disk);
-    pthread_mutex_unlock(&disk->purging);
-    return written;
+    struct purge_slots slots = {0};
+    purge_log_add(&disk->purges, filter, action, &slots);
+    return purge_writer_keep(&disk->writer, &slots);
 }
 
 bool disk_keep_generation(struct disk *disk, uint64_t service, uint64_t generation) {
     if (disk == NULL)
         return true;
     CHECK_OBJ(disk, DISK_MAGIC);
-    pthread_mutex_lock(&disk->purging);
+    struct purge_slots slots = {0};
     purge_log_keep_generation(&disk->purges, service, generation);
-    bool written = write_purges(disk);
-    pthread_mutex_unlock(&disk->purging);
-    return written;
+    purge_slots_add_generation(&slots, service, generation);
+    return purge_writer_keep(&disk->writer, &slots);
 }
 
 uint64_t disk_kept_generation(struct disk *disk, uint64_t service) {

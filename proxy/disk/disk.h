@@ -31,6 +31,7 @@
 
 #include "cache/store.h"
 #include "disk/purge_log.h"
+#include "disk/purge_writer.h"
 #include "disk/reads.h"
 #include "disk/volume.h"
 
@@ -119,8 +120,8 @@ struct disk {
     struct settings *settings; /* referenced */
     struct cache *cache;
     struct reads *reads;
-    pthread_mutex_t purging; /* one purge at a time is written */
     struct purge_log purges;
+    struct purge_writer writer;
     struct doorkeeper *doorkeeper; /* NULL: no volume asks for it */
     struct doorkeeper *recent;     /* what was read, while memory would have held it */
     size_t count;

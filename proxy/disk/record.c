@@ -16,7 +16,7 @@
 #define SEAL_MAGIC    0x5452544f45000001u
 #define RECORD_MAGIC  0x5452544f52000002u
 
-enum { VOLUME_VERSION = 4 };
+enum { VOLUME_VERSION = 5 };
 
 uint64_t record_sum(const void *bytes, size_t length) {
     return XXH3_64bits(bytes, length);
@@ -139,18 +139,6 @@ bool volume_header_is_of_another_version(const struct volume_header *header) {
 bool volume_header_good(const struct volume_header *header) {
     struct volume_header copy;
     return IS_GOOD(header, copy, VOLUME_MAGIC) && header->version == VOLUME_VERSION;
-}
-
-void purges_header_seal(struct purges_header *header, struct slice text) {
-    header->text_length = (uint32_t)text.length;
-    header->text_sum = record_sum(text.base, text.length);
-    SEAL(header, PURGES_MAGIC);
-}
-
-bool purges_header_good(const struct purges_header *header, uint64_t identity) {
-    struct purges_header copy;
-    return IS_GOOD(header, copy, PURGES_MAGIC) && header->identity == identity &&
-           header->text_length <= PURGES_SIZE - sizeof *header;
 }
 
 void segment_header_seal(struct segment_header *header) {

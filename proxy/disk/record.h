@@ -2,7 +2,8 @@
  * What stands on a volume: the volume's header, segments with their headers and tables of contents,
  * and records in them. Pure functions between bytes and structs; nothing here reads or writes.
  *
- *     | volume header | purges | purges | purges | purges | segment 0 | segment 1 | ...
+ *     | volume header | purges (small volumes) | segment 0 | segment 1 | ... | purges (others) |
+ *     purges:   | area | its twin | area | its twin |, of sectors: purge_slot.h, volume_purges.c
  *     segment:  | header | seal | record | record | ... | table of contents |
  *     record:   | front: struct record_front, URL, head, vary, a sum for each chunk | body |
  *
@@ -43,28 +44,21 @@ struct volume_header {
     uint64_t checksum;
     uint32_t version, segment_count;
     uint64_t size, segment_size;
+    uint64_t purges_at, purges_size; /* where the first of PURGES_AREAS stands, bytes of each */
     uint64_t identity;          /* random: records of another volume that stood here do not count */
     struct cache_secret secret; /* with which the keys of its records were made */
 };
 
-/* What was purged by prefix, tag or expression and may concern records: all of it, written anew
- * with each purge, twice, to one of two pairs of places in turn. */
-struct purges_header {
-    uint64_t magic;
-    uint64_t checksum;
-    uint64_t identity, sequence;
-    uint64_t floor, newest; /* numbers: what is older than the first is out of date; the last one */
-    uint64_t text_sum;
-    uint32_t text_length, unused;
-};
-
 enum {
     VOLUME_HEADER_SIZE = 8192, /* the header, and a page without meaning: see volume.copies */
-    PURGES_SIZE = 480 * 1024,  /* of each of the four places */
+    PURGES_AREAS = 4,          /* two, and a twin of each */
+    PURGES_SHARE = 128,        /* of a volume's size goes to one, within these limits: */
+    PURGES_LEAST = 480 * 1024, /* all of them have room before the segments */
+    PURGES_MOST = 64 << 20,
     /* Segments begin and end at multiples of this, the largest piece of a file that the kernel
      * keeps as one in memory: see segment_detach_pages. */
     SEGMENT_UNIT = 2 << 20,
-    SEGMENTS_AT = SEGMENT_UNIT, /* behind the header and the purges */
+    SEGMENTS_AT = SEGMENT_UNIT, /* behind the header */
 };
 
 struct segment_header {
@@ -147,8 +141,6 @@ void volume_header_seal(struct volume_header *header);
 bool volume_header_good(const struct volume_header *header);
 /* Whatever else stands in it. */
 bool volume_header_is_of_another_version(const struct volume_header *header);
-void purges_header_seal(struct purges_header *header, struct slice text);
-bool purges_header_good(const struct purges_header *header, uint64_t identity);
 void segment_header_seal(struct segment_header *header);
 bool segment_header_good(const struct segment_header *header, uint64_t identity);
 void segment_seal_seal(struct segment_seal *seal);

@@ -133,13 +133,24 @@ static int reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
     return 0;
 }
 
+/* In front of the segments where they find room there, else behind them. */
+static void plan_purges(struct volume_header *header) {
+    uint64_t size = header->size / PURGES_SHARE / PAGE * PAGE;
+    bool small = size <= PURGES_LEAST;
+    header->purges_size = small ? PURGES_LEAST : size < PURGES_MOST ? size : PURGES_MOST;
+    header->purges_at = small ? VOLUME_HEADER_SIZE
+                              : header->size / PAGE * PAGE - PURGES_AREAS * header->purges_size;
+}
+
 static void plan_segments(struct volume_header *header, uint64_t size) {
     uint64_t segment = size / SEGMENTS_WANTED / SEGMENT_UNIT * SEGMENT_UNIT;
     segment = segment < SEGMENT_UNIT ? SEGMENT_UNIT : segment > SEGMENT_MAX ? SEGMENT_MAX : segment;
     memset(header, 0, sizeof *header);
     header->size = size;
     header->segment_size = segment;
-    header->segment_count = (uint32_t)((size - SEGMENTS_AT) / segment);
+    plan_purges(header);
+    uint64_t end = header->purges_at > SEGMENTS_AT ? header->purges_at : size;
+    header->segment_count = (uint32_t)((end - SEGMENTS_AT) / segment);
     volume_header_seal(header);
 }
 

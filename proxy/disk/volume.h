@@ -31,6 +31,7 @@
 
 #include "base/list.h"
 #include "disk/index.h"
+#include "disk/purge_log.h"
 #include "disk/record.h"
 #include "settings/settings.h"
 
@@ -71,6 +72,16 @@ struct volume_segment {
     _Atomic uint64_t oldest; /* the smallest number of purges that a record of it need not fear */
 };
 
+/* Where the purges of a volume stand. */
+struct volume_purges {
+    uint64_t generation; /* the newest of both areas */
+    unsigned area;       /* 0, 1 */
+    uint32_t used;       /* sectors of it */
+    uint32_t first;      /* of these, when the generation began */
+    bool broken;         /* nothing can be appended: it has to be written anew */
+    bool damaged;        /* the other area's first sector is */
+};
+
 struct volume {
     unsigned magic;
 #define VOLUME_MAGIC 0xd15cb0c5u
@@ -84,6 +95,7 @@ struct volume {
     pthread_mutex_t bodies_lock;
     bool copies; /* pages can't be detached from it: what is sent is copied first */
     char *map;   /* for asking what of it is in memory; NULL: it can't be */
+    struct volume_purges purges;
     /* the queue */
     pthread_mutex_t lock;
     pthread_cond_t ready;
@@ -97,7 +109,7 @@ struct volume {
     pthread_t thread;
     bool started;
     uint32_t hand, open_segment;
-    uint64_t next_sequence, next_serial, purges_sequence;
+    uint64_t next_sequence, next_serial;
     struct record_entry *contents; /* of the open segment */
     uint32_t contents_count, contents_capacity;
     size_t rescued_bytes;
@@ -150,12 +162,28 @@ static inline uint64_t volume_lapses(const struct volume *volume) {
     return atomic_load_explicit(&volume->lapses, memory_order_relaxed);
 }
 
-/* The purges that concern records, for a restart: what was written last, into memory that the
- * caller frees; base NULL: nothing. Written from any thread, but one at a time. */
+/* The purges that concern records, for a restart: those that counted when the area in use was
+ * begun, and behind them each that came since (disk/purge_log.h). One thread at a time.
+ *
+ *     if (!volume_append_purges(volume, &slots, floor, newest))
+ *         volume_rewrite_purges(volume, &all_slots, floor, newest);    see volume_purges_room
+ *     volume_sync_purges(volume);
+ */
 /* Of a new volume, where another one may have stood. */
 bool volume_blank_purges(struct volume *volume);
-struct slice volume_read_purges(struct volume *volume, uint64_t *floor, uint64_t *newest);
-bool volume_write_purges(struct volume *volume, struct slice text, uint64_t floor, uint64_t newest);
+/* What could not be read counts as purged; counted and logged. */
+void volume_read_purges(struct volume *volume, struct purge_log *log);
+/* False: the area has no room for them, or did not take what was written before. */
+bool volume_append_purges(struct volume *volume, const struct purge_slots *slots, uint64_t floor,
+                          uint64_t newest);
+/* All of them, into the other area; what stands in this one counts until they are on the device.
+ * False: an error (counted and logged). */
+bool volume_rewrite_purges(struct volume *volume, const struct purge_slots *slots, uint64_t floor,
+                           uint64_t newest);
+/* Slots that volume_rewrite_purges has room for, so that there is some left behind them. */
+size_t volume_purges_room(const struct volume *volume);
+/* On the device, if settings.sync. False: as above. */
+bool volume_sync_purges(struct volume *volume);
 /* The smallest number among all that is there or queued: older purges concern nothing. */
 uint64_t volume_oldest(struct volume *volume);
 

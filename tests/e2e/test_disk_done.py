@@ -1,10 +1,13 @@
 """What was answered as done stays done: the process is killed right behind the answer, the disk fails, bits turn."""
 
 import os
+import threading
+import time
 from urllib.parse import quote
 
+from harness import wire
 from harness.checks import contains, equal, true, until
-from harness.disk import PURGES, gauge
+from harness.disk import gauge
 from harness.disk_bench import FaultyBench, names
 from harness.suite import memcheck
 
@@ -14,6 +17,12 @@ SMALL = 1500
 def object_page(bench, path, **arguments):
     more = "".join(f"&{name}={value}" for name, value in arguments.items())
     return "/cache/object?url=" + quote(bench.own.url(path, SMALL), safe="") + more
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def kill(bench):
@@ -131,7 +140,7 @@ def test_without_sync_nothing_waits_for_the_device(lab):
 
 
 def test_a_turned_bit_in_the_list_of_purges_undoes_nothing(lab):
-    """The list stands there twice; where both are damaged, everything counts as purged, and the log says so."""
+    """They stand there twice; where both are damaged, everything counts as purged, and the log says so."""
     bench = FaultyBench(lab)
     versions = bench.fill(["/own/purged", "/own/kept"], SMALL)
     bench.on_disk(2)
@@ -139,7 +148,7 @@ def test_a_turned_bit_in_the_list_of_purges_undoes_nothing(lab):
         page = "/cache/purge?prefix=" + quote(bench.origin.url(prefix), safe="")
         equal(bench.proxy.admin("POST", page).status, 200, "status")
     bench.proxy.stop()
-    for place in PURGES[::2]:
+    for place in bench.volume.purges()[::2]:
         bench.volume.flip(place + 100)
     bench.proxy.start()
     equal(bench.get("/own/kept", SMALL), (True, versions["/own/kept"]), "what was not purged: hit, version")
@@ -147,10 +156,48 @@ def test_a_turned_bit_in_the_list_of_purges_undoes_nothing(lab):
     true(not hit and version > versions["/own/purged"], f"what was purged: hit {hit}, version {version}")
     contains(bench.log(), "its twin is good", "the log")
     bench.proxy.stop()
-    for place in PURGES:
+    for place in bench.volume.purges():
         bench.volume.flip(place + 101)
     bench.proxy.start()
     for path in versions:
         true(not bench.get(path, SMALL)[0], f"{path}: a miss")
     contains(bench.log(), "counts as purged", "the log")
     true(gauge(bench.proxy, "corrupt") > 0, "the damage is counted")
+
+
+def test_purges_at_a_rate_survive_a_kill(lab):
+    """Eight clients purge 3,200 different surrogate keys; the process is killed while they go on. What was answered counts
+    after that, and nothing else is lost."""
+    bench = FaultyBench(lab)
+    versions = bench.fill(names("purged", 8) + names("kept", 8), SMALL)
+    paths = list(versions)
+    bench.on_disk(len(paths))
+    done, stopped = [0] * 8, threading.Event()
+
+    def purge(client):
+        while not stopped.is_set():
+            mine = done[client] == 200  # among others that concern nothing
+            what = "prefix=" + quote(bench.own.url(paths[client], SMALL), safe="") if mine else f"tag=item-{client}-{done[client]}"
+            try:
+                equal(bench.proxy.admin("POST", "/cache/purge?" + what).status, 200, what)
+            except (OSError, wire.Truncated):
+                return
+            done[client] += 1
+
+    begun, used = time.monotonic(), cpu_seconds(bench.proxy.pid)
+    threads = [threading.Thread(target=purge, args=(client,)) for client in range(8)]
+    for thread in threads:
+        thread.start()
+    until(lambda: sum(done) >= 3200 and min(done) > 201, 30 * lab.patience, "3,200 purges")
+    took, used = time.monotonic() - begun, cpu_seconds(bench.proxy.pid) - used
+    print(f"{sum(done) / took:.0f} purges a second, {used / sum(done) * 1e6:.0f} us of processor time each")
+    kill(bench)
+    stopped.set()
+    for thread in threads:
+        thread.join()
+    for number, path in enumerate(paths):
+        hit, version = bench.get(path, SMALL)
+        if number < 8:
+            true(not hit and version > versions[path], f"{path} was purged: hit {hit}, version {version}")
+        else:
+            equal((hit, version), (True, versions[path]), f"{path} was not purged: hit, version")

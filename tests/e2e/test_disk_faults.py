@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from harness import wire
 from harness.checks import between, contains, equal, true, until
-from harness.disk import ALIGN, PURGES, RECORDS_AT, SEAL_AT, gauge
+from harness.disk import ALIGN, HEADER, RECORDS_AT, SEAL_AT, gauge
 from harness.disk_bench import Bench, FaultyBench, is_hit, names
 from harness.disk_faults import DiskFaults
 from harness.origin import Origin
@@ -552,7 +552,7 @@ def test_random_damage(lab):
             bench.proxy.stop()
         used = max(at for at, _ in bench.volume.segments()) + bench.volume.segment_size()
         for _ in range(40):
-            at = chance.randrange(PURGES[0], used)
+            at = chance.randrange(HEADER, used)
             bench.volume.write(at, chance.randbytes(chance.choice((1, 8, 512, 5000))))
         bench.volume.forget_pages()
         if not running:

@@ -8,6 +8,7 @@
  */
 #include "base/assert.h"
 #include "cache/vary.h"
+#include "disk/purge_slot.h"
 #include "disk/record.h"
 #include "lines.h"
 
@@ -113,7 +114,7 @@ static void check_foreign(struct slice bytes) {
     struct record record;
     union {
         struct volume_header volume;
-        struct purges_header purges;
+        struct purge_sector purges;
         struct segment_header segment;
         struct segment_seal seal;
     } header;
@@ -121,7 +122,7 @@ static void check_foreign(struct slice bytes) {
     ASSERT(read_part(&record, bytes.base, bytes.length, SEQUENCE) != RECORD_GOOD);
     memset(&header, 0, sizeof header);
     memcpy(&header, bytes.base, bytes.length < sizeof header ? bytes.length : sizeof header);
-    ASSERT(!volume_header_good(&header.volume) && !purges_header_good(&header.purges, IDENTITY));
+    ASSERT(!volume_header_good(&header.volume) && !purge_sector_good(&header.purges, IDENTITY, 0));
     ASSERT(!segment_header_good(&header.segment, IDENTITY));
     ASSERT(!segment_seal_good(&header.seal, &segment, 1 << 20));
     volume_header_seal(&header.volume);

@@ -23,12 +23,15 @@ static const char *volume_path(void) {
     return path;
 }
 
+static size_t volume_size = VOLUME;
+static const char *volume_options = "";
+
 static struct settings *volume_settings(void) {
     char text[1000];
     snprintf(text, sizeof text,
              "listen \":1\" { mode = forward }\n"
-             "cache { disk \"%s\" { size = %d } }\n",
-             volume_path(), VOLUME);
+             "cache { disk \"%s\" { size = %zu %s } }\n",
+             volume_path(), volume_size, volume_options);
     return settings_from(text);
 }
 
@@ -446,6 +449,75 @@ START_TEST(purges_outlive_a_restart) {
 }
 END_TEST
 
+static void purge_numbered(unsigned number) {
+    char text[60];
+    snprintf(text, sizeof text, "%s%u", number % 3 == 0 ? "http://h/x" : "h", number);
+    struct object_filter filter = {0};
+    *(number % 3 == 0   ? &filter.prefix
+      : number % 3 == 1 ? &filter.tag
+                        : &filter.host) = slice_from(text);
+    ck_assert(disk_purge(the_disk, &filter, number % 7 == 0 ? PURGE_STALE : PURGE_REMOVE));
+}
+
+/* What they concern is gone, and nothing else is, with as many as come in a minute. */
+START_TEST(many_different_purges_outlive_a_restart) {
+    enum { MANY = 50000 };
+    volume_size = 256 << 20;
+    volume_options = "sync = false";
+    begin_on_nothing();
+    put_all(1);
+    struct object_filter first = {.prefix = SLICE("http://h/1/")};
+    struct object_filter last = {.prefix = SLICE("http://h/2/")};
+    disk_purge(the_disk, &first, PURGE_REMOVE);
+    for (unsigned i = 0; i < MANY; i++)
+        purge_numbered(i);
+    disk_purge(the_disk, &last, PURGE_REMOVE);
+    put(1, 2, 100);
+    disk_commit(the_disk);
+    for (int turn = 0; turn < 3; turn++) {
+        for (unsigned i = 0; i < COUNT_OF(lengths); i++) {
+            unsigned expected = i == 1 ? 2 : i % 4 == 1 || i % 4 == 2 ? 0 : 1;
+            ck_assert_msg(get(i) == expected, "%u: version %u", i, get(i));
+        }
+        ck_assert_uint_eq(purge_log_floor(&the_disk->purges), 0);
+        ck_assert_uint_ge(the_disk->purges.purges.count, MANY);
+        again();
+        purge_numbered(MANY); /* all is written anew */
+    }
+    end();
+    unlink(volume_path());
+    volume_size = VOLUME;
+    volume_options = "";
+}
+END_TEST
+
+static void *purge_many(void *arg) {
+    for (unsigned i = 0; i < 300; i++)
+        purge_numbered((unsigned)(uintptr_t)arg + i);
+    return NULL;
+}
+
+/* Calls at the same time share syncs, and each is kept when it returns. */
+START_TEST(purges_at_the_same_time_are_kept) {
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    begin_on_nothing();
+    put_all(1);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, purge_many, (void *)(uintptr_t)(1000 * i));
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    size_t count = the_disk->purges.purges.count;
+    ck_assert_uint_eq(count, THREADS * 300);
+    disk_commit(the_disk);
+    again();
+    ck_assert_uint_eq(the_disk->purges.purges.count, count);
+    for (unsigned i = 0; i < COUNT_OF(lengths); i++)
+        ck_assert_uint_eq(get(i), 1);
+    end();
+}
+END_TEST
+
 /* Many times the volume, with a few that are asked for again and again. */
 START_TEST(the_ring_keeps_what_is_used) {
     begin_on_nothing();
@@ -728,6 +800,8 @@ Suite *disk_suite(void) {
         removals_outlive_a_restart,
         removals_hit_what_is_on_its_way,
         purges_outlive_a_restart,
+        many_different_purges_outlive_a_restart,
+        purges_at_the_same_time_are_kept,
         the_ring_keeps_what_is_used,
         damage_costs_what_it_hits,
         any_bytes_are_no_harm,

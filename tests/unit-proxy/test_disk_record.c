@@ -1,6 +1,7 @@
 /* What stands on a volume: records, headers, seals; and what does not count as one. */
 #include "suites.h"
 
+#include "disk/purge_slot.h"
 #include "disk/record.h"
 
 enum { IDENTITY = 77, SEQUENCE = 5 };
@@ -142,7 +143,7 @@ START_TEST(headers_are_sealed) {
     struct volume_header volume = {.size = 1 << 24, .segment_size = 1 << 20, .segment_count = 15};
     struct segment_header segment = {.identity = IDENTITY, .sequence = SEQUENCE, .run = 1};
     struct segment_seal seal = {.identity = IDENTITY, .sequence = SEQUENCE, .contents_at = 1024};
-    struct purges_header purges = {.identity = IDENTITY, .sequence = 2};
+    struct purge_sector purges = {.identity = IDENTITY, .at = 2};
     volume_header_seal(&volume);
     CHECK_BITS(volume, volume_header_good(&volume));
     segment_header_seal(&segment);
@@ -150,10 +151,10 @@ START_TEST(headers_are_sealed) {
     ck_assert(!segment_header_good(&segment, IDENTITY + 1));
     segment_seal_seal(&seal);
     CHECK_BITS(seal, segment_seal_good(&seal, &segment, 1 << 20));
-    purges_header_seal(&purges, SLICE("[]"));
-    CHECK_BITS(purges, purges_header_good(&purges, IDENTITY));
-    ck_assert_uint_eq(purges.text_sum, record_sum("[]", 2));
-    ck_assert(!purges_header_good(&purges, IDENTITY + 1));
+    purge_sector_seal(&purges);
+    CHECK_BITS(purges, purge_sector_good(&purges, IDENTITY, 2));
+    ck_assert(!purge_sector_good(&purges, IDENTITY + 1, 2));
+    ck_assert(!purge_sector_good(&purges, IDENTITY, 3));
 }
 END_TEST
 

@@ -1,6 +1,8 @@
 /* Volumes: what is written is read, removed and replaced; the ring turns; lists of purges. */
 #include "volume_bench.h"
 
+#include <unistd.h>
+
 START_TEST(what_is_stored_is_read) {
     static const size_t sizes[] = {0, 1, 511, 100000, 262144, LARGE, 3000000};
     start_volume("stored");
@@ -244,54 +246,204 @@ END_TEST
 
 /* Purges. */
 
-static bool has_purges(const char *text, uint64_t newest) {
-    uint64_t floor, found;
-    struct slice slice = volume_read_purges(the_volume, &floor, &found);
-    bool same = slice.base != NULL && slice_equal(slice, slice_from(text)) && found == newest;
-    free((char *)slice.base);
-    return same;
+static struct purge_log the_log, found;
+
+/* As a restart finds them. */
+static void read_purges(void) {
+    purge_log_release(&found);
+    purge_log_init(&found);
+    volume_read_purges(the_volume, &found);
 }
 
-START_TEST(the_list_of_purges_has_a_twin) {
-    uint64_t floor, newest;
-    start_volume("purges");
-    ck_assert_ptr_null(volume_read_purges(the_volume, &floor, &newest).base);
-    ck_assert(volume_write_purges(the_volume, SLICE("one"), 0, 1));
-    ck_assert(volume_write_purges(the_volume, SLICE("two"), 0, 2));
-    restart_volume();
-    ck_assert(has_purges("two", 2));
-    ck_assert(volume_write_purges(the_volume, SLICE("three"), 0, 3));
-    restart_volume();
-    ck_assert(has_purges("three", 3));
-    /* Where one is damaged, its twin is there; without that all counts as purged. */
-    overwrite(VOLUME_HEADER_SIZE + 2 * PURGES_SIZE, 200);
-    restart_volume();
-    ck_assert(has_purges("three", 3));
-    log_set_level(LOG_LEVEL_ERROR + 1);
-    overwrite(VOLUME_HEADER_SIZE + 3 * PURGES_SIZE, 200);
-    restart_volume();
-    free((char *)volume_read_purges(the_volume, &floor, &newest).base);
-    ck_assert_uint_gt(newest, 3);
-    ck_assert_uint_eq(floor, newest);
-    ck_assert_uint_gt(atomic_load(&the_volume->count.corrupt), 0);
+static void start_purges(const char *name) {
+    start_volume(name);
+    purge_log_init(&the_log);
+    purge_log_init(&found);
+    read_purges();
+}
+
+static void stop_purges(void) {
+    purge_log_release(&the_log);
+    purge_log_release(&found);
     stop_volume();
+}
+
+static bool rewrite_purges(void) {
+    struct purge_slots all = {0};
+    purge_log_sum_up(&the_log, 0, volume_purges_room(the_volume), &all);
+    bool kept = volume_rewrite_purges(the_volume, &all, purge_log_floor(&the_log),
+                                      purge_log_newest(&the_log));
+    purge_slots_release(&all);
+    return kept;
+}
+
+/* By so many prefixes, as one call. */
+static bool purge(const char *text, unsigned count) {
+    struct purge_slots slots = {0};
+    char prefix[100];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(prefix, sizeof prefix, "http://%s/%u/", text, i);
+        struct object_filter filter = {.prefix = slice_from(prefix)};
+        purge_log_add(&the_log, &filter, PURGE_REMOVE, &slots);
+    }
+    bool kept =
+        volume_append_purges(the_volume, &slots, 0, purge_log_newest(&the_log)) || rewrite_purges();
+    purge_slots_release(&slots);
+    return kept;
+}
+
+static bool is_purged(const char *url, uint64_t number) {
+    struct object *object = make_object(url, 1, 10);
+    bool purged = purge_log_judge(&found, object, number) != PURGE_NOTHING;
+    object_release(&object);
+    return purged;
+}
+
+/* Of a purge that was kept, and nothing else is. */
+static bool has_purge(const char *text, unsigned number) {
+    char url[100];
+    snprintf(url, sizeof url, "http://%s/%u/x", text, number);
+    return is_purged(url, 0) && !is_purged("http://others/", 0) &&
+           !is_purged(url, purge_log_newest(&found));
+}
+
+START_TEST(purges_have_a_twin) {
+    start_purges("purges");
+    ck_assert_uint_eq(purge_log_newest(&found), 0);
+    ck_assert(purge("one", 1));
+    ck_assert(purge("two", 50));
+    restart_volume();
+    read_purges();
+    ck_assert(has_purge("one", 0) && has_purge("two", 49));
+    ck_assert_uint_eq(purge_log_newest(&found), purge_log_newest(&the_log));
+    ck_assert(purge("three", 1));
+    read_purges();
+    ck_assert(has_purge("one", 0) && has_purge("two", 49) && has_purge("three", 0));
+    ck_assert(purge("four", 1));
+    /* Where one is damaged, its twin is there. */
+    uint64_t area = VOLUME_HEADER_SIZE + the_volume->purges.area * 2 * PURGES_LEAST;
+    unsigned last = the_volume->purges.used - 1;
+    overwrite(area, 200);
+    read_purges();
+    ck_assert(has_purge("one", 0) && has_purge("four", 0));
+    ck_assert_uint_eq(atomic_load(&the_volume->count.corrupt), 0);
+    /* Without that what the purges before the next ones concern counts as purged. */
+    log_set_level(LOG_LEVEL_ERROR + 1);
+    overwrite(area + PURGE_SECTOR, 200);
+    overwrite(area + PURGE_SECTOR + PURGES_LEAST, 200);
+    read_purges();
+    ck_assert(is_purged("http://others/", 0));
+    ck_assert_uint_le(purge_log_floor(&found), purge_log_newest(&the_log));
+    ck_assert_uint_eq(atomic_load(&the_volume->count.corrupt), 1);
+    overwrite(area + last * PURGE_SECTOR, 200);
+    overwrite(area + last * PURGE_SECTOR + PURGES_LEAST, 200);
+    read_purges();
+    ck_assert_uint_gt(purge_log_floor(&found), purge_log_newest(&the_log));
+    ck_assert_uint_eq(purge_log_floor(&found), purge_log_newest(&found));
+    /* Once written anew, it is whole. */
+    ck_assert(purge("five", 1));
+    read_purges();
+    ck_assert(has_purge("one", 0) && has_purge("five", 0));
+    stop_purges();
 }
 END_TEST
 
-START_TEST(a_list_that_was_not_written_leaves_the_other) {
+START_TEST(a_lost_beginning_costs_all_once) {
     log_set_level(LOG_LEVEL_ERROR + 1);
-    start_volume("purges_fail");
-    ck_assert(volume_write_purges(the_volume, SLICE("one"), 0, 1));
+    start_purges("purges_begin");
+    ck_assert(purge("one", 1));
+    uint64_t area = VOLUME_HEADER_SIZE + the_volume->purges.area * 2 * PURGES_LEAST;
+    overwrite(area, 200);
+    overwrite(area + PURGES_LEAST, 200);
+    read_purges();
+    uint64_t floor = purge_log_floor(&found);
+    ck_assert_uint_gt(floor, purge_log_newest(&the_log));
+    for (unsigned round = 0; round < 2; round++) {
+        ck_assert(purge("two", 1));
+        read_purges();
+        ck_assert_uint_eq(purge_log_floor(&found), 0);
+        ck_assert(has_purge("two", 0));
+    }
+    stop_purges();
+}
+END_TEST
+
+START_TEST(purges_that_were_not_written_leave_the_others) {
+    log_set_level(LOG_LEVEL_ERROR + 1);
+    start_purges("purges_fail");
+    ck_assert(purge("one", 1));
     fail_behind(100);
-    ck_assert(!volume_write_purges(the_volume, SLICE("two"), 0, 2));
+    ck_assert(!purge("two", 1));
     fail_behind(0);
-    uint64_t sequence = the_volume->purges_sequence;
-    ck_assert(volume_write_purges(the_volume, SLICE("three"), 0, 3));
-    ck_assert_uint_eq(the_volume->purges_sequence, sequence + 1);
-    overwrite(VOLUME_HEADER_SIZE, 200); /* as if torn */
-    restart_volume();
-    ck_assert(has_purges("three", 3));
-    stop_volume();
+    read_purges();
+    ck_assert(has_purge("one", 0));
+    ck_assert(purge("three", 1));
+    read_purges();
+    ck_assert(has_purge("one", 0) && has_purge("two", 0) && has_purge("three", 0));
+    stop_purges();
+}
+END_TEST
+
+enum { PURGES_ALL = PURGES_AREAS * PURGES_LEAST };
+
+static char *purges_image(void) {
+    char *image = malloc(PURGES_ALL);
+    ck_assert_int_eq(pread(the_volume->fd, image, PURGES_ALL, VOLUME_HEADER_SIZE), PURGES_ALL);
+    return image;
+}
+
+/* Sectors that a write had reached, in any order, when the machine stopped. */
+static void lay_mixture(const char *before, const char *after, unsigned seed) {
+    char *image = malloc(PURGES_ALL);
+    for (size_t at = 0; at < PURGES_ALL; at += PURGE_SECTOR) {
+        seed = seed * 1103515245u + 12345u;
+        memcpy(image + at, ((seed >> 16) % 3 == 0 ? before : after) + at, PURGE_SECTOR);
+    }
+    ck_assert_int_eq(pwrite(the_volume->fd, image, PURGES_ALL, VOLUME_HEADER_SIZE), PURGES_ALL);
+    free(image);
+}
+
+/* Those that it had reached in order, and the last one of these in part or as a whole. */
+static void lay_beginning(const char *before, const char *after, unsigned sectors) {
+    char *image = malloc(PURGES_ALL);
+    memcpy(image, before, PURGES_ALL);
+    for (size_t at = 0; at < PURGES_ALL && sectors > 0; at += PURGE_SECTOR)
+        if (memcmp(image + at, after + at, PURGE_SECTOR) != 0) {
+            memcpy(image + at, after + at, PURGE_SECTOR);
+            sectors--;
+        }
+    ck_assert_int_eq(pwrite(the_volume->fd, image, PURGES_ALL, VOLUME_HEADER_SIZE), PURGES_ALL);
+    free(image);
+}
+
+/* Both kinds of writes. What was answered before is there, and nothing is lost. */
+START_TEST(purges_outlive_a_stop_at_any_moment) {
+    start_purges("purges_stop");
+    for (unsigned writes = 0, changes = 0; changes < 3; writes++) {
+        char name[30], *before = purges_image();
+        unsigned area = the_volume->purges.area;
+        snprintf(name, sizeof name, "%u", writes % 50);
+        ck_assert(purge(name, 100));
+        bool changed = area != the_volume->purges.area;
+        changes += changed;
+        char *after = purges_image();
+        struct volume_purges kept = the_volume->purges;
+        for (unsigned stop = 0; writes > 0 && (changed || writes < 5) && stop < 30; stop++) {
+            snprintf(name, sizeof name, "%u", (writes - 1) % 50);
+            if (stop % 2 == 0)
+                lay_mixture(before, after, stop);
+            else
+                lay_beginning(before, after, stop * (changed ? 37 : 1));
+            read_purges();
+            ck_assert_msg(has_purge("0", 0) && has_purge(name, 99) && purge_log_floor(&found) == 0,
+                          "write %u, stop %u", writes, stop);
+        }
+        ck_assert_int_eq(pwrite(the_volume->fd, after, PURGES_ALL, VOLUME_HEADER_SIZE), PURGES_ALL);
+        the_volume->purges = kept;
+        free(before);
+        free(after);
+    }
+    stop_purges();
 }
 END_TEST
 
@@ -391,8 +543,10 @@ Suite *disk_volume_suite(void) {
         all_in_use_is_no_endless_loop,
         records_of_a_third_share_segments,
         runs_of_segments_go_round,
-        the_list_of_purges_has_a_twin,
-        a_list_that_was_not_written_leaves_the_other,
+        purges_have_a_twin,
+        a_lost_beginning_costs_all_once,
+        purges_that_were_not_written_leave_the_others,
+        purges_outlive_a_stop_at_any_moment,
         the_oldest_number_is_known,
         another_size_starts_empty,
         a_volume_has_one_user,

@@ -8,7 +8,8 @@
 import os
 import struct
 
-PURGES = tuple(8192 + place * 480 * 1024 for place in range(4))  # two pairs of twins
+HEADER = 8192  # bytes of the volume's
+PURGES_AT = 40  # in the header of the volume: where the purges stand, and the size of each area
 SEGMENTS_AT = 2 << 20
 ALIGN = 512
 SEAL_AT = 512
@@ -34,6 +35,11 @@ class DiskFile:
                 data, at = data[done:], at + done
         finally:
             os.close(fd)
+
+    def purges(self):
+        """Where each of two areas and its twin begin."""
+        at, size = struct.unpack("QQ", self.read(PURGES_AT, 16))
+        return [at + number * size for number in range(4)]
 
     def flip(self, at, bit=4):
         byte = self.read(at, 1)[0]
