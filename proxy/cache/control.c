@@ -217,37 +217,82 @@ static bool parse_dictionary(struct cache_control *control, const struct http_he
     return any;
 }
 
-/* Surrogate-Control is older than Structured Fields: directives as in Cache-Control, behind which
- * may stand ";" and for which surrogates they are, and max-age=N+M, which may be used M seconds
- * longer (Edge Architecture Specification, https://www.w3.org/TR/edge-arch, 2.2). */
-static bool apply_surrogate(struct cache_control *control, struct slice element) {
-    struct slice name, argument;
-    const char *target = memchr(element.base, ';', element.length);
-    if (target != NULL)
-        element = slice_trim(slice_make(element.base, (size_t)(target - element.base)));
-    if (!split(element, &name, &argument))
-        distrust(control, false);
-    const char *plus = argument.length > 0 ? memchr(argument.base, '+', argument.length) : NULL;
-    if (plus == NULL || !slice_equal_nocase(name, SLICE("max-age")))
-        return apply(control, name, argument);
-    size_t length = (size_t)(plus - argument.base);
-    apply(control, SLICE("stale-while-revalidate"),
-          slice_make(plus + 1, argument.length - length - 1));
-    return apply(control, name, slice_make(argument.base, length));
+/* Behind a directive of Surrogate-Control may stand for which surrogates it is. */
+static struct slice without_targets(struct slice element) {
+    bool quoted = false;
+    for (size_t i = 0; i < element.length; i++) {
+        if (element.base[i] == '"')
+            quoted = !quoted;
+        else if (quoted && element.base[i] == '\\')
+            i++;
+        else if (!quoted && element.base[i] == ';')
+            return slice_trim(slice_make(element.base, i));
+    }
+    return element;
 }
 
-/* False: it says nothing that a cache knows, as where it is about what the content needs. */
+static bool is_number(struct slice text) {
+    for (size_t i = 0; i < text.length; i++)
+        if (text.base[i] < '0' || text.base[i] > '9')
+            return false;
+    return text.length > 0;
+}
+
+/* max-age=N+M: it may be used M seconds longer while it is refreshed. */
+static bool apply_surrogate_seconds(struct cache_control *control, struct slice name,
+                                    struct slice argument) {
+    const char *plus = argument.base == NULL ? NULL : memchr(argument.base, '+', argument.length);
+    if (plus != NULL && slice_equal_nocase(name, SLICE("max-age"))) {
+        size_t length = (size_t)(plus - argument.base);
+        struct slice longer = slice_make(plus + 1, argument.length - length - 1);
+        if (!is_number(longer))
+            return false;
+        apply(control, SLICE("stale-while-revalidate"), longer);
+        argument.length = length;
+    }
+    return is_number(argument) && apply(control, name, argument);
+}
+
+static bool may_begin_name(char letter) {
+    return letter == '*' ||
+           (ascii_lower((unsigned char)letter) >= 'a' && ascii_lower((unsigned char)letter) <= 'z');
+}
+
+/* False: it is not well formed, or says what it can't mean. */
+static bool apply_surrogate(struct cache_control *control, struct slice element, bool *known) {
+    struct slice name, argument;
+    element = without_targets(element);
+    if (element.length == 0 || !split(element, &name, &argument) || !may_begin_name(*name.base))
+        return false;
+    if (name.length + (argument.base == NULL ? 0 : 1 + argument.length) != element.length)
+        return false; /* blanks around "=" */
+    const struct directive *directive = find_directive(name);
+    if (directive == NULL || directive->argument >= ASKED_NOTHING)
+        return true;
+    *known = true;
+    if (takes_seconds(directive))
+        return apply_surrogate_seconds(control, name, argument);
+    *flag_of(control, directive) = true;
+    return argument.base == NULL ||
+           (directive->argument == NOTHING_OR_NAMES && argument.base[0] == '"');
+}
+
+/* Surrogate-Control (Edge Architecture Specification, https://www.w3.org/TR/edge-arch, 2.2) is
+ * older than Structured Fields, and its names are of any case; but as of theirs nothing of it
+ * counts where a part is not well formed. False also if it says nothing that a cache knows, as
+ * where it is about what the content needs. */
 static bool parse_surrogate(struct cache_control *control, const struct http_head *head,
                             struct slice name) {
-    bool any = false;
+    bool known = false;
     for (unsigned i = 0; i < head->field_count; i++) {
         struct slice rest = head->fields[i].value, element;
         if (!slice_equal_nocase(head->fields[i].name, name))
             continue;
         while (slice_next_element(&rest, &element))
-            any |= apply_surrogate(control, element);
+            if (!apply_surrogate(control, element, &known))
+                return false;
     }
-    return any || control->no_store;
+    return known;
 }
 
 bool cache_control_parse_targeted(struct cache_control *control, const struct http_head *head,

@@ -355,8 +355,8 @@ const struct option options[] = {
      "count on reverse listeners only: those who write them mean caches that work for the "
      "origin. They are dictionaries of Structured Fields: one that does not parse, or in which "
      "a value has the wrong type, as max-age=\"60\", is ignored as a whole. Surrogate-Control "
-     "is older than these and read as Cache-Control is; max-age=60+30 there means that the "
-     "response may be used 30 seconds longer while it is refreshed.",
+     "is ignored in the same cases; its names may have capital letters, and max-age=60+30 means "
+     "that the response may be used 30 seconds longer while it is refreshed.",
      .example = "{ \"Retort-Cache-Control\", \"CDN-Cache-Control\" }"},
 
     {DISK(size), .name = "size", SIZE_OF(16 * MB, 2000 * GB), DEFAULT("1GB"),
