@@ -6,9 +6,10 @@
  *     struct disk_moment since = disk_now(disk);         before the origin is asked
  *     disk_store(disk, object, &since);                  complete, and in the memory cache
  *
- *     struct disk_load *load = disk_load_start(disk, &name, mailbox, task);   NULL: nothing is
- * there if (!disk_load_is_done(load)) ...                  the task will run struct object *object
- * = disk_load_take(load, &request, scope); disk_load_end(&load);
+ *     load = disk_load_start(disk, &name, mailbox, task);    NULL: nothing is there
+ *     if (!disk_load_is_done(load)) ...                      the task will run
+ *     object = disk_load_take(load, &request, scope);
+ *     disk_load_end(&load);
  *
  *     disk_remove(disk, &name, NULL);                    follows removals from the memory cache
  *     disk_purge(disk, &filter, PURGE_REMOVE);
