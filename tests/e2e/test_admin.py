@@ -262,3 +262,29 @@ def test_admin_is_open_while_others_hold_connections(lab):
         for wire in held:
             wire.close()
         contains(proxy.process.log(), "those that are still are closed", "the log")
+
+
+def test_pages_and_purges_at_the_same_time(lab):
+    """The threads of the admin plane: purges come on several while other pages read and change what they share."""
+    origin = Origin(lab)
+    proxy = Retort(lab, cache={"memory": "16MB", "disk": {lab.directory + "/volume": {"size": "16MB"}}})
+    failed = []
+
+    def ask(calls):
+        for number in range(60):
+            method, page = calls[number % len(calls)]
+            answer = proxy.admin(method, page.format(number))
+            if answer.status != 200:
+                failed.append((method, page, answer.status, answer.text()))
+
+    purges = [("POST", "/cache/purge?" + what) for what in ("tag=t{}", "host=h{}", "prefix=http://h/{}", "regex=x{}$")]
+    others = [("GET", "/status"), ("GET", "/metrics"), ("GET", "/cache/objects"), ("POST", "/cache/bans?regex=y{}"), ("GET", "/cache/bans"),
+              ("GET", "/settings"), ("GET", "/origins"), ("GET", "/services"), ("POST", "/reload")]
+    threads = [threading.Thread(target=ask, args=(calls,)) for calls in (purges, purges, purges, others, others)]
+    for thread in threads:
+        thread.start()
+    for number in range(50):
+        equal(proxy.get(origin.url("/text", say=number % 5, cc="max-age=60")).text(), str(number % 5), "body meanwhile")
+    for thread in threads:
+        thread.join()
+    equal(failed, [], "calls that failed")
