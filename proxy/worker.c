@@ -12,7 +12,7 @@
 #include "transaction/transaction.h"
 
 #include <errno.h>
-#include <semaphore.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -342,7 +342,9 @@ struct report_message {
     struct message message;
     struct worker *worker;
     struct worker_report report;
-    sem_t answered;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool answered;
     _Atomic unsigned holders;
 };
 
@@ -350,7 +352,8 @@ static void report_leave(struct report_message *ask) {
     if (atomic_fetch_sub(&ask->holders, 1) != 1)
         return;
     worker_report_release(&ask->report);
-    sem_destroy(&ask->answered);
+    pthread_cond_destroy(&ask->wake);
+    pthread_mutex_destroy(&ask->lock);
     free(ask);
 }
 
@@ -379,35 +382,54 @@ static void on_report(struct message *message) {
     ask->report.services = xcalloc(set->service_count + 1, sizeof *ask->report.services);
     for (size_t i = 0; i < set->service_count; i++)
         report_service(&ask->report.services[i], set->services[i]);
-    sem_post(&ask->answered);
+    pthread_mutex_lock(&ask->lock);
+    ask->answered = true;
+    pthread_cond_signal(&ask->wake);
+    pthread_mutex_unlock(&ask->lock);
     report_leave(ask);
 }
 
-bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience) {
+static struct report_message *report_new(struct worker *worker) {
     struct report_message *ask = xcalloc(1, sizeof *ask);
-    struct timespec deadline;
+    pthread_condattr_t attributes;
     ask->message.deliver = on_report;
     ask->worker = worker;
-    sem_init(&ask->answered, 0, 0);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&ask->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&ask->lock, NULL);
     atomic_init(&ask->holders, 2);
-    mailbox_post(&worker->mailbox, &ask->message);
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += patience / 1000;
-    deadline.tv_nsec += (long)(patience % 1000) * 1000000;
-    if (deadline.tv_nsec >= 1000000000) {
-        deadline.tv_sec++;
-        deadline.tv_nsec -= 1000000000;
+    return ask;
+}
+
+static struct timespec after(unsigned milliseconds) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += milliseconds / 1000;
+    time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
     }
-    int result;
-    do
-        result = sem_clockwait(&ask->answered, CLOCK_MONOTONIC, &deadline);
-    while (result != 0 && errno == EINTR);
-    if (result == 0) {
+    return time;
+}
+
+bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience) {
+    struct report_message *ask = report_new(worker);
+    const struct timespec deadline = after(patience);
+    mailbox_post(&worker->mailbox, &ask->message);
+    pthread_mutex_lock(&ask->lock);
+    while (!ask->answered && pthread_cond_timedwait(&ask->wake, &ask->lock, &deadline) == 0)
+        continue;
+    bool answered = ask->answered;
+    if (answered) {
         *report = ask->report;
         memset(&ask->report, 0, sizeof ask->report);
     }
+    pthread_mutex_unlock(&ask->lock);
     report_leave(ask);
-    return result == 0;
+    return answered;
 }
 
 void worker_report_release(struct worker_report *report) {

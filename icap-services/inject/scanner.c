@@ -429,6 +429,13 @@ static bool is_meta(const struct scanner *scanner) {
            tree_among(name_of(scanner), metas, COUNT_OF(metas), scanner->state == TAG_NAME);
 }
 
+/* Of a tag's name that has begun: in XML only those count that are written for the body. Elsewhere
+ * any other one has been judged by its first letters. */
+static bool may_be_wanted(const struct scanner *scanner) {
+    return scanner->page != SCANNER_XML ||
+           tree_among(name_of(scanner), body_tags, COUNT_OF(body_tags), true);
+}
+
 /* May what is being read still turn out to be the one? */
 static bool is_candidate(const struct scanner *scanner) {
     const char *const *ends;
@@ -437,7 +444,7 @@ static bool is_candidate(const struct scanner *scanner) {
     switch (scanner->state) {
     case TAG_OPEN: return may_begin || count > 0 || scanner->wants_metas;
     case END_TAG_OPEN: return count > 0;
-    case TAG_NAME: return is_meta(scanner) || may_begin;
+    case TAG_NAME: return is_meta(scanner) || (may_begin && may_be_wanted(scanner));
     case END_TAG_NAME: return tree_among(name_of(scanner), ends, count, true);
     case IN_TAG:
     case VALUE_START:

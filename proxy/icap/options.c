@@ -21,16 +21,21 @@ static void copy_notice(struct icap_notice *notice, const struct http_head *head
         copy(notice->text + sizeof notice->text - 1 - cut.length, cut.length + 1, cut);
 }
 
-/* Behind what stands there already, with a NUL at its end; false: there is no room. */
+/* Behind what stands there already, an element a line and a NUL at its end; false: there is no
+ * room. Each field line is taken apart by itself, so that a quote which one leaves open hides
+ * nothing of the next. */
 static bool append_list(struct icap_options *options, size_t *at, const struct http_head *head,
                         enum http_name id) {
     const struct http_field *field = http_head_find(head, id);
     for (; field != NULL; field = http_head_find_next(head, id, field)) {
-        if (field->value.length + sizeof "," >= ICAP_TRANSFER_SPACE - *at)
-            return false;
-        char *end = slice_put(options->transfer + *at, field->value);
-        *end++ = ',';
-        *at = (size_t)(end - options->transfer);
+        struct slice rest = field->value, element;
+        while (slice_next_element(&rest, &element)) {
+            if (element.length + sizeof "\n" >= ICAP_TRANSFER_SPACE - *at)
+                return false;
+            char *end = slice_put(options->transfer + *at, element);
+            *end++ = '\n';
+            *at = (size_t)(end - options->transfer);
+        }
     }
     options->transfer[(*at)++] = '\0';
     return *at < ICAP_TRANSFER_SPACE;
@@ -98,9 +103,9 @@ static struct slice extension_of(struct slice path) {
 
 /* 2: the list names the extension; 1: it has "*"; 0: neither. */
 static int listed(const char *list, struct slice extension) {
-    struct slice rest = slice_from(list), element;
     int found = 0;
-    while (slice_next_element(&rest, &element)) {
+    for (const char *end; (end = strchr(list, '\n')) != NULL; list = end + 1) {
+        struct slice element = slice_make(list, (size_t)(end - list));
         if (slice_equal(element, SLICE("*")))
             found = found > 1 ? found : 1;
         else if (extension.length > 0 && slice_equal_nocase(element, extension))
