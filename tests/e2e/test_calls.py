@@ -71,7 +71,9 @@ class Traced:
             lines = out.read().split("\n")
         marks = [max(i for i, line in enumerate(lines) if 'recvfrom' in line and f'"GET /text?say={name}' in line)
                  for name in ("begin", "end")]
-        self.lines = lines[marks[0] + 1:marks[1]]
+        # The admin plane's threads may still be beginning.
+        others = {line.split(" ", 1)[0] for line in lines if 'PR_SET_NAME, "MHD' in line}
+        self.lines = [line for line in lines[marks[0] + 1:marks[1]] if line.split(" ", 1)[0] not in others]
         names = (re.match(r"\d+ +(\w+)\(", line) for line in self.lines)
         counts = collections.Counter(match.group(1) for match in names if match)
         counts["sendto"] -= 1  # the answer to the first mark

@@ -84,7 +84,7 @@ START_TEST(long_lists_are_whole_or_not_believed) {
     static char line[ICAP_TRANSFER_SPACE + 400];
     strcpy(line, "Transfer-Preview: *\nTransfer-Ignore: ");
     while (strlen(line) < ICAP_TRANSFER_SPACE - 100)
-        strcat(line, "xxx, ");
+        strcat(line, "xxx,");
     size_t end = strlen(line);
     strcpy(line + end, "last\n");
     struct icap_options o = options_of(line);

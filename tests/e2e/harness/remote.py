@@ -30,14 +30,14 @@ class Remote:
         # Without our own end nothing may go out by another way.
         self.net = f"{near}/32".rsplit(".", 1)[0] + f".{number % 32 * 4}/30"
         self._ip("route", "add", "unreachable", self.net, "metric", "9999")
-        self._ip("-n", self.name, "address", "add", f"{self.address}/30", "dev", self.there)
+        self._ip("address", "add", f"{self.address}/30", "dev", self.there, under=self.under)
         for device in ("lo", self.there):
-            self._ip("-n", self.name, "link", "set", device, "up")
+            self._ip("link", "set", device, "up", under=self.under)
 
     @staticmethod
-    def _ip(*arguments, skip=False):
+    def _ip(*arguments, skip=False, under=()):
         try:
-            done = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=20, check=False)
+            done = subprocess.run([*under, "ip", *arguments], capture_output=True, text=True, timeout=20, check=False)
         except FileNotFoundError:
             raise Skip("needs ip (iproute2)") from None
         if done.returncode != 0 and skip:
@@ -47,8 +47,8 @@ class Remote:
 
     @property
     def under(self):
-        """What runs a command over there."""
-        return ["ip", "netns", "exec", self.name]
+        """What runs a command over there. Not "ip netns exec", which wants a root directory that is a mount point, as that of a chroot is not."""
+        return ["nsenter", f"--net=/run/netns/{self.name}"]
 
     def pull(self, here=False):
         self._set("down", here)
@@ -60,7 +60,7 @@ class Remote:
         if here:
             self._ip("link", "set", self.here, state)
         else:
-            self._ip("-n", self.name, "link", "set", self.there, state)
+            self._ip("link", "set", self.there, state, under=self.under)
 
     def stop(self):
         if not self.stopped:
