@@ -66,6 +66,7 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \
 	icap-services/gray/png_strip.c icap-services/gray/png_strip.h \
 	icap-services/gray/scaler.c icap-services/gray/scaler.h \
+	icap-services/gray/tiff_bytes.h \
 	icap-services/gray/tiff_form.c icap-services/gray/tiff_form.h \
 	icap-services/gray/webp_gray.c icap-services/gray/webp_gray.h \
 	icap-services/gzip/accept_encoding.c icap-services/gzip/accept_encoding.h \

@@ -1,5 +1,7 @@
 #include "gray/tiff_form.h"
 
+#include "gray/tiff_bytes.h"
+
 /* TIFF 6.0, section 8 and following. */
 enum tag {
     BITS_PER_SAMPLE = 258,
@@ -15,44 +17,28 @@ enum tag {
 enum { ENTRY = 12, SHORT = 3, LONG = 4, SAMPLES_MAX = 4, UPRIGHT = 1, ORIENTATION_TURNED = 5 };
 enum { WHITE_IS_ZERO = 0, BLACK_IS_ZERO = 1, RGB = 2, PALETTE = 3, SEPARATED = 5 };
 
-struct tiff {
-    const unsigned char *bytes;
-    size_t length;
-    bool big_endian;
-};
-
 struct form {
     uint32_t bits, photometric, fill_order, orientation, samples, ink_set, extra, format;
     bool mixed; /* samples of several sizes or formats */
 };
 
-/* The number of `size` bytes; 0 beyond the end. */
-static uint32_t number_at(const struct tiff *tiff, size_t at, unsigned size) {
-    uint32_t number = 0;
-    if (at > tiff->length || tiff->length - at < size)
-        return 0;
-    for (unsigned i = 0; i < size; i++)
-        number |= (uint32_t)tiff->bytes[at + i] << 8 * (tiff->big_endian ? size - 1 - i : i);
-    return number;
-}
-
 /* The first of an entry's numbers; false when the others differ, or are no numbers of that kind. */
-static bool read_numbers(const struct tiff *tiff, size_t entry, uint32_t *first) {
-    unsigned type = number_at(tiff, entry + 2, 2), size = type == SHORT ? 2 : 4;
-    uint32_t count = number_at(tiff, entry + 4, 4);
+static bool read_numbers(const struct tiff_bytes *tiff, size_t entry, uint32_t *first) {
+    unsigned type = tiff_number(tiff, entry + 2, 2), size = type == SHORT ? 2 : 4;
+    uint32_t count = tiff_number(tiff, entry + 4, 4);
     if ((type != SHORT && type != LONG) || count == 0 || count > SAMPLES_MAX)
         return false;
-    size_t at = count * size <= 4 ? entry + 8 : number_at(tiff, entry + 8, 4);
-    *first = number_at(tiff, at, size);
+    size_t at = count * size <= 4 ? entry + 8 : tiff_number(tiff, entry + 8, 4);
+    *first = tiff_number(tiff, at, size);
     for (uint32_t i = 1; i < count; i++)
-        if (number_at(tiff, at + (size_t)i * size, size) != *first)
+        if (tiff_number(tiff, at + (size_t)i * size, size) != *first)
             return false;
     return true;
 }
 
-static void read_entry(const struct tiff *tiff, size_t entry, struct form *form) {
+static void read_entry(const struct tiff_bytes *tiff, size_t entry, struct form *form) {
     uint32_t *place = NULL;
-    switch (number_at(tiff, entry, 2)) {
+    switch (tiff_number(tiff, entry, 2)) {
     case BITS_PER_SAMPLE: place = &form->bits; break;
     case PHOTOMETRIC: place = &form->photometric; break;
     case FILL_ORDER: place = &form->fill_order; break;
@@ -80,18 +66,18 @@ static bool is_known(const struct form *form) {
 }
 
 const char *tiff_refusal(struct slice bytes) {
-    struct tiff tiff = {(const unsigned char *)bytes.base, bytes.length, false};
+    struct tiff_bytes tiff = {(const unsigned char *)bytes.base, bytes.length, false};
     struct form form = {1, UINT32_MAX, 1, UPRIGHT, 1, 1, 0, 1, false};
     tiff.big_endian = slice_starts_with(bytes, SLICE("MM\0*"));
     if (!tiff.big_endian && !slice_starts_with(bytes, SLICE("II*\0")))
         return "not a TIFF";
-    size_t directory = number_at(&tiff, 4, 4), end = directory + 2;
-    unsigned count = number_at(&tiff, directory, 2);
+    size_t directory = tiff_number(&tiff, 4, 4), end = directory + 2;
+    unsigned count = tiff_number(&tiff, directory, 2);
     for (unsigned i = 0; i < count && end < tiff.length; i++, end += ENTRY)
         read_entry(&tiff, end, &form);
     if (end > tiff.length || tiff.length - end < 4)
         return "not a whole TIFF";
-    if (number_at(&tiff, end, 4) != 0)
+    if (tiff_number(&tiff, end, 4) != 0)
         return "a TIFF of several pages";
     if (form.orientation >= ORIENTATION_TURNED)
         return "a TIFF that is turned on its side";
