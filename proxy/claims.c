@@ -12,7 +12,7 @@ struct claims {
     int fds[]; /* as settings->listens; -1: none, or taken */
 };
 
-static bool is_wildcard(const struct address *address) {
+static bool claims_is_wildcard(const struct address *address) {
     if (address->any.sa_family == AF_INET)
         return address->v4.sin_addr.s_addr == htonl(INADDR_ANY);
     return IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
@@ -20,7 +20,7 @@ static bool is_wildcard(const struct address *address) {
 
 /* One of them is of all addresses of the machine, the other one's among them. */
 static bool overlap(const struct address *a, const struct address *b) {
-    return address_port(a) == address_port(b) && (is_wildcard(a) || is_wildcard(b));
+    return address_port(a) == address_port(b) && (claims_is_wildcard(a) || claims_is_wildcard(b));
 }
 
 static bool listens_at(const struct settings *settings, const struct address *address) {
@@ -43,8 +43,8 @@ static bool is_ours(const struct claims *claims, const struct settings *settings
     return false;
 }
 
-static void claim(struct claims *claims, size_t i, const struct settings *settings,
-                  const struct settings *old, struct findings *findings) {
+static void claims_claim(struct claims *claims, size_t i, const struct settings *settings,
+                         const struct settings *old, struct findings *findings) {
     const struct address *address = &settings->listens[i].address;
     char error[LISTENER_ERROR];
     if (listens_at(old, address))
@@ -65,8 +65,8 @@ struct claims *claims_make(const struct settings *settings, const struct setting
         claims->fds[i] = -1;
     for (int wildcards = 1; wildcards >= 0; wildcards--)
         for (size_t i = 0; i < count; i++)
-            if (is_wildcard(&settings->listens[i].address) == (wildcards == 1))
-                claim(claims, i, settings, old, findings);
+            if (claims_is_wildcard(&settings->listens[i].address) == (wildcards == 1))
+                claims_claim(claims, i, settings, old, findings);
     if (findings->count > 0)
         claims_free(&claims);
     return claims;

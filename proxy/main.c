@@ -51,7 +51,7 @@ struct retort {
     struct memory_shares *memory;
 };
 
-static void usage(FILE *out) {
+static void main_usage(FILE *out) {
     fputs("usage: retort [-t|-T] -f FILE\n"
           "       retort --print-options markdown|man\n"
           "\n"
@@ -155,8 +155,8 @@ static void join_findings(const struct findings *findings, char error[SETTINGS_E
 }
 
 /* NULL and a message: what begins is refused. */
-static struct claims *claim(const struct settings *settings, const struct settings *old,
-                            char error[SETTINGS_ERROR]) {
+static struct claims *main_claim(const struct settings *settings, const struct settings *old,
+                                 char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
     struct claims *claims = claims_make(settings, old, &findings);
     if (claims == NULL)
@@ -191,7 +191,7 @@ static bool reload(void *context, char error[SETTINGS_ERROR], struct findings *l
     pthread_mutex_lock(&retort->lock);
     struct settings *settings = settings_load(retort->path, error);
     if (settings != NULL)
-        claims = claim(settings, retort->settings, error);
+        claims = main_claim(settings, retort->settings, error);
     if (claims != NULL) {
         find_fixed(retort->first, settings, left);
         readiness_of_files(settings, left);
@@ -225,7 +225,7 @@ static bool reload(void *context, char error[SETTINGS_ERROR], struct findings *l
 }
 
 /* When this returns all exchanges that begin are recorded. */
-static void record(void *context, struct icap_recorder *recorder) {
+static void main_record(void *context, struct icap_recorder *recorder) {
     struct retort *retort = context;
     pthread_mutex_lock(&retort->lock);
     icap_recorder_release(&retort->recorder);
@@ -252,7 +252,8 @@ static void drain(void *context) {
         kill(getpid(), SIGTERM);
 }
 
-static void add_service(struct admin_icap_service *service, const struct worker_service *seen) {
+static void main_add_service(struct admin_icap_service *service,
+                             const struct worker_service *seen) {
     service->connections += seen->connections;
     service->pending += seen->pending;
     icap_account_add(&service->account, &seen->account);
@@ -265,11 +266,11 @@ static void add_service(struct admin_icap_service *service, const struct worker_
     }
 }
 
-static void add_services(struct admin_report *report, const struct worker_report *worker) {
+static void main_add_services(struct admin_report *report, const struct worker_report *worker) {
     if (worker->settings != report->settings)
         return; /* it is about to reload */
     for (size_t i = 0; i < worker->service_count && i < report->icap_service_count; i++)
-        add_service(&report->icap_services[i], &worker->services[i]);
+        main_add_service(&report->icap_services[i], &worker->services[i]);
 }
 
 /* Milliseconds. */
@@ -339,7 +340,7 @@ static void start_report(struct retort *retort, struct admin_report *report) {
     icap_quotas_release(&quotas);
 }
 
-static void report(void *context, struct admin_report *report) {
+static void main_report(void *context, struct admin_report *report) {
     struct retort *retort = context;
     struct cache_statistics cache;
     start_report(retort, report);
@@ -351,7 +352,7 @@ static void report(void *context, struct admin_report *report) {
             continue;
         }
         counters_add(&report->counters, &worker.counters);
-        add_services(report, &worker);
+        main_add_services(report, &worker);
         worker_report_release(&worker);
     }
     verdicts_statistics(retort->verdicts, &report->verdicts);
@@ -403,7 +404,7 @@ static void reopen_logs(struct retort *retort) {
     log_info("logs opened again");
 }
 
-static void serve(struct retort *retort, const sigset_t *signals) {
+static void main_serve(struct retort *retort, const sigset_t *signals) {
     char error[SETTINGS_ERROR];
     int number;
     for (;;) {
@@ -419,7 +420,7 @@ static void serve(struct retort *retort, const sigset_t *signals) {
     }
 }
 
-static void finish(struct retort *retort) {
+static void main_finish(struct retort *retort) {
     pthread_t hurry;
     bool hurrying = pthread_create(&hurry, NULL, hurry_on_signal, retort) == 0;
     start_drain(retort);
@@ -440,7 +441,7 @@ static bool open_disk(struct retort *retort, char error[SETTINGS_ERROR]) {
 
 /* What reads and writes the disk ends before those whom it tells, what is on it after those who use
  * it. */
-static void release(struct retort *retort) {
+static void main_release(struct retort *retort) {
     disk_stop(retort->disk);
     for (unsigned i = 0; i < retort->worker_count; i++)
         worker_join(&retort->workers[i]);
@@ -462,19 +463,19 @@ static void release(struct retort *retort) {
     settings_release(&retort->settings);
 }
 
-static int run(struct retort *retort) {
+static int main_run(struct retort *retort) {
     char error[SETTINGS_ERROR];
     struct findings findings = {0};
     sigset_t signals;
     struct admin_calls calls = {
         .context = retort,
-        .report = report,
+        .report = main_report,
         .reload = reload,
         .drain = drain,
         .bump = bump,
         .settings = current_settings,
         .origins = current_origins,
-        .record = record,
+        .record = main_record,
         .recorder = current_recorder,
     };
     retort->started = monotonic();
@@ -494,7 +495,7 @@ static int run(struct retort *retort) {
     retort->verdicts = verdicts_new(retort->settings->verdict_space);
     retort->origins = origin_groups_new(retort->settings, NULL);
     retort->first = settings_reference(retort->settings);
-    struct claims *claims = claim(retort->settings, NULL, error);
+    struct claims *claims = main_claim(retort->settings, NULL, error);
     bool opened = claims != NULL && open_disk(retort, error);
     calls.disk = retort->disk;
     retort->quotas = quotas_for(retort, retort->settings);
@@ -508,13 +509,13 @@ static int run(struct retort *retort) {
         return 1;
     }
     log_info("serving with %u workers, pid %d", retort->worker_count, (int)getpid());
-    serve(retort, &signals);
-    finish(retort);
+    main_serve(retort, &signals);
+    main_finish(retort);
     log_info("done");
     return 0;
 }
 
-static int tell_of_check(const struct retort *retort, bool alone) {
+static int main_tell_of_check(const struct retort *retort, bool alone) {
     struct findings findings = {0};
     if (!alone) {
         readiness_of_start(retort->settings, &findings);
@@ -558,12 +559,12 @@ int main(int argc, char **argv) {
         case 'T': check = alone = true; break;
         case 'p': return print_options(optarg);
         case 'V': puts(PACKAGE_STRING); return 0;
-        case 'h': usage(stdout); return 0;
-        default: usage(stderr); return 2;
+        case 'h': main_usage(stdout); return 0;
+        default: main_usage(stderr); return 2;
         }
     }
     if (retort.path == NULL || optind < argc) {
-        usage(stderr);
+        main_usage(stderr);
         return 2;
     }
     signals_ignore_harmless();
@@ -575,9 +576,9 @@ int main(int argc, char **argv) {
     }
     int status = 0;
     if (check)
-        status = tell_of_check(&retort, alone);
+        status = main_tell_of_check(&retort, alone);
     else
-        status = run(&retort);
-    release(&retort);
+        status = main_run(&retort);
+    main_release(&retort);
     return status;
 }

@@ -54,7 +54,7 @@ static void on_accept(struct listener *listener, int fd, const struct address *c
     client_accept(&worker->net, fd, client, listener_address(listener), &worker->clients);
 }
 
-static void on_request(struct exchange *exchange, void *arg) {
+static void worker_on_request(struct exchange *exchange, void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
     transaction_start(&worker->host, exchange);
@@ -148,8 +148,8 @@ static bool has_forward_listener(const struct settings *settings) {
     return false;
 }
 
-static bool prepare(struct worker *worker, const struct worker_shared *shared,
-                    struct claims *claims, char error[SETTINGS_ERROR]) {
+static bool worker_prepare(struct worker *worker, const struct worker_shared *shared,
+                           struct claims *claims, char error[SETTINGS_ERROR]) {
     if (!loop_init(&worker->loop) || !mailbox_init(&worker->mailbox, &worker->loop)) {
         snprintf(error, SETTINGS_ERROR, "cannot create an event loop: %s", strerror(errno));
         return false;
@@ -161,7 +161,8 @@ static bool prepare(struct worker *worker, const struct worker_shared *shared,
     worker->net.share = memory_shares_of(shared->memory, worker->index);
     worker->net.admin_address = shared->admin_address;
     worker->net.resolver = resolver_new(&worker->net);
-    client_hooks_init(&worker->clients, &worker->mailbox, shared->clients, on_request, worker);
+    client_hooks_init(&worker->clients, &worker->mailbox, shared->clients, worker_on_request,
+                      worker);
     timer_init(&worker->drain_timer, on_drain_timeout);
     start_transactions(worker, shared);
     if (worker->net.resolver == NULL) {
@@ -185,7 +186,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
     ALLOC_OBJ(worker, WORKER_MAGIC);
     worker->index = index;
     worker->settings = settings_reference(settings);
-    if (prepare(worker, shared, claims, error))
+    if (worker_prepare(worker, shared, claims, error))
         return worker;
     worker_join(&worker);
     return NULL;

@@ -51,7 +51,7 @@ bool log_enabled(enum log_level level) {
 
 /* Copies characters that are seen, in UTF-8, and shows the bytes of others as \xNN; returns the
  * length written. */
-static size_t escape(char *out, size_t capacity, struct slice text) {
+static size_t log_escape(char *out, size_t capacity, struct slice text) {
     size_t length = 0;
     while (text.length > 0 && length + 16 < capacity) {
         uint32_t character;
@@ -85,7 +85,7 @@ void log_write(enum log_level level, const char *format, ...) {
     size_t length = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &calendar);
     length += (size_t)snprintf(line + length, sizeof line - length, ".%03ldZ %s %s ",
                                now.tv_nsec / 1000000, the_log.program, level_names[level]);
-    length += escape(line + length, sizeof line - length - 1, slice_from(message));
+    length += log_escape(line + length, sizeof line - length - 1, slice_from(message));
     line[length++] = '\n';
     ssize_t written = write(the_log.fd, line, length);
     (void)written; /* a log that can't be written has nowhere to complain */

@@ -18,7 +18,7 @@ void spool_share(struct spool *spool, struct spool_blocks *spare) {
     spool->spare = spare;
 }
 
-static struct spool_block *take_spare(struct spool_blocks *spare) {
+static struct spool_block *spool_take_spare(struct spool_blocks *spare) {
     struct spool_block *block = spare->first;
     spare->first = block->next;
     spare->count--;
@@ -27,19 +27,19 @@ static struct spool_block *take_spare(struct spool_blocks *spare) {
 
 void spool_blocks_release(struct spool_blocks *spare) {
     while (spare->first != NULL)
-        free(take_spare(spare));
+        free(spool_take_spare(spare));
 }
 
 static struct spool_block *get_block(struct spool_blocks *spare) {
     struct spool_block *block = spare != NULL && spare->first != NULL
-                                    ? take_spare(spare)
+                                    ? spool_take_spare(spare)
                                     : malloc(sizeof(struct spool_block));
     if (spare != NULL && block != NULL)
         spare->taken++;
     return block;
 }
 
-static void let_go(struct spool_blocks *spare, struct spool_block *block) {
+static void spool_let_go(struct spool_blocks *spare, struct spool_block *block) {
     if (spare != NULL)
         spare->taken--;
     if (spare == NULL || spare->count == SPOOL_BLOCKS_SPARE) {
@@ -56,7 +56,7 @@ static void drop_first(struct spool *spool) {
     spool->first = block->next;
     if (spool->first == NULL)
         spool->last = NULL;
-    let_go(spool->spare, block);
+    spool_let_go(spool->spare, block);
 }
 
 void spool_release(struct spool *spool) {
@@ -65,7 +65,7 @@ void spool_release(struct spool *spool) {
     spool->length = 0;
 }
 
-static struct spool_block *add_block(struct spool *spool) {
+static struct spool_block *spool_add_block(struct spool *spool) {
     struct spool_block *block = get_block(spool->spare);
     if (block == NULL)
         return NULL;
@@ -84,7 +84,7 @@ bool spool_append(struct spool *spool, const void *data, size_t length) {
     while (length > 0) {
         struct spool_block *block = spool->last;
         if (block == NULL || block->end == SPOOL_BLOCK)
-            block = add_block(spool);
+            block = spool_add_block(spool);
         if (block == NULL)
             return false;
         size_t piece = SPOOL_BLOCK - block->end;

@@ -3,7 +3,7 @@
 /* The least character that so many bytes may stand for, by their number. */
 static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 
-static size_t length_of(unsigned char first) {
+static size_t text_length_of(unsigned char first) {
     return first < 0x80   ? 1
            : first < 0xc2 ? 0
            : first < 0xe0 ? 2
@@ -14,7 +14,7 @@ static size_t length_of(unsigned char first) {
 
 size_t text_decode(struct slice text, uint32_t *character) {
     const unsigned char *bytes = (const unsigned char *)text.base;
-    size_t length = length_of(bytes[0]);
+    size_t length = text_length_of(bytes[0]);
     if (length <= 1) {
         *character = bytes[0];
         return length;

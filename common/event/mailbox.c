@@ -21,7 +21,7 @@ static void deliver_all(struct mailbox *mailbox) {
     }
 }
 
-static void on_event(struct event *event, uint32_t events) {
+static void mailbox_on_event(struct event *event, uint32_t events) {
     struct mailbox *mailbox = CONTAINER_OF(event, struct mailbox, event);
     uint64_t count;
     /* Read first: a post behind this read makes the descriptor ready again. */
@@ -38,7 +38,7 @@ bool mailbox_init(struct mailbox *mailbox, struct loop *loop) {
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fd < 0)
         return false;
-    if (loop_add(loop, &mailbox->event, fd, EPOLLIN, on_event))
+    if (loop_add(loop, &mailbox->event, fd, EPOLLIN, mailbox_on_event))
         return true;
     close(fd);
     return false;

@@ -12,7 +12,7 @@ void timers_release(struct timers *timers) {
     timers_init(timers);
 }
 
-static void place(struct timers *timers, size_t slot, struct timer_entry entry) {
+static void timer_place_at(struct timers *timers, size_t slot, struct timer_entry entry) {
     timers->heap[slot] = entry;
     entry.timer->slot = slot;
     entry.timer->key = entry.key;
@@ -20,10 +20,10 @@ static void place(struct timers *timers, size_t slot, struct timer_entry entry) 
 
 static void sift_up(struct timers *timers, size_t slot, struct timer_entry entry) {
     while (slot > 1 && timers->heap[slot / 2].key > entry.key) {
-        place(timers, slot, timers->heap[slot / 2]);
+        timer_place_at(timers, slot, timers->heap[slot / 2]);
         slot /= 2;
     }
-    place(timers, slot, entry);
+    timer_place_at(timers, slot, entry);
 }
 
 static void sift_down(struct timers *timers, size_t slot, struct timer_entry entry) {
@@ -35,13 +35,13 @@ static void sift_down(struct timers *timers, size_t slot, struct timer_entry ent
             child++;
         if (timers->heap[child].key >= entry.key)
             break;
-        place(timers, slot, timers->heap[child]);
+        timer_place_at(timers, slot, timers->heap[child]);
         slot = child;
     }
-    place(timers, slot, entry);
+    timer_place_at(timers, slot, entry);
 }
 
-static void insert(struct timers *timers, struct timer *timer, uint64_t key) {
+static void timer_insert(struct timers *timers, struct timer *timer, uint64_t key) {
     if (timers->count + 1 >= timers->capacity) {
         timers->capacity = timers->capacity == 0 ? 64 : timers->capacity * 2;
         timers->heap = xrealloc(timers->heap, timers->capacity * sizeof *timers->heap);
@@ -50,7 +50,7 @@ static void insert(struct timers *timers, struct timer *timer, uint64_t key) {
     sift_up(timers, timers->count, (struct timer_entry){key, timer});
 }
 
-static void take_out(struct timers *timers, struct timer *timer) {
+static void timer_take_out(struct timers *timers, struct timer *timer) {
     size_t slot = timer->slot;
     ASSERT(timers->heap[slot].timer == timer);
     timer->slot = 0;
@@ -66,7 +66,7 @@ static void take_out(struct timers *timers, struct timer *timer) {
 
 void timer_place(struct timers *timers, struct timer *timer) {
     if (timer->slot == 0) {
-        insert(timers, timer, timer->deadline);
+        timer_insert(timers, timer, timer->deadline);
         return;
     }
     ASSERT(timers->heap[timer->slot].timer == timer);
@@ -76,7 +76,7 @@ void timer_place(struct timers *timers, struct timer *timer) {
 void timer_cancel(struct timers *timers, struct timer *timer) {
     timer->deadline = TIMER_NEVER;
     if (timer->slot != 0)
-        take_out(timers, timer);
+        timer_take_out(timers, timer);
 }
 
 uint64_t timers_next(const struct timers *timers) {
@@ -90,7 +90,7 @@ void timers_run(struct timers *timers, uint64_t now) {
             sift_down(timers, 1, (struct timer_entry){timer->deadline, timer});
             continue;
         }
-        take_out(timers, timer);
+        timer_take_out(timers, timer);
         if (timer->deadline == TIMER_NEVER)
             continue;
         timer->deadline = TIMER_NEVER;

@@ -13,7 +13,7 @@ struct waiter {
     struct waiter **slot; /* NULL: nobody waits any more; the waiting thread's */
 };
 
-static void on_news(struct message *message) {
+static void waiter_on_news(struct message *message) {
     struct waiter *waiter = CONTAINER_OF(message, struct waiter, message);
     CHECK_OBJ(waiter, WAITER_MAGIC);
     if (waiter->slot != NULL) {
@@ -28,7 +28,7 @@ void waiter_add(struct list_link *waiting, struct waiter **slot, struct mailbox 
     struct waiter *waiter;
     ASSERT(*slot == NULL);
     ALLOC_OBJ(waiter, WAITER_MAGIC);
-    waiter->message.deliver = on_news;
+    waiter->message.deliver = waiter_on_news;
     waiter->mailbox = mailbox;
     waiter->task = task;
     waiter->slot = slot;
@@ -45,7 +45,7 @@ void waiters_wake(struct list_link *waiting, const struct loop *loop) {
         waiter->linked = false;
         /* Posted under the lock: waiter_cancel must see either the link or the message. */
         if (waiter->mailbox->loop == loop)
-            on_news(&waiter->message);
+            waiter_on_news(&waiter->message);
         else
             mailbox_post(waiter->mailbox, &waiter->message);
     }

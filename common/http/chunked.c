@@ -128,7 +128,7 @@ void chunked_keep_trailers(struct chunked_decoder *decoder, char *space) {
     decoder->trailers = space;
 }
 
-static unsigned hex_value(char c) {
+static unsigned chunked_hex_value(char c) {
     unsigned char lower = ascii_lower((unsigned char)c);
     return lower <= '9' ? lower - (unsigned)'0' : lower - (unsigned)'a' + 10;
 }
@@ -136,7 +136,7 @@ static unsigned hex_value(char c) {
 static bool add_size_digit(struct chunked_decoder *decoder, char c) {
     if (++decoder->digits > DIGITS_MAX || decoder->size > (uint64_t)INT64_MAX >> 4)
         return false;
-    decoder->size = decoder->size << 4 | hex_value(c);
+    decoder->size = decoder->size << 4 | chunked_hex_value(c);
     return true;
 }
 
@@ -146,13 +146,13 @@ static void add_name_byte(struct chunked_decoder *decoder, char c) {
     decoder->matched++;
 }
 
-static bool name_is(const struct chunked_decoder *decoder, struct slice name) {
+static bool chunked_name_is(const struct chunked_decoder *decoder, struct slice name) {
     return decoder->matched == name.length && memcmp(decoder->name, name.base, name.length) == 0;
 }
 
 /* Only on a last chunk do the extensions that ICAP gives a meaning have it. */
 static bool is_original(const struct chunked_decoder *decoder) {
-    return decoder->size == 0 && name_is(decoder, SLICE("use-original-body"));
+    return decoder->size == 0 && chunked_name_is(decoder, SLICE("use-original-body"));
 }
 
 /* The number is dangerous to get wrong (a body would end early or say things twice), so anything
@@ -172,12 +172,12 @@ static bool add_value_byte(struct chunked_decoder *decoder, char c, bool first) 
 
 /* An extension ended without a value. */
 static bool end_name(struct chunked_decoder *decoder) {
-    if (decoder->size == 0 && name_is(decoder, SLICE("ieof")))
+    if (decoder->size == 0 && chunked_name_is(decoder, SLICE("ieof")))
         decoder->ieof = true;
     return !is_original(decoder);
 }
 
-static void end_line(struct chunked_decoder *decoder) {
+static void chunked_end_line(struct chunked_decoder *decoder) {
     decoder->last = decoder->size == 0;
     decoder->remaining = decoder->size;
     decoder->state = decoder->last ? TRAILER : DATA;
@@ -201,7 +201,7 @@ static bool within_limits(struct chunked_decoder *decoder, unsigned from, char c
 }
 
 /* What a byte means beyond the state it leads to. */
-static bool act(struct chunked_decoder *decoder, unsigned from, unsigned to, char c) {
+static bool chunked_act(struct chunked_decoder *decoder, unsigned from, unsigned to, char c) {
     switch (to) {
     case SIZE: return add_size_digit(decoder, c);
     case NAME:
@@ -213,7 +213,7 @@ static bool act(struct chunked_decoder *decoder, unsigned from, unsigned to, cha
     case QUOTED: return !is_original(decoder);
     case EXTENSION:
     case LINE_END: return (from != NAME && from != NAME_END) || end_name(decoder);
-    case DATA: end_line(decoder); return true;
+    case DATA: chunked_end_line(decoder); return true;
     case SIZE_START:
         decoder->digits = decoder->line_bytes = 0;
         decoder->size = 0;
@@ -222,10 +222,10 @@ static bool act(struct chunked_decoder *decoder, unsigned from, unsigned to, cha
     }
 }
 
-static void take_byte(struct chunked_decoder *decoder, char c) {
+static void chunked_take_byte(struct chunked_decoder *decoder, char c) {
     unsigned from = decoder->state, to = transitions[from][kinds[(unsigned char)c]];
     decoder->state = to;
-    if (!within_limits(decoder, from, c) || !act(decoder, from, to, c))
+    if (!within_limits(decoder, from, c) || !chunked_act(decoder, from, to, c))
         decoder->state = BAD;
 }
 
@@ -259,7 +259,7 @@ enum chunked_status chunked_decode(struct chunked_decoder *decoder, struct slice
         } else {
             if (input->length == 0)
                 return CHUNKED_MORE;
-            take_byte(decoder, *input->base);
+            chunked_take_byte(decoder, *input->base);
             input->base++;
             input->length--;
         }

@@ -45,7 +45,7 @@ static bool take_month(const char *at, struct calendar *c) {
     return month >= 0;
 }
 
-static inline bool take_number(const char *at, unsigned digits, unsigned *number) {
+static inline bool http_date_take_number(const char *at, unsigned digits, unsigned *number) {
     *number = 0;
     for (unsigned i = 0; i < digits; i++) {
         unsigned digit = (unsigned)(unsigned char)at[i] - '0';
@@ -58,8 +58,9 @@ static inline bool take_number(const char *at, unsigned digits, unsigned *number
 
 /* "08:49:37" */
 static bool take_clock(const char *at, struct calendar *c) {
-    return at[2] == ':' && at[5] == ':' && take_number(at, 2, &c->hour) &&
-           take_number(at + 3, 2, &c->minute) && take_number(at + 6, 2, &c->second);
+    return at[2] == ':' && at[5] == ':' && http_date_take_number(at, 2, &c->hour) &&
+           http_date_take_number(at + 3, 2, &c->minute) &&
+           http_date_take_number(at + 6, 2, &c->second);
 }
 
 static bool is_text(const char *at, struct slice text) {
@@ -71,9 +72,10 @@ static bool is_text(const char *at, struct slice text) {
 static bool take_fixdate(struct slice text, struct calendar *c) {
     const char *at = text.base;
     return text.length == HTTP_DATE_LENGTH && place_in(weekday_letters, 7, at) >= 0 &&
-           is_text(at + 3, SLICE(", ")) && take_number(at + 5, 2, &c->day) && at[7] == ' ' &&
-           take_month(at + 8, c) && at[11] == ' ' && take_number(at + 12, 4, &c->year) &&
-           at[16] == ' ' && take_clock(at + 17, c) && is_text(at + 25, SLICE(" GMT"));
+           is_text(at + 3, SLICE(", ")) && http_date_take_number(at + 5, 2, &c->day) &&
+           at[7] == ' ' && take_month(at + 8, c) && at[11] == ' ' &&
+           http_date_take_number(at + 12, 4, &c->year) && at[16] == ' ' && take_clock(at + 17, c) &&
+           is_text(at + 25, SLICE(" GMT"));
 }
 
 /* "Sun Nov  6 08:49:37 1994" */
@@ -83,9 +85,9 @@ static bool take_asctime(struct slice text, struct calendar *c) {
         return false;
     bool one_digit = at[8] == ' ';
     return place_in(weekday_letters, 7, at) >= 0 && at[3] == ' ' && take_month(at + 4, c) &&
-           at[7] == ' ' && take_number(at + 8 + one_digit, 2 - one_digit, &c->day) &&
+           at[7] == ' ' && http_date_take_number(at + 8 + one_digit, 2 - one_digit, &c->day) &&
            at[10] == ' ' && take_clock(at + 11, c) && at[19] == ' ' &&
-           take_number(at + 20, 4, &c->year);
+           http_date_take_number(at + 20, 4, &c->year);
 }
 
 static int64_t days_of(unsigned year, unsigned month, unsigned day);
@@ -109,9 +111,10 @@ static bool take_rfc850(struct slice text, struct calendar *c) {
     for (unsigned i = 0; i < 7; i++)
         known |= slice_equal_nocase(weekday, full_weekdays[i]);
     const char *at = text.base + weekday.length;
-    if (!known || !is_text(at, SLICE(", ")) || !take_number(at + 2, 2, &c->day) || at[4] != '-' ||
-        !take_month(at + 5, c) || at[8] != '-' || !take_number(at + 9, 2, &c->year) ||
-        at[11] != ' ' || !take_clock(at + 12, c) || !is_text(at + 20, SLICE(" GMT")))
+    if (!known || !is_text(at, SLICE(", ")) || !http_date_take_number(at + 2, 2, &c->day) ||
+        at[4] != '-' || !take_month(at + 5, c) || at[8] != '-' ||
+        !http_date_take_number(at + 9, 2, &c->year) || at[11] != ' ' || !take_clock(at + 12, c) ||
+        !is_text(at + 20, SLICE(" GMT")))
         return false;
     c->year = full_year(c->year);
     return true;
@@ -183,13 +186,13 @@ static void put_clock(char *at, unsigned second_of_day) {
 }
 
 /* Times that four digits of a year do not reach become the nearest that they do. */
-static int64_t clamp(int64_t seconds) {
+static int64_t http_date_clamp(int64_t seconds) {
     const int64_t earliest = -62167219200, latest = 253402300799; /* 0000-01-01, 9999-12-31 */
     return seconds < earliest ? earliest : seconds > latest ? latest : seconds;
 }
 
 void http_date_format(char *out, time_t seconds) {
-    int64_t from_year_zero = clamp(seconds) + 62167219200;
+    int64_t from_year_zero = http_date_clamp(seconds) + 62167219200;
     int64_t day = from_year_zero / 86400; /* 1 January of year 0 was a Saturday */
     struct calendar c;
     year_of(day - 719528, &c);

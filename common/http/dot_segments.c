@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-static int hex_value(char c) {
+static int dot_segments_hex_value(char c) {
     if (c >= '0' && c <= '9')
         return c - '0';
     char lower = (char)(c | 0x20);
@@ -10,12 +10,12 @@ static int hex_value(char c) {
 }
 
 /* Takes a byte, decoded if it is encoded. */
-static unsigned take_byte(const char **at, const char *end) {
+static unsigned dot_segments_take_byte(const char **at, const char *end) {
     const char *from = *at;
     int high = -1, low = -1;
     if (end - from >= 3 && from[0] == '%') {
-        high = hex_value(from[1]);
-        low = hex_value(from[2]);
+        high = dot_segments_hex_value(from[1]);
+        low = dot_segments_hex_value(from[2]);
     }
     *at += high < 0 || low < 0 ? 1 : 3;
     return high < 0 || low < 0 ? (unsigned char)from[0] : (unsigned)(high << 4 | low);
@@ -27,7 +27,7 @@ static unsigned take_byte(const char **at, const char *end) {
 static unsigned count_dots(const char *at, const char *end) {
     unsigned count = 0;
     for (; at < end; count++)
-        if (take_byte(&at, end) != '.')
+        if (dot_segments_take_byte(&at, end) != '.')
             return 0;
     return count;
 }
@@ -67,11 +67,12 @@ char *dot_segments_remove(char *begin, char *end) {
 /* A byte that is encoded again and again: "%25" stands for the '%' of the next encoding, and what
  * follows a '%' may be encoded itself ("%%32e"). */
 static unsigned take_deeply(const char **at, const char *end) {
-    unsigned byte = take_byte(at, end);
+    unsigned byte = dot_segments_take_byte(at, end);
     while (byte == '%' && end - *at >= 2) {
         const char *rest = *at;
-        int high = hex_value((char)take_byte(&rest, end));
-        int low = rest == end ? -1 : hex_value((char)take_byte(&rest, end));
+        int high = dot_segments_hex_value((char)dot_segments_take_byte(&rest, end));
+        int low =
+            rest == end ? -1 : dot_segments_hex_value((char)dot_segments_take_byte(&rest, end));
         if (high < 0 || low < 0)
             break;
         byte = (unsigned)(high << 4 | low);

@@ -1,6 +1,6 @@
 #include "http/framing.h"
 
-static bool refuse(struct framing *framing, unsigned status, const char *error) {
+static bool framing_refuse(struct framing *framing, unsigned status, const char *error) {
     framing->status = status;
     framing->error = error;
     return false;
@@ -34,17 +34,18 @@ static bool of_transfer_encoding(struct framing *framing, const struct http_head
     for (; field != NULL; field = http_head_find_next(head, HTTP_TRANSFER_ENCODING, field))
         count_codings(&codings, field->value);
     if (head->version < 11)
-        return refuse(framing, 400, "Transfer-Encoding in a message of HTTP/1.0");
+        return framing_refuse(framing, 400, "Transfer-Encoding in a message of HTTP/1.0");
     if (http_head_has(head, HTTP_CONTENT_LENGTH))
-        return refuse(framing, 400, "Content-Length together with Transfer-Encoding");
+        return framing_refuse(framing, 400, "Content-Length together with Transfer-Encoding");
     if (codings.has_empty)
-        return refuse(framing, 400, "Transfer-Encoding with an empty coding");
+        return framing_refuse(framing, 400, "Transfer-Encoding with an empty coding");
     if (!codings.chunked_is_last)
-        return refuse(framing, 400, "the last transfer coding is not chunked");
+        return framing_refuse(framing, 400, "the last transfer coding is not chunked");
     if (codings.chunked > 1)
-        return refuse(framing, 400, "the transfer coding chunked is applied twice");
+        return framing_refuse(framing, 400, "the transfer coding chunked is applied twice");
     if (codings.count > 1)
-        return refuse(framing, 501, "a transfer coding other than chunked is not supported");
+        return framing_refuse(framing, 501,
+                              "a transfer coding other than chunked is not supported");
     framing->kind = FRAMING_CHUNKED;
     return true;
 }
@@ -56,9 +57,9 @@ static bool add_length(struct framing *framing, struct slice value, struct slice
         size_t length = comma == NULL ? value.length : (size_t)(comma - value.base);
         struct slice digits = slice_trim(slice_make(value.base, length));
         if (!slice_to_uint64(digits, &framing->length) || framing->length > INT64_MAX)
-            return refuse(framing, 400, "Content-Length is not a number of bytes");
+            return framing_refuse(framing, 400, "Content-Length is not a number of bytes");
         if (first->base != NULL && !slice_equal(*first, digits))
-            return refuse(framing, 400, "Content-Length values that differ");
+            return framing_refuse(framing, 400, "Content-Length values that differ");
         *first = digits;
         if (comma == NULL)
             return true;
@@ -89,7 +90,7 @@ static bool of_fields(struct framing *framing, const struct http_head *head) {
  * one party and as the beginning of the tunnel by the other. */
 static bool of_connect(struct framing *framing) {
     if (framing->kind == FRAMING_CHUNKED || framing->length > 0)
-        return refuse(framing, 400, "a CONNECT request with a body");
+        return framing_refuse(framing, 400, "a CONNECT request with a body");
     framing->kind = FRAMING_NONE;
     return true;
 }

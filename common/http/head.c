@@ -18,14 +18,15 @@ const struct http_field *http_head_find_next(const struct http_head *head, enum 
     return NULL;
 }
 
-static inline bool is_named(const struct http_field *field, enum http_name id, struct slice name) {
+static inline bool http_head_is_named(const struct http_field *field, enum http_name id,
+                                      struct slice name) {
     return field->id == id && (id != HTTP_OTHER || slice_equal_nocase(field->name, name));
 }
 
 const struct http_field *http_head_find_text(const struct http_head *head, struct slice name) {
     enum http_name id = http_name_lookup(name);
     const struct http_field *field = http_head_find(head, id);
-    while (field != NULL && !is_named(field, id, name))
+    while (field != NULL && !http_head_is_named(field, id, name))
         field = http_head_find_next(head, id, field);
     return field;
 }
@@ -46,7 +47,8 @@ bool http_head_has_token(const struct http_head *head, enum http_name id, struct
     return false;
 }
 
-static bool add(struct http_head *head, enum http_name id, struct slice name, struct slice value) {
+static bool http_head_append(struct http_head *head, enum http_name id, struct slice name,
+                             struct slice value) {
     if (head->field_count == HTTP_FIELDS_ROOM)
         return false;
     head->fields[head->field_count++] = (struct http_field){name, value, id};
@@ -55,7 +57,7 @@ static bool add(struct http_head *head, enum http_name id, struct slice name, st
 }
 
 bool http_head_add(struct http_head *head, struct slice name, struct slice value) {
-    return add(head, http_name_lookup(name), name, value);
+    return http_head_append(head, http_name_lookup(name), name, value);
 }
 
 /* The first field of the name keeps its place. */
@@ -63,7 +65,7 @@ bool http_head_set(struct http_head *head, enum http_name id, struct slice value
     ASSERT(id != HTTP_OTHER);
     const struct http_field *first = http_head_find(head, id);
     if (first == NULL)
-        return add(head, id, http_name_text(id), value);
+        return http_head_append(head, id, http_name_text(id), value);
     unsigned kept = (unsigned)(first - head->fields);
     head->fields[kept++].value = value;
     for (unsigned i = kept; i < head->field_count; i++)
@@ -94,7 +96,7 @@ static void mark_named(const struct http_head *head, bool *marked, enum http_nam
     if (!http_head_has(head, id))
         return;
     for (unsigned i = 0; i < head->field_count; i++)
-        if (is_named(&head->fields[i], id, name))
+        if (http_head_is_named(&head->fields[i], id, name))
             marked[i] = true;
 }
 
@@ -224,7 +226,7 @@ size_t http_head_size(const struct http_head *head) {
     return size;
 }
 
-static inline char *put(char *at, struct slice bytes) {
+static inline char *http_head_put(char *at, struct slice bytes) {
     if (bytes.length > 0)
         memcpy(at, bytes.base, bytes.length);
     return at + bytes.length;
@@ -232,7 +234,7 @@ static inline char *put(char *at, struct slice bytes) {
 
 static inline struct slice copy_slice(struct slice slice, char **at) {
     struct slice copy = slice_make(slice.base == NULL ? NULL : *at, slice.length);
-    *at = put(*at, slice);
+    *at = http_head_put(*at, slice);
     return copy;
 }
 
@@ -263,10 +265,10 @@ static size_t fields_size(const struct http_head *head) {
 
 static void put_fields(const struct http_head *head, char *at) {
     for (unsigned i = 0; i < head->field_count; i++) {
-        at = put(at, head->fields[i].name);
-        at = put(at, SLICE(": "));
-        at = put(at, head->fields[i].value);
-        at = put(at, SLICE("\r\n"));
+        at = http_head_put(at, head->fields[i].name);
+        at = http_head_put(at, SLICE(": "));
+        at = http_head_put(at, head->fields[i].value);
+        at = http_head_put(at, SLICE("\r\n"));
     }
 }
 
@@ -275,10 +277,10 @@ size_t http_head_write_request(const struct http_head *head, char *out, size_t c
         head->method.length + head->target.length + strlen("  HTTP/1.1\r\n") + fields_size(head);
     if (size > capacity)
         return size;
-    char *at = put(out, head->method);
+    char *at = http_head_put(out, head->method);
     *at++ = ' ';
-    at = put(at, head->target);
-    at = put(at, SLICE(" HTTP/1.1\r\n"));
+    at = http_head_put(at, head->target);
+    at = http_head_put(at, SLICE(" HTTP/1.1\r\n"));
     put_fields(head, at);
     return size;
 }
@@ -292,13 +294,13 @@ size_t http_head_write_response(const struct http_head *head, char *out, size_t 
     size_t size = strlen("HTTP/1.1 200 \r\n") + reason.length + fields_size(head);
     if (size > capacity)
         return size;
-    char *at = put(out, SLICE("HTTP/1.1 "));
+    char *at = http_head_put(out, SLICE("HTTP/1.1 "));
     *at++ = (char)('0' + head->status / 100);
     *at++ = (char)('0' + head->status / 10 % 10);
     *at++ = (char)('0' + head->status % 10);
     *at++ = ' ';
-    at = put(at, reason);
-    at = put(at, SLICE("\r\n"));
+    at = http_head_put(at, reason);
+    at = http_head_put(at, SLICE("\r\n"));
     put_fields(head, at);
     return size;
 }

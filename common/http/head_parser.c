@@ -10,7 +10,7 @@ struct scan {
 /* What the parts of the parser return; below zero it is the negative of an enum http_error. */
 enum { MORE = 0, TAKEN = 1, BAD = -HTTP_ERROR_SYNTAX };
 
-static inline bool is_digit(char c) {
+static inline bool head_parser_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
@@ -39,7 +39,7 @@ static bool begins_version(const char *at, size_t length, const char *protocol) 
     static const char digits[] = "     0.0";
     for (size_t i = 0; i < length; i++) {
         bool good = i < PROTOCOL_LENGTH ? at[i] == protocol[i]
-                    : digits[i] == '0'  ? is_digit(at[i])
+                    : digits[i] == '0'  ? head_parser_is_digit(at[i])
                                         : at[i] == digits[i];
         if (!good)
             return false;
@@ -53,8 +53,8 @@ static int take_version(struct scan *scan, const char *protocol, unsigned *versi
     size_t length = (size_t)(scan->end - at);
     if (length < VERSION_LENGTH)
         return begins_version(at, length, protocol) ? MORE : BAD;
-    if (memcmp(at, protocol, PROTOCOL_LENGTH) != 0 || !is_digit(at[5]) || at[6] != '.' ||
-        !is_digit(at[7]))
+    if (memcmp(at, protocol, PROTOCOL_LENGTH) != 0 || !head_parser_is_digit(at[5]) ||
+        at[6] != '.' || !head_parser_is_digit(at[7]))
         return BAD;
     if (at[5] != '1')
         return at[5] == '0' ? BAD : -HTTP_ERROR_VERSION;
@@ -111,7 +111,7 @@ static int take_status(struct http_head *head, struct scan *scan) {
     for (unsigned i = 0; i < 3; i++, scan->at++) {
         if (scan->at == scan->end)
             return MORE;
-        if (!is_digit(*scan->at))
+        if (!head_parser_is_digit(*scan->at))
             return BAD;
         head->status = head->status * 10 + (unsigned)(*scan->at - '0');
     }
@@ -153,7 +153,7 @@ static int take_icap_status_line(struct http_head *head, struct scan *scan) {
     return result;
 }
 
-static inline bool is_blank(char c) {
+static inline bool head_parser_is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
@@ -169,7 +169,7 @@ static int take_field(struct http_head *head, struct scan *scan) {
     size_t name_length = (size_t)(at - name);
     do
         at++;
-    while (at < end && is_blank(*at));
+    while (at < end && head_parser_is_blank(*at));
     const char *value = at;
     scan->at = at = bytes_skip(at, end, BYTES_TEXT);
     int result = take_crlf(scan);
@@ -177,7 +177,7 @@ static int take_field(struct http_head *head, struct scan *scan) {
         return result;
     if (head->field_count == HTTP_FIELDS_MAX)
         return -HTTP_ERROR_TOO_MANY_FIELDS;
-    while (at > value && is_blank(at[-1]))
+    while (at > value && head_parser_is_blank(at[-1]))
         at--;
     struct http_field *field = &head->fields[head->field_count++];
     field->name = slice_make(name, name_length);
@@ -216,9 +216,9 @@ static ssize_t parse_open_line(struct http_head *head,
     return take_fields(head, &scan);
 }
 
-static inline ssize_t parse(struct http_head *head,
-                            int (*take_start_line)(struct http_head *, struct scan *),
-                            const char *bytes, size_t length, size_t checked) {
+static inline ssize_t head_parser_parse(struct http_head *head,
+                                        int (*take_start_line)(struct http_head *, struct scan *),
+                                        const char *bytes, size_t length, size_t checked) {
     http_head_init(head);
     if (length == 0)
         return MORE;
@@ -233,17 +233,17 @@ static inline ssize_t parse(struct http_head *head,
 
 ssize_t http_head_parse_request(struct http_head *head, const char *bytes, size_t length,
                                 size_t checked) {
-    return parse(head, take_request_line, bytes, length, checked);
+    return head_parser_parse(head, take_request_line, bytes, length, checked);
 }
 
 ssize_t http_head_parse_response(struct http_head *head, const char *bytes, size_t length,
                                  size_t checked) {
-    return parse(head, take_http_status_line, bytes, length, checked);
+    return head_parser_parse(head, take_http_status_line, bytes, length, checked);
 }
 
 ssize_t http_head_parse_icap_response(struct http_head *head, const char *bytes, size_t length,
                                       size_t checked) {
-    return parse(head, take_icap_status_line, bytes, length, checked);
+    return head_parser_parse(head, take_icap_status_line, bytes, length, checked);
 }
 
 ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length) {

@@ -16,7 +16,7 @@ static bool is_at(const struct input *input, char c) {
     return input->at < input->end && *input->at == c;
 }
 
-static bool take(struct input *input, char c) {
+static bool structured_take(struct input *input, char c) {
     if (!is_at(input, c))
         return false;
     input->at++;
@@ -24,12 +24,12 @@ static bool take(struct input *input, char c) {
 }
 
 static void skip_spaces(struct input *input) {
-    while (take(input, ' '))
+    while (structured_take(input, ' '))
         ;
 }
 
 static void skip_white(struct input *input) {
-    while (take(input, ' ') || take(input, '\t'))
+    while (structured_take(input, ' ') || structured_take(input, '\t'))
         ;
 }
 
@@ -37,38 +37,38 @@ static bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c) {
+static bool structured_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool structured_is_letter(char c) {
     return is_lower(c) || (c >= 'A' && c <= 'Z');
 }
 
 static bool take_key(struct input *input) {
     if (input->at == input->end || !(is_lower(*input->at) || *input->at == '*'))
         return false;
-    while (input->at < input->end &&
-           (is_lower(*input->at) || is_digit(*input->at) || memchr("_-.*", *input->at, 4) != NULL))
+    while (input->at < input->end && (is_lower(*input->at) || structured_is_digit(*input->at) ||
+                                      memchr("_-.*", *input->at, 4) != NULL))
         input->at++;
     return true;
 }
 
 static unsigned take_digits(struct input *input, uint64_t *value) {
     unsigned count = 0;
-    for (; input->at < input->end && is_digit(*input->at); count++, input->at++)
+    for (; input->at < input->end && structured_is_digit(*input->at); count++, input->at++)
         if (count < INTEGER_DIGITS)
             *value = *value * 10 + (uint64_t)(*input->at - '0');
     return count;
 }
 
-static bool take_number(struct input *input, struct structured_member *member) {
+static bool structured_take_number(struct input *input, struct structured_member *member) {
     uint64_t value = 0, fraction = 0;
-    bool negative = take(input, '-');
+    bool negative = structured_take(input, '-');
     unsigned digits = take_digits(input, &value);
     member->type = STRUCTURED_INTEGER;
     member->number = negative ? -(int64_t)value : (int64_t)value;
-    if (!take(input, '.'))
+    if (!structured_take(input, '.'))
         return digits > 0 && digits <= INTEGER_DIGITS;
     member->type = STRUCTURED_DECIMAL;
     unsigned behind = take_digits(input, &fraction);
@@ -102,20 +102,21 @@ static bool take_token(struct input *input, struct structured_member *member) {
     return true;
 }
 
-static bool take_bytes(struct input *input, struct structured_member *member) {
+static bool structured_take_bytes(struct input *input, struct structured_member *member) {
     member->type = STRUCTURED_BYTES;
     input->at++;
     while (input->at < input->end &&
-           (is_letter(*input->at) || is_digit(*input->at) || memchr("+/=", *input->at, 3) != NULL))
+           (structured_is_letter(*input->at) || structured_is_digit(*input->at) ||
+            memchr("+/=", *input->at, 3) != NULL))
         input->at++;
-    return take(input, ':');
+    return structured_take(input, ':');
 }
 
 static bool take_boolean(struct input *input, struct structured_member *member) {
     member->type = STRUCTURED_BOOLEAN;
     input->at++;
     member->number = is_at(input, '1');
-    return take(input, '1') || take(input, '0');
+    return structured_take(input, '1') || structured_take(input, '0');
 }
 
 static bool take_bare_item(struct input *input, struct structured_member *member) {
@@ -123,18 +124,20 @@ static bool take_bare_item(struct input *input, struct structured_member *member
         return false;
     switch (*input->at) {
     case '"': return take_string(input, member);
-    case ':': return take_bytes(input, member);
+    case ':': return structured_take_bytes(input, member);
     case '?': return take_boolean(input, member);
     case '*': return take_token(input, member);
-    default: return is_letter(*input->at) ? take_token(input, member) : take_number(input, member);
+    default:
+        return structured_is_letter(*input->at) ? take_token(input, member)
+                                                : structured_take_number(input, member);
     }
 }
 
 static bool take_parameters(struct input *input) {
     struct structured_member ignored;
-    while (take(input, ';')) {
+    while (structured_take(input, ';')) {
         skip_spaces(input);
-        if (!take_key(input) || (take(input, '=') && !take_bare_item(input, &ignored)))
+        if (!take_key(input) || (structured_take(input, '=') && !take_bare_item(input, &ignored)))
             return false;
     }
     return true;
@@ -146,7 +149,7 @@ static bool take_inner_list(struct input *input, struct structured_member *membe
     input->at++;
     for (;;) {
         skip_spaces(input);
-        if (take(input, ')'))
+        if (structured_take(input, ')'))
             return true;
         if (!take_bare_item(input, &ignored) || !take_parameters(input) ||
             !(is_at(input, ' ') || is_at(input, ')')))
@@ -154,7 +157,7 @@ static bool take_inner_list(struct input *input, struct structured_member *membe
     }
 }
 
-static bool take_value(struct input *input, struct structured_member *member) {
+static bool structured_take_value(struct input *input, struct structured_member *member) {
     const char *begin = input->at;
     if (!(is_at(input, '(') ? take_inner_list(input, member) : take_bare_item(input, member)))
         return false;
@@ -172,7 +175,8 @@ static bool take_member(struct input *input, struct structured_member *member) {
         .text = slice_make(input->at, 0),
         .number = 1,
     };
-    return (!take(input, '=') || take_value(input, member)) && take_parameters(input);
+    return (!structured_take(input, '=') || structured_take_value(input, member)) &&
+           take_parameters(input);
 }
 
 /* What stands between two members; a comma at the end is none (§4.2.2). */
@@ -180,7 +184,7 @@ static bool take_comma(struct input *input) {
     skip_white(input);
     if (input->at == input->end)
         return true;
-    if (!take(input, ','))
+    if (!structured_take(input, ','))
         return false;
     skip_white(input);
     return input->at < input->end;

@@ -24,11 +24,11 @@ static const struct scheme *find_scheme(struct slice name) {
     return NULL;
 }
 
-static bool is_digit(char c) {
+static bool url_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool url_is_letter(char c) {
     char lower = (char)(c | 0x20);
     return lower >= 'a' && lower <= 'z';
 }
@@ -39,7 +39,7 @@ static const bool in_host_name[256] = {
     ['-'] = true,         ['.'] = true,         ['_'] = true,
 };
 
-static bool is_host_name(struct slice host) {
+static bool url_is_host_name(struct slice host) {
     unsigned good = 1;
     if (host.length == 0 || host.length > HOST_MAX)
         return false;
@@ -76,7 +76,7 @@ static bool take_host(struct url *url, struct slice *rest) {
     *rest = slice_make(rest->base + length + bracket, rest->length - length - bracket);
     while (!bracket && url->host.length > 0 && url->host.base[url->host.length - 1] == '.')
         url->host.length--;
-    return bracket ? is_ipv6(url->host) : is_host_name(url->host);
+    return bracket ? is_ipv6(url->host) : url_is_host_name(url->host);
 }
 
 /* ":80", ":" or nothing (RFC 3986 §3.2.3). */
@@ -100,7 +100,7 @@ bool url_parse_authority(struct url *url, struct slice text, uint16_t default_po
     return text.length > 0 && take_host(url, &text) && take_port(url, text, default_port);
 }
 
-static inline bool is_one_of(char c, const char *stops) {
+static inline bool url_is_one_of(char c, const char *stops) {
     for (; *stops != '\0'; stops++)
         if (c == *stops)
             return true;
@@ -111,7 +111,7 @@ static inline bool is_one_of(char c, const char *stops) {
  * over every byte of every URL. */
 static inline size_t length_until(struct slice text, const char *stops) {
     for (size_t i = 0; i < text.length; i++)
-        if (is_one_of(text.base[i], stops))
+        if (url_is_one_of(text.base[i], stops))
             return i;
     return text.length;
 }
@@ -154,26 +154,26 @@ struct slice url_path(const struct url *url) {
     return length == 0 ? SLICE("/") : slice_make(url->path_query.base, length);
 }
 
-static int hex_value(char c) {
-    if (is_digit(c))
+static int url_hex_value(char c) {
+    if (url_is_digit(c))
         return c - '0';
     char lower = (char)(c | 0x20);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 static bool is_unreserved(char c) {
-    return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    return url_is_letter(c) || url_is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 /* The byte that "%41" at the front of the text stands for, -1 when there is no such thing. */
 static int encoded_byte(const char *at, size_t length) {
     if (length < 3 || at[0] != '%')
         return -1;
-    int high = hex_value(at[1]), low = hex_value(at[2]);
+    int high = url_hex_value(at[1]), low = url_hex_value(at[2]);
     return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
-static char *put_encoded(char *at, unsigned byte) {
+static char *url_put_encoded(char *at, unsigned byte) {
     static const char digits[] = "0123456789ABCDEF";
     *at++ = '%';
     *at++ = digits[byte >> 4];
@@ -199,7 +199,7 @@ static char *put_path_query(char *at, struct slice text, bool *strays) {
             *at++ = (char)byte;
             taken = 3;
         } else if (byte >= 0) {
-            at = put_encoded(at, (unsigned)byte);
+            at = url_put_encoded(at, (unsigned)byte);
             near_stray = 0;
             taken = 3;
         } else if (text.length > 0) {

@@ -20,7 +20,7 @@ bool adapted_head_allowed(const struct service_exchange *exchange) {
            !http_head_has_token(exchange->request, HTTP_CACHE_CONTROL, SLICE("no-transform"));
 }
 
-static void weaken_etag(struct service_exchange *exchange) {
+static void adapted_head_weaken_etag(struct service_exchange *exchange) {
     struct slice etag = http_head_value(exchange->head, HTTP_ETAG);
     if (etag.base == NULL || slice_starts_with(etag, SLICE("W/")))
         return;
@@ -29,7 +29,7 @@ static void weaken_etag(struct service_exchange *exchange) {
 }
 
 void adapted_head_body_changed(struct service_exchange *exchange) {
-    weaken_etag(exchange);
+    adapted_head_weaken_etag(exchange);
     http_head_remove(exchange->head, HTTP_ACCEPT_RANGES);
     http_head_remove(exchange->head, HTTP_CONTENT_MD5);
     http_head_remove(exchange->head, HTTP_DIGEST);

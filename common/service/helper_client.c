@@ -23,7 +23,8 @@ struct helper_job {
 /* Jobs of one connection are one at a time, so the number only has to tell a late answer. */
 enum { JOB_ID = 1 };
 
-static void finish(struct helper_job *job, enum helper_status status, const char *error) {
+static void helper_client_finish(struct helper_job *job, enum helper_status status,
+                                 const char *error) {
     job->finished = true;
     job->status = status;
     snprintf(job->error, sizeof job->error, "%s", error);
@@ -32,7 +33,7 @@ static void finish(struct helper_job *job, enum helper_status status, const char
     job->fd = -1;
 }
 
-static int connect_to(const char *path) {
+static int helper_client_connect_to(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (path == NULL || strlen(path) >= sizeof address.sun_path) {
         errno = ENAMETOOLONG;
@@ -71,31 +72,31 @@ struct helper_job *helper_job_start(const struct helper_request *request) {
     ALLOC_OBJ(job, HELPER_JOB_MAGIC);
     job->packet.body = -1;
     job->deadline = service_now() + request->milliseconds;
-    job->fd = connect_to(request->socket);
+    job->fd = helper_client_connect_to(request->socket);
     char error[160];
     if (job->fd < 0) {
         snprintf(error, sizeof error, "no connection to retort-helperd at %s: %s; %s",
                  request->socket == NULL ? "(no socket configured)" : request->socket,
                  strerror(errno),
                  errno == EACCES ? "its socket_group must be one of ours" : "is it running?");
-        finish(job, HELPER_REFUSED, error);
+        helper_client_finish(job, HELPER_REFUSED, error);
         return job;
     }
     bool fits = fill_packet(&job->packet, request);
     enum helper_io sent = fits ? helper_packet_send(job->fd, &job->packet) : HELPER_IO_BAD;
     job->packet.body = -1; /* the caller's */
     if (sent == HELPER_IO_BAD)
-        finish(job, HELPER_FAILED, "the parameters of the job are too long");
+        helper_client_finish(job, HELPER_FAILED, "the parameters of the job are too long");
     else if (sent != HELPER_IO_DONE)
-        finish(job, HELPER_REFUSED, "retort-helperd does not take the job");
+        helper_client_finish(job, HELPER_REFUSED, "retort-helperd does not take the job");
     return job;
 }
 
-static void take_result(struct helper_job *job) {
+static void helper_client_take_result(struct helper_job *job) {
     const struct helper_message *message = &job->packet.message;
     if (message->kind != HELPER_RESULT || message->id != JOB_ID) {
         helper_packet_close_body(&job->packet);
-        finish(job, HELPER_FAILED, "retort-helperd answered something else");
+        helper_client_finish(job, HELPER_FAILED, "retort-helperd answered something else");
         return;
     }
     char error[sizeof job->error] = "";
@@ -103,7 +104,7 @@ static void take_result(struct helper_job *job) {
         snprintf(error, sizeof error, "%s: %.*s", helper_status_text(message->status),
                  (int)(message->inline_length < 120 ? message->inline_length : 120),
                  job->packet.parameters);
-    finish(job, message->status, error);
+    helper_client_finish(job, message->status, error);
 }
 
 void helper_job_run(struct helper_job *job) {
@@ -111,13 +112,17 @@ void helper_job_run(struct helper_job *job) {
     if (job->finished)
         return;
     switch (helper_packet_receive(job->fd, &job->packet)) {
-    case HELPER_IO_DONE: take_result(job); break;
+    case HELPER_IO_DONE: helper_client_take_result(job); break;
     case HELPER_IO_AGAIN:
         if (service_now() >= job->deadline)
-            finish(job, HELPER_TIMEOUT, "no result before the deadline");
+            helper_client_finish(job, HELPER_TIMEOUT, "no result before the deadline");
         break;
-    case HELPER_IO_CLOSED: finish(job, HELPER_FAILED, "retort-helperd hung up"); break;
-    case HELPER_IO_BAD: finish(job, HELPER_FAILED, "retort-helperd is of another version"); break;
+    case HELPER_IO_CLOSED:
+        helper_client_finish(job, HELPER_FAILED, "retort-helperd hung up");
+        break;
+    case HELPER_IO_BAD:
+        helper_client_finish(job, HELPER_FAILED, "retort-helperd is of another version");
+        break;
     }
 }
 

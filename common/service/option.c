@@ -31,7 +31,7 @@ static bool number_and_unit(struct slice text, uint64_t *number, struct slice *u
     return slice_to_uint64(slice_make(text.base, digits), number);
 }
 
-static bool scaled(uint64_t number, uint64_t factor, uint64_t *result) {
+static bool service_option_scaled(uint64_t number, uint64_t factor, uint64_t *result) {
     return !__builtin_mul_overflow(number, factor, result);
 }
 
@@ -41,13 +41,13 @@ bool service_option_size(struct slice text, uint64_t *bytes) {
     if (!number_and_unit(text, &number, &unit))
         return false;
     if (unit.length == 0)
-        return scaled(number, 1, bytes);
+        return service_option_scaled(number, 1, bytes);
     if (slice_equal_nocase(unit, SLICE("k")) || slice_equal_nocase(unit, SLICE("kb")))
-        return scaled(number, 1024, bytes);
+        return service_option_scaled(number, 1024, bytes);
     if (slice_equal_nocase(unit, SLICE("m")) || slice_equal_nocase(unit, SLICE("mb")))
-        return scaled(number, 1024 * 1024, bytes);
+        return service_option_scaled(number, 1024 * 1024, bytes);
     if (slice_equal_nocase(unit, SLICE("g")) || slice_equal_nocase(unit, SLICE("gb")))
-        return scaled(number, 1024 * 1024 * 1024, bytes);
+        return service_option_scaled(number, 1024 * 1024 * 1024, bytes);
     return false;
 }
 
@@ -57,11 +57,11 @@ bool service_option_duration(struct slice text, uint64_t *milliseconds) {
     if (!number_and_unit(text, &number, &unit))
         return false;
     if (unit.length == 0 || slice_equal_nocase(unit, SLICE("s")))
-        return scaled(number, 1000, milliseconds);
+        return service_option_scaled(number, 1000, milliseconds);
     if (slice_equal_nocase(unit, SLICE("ms")))
-        return scaled(number, 1, milliseconds);
+        return service_option_scaled(number, 1, milliseconds);
     if (slice_equal_nocase(unit, SLICE("m")))
-        return scaled(number, 60 * 1000, milliseconds);
+        return service_option_scaled(number, 60 * 1000, milliseconds);
     return false;
 }
 
@@ -76,8 +76,8 @@ static bool choice_index(const char *choices, struct slice text, uint64_t *index
     return false;
 }
 
-static bool in_range(const struct service_option *option, uint64_t value, char *error,
-                     size_t error_size) {
+static bool service_option_in_range(const struct service_option *option, uint64_t value,
+                                    char *error, size_t error_size) {
     if (value >= option->low && value <= option->high)
         return true;
     snprintf(error, error_size, "%s must be from %" PRIu64 " to %" PRIu64 "%s", option->name,
@@ -86,8 +86,8 @@ static bool in_range(const struct service_option *option, uint64_t value, char *
     return false;
 }
 
-static bool set_number(const struct service_option *option, void *place, struct slice text,
-                       char *error, size_t error_size) {
+static bool service_option_set_number(const struct service_option *option, void *place,
+                                      struct slice text, char *error, size_t error_size) {
     uint64_t value;
     bool good;
     const char *wanted;
@@ -110,7 +110,7 @@ static bool set_number(const struct service_option *option, void *place, struct 
                  SLICE_PRINT(text));
         return false;
     }
-    if (!in_range(option, value, error, error_size))
+    if (!service_option_in_range(option, value, error, error_size))
         return false;
     *(uint64_t *)place = value;
     return true;
@@ -154,7 +154,7 @@ bool service_option_set(const struct service_option *option, void *settings, str
         snprintf(error, error_size, "%s wants one of %s, not \"%.*s\"", option->name,
                  option->choices, SLICE_PRINT(text));
         return false;
-    default: return set_number(option, place, text, error, error_size);
+    default: return service_option_set_number(option, place, text, error, error_size);
     }
 }
 

@@ -36,12 +36,12 @@ static const char usage_text[] =
     "  -T, --time         nanoseconds for each URL, and on average\n"
     "A line of input may also be URL, URL of its page and type, with tabs between.\n";
 
-static int complain(const char *what, const char *detail) {
+static int adlist_complain(const char *what, const char *detail) {
     fprintf(stderr, "retortctl: %s%s\n", what, detail);
     return EXIT_FAILURE;
 }
 
-static unsigned type_of(struct slice name) {
+static unsigned adlist_type_of(struct slice name) {
     static const struct {
         const char *name;
         unsigned type;
@@ -64,14 +64,14 @@ static unsigned type_of(struct slice name) {
     return 0;
 }
 
-static struct slice host_of(struct slice text) {
+static struct slice adlist_host_of(struct slice text) {
     struct url url;
     return url_parse(&url, text) ? url.host : SLICE("");
 }
 
 /* ---- questions ---------------------------------------------------------------------------- */
 
-static struct slice take_part(struct slice *rest) {
+static struct slice adlist_take_part(struct slice *rest) {
     const char *tab = rest->length == 0 ? NULL : memchr(rest->base, '\t', rest->length);
     size_t length = tab == NULL ? rest->length : (size_t)(tab - rest->base);
     struct slice part = slice_make(rest->base, length);
@@ -81,10 +81,10 @@ static struct slice take_part(struct slice *rest) {
 }
 
 static struct question read_question(const struct adlist *adlist, struct slice line) {
-    struct question question = {.url = take_part(&line)};
-    struct slice page = take_part(&line), type = take_part(&line);
-    question.page = page.length > 0 ? host_of(page) : adlist->page;
-    question.types = type.length > 0 ? type_of(type) : adlist->types;
+    struct question question = {.url = adlist_take_part(&line)};
+    struct slice page = adlist_take_part(&line), type = adlist_take_part(&line);
+    question.page = page.length > 0 ? adlist_host_of(page) : adlist->page;
+    question.types = type.length > 0 ? adlist_type_of(type) : adlist->types;
     return question;
 }
 
@@ -101,8 +101,8 @@ static bool make_request(struct filter_request *request, const struct question *
     return true;
 }
 
-static const char *decide(const struct adlist *adlist, const struct question *question,
-                          struct slice *rule) {
+static const char *adlist_decide(const struct adlist *adlist, const struct question *question,
+                                 struct slice *rule) {
     static struct filter_request request;
     static char stripped[FILTER_URL_MAX];
     struct filter_answer answer;
@@ -158,7 +158,7 @@ static void split_input(struct input *input) {
 /* ---- commands ----------------------------------------------------------------------------- */
 
 /* Of this process: what else the machine does is not counted. */
-static double nanoseconds(void) {
+static double adlist_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
@@ -167,12 +167,12 @@ static double nanoseconds(void) {
 static void time_all(const struct adlist *adlist, const struct input *input, double load) {
     struct slice rule;
     size_t blocked = 0;
-    double begun = nanoseconds();
+    double begun = adlist_nanoseconds();
     for (size_t i = 0; i < input->count; i++) {
         struct question question = read_question(adlist, input->lines[i]);
-        blocked += decide(adlist, &question, &rule)[0] == 'b';
+        blocked += adlist_decide(adlist, &question, &rule)[0] == 'b';
     }
-    double each = (nanoseconds() - begun) / (double)(input->count == 0 ? 1 : input->count);
+    double each = (adlist_nanoseconds() - begun) / (double)(input->count == 0 ? 1 : input->count);
     fprintf(stderr, "lists loaded in %.1f ms; %zu URLs, %zu blocked, %.0f ns each\n", load / 1e6,
             input->count, blocked, each);
 }
@@ -181,7 +181,7 @@ static int test(const struct adlist *adlist, double load) {
     struct input input;
     if (!read_input(&input)) {
         free(input.text);
-        return complain("the URLs could not be read", "");
+        return adlist_complain("the URLs could not be read", "");
     }
     split_input(&input);
     if (adlist->time)
@@ -189,9 +189,9 @@ static int test(const struct adlist *adlist, double load) {
     for (size_t i = 0; i < input.count; i++) {
         struct slice rule;
         struct question question = read_question(adlist, input.lines[i]);
-        double begun = adlist->time ? nanoseconds() : 0;
-        const char *decision = decide(adlist, &question, &rule);
-        double took = adlist->time ? nanoseconds() - begun : 0;
+        double begun = adlist->time ? adlist_nanoseconds() : 0;
+        const char *decision = adlist_decide(adlist, &question, &rule);
+        double took = adlist->time ? adlist_nanoseconds() - begun : 0;
         printf("%s%s%.*s", decision, rule.length > 0 ? " " : "", SLICE_PRINT(rule));
         if (adlist->time)
             printf("\t%.0f", took);
@@ -222,14 +222,14 @@ static bool load_lists(struct adlist *adlist, int count, char **paths) {
     char error[ERROR_SIZE];
     for (int i = 0; i < count; i++)
         if (!filter_load(adlist->filter, paths[i], error, sizeof error)) {
-            complain("", error);
+            adlist_complain("", error);
             return false;
         }
     filter_seal(adlist->filter);
     return true;
 }
 
-static bool read_options(struct adlist *adlist, int argc, char **argv) {
+static bool adlist_read_options(struct adlist *adlist, int argc, char **argv) {
     static const struct option options[] = {{"type", required_argument, NULL, 't'},
                                             {"from", required_argument, NULL, 'f'},
                                             {"time", no_argument, NULL, 'T'},
@@ -238,8 +238,8 @@ static bool read_options(struct adlist *adlist, int argc, char **argv) {
     int letter;
     while ((letter = getopt_long(argc, argv, "t:f:Th", options, NULL)) != -1) {
         switch (letter) {
-        case 't': adlist->types = type_of(slice_from(optarg)); break;
-        case 'f': adlist->page = host_of(slice_from(optarg)); break;
+        case 't': adlist->types = adlist_type_of(slice_from(optarg)); break;
+        case 'f': adlist->page = adlist_host_of(slice_from(optarg)); break;
         case 'T': adlist->time = true; break;
         case 'h': fputs(usage_text, stdout); exit(EXIT_SUCCESS);
         default: return false;
@@ -258,16 +258,17 @@ static bool read_options(struct adlist *adlist, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     struct adlist adlist = {.page = SLICE("")};
-    if (!read_options(&adlist, argc, argv) || argc - optind < 2 ||
+    if (!adlist_read_options(&adlist, argc, argv) || argc - optind < 2 ||
         (strcmp(argv[optind], "test") != 0 && strcmp(argv[optind], "check") != 0)) {
         fputs(usage_text, stderr);
         return EXIT_USAGE;
     }
-    double begun = nanoseconds();
+    double begun = adlist_nanoseconds();
     int status = EXIT_FAILURE;
     adlist.filter = filter_create();
     if (load_lists(&adlist, argc - optind - 1, argv + optind + 1))
-        status = argv[optind][0] == 't' ? test(&adlist, nanoseconds() - begun) : check(&adlist);
+        status =
+            argv[optind][0] == 't' ? test(&adlist, adlist_nanoseconds() - begun) : check(&adlist);
     filter_free(&adlist.filter);
     return status;
 }

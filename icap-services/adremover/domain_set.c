@@ -6,7 +6,7 @@
 
 enum { ENTRY_MAX = FILTER_HOST_MAX };
 
-static int compare(const void *a, const void *b) {
+static int domain_set_compare(const void *a, const void *b) {
     uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
     return left < right ? -1 : left > right;
 }
@@ -22,7 +22,7 @@ static size_t entry_length(struct slice text) {
     return at < text.length ? at : text.length;
 }
 
-static bool take_entry(struct slice *rest, struct slice *entry) {
+static bool domain_set_take_entry(struct slice *rest, struct slice *entry) {
     if (rest->length == 0)
         return false;
     size_t length = entry_length(*rest), used = length + (length < rest->length);
@@ -55,7 +55,7 @@ static bool add_regex(struct domain_set *set, struct slice entry, bool negative)
     return one->regex != NULL;
 }
 
-static bool add(struct domain_set *set, struct slice entry, bool inverse) {
+static bool domain_set_add(struct domain_set *set, struct slice entry, bool inverse) {
     bool negative = entry.length > 0 && entry.base[0] == '~';
     entry.base += negative, entry.length -= negative;
     if (entry.length > 0 && entry.base[entry.length - 1] == '.')
@@ -84,12 +84,12 @@ struct domain_set *domain_set_parse(struct slice text, bool inverse) {
     struct domain_set *set = xcalloc(1, sizeof *set + bars * sizeof *set->hashes);
     struct slice entry;
     bool good = true;
-    while (good && take_entry(&text, &entry))
-        good = add(set, entry, inverse);
+    while (good && domain_set_take_entry(&text, &entry))
+        good = domain_set_add(set, entry, inverse);
     if (!good || set->count + set->regex_count == 0)
         domain_set_free(&set);
     else
-        qsort(set->hashes, set->count, sizeof *set->hashes, compare);
+        qsort(set->hashes, set->count, sizeof *set->hashes, domain_set_compare);
     return set;
 }
 
@@ -102,7 +102,7 @@ void domain_set_free(struct domain_set **setp) {
 }
 
 /* 1: listed, -1: listed with "~", 0: not listed. */
-static int find(const struct domain_set *set, uint64_t hash) {
+static int domain_set_find(const struct domain_set *set, uint64_t hash) {
     size_t low = 0, high = set->count;
     hash &= ~(uint64_t)1;
     while (low < high) {
@@ -120,7 +120,7 @@ static int find(const struct domain_set *set, uint64_t hash) {
 static int find_labels(const struct domain_set *set, const struct filter_labels *labels) {
     int found = 0;
     for (unsigned i = 0; labels != NULL && found == 0 && i < labels->count; i++)
-        found = find(set, labels->label[i].hash);
+        found = domain_set_find(set, labels->label[i].hash);
     return found;
 }
 

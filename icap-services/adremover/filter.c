@@ -114,7 +114,8 @@ static void add_rule(struct filter *filter, struct rule_reading *reading, struct
     }
 }
 
-static void add_line(struct filter *filter, struct slice line, const char *where, unsigned number) {
+static void filter_add_line(struct filter *filter, struct slice line, const char *where,
+                            unsigned number) {
     struct rule_reading reading = {.keep = keep_text, .keeper = filter};
     do {
         add_rule(filter, &reading, line, where, number);
@@ -125,10 +126,10 @@ void filter_add(struct filter *filter, struct slice line, const char *where) {
     CHECK_OBJ(filter, FILTER_MAGIC);
     ASSERT(!filter->sealed);
     filter->fingerprint = service_fingerprint(filter->fingerprint, line.base, line.length);
-    add_line(filter, line, where, 1);
+    filter_add_line(filter, line, where, 1);
 }
 
-static char *read_file(const char *path, size_t *length) {
+static char *filter_read_file(const char *path, size_t *length) {
     FILE *file = fopen(path, "re");
     char *text = NULL;
     size_t capacity = 0;
@@ -153,7 +154,7 @@ bool filter_load(struct filter *filter, const char *path, char *error, size_t er
     CHECK_OBJ(filter, FILTER_MAGIC);
     ASSERT(!filter->sealed);
     size_t length;
-    char *text = read_file(path, &length);
+    char *text = filter_read_file(path, &length);
     if (text == NULL) {
         snprintf(error, error_size, "%s: %s", path, strerror(errno));
         return false;
@@ -167,7 +168,7 @@ bool filter_load(struct filter *filter, const char *path, char *error, size_t er
         size_t size = (size_t)(stop - at);
         if (size > 0 && at[size - 1] == '\r')
             size--;
-        add_line(filter, slice_make(at, size), path, number);
+        filter_add_line(filter, slice_make(at, size), path, number);
         at = stop + 1;
     }
     free(text);

@@ -40,8 +40,8 @@ static bool take_important(void *arg, const struct rule *rule) {
     return rule->important && take_first(arg, rule);
 }
 
-static const struct rule *find(const struct filter *filter, enum filter_class class,
-                               struct filter_request *request, bool *unknown) {
+static const struct rule *filter_match_find(const struct filter *filter, enum filter_class class,
+                                            struct filter_request *request, bool *unknown) {
     const struct rule *rule = NULL;
     filter_search(filter, class, request, unknown, take_first, &rule);
     return rule;
@@ -66,7 +66,7 @@ static __attribute__((noinline)) const struct rule *find_page(const struct filte
         return NULL;
     page.types = FILTER_TYPE_DOCUMENT;
     filter_request_set_page(&page, of->page);
-    return find(filter, FILTER_CLASS_PAGES, &page, NULL);
+    return filter_match_find(filter, FILTER_CLASS_PAGES, &page, NULL);
 }
 
 static const struct rule *find_exception(const struct filter *filter,
@@ -76,7 +76,7 @@ static const struct rule *find_exception(const struct filter *filter,
         filter_search(filter, FILTER_CLASS_EXCEPTIONS, request, NULL, take_important, &rule);
         return rule;
     }
-    rule = find(filter, FILTER_CLASS_EXCEPTIONS, request, NULL);
+    rule = filter_match_find(filter, FILTER_CLASS_EXCEPTIONS, request, NULL);
     if (rule == NULL && filter->classes[FILTER_CLASS_PAGES].count > 0 && request->page.length > 0)
         rule = find_page(filter, request);
     return rule;
@@ -145,10 +145,10 @@ enum filter_verdict filter_match(const struct filter *filter, struct filter_requ
     CHECK_OBJ(filter, FILTER_MAGIC);
     ASSERT(filter->sealed);
     bool unknown = false;
-    const struct rule *rule = find(filter, FILTER_CLASS_IMPORTANT, request, &unknown);
+    const struct rule *rule = filter_match_find(filter, FILTER_CLASS_IMPORTANT, request, &unknown);
     bool important = rule != NULL;
     if (!important)
-        rule = find(filter, FILTER_CLASS_BLOCKING, request, &unknown);
+        rule = filter_match_find(filter, FILTER_CLASS_BLOCKING, request, &unknown);
     if (rule == NULL)
         return set_answer(answer, unknown ? FILTER_UNDECIDED : FILTER_PASS, NULL);
     const struct rule *exception = find_exception(filter, request, important);

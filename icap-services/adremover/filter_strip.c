@@ -13,14 +13,14 @@ struct strip {
     const struct rule *first; /* that removed something */
 };
 
-static struct slice name_of(struct slice parameter) {
+static struct slice filter_strip_name_of(struct slice parameter) {
     const char *equals = memchr(parameter.base, '=', parameter.length);
     return equals == NULL ? parameter
                           : slice_make(parameter.base, (size_t)(equals - parameter.base));
 }
 
 /* More than there is room for: the last one is the rest, and too long for any rule's name. */
-static void split(struct strip *strip, struct slice query) {
+static void filter_strip_split(struct strip *strip, struct slice query) {
     while (query.length > 0 && strip->count < PARAMETERS_MAX) {
         const char *end = memchr(query.base, '&', query.length);
         size_t length = end == NULL || strip->count + 1 == PARAMETERS_MAX
@@ -41,7 +41,8 @@ static bool names_parameter(const struct rule *rule, struct slice parameter) {
             lower[i] = (char)ascii_lower((unsigned char)parameter.base[i]);
         named = regex_matches(extra->param_regex, parameter, lower);
     } else
-        named = extra->value.length == 0 || slice_equal(name_of(parameter), extra->value);
+        named =
+            extra->value.length == 0 || slice_equal(filter_strip_name_of(parameter), extra->value);
     return named != extra->value_inverse;
 }
 
@@ -52,7 +53,7 @@ static bool cancels(void *arg, const struct rule *exception) {
             exception->extra->value_inverse == rule->extra->value_inverse);
 }
 
-static bool apply(void *arg, const struct rule *rule) {
+static bool filter_strip_apply(void *arg, const struct rule *rule) {
     struct strip *strip = arg;
     bool any = false;
     for (unsigned i = 0; i < strip->count; i++)
@@ -68,7 +69,7 @@ static bool apply(void *arg, const struct rule *rule) {
 }
 
 /* What is left, behind `length` bytes of URL that are there already. */
-static size_t join(const struct strip *strip, char *out, size_t length) {
+static size_t filter_strip_join(const struct strip *strip, char *out, size_t length) {
     char separator = '?';
     for (unsigned i = 0; i < strip->count; i++) {
         if (strip->removed[i])
@@ -91,11 +92,11 @@ size_t filter_strip(const struct filter *filter, struct filter_request *request,
         return 0;
     struct strip strip = {.filter = filter, .request = request};
     size_t before = (size_t)(question - url.base);
-    split(&strip, slice_make(question + 1, url.length - before - 1));
-    filter_search(filter, FILTER_CLASS_STRIPS, request, NULL, apply, &strip);
+    filter_strip_split(&strip, slice_make(question + 1, url.length - before - 1));
+    filter_search(filter, FILTER_CLASS_STRIPS, request, NULL, filter_strip_apply, &strip);
     if (strip.first == NULL)
         return 0;
     memcpy(out, url.base, before);
     *rule = slice_make(strip.first->line, strip.first->line_length);
-    return join(&strip, out, before);
+    return filter_strip_join(&strip, out, before);
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static struct slice type_of(struct slice body) {
+static struct slice own_picture_type_of(struct slice body) {
     if (slice_starts_with(body, SLICE("GIF8")))
         return SLICE("image/gif");
     if (slice_starts_with(body, SLICE("\x89PNG\r\n")))
@@ -35,7 +35,7 @@ bool own_picture_load(struct own_picture *picture, const char *path, char *error
     bool failed = ferror(file) != 0;
     fclose(file);
     picture->body = slice_make(bytes, length);
-    picture->type = type_of(picture->body);
+    picture->type = own_picture_type_of(picture->body);
     if (!failed && length <= OWN_PICTURE_MAX && picture->type.length > 0)
         return true;
     snprintf(error, error_size,

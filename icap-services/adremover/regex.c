@@ -25,7 +25,7 @@ struct literal {
     size_t length, best_length;
 };
 
-static void end_run(struct literal *literal) {
+static void regex_end_run(struct literal *literal) {
     if (literal->length > literal->best_length) {
         memcpy(literal->best, literal->text, literal->length);
         literal->best_length = literal->length;
@@ -60,10 +60,10 @@ static size_t skip_group(struct slice pattern, size_t at) {
 /* A run ends at an escape that stands for a class or a place; "\/" and its like are the byte
  * itself. False for those with something behind them (\x41, \1, \k<name>): they are not looked
  * into. */
-static bool take_escape(struct literal *literal, char c) {
+static bool regex_take_escape(struct literal *literal, char c) {
     bool letter = ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9');
     if (letter) {
-        end_run(literal);
+        regex_end_run(literal);
         return strchr("dDwWsSbBnrtfv", c) != NULL;
     }
     if (literal->length < LITERAL_MAX)
@@ -74,7 +74,7 @@ static bool take_escape(struct literal *literal, char c) {
 static void take_quantifier(struct literal *literal, char c) {
     if (c != '+' && literal->length > 0)
         literal->length--; /* the byte before it may be absent */
-    end_run(literal);
+    regex_end_run(literal);
 }
 
 /* Looks at the outermost level only, which is all that is certain to be there. */
@@ -86,12 +86,12 @@ static void find_literal(struct regex *regex, struct slice pattern) {
         if (c == '|')
             return; /* one or the other: nothing is certain */
         if (c == '(' || c == '[') {
-            end_run(&literal);
+            regex_end_run(&literal);
             at = c == '(' ? skip_group(pattern, at) : skip_class(pattern, at);
             continue;
         }
         if (c == '\\') {
-            if (at + 1 < pattern.length && !take_escape(&literal, pattern.base[at + 1]))
+            if (at + 1 < pattern.length && !regex_take_escape(&literal, pattern.base[at + 1]))
                 return;
             at += 2;
             continue;
@@ -103,12 +103,12 @@ static void find_literal(struct regex *regex, struct slice pattern) {
             continue;
         }
         if (strchr(".^$)", c) != NULL)
-            end_run(&literal);
+            regex_end_run(&literal);
         else if (literal.length < LITERAL_MAX)
             literal.text[literal.length++] = (char)ascii_lower((unsigned char)c);
         at++;
     }
-    end_run(&literal);
+    regex_end_run(&literal);
     memcpy(regex->literal, literal.best, literal.best_length);
     regex->literal_length = literal.best_length;
 }

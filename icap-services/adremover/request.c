@@ -65,7 +65,7 @@ static void read_labels(struct filter_labels *labels, struct slice host) {
 }
 
 /* What of a URL rules are about, without a look at each byte of its path: that is read_text's. */
-static bool parse(struct url *url, struct slice text) {
+static bool request_parse(struct url *url, struct slice text) {
     static const struct {
         struct slice prefix;
         uint16_t port;
@@ -90,7 +90,7 @@ static bool parse(struct url *url, struct slice text) {
 }
 
 bool filter_request_init(struct filter_request *request, struct slice text) {
-    if (text.length > FILTER_URL_MAX || !parse(&request->parsed, text))
+    if (text.length > FILTER_URL_MAX || !request_parse(&request->parsed, text))
         return false;
     const struct url *url = &request->parsed;
     size_t begin = (size_t)(url->host.base - text.base), length = url->host.length;

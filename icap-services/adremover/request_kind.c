@@ -40,7 +40,7 @@ static const struct kind endings[] = {
     {"ogg", FILTER_TYPE_MEDIA},
 };
 
-static unsigned look_up(const struct kind *kinds, size_t count, struct slice text) {
+static unsigned request_kind_look_up(const struct kind *kinds, size_t count, struct slice text) {
     for (size_t i = 0; i < count; i++)
         if (slice_equal_nocase(text, slice_from(kinds[i].text)))
             return kinds[i].types;
@@ -79,9 +79,10 @@ unsigned request_kind_types(const struct http_head *head, struct slice path) {
     const struct http_field *field = http_head_find_text(head, SLICE("Sec-Fetch-Dest"));
     unsigned types = 0;
     if (field != NULL)
-        types = look_up(destinations, sizeof destinations / sizeof *destinations, field->value);
+        types = request_kind_look_up(destinations, sizeof destinations / sizeof *destinations,
+                                     field->value);
     if (types == 0)
-        types = look_up(endings, sizeof endings / sizeof *endings, ending_of(path));
+        types = request_kind_look_up(endings, sizeof endings / sizeof *endings, ending_of(path));
     return types != 0 ? types : types_of_accept(head);
 }
 

@@ -14,30 +14,30 @@ void rule_release(struct rule *rule) {
     free(extra);
 }
 
-static uint64_t mix(uint64_t digest, uint64_t value) {
+static uint64_t rule_mix(uint64_t digest, uint64_t value) {
     return ((digest ^ value) * 0x9e3779b97f4a7c15u) ^ (digest >> 29);
 }
 
 static uint64_t mix_text(uint64_t digest, struct slice text) {
-    digest = mix(digest, text.length);
+    digest = rule_mix(digest, text.length);
     for (size_t i = 0; i < text.length; i++)
-        digest = mix(digest, (unsigned char)text.base[i]);
+        digest = rule_mix(digest, (unsigned char)text.base[i]);
     return digest;
 }
 
 uint64_t rule_digest(const struct rule *rule) {
     const struct rule_extra *extra = rule->extra;
     uint64_t digest = mix_text(0x72756c65, slice_make(rule->pattern, rule->length));
-    digest = mix(digest, (uint64_t)rule->types << 32 | (uint64_t)rule->methods << 24 |
-                             (uint64_t)rule->party << 16 | rule->action);
-    digest = mix(digest, (uint64_t)rule->exception << 8 | rule->important << 7 |
-                             rule->match_case << 6 | rule->at_start << 5 | rule->at_end << 4 |
-                             rule->at_host << 3 | rule->exact_host << 2);
+    digest = rule_mix(digest, (uint64_t)rule->types << 32 | (uint64_t)rule->methods << 24 |
+                                  (uint64_t)rule->party << 16 | rule->action);
+    digest = rule_mix(digest, (uint64_t)rule->exception << 8 | rule->important << 7 |
+                                  rule->match_case << 6 | rule->at_start << 5 | rule->at_end << 4 |
+                                  rule->at_host << 3 | rule->exact_host << 2);
     if (extra == NULL)
         return digest;
-    digest = mix(digest, domain_set_digest(extra->pages));
-    digest = mix(digest, domain_set_digest(extra->hosts));
-    digest = mix(digest, (uint64_t)(extra->regex != NULL) << 1 | extra->value_inverse);
+    digest = rule_mix(digest, domain_set_digest(extra->pages));
+    digest = rule_mix(digest, domain_set_digest(extra->hosts));
+    digest = rule_mix(digest, (uint64_t)(extra->regex != NULL) << 1 | extra->value_inverse);
     return mix_text(digest, extra->value);
 }
 
@@ -96,7 +96,7 @@ static bool match_from(const struct rule *rule, const char *text, size_t length,
     }
 }
 
-static const char *text_of(const struct rule *rule, const struct filter_request *request) {
+static const char *rule_text_of(const struct rule *rule, const struct filter_request *request) {
     return rule->match_case ? request->url.base : request->lower;
 }
 
@@ -111,8 +111,8 @@ bool rule_matches_at(const struct rule *rule, const struct filter_request *reque
     if ((rule->at_start && at != 0) || (rule->at_host && !is_label(request, at)))
         return false;
     if (rule->plain)
-        return match_plain(rule, text_of(rule, request), request->length, at);
-    return match_from(rule, text_of(rule, request), request->length, at, false);
+        return match_plain(rule, rule_text_of(rule, request), request->length, at);
+    return match_from(rule, rule_text_of(rule, request), request->length, at, false);
 }
 
 static bool matches_below_host(const struct rule *rule, const struct filter_request *request) {
@@ -124,7 +124,7 @@ static bool matches_below_host(const struct rule *rule, const struct filter_requ
 }
 
 bool rule_matches(const struct rule *rule, const struct filter_request *request) {
-    const char *text = text_of(rule, request);
+    const char *text = rule_text_of(rule, request);
     size_t length = request->length;
     if (rule->extra != NULL && rule->extra->regex != NULL)
         return regex_matches(rule->extra->regex, request->url, request->lower);

@@ -47,8 +47,9 @@ static bool is_common(const char *word, size_t length) {
     return false;
 }
 
-static void consider(const struct builder *builder, struct offer *best, enum hash_kind kind,
-                     const char *bytes, size_t length, size_t offset) {
+static void rule_index_consider(const struct builder *builder, struct offer *best,
+                                enum hash_kind kind, const char *bytes, size_t length,
+                                size_t offset) {
     uint64_t hash = kind == HASH_KIND_WORD ? hash_word(bytes, length) : hash_part(bytes);
     uint32_t key = hash_key(kind, hash), weight = builder->tally[key % TALLY_SIZE];
     if (is_common(bytes, length))
@@ -93,11 +94,12 @@ static void consider_run(const struct builder *builder, struct offer *best, cons
     size_t end = run->movable ? INDEX_ANYWHERE : run->end;
     if (run->left && run->right) {
         if (length >= 2 && !parts)
-            consider(builder, best, HASH_KIND_WORD, text + run->begin, length, begin);
+            rule_index_consider(builder, best, HASH_KIND_WORD, text + run->begin, length, begin);
     } else if (parts && length >= HASH_PART && run->left)
-        consider(builder, best, HASH_KIND_HEAD, text + run->begin, HASH_PART, begin);
+        rule_index_consider(builder, best, HASH_KIND_HEAD, text + run->begin, HASH_PART, begin);
     else if (parts && length >= HASH_PART && run->right)
-        consider(builder, best, HASH_KIND_TAIL, text + run->end - HASH_PART, HASH_PART, end);
+        rule_index_consider(builder, best, HASH_KIND_TAIL, text + run->end - HASH_PART, HASH_PART,
+                            end);
 }
 
 /* The text that must be in the URL, in lower case. */
@@ -312,7 +314,7 @@ static bool look_at(const struct search *search, uint32_t first, size_t place) {
     }
 }
 
-static inline bool look_up(const struct search *search, uint32_t key, size_t place) {
+static inline bool rule_index_look_up(const struct search *search, uint32_t key, size_t place) {
     const struct rule_index *index = search->index;
     if ((index->bits[(key & index->bit_mask) / 64] >> (key % 64) & 1) == 0)
         return false;
@@ -327,8 +329,8 @@ static bool uses(const struct rule_index *index, enum hash_kind kind) {
 static bool search_labels(const struct search *search, enum hash_kind kind,
                           const struct filter_labels *labels, size_t begin) {
     for (unsigned i = 0; i < labels->count; i++)
-        if (look_up(search, hash_key(kind, labels->label[i].hash & ~(uint64_t)1),
-                    begin + labels->label[i].at))
+        if (rule_index_look_up(search, hash_key(kind, labels->label[i].hash & ~(uint64_t)1),
+                               begin + labels->label[i].at))
             return true;
     return false;
 }
@@ -339,16 +341,16 @@ static bool search_words(const struct search *search) {
     for (unsigned i = 0; i < request->word_count; i++) {
         const struct filter_word *word = &request->words[i];
         size_t end = (size_t)word->at + word->length;
-        if (look_up(search, hash_key(HASH_KIND_WORD, word->hash), word->at))
+        if (rule_index_look_up(search, hash_key(HASH_KIND_WORD, word->hash), word->at))
             return true;
         if (word->length < HASH_PART)
             continue;
         const char *text = request->lower;
-        if (heads &&
-            look_up(search, hash_key(HASH_KIND_HEAD, hash_part(text + word->at)), word->at))
+        if (heads && rule_index_look_up(
+                         search, hash_key(HASH_KIND_HEAD, hash_part(text + word->at)), word->at))
             return true;
-        if (tails &&
-            look_up(search, hash_key(HASH_KIND_TAIL, hash_part(text + end - HASH_PART)), end))
+        if (tails && rule_index_look_up(
+                         search, hash_key(HASH_KIND_TAIL, hash_part(text + end - HASH_PART)), end))
             return true;
     }
     return false;

@@ -50,7 +50,7 @@ static const struct {
     TYPE("inline-font", 0),
 };
 
-static bool set_type(struct options *options, struct slice name, bool inverse) {
+static bool rule_parse_set_type(struct options *options, struct slice name, bool inverse) {
     for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++) {
         if (!slice_equal_nocase(name, type_names[i].name))
             continue;
@@ -96,7 +96,7 @@ static bool set_domains(struct domain_set **set, struct slice value, bool invers
     return *set != NULL;
 }
 
-static struct slice keep(struct rule_reading *reading, struct slice text) {
+static struct slice rule_parse_keep(struct rule_reading *reading, struct slice text) {
     return slice_make(reading->keep(reading->keeper, text.base, text.length), text.length);
 }
 
@@ -106,7 +106,7 @@ static enum rule_parsed set_action(struct rule *rule, struct rule_reading *readi
     if (value.length == 0 && !(rule->exception && action == RULE_REDIRECTS))
         return RULE_BAD;
     rule->action = (uint8_t)action;
-    extra_of(rule)->value = keep(reading, value);
+    extra_of(rule)->value = rule_parse_keep(reading, value);
     return RULE_GOOD;
 }
 
@@ -117,7 +117,7 @@ static enum rule_parsed set_strip(struct rule *rule, struct rule_reading *readin
     rule->action = RULE_STRIPS;
     extra->value_inverse = value.length > 0 && value.base[0] == '~';
     value.base += extra->value_inverse, value.length -= extra->value_inverse;
-    extra->value = value.length == 0 ? SLICE("") : keep(reading, value);
+    extra->value = value.length == 0 ? SLICE("") : rule_parse_keep(reading, value);
     if (value.length < 2 || value.base[0] != '/')
         return RULE_GOOD;
     const char *end = memrchr(value.base + 1, '/', value.length - 1);
@@ -200,7 +200,7 @@ static enum rule_parsed parse_option(struct rule *rule, struct rule_reading *rea
         name.length = (size_t)(equals - name.base);
     }
     reading->option = name;
-    if (equals == NULL && set_type(options, name, inverse))
+    if (equals == NULL && rule_parse_set_type(options, name, inverse))
         return RULE_GOOD;
     enum rule_parsed domains = RULE_UNSUPPORTED;
     switch (find_option(name)) {
@@ -259,8 +259,8 @@ static void settle_methods(struct rule *rule, const struct options *options) {
     rule->methods = (uint8_t)methods;
 }
 
-static enum rule_parsed settle(struct rule *rule, struct rule_reading *reading,
-                               struct options *options) {
+static enum rule_parsed rule_parse_settle(struct rule *rule, struct rule_reading *reading,
+                                          struct options *options) {
     unsigned types = FILTER_TYPE_PARTS;
     /* What is to be cut off is the address of a page, or what a page asks for in the background. */
     if (rule->action == RULE_STRIPS)
@@ -292,7 +292,7 @@ static enum rule_parsed parse_options(struct rule *rule, struct rule_reading *re
         text = slice_make(text.base + used, text.length - used);
     }
     if (parsed == RULE_GOOD)
-        parsed = settle(rule, reading, &options);
+        parsed = rule_parse_settle(rule, reading, &options);
     domain_set_free(&options.to);
     domain_set_free(&options.denied);
     return parsed;
@@ -359,7 +359,7 @@ static enum rule_parsed parse_regex(struct rule *rule, struct rule_reading *read
     if (regex == NULL)
         return RULE_BAD;
     extra_of(rule)->regex = regex;
-    rule->pattern = keep(reading, pattern).base;
+    rule->pattern = rule_parse_keep(reading, pattern).base;
     rule->length = (uint16_t)pattern.length;
     return RULE_GOOD;
 }
@@ -587,7 +587,7 @@ enum rule_parsed rule_parse(struct rule *rule, struct rule_reading *reading, str
     enum rule_parsed parsed =
         prefix > 0 ? parse_host_line(rule, reading) : parse_rule(rule, reading, line);
     if (parsed == RULE_GOOD) {
-        rule->line = keep(reading, line).base;
+        rule->line = rule_parse_keep(reading, line).base;
         rule->line_length = (uint16_t)line.length;
     } else
         rule_release(rule);

@@ -82,8 +82,8 @@ static const char *const adremover_counters[] = {"REPLACED", "EXCEPTIONS", "UNDE
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-static bool set_place(struct place *place, const char *name, const char *text, bool folder,
-                      char *error, size_t error_size) {
+static bool adremover_set_place(struct place *place, const char *name, const char *text,
+                                bool folder, char *error, size_t error_size) {
     struct url url;
     place->url = slice_from(text);
     bool good = url_parse(&url, place->url) && (!folder || text[place->url.length - 1] == '/');
@@ -98,7 +98,8 @@ static bool set_place(struct place *place, const char *name, const char *text, b
     return true;
 }
 
-static void report(const struct filter_counts *counts, unsigned unread, struct service_host *host) {
+static void adremover_report(const struct filter_counts *counts, unsigned unread,
+                             struct service_host *host) {
     char line[512];
     snprintf(line, sizeof line,
              "%u rules (%u hosts, %u exceptions, %u regular expressions), %u element hiding rules"
@@ -111,8 +112,8 @@ static void report(const struct filter_counts *counts, unsigned unread, struct s
         host->log(LOG_LEVEL_INFO, host->notice);
 }
 
-static void load(struct adremover *adremover, const struct adremover_settings *settings,
-                 struct service_host *host) {
+static void adremover_load(struct adremover *adremover, const struct adremover_settings *settings,
+                           struct service_host *host) {
     char error[300], line[400];
     unsigned unread = 0;
     adremover->filter = filter_create();
@@ -127,7 +128,7 @@ static void load(struct adremover *adremover, const struct adremover_settings *s
     for (unsigned i = 0; i < settings->rules.count; i++)
         filter_add(adremover->filter, slice_from(settings->rules.items[i]), "Rule");
     filter_seal(adremover->filter);
-    report(filter_counts(adremover->filter), unread, host);
+    adremover_report(filter_counts(adremover->filter), unread, host);
 }
 
 static void mix_contents(const struct adremover *adremover, struct service_host *host) {
@@ -144,13 +145,15 @@ static void *adremover_start(const void *settings_pointer, struct service_host *
     ALLOC_OBJ(adremover, ADREMOVER_MAGIC);
     adremover->way = (enum adremover_way)settings->way;
     adremover->lifetime = settings->remember / 1000;
-    if (!set_place(&adremover->blank, "Blank", settings->blank, false, error, error_size) ||
-        !set_place(&adremover->neutral, "Neutral", settings->neutral, true, error, error_size) ||
+    if (!adremover_set_place(&adremover->blank, "Blank", settings->blank, false, error,
+                             error_size) ||
+        !adremover_set_place(&adremover->neutral, "Neutral", settings->neutral, true, error,
+                             error_size) ||
         !own_picture_load(&adremover->picture, settings->picture, error, error_size)) {
         FREE_OBJ(adremover);
         return NULL;
     }
-    load(adremover, settings, host);
+    adremover_load(adremover, settings, host);
     mix_contents(adremover, host);
     return adremover;
 }
@@ -200,8 +203,8 @@ static void drop_what_hinders_caching(struct http_head *head) {
         http_head_remove(head, names[i]);
 }
 
-static void rewrite(const struct adremover *adremover, struct service_exchange *exchange,
-                    const struct neutral *neutral, bool named) {
+static void adremover_rewrite(const struct adremover *adremover, struct service_exchange *exchange,
+                              const struct neutral *neutral, bool named) {
     struct http_head *head = exchange->head;
     bool blank = replacement_is_picture(neutral) && !named;
     const struct place *place = blank ? &adremover->blank : &adremover->neutral;
@@ -213,8 +216,9 @@ static void rewrite(const struct adremover *adremover, struct service_exchange *
 }
 
 /* Nobody is asked. The answer depends on the lists of this moment, so it is not to be stored. */
-static void answer(const struct adremover *adremover, struct service_exchange *exchange,
-                   struct slice type, struct slice body, struct adremover_exchange *state) {
+static void adremover_answer(const struct adremover *adremover, struct service_exchange *exchange,
+                             struct slice type, struct slice body,
+                             struct adremover_exchange *state) {
     struct http_head *head = arena_alloc(exchange->arena, sizeof *head);
     bool is_head = exchange->head->method_id == HTTP_METHOD_HEAD;
     http_head_init(head);
@@ -229,7 +233,7 @@ static void answer(const struct adremover *adremover, struct service_exchange *e
     state->left = is_head ? SLICE("") : body;
 }
 
-static struct adremover_exchange *changed(struct service_exchange *exchange) {
+static struct adremover_exchange *adremover_changed(struct service_exchange *exchange) {
     struct adremover_exchange *state = arena_alloc(exchange->arena, sizeof *state);
     INIT_OBJ(state, ADREMOVER_EXCHANGE_MAGIC);
     return state;
@@ -253,22 +257,22 @@ static enum adremover_way way_of(const struct adremover *adremover,
 
 static void *replace(const struct adremover *adremover, struct service_exchange *exchange,
                      const struct filter_request *request, const struct filter_answer *verdict) {
-    struct adremover_exchange *state = changed(exchange);
+    struct adremover_exchange *state = adremover_changed(exchange);
     const struct neutral *neutral = replacement_of(request->types, verdict->resource);
     bool named = verdict->resource.length > 0 && neutral_find(verdict->resource) != NULL;
     const struct own_picture *picture = &adremover->picture;
     exchange->host->count(ADREMOVER_REPLACED);
     if (way_of(adremover, exchange) == ADREMOVER_REWRITE)
-        rewrite(adremover, exchange, neutral, named);
+        adremover_rewrite(adremover, exchange, neutral, named);
     else if (picture->body.length > 0 && replacement_is_picture(neutral) && !named)
-        answer(adremover, exchange, picture->type, picture->body, state);
+        adremover_answer(adremover, exchange, picture->type, picture->body, state);
     else
-        answer(adremover, exchange, neutral->type, neutral->body, state);
+        adremover_answer(adremover, exchange, neutral->type, neutral->body, state);
     return state;
 }
 
-static void *strip(const struct adremover *adremover, struct service_exchange *exchange,
-                   struct filter_request *request) {
+static void *adremover_strip(const struct adremover *adremover, struct service_exchange *exchange,
+                             struct filter_request *request) {
     struct slice url = request->url, rule;
     if (memchr(url.base, '?', url.length) == NULL)
         return NULL;
@@ -284,7 +288,7 @@ static void *strip(const struct adremover *adremover, struct service_exchange *e
                                               : slice_make(out + path, length - path);
     exchange->keeps_body = true;
     exchange->host->count(ADREMOVER_STRIPPED);
-    return changed(exchange);
+    return adremover_changed(exchange);
 }
 
 /* ---- the service's calls ------------------------------------------------------------------ */
@@ -310,7 +314,7 @@ static void *adremover_begin(void *service, struct service_exchange *exchange) {
     case FILTER_UNDECIDED: exchange->host->count(ADREMOVER_UNDECIDED); break;
     case FILTER_PASS: break;
     }
-    return only_asks(method) ? strip(adremover, exchange, &request) : NULL;
+    return only_asks(method) ? adremover_strip(adremover, exchange, &request) : NULL;
 }
 
 static enum service_verdict adremover_preview(void *state, struct slice body, bool complete) {

@@ -12,7 +12,7 @@ static size_t last_labels(struct slice host, unsigned count) {
     return 0;
 }
 
-static bool is_address(struct slice host) {
+static bool site_is_address(struct slice host) {
     if (host.length == 0 || memchr(host.base, ':', host.length) != NULL)
         return true;
     size_t last = last_labels(host, 1);
@@ -38,7 +38,7 @@ static struct slice tail(struct slice host, size_t begin) {
 bool site_is_same(struct slice a, struct slice b) {
     if (slice_equal(a, b))
         return true;
-    if (is_address(a) || is_address(b))
+    if (site_is_address(a) || site_is_address(b))
         return false;
     /* A site has two labels at least: most pairs of hosts differ there, and need no list. */
     if (!slice_equal(tail(a, last_labels(a, 2)), tail(b, last_labels(b, 2))))
@@ -47,7 +47,7 @@ bool site_is_same(struct slice a, struct slice b) {
 }
 
 size_t site_suffix(struct slice host) {
-    if (is_address(host))
+    if (site_is_address(host))
         return 0;
     struct slice site = tail(host, site_begin(host));
     const char *dot = memchr(site.base, '.', site.length);

@@ -18,7 +18,7 @@ struct option {
     unsigned rules;
 };
 
-static void append(struct text *text, const char *format, ...) {
+static void skipped_append(struct text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     size_t room = text->capacity - text->length;
@@ -43,10 +43,10 @@ static void append_options(struct text *text, const struct filter_counts *counts
     for (i = 0; i < count; i++) {
         if (text->capacity - text->length < strlen(options[i].name) + ENDING)
             break;
-        append(text, "%s%s %u", i > 0 ? ", " : "", options[i].name, options[i].rules);
+        skipped_append(text, "%s%s %u", i > 0 ? ", " : "", options[i].name, options[i].rules);
     }
     if (i < count)
-        append(text, " and %u more", count - i);
+        skipped_append(text, " and %u more", count - i);
 }
 
 void skipped_text(const struct filter_counts *counts, unsigned unread, char *out, size_t capacity) {
@@ -54,13 +54,14 @@ void skipped_text(const struct filter_counts *counts, unsigned unread, char *out
     ASSERT(capacity >= SKIPPED_TEXT_MIN);
     out[0] = '\0';
     if (counts->unsupported > 0) {
-        append(&text, "skipped for options that are not supported: %u rules (",
-               counts->unsupported);
+        skipped_append(&text, "skipped for options that are not supported: %u rules (",
+                       counts->unsupported);
         append_options(&text, counts);
-        append(&text, ")");
+        skipped_append(&text, ")");
     }
     if (counts->bad > 0)
-        append(&text, "%sbad rules: %u", text.length > 0 ? "; " : "", counts->bad);
+        skipped_append(&text, "%sbad rules: %u", text.length > 0 ? "; " : "", counts->bad);
     if (unread > 0)
-        append(&text, "%slists that can't be read: %u", text.length > 0 ? "; " : "", unread);
+        skipped_append(&text, "%slists that can't be read: %u", text.length > 0 ? "; " : "",
+                       unread);
 }

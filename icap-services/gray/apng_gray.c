@@ -40,20 +40,20 @@ struct apng {
     bool has_header;    /* the gray one is in `out` */
 };
 
-static bool is_called(const struct chunk *chunk, const char *name) {
+static bool apng_gray_is_called(const struct chunk *chunk, const char *name) {
     return memcmp(chunk->name, name, 4) == 0;
 }
 
-static bool is_one_of(const struct chunk *chunk, const char *const *names) {
+static bool apng_gray_is_one_of(const struct chunk *chunk, const char *const *names) {
     for (; *names != NULL; names++)
-        if (is_called(chunk, *names))
+        if (apng_gray_is_called(chunk, *names))
             return true;
     return false;
 }
 
 /* ---- bytes -------------------------------------------------------------------------------- */
 
-static void put(struct buffer *buffer, const void *bytes, size_t length) {
+static void apng_gray_put(struct buffer *buffer, const void *bytes, size_t length) {
     if (!buffer->failed && buffer->room - buffer->length < length) {
         size_t room = 2 * (buffer->room + length);
         unsigned char *larger = realloc(buffer->bytes, room);
@@ -69,27 +69,27 @@ static void put(struct buffer *buffer, const void *bytes, size_t length) {
     buffer->length += length;
 }
 
-static void put_number(struct buffer *buffer, uint32_t number) {
+static void apng_gray_put_number(struct buffer *buffer, uint32_t number) {
     unsigned char bytes[4];
     png_save_uint_32(bytes, number);
-    put(buffer, bytes, sizeof bytes);
+    apng_gray_put(buffer, bytes, sizeof bytes);
 }
 
 static void put_signature(struct buffer *buffer) {
-    put(buffer, "\x89PNG\r\n\x1a\n", SIGNATURE);
+    apng_gray_put(buffer, "\x89PNG\r\n\x1a\n", SIGNATURE);
 }
 
 /* With `before` in front of its data, of `before_length` bytes. */
 static void put_chunk(struct buffer *buffer, const void *name, const void *before,
                       size_t before_length, const void *data, size_t length) {
-    put_number(buffer, (uint32_t)(before_length + length));
+    apng_gray_put_number(buffer, (uint32_t)(before_length + length));
     size_t start = buffer->length;
-    put(buffer, name, 4);
-    put(buffer, before, before_length);
-    put(buffer, data, length);
+    apng_gray_put(buffer, name, 4);
+    apng_gray_put(buffer, before, before_length);
+    apng_gray_put(buffer, data, length);
     if (!buffer->failed)
-        put_number(buffer,
-                   (uint32_t)crc32(0, buffer->bytes + start, (uInt)(buffer->length - start)));
+        apng_gray_put_number(
+            buffer, (uint32_t)crc32(0, buffer->bytes + start, (uInt)(buffer->length - start)));
 }
 
 /* The next chunk of what is whole; false behind the last. */
@@ -135,9 +135,9 @@ static void put_pixels(struct apng *apng, const struct picture_output *gray) {
     const unsigned char *at = gray->bytes + SIGNATURE, *end = gray->bytes + gray->length;
     unsigned char number[SEQUENCE];
     for (struct chunk chunk; next_chunk(&at, end, &chunk);) {
-        if (is_called(&chunk, "IHDR") && !apng->has_header && !apng->out.failed)
+        if (apng_gray_is_called(&chunk, "IHDR") && !apng->has_header && !apng->out.failed)
             take_header(apng, &chunk);
-        if (!is_called(&chunk, "IDAT"))
+        if (!apng_gray_is_called(&chunk, "IDAT"))
             continue;
         if (apng->first_is_over) {
             png_save_uint_32(number, apng->sequence++);
@@ -168,7 +168,7 @@ static const char *end_frame(struct apng *apng) {
 }
 
 /* Renumbered, since frames may be cut into other pieces than before. */
-static void put_control(struct apng *apng, const struct chunk *control) {
+static void apng_gray_put_control(struct apng *apng, const struct chunk *control) {
     unsigned char number[SEQUENCE];
     png_save_uint_32(number, apng->sequence++);
     put_chunk(&apng->out, "fcTL", number, SEQUENCE, control->data + SEQUENCE, CONTROL - SEQUENCE);
@@ -180,7 +180,7 @@ static const char *take_control(struct apng *apng, const struct chunk *chunk) {
     const char *why = end_frame(apng);
     if (why != NULL || chunk->length != CONTROL)
         return why != NULL ? why : "an fcTL of another length";
-    put_control(apng, chunk);
+    apng_gray_put_control(apng, chunk);
     if (apng->first_is_over)
         begin_frame(apng, png_get_uint_32(chunk->data + 4), png_get_uint_32(chunk->data + 8));
     return NULL;
@@ -214,19 +214,20 @@ static const char *take_header_chunk(struct apng *apng, const struct chunk *chun
 static const char *take_chunk(struct apng *apng, const struct chunk *chunk) {
     static const char *const kept[] = {"acTL", "gAMA", "sRGB", "pHYs", "eXIf",
                                        "tEXt", "zTXt", "iTXt", "tIME", NULL};
-    if (apng->header.name == NULL || is_called(chunk, "IHDR"))
-        return is_called(chunk, "IHDR") ? take_header_chunk(apng, chunk) : "no IHDR at its start";
-    if (is_called(chunk, "fcTL"))
+    if (apng->header.name == NULL || apng_gray_is_called(chunk, "IHDR"))
+        return apng_gray_is_called(chunk, "IHDR") ? take_header_chunk(apng, chunk)
+                                                  : "no IHDR at its start";
+    if (apng_gray_is_called(chunk, "fcTL"))
         return take_control(apng, chunk);
-    if (is_called(chunk, "IDAT"))
+    if (apng_gray_is_called(chunk, "IDAT"))
         return take_pixels(apng, chunk);
-    if (is_called(chunk, "fdAT"))
+    if (apng_gray_is_called(chunk, "fdAT"))
         return take_frame_pixels(apng, chunk);
-    if (is_called(chunk, "gAMA") && apng->gamma.name == NULL)
+    if (apng_gray_is_called(chunk, "gAMA") && apng->gamma.name == NULL)
         apng->gamma = *chunk;
-    if (is_called(chunk, "tRNS") && apng->transparency.name == NULL)
+    if (apng_gray_is_called(chunk, "tRNS") && apng->transparency.name == NULL)
         apng->transparency = *chunk;
-    if (is_one_of(chunk, kept))
+    if (apng_gray_is_one_of(chunk, kept))
         put_chunk(&apng->out, chunk->name, NULL, 0, chunk->data, chunk->length);
     return NULL;
 }
@@ -236,9 +237,9 @@ static bool is_too_large(const unsigned char *bytes, size_t length, uint64_t max
     const unsigned char *at = bytes + SIGNATURE, *end = bytes + length;
     uint64_t pixels = 0;
     for (struct chunk chunk; pixels <= max_pixels && next_chunk(&at, end, &chunk);) {
-        if (is_called(&chunk, "IHDR") && chunk.length == HEADER)
+        if (apng_gray_is_called(&chunk, "IHDR") && chunk.length == HEADER)
             pixels += (uint64_t)png_get_uint_32(chunk.data) * png_get_uint_32(chunk.data + 4);
-        if (is_called(&chunk, "fcTL") && chunk.length == CONTROL)
+        if (apng_gray_is_called(&chunk, "fcTL") && chunk.length == CONTROL)
             pixels += (uint64_t)png_get_uint_32(chunk.data + 4) * png_get_uint_32(chunk.data + 8) +
                       FRAME_WORK;
     }
@@ -250,7 +251,7 @@ static const char *take_all(struct apng *apng, const unsigned char *bytes, size_
     const char *why = NULL;
     put_signature(&apng->out);
     for (struct chunk chunk; why == NULL && next_chunk(&at, end, &chunk);) {
-        if (is_called(&chunk, "IEND"))
+        if (apng_gray_is_called(&chunk, "IEND"))
             break;
         why = take_chunk(apng, &chunk);
     }

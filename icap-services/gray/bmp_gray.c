@@ -37,14 +37,14 @@ struct bmp {
     struct field fields[CHANNELS];
 };
 
-static uint32_t number_at(const unsigned char *at, unsigned size) {
+static uint32_t bmp_gray_number_at(const unsigned char *at, unsigned size) {
     uint32_t number = 0;
     for (unsigned i = size; i-- > 0;)
         number = number << 8 | at[i];
     return number;
 }
 
-static void put_number(unsigned char *at, uint32_t number, unsigned size) {
+static void bmp_gray_put_number(unsigned char *at, uint32_t number, unsigned size) {
     for (unsigned i = 0; i < size; i++)
         at[i] = (unsigned char)(number >> 8 * i);
 }
@@ -80,30 +80,30 @@ static bool read_masks(struct bmp *bmp) {
     if (bmp->length < FILE_HEADER + INFO_HEADER + 4 * count)
         return false;
     for (unsigned i = 0; i < count; i++)
-        masks[i] = number_at(bmp->bytes + FILE_HEADER + INFO_HEADER + 4 * i, 4);
+        masks[i] = bmp_gray_number_at(bmp->bytes + FILE_HEADER + INFO_HEADER + 4 * i, 4);
     return set_fields(bmp, masks);
 }
 
 static void read_core_header(struct bmp *bmp) {
     const unsigned char *at = bmp->bytes + FILE_HEADER;
-    bmp->width = number_at(at + 4, 2);
-    bmp->height = number_at(at + 6, 2);
-    bmp->bits = number_at(at + 10, 2);
+    bmp->width = bmp_gray_number_at(at + 4, 2);
+    bmp->height = bmp_gray_number_at(at + 6, 2);
+    bmp->bits = bmp_gray_number_at(at + 10, 2);
 }
 
 static void read_info_header(struct bmp *bmp) {
     const unsigned char *at = bmp->bytes + FILE_HEADER;
-    uint32_t height = number_at(at + 8, 4);
-    bmp->width = number_at(at + 4, 4);
+    uint32_t height = bmp_gray_number_at(at + 8, 4);
+    bmp->width = bmp_gray_number_at(at + 4, 4);
     bmp->from_above = height > INT32_MAX;
     bmp->height = bmp->from_above ? (uint64_t)UINT32_MAX + 1 - height : height;
-    bmp->bits = number_at(at + 14, 2);
-    bmp->compression = bmp->header > OS2_SHORT_HEADER ? number_at(at + 16, 4) : PLAIN;
-    bmp->colors = bmp->header > OS2_SHORT_HEADER ? number_at(at + 32, 4) : 0;
+    bmp->bits = bmp_gray_number_at(at + 14, 2);
+    bmp->compression = bmp->header > OS2_SHORT_HEADER ? bmp_gray_number_at(at + 16, 4) : PLAIN;
+    bmp->colors = bmp->header > OS2_SHORT_HEADER ? bmp_gray_number_at(at + 32, 4) : 0;
 }
 
 /* What is understood: every kind that there is but pictures of other kinds inside. */
-static bool is_known(const struct bmp *bmp) {
+static bool bmp_gray_is_known(const struct bmp *bmp) {
     switch (bmp->compression) {
     case PLAIN:
         return bmp->bits == 1 || bmp->bits == 4 || bmp->bits == 8 || bmp->bits == 16 ||
@@ -122,7 +122,7 @@ static bool is_known(const struct bmp *bmp) {
 static const char *read_headers(struct bmp *bmp) {
     if (bmp->length < FILE_HEADER + CORE_HEADER)
         return "not a whole BMP";
-    bmp->header = number_at(bmp->bytes + FILE_HEADER, 4);
+    bmp->header = bmp_gray_number_at(bmp->bytes + FILE_HEADER, 4);
     bool known = bmp->header == CORE_HEADER || bmp->header == OS2_SHORT_HEADER ||
                  (bmp->header >= INFO_HEADER && bmp->header <= LARGEST_HEADER);
     if (!known || bmp->length < FILE_HEADER + (size_t)bmp->header)
@@ -131,12 +131,12 @@ static const char *read_headers(struct bmp *bmp) {
         read_core_header(bmp);
     else
         read_info_header(bmp);
-    if (!is_known(bmp) || bmp->width == 0 || bmp->height == 0 || bmp->width > INT32_MAX)
+    if (!bmp_gray_is_known(bmp) || bmp->width == 0 || bmp->height == 0 || bmp->width > INT32_MAX)
         return "a BMP of another kind";
     bool masks_behind = bmp->header == INFO_HEADER && bmp->compression >= MASKS;
     size_t masks = !masks_behind ? 0 : bmp->compression == MASKS ? 12 : 16;
     bmp->palette_at = FILE_HEADER + (size_t)bmp->header + masks;
-    bmp->pixels_at = number_at(bmp->bytes + 10, 4);
+    bmp->pixels_at = bmp_gray_number_at(bmp->bytes + 10, 4);
     if (bmp->pixels_at < bmp->palette_at || bmp->pixels_at > bmp->length)
         return "a BMP whose pixels are not where it says";
     return bmp->bits >= 16 && !read_masks(bmp) ? "a BMP with masks that are none" : NULL;
@@ -148,7 +148,8 @@ static size_t row_size(uint64_t width, unsigned bits) {
 
 /* ---- palettes ----------------------------------------------------------------------------- */
 
-static enum picture_result convert_palette(const struct bmp *bmp, struct picture_output *output) {
+static enum picture_result bmp_gray_convert_palette(const struct bmp *bmp,
+                                                    struct picture_output *output) {
     size_t entry = bmp->header == CORE_HEADER ? 3 : 4, most = (size_t)1 << bmp->bits;
     size_t count = bmp->colors == 0 || bmp->colors > most ? most : bmp->colors;
     size_t room = (bmp->pixels_at - bmp->palette_at) / entry;
@@ -183,7 +184,7 @@ static unsigned sample(const struct field *field, uint32_t pixel) {
     return (unsigned)((value * 255 + field->most / 2) / field->most);
 }
 
-static unsigned char luma_of(const struct bmp *bmp, uint32_t pixel) {
+static unsigned char bmp_gray_luma_of(const struct bmp *bmp, uint32_t pixel) {
     return gray_luma(sample(&bmp->fields[RED], pixel), sample(&bmp->fields[GREEN], pixel),
                      sample(&bmp->fields[BLUE], pixel));
 }
@@ -194,7 +195,7 @@ static bool is_opaque(const struct bmp *bmp) {
     for (uint64_t y = 0; alpha != 0 && y < bmp->height; y++)
         for (uint64_t x = 0; x < bmp->width; x++) {
             const unsigned char *at = bmp->bytes + bmp->pixels_at + y * row + x * bytes;
-            if ((number_at(at, (unsigned)bytes) & alpha) != alpha)
+            if ((bmp_gray_number_at(at, (unsigned)bytes) & alpha) != alpha)
                 return false;
         }
     return true;
@@ -202,7 +203,7 @@ static bool is_opaque(const struct bmp *bmp) {
 
 /* The same luma in each of three fields, and all other bits as they were. */
 static uint32_t spread(const struct bmp *bmp, uint32_t pixel) {
-    uint32_t luma = luma_of(bmp, pixel);
+    uint32_t luma = bmp_gray_luma_of(bmp, pixel);
     for (int i = RED; i <= BLUE; i++) {
         const struct field *field = &bmp->fields[i];
         uint64_t value = ((uint64_t)luma * field->most + 127) / 255;
@@ -222,7 +223,8 @@ static enum picture_result convert_in_place(const struct bmp *bmp, struct pictur
     for (uint64_t y = 0; y < bmp->height; y++)
         for (uint64_t x = 0; x < bmp->width; x++) {
             unsigned char *at = output->bytes + bmp->pixels_at + y * row + x * bytes;
-            put_number(at, spread(bmp, number_at(at, (unsigned)bytes)), (unsigned)bytes);
+            bmp_gray_put_number(at, spread(bmp, bmp_gray_number_at(at, (unsigned)bytes)),
+                                (unsigned)bytes);
         }
     return PICTURE_DONE;
 }
@@ -232,18 +234,19 @@ static void write_headers(const struct bmp *bmp, unsigned char *out, size_t leng
     enum { RESOLUTION = FILE_HEADER + 24 };
     memset(out, 0, OUT_PIXELS);
     memcpy(out, "BM", 2);
-    put_number(out + 2, (uint32_t)length, 4);
-    put_number(out + 10, OUT_PIXELS, 4);
+    bmp_gray_put_number(out + 2, (uint32_t)length, 4);
+    bmp_gray_put_number(out + 10, OUT_PIXELS, 4);
     unsigned char *info = out + FILE_HEADER;
-    put_number(info, INFO_HEADER, 4);
-    put_number(info + 4, (uint32_t)bmp->width, 4);
-    put_number(info + 8, bmp->from_above ? 0 - (uint32_t)bmp->height : (uint32_t)bmp->height, 4);
-    put_number(info + 12, 1, 2);
-    put_number(info + 14, 8, 2);
-    put_number(info + 20, (uint32_t)(length - OUT_PIXELS), 4);
+    bmp_gray_put_number(info, INFO_HEADER, 4);
+    bmp_gray_put_number(info + 4, (uint32_t)bmp->width, 4);
+    bmp_gray_put_number(info + 8,
+                        bmp->from_above ? 0 - (uint32_t)bmp->height : (uint32_t)bmp->height, 4);
+    bmp_gray_put_number(info + 12, 1, 2);
+    bmp_gray_put_number(info + 14, 8, 2);
+    bmp_gray_put_number(info + 20, (uint32_t)(length - OUT_PIXELS), 4);
     if (bmp->header >= INFO_HEADER)
         memcpy(out + RESOLUTION, bmp->bytes + RESOLUTION, 8);
-    put_number(info + 32, GRAYS, 4);
+    bmp_gray_put_number(info + 32, GRAYS, 4);
     for (unsigned i = 0; i < GRAYS; i++)
         memset(out + FILE_HEADER + INFO_HEADER + 4 * (size_t)i, (int)i, 3);
 }
@@ -260,7 +263,7 @@ static enum picture_result convert_to_bytes(const struct bmp *bmp, struct pictur
         const unsigned char *from = bmp->bytes + bmp->pixels_at + y * row;
         unsigned char *to = output->bytes + OUT_PIXELS + y * out_row;
         for (uint64_t x = 0; x < bmp->width; x++, from += bytes)
-            *to++ = luma_of(bmp, number_at(from, (unsigned)bytes));
+            *to++ = bmp_gray_luma_of(bmp, bmp_gray_number_at(from, (unsigned)bytes));
     }
     return PICTURE_DONE;
 }
@@ -275,7 +278,7 @@ enum picture_result bmp_gray(const unsigned char *bytes, size_t length,
     if (bmp.height > options->max_pixels / bmp.width)
         return picture_bad(output, "too many pixels");
     if (bmp.bits <= 8)
-        return convert_palette(&bmp, output);
+        return bmp_gray_convert_palette(&bmp, output);
     if ((length - bmp.pixels_at) / row_size(bmp.width, bmp.bits) < bmp.height)
         return picture_bad(output, "the picture ends too early");
     bool larger = OUT_PIXELS + row_size(bmp.width, 8) * bmp.height > length;

@@ -12,7 +12,7 @@ enum {
     BLOCK_TRAILER = 0x3b,
 };
 
-static bool skip(struct gif_reader *reader, size_t length) {
+static bool gif_reader_skip(struct gif_reader *reader, size_t length) {
     if ((size_t)(reader->end - reader->at) < length)
         return false;
     reader->at += length;
@@ -24,7 +24,7 @@ static bool read_table(struct gif_reader *reader, unsigned flags, struct gif_tab
     if ((flags & HAS_TABLE) == 0)
         return true;
     *table = (struct gif_table){reader->at, 2u << (flags & TABLE_SIZE)};
-    return skip(reader, (size_t)table->count * 3);
+    return gif_reader_skip(reader, (size_t)table->count * 3);
 }
 
 /* A length and as many bytes, until a length of 0. */
@@ -33,7 +33,7 @@ static bool skip_sub_blocks(struct gif_reader *reader) {
         if (reader->at == reader->end)
             return false;
         length = *reader->at++;
-        if (!skip(reader, length))
+        if (!gif_reader_skip(reader, length))
             return false;
     }
     return true;
@@ -41,12 +41,12 @@ static bool skip_sub_blocks(struct gif_reader *reader) {
 
 /* The one byte is a label, or says how long codes are. */
 static bool skip_data(struct gif_reader *reader) {
-    return skip(reader, 1) && skip_sub_blocks(reader);
+    return gif_reader_skip(reader, 1) && skip_sub_blocks(reader);
 }
 
 static bool read_frame(struct gif_reader *reader, struct gif_block *block) {
     const unsigned char *head = reader->at;
-    return skip(reader, FRAME) && read_table(reader, head[FRAME_FLAGS], &block->table) &&
+    return gif_reader_skip(reader, FRAME) && read_table(reader, head[FRAME_FLAGS], &block->table) &&
            skip_data(reader);
 }
 

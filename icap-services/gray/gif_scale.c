@@ -35,7 +35,7 @@ struct gif_work {
 
 /* ---- input and output, as giflib wants them ------------------------------------------------ */
 
-static int read_bytes(GifFileType *file, GifByteType *to, int length) {
+static int gif_scale_read_bytes(GifFileType *file, GifByteType *to, int length) {
     struct gif_work *work = file->UserData;
     struct slice *input = &work->input;
     if ((size_t)length > input->length)
@@ -45,7 +45,7 @@ static int read_bytes(GifFileType *file, GifByteType *to, int length) {
     return length;
 }
 
-static bool make_room(struct gif_work *work, size_t length) {
+static bool gif_scale_make_room(struct gif_work *work, size_t length) {
     struct picture_output *output = work->output;
     if (work->full || length > work->limit - output->length)
         return false;
@@ -62,7 +62,7 @@ static bool make_room(struct gif_work *work, size_t length) {
 
 static int write_bytes(GifFileType *file, const GifByteType *bytes, int length) {
     struct gif_work *work = file->UserData;
-    work->full = !make_room(work, (size_t)length);
+    work->full = !gif_scale_make_room(work, (size_t)length);
     if (work->full)
         return 0;
     memcpy(work->output->bytes + work->output->length, bytes, (size_t)length);
@@ -97,7 +97,7 @@ static bool put_head(struct gif_work *work) {
     return result == GIF_OK;
 }
 
-static bool put_control(struct gif_work *work, bool transparent) {
+static bool gif_scale_put_control(struct gif_work *work, bool transparent) {
     GifByteType block[4];
     work->control.TransparentColor = transparent ? TRANSPARENT : NO_TRANSPARENT_COLOR;
     EGifGCBToExtension(&work->control, block);
@@ -106,7 +106,7 @@ static bool put_control(struct gif_work *work, bool transparent) {
 
 static bool put_frame(struct gif_work *work, const struct gif_rectangle *place) {
     size_t count = (size_t)place->width * place->height;
-    bool good = put_control(work, memchr(work->frame, TRANSPARENT, count) != NULL) &&
+    bool good = gif_scale_put_control(work, memchr(work->frame, TRANSPARENT, count) != NULL) &&
                 EGifPutImageDesc(work->to, place->left, place->top, place->width, place->height,
                                  false, NULL) == GIF_OK;
     for (size_t at = 0; good && at < count; at += place->width)
@@ -124,7 +124,8 @@ static unsigned scaled_end(unsigned to, unsigned in, unsigned out) {
     return (unsigned)(((uint64_t)to * out + in - 1) / in);
 }
 
-static struct gif_rectangle scaled(const struct gif_work *work, const struct gif_rectangle *place) {
+static struct gif_rectangle gif_scale_scaled(const struct gif_work *work,
+                                             const struct gif_rectangle *place) {
     const struct scaler_shape *shape = &work->shape;
     if (place->width == 0 || place->height == 0)
         return (struct gif_rectangle){0, 0, 0, 0};
@@ -149,7 +150,7 @@ static struct gif_rectangle joined(struct gif_rectangle a, struct gif_rectangle 
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
-static bool take(uint64_t *left, uint64_t count) {
+static bool gif_scale_take(uint64_t *left, uint64_t count) {
     bool enough = count <= *left;
     *left -= enough ? count : 0;
     return enough;
@@ -170,7 +171,7 @@ static bool make_frame(struct gif_work *work, const struct gif_rectangle *place)
     const struct scaler_shape *shape = &work->shape;
     uint64_t rows = (uint64_t)place->height * shape->in_height / shape->out_height + 2;
     uint64_t columns = (uint64_t)place->width * shape->in_width / shape->out_width + 2;
-    if (!take(&work->means_left, rows * columns))
+    if (!gif_scale_take(&work->means_left, rows * columns))
         return false;
     unsigned y = scaler_window(work->scaler, place->left, place->top, place->width);
     for (unsigned made = 0; made < place->height; y++) {
@@ -207,7 +208,8 @@ static bool read_frame_head(struct gif_work *work) {
     if (DGifGetImageHeader(work->from) != GIF_OK || work->input.base[-1] < CODE_SIZE_MIN)
         return false;
     const GifImageDesc *frame = &work->from->Image;
-    return take(&work->pixels_left, (uint64_t)frame->Width * (uint64_t)frame->Height + FRAME_COST);
+    return gif_scale_take(&work->pixels_left,
+                          (uint64_t)frame->Width * (uint64_t)frame->Height + FRAME_COST);
 }
 
 /* A frame without a place on the canvas is still a time to wait. */
@@ -217,11 +219,11 @@ static bool scale_frame(struct gif_work *work) {
     size_t count = (size_t)work->shape.out_width * work->shape.out_height;
     if (!read_frame_head(work) || !gif_canvas_draw(canvas, work->from, &work->control))
         return false;
-    struct gif_rectangle place = joined(scaled(work, &canvas->place), work->stale);
+    struct gif_rectangle place = joined(gif_scale_scaled(work, &canvas->place), work->stale);
     if (place.width == 0)
         place = corner;
     if (work->control.DisposalMode == DISPOSE_PREVIOUS) {
-        if (!take(&work->means_left, count))
+        if (!gif_scale_take(&work->means_left, count))
             return false;
         memcpy(work->before, work->shown, count);
     }
@@ -273,7 +275,7 @@ static bool scale_all(struct gif_work *work) {
     return false;
 }
 
-static bool prepare(struct gif_work *work) {
+static bool gif_scale_prepare(struct gif_work *work) {
     size_t count = (size_t)work->shape.out_width * work->shape.out_height;
     work->scaler = scaler_create(&work->shape);
     work->shown = malloc(count);
@@ -289,7 +291,7 @@ static bool prepare(struct gif_work *work) {
 }
 
 /* Writes the trailer. */
-static void release(struct gif_work *work) {
+static void gif_scale_release(struct gif_work *work) {
     DGifCloseFile(work->from, NULL);
     EGifCloseFile(work->to, NULL);
     gif_canvas_close(&work->canvas);
@@ -314,7 +316,7 @@ static enum picture_result scale(struct gif_work *work, const struct picture_opt
                               .in_height = height,
                               .out_width = (unsigned)options->width,
                               .out_height = picture_scaled_height(options, width, height)};
-    return prepare(work) && scale_all(work) ? PICTURE_DONE : PICTURE_BAD;
+    return gif_scale_prepare(work) && scale_all(work) ? PICTURE_DONE : PICTURE_BAD;
 }
 
 enum picture_result gif_scale(const unsigned char *bytes, size_t length,
@@ -327,9 +329,9 @@ enum picture_result gif_scale(const unsigned char *bytes, size_t length,
                             .output = output,
                             .limit = options->larger ? SIZE_MAX : length};
     memset(output, 0, sizeof *output);
-    work.from = DGifOpen(&work, read_bytes, NULL);
+    work.from = DGifOpen(&work, gif_scale_read_bytes, NULL);
     enum picture_result result = scale(&work, options);
-    release(&work);
+    gif_scale_release(&work);
     if (result == PICTURE_BAD || work.full)
         return picture_bad(output, "damaged, too many pixels in all its frames, or larger then");
     return result;

@@ -44,7 +44,7 @@ static void on_message(j_common_ptr common, int level) {
         on_error_exit(common);
 }
 
-static void fail(struct jpeg_work *work, const char *why) {
+static void jpeg_gray_fail(struct jpeg_work *work, const char *why) {
     picture_bad(work->output, why);
     longjmp(work->on_error, 1);
 }
@@ -53,10 +53,10 @@ static void fail(struct jpeg_work *work, const char *why) {
 static void on_progress(j_common_ptr common) {
     struct jpeg_work *work = (struct jpeg_work *)common->err;
     if (common->is_decompressor && work->in.input_scan_number > JPEG_GRAY_SCANS_MAX)
-        fail(work, "too many scans");
+        jpeg_gray_fail(work, "too many scans");
 }
 
-static void create(struct jpeg_work *work) {
+static void jpeg_gray_create(struct jpeg_work *work) {
     work->in.err = jpeg_std_error(&work->errors);
     work->out.err = &work->errors;
     work->errors.error_exit = on_error_exit;
@@ -136,7 +136,7 @@ static void copy_markers(struct jpeg_work *work) {
             write_orientation(work, marker);
 }
 
-static bool is_scaled(const struct jpeg_work *work) {
+static bool jpeg_gray_is_scaled(const struct jpeg_work *work) {
     return work->wanted.width != work->in.image_width ||
            work->wanted.height != work->in.image_height;
 }
@@ -144,7 +144,7 @@ static bool is_scaled(const struct jpeg_work *work) {
 /* The luminance must have the full resolution, or dropping the rest would shrink the picture. */
 static bool luminance_can_be_kept(const struct jpeg_work *work) {
     const struct jpeg_decompress_struct *in = &work->in;
-    if (work->options->quality > 0 || is_scaled(work))
+    if (work->options->quality > 0 || jpeg_gray_is_scaled(work))
         return false;
     if (in->num_components == 1)
         return true;
@@ -215,7 +215,7 @@ static void scale_down(struct jpeg_work *work) {
     work->out.image_height = shape.out_height;
     work->scaler = scaler_create(&shape);
     if (work->scaler == NULL)
-        fail(work, "out of memory");
+        jpeg_gray_fail(work, "out of memory");
 }
 
 /* Hands a row on, through the scaler where there is one. */
@@ -252,12 +252,12 @@ static void encode_anew(struct jpeg_work *work) {
     struct jpeg_decompress_struct *in = &work->in;
     bool is_cmyk = in->jpeg_color_space == JCS_CMYK || in->jpeg_color_space == JCS_YCCK;
     in->out_color_space = is_cmyk ? JCS_CMYK : JCS_GRAYSCALE;
-    if (is_scaled(work))
+    if (jpeg_gray_is_scaled(work))
         scale_down(work);
     jpeg_start_decompress(in);
     work->row = malloc((size_t)in->output_width * (size_t)in->output_components);
     if (work->row == NULL)
-        fail(work, "out of memory");
+        jpeg_gray_fail(work, "out of memory");
     start_encoding(work);
     while (in->output_scanline < in->output_height) {
         JSAMPROW rows[1] = {work->row};
@@ -270,14 +270,15 @@ static void encode_anew(struct jpeg_work *work) {
     jpeg_finish_decompress(in);
 }
 
-static void read_header(struct jpeg_work *work, const unsigned char *bytes, size_t length) {
+static void jpeg_gray_read_header(struct jpeg_work *work, const unsigned char *bytes,
+                                  size_t length) {
     jpeg_mem_src(&work->in, bytes, length);
     jpeg_save_markers(&work->in, JPEG_COM, 0xffff);
     for (int i = 0; i < 16; i++)
         jpeg_save_markers(&work->in, JPEG_APP0 + i, 0xffff);
     jpeg_read_header(&work->in, TRUE);
     if ((uint64_t)work->in.image_width * work->in.image_height > work->options->max_pixels)
-        fail(work, "too many pixels");
+        jpeg_gray_fail(work, "too many pixels");
     struct picture_size size = {work->in.image_width, work->in.image_height};
     work->wanted = picture_wanted_size(work->options, size, is_turned(&work->in));
 }
@@ -285,7 +286,7 @@ static void read_header(struct jpeg_work *work, const unsigned char *bytes, size
 static bool has_to_change(const struct jpeg_work *work) {
     const struct jpeg_decompress_struct *in = &work->in;
     return in->num_components != 1 || work->options->quality > 0 || work->options->strip ||
-           is_scaled(work);
+           jpeg_gray_is_scaled(work);
 }
 
 enum picture_result jpeg_gray(const unsigned char *bytes, size_t length,
@@ -300,8 +301,8 @@ enum picture_result jpeg_gray(const unsigned char *bytes, size_t length,
     /* What is changed between setjmp and longjmp lies on the heap or is volatile. */
     volatile enum picture_result result = PICTURE_BAD;
     if (setjmp(work->on_error) == 0) {
-        create(work);
-        read_header(work, bytes, length);
+        jpeg_gray_create(work);
+        jpeg_gray_read_header(work, bytes, length);
         result = has_to_change(work) ? PICTURE_DONE : PICTURE_UNCHANGED;
         if (result == PICTURE_DONE && luminance_can_be_kept(work))
             keep_luminance(work);

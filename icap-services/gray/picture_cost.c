@@ -39,7 +39,7 @@ static uint32_t little(struct reader reader, size_t at, unsigned size) {
     return number;
 }
 
-static bool is_named(struct reader reader, size_t at, const char *name) {
+static bool picture_cost_is_named(struct reader reader, size_t at, const char *name) {
     return at <= reader.length && reader.length - at >= 4 &&
            memcmp(reader.bytes + at, name, 4) == 0;
 }
@@ -60,8 +60,9 @@ static struct picture_cost png_cost(struct reader png, const struct picture_opti
     uint64_t width = big(png, WIDTH, 4), height = big(png, HEIGHT, 4), frames = 1;
     unsigned color = big(png, COLOR, 1);
     bool decoded = color == RGB || color == RGBA || options->width > 0;
-    for (size_t at = FIRST_CHUNK; png.length - at >= CHUNK && !is_named(png, at + 4, "IDAT");) {
-        if (is_named(png, at + 4, "acTL"))
+    for (size_t at = FIRST_CHUNK;
+         png.length - at >= CHUNK && !picture_cost_is_named(png, at + 4, "IDAT");) {
+        if (picture_cost_is_named(png, at + 4, "acTL"))
             frames = big(png, at + 8, 4);
         uint64_t length = (uint64_t)big(png, at, 4) + CHUNK;
         if (length > png.length - at)
@@ -137,7 +138,7 @@ static uint64_t webp_frames(struct reader webp) {
     uint64_t frames = 0;
     for (size_t at = CHUNKS; at < webp.length && webp.length - at >= CHUNK;) {
         uint64_t length = little(webp, at + 4, 4);
-        frames += is_named(webp, at, "ANMF");
+        frames += picture_cost_is_named(webp, at, "ANMF");
         if (length > webp.length - at - CHUNK)
             break;
         at += CHUNK + length + (length & 1);
@@ -147,14 +148,14 @@ static uint64_t webp_frames(struct reader webp) {
 
 static struct picture_cost webp_cost(struct reader webp) {
     enum { KIND = 12, EXTENDED_SIZE = 24, LOSSLESS_SIZE = 21, LOSSY_SIZE = 26, SIDE = 0x3fff };
-    if (is_named(webp, KIND, "VP8X")) {
+    if (picture_cost_is_named(webp, KIND, "VP8X")) {
         uint64_t width = little(webp, EXTENDED_SIZE, 3) + 1;
         uint64_t height = little(webp, EXTENDED_SIZE + 3, 3) + 1;
         bool lossless = memmem(webp.bytes, webp.length, "VP8L", 4) != NULL;
         return times(make_cost(width * height, lossless ? WORK_WEBP_LOSSLESS : WORK_WEBP),
                      webp_frames(webp));
     }
-    if (is_named(webp, KIND, "VP8L")) {
+    if (picture_cost_is_named(webp, KIND, "VP8L")) {
         uint32_t size = little(webp, LOSSLESS_SIZE, 4);
         return make_cost((uint64_t)((size & SIDE) + 1) * ((size >> 14 & SIDE) + 1),
                          WORK_WEBP_LOSSLESS);

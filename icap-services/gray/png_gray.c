@@ -32,13 +32,13 @@ struct png_work {
     jmp_buf on_error;
 };
 
-static _Noreturn void fail(struct png_work *work, const char *why) {
+static _Noreturn void png_gray_fail(struct png_work *work, const char *why) {
     picture_bad(work->output, why);
     longjmp(work->on_error, 1);
 }
 
-static _Noreturn void on_error(png_structp png, png_const_charp text) {
-    fail(png_get_error_ptr(png), text);
+static _Noreturn void png_gray_on_error(png_structp png, png_const_charp text) {
+    png_gray_fail(png_get_error_ptr(png), text);
 }
 
 static void on_warning(png_structp png, png_const_charp text) {
@@ -46,10 +46,10 @@ static void on_warning(png_structp png, png_const_charp text) {
     (void)text;
 }
 
-static void on_read(png_structp png, png_bytep out, size_t length) {
+static void png_gray_on_read(png_structp png, png_bytep out, size_t length) {
     struct png_work *work = png_get_io_ptr(png);
     if (work->length - work->at < length)
-        fail(work, "the picture ends too early");
+        png_gray_fail(work, "the picture ends too early");
     memcpy(out, work->bytes + work->at, length);
     work->at += length;
 }
@@ -61,7 +61,7 @@ static void on_write(png_structp png, png_bytep bytes, size_t length) {
         size_t room = 2 * (work->room + length);
         unsigned char *larger = realloc(output->bytes, room);
         if (larger == NULL)
-            fail(work, "out of memory");
+            png_gray_fail(work, "out of memory");
         output->bytes = larger;
         work->room = room;
     }
@@ -76,8 +76,8 @@ static void on_flush(png_structp png) {
 /* ---- pixels ------------------------------------------------------------------------------- */
 
 /* Where the file tells no gamma, the formula as it stands. */
-static unsigned luma_of(const struct gamma_luma *luma, unsigned red, unsigned green,
-                        unsigned blue) {
+static unsigned png_gray_luma_of(const struct gamma_luma *luma, unsigned red, unsigned green,
+                                 unsigned blue) {
     return luma == NULL ? (299 * red + 587 * green + 114 * blue + 500) / 1000
                         : gamma_luma_of(luma, red, green, blue);
 }
@@ -93,8 +93,9 @@ static void make_row_gray(const struct gamma_luma *table, unsigned char *row, un
     for (unsigned x = 0; x < width; x++) {
         const unsigned char *from = row + (size_t)x * bytes;
         unsigned char *to = row + (size_t)x * out_bytes, alpha[2] = {0, 0};
-        unsigned luma = luma_of(table, sample_at(from, wide), sample_at(from + (1 << wide), wide),
-                                sample_at(from + (2 << wide), wide));
+        unsigned luma =
+            png_gray_luma_of(table, sample_at(from, wide), sample_at(from + (1 << wide), wide),
+                             sample_at(from + (2 << wide), wide));
         if (channels == 4)
             memcpy(alpha, from + (3 << wide), 1u << wide);
         if (wide)
@@ -105,23 +106,24 @@ static void make_row_gray(const struct gamma_luma *table, unsigned char *row, un
     }
 }
 
-static void make_gray(struct png_work *work, uint32_t gamma, unsigned width, unsigned height) {
+static void png_gray_make_gray(struct png_work *work, uint32_t gamma, unsigned width,
+                               unsigned height) {
     bool wide = png_get_bit_depth(work->in, work->in_info) == 16;
     if (work->channels < 3)
         return;
     if (gamma != 0 && (work->luma = gamma_luma_create(gamma, wide ? WIDE_MAX : BYTE_MAX)) == NULL)
-        fail(work, "out of memory");
+        png_gray_fail(work, "out of memory");
     for (unsigned y = 0; y < height; y++)
         make_row_gray(work->luma, work->rows[y], width, work->channels, wide);
     work->channels -= 2;
 }
 
-static bool is_scaled(const struct png_work *work, const struct png_info *info) {
+static bool png_gray_is_scaled(const struct png_work *work, const struct png_info *info) {
     return work->wanted.width != info->width || work->wanted.height != info->height;
 }
 
 /* Before or behind the pixels, as it comes: before them it says how they are shown. */
-static void copy_exif(struct png_work *work) {
+static void png_gray_copy_exif(struct png_work *work) {
     png_uint_32 length;
     png_bytep bytes;
     char room[EXIF_MINIMAL];
@@ -150,13 +152,13 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_set_user_limits(in, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
     png_set_chunk_malloc_max(in, CHUNK_BYTES_MAX);
     choose_chunks(work);
-    png_set_read_fn(in, work, on_read);
+    png_set_read_fn(in, work, png_gray_on_read);
     png_read_info(in, work->in_info);
-    copy_exif(work);
+    png_gray_copy_exif(work);
     unsigned width = png_get_image_width(in, work->in_info);
     unsigned height = png_get_image_height(in, work->in_info);
     png_set_expand(in); /* palettes, few bits, and a transparent colour */
-    if (is_scaled(work, info))
+    if (png_gray_is_scaled(work, info))
         png_set_scale_16(in);
     png_set_interlace_handling(in);
     png_read_update_info(in, work->in_info);
@@ -164,13 +166,13 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
     work->pixels = malloc(row_bytes * height);
     work->rows = malloc(sizeof *work->rows * height);
     if (work->pixels == NULL || work->rows == NULL)
-        fail(work, "out of memory");
+        png_gray_fail(work, "out of memory");
     for (unsigned y = 0; y < height; y++)
         work->rows[y] = work->pixels + y * row_bytes;
     png_read_image(in, work->rows);
     png_read_end(in, work->in_info);
     work->channels = png_get_channels(in, work->in_info);
-    make_gray(work, info->gamma, width, height);
+    png_gray_make_gray(work, info->gamma, width, height);
 }
 
 /* Each to where it stood, before or behind the pixels. */
@@ -207,7 +209,7 @@ static unsigned scale_rows(struct png_work *work, unsigned channels, unsigned wi
                                  .out_height = work->wanted.height};
     work->scaler = scaler_create(&shape);
     if (work->scaler == NULL)
-        fail(work, "out of memory");
+        png_gray_fail(work, "out of memory");
     unsigned made = 0;
     for (unsigned y = 0; y < height; y++)
         if (scaler_push(work->scaler, work->rows[y]))
@@ -220,7 +222,7 @@ static void write_pixels(struct png_work *work, const struct png_info *info) {
     unsigned height = png_get_image_height(work->in, work->in_info);
     unsigned channels = work->channels;
     int depth = png_get_bit_depth(work->in, work->in_info), interlaced = info->is_interlaced;
-    if (is_scaled(work, info)) {
+    if (png_gray_is_scaled(work, info)) {
         height = scale_rows(work, channels, width, height);
         width = work->wanted.width;
         interlaced = PNG_INTERLACE_NONE;
@@ -232,21 +234,23 @@ static void write_pixels(struct png_work *work, const struct png_info *info) {
     copy_metadata(work);
     png_write_info(work->out, work->out_info);
     png_write_image(work->out, work->rows);
-    copy_exif(work);
+    png_gray_copy_exif(work);
     png_write_end(work->out, work->out_info);
 }
 
 static enum picture_result convert_pixels(struct png_work *work, const struct png_info *info) {
     volatile enum picture_result result = PICTURE_BAD;
     if (setjmp(work->on_error) == 0) {
-        work->in = png_create_read_struct(PNG_LIBPNG_VER_STRING, work, on_error, on_warning);
-        work->out = png_create_write_struct(PNG_LIBPNG_VER_STRING, work, on_error, on_warning);
+        work->in =
+            png_create_read_struct(PNG_LIBPNG_VER_STRING, work, png_gray_on_error, on_warning);
+        work->out =
+            png_create_write_struct(PNG_LIBPNG_VER_STRING, work, png_gray_on_error, on_warning);
         if (work->in == NULL || work->out == NULL)
-            fail(work, "out of memory");
+            png_gray_fail(work, "out of memory");
         work->in_info = png_create_info_struct(work->in);
         work->out_info = png_create_info_struct(work->out);
         if (work->in_info == NULL || work->out_info == NULL)
-            fail(work, "out of memory");
+            png_gray_fail(work, "out of memory");
         read_pixels(work, info);
         write_pixels(work, info);
         result = picture_done(work->options, work->length, work->output);
@@ -281,7 +285,8 @@ static bool copy_original(struct png_work *work) {
 }
 
 /* A copy with another palette, and the checksum that goes with it. */
-static enum picture_result convert_palette(struct png_work *work, const struct png_info *info) {
+static enum picture_result png_gray_convert_palette(struct png_work *work,
+                                                    const struct png_info *info) {
     if (!info->is_whole)
         return picture_bad(work->output, "the picture ends too early");
     if (!copy_original(work))
@@ -291,7 +296,7 @@ static enum picture_result convert_palette(struct png_work *work, const struct p
     if (info->gamma != 0 && (work->luma = gamma_luma_create(info->gamma, BYTE_MAX)) == NULL)
         return picture_bad(work->output, "out of memory");
     for (uint32_t i = 0; i + 2 < info->palette_length; i += 3, entry += 3)
-        memset(entry, (int)luma_of(work->luma, entry[0], entry[1], entry[2]), 3);
+        memset(entry, (int)png_gray_luma_of(work->luma, entry[0], entry[1], entry[2]), 3);
     gamma_luma_free(&work->luma);
     const unsigned char *name = bytes + info->palette_at - 4;
     write_checksum(bytes + info->palette_at + info->palette_length,
@@ -302,7 +307,7 @@ static enum picture_result convert_palette(struct png_work *work, const struct p
 }
 
 /* What is left as it is may still speak about itself. */
-static enum picture_result strip(struct png_work *work) {
+static enum picture_result png_gray_strip(struct png_work *work) {
     struct picture_output *output = work->output;
     if (!copy_original(work))
         return PICTURE_BAD;
@@ -329,7 +334,7 @@ enum picture_result png_gray(const unsigned char *bytes, size_t length,
     bool known = png_info_read(&info, slice_make((const char *)bytes, length));
     struct picture_size size = {info.width, info.height};
     work->wanted = picture_wanted_size(options, size, info.is_turned);
-    bool smaller = is_scaled(work, &info);
+    bool smaller = png_gray_is_scaled(work, &info);
     if (!known)
         result = picture_bad(output, "not a whole PNG");
     else if (info.pixels > options->max_pixels)
@@ -340,11 +345,11 @@ enum picture_result png_gray(const unsigned char *bytes, size_t length,
         result = info.is_whole ? apng_gray(bytes, length, options, output)
                                : picture_bad(output, "the picture ends too early");
     else if (info.palette_length > 0 && (info.is_animated || !smaller))
-        result = convert_palette(work, &info);
+        result = png_gray_convert_palette(work, &info);
     else
         result = convert_pixels(work, &info);
     if (result == PICTURE_UNCHANGED && options->strip && info.is_whole)
-        result = strip(work);
+        result = png_gray_strip(work);
     free(work);
     return result;
 }

@@ -13,7 +13,7 @@ enum {
     COLOR_RGB_ALPHA = 6,
 };
 
-static uint32_t number_at(const unsigned char *bytes) {
+static uint32_t png_info_number_at(const unsigned char *bytes) {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
@@ -30,12 +30,12 @@ static uint32_t usable_gamma(uint32_t gamma) {
     return gamma >= LEAST && gamma <= MOST ? gamma : 0;
 }
 
-static bool read_header(struct png_info *info, const unsigned char *data, uint32_t length,
-                        unsigned *color) {
+static bool png_info_read_header(struct png_info *info, const unsigned char *data, uint32_t length,
+                                 unsigned *color) {
     if (length != HEADER_LENGTH)
         return false;
-    info->width = number_at(data);
-    info->height = number_at(data + 4);
+    info->width = png_info_number_at(data);
+    info->height = png_info_number_at(data + 4);
     info->pixels = (uint64_t)info->width * info->height;
     *color = data[9];
     info->is_gray = *color == COLOR_GRAY || *color == COLOR_GRAY_ALPHA;
@@ -52,7 +52,7 @@ bool png_info_read(struct png_info *info, struct slice bytes) {
     if (!slice_starts_with(bytes, SLICE("\x89PNG\r\n\x1a\n")))
         return false;
     for (at += SIGNATURE; end - at >= CHUNK_HEAD;) {
-        uint32_t length = number_at(at);
+        uint32_t length = png_info_number_at(at);
         const unsigned char *name = at + 4, *data = at + CHUNK_HEAD;
         if (memcmp(name, "IDAT", 4) == 0)
             seen_data = true;
@@ -61,7 +61,7 @@ bool png_info_read(struct png_info *info, struct slice bytes) {
         info->is_whole = memcmp(name, "IEND", 4) == 0;
         if (info->is_whole)
             break;
-        if (memcmp(name, "IHDR", 4) == 0 && !read_header(info, data, length, &color))
+        if (memcmp(name, "IHDR", 4) == 0 && !png_info_read_header(info, data, length, &color))
             return false;
         if (memcmp(name, "PLTE", 4) == 0 && color == COLOR_PALETTE) {
             info->is_gray = palette_is_gray(data, length);
@@ -69,7 +69,7 @@ bool png_info_read(struct png_info *info, struct slice bytes) {
             info->palette_length = length;
         }
         if (memcmp(name, "gAMA", 4) == 0 && length == 4 && info->gamma == 0 && !seen_data)
-            info->gamma = usable_gamma(number_at(data));
+            info->gamma = usable_gamma(png_info_number_at(data));
         if (memcmp(name, "tRNS", 4) == 0)
             info->has_alpha = true;
         if (memcmp(name, "acTL", 4) == 0)

@@ -91,7 +91,7 @@ static void make_narrower(struct scaler *scaler, const unsigned char *row, unsig
     }
 }
 
-static void add_line(struct scaler *scaler, unsigned weight) {
+static void scaler_add_line(struct scaler *scaler, unsigned weight) {
     size_t count = (size_t)scaler->width * scaler->shape.channels;
     for (size_t i = 0; i < count; i++)
         scaler->sums[i] += scaler->line[i] * (float)weight;
@@ -122,12 +122,12 @@ bool scaler_push(struct scaler *scaler, const unsigned char *row) {
     scaler->skipped = 0;
     for (unsigned channel = 0; channel < scaler->shape.channels; channel++)
         make_narrower(scaler, row, channel);
-    add_line(scaler, left < room ? left : room);
+    scaler_add_line(scaler, left < room ? left : room);
     if (left < room)
         return false;
     finish_row(scaler);
     if (left > room)
-        add_line(scaler, left - room);
+        scaler_add_line(scaler, left - room);
     return true;
 }
 

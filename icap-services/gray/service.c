@@ -152,7 +152,7 @@ static struct slice parameters_of(const struct gray_exchange *gray) {
                         SLICE_PRINT(type));
 }
 
-static struct picture_cost cost_of(const struct gray_exchange *gray, struct slice bytes) {
+static struct picture_cost gray_cost_of(const struct gray_exchange *gray, struct slice bytes) {
     struct picture_options options = {0};
     picture_options_read(&options, parameters_of(gray));
     return picture_cost_of(bytes, &options);
@@ -164,7 +164,7 @@ static enum service_verdict gray_preview(void *state, struct slice body, bool co
     check_bytes(gray, body, complete);
     if (gray->verdict == SERVICE_SKIP)
         return SERVICE_SKIP;
-    if (cost_of(gray, body).pixels > gray->settings->max_pixels) {
+    if (gray_cost_of(gray, body).pixels > gray->settings->max_pixels) {
         gray->exchange->host->count(GRAY_TOO_LARGE);
         return SERVICE_SKIP;
     }
@@ -177,7 +177,7 @@ static enum service_verdict gray_preview(void *state, struct slice body, bool co
 }
 
 /* The original goes out, from its beginning. */
-static void give_up(struct gray_exchange *gray, enum gray_counter counter) {
+static void gray_give_up(struct gray_exchange *gray, enum gray_counter counter) {
     gray->exchange->host->count(counter);
     gray->verdict = SERVICE_SKIP;
     gray->source = gray->original;
@@ -187,15 +187,15 @@ static void give_up(struct gray_exchange *gray, enum gray_counter counter) {
 }
 
 /* `outage` NULL: the image is at fault. */
-static void fail(struct gray_exchange *gray, enum gray_counter counter, const char *outage,
-                 const char *why) {
+static void gray_fail(struct gray_exchange *gray, enum gray_counter counter, const char *outage,
+                      const char *why) {
     char line[240];
     snprintf(line, sizeof line, "an image of %llu bytes stays as it is: %s",
              (unsigned long long)gray->size, why);
     gray->exchange->host->log(LOG_LEVEL_WARN, line);
     if (outage != NULL)
         service_failed(gray->exchange, outage);
-    give_up(gray, counter);
+    gray_give_up(gray, counter);
 }
 
 static size_t gray_push(void *state, struct slice body) {
@@ -205,13 +205,13 @@ static size_t gray_push(void *state, struct slice body) {
         return 0; /* once what is inside has gone out, the host passes the rest on itself */
     if (gray->size + body.length > gray->settings->max_size) {
         gray->passing = true;
-        give_up(gray, GRAY_TOO_LARGE);
+        gray_give_up(gray, GRAY_TOO_LARGE);
         return 0;
     }
     if (!helper_body_write(gray->original, body.base, body.length)) {
         gray->passing = true;
         ftruncate(gray->original, (off_t)gray->size);
-        fail(gray, GRAY_REFUSED, "memory", strerror(errno));
+        gray_fail(gray, GRAY_REFUSED, "memory", strerror(errno));
         return 0;
     }
     gray->size += body.length;
@@ -228,13 +228,13 @@ static size_t gray_push(void *state, struct slice body) {
     return body.length;
 }
 
-static void take_result(struct gray_exchange *gray) {
+static void gray_take_result(struct gray_exchange *gray) {
     struct service_exchange *exchange = gray->exchange;
     enum helper_status status = helper_job_status(gray->job);
     uint64_t length;
     int body = helper_job_body(gray->job, &length);
     if (status == HELPER_DONE && (body < 0 || length == 0))
-        fail(gray, GRAY_HELPER_FAILED, "failed", "the helper gave no image back");
+        gray_fail(gray, GRAY_HELPER_FAILED, "failed", "the helper gave no image back");
     else if (status == HELPER_DONE) {
         gray->verdict = SERVICE_ADAPT;
         gray->source = body;
@@ -242,13 +242,13 @@ static void take_result(struct gray_exchange *gray) {
         adapted_head_body_changed(exchange);
         service_wait_none(exchange);
     } else if (status == HELPER_UNCHANGED)
-        give_up(gray, GRAY_UNCHANGED);
+        gray_give_up(gray, GRAY_UNCHANGED);
     else
-        fail(gray,
-             status == HELPER_REFUSED   ? GRAY_REFUSED
-             : status == HELPER_TIMEOUT ? GRAY_TIMEOUT
-                                        : GRAY_HELPER_FAILED,
-             helper_job_outage(gray->job), helper_job_error(gray->job));
+        gray_fail(gray,
+                  status == HELPER_REFUSED   ? GRAY_REFUSED
+                  : status == HELPER_TIMEOUT ? GRAY_TIMEOUT
+                                             : GRAY_HELPER_FAILED,
+                  helper_job_outage(gray->job), helper_job_error(gray->job));
 }
 
 static void gray_ready(void *state) {
@@ -256,7 +256,7 @@ static void gray_ready(void *state) {
     CAST_OBJ(gray, state, GRAY_EXCHANGE_MAGIC);
     helper_job_run(gray->job);
     if (helper_job_finished(gray->job))
-        take_result(gray);
+        gray_take_result(gray);
 }
 
 /* By all of its headers. What can't be looked at is for the helper to judge. */
@@ -266,13 +266,13 @@ static struct picture_cost cost_of_original(const struct gray_exchange *gray) {
     if (gray->size > 0)
         bytes = mmap(NULL, gray->size, PROT_READ, MAP_PRIVATE, gray->original, 0);
     if (bytes != MAP_FAILED) {
-        cost = cost_of(gray, slice_make(bytes, gray->size));
+        cost = gray_cost_of(gray, slice_make(bytes, gray->size));
         munmap(bytes, gray->size);
     }
     return cost;
 }
 
-static void ask_helper(struct gray_exchange *gray, uint64_t cost) {
+static void gray_ask_helper(struct gray_exchange *gray, uint64_t cost) {
     struct helper_request request = {.socket = gray->settings->helperd,
                                      .parameters = parameters_of(gray),
                                      .pool = slice_from(gray->settings->pool),
@@ -283,7 +283,7 @@ static void ask_helper(struct gray_exchange *gray, uint64_t cost) {
                                      .cost = cost};
     gray->job = helper_job_start(&request);
     if (helper_job_finished(gray->job))
-        take_result(gray);
+        gray_take_result(gray);
     else
         gray->exchange->wait = (struct service_wait){.fd = helper_job_fd(gray->job),
                                                      .events = POLLIN,
@@ -297,18 +297,18 @@ static void gray_finish(void *state) {
     if (gray->verdict != SERVICE_HOLD)
         return;
     if (!gray->checked) {
-        give_up(gray, GRAY_UNCHANGED);
+        gray_give_up(gray, GRAY_UNCHANGED);
         return;
     }
     if (!helper_body_seal(gray->original)) {
-        fail(gray, GRAY_REFUSED, "memory", strerror(errno));
+        gray_fail(gray, GRAY_REFUSED, "memory", strerror(errno));
         return;
     }
     struct picture_cost cost = cost_of_original(gray);
     if (cost.pixels > gray->settings->max_pixels)
-        give_up(gray, GRAY_TOO_LARGE);
+        gray_give_up(gray, GRAY_TOO_LARGE);
     else
-        ask_helper(gray, cost.work);
+        gray_ask_helper(gray, cost.work);
 }
 
 static enum service_verdict gray_verdict(void *state) {

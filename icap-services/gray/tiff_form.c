@@ -36,7 +36,7 @@ static bool read_numbers(const struct tiff_bytes *tiff, size_t entry, uint32_t *
     return true;
 }
 
-static void read_entry(const struct tiff_bytes *tiff, size_t entry, struct form *form) {
+static void tiff_form_read_entry(const struct tiff_bytes *tiff, size_t entry, struct form *form) {
     uint32_t *place = NULL;
     switch (tiff_number(tiff, entry, 2)) {
     case BITS_PER_SAMPLE: place = &form->bits; break;
@@ -53,7 +53,7 @@ static void read_entry(const struct tiff_bytes *tiff, size_t entry, struct form 
         form->mixed = true;
 }
 
-static bool is_known(const struct form *form) {
+static bool tiff_form_is_known(const struct form *form) {
     bool few = form->bits == 1 || form->bits == 2 || form->bits == 4;
     switch (form->photometric) {
     case WHITE_IS_ZERO:
@@ -74,7 +74,7 @@ const char *tiff_refusal(struct slice bytes) {
     size_t directory = tiff_number(&tiff, 4, 4), end = directory + 2;
     unsigned count = tiff_number(&tiff, directory, 2);
     for (unsigned i = 0; i < count && end < tiff.length; i++, end += ENTRY)
-        read_entry(&tiff, end, &form);
+        tiff_form_read_entry(&tiff, end, &form);
     if (end > tiff.length || tiff.length - end < 4)
         return "not a whole TIFF";
     if (tiff_number(&tiff, end, 4) != 0)
@@ -82,7 +82,7 @@ const char *tiff_refusal(struct slice bytes) {
     if (form.orientation >= ORIENTATION_TURNED)
         return "a TIFF that is turned on its side";
     if (form.mixed || form.format != 1 || form.fill_order != 1 || form.extra != 0 ||
-        !is_known(&form))
+        !tiff_form_is_known(&form))
         return "a TIFF of a form that the programs of its recipe get wrong";
     return NULL;
 }

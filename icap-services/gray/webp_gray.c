@@ -11,7 +11,7 @@
 
 enum { FORMAT_LOSSLESS = 2 };
 
-static void make_gray(unsigned char *pixels, size_t count, bool *changed) {
+static void webp_gray_make_gray(unsigned char *pixels, size_t count, bool *changed) {
     for (unsigned char *end = pixels + 4 * count; pixels < end; pixels += 4) {
         unsigned char luma = gray_luma(pixels[0], pixels[1], pixels[2]);
         *changed |= pixels[0] != luma || pixels[1] != luma || pixels[2] != luma;
@@ -20,7 +20,7 @@ static void make_gray(unsigned char *pixels, size_t count, bool *changed) {
 }
 
 /* NULL when it can't be decoded. */
-static unsigned char *decode(struct slice bytes, WebPDecoderConfig *config) {
+static unsigned char *webp_gray_decode(struct slice bytes, WebPDecoderConfig *config) {
     config->output.colorspace = MODE_RGBA;
     if (WebPDecode((const uint8_t *)bytes.base, bytes.length, config) != VP8_STATUS_OK) {
         WebPFreeDecBuffer(&config->output);
@@ -52,7 +52,7 @@ static bool encode(const WebPDecoderConfig *decoded, const struct picture_option
 }
 
 /* The original's EXIF data, or of it the orientation. */
-static bool copy_exif(WebPMux *from, WebPMux *to, const struct picture_options *options) {
+static bool webp_gray_copy_exif(WebPMux *from, WebPMux *to, const struct picture_options *options) {
     WebPData exif = {NULL, 0};
     char room[EXIF_MINIMAL];
     bool has = from != NULL && WebPMuxGetChunk(from, "EXIF", &exif) == WEBP_MUX_OK;
@@ -70,21 +70,22 @@ static bool join_exif(struct slice original, const struct picture_options *optio
     WebPData in = {(const uint8_t *)original.base, original.length};
     WebPData image = {encoded->mem, encoded->size};
     WebPMux *from = WebPMuxCreate(&in, 0), *to = WebPMuxCreate(&image, 0);
-    bool good =
-        to != NULL && copy_exif(from, to, options) && WebPMuxAssemble(to, whole) == WEBP_MUX_OK;
+    bool good = to != NULL && webp_gray_copy_exif(from, to, options) &&
+                WebPMuxAssemble(to, whole) == WEBP_MUX_OK;
     WebPMuxDelete(from);
     WebPMuxDelete(to);
     return good;
 }
 
-static enum picture_result convert(struct slice bytes, WebPDecoderConfig *config,
-                                   const struct picture_options *options,
-                                   struct picture_output *output) {
+static enum picture_result webp_gray_convert(struct slice bytes, WebPDecoderConfig *config,
+                                             const struct picture_options *options,
+                                             struct picture_output *output) {
     bool changed = options->quality > 0 || config->options.use_scaling;
-    unsigned char *pixels = decode(bytes, config);
+    unsigned char *pixels = webp_gray_decode(bytes, config);
     if (pixels == NULL)
         return picture_bad(output, "not a whole WebP");
-    make_gray(pixels, (size_t)config->output.width * (size_t)config->output.height, &changed);
+    webp_gray_make_gray(pixels, (size_t)config->output.width * (size_t)config->output.height,
+                        &changed);
     WebPMemoryWriter writer;
     WebPData whole = {NULL, 0};
     WebPMemoryWriterInit(&writer);
@@ -102,7 +103,7 @@ static enum picture_result convert(struct slice bytes, WebPDecoderConfig *config
 }
 
 /* What is left as it is may still speak about itself. */
-static enum picture_result strip(struct slice bytes, struct picture_output *output) {
+static enum picture_result webp_gray_strip(struct slice bytes, struct picture_output *output) {
     char room[EXIF_MINIMAL];
     WebPData in = {(const uint8_t *)bytes.base, bytes.length}, exif, whole = {NULL, 0};
     WebPMux *mux = WebPMuxCreate(&in, 0);
@@ -129,13 +130,13 @@ static enum picture_result strip(struct slice bytes, struct picture_output *outp
 /* Walks through lists at each frame, as libwebp does, must end. */
 enum { CHUNKS_MOST = 8192, FRAME_WORK = 1024 };
 
-static uint32_t number_at(const char *at) {
+static uint32_t webp_gray_number_at(const char *at) {
     const unsigned char *bytes = (const unsigned char *)at;
     return (uint32_t)bytes[3] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[1] << 8 | bytes[0];
 }
 
 static uint64_t side_at(const char *at) {
-    return (number_at(at) & 0xffffff) + 1;
+    return (webp_gray_number_at(at) & 0xffffff) + 1;
 }
 
 /* NULL, or why a file is too much work, by what its chunks say of themselves. */
@@ -144,7 +145,7 @@ static const char *excess_of(struct slice bytes, uint64_t max_pixels) {
     unsigned count = 0;
     uint64_t pixels = 0;
     for (size_t at = CHUNKS; at < bytes.length && bytes.length - at >= CHUNK; count++) {
-        uint64_t length = number_at(bytes.base + at + 4);
+        uint64_t length = webp_gray_number_at(bytes.base + at + 4);
         if (length > bytes.length - at - CHUNK)
             break;
         const char *chunk = bytes.base + at;
@@ -209,7 +210,8 @@ static bool copy_terms(WebPMux *from, WebPMux *to, const struct picture_options 
         return false;
     terms.bgcolor = gray_background(terms.bgcolor);
     return WebPMuxSetCanvasSize(to, width, height) == WEBP_MUX_OK &&
-           WebPMuxSetAnimationParams(to, &terms) == WEBP_MUX_OK && copy_exif(from, to, options);
+           WebPMuxSetAnimationParams(to, &terms) == WEBP_MUX_OK &&
+           webp_gray_copy_exif(from, to, options);
 }
 
 static enum picture_result convert_animation(struct slice bytes,
@@ -233,9 +235,9 @@ static enum picture_result convert_animation(struct slice bytes,
     return picture_done(options, bytes.length, output);
 }
 
-static enum picture_result make(struct slice bytes, WebPDecoderConfig *config,
-                                const struct picture_options *options,
-                                struct picture_output *output) {
+static enum picture_result webp_gray_make(struct slice bytes, WebPDecoderConfig *config,
+                                          const struct picture_options *options,
+                                          struct picture_output *output) {
     unsigned width = (unsigned)config->input.width, height = (unsigned)config->input.height;
     if ((uint64_t)width * height > options->max_pixels)
         return picture_bad(output, "too many pixels");
@@ -246,7 +248,7 @@ static enum picture_result make(struct slice bytes, WebPDecoderConfig *config,
         config->options.scaled_width = (int)options->width;
         config->options.scaled_height = (int)picture_scaled_height(options, width, height);
     }
-    return convert(bytes, config, options, output);
+    return webp_gray_convert(bytes, config, options, output);
 }
 
 enum picture_result webp_gray(const unsigned char *bytes, size_t length,
@@ -261,6 +263,7 @@ enum picture_result webp_gray(const unsigned char *bytes, size_t length,
     const char *excess = excess_of(original, options->max_pixels);
     if (excess != NULL)
         return picture_bad(output, excess);
-    enum picture_result result = make(original, &config, options, output);
-    return result == PICTURE_UNCHANGED && options->strip ? strip(original, output) : result;
+    enum picture_result result = webp_gray_make(original, &config, options, output);
+    return result == PICTURE_UNCHANGED && options->strip ? webp_gray_strip(original, output)
+                                                         : result;
 }

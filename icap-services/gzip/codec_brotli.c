@@ -3,7 +3,7 @@
 
 #include <brotli/encode.h>
 
-static uint32_t window_bits(uint64_t length) {
+static uint32_t codec_brotli_window_bits(uint64_t length) {
     uint32_t bits = BROTLI_MIN_WINDOW_BITS;
     while (bits < CODEC_WINDOW && (UINT64_C(1) << bits) - 16 < length)
         bits++;
@@ -15,7 +15,7 @@ static void *brotli_open(int quality, uint64_t length) {
     if (encoder == NULL)
         return NULL;
     BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, (uint32_t)quality);
-    BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, window_bits(length));
+    BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, codec_brotli_window_bits(length));
     if (length <= UINT32_MAX)
         BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, (uint32_t)length);
     return encoder;

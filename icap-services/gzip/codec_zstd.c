@@ -4,7 +4,7 @@
 #include <zstd.h>
 
 /* As much as the body needs: the library's tables follow the window. */
-static int window_bits(uint64_t length) {
+static int codec_zstd_window_bits(uint64_t length) {
     int bits = 10;
     while (bits < CODEC_WINDOW && (UINT64_C(1) << bits) < length)
         bits++;
@@ -16,7 +16,8 @@ static void *zstd_open(int quality, uint64_t length) {
     if (stream == NULL)
         return NULL;
     if (!ZSTD_isError(ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, quality)) &&
-        !ZSTD_isError(ZSTD_CCtx_setParameter(stream, ZSTD_c_windowLog, window_bits(length))))
+        !ZSTD_isError(
+            ZSTD_CCtx_setParameter(stream, ZSTD_c_windowLog, codec_zstd_window_bits(length))))
         return stream;
     ZSTD_freeCStream(stream);
     return NULL;

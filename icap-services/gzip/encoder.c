@@ -39,7 +39,8 @@ void encoder_free(struct encoder **encoderp) {
 }
 
 /* Runs the codec from `bytes` into the free end of the buffer. */
-static enum codec_result run(struct encoder *encoder, struct slice *bytes, enum codec_step step) {
+static enum codec_result encoder_run(struct encoder *encoder, struct slice *bytes,
+                                     enum codec_step step) {
     if (encoder->at == encoder->end)
         encoder->at = encoder->end = 0;
     struct codec_room room = {.in = (const unsigned char *)bytes->base,
@@ -58,7 +59,7 @@ static enum codec_result run(struct encoder *encoder, struct slice *bytes, enum 
 static bool run_flush(struct encoder *encoder) {
     struct slice nothing = SLICE("");
     enum codec_step step = encoder->flushing ? CODEC_FLUSH : CODEC_FINISH;
-    if (run(encoder, &nothing, step) != CODEC_READY)
+    if (encoder_run(encoder, &nothing, step) != CODEC_READY)
         return false;
     if (step == CODEC_FINISH)
         encoder->done = true;
@@ -74,7 +75,7 @@ size_t encoder_push(struct encoder *encoder, struct slice bytes) {
         return 0;
     bool room = true;
     while (rest.length > 0 && room && !encoder->failed) {
-        run(encoder, &rest, CODEC_RUN);
+        encoder_run(encoder, &rest, CODEC_RUN);
         room = encoder->end < sizeof encoder->buffer;
     }
     size_t taken = bytes.length - rest.length;
@@ -93,7 +94,7 @@ void encoder_finish(struct encoder *encoder) {
 }
 
 /* More into the empty buffer. False when there is nothing to be had. */
-static bool refill(struct encoder *encoder) {
+static bool encoder_refill(struct encoder *encoder) {
     bool wanted = encoder->flushing || (encoder->finishing && !encoder->done);
     if (!wanted || encoder->failed)
         return false;
@@ -107,7 +108,7 @@ size_t encoder_pull(struct encoder *encoder, char *out, size_t capacity) {
     while (got < capacity) {
         size_t length = encoder->end - encoder->at;
         if (length == 0) {
-            if (!refill(encoder))
+            if (!encoder_refill(encoder))
                 break;
             continue;
         }

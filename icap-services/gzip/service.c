@@ -117,7 +117,7 @@ static int liking(const struct http_head *request, enum coding coding) {
     return best;
 }
 
-static enum coding choose(const struct gzip_service *gzip, const struct http_head *request) {
+static enum coding gzip_choose(const struct gzip_service *gzip, const struct http_head *request) {
     enum coding chosen = CODING_COUNT;
     int best = 0;
     for (unsigned i = 0; i < gzip->coding_count; i++) {
@@ -130,8 +130,8 @@ static enum coding choose(const struct gzip_service *gzip, const struct http_hea
     return chosen;
 }
 
-static bool is_wanted(const struct gzip_settings *settings,
-                      const struct service_exchange *exchange) {
+static bool gzip_is_wanted(const struct gzip_settings *settings,
+                           const struct service_exchange *exchange) {
     struct slice type = media_type_of(exchange->head);
     uint64_t length = adapted_head_length(exchange->head);
     /* A reader of an event stream must not wait for anything. */
@@ -146,13 +146,13 @@ static bool is_wanted(const struct gzip_settings *settings,
 static void *gzip_begin(void *service, struct service_exchange *exchange) {
     const struct gzip_service *owner;
     CAST_OBJ(owner, service, GZIP_SERVICE_MAGIC);
-    if (!is_wanted(owner->settings, exchange))
+    if (!gzip_is_wanted(owner->settings, exchange))
         return NULL;
     struct gzip_exchange *gzip;
     ALLOC_OBJ(gzip, GZIP_EXCHANGE_MAGIC);
     gzip->settings = owner->settings;
     gzip->exchange = exchange;
-    gzip->coding = choose(owner, exchange->request);
+    gzip->coding = gzip_choose(owner, exchange->request);
     gzip->credit = FLUSHES_AT_ONCE * owner->settings->flush_every;
     gzip->credited = service_now();
     return gzip;

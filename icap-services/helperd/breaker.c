@@ -19,7 +19,7 @@ static void blame(struct breaker *breaker, const char *client) {
     breaker->deaths++;
 }
 
-static void tell(const struct breaker *breaker) {
+static void breaker_tell(const struct breaker *breaker) {
     const struct pool_settings *settings = breaker->settings;
     bool one = breaker->client[0] != 0;
     log_error("pool %s: %u helpers in a row have died%s%s: %s jobs are refused, one each %llu ms "
@@ -37,7 +37,7 @@ bool breaker_note_death(struct breaker *breaker, const char *client, uint64_t no
         return false;
     if (breaker->state == BREAKER_CLOSED) {
         breaker->opened++;
-        tell(breaker);
+        breaker_tell(breaker);
     }
     breaker->state = BREAKER_OPEN;
     breaker->ends = now + breaker->settings->breaker_time;

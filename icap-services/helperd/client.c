@@ -34,7 +34,7 @@ static void client_close(struct client *client) {
 /* ---- jobs --------------------------------------------------------------------------------- */
 
 /* The answer goes out at once: a client has one job, so its socket has room for one answer. */
-static bool answer(struct client *client, struct helper_packet *packet) {
+static bool client_answer(struct client *client, struct helper_packet *packet) {
     packet->message.id = client->job_id;
     return helper_packet_send(client->fd, packet) == HELPER_IO_DONE;
 }
@@ -45,17 +45,17 @@ static bool answer_without_result(struct client *client, enum helper_status stat
     helper_packet_init(&packet, HELPER_RESULT, 0);
     packet.message.status = status;
     helper_packet_set_parameters(&packet, slice_from(why));
-    return answer(client, &packet);
+    return client_answer(client, &packet);
 }
 
-static void on_result(struct job *job, enum helper_status status, struct helper_packet *result,
-                      const char *why) {
+static void client_on_result(struct job *job, enum helper_status status,
+                             struct helper_packet *result, const char *why) {
     struct client *client;
     CAST_OBJ(client, job->client, CLIENT_MAGIC);
     client->job = NULL;
     bool sent = false;
     if (result != NULL)
-        sent = answer(client, result);
+        sent = client_answer(client, result);
     else
         sent = answer_without_result(client, status, why);
     if (!sent)
@@ -79,7 +79,7 @@ static bool take_job(struct client *client, struct job *job) {
         return answer_without_result(client, HELPER_REFUSED, why);
     }
     job->client = client;
-    job->on_result = on_result;
+    job->on_result = client_on_result;
     client->job = job;
     pool_submit(pool, &job);
     return true;
@@ -138,7 +138,7 @@ static bool read_packet(struct client *client) {
     return good;
 }
 
-static void on_event(struct event *event, uint32_t events) {
+static void client_on_event(struct event *event, uint32_t events) {
     struct client *client = CONTAINER_OF(event, struct client, event);
     CHECK_OBJ(client, CLIENT_MAGIC);
     bool gone = (events & EPOLLHUP) != 0 && client->brought_jobs;
@@ -154,10 +154,10 @@ void client_create(struct supervisor *supervisor, int fd) {
     event_init(&client->event);
     list_append(&supervisor->clients, &client->link);
     supervisor->client_count++;
-    if (!loop_add(&supervisor->loop, &client->event, fd, EPOLLIN, on_event))
+    if (!loop_add(&supervisor->loop, &client->event, fd, EPOLLIN, client_on_event))
         client_close(client);
     else /* what it wants is there already, mostly */
-        on_event(&client->event, EPOLLIN);
+        client_on_event(&client->event, EPOLLIN);
 }
 
 void client_close_all(struct supervisor *supervisor) {

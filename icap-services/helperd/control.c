@@ -165,7 +165,7 @@ static json_t *call_reload(struct supervisor *supervisor) {
     return json_pack("{s:b, s:o}", "ok", 1, "not_applied", reasons);
 }
 
-static json_t *run(struct supervisor *supervisor, json_t *command, bool may_change) {
+static json_t *control_run(struct supervisor *supervisor, json_t *command, bool may_change) {
     const char *call = json_string_value(json_object_get(command, "call"));
     if (call == NULL)
         return error("a command is an object with \"call\": helpers, renice, resize or reload");
@@ -186,7 +186,7 @@ char *control_answer(struct supervisor *supervisor, struct slice text, bool may_
     json_error_t why;
     json_t *command = json_loadb(text.base, text.length, 0, &why);
     json_t *answer = command == NULL ? error("that is no JSON: %s", why.text)
-                                     : run(supervisor, command, may_change);
+                                     : control_run(supervisor, command, may_change);
     char *line = json_dumps(answer, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(command);
     json_decref(answer);

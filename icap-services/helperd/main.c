@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static _Noreturn void usage(FILE *to, int status) {
+static _Noreturn void helperd_usage(FILE *to, int status) {
     fprintf(to,
             "usage: retort-helperd [-t|-T] [-d] -f FILE\n"
             "  -f FILE  the configuration\n"
@@ -24,7 +24,8 @@ static _Noreturn void usage(FILE *to, int status) {
     exit(status);
 }
 
-static int tell_of_check(const char *path, const struct helperd_settings *settings, bool alone) {
+static int helperd_tell_of_check(const char *path, const struct helperd_settings *settings,
+                                 bool alone) {
     struct findings findings = {0};
     if (!alone)
         helperd_settings_check(settings, &findings);
@@ -48,20 +49,20 @@ int main(int argc, char **argv) {
         case 't': only_check = true; break;
         case 'T': only_check = alone = true; break;
         case 'd': level = LOG_LEVEL_DEBUG; break;
-        case 'h': usage(stdout, 0);
+        case 'h': helperd_usage(stdout, 0);
         case 'V': puts("retort-helperd " PACKAGE_VERSION); return 0;
-        default: usage(stderr, 2);
+        default: helperd_usage(stderr, 2);
         }
     }
     signals_ignore_harmless();
     log_open(STDERR_FILENO, "retort-helperd", level);
     if (path == NULL || optind != argc)
-        usage(stderr, 2);
+        helperd_usage(stderr, 2);
     struct helperd_settings *settings = helperd_settings_read(path);
     if (settings == NULL)
         return 1;
     if (only_check) {
-        int status = tell_of_check(path, settings, alone);
+        int status = helperd_tell_of_check(path, settings, alone);
         helperd_settings_free(&settings);
         return status;
     }

@@ -57,37 +57,37 @@ static bool take_turn(struct output_share *share) {
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
-static void write_line(const struct output *output) {
+static void output_write_line(const struct output *output) {
     log_info("pool %s: helper %d: %.*s%s", output->share->settings->name, (int)output->pid,
              (int)output->length, output->line, output->length == OUTPUT_LINE ? " ..." : "");
 }
 
-static void end_line(struct output *output) {
+static void output_end_line(struct output *output) {
     output->ended = true;
     if (output->length == 0)
         return;
     output->dropped = !take_turn(output->share);
     if (!output->dropped)
-        write_line(output);
+        output_write_line(output);
 }
 
-static void take_byte(struct output *output, char byte) {
+static void output_take_byte(struct output *output, char byte) {
     if (output->ended) {
         output->ended = output->dropped = false;
         output->length = 0;
     }
     if (byte == '\n')
-        end_line(output);
+        output_end_line(output);
     else if (output->length < OUTPUT_LINE)
         output->line[output->length++] = byte == 0 ? '?' : byte; /* the log's texts end at a NUL */
 }
 
 /* Returns how many bytes there were; 0 when there are none (left, or for now). */
-static size_t take_bytes(struct output *output) {
+static size_t output_take_bytes(struct output *output) {
     static char bytes[16384];
     ssize_t length = read(output->fd, bytes, sizeof bytes);
     for (ssize_t i = 0; i < length; i++)
-        take_byte(output, bytes[i]);
+        output_take_byte(output, bytes[i]);
     if (length == 0) /* it closed both descriptors */
         output_close(output);
     return length > 0 ? (size_t)length : 0;
@@ -95,7 +95,7 @@ static size_t take_bytes(struct output *output) {
 
 static void on_bytes(struct event *event, uint32_t events) {
     (void)events;
-    take_bytes(CONTAINER_OF(event, struct output, event));
+    output_take_bytes(CONTAINER_OF(event, struct output, event));
 }
 
 /* ---- the pipe ----------------------------------------------------------------------------- */
@@ -135,15 +135,15 @@ void output_finish(struct output *output) {
     if (output->fd >= 0 && ioctl(output->fd, FIONREAD, &left) != 0)
         left = 0;
     while (left > 0 && output->fd >= 0) {
-        size_t length = take_bytes(output);
+        size_t length = output_take_bytes(output);
         if (length == 0)
             break;
         left -= (int)length;
     }
     if (output->length > 0 && !output->ended)
-        end_line(output);
+        output_end_line(output);
     if (output->dropped) {
-        write_line(output);
+        output_write_line(output);
         output->share->dropped--;
         output->share->flood--;
     }

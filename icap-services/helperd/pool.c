@@ -45,14 +45,14 @@ static void finish_job(struct job *job, enum helper_status status, struct helper
     FREE_OBJ(job);
 }
 
-static void refuse(struct job *job, enum refusal refusal) {
+static void pool_refuse(struct job *job, enum refusal refusal) {
     job->pool->counts.refusals[refusal]++;
     finish_job(job, HELPER_REFUSED, NULL, refusal_reason(refusal));
 }
 
 static void refuse_waiting(struct pool *pool, enum refusal refusal) {
     for (struct job *job; (job = queue_any(&pool->queue)) != NULL;)
-        refuse(job, refusal);
+        pool_refuse(job, refusal);
 }
 
 /* ---- workers ------------------------------------------------------------------------------ */
@@ -120,7 +120,7 @@ static void on_job_deadline(struct timer *timer) {
 }
 
 /* What an idle worker does next: leave, or take a job. */
-static void settle(struct pool *pool, struct worker *worker) {
+static void pool_settle(struct pool *pool, struct worker *worker) {
     bool worn = pool->settings.max_jobs > 0 && worker->served >= pool->settings.max_jobs;
     if (worker->surplus || worn || pool->retiring)
         worker_retire(worker, POOL_LEAVE_TIME);
@@ -150,7 +150,8 @@ static void leave_work(struct pool *pool, struct worker *worker) {
     worker->at_work = false;
 }
 
-static void take_result(struct pool *pool, struct worker *worker, struct helper_packet *result) {
+static void pool_take_result(struct pool *pool, struct worker *worker,
+                             struct helper_packet *result) {
     timer_cancel(&pool->loop->timers, &worker->job_timer);
     worker->served++;
     worker->failures = 0;
@@ -162,12 +163,12 @@ static void take_result(struct pool *pool, struct worker *worker, struct helper_
         finish_job(worker->job, result->message.status, result, NULL);
 }
 
-static void on_result(struct worker *worker, struct helper_packet *result) {
+static void pool_on_result(struct worker *worker, struct helper_packet *result) {
     struct pool *pool;
     CAST_OBJ(pool, worker->pool, POOL_MAGIC);
     worker->state = WORKER_IDLE;
-    take_result(pool, worker, result);
-    settle(pool, worker);
+    pool_take_result(pool, worker, result);
+    pool_settle(pool, worker);
 }
 
 static void on_lost(struct worker *worker) {
@@ -202,7 +203,7 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
     struct pool *pool;
     CAST_OBJ(pool, worker->pool, POOL_MAGIC);
     if (result != NULL)
-        take_result(pool, worker, result);
+        pool_take_result(pool, worker, result);
     timer_cancel(&pool->loop->timers, &worker->job_timer);
     const char *client = worker->at_work ? worker->client : NULL;
     leave_work(pool, worker);
@@ -234,7 +235,7 @@ static void on_exit_of(struct worker *worker, int status, struct helper_packet *
     dispatch(pool);
 }
 
-static const struct worker_callbacks callbacks = {on_result, on_lost, on_exit_of};
+static const struct worker_callbacks callbacks = {pool_on_result, on_lost, on_exit_of};
 
 static void add_worker(struct pool *pool, bool spare) {
     struct worker *worker;
@@ -307,7 +308,7 @@ static uint64_t time_left(const struct pool *pool, const struct job *job) {
     return job->deadline > pool->loop->now ? job->deadline - pool->loop->now : 0;
 }
 
-static void give(struct pool *pool, struct worker *worker, struct job *job) {
+static void pool_give_job(struct pool *pool, struct worker *worker, struct job *job) {
     timer_cancel(&pool->loop->timers, &worker->timer);
     job->packet.message.milliseconds = (uint32_t)time_left(pool, job);
     if (!worker_give(worker, &job->packet, pool->settings.terms.cpu)) {
@@ -334,9 +335,9 @@ static struct job *next_job(struct pool *pool, enum lane lane) {
         bool waited = job->submitted < pool->loop->now;
         double expected = waited ? expected_time(pool, lane, job->place.cost) : 0;
         if (breaker_is_open_for(&pool->breaker, job->place.client))
-            refuse(job, REFUSAL_BREAKER);
+            pool_refuse(job, REFUSAL_BREAKER);
         else if (expected > (double)time_left(pool, job))
-            refuse(job, REFUSAL_TOO_LATE);
+            pool_refuse(job, REFUSAL_TOO_LATE);
         else
             return job;
     }
@@ -356,7 +357,7 @@ static void hand_out(struct pool *pool) {
     for (enum lane lane; (lane = next_lane(pool)) != LANE_COUNT;) {
         struct job *job = next_job(pool, lane);
         if (job != NULL)
-            give(pool, idle_worker(pool, lane), job);
+            pool_give_job(pool, idle_worker(pool, lane), job);
     }
 }
 
@@ -400,7 +401,7 @@ static bool can_be_in_time(const struct pool *pool, const struct job *job) {
 }
 
 /* Lets a client with more work in the queue give its place. False when there is none. */
-static bool make_room(struct pool *pool, struct job *job) {
+static bool pool_make_room(struct pool *pool, struct job *job) {
     bool large_full = job->place.lane == LANE_LARGE &&
                       pool->queue.lanes[LANE_LARGE].count >= pool->settings.queue_large;
     if (!large_full && queue_count(&pool->queue) < pool->settings.queue)
@@ -408,7 +409,7 @@ static bool make_room(struct pool *pool, struct job *job) {
     struct job *other = queue_most_greedy(&pool->queue, large_full ? LANE_LARGE : LANE_SMALL, job);
     if (other == NULL)
         return false;
-    refuse(other, REFUSAL_SHARE);
+    pool_refuse(other, REFUSAL_SHARE);
     return true;
 }
 
@@ -426,11 +427,11 @@ static enum refusal refusal_of(struct pool *pool, struct job *job) {
         return REFUSAL_NONE;
     if (!can_be_in_time(pool, job))
         return REFUSAL_TOO_LATE;
-    return make_room(pool, job) ? REFUSAL_NONE : REFUSAL_QUEUE_FULL;
+    return pool_make_room(pool, job) ? REFUSAL_NONE : REFUSAL_QUEUE_FULL;
 }
 
 /* What it will cost, as its client says, or else by its size. */
-static void set_place(struct pool *pool, struct job *job) {
+static void pool_set_place(struct pool *pool, struct job *job) {
     const struct helper_origin *origin = &job->packet.origin;
     struct queue_place *place = &job->place;
     uint64_t cost = origin->cost > 0 ? origin->cost : job->packet.message.body_length;
@@ -456,11 +457,11 @@ void pool_submit(struct pool *pool, struct job **jobp) {
     job->deadline = pool->loop->now + allowed;
     job->packet.message.id = ++pool->next_id;
     job->packet.message.version = HELPER_VERSION; /* the rest is not for helpers */
-    set_place(pool, job);
+    pool_set_place(pool, job);
     timer_init(&job->timer, on_wait_timeout);
     enum refusal refusal = refusal_of(pool, job);
     if (refusal != REFUSAL_NONE) {
-        refuse(job, refusal);
+        pool_refuse(job, refusal);
         return;
     }
     queue_add(&pool->queue, job);

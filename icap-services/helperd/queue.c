@@ -54,7 +54,7 @@ static struct share *open_share(struct queue_lane *lane, const struct queue_plac
     return share;
 }
 
-static void enter(struct queue *queue, struct job *job) {
+static void queue_enter(struct queue *queue, struct job *job) {
     struct queue_place *place = &job->place;
     struct queue_lane *lane = &queue->lanes[place->lane];
     ASSERT(place->share == NULL);
@@ -70,12 +70,12 @@ static void enter(struct queue *queue, struct job *job) {
 }
 
 void queue_add(struct queue *queue, struct job *job) {
-    enter(queue, job);
+    queue_enter(queue, job);
     list_append(&job->place.share->jobs, &job->place.link);
 }
 
 void queue_put_back(struct queue *queue, struct job *job) {
-    enter(queue, job);
+    queue_enter(queue, job);
     struct share *share = job->place.share;
     list_prepend(&share->jobs, &job->place.link);
     list_remove(&share->link);

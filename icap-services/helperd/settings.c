@@ -19,7 +19,7 @@
 /* What of the queue is for large jobs, unless it is said. */
 enum { QUEUE_LARGE_PART = 4 };
 
-static void on_error(cfg_t *cfg, const char *format, va_list arguments) {
+static void helperd_settings_on_error(cfg_t *cfg, const char *format, va_list arguments) {
     char text[512];
     vsnprintf(text, sizeof text, format, arguments);
     log_error("%s:%d: %s", cfg->filename == NULL ? "configuration" : cfg->filename, cfg->line,
@@ -276,7 +276,7 @@ struct helperd_settings *helperd_settings_read(const char *path) {
                            CFG_END()};
     struct helperd_settings *settings = NULL;
     cfg_t *cfg = cfg_init(options, CFGF_NONE);
-    cfg_set_error_function(cfg, on_error);
+    cfg_set_error_function(cfg, helperd_settings_on_error);
     cfg_set_validate_func(cfg, "socket", check_socket);
     cfg_set_validate_func(cfg, "socket_mode", check_mode);
     cfg_set_validate_func(cfg, "clients", check_clients);

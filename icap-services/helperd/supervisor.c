@@ -68,7 +68,7 @@ static bool set_access(const struct helperd_settings *settings) {
     return false;
 }
 
-static bool open_socket(struct supervisor *supervisor) {
+static bool supervisor_open_socket(struct supervisor *supervisor) {
     const struct helperd_settings *settings = supervisor->settings;
     struct sockaddr_un address;
     fill_address(&address, settings->socket);
@@ -100,7 +100,7 @@ static void on_listen_timer(struct timer *timer) {
         listen_again(supervisor);
 }
 
-static void on_connection(struct event *event, uint32_t events) {
+static void supervisor_on_connection(struct event *event, uint32_t events) {
     struct supervisor *supervisor = CONTAINER_OF(event, struct supervisor, listen_event);
     (void)events;
     int fd = accept4(supervisor->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -121,7 +121,7 @@ static void on_connection(struct event *event, uint32_t events) {
 
 static bool listen_again(struct supervisor *supervisor) {
     return loop_add(&supervisor->loop, &supervisor->listen_event, supervisor->listen_fd, EPOLLIN,
-                    on_connection);
+                    supervisor_on_connection);
 }
 
 /* Each client may bring a body; what the system allows is more than its soft limit. */
@@ -154,7 +154,7 @@ static void wait_for_children(struct supervisor *supervisor) {
         }
 }
 
-static void stop(struct supervisor *supervisor) {
+static void supervisor_stop(struct supervisor *supervisor) {
     if (supervisor->stopping)
         return;
     log_info("stopping");
@@ -228,7 +228,7 @@ bool supervisor_reload(struct supervisor *supervisor, struct findings *left) {
     return true;
 }
 
-static void on_signal(struct event *event, uint32_t events) {
+static void supervisor_on_signal(struct event *event, uint32_t events) {
     struct supervisor *supervisor = CONTAINER_OF(event, struct supervisor, signal_event);
     struct signalfd_siginfo info;
     struct findings left = {0};
@@ -243,7 +243,7 @@ static void on_signal(struct event *event, uint32_t events) {
             if (open_log(supervisor->settings->log))
                 log_info("log opened again");
         } else
-            stop(supervisor);
+            supervisor_stop(supervisor);
     }
 }
 
@@ -251,8 +251,9 @@ static bool open_signals(struct supervisor *supervisor) {
     sigset_t set;
     signals_take(&set, (const int[]){SIGCHLD, SIGHUP, SIGUSR1, SIGTERM, SIGINT}, 5);
     supervisor->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    return supervisor->signal_fd >= 0 && loop_add(&supervisor->loop, &supervisor->signal_event,
-                                                  supervisor->signal_fd, EPOLLIN, on_signal);
+    return supervisor->signal_fd >= 0 &&
+           loop_add(&supervisor->loop, &supervisor->signal_event, supervisor->signal_fd, EPOLLIN,
+                    supervisor_on_signal);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
@@ -277,7 +278,7 @@ bool supervisor_start(struct supervisor *supervisor, const char *path,
         return false;
     supervisor->started = supervisor->loop.now;
     raise_descriptor_limit();
-    if (!open_socket(supervisor) || !listen_again(supervisor))
+    if (!supervisor_open_socket(supervisor) || !listen_again(supervisor))
         return false;
     for (unsigned i = 0; i < supervisor->settings->pool_count; i++) {
         struct pool *pool = pool_create(&supervisor->loop, &supervisor->settings->pools[i]);

@@ -32,7 +32,7 @@ static bool is_result(const struct worker *worker, const struct helper_packet *p
            packet->message.id == worker->job_id;
 }
 
-static void on_socket(struct event *event, uint32_t events) {
+static void worker_on_socket(struct event *event, uint32_t events) {
     struct worker *worker = CONTAINER_OF(event, struct worker, event);
     static struct helper_packet packet;
     CHECK_OBJ(worker, WORKER_MAGIC);
@@ -89,7 +89,7 @@ static bool set_group_nice(pid_t pid, const struct helper_terms *terms) {
     return done;
 }
 
-static void join_group(const struct helper_terms *terms) {
+static void worker_join_group(const struct helper_terms *terms) {
     enum { TRIES = 20 };
     const struct timespec pause = {.tv_nsec = 25000000};
     if (terms->nice == 0 && terms->scheduler != SCHED_IDLE)
@@ -117,7 +117,7 @@ static void accept_terms(const struct helper_terms *terms) {
         complain("can not run a helper at nice %d: %s; retort-helperd needs to be root for less "
                  "than its own",
                  terms->nice, strerror(errno));
-    join_group(terms);
+    worker_join_group(terms);
     if (terms->io != IO_AS_NICE)
         set_io_priority(terms->io);
     if (terms->memory > 0 && setrlimit(RLIMIT_AS, &memory) != 0)
@@ -161,7 +161,7 @@ bool worker_start(struct worker *worker, char *const *command, const struct help
     if (output >= 0)
         close(output);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    if (pid < 0 || !loop_add(worker->loop, &worker->event, ends[0], EPOLLIN, on_socket)) {
+    if (pid < 0 || !loop_add(worker->loop, &worker->event, ends[0], EPOLLIN, worker_on_socket)) {
         close(ends[0]);
         output_close(&worker->output);
         errno = error;

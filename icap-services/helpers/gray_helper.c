@@ -42,7 +42,7 @@ static const char *const recipes[] = {
     "image/x-portable-pixmap=pnmtopnm | ppmtopgm | pnmtopnm",
 };
 
-static enum helper_status failed(struct helper_work *work, const char *why) {
+static enum helper_status gray_helper_failed(struct helper_work *work, const char *why) {
     helper_work_reply(work, slice_from(why));
     return HELPER_FAILED;
 }
@@ -56,7 +56,7 @@ static enum helper_status unusable(struct helper_work *work, const char *why) {
 static enum helper_status give_bytes(struct helper_work *work, const void *bytes, size_t length) {
     work->output = helper_body_create("gray");
     if (work->output < 0 || !helper_body_write(work->output, bytes, length))
-        return failed(work, "no room for the result");
+        return gray_helper_failed(work, "no room for the result");
     return HELPER_DONE;
 }
 
@@ -64,7 +64,7 @@ typedef enum picture_result converter(const unsigned char *bytes, size_t length,
                                       const struct picture_options *options,
                                       struct picture_output *output);
 
-static enum helper_status convert(struct helper_work *work, converter *function) {
+static enum helper_status gray_helper_convert(struct helper_work *work, converter *function) {
     struct picture_output output;
     struct picture_options options = {.max_pixels = helper.pixels};
     picture_options_read(&options, work->parameters);
@@ -90,14 +90,14 @@ static enum helper_status by_recipe(struct helper_work *work, const struct recip
     bool larger = service_argument(work->parameters, SLICE("larger"), &value);
     work->output = helper_body_create("gray");
     if (work->output < 0 || lseek(work->input_fd, 0, SEEK_SET) != 0)
-        return failed(work, "no room for the result");
+        return gray_helper_failed(work, "no room for the result");
     bool good =
         runner_run(&helper.runner, recipe, work->input_fd, work->output, error, sizeof error);
     if (good && (larger || !is_larger(work)))
         return HELPER_DONE;
     close(work->output);
     work->output = -1;
-    return good ? HELPER_UNCHANGED : failed(work, error);
+    return good ? HELPER_UNCHANGED : gray_helper_failed(work, error);
 }
 
 /* By the type that the origin told, then by that of the bytes; NULL: none. */
@@ -129,16 +129,16 @@ static enum helper_status work_on(struct helper_work *work) {
     if (recipe != NULL)
         return by_programs(work, type, recipe);
     switch (type) {
-    case IMAGE_JPEG: return convert(work, jpeg_gray);
-    case IMAGE_GIF: return convert(work, gif_gray);
-    case IMAGE_PNG: return convert(work, png_gray);
-    case IMAGE_WEBP: return convert(work, webp_gray);
-    case IMAGE_BMP: return convert(work, bmp_gray);
+    case IMAGE_JPEG: return gray_helper_convert(work, jpeg_gray);
+    case IMAGE_GIF: return gray_helper_convert(work, gif_gray);
+    case IMAGE_PNG: return gray_helper_convert(work, png_gray);
+    case IMAGE_WEBP: return gray_helper_convert(work, webp_gray);
+    case IMAGE_BMP: return gray_helper_convert(work, bmp_gray);
     default: return unusable(work, "not an image of a known kind");
     }
 }
 
-static _Noreturn void usage(FILE *to, int status) {
+static _Noreturn void gray_helper_usage(FILE *to, int status) {
     fprintf(to, "usage: gray-helper [OPTION...]             jobs from descriptor 0\n"
                 "       gray-helper [OPTION...] --once [ARGUMENTS] < IMAGE > GRAY-IMAGE\n"
                 "  --memory SIZE, --file SIZE, --cpu SECONDS   limits; 0 is none\n"
@@ -164,7 +164,7 @@ static void read_option(int name) {
                       : name == 'p' ? &helper.pixels
                                     : NULL;
     if (name == 'h')
-        usage(stdout, 0);
+        gray_helper_usage(stdout, 0);
     if (name == 'r')
         add_recipe(optarg);
     else if (name == 'o')
@@ -172,10 +172,10 @@ static void read_option(int name) {
     else if (name == 'w')
         helper.programs = SANDBOX_WRITERS;
     else if (place == NULL || !service_option_size(slice_from(optarg), place))
-        usage(stderr, 2);
+        gray_helper_usage(stderr, 2);
 }
 
-static void read_options(int argc, char **argv) {
+static void gray_helper_read_options(int argc, char **argv) {
     static const struct option options[] = {{"memory", required_argument, NULL, 'm'},
                                             {"file", required_argument, NULL, 'f'},
                                             {"cpu", required_argument, NULL, 'c'},
@@ -190,12 +190,12 @@ static void read_options(int argc, char **argv) {
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         read_option(c);
     if (argc - optind > (helper.once ? 1 : 0))
-        usage(stderr, 2);
+        gray_helper_usage(stderr, 2);
 }
 
 int main(int argc, char **argv) {
     log_open(STDERR_FILENO, "gray-helper", LOG_LEVEL_INFO);
-    read_options(argc, argv);
+    gray_helper_read_options(argc, argv);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a result beyond the limit fails, and the helper lives */

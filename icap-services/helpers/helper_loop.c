@@ -33,8 +33,9 @@ static uint64_t file_length(int fd) {
     return length < 0 ? 0 : (uint64_t)length;
 }
 
-static enum helper_status do_job(const struct helper_packet *job, struct helper_packet *result,
-                                 enum helper_status (*function)(struct helper_work *)) {
+static enum helper_status helper_loop_do_job(const struct helper_packet *job,
+                                             struct helper_packet *result,
+                                             enum helper_status (*function)(struct helper_work *)) {
     struct helper_work work = {.parameters = helper_packet_parameters(job),
                                .input_fd = job->body,
                                .output = -1,
@@ -67,7 +68,7 @@ int helper_loop_run(enum helper_status (*function)(struct helper_work *work)) {
             return 1;
         }
         helper_packet_init(&result, HELPER_RESULT, job.message.id);
-        result.message.status = do_job(&job, &result, function);
+        result.message.status = helper_loop_do_job(&job, &result, function);
         helper_packet_close_body(&job);
         enum helper_io sent = helper_packet_send(JOBS_FD, &result);
         helper_packet_close_body(&result);
@@ -112,7 +113,7 @@ int helper_loop_once(struct slice parameters, int input, int output,
         log_error("the input can not be read");
         return 1;
     }
-    enum helper_status status = do_job(&job, &result, function);
+    enum helper_status status = helper_loop_do_job(&job, &result, function);
     struct slice text = helper_packet_parameters(&result);
     bool good = status == HELPER_DONE || status == HELPER_UNCHANGED;
     if (!good)
@@ -129,7 +130,7 @@ int helper_loop_once(struct slice parameters, int input, int output,
 
 /* ---- limits ------------------------------------------------------------------------------- */
 
-static void limit(int resource, uint64_t value) {
+static void helper_loop_limit(int resource, uint64_t value) {
     struct rlimit now;
     if (value == 0 || getrlimit(resource, &now) != 0)
         return;
@@ -139,16 +140,16 @@ static void limit(int resource, uint64_t value) {
 
 void helper_limit_memory(uint64_t bytes) {
     if (!sandbox_under_checker()) /* they map far more than the program uses */
-        limit(RLIMIT_AS, bytes);
+        helper_loop_limit(RLIMIT_AS, bytes);
 }
 
 void helper_limit_file(uint64_t bytes) {
-    limit(RLIMIT_FSIZE, bytes);
+    helper_loop_limit(RLIMIT_FSIZE, bytes);
 }
 
 void helper_limit_cpu(unsigned cpu_seconds) {
     struct rusage used;
     if (cpu_seconds > 0 && getrusage(RUSAGE_SELF, &used) == 0)
-        limit(RLIMIT_CPU,
-              (uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec + 1 + cpu_seconds);
+        helper_loop_limit(RLIMIT_CPU, (uint64_t)used.ru_utime.tv_sec +
+                                          (uint64_t)used.ru_stime.tv_sec + 1 + cpu_seconds);
 }

@@ -18,7 +18,7 @@ bool pipeline_prepare(void) {
     return null_fd >= 0;
 }
 
-static int start(char *const *program, int input, int output, pid_t *pid) {
+static int pipeline_start(char *const *program, int input, int output, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
@@ -34,7 +34,7 @@ static void close_unless(int fd, int keep) {
         close(fd);
 }
 
-static bool wait_for(pid_t pid, const char *name, char *error, size_t error_size) {
+static bool pipeline_wait_for(pid_t pid, const char *name, char *error, size_t error_size) {
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
@@ -65,7 +65,7 @@ bool pipeline_run(char *const *const *programs, int input, int output, char *err
             good = false;
             break;
         }
-        int failure = start(programs[count], from, ends[1], &pids[count]);
+        int failure = pipeline_start(programs[count], from, ends[1], &pids[count]);
         close_unless(from, input);
         close_unless(ends[1], output);
         from = ends[0];
@@ -78,6 +78,6 @@ bool pipeline_run(char *const *const *programs, int input, int output, char *err
     }
     close_unless(from, input);
     for (int i = 0; i < count; i++)
-        good &= wait_for(pids[i], programs[i][0], error, error_size);
+        good &= pipeline_wait_for(pids[i], programs[i][0], error, error_size);
     return good;
 }

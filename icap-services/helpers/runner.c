@@ -66,18 +66,19 @@ static bool has_scratch(char *path, size_t size) {
            (status.st_mode & 077) == 0 && setenv("TMPDIR", path, 1) == 0;
 }
 
-static void enter(enum sandbox_kind sandbox) {
+static void runner_enter(enum sandbox_kind sandbox) {
     char scratch[PATH_MAX];
     if (sandbox != SANDBOX_PROGRAMS || !has_scratch(scratch, sizeof scratch) ||
         !sandbox_enter_with(scratch))
         sandbox_enter(sandbox);
 }
 
-static _Noreturn void serve(const struct recipe_book *book, int fd, enum sandbox_kind sandbox) {
+static _Noreturn void runner_serve(const struct recipe_book *book, int fd,
+                                   enum sandbox_kind sandbox) {
     unsigned number;
     int files[ORDER_FILES];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    enter(sandbox);
+    runner_enter(sandbox);
     while (receive_order(fd, &number, files)) {
         char answer[ANSWER_MAX] = "there is no such recipe";
         if (number < book->count)
@@ -101,7 +102,7 @@ bool runner_start(struct runner *runner, const struct recipe_book *book,
     if (runner->pid == 0) {
         close(ends[0]);
         close(STDIN_FILENO); /* where the helper's jobs come in */
-        serve(book, ends[1], sandbox);
+        runner_serve(book, ends[1], sandbox);
     }
     close(ends[1]);
     runner->fd = ends[0];

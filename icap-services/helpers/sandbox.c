@@ -150,7 +150,7 @@ static bool deny_writing(scmp_filter_ctx filter, int call, unsigned flags_at) {
     return good;
 }
 
-static bool fill(scmp_filter_ctx filter, enum sandbox_kind kind, bool has_scratch) {
+static bool sandbox_fill(scmp_filter_ctx filter, enum sandbox_kind kind, bool has_scratch) {
     if (kind == SANDBOX_COMPUTE)
         return add_all(filter, SCMP_ACT_ALLOW, compute_allowed);
     bool good = add_all(filter, SCMP_ACT_ERRNO(EPERM), programs_denied);
@@ -163,17 +163,18 @@ static bool fill(scmp_filter_ctx filter, enum sandbox_kind kind, bool has_scratc
            deny_writing(filter, SCMP_SYS(openat), 2) && deny_writing(filter, SCMP_SYS(open), 1);
 }
 
-static bool load(enum sandbox_kind kind, bool has_scratch) {
+static bool sandbox_load(enum sandbox_kind kind, bool has_scratch) {
     uint32_t otherwise = kind == SANDBOX_COMPUTE ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW;
     scmp_filter_ctx filter = seccomp_init(otherwise);
-    bool good = filter != NULL && fill(filter, kind, has_scratch) && seccomp_load(filter) == 0;
+    bool good =
+        filter != NULL && sandbox_fill(filter, kind, has_scratch) && seccomp_load(filter) == 0;
     if (filter != NULL)
         seccomp_release(filter);
     return good;
 }
 
 bool sandbox_enter(enum sandbox_kind kind) {
-    return !sandbox_under_checker() && load(kind, false);
+    return !sandbox_under_checker() && sandbox_load(kind, false);
 }
 
 /* All that changes files, of the first version of Landlock; what came later seccomp denies. */
@@ -202,5 +203,5 @@ static bool landlock(const char *directory) {
 }
 
 bool sandbox_enter_with(const char *directory) {
-    return !sandbox_under_checker() && landlock(directory) && load(SANDBOX_PROGRAMS, true);
+    return !sandbox_under_checker() && landlock(directory) && sandbox_load(SANDBOX_PROGRAMS, true);
 }

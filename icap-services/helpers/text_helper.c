@@ -46,7 +46,7 @@ static void read_again(void) {
     texts.table = table;
 }
 
-static enum helper_status answer(struct helper_work *work) {
+static enum helper_status text_helper_answer(struct helper_work *work) {
     read_again();
     if (texts.delay > 0)
         poll(NULL, 0, (int)texts.delay);
@@ -55,7 +55,7 @@ static enum helper_status answer(struct helper_work *work) {
     return work->reply_length > 0 ? HELPER_DONE : HELPER_UNCHANGED;
 }
 
-static _Noreturn void usage(FILE *to, int status) {
+static _Noreturn void text_helper_usage(FILE *to, int status) {
     fprintf(to, "usage: text-helper [--file FILE] [--delay TIME]\n"
                 "       text-helper [--file FILE] --once ADDRESS     by hand\n"
                 "Takes jobs on descriptor 0; started by retort-helperd. FILE has lines\n"
@@ -64,7 +64,7 @@ static _Noreturn void usage(FILE *to, int status) {
     exit(status);
 }
 
-static void read_options(int argc, char **argv) {
+static void text_helper_read_options(int argc, char **argv) {
     static const struct option options[] = {{"file", required_argument, NULL, 'f'},
                                             {"delay", required_argument, NULL, 'd'},
                                             {"once", required_argument, NULL, 'o'},
@@ -76,23 +76,23 @@ static void read_options(int argc, char **argv) {
         else if (c == 'o')
             texts.once = optarg;
         else if (c == 'h')
-            usage(stdout, 0);
+            text_helper_usage(stdout, 0);
         else if (c != 'd' || !service_option_duration(slice_from(optarg), &texts.delay))
-            usage(stderr, 2);
+            text_helper_usage(stderr, 2);
     }
     if (optind != argc)
-        usage(stderr, 2);
+        text_helper_usage(stderr, 2);
 }
 
 int main(int argc, char **argv) {
     log_open(STDERR_FILENO, "text-helper", LOG_LEVEL_INFO);
-    read_options(argc, argv);
+    text_helper_read_options(argc, argv);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     texts.table = text_table_builtin();
     read_again();
-    int status = texts.once != NULL
-                     ? helper_loop_once(slice_from(texts.once), -1, STDOUT_FILENO, answer)
-                     : helper_loop_run(answer);
+    int status = texts.once != NULL ? helper_loop_once(slice_from(texts.once), -1, STDOUT_FILENO,
+                                                       text_helper_answer)
+                                    : helper_loop_run(text_helper_answer);
     text_table_free(&texts.table);
     return status;
 }

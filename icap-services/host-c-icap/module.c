@@ -45,18 +45,18 @@ static void host_log(enum log_level level, const char *text) {
         ci_debug_printf(levels[level], "%s: %s\n", service_implementation.name, text);
 }
 
-static void count(int id) {
+static void module_count(int id) {
     if (id >= 0)
         ci_stat_uint64_inc(id, 1);
 }
 
 static void host_count(unsigned counter) {
     ASSERT(counter < COUNTERS_MAX);
-    count(module.counter_ids[counter]);
+    module_count(module.counter_ids[counter]);
 }
 
 static void count_outcome(enum transaction_outcome outcome) {
-    count(module.outcome_ids[outcome]);
+    module_count(module.outcome_ids[outcome]);
 }
 
 static int register_counter(const char *name) {
@@ -78,7 +78,7 @@ static void register_counters(void) {
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
-static void mix(const void *data, size_t length) {
+static void module_mix(const void *data, size_t length) {
     module.owner.host.fingerprint =
         service_fingerprint(module.owner.host.fingerprint, data, length);
 }
@@ -89,10 +89,10 @@ static int on_directive(const char *directive, const char **arguments, void *opt
     bool good = arguments != NULL && arguments[0] != NULL;
     if (!good)
         snprintf(error, sizeof error, "a value is missing");
-    mix(option->name, strlen(option->name) + 1);
+    module_mix(option->name, strlen(option->name) + 1);
     for (; good && *arguments != NULL; arguments++) {
         struct slice text = slice_from(*arguments);
-        mix(text.base, text.length + 1);
+        module_mix(text.base, text.length + 1);
         good = service_option_set(option, module.settings, text, error, sizeof error);
         if (option->type != SERVICE_OPTION_LIST)
             break;
@@ -187,13 +187,13 @@ static void on_close(void) {
     module.settings = NULL;
 }
 
-static void *on_request(ci_request_t *request) {
+static void *module_on_request(ci_request_t *request) {
     if (ci_req_type(request) != ICAP_REQMOD && ci_req_type(request) != ICAP_RESPMOD)
         return NULL;
     return transaction_create(&module.owner);
 }
 
-static void on_release(void *transaction) {
+static void module_on_release(void *transaction) {
     transaction_destroy(transaction);
 }
 
@@ -215,8 +215,8 @@ static ci_service_module_t own_service = {
     .mod_init_service = on_init,
     .mod_post_init_service = on_post_init,
     .mod_close_service = on_close,
-    .mod_init_request_data = on_request,
-    .mod_release_request_data = on_release,
+    .mod_init_request_data = module_on_request,
+    .mod_release_request_data = module_on_release,
     .mod_check_preview_handler = on_preview,
     .mod_end_of_data_handler = on_end_of_data,
     .mod_service_io = on_io,

@@ -94,7 +94,7 @@ static void fill_exchange(struct transaction *transaction, struct ci_request *re
 }
 
 /* Puts the service's head in place of c-icap's, with a Content-Length that is true. */
-static bool write_head(struct transaction *transaction, struct ci_request *request) {
+static bool hosted_write_head(struct transaction *transaction, struct ci_request *request) {
     struct service_exchange *exchange = &transaction->exchange;
     bool on_request = exchange->point == SERVICE_REQUEST;
     if (exchange->has_body && !exchange->keeps_body) {
@@ -111,7 +111,7 @@ static bool write_head(struct transaction *transaction, struct ci_request *reque
 
 /* ---- verdicts ----------------------------------------------------------------------------- */
 
-static void push(struct transaction *transaction, struct slice *bytes) {
+static void hosted_push(struct transaction *transaction, struct slice *bytes) {
     if (bytes->length == 0)
         return;
     size_t took = transaction->owner->ops->push(transaction->state, *bytes);
@@ -146,7 +146,7 @@ static int skip_before_body(struct transaction *transaction, struct ci_request *
 /* A response in place of the request (RFC 3507 §3.1). Where the request has a body the response has
  * one too, if an empty one: without it c-icap leaves the rest of the request's unread, and takes it
  * for the next request. */
-static bool answer(struct transaction *transaction, struct ci_request *request) {
+static bool hosted_answer(struct transaction *transaction, struct ci_request *request) {
     const struct service_exchange *exchange = &transaction->exchange;
     ASSERT(exchange->point == SERVICE_REQUEST);
     transaction->mode = BODY_ANSWERED;
@@ -160,11 +160,11 @@ static bool answer(struct transaction *transaction, struct ci_request *request) 
 static bool adapt(struct transaction *transaction, struct ci_request *request) {
     tell_failed(transaction, request);
     if (transaction->exchange.answer != NULL)
-        return answer(transaction, request);
+        return hosted_answer(transaction, request);
     transaction->mode = transaction->exchange.keeps_body ? BODY_PASSED : BODY_ADAPTED;
     transaction->outcome = TRANSACTION_ADAPTED;
     ci_req_unlock_data(request);
-    return write_head(transaction, request);
+    return hosted_write_head(transaction, request);
 }
 
 /* Asks the service again after it has seen more. False when it can't go on. */
@@ -241,7 +241,7 @@ int transaction_preview(struct transaction *transaction, const char *bytes, int 
     case SERVICE_HOLD: transaction->mode = BODY_HELD; break;
     }
     if (transaction->mode == BODY_HELD) {
-        push(transaction, &transaction->preview);
+        hosted_push(transaction, &transaction->preview);
         if (!ask_verdict(transaction, request, ci_req_hasalldata(request)))
             return CI_ERROR;
     }
@@ -293,7 +293,7 @@ static void copy_through(struct round *round, struct slice *from) {
     from->length -= length;
 }
 
-static void pull(struct transaction *transaction, struct round *round) {
+static void hosted_pull(struct transaction *transaction, struct round *round) {
     size_t room = round->capacity - round->put, got = 0;
     if (room == 0 || transaction->complete ||
         (transaction->mode != BODY_ADAPTED && transaction->mode != BODY_ANSWERED))
@@ -318,7 +318,7 @@ static void pull_answer(struct transaction *transaction, struct round *round, bo
     if (transaction->exchange.body_length == 0)
         transaction->complete = true;
     else
-        pull(transaction, round);
+        hosted_pull(transaction, round);
 }
 
 /* Moves bytes: the rest of the preview first, then what c-icap brought. */
@@ -330,7 +330,7 @@ static void move(struct transaction *transaction, struct round *round, bool at_e
         else if (transaction->mode == BODY_PASSED)
             copy_through(round, sources[i]);
         else
-            push(transaction, sources[i]);
+            hosted_push(transaction, sources[i]);
         if (sources[i]->length > 0)
             break;
     }
@@ -343,7 +343,7 @@ static void move(struct transaction *transaction, struct round *round, bool at_e
     if (transaction->mode == BODY_ANSWERED)
         pull_answer(transaction, round, at_end);
     else
-        pull(transaction, round);
+        hosted_pull(transaction, round);
     if (transaction->mode == BODY_PASSED) {
         copy_through(round, &transaction->preview);
         if (transaction->preview.length == 0)
@@ -378,7 +378,7 @@ static void tell_idle(struct transaction *transaction, struct round *round, bool
         round->in.length > 0 || round->failed || !nothing_at_hand(request, offered))
         return;
     ops->idle(transaction->state);
-    pull(transaction, round);
+    hosted_pull(transaction, round);
 }
 
 int transaction_io(struct transaction *transaction, char *out, int *out_length, const char *in,

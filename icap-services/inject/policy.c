@@ -10,22 +10,22 @@ static const struct slice chains[SNIPPET_KINDS][DIRECTIVES] = {
     [SNIPPET_STYLE_ATTRIBUTE] = {{"style-src-attr", 14}, {"style-src", 9}, {"default-src", 11}},
 };
 
-static bool is_blank(char c) {
+static bool inject_policy_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
 
 static struct slice trim(struct slice text) {
-    while (text.length > 0 && is_blank(text.base[0]))
+    while (text.length > 0 && inject_policy_is_blank(text.base[0]))
         text = slice_make(text.base + 1, text.length - 1);
-    while (text.length > 0 && is_blank(text.base[text.length - 1]))
+    while (text.length > 0 && inject_policy_is_blank(text.base[text.length - 1]))
         text.length--;
     return text;
 }
 
-static struct slice next_word(struct slice *rest) {
+static struct slice inject_policy_next_word(struct slice *rest) {
     size_t length = 0;
     *rest = trim(*rest);
-    while (length < rest->length && !is_blank(rest->base[length]))
+    while (length < rest->length && !inject_policy_is_blank(rest->base[length]))
         length++;
     struct slice word = slice_make(rest->base, length);
     *rest = slice_make(rest->base + length, rest->length - length);
@@ -42,10 +42,10 @@ static struct slice next_directive(struct slice *rest) {
 }
 
 /* The sources of the first directive of that name. */
-static bool find(struct slice policy, struct slice name, struct slice *sources) {
+static bool inject_policy_find(struct slice policy, struct slice name, struct slice *sources) {
     while (policy.length > 0) {
         struct slice rest = next_directive(&policy);
-        if (!slice_equal_nocase(next_word(&rest), name))
+        if (!slice_equal_nocase(inject_policy_next_word(&rest), name))
             continue;
         *sources = trim(rest);
         return true;
@@ -56,7 +56,7 @@ static bool find(struct slice policy, struct slice name, struct slice *sources) 
 /* The sources that decide, and where in the chain they are; DIRECTIVES: nothing restricts it. */
 static unsigned effective(struct slice policy, enum snippet_kind kind, struct slice *sources) {
     unsigned at = 0;
-    while (at < DIRECTIVES && !find(policy, chains[kind][at], sources))
+    while (at < DIRECTIVES && !inject_policy_find(policy, chains[kind][at], sources))
         at++;
     return at;
 }
@@ -80,7 +80,7 @@ static struct slice nonce_of(struct slice source) {
 static bool allows_inline(struct slice sources, enum snippet_kind kind) {
     bool is_script = kind == SNIPPET_SCRIPT || kind == SNIPPET_SCRIPT_ATTRIBUTE, allowed = false;
     while (trim(sources).length > 0) {
-        struct slice source = next_word(&sources);
+        struct slice source = inject_policy_next_word(&sources);
         if (is_nonce(source) || is_hash(source) ||
             (is_script && slice_equal_nocase(source, SLICE("'strict-dynamic'"))))
             return false;
@@ -91,7 +91,7 @@ static bool allows_inline(struct slice sources, enum snippet_kind kind) {
 
 static bool names_part(struct slice sources, const struct snippet_part *part) {
     while (trim(sources).length > 0) {
-        struct slice source = next_word(&sources);
+        struct slice source = inject_policy_next_word(&sources);
         if (is_nonce(source) && slice_equal(nonce_of(source), part->nonce))
             return true;
         if (part->hash[0] != 0 && slice_equal(source, slice_from(part->hash)))
@@ -100,7 +100,8 @@ static bool names_part(struct slice sources, const struct snippet_part *part) {
     return false;
 }
 
-static enum policy_verdict judge(struct slice policy, const struct snippet_part *part) {
+static enum policy_verdict inject_policy_judge(struct slice policy,
+                                               const struct snippet_part *part) {
     struct slice sources;
     bool is_element = part->kind == SNIPPET_SCRIPT || part->kind == SNIPPET_STYLE;
     if (effective(policy, part->kind, &sources) == DIRECTIVES)
@@ -115,10 +116,10 @@ static enum policy_verdict judge(struct slice policy, const struct snippet_part 
 /* A sandbox without scripts. */
 static bool is_sandbox(struct slice policy) {
     struct slice flags;
-    if (!find(policy, SLICE("sandbox"), &flags))
+    if (!inject_policy_find(policy, SLICE("sandbox"), &flags))
         return false;
     while (trim(flags).length > 0)
-        if (slice_equal_nocase(next_word(&flags), SLICE("allow-scripts")))
+        if (slice_equal_nocase(inject_policy_next_word(&flags), SLICE("allow-scripts")))
             return false;
     return true;
 }
@@ -129,7 +130,7 @@ enum policy_verdict policy_judge(struct slice policy, const struct snippet *snip
     if (snippet->is_unclear)
         return POLICY_FORBIDS;
     for (unsigned i = 0; i < snippet->count; i++) {
-        enum policy_verdict one = judge(policy, &snippet->parts[i]);
+        enum policy_verdict one = inject_policy_judge(policy, &snippet->parts[i]);
         verdict = one > verdict ? one : verdict;
         scripts |= snippet->parts[i].kind == SNIPPET_SCRIPT;
     }
@@ -139,7 +140,8 @@ enum policy_verdict policy_judge(struct slice policy, const struct snippet *snip
 /* A directive's sources and one more, without what says that there are none. */
 static struct slice with(struct slice sources, struct slice more, struct arena *arena) {
     struct slice rest = sources;
-    if (slice_equal_nocase(next_word(&rest), SLICE("'none'")) && trim(rest).length == 0)
+    if (slice_equal_nocase(inject_policy_next_word(&rest), SLICE("'none'")) &&
+        trim(rest).length == 0)
         sources = slice_make("", 0);
     return arena_concat(arena, sources, sources.length > 0 ? SLICE(" ") : SLICE(""), more);
 }
@@ -155,14 +157,14 @@ static struct slice add_source(struct slice policy, const struct snippet_part *p
     struct slice before = slice_make(policy.base, (size_t)(sources.base - policy.base));
     const char *end = sources.base + sources.length;
     struct slice after = slice_make(end, policy.length - (size_t)(end - policy.base));
-    bool glued = before.length > 0 && !is_blank(before.base[before.length - 1]);
+    bool glued = before.length > 0 && !inject_policy_is_blank(before.base[before.length - 1]);
     return arena_concat(arena, before, glued ? SLICE(" ") : SLICE(""), extended, after);
 }
 
 struct slice policy_extend(struct slice policy, const struct snippet *snippet,
                            struct arena *arena) {
     for (unsigned i = 0; i < snippet->count; i++)
-        if (judge(policy, &snippet->parts[i]) == POLICY_EXTENDABLE)
+        if (inject_policy_judge(policy, &snippet->parts[i]) == POLICY_EXTENDABLE)
             policy = add_source(policy, &snippet->parts[i], arena);
     return policy;
 }
@@ -184,7 +186,7 @@ struct slice policy_nonce(struct slice policy) {
     if (effective(policy, SNIPPET_SCRIPT, &sources) == DIRECTIVES)
         return slice_make(NULL, 0);
     while (trim(sources).length > 0) {
-        struct slice source = next_word(&sources);
+        struct slice source = inject_policy_next_word(&sources);
         if (is_nonce(source) && is_clean(nonce_of(source)))
             return nonce_of(source);
     }

@@ -39,29 +39,29 @@ void scanner_init(struct scanner *scanner, enum scanner_place place, enum scanne
     scanner->page = page;
 }
 
-static bool is_letter(unsigned char c) {
+static bool scanner_is_letter(unsigned char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static bool is_blank(unsigned char c) {
+static bool scanner_is_blank(unsigned char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
 
 static bool ends_name(unsigned char c) {
-    return c == '>' || c == '/' || is_blank(c);
+    return c == '>' || c == '/' || scanner_is_blank(c);
 }
 
-static struct slice name_of(const struct scanner *scanner) {
+static struct slice scanner_name_of(const struct scanner *scanner) {
     return slice_make(scanner->name, scanner->name_length);
 }
 
-static bool name_is(const struct scanner *scanner, const char *name) {
-    return slice_equal(name_of(scanner), slice_from(name));
+static bool scanner_name_is(const struct scanner *scanner, const char *name) {
+    return slice_equal(scanner_name_of(scanner), slice_from(name));
 }
 
 static const char *raw_name(const struct scanner *scanner) {
     for (size_t i = 0; i < COUNT_OF(raw_elements); i++)
-        if (name_is(scanner, raw_elements[i]))
+        if (scanner_name_is(scanner, raw_elements[i]))
             return raw_elements[i];
     return NULL;
 }
@@ -79,7 +79,7 @@ static bool body_may_begin(const struct scanner *scanner) {
 }
 
 /* The body begins without a tag of its own: in a fragment that is no place. */
-static void begin_body(struct scanner *scanner) {
+static void scanner_begin_body(struct scanner *scanner) {
     if (scanner->page == SCANNER_DOCUMENT || scanner->tree.is_document)
         scanner->found = true;
     else
@@ -99,7 +99,7 @@ static void note_text(struct scanner *scanner, unsigned char c) {
     if (tree_is_before_body(&scanner->tree) && (c == 0 || is_data(scanner, c)))
         scanner->hopeless = true;
     else if (body_may_begin(scanner))
-        begin_body(scanner);
+        scanner_begin_body(scanner);
     else
         tree_text(&scanner->tree);
 }
@@ -119,10 +119,10 @@ static bool is_in_mark(struct scanner *scanner, unsigned char c) {
     return scanner->hopeless;
 }
 
-static unsigned text(struct scanner *scanner, unsigned char c) {
+static unsigned scanner_text(struct scanner *scanner, unsigned char c) {
     if (is_in_mark(scanner, c))
         return TEXT;
-    if (c != '<' && !is_blank(c))
+    if (c != '<' && !scanner_is_blank(c))
         note_text(scanner, c);
     return c == '<' ? TAG_OPEN : TEXT;
 }
@@ -136,7 +136,7 @@ static unsigned tag_open(struct scanner *scanner, unsigned char c) {
         return MARKUP;
     if (c == '?')
         return DECLARATION;
-    if (!is_letter(c)) {
+    if (!scanner_is_letter(c)) {
         note_text(scanner, '<'); /* which it was */
         return c == '<' ? TAG_OPEN : TEXT;
     }
@@ -147,7 +147,7 @@ static unsigned tag_open(struct scanner *scanner, unsigned char c) {
 static unsigned end_tag_open(struct scanner *scanner, unsigned char c) {
     if (c == '>')
         return TEXT;
-    if (!is_letter(c))
+    if (!scanner_is_letter(c))
         return DECLARATION;
     name_add(scanner, c);
     return END_TAG_NAME;
@@ -166,7 +166,7 @@ static unsigned after_tag(struct scanner *scanner) {
     }
     bool is_raw = !tree_is_foreign(tree); /* of what leaves SVG, nothing is */
     if (!is_empty)
-        tree_start(tree, name_of(scanner), scanner->is_closed);
+        tree_start(tree, scanner_name_of(scanner), scanner->is_closed);
     scanner->hopeless |=
         tree->is_too_deep || (tree->phase == TREE_FRAMESET && scanner->place != SCANNER_HEAD_END);
     scanner->raw = is_raw && !is_empty ? raw_name(scanner) : NULL;
@@ -178,7 +178,7 @@ static unsigned after_tag(struct scanner *scanner) {
  * place is here? */
 static void judge_start(struct scanner *scanner, bool complete) {
     struct tree *tree = &scanner->tree;
-    struct slice name = name_of(scanner);
+    struct slice name = scanner_name_of(scanner);
     if (scanner->place == SCANNER_BODY_END || !tree_is_before_body(tree) ||
         tree_is_of_head(tree, name, !complete))
         return;
@@ -188,9 +188,9 @@ static void judge_start(struct scanner *scanner, bool complete) {
     if (is_body && scanner->place == SCANNER_HEAD_END)
         scanner->found = true;
     else if (is_body)
-        scanner->in_body_tag = name_is(scanner, "body");
+        scanner->in_body_tag = scanner_name_is(scanner, "body");
     else if (body_may_begin(scanner))
-        begin_body(scanner);
+        scanner_begin_body(scanner);
 }
 
 static unsigned tag_name(struct scanner *scanner, unsigned char c) {
@@ -223,8 +223,8 @@ static unsigned end_tag_name(struct scanner *scanner, unsigned char c) {
     }
     const char *const *names;
     size_t count = wanted_ends(scanner, &names);
-    scanner->found = tree_among(name_of(scanner), names, count, false);
-    tree_end(&scanner->tree, name_of(scanner));
+    scanner->found = tree_among(scanner_name_of(scanner), names, count, false);
+    tree_end(&scanner->tree, scanner_name_of(scanner));
     scanner->name_length = 0; /* an end tag opens no raw text */
     return c == '>' ? TEXT : IN_TAG;
 }
@@ -239,7 +239,7 @@ static unsigned in_tag(struct scanner *scanner, unsigned char c) {
     }
     if (c == '/')
         scanner->in_attribute = false;
-    else if (!is_blank(c)) /* "=" too, where a name may begin */
+    else if (!scanner_is_blank(c)) /* "=" too, where a name may begin */
         scanner->in_attribute = true;
     return IN_TAG;
 }
@@ -251,13 +251,13 @@ static unsigned value_start(struct scanner *scanner, unsigned char c) {
         return IN_SINGLE;
     if (c == '>')
         return after_tag(scanner);
-    return is_blank(c) ? VALUE_START : IN_VALUE;
+    return scanner_is_blank(c) ? VALUE_START : IN_VALUE;
 }
 
 static unsigned in_value(struct scanner *scanner, unsigned char c) {
     if (c == '>')
         return after_tag(scanner);
-    return is_blank(c) ? IN_TAG : IN_VALUE;
+    return scanner_is_blank(c) ? IN_TAG : IN_VALUE;
 }
 
 static unsigned markup(struct scanner *scanner, unsigned char c) {
@@ -378,9 +378,9 @@ static unsigned raw_open(struct scanner *scanner, unsigned char c) {
     return RAW;
 }
 
-static unsigned step(struct scanner *scanner, unsigned char c) {
+static unsigned scanner_step(struct scanner *scanner, unsigned char c) {
     switch (scanner->state) {
-    case TEXT: return text(scanner, c);
+    case TEXT: return scanner_text(scanner, c);
     case TAG_OPEN: return tag_open(scanner, c);
     case END_TAG_OPEN: return end_tag_open(scanner, c);
     case TAG_NAME: return tag_name(scanner, c);
@@ -426,14 +426,14 @@ static int waiting_for(const struct scanner *scanner) {
 static bool is_meta(const struct scanner *scanner) {
     static const char *const metas[] = {"meta"};
     return scanner->wants_metas && !tree_has_open(&scanner->tree, TREE_TEMPLATE) &&
-           tree_among(name_of(scanner), metas, COUNT_OF(metas), scanner->state == TAG_NAME);
+           tree_among(scanner_name_of(scanner), metas, COUNT_OF(metas), scanner->state == TAG_NAME);
 }
 
 /* Of a tag's name that has begun: in XML only those count that are written for the body. Elsewhere
  * any other one has been judged by its first letters. */
 static bool may_be_wanted(const struct scanner *scanner) {
     return scanner->page != SCANNER_XML ||
-           tree_among(name_of(scanner), body_tags, COUNT_OF(body_tags), true);
+           tree_among(scanner_name_of(scanner), body_tags, COUNT_OF(body_tags), true);
 }
 
 /* May what is being read still turn out to be the one? */
@@ -445,7 +445,7 @@ static bool is_candidate(const struct scanner *scanner) {
     case TAG_OPEN: return may_begin || count > 0 || scanner->wants_metas;
     case END_TAG_OPEN: return count > 0;
     case TAG_NAME: return is_meta(scanner) || (may_begin && may_be_wanted(scanner));
-    case END_TAG_NAME: return tree_among(name_of(scanner), ends, count, true);
+    case END_TAG_NAME: return tree_among(scanner_name_of(scanner), ends, count, true);
     case IN_TAG:
     case VALUE_START:
     case IN_VALUE:
@@ -460,7 +460,7 @@ static bool collect_meta(struct scanner *scanner, unsigned char c) {
     if (!scanner->wants_metas || scanner->pending == 0)
         return false;
     if (scanner->pending > SCANNER_META_MAX) {
-        scanner->lost_meta |= name_is(scanner, "meta");
+        scanner->lost_meta |= scanner_name_is(scanner, "meta");
         scanner->name_length = 0;
         return false;
     }
@@ -488,7 +488,7 @@ size_t scanner_scan(struct scanner *scanner, struct slice piece) {
         unsigned char c = (unsigned char)piece.base[at++];
         unsigned before = scanner->state;
         scanner->pending++;
-        scanner->state = step(scanner, c);
+        scanner->state = scanner_step(scanner, c);
         if (scanner->state == TAG_OPEN && !scanner->found)
             scanner->pending = 1;
         if (collect_meta(scanner, c))

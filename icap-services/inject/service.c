@@ -223,7 +223,7 @@ static void make_private(struct service_exchange *exchange) {
     http_head_add(head, SLICE("Cache-Control"), merged);
 }
 
-static void count(struct inject_exchange *inject, enum inject_counter counter) {
+static void inject_count(struct inject_exchange *inject, enum inject_counter counter) {
     inject->exchange->host->count(counter);
 }
 
@@ -233,7 +233,7 @@ static void report_helper(struct inject_exchange *inject) {
     enum helper_status status = helper_job_status(inject->job);
     if (status == HELPER_UNCHANGED)
         return;
-    count(inject, status == HELPER_TIMEOUT ? INJECT_LATE : INJECT_HELPER_FAILED);
+    inject_count(inject, status == HELPER_TIMEOUT ? INJECT_LATE : INJECT_HELPER_FAILED);
     if (helper_job_outage(inject->job) != NULL)
         service_failed(inject->exchange, helper_job_outage(inject->job));
     snprintf(line, sizeof line, "a page goes without its text: %s", helper_job_error(inject->job));
@@ -262,7 +262,7 @@ static bool find_in_cache(struct inject_exchange *inject) {
     return true;
 }
 
-static void ask_helper(struct inject_exchange *inject) {
+static void inject_ask_helper(struct inject_exchange *inject) {
     const struct inject_settings *settings = inject->settings;
     struct helper_request request = {.socket = settings->helperd,
                                      .pool = slice_from(settings->pool),
@@ -274,7 +274,7 @@ static void ask_helper(struct inject_exchange *inject) {
 }
 
 /* The helper has answered, with a text or without: both are worth keeping. */
-static void take_answer(struct inject_exchange *inject) {
+static void inject_take_answer(struct inject_exchange *inject) {
     enum helper_status status = helper_job_status(inject->job);
     if (status != HELPER_DONE && status != HELPER_UNCHANGED) {
         report_helper(inject);
@@ -311,7 +311,7 @@ static bool has_answer(struct inject_exchange *inject) {
     watch_job(inject);
     if (!helper_job_finished(inject->job))
         return false;
-    take_answer(inject);
+    inject_take_answer(inject);
     inject->is_taken = true;
     return true;
 }
@@ -342,7 +342,7 @@ static bool may_insert(const struct inject_exchange *inject) {
 }
 
 /* The page stays as it is; what was kept of it goes out. */
-static enum service_verdict pass(struct inject_exchange *inject) {
+static enum service_verdict inject_pass(struct inject_exchange *inject) {
     inject->stage = INJECT_DRAINING;
     service_wait_none(inject->exchange);
     return SERVICE_SKIP;
@@ -350,23 +350,23 @@ static enum service_verdict pass(struct inject_exchange *inject) {
 
 /* The place was not found: the rest is none of our business. */
 static void give_up_scanning(struct inject_exchange *inject) {
-    count(inject, INJECT_NO_PLACE);
+    inject_count(inject, INJECT_NO_PLACE);
     inject->stage = INJECT_DRAINING;
     service_wait_none(inject->exchange);
 }
 
 /* At the place. */
-static void insert(struct inject_exchange *inject) {
+static void inject_insert(struct inject_exchange *inject) {
     inject->stage = INJECT_DRAINING;
     if (inject->text.length == 0)
         return;
     if (!may_insert(inject)) {
-        count(inject, INJECT_POLICY);
+        inject_count(inject, INJECT_POLICY);
         return;
     }
     spool_append(&inject->out, inject->text.base, inject->text.length);
     inject->stage = INJECT_INSERTING;
-    count(inject, INJECT_INSERTED);
+    inject_count(inject, INJECT_INSERTED);
 }
 
 /* The page is over: that is the place where it has left the tag out. */
@@ -378,7 +378,7 @@ static void end_scanning(struct inject_exchange *inject) {
     inject->until_place = inject->body.length;
     inject->stage = INJECT_WAITING;
     if (is_answered(inject))
-        insert(inject);
+        inject_insert(inject);
 }
 
 /* At a policy of the page: hashes go into it where that lets the text run. */
@@ -399,13 +399,13 @@ static void extend_meta(struct inject_exchange *inject) {
 }
 
 /* At the place or a policy: go on if the helper has answered. */
-static void go_on(struct inject_exchange *inject) {
+static void inject_go_on(struct inject_exchange *inject) {
     if (!is_answered(inject))
         return;
     if (inject->meta.length > 0)
         extend_meta(inject);
     else
-        insert(inject);
+        inject_insert(inject);
 }
 
 /* The head waits for the text where that may have to change a policy in it, and where caches may
@@ -417,22 +417,22 @@ static enum service_verdict inject_verdict(void *state) {
         if (!has_answer(inject))
             return SERVICE_HOLD;
         if (inject->answer.length == 0)
-            return pass(inject);
+            return inject_pass(inject);
     }
     if (inject->csp == INJECT_CSP_HASH && inject->policies.count > 0) {
         if (!is_answered(inject))
             return SERVICE_HOLD;
         if (inject->text.length == 0)
-            return pass(inject);
+            return inject_pass(inject);
         if (!may_insert(inject)) {
             if (inject->stage != INJECT_DRAINING)
-                count(inject, INJECT_POLICY);
-            return pass(inject);
+                inject_count(inject, INJECT_POLICY);
+            return inject_pass(inject);
         }
         policies_extend_head(inject->exchange->head, &inject->snippet, inject->exchange->arena);
     }
     if (inject->stage == INJECT_WAITING)
-        go_on(inject);
+        inject_go_on(inject);
     if (inject->settings->scope == INJECT_SCOPE_CLIENT)
         make_private(inject->exchange);
     adapted_head_body_changed(inject->exchange);
@@ -447,7 +447,7 @@ static enum service_verdict inject_preview(void *state, struct slice body, bool 
         return SERVICE_SKIP;
     inject->about = about(inject);
     if (!find_in_cache(inject)) {
-        ask_helper(inject);
+        inject_ask_helper(inject);
         if (helper_job_finished(inject->job)) { /* nobody there: the page stays as it is */
             report_helper(inject);
             return SERVICE_SKIP;
@@ -462,7 +462,7 @@ static void wait_here(struct inject_exchange *inject) {
     inject->until_place = inject->body.length - inject->scanner.pending;
     inject->scanner.pending = 0;
     inject->stage = INJECT_WAITING;
-    go_on(inject);
+    inject_go_on(inject);
 }
 
 /* The scanner has stopped behind a <meta>. */
@@ -479,13 +479,13 @@ static void on_meta(struct inject_exchange *inject) {
     wait_here(inject);
 }
 
-static void scan(struct inject_exchange *inject, struct slice piece, size_t *seen) {
+static void inject_scan(struct inject_exchange *inject, struct slice piece, size_t *seen) {
     size_t length =
         scanner_scan(&inject->scanner, slice_make(piece.base + *seen, piece.length - *seen));
     if (!spool_append(&inject->body, piece.base + *seen, length)) {
         service_failed(inject->exchange, "memory");
         inject->broken = inject->began && inject->settings->scope != INJECT_SCOPE_CLIENT;
-        pass(inject);
+        inject_pass(inject);
         return;
     }
     *seen += length;
@@ -505,7 +505,7 @@ static size_t inject_push(void *state, struct slice body) {
     struct slice piece = slice_make(body.base, body.length < room ? body.length : room);
     size_t seen = 0;
     while (inject->stage == INJECT_SCANNING && seen < piece.length)
-        scan(inject, piece, &seen);
+        inject_scan(inject, piece, &seen);
     return seen;
 }
 
@@ -523,7 +523,7 @@ static void inject_ready(void *state) {
     if (inject->job != NULL)
         helper_job_run(inject->job);
     if (inject->stage == INJECT_WAITING)
-        go_on(inject);
+        inject_go_on(inject);
     watch_job(inject);
 }
 
@@ -538,7 +538,7 @@ static void after_insertion(struct inject_exchange *inject) {
         end_scanning(inject);
 }
 
-static size_t take(struct spool *spool, size_t limit, char **out, size_t *capacity) {
+static size_t inject_take(struct spool *spool, size_t limit, char **out, size_t *capacity) {
     size_t length = limit < *capacity ? limit : *capacity;
     size_t got = spool_read(spool, *out, length);
     *out += got;
@@ -553,16 +553,16 @@ static enum service_flow inject_pull(void *state, char *out, size_t capacity, si
     if (inject->broken)
         return SERVICE_ABORT;
     if (inject->stage == INJECT_SCANNING)
-        take(&inject->body, inject->body.length - inject->scanner.pending, &out, &room);
+        inject_take(&inject->body, inject->body.length - inject->scanner.pending, &out, &room);
     if (inject->stage == INJECT_WAITING || inject->stage == INJECT_INSERTING)
-        inject->until_place -= take(&inject->body, inject->until_place, &out, &room);
+        inject->until_place -= inject_take(&inject->body, inject->until_place, &out, &room);
     while (inject->stage == INJECT_INSERTING && inject->until_place == 0 && room > 0) {
-        take(&inject->out, inject->out.length, &out, &room);
+        inject_take(&inject->out, inject->out.length, &out, &room);
         if (inject->out.length == 0)
             after_insertion(inject);
     }
     if (inject->stage == INJECT_DRAINING)
-        take(&inject->body, inject->body.length, &out, &room);
+        inject_take(&inject->body, inject->body.length, &out, &room);
     *got = capacity - room;
     if (inject->stage != INJECT_DRAINING || inject->body.length > 0)
         return SERVICE_FLOW;

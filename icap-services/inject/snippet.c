@@ -6,19 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool is_blank(char c) {
+static bool snippet_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
 
-static bool is_letter(char c) {
+static bool snippet_is_letter(char c) {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static void drop(struct slice *rest, size_t length) {
+static void snippet_drop(struct slice *rest, size_t length) {
     *rest = slice_make(rest->base + length, rest->length - length);
 }
 
-static struct snippet_part *add(struct snippet *snippet, enum snippet_kind kind) {
+static struct snippet_part *snippet_add(struct snippet *snippet, enum snippet_kind kind) {
     if (snippet->count == SNIPPET_PARTS) {
         snippet->is_unclear = true;
         return &snippet->parts[0];
@@ -64,9 +64,9 @@ static bool is_script_attribute(struct tag_attribute attribute) {
 static void read_attribute(struct snippet *snippet, struct tag_attribute attribute,
                            struct snippet_part *element) {
     if (is_script_attribute(attribute))
-        add(snippet, SNIPPET_SCRIPT_ATTRIBUTE);
+        snippet_add(snippet, SNIPPET_SCRIPT_ATTRIBUTE);
     else if (slice_equal_nocase(attribute.name, SLICE("style")))
-        add(snippet, SNIPPET_STYLE_ATTRIBUTE);
+        snippet_add(snippet, SNIPPET_STYLE_ATTRIBUTE);
     if (element == NULL)
         return;
     if (slice_equal_nocase(attribute.name, SLICE("nonce")))
@@ -81,11 +81,11 @@ static bool content_of(struct slice *rest, struct slice name, struct slice *cont
         struct slice here = slice_make(rest->base + at, rest->length - at);
         if (!slice_starts_with(here, SLICE("</")))
             continue;
-        drop(&here, 2);
+        snippet_drop(&here, 2);
         if (!slice_starts_with_nocase(here, name))
             continue;
         *content = slice_make(rest->base, at);
-        drop(rest, at + 2 + name.length);
+        snippet_drop(rest, at + 2 + name.length);
         return true;
     }
     return false;
@@ -95,16 +95,16 @@ static bool content_of(struct slice *rest, struct slice name, struct slice *cont
 static void read_element(struct snippet *snippet, struct slice *rest) {
     struct tag_attribute attribute;
     size_t length = 0;
-    while (length < rest->length && !is_blank(rest->base[length]) && rest->base[length] != '/' &&
-           rest->base[length] != '>')
+    while (length < rest->length && !snippet_is_blank(rest->base[length]) &&
+           rest->base[length] != '/' && rest->base[length] != '>')
         length++;
     struct slice name = slice_make(rest->base, length), content;
-    drop(rest, length);
+    snippet_drop(rest, length);
     struct snippet_part *part = NULL;
     if (slice_equal_nocase(name, SLICE("script")))
-        part = add(snippet, SNIPPET_SCRIPT);
+        part = snippet_add(snippet, SNIPPET_SCRIPT);
     else if (slice_equal_nocase(name, SLICE("style")))
-        part = add(snippet, SNIPPET_STYLE);
+        part = snippet_add(snippet, SNIPPET_STYLE);
     while (tag_next_attribute(rest, &attribute))
         read_attribute(snippet, attribute, part);
     if (part == NULL)
@@ -123,11 +123,11 @@ void snippet_read(struct slice text, struct snippet *snippet) {
         const char *open = memchr(text.base, '<', text.length);
         if (open == NULL)
             return;
-        drop(&text, (size_t)(open - text.base) + 1);
+        snippet_drop(&text, (size_t)(open - text.base) + 1);
         if (slice_starts_with(text, SLICE("!--"))) {
             const char *end = memmem(text.base + 3, text.length - 3, "-->", 3);
-            drop(&text, end != NULL ? (size_t)(end - text.base) + 3 : 3);
-        } else if (text.length > 0 && is_letter(text.base[0]))
+            snippet_drop(&text, end != NULL ? (size_t)(end - text.base) + 3 : 3);
+        } else if (text.length > 0 && snippet_is_letter(text.base[0]))
             read_element(snippet, &text);
     }
 }

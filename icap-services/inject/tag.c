@@ -1,54 +1,54 @@
 #include "inject/tag.h"
 
-static bool is_blank(char c) {
+static bool tag_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
 
-static void drop(struct slice *rest, size_t length) {
+static void tag_drop(struct slice *rest, size_t length) {
     *rest = slice_make(rest->base + length, rest->length - length);
 }
 
 static size_t blanks(struct slice text) {
     size_t length = 0;
-    while (length < text.length && is_blank(text.base[length]))
+    while (length < text.length && tag_is_blank(text.base[length]))
         length++;
     return length;
 }
 
 /* Behind "=": quoted or up to a blank. */
-static struct slice take_value(struct slice *rest) {
-    drop(rest, blanks(*rest));
+static struct slice tag_take_value(struct slice *rest) {
+    tag_drop(rest, blanks(*rest));
     bool quoted = rest->length > 0 && (rest->base[0] == '"' || rest->base[0] == '\'');
     char quote = quoted ? rest->base[0] : '>';
     size_t length = 0;
-    drop(rest, quoted);
+    tag_drop(rest, quoted);
     while (length < rest->length && rest->base[length] != quote &&
-           (quoted || !is_blank(rest->base[length])))
+           (quoted || !tag_is_blank(rest->base[length])))
         length++;
     struct slice value = slice_make(rest->base, length);
-    drop(rest, length + (quoted && length < rest->length));
+    tag_drop(rest, length + (quoted && length < rest->length));
     return value;
 }
 
 bool tag_next_attribute(struct slice *rest, struct tag_attribute *attribute) {
-    while (rest->length > 0 && (is_blank(rest->base[0]) || rest->base[0] == '/'))
-        drop(rest, 1);
+    while (rest->length > 0 && (tag_is_blank(rest->base[0]) || rest->base[0] == '/'))
+        tag_drop(rest, 1);
     if (rest->length == 0 || rest->base[0] == '>') {
-        drop(rest, rest->length > 0);
+        tag_drop(rest, rest->length > 0);
         return false;
     }
     size_t length = 1;
-    while (length < rest->length && !is_blank(rest->base[length]) &&
+    while (length < rest->length && !tag_is_blank(rest->base[length]) &&
            memchr("/>=", rest->base[length], 3) == NULL)
         length++;
     attribute->name = slice_make(rest->base, length);
     attribute->value = slice_make(rest->base + length, 0);
-    drop(rest, length);
+    tag_drop(rest, length);
     size_t gap = blanks(*rest);
     if (gap == rest->length || rest->base[gap] != '=')
         return true;
-    drop(rest, gap + 1);
-    attribute->value = take_value(rest);
+    tag_drop(rest, gap + 1);
+    attribute->value = tag_take_value(rest);
     return true;
 }
 
@@ -68,7 +68,7 @@ static char reference(struct slice text, size_t *length) {
     return 0;
 }
 
-static struct slice resolve(struct slice value, struct arena *arena) {
+static struct slice tag_resolve(struct slice value, struct arena *arena) {
     char *plain = arena_alloc(arena, value.length + 1), *at = plain;
     while (value.length > 0) {
         size_t length = 1;
@@ -76,7 +76,7 @@ static struct slice resolve(struct slice value, struct arena *arena) {
         if (byte == 0)
             return slice_make(NULL, 0);
         *at++ = byte;
-        drop(&value, length);
+        tag_drop(&value, length);
     }
     return slice_make(plain, (size_t)(at - plain));
 }
@@ -87,7 +87,7 @@ static bool find_policy(struct slice tag, struct tag_attribute *content) {
     struct tag_attribute attribute, kind = none;
     struct slice rest = tag;
     *content = none;
-    drop(&rest, strlen("<meta"));
+    tag_drop(&rest, strlen("<meta"));
     while (tag_next_attribute(&rest, &attribute)) {
         if (kind.name.length == 0 && slice_equal_nocase(attribute.name, SLICE("http-equiv")))
             kind = attribute;
@@ -102,11 +102,11 @@ bool tag_policy(struct slice tag, struct arena *arena, struct slice *policy) {
     struct tag_attribute content;
     if (!find_policy(tag, &content))
         return false;
-    *policy = resolve(content.value, arena);
+    *policy = tag_resolve(content.value, arena);
     return true;
 }
 
-static struct slice escape(struct slice value, struct arena *arena) {
+static struct slice tag_escape(struct slice value, struct arena *arena) {
     char *escaped = arena_alloc(arena, 6 * value.length + 1), *at = escaped;
     for (size_t i = 0; i < value.length; i++) {
         char c = value.base[i];
@@ -129,6 +129,6 @@ struct slice tag_with_policy(struct slice tag, struct slice policy, struct arena
     from -= quoted;
     to += quoted && to < tag.base + tag.length;
     return arena_concat(arena, slice_make(tag.base, (size_t)(from - tag.base)), SLICE("\""),
-                        escape(policy, arena), SLICE("\""),
+                        tag_escape(policy, arena), SLICE("\""),
                         slice_make(to, tag.length - (size_t)(to - tag.base)));
 }

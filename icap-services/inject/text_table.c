@@ -54,7 +54,7 @@ static bool parse_network(char *text, struct text_line *line) {
     return true;
 }
 
-static void add(struct text_table *table, const struct text_line *line) {
+static void text_table_add(struct text_table *table, const struct text_line *line) {
     table->lines = xrealloc(table->lines, (table->count + 1) * sizeof *table->lines);
     table->lines[table->count++] = *line;
 }
@@ -71,7 +71,7 @@ static bool parse_line(struct text_table *table, char *text) {
     if (!parse_network(text, &line))
         return false;
     line.text = xstrdup(tab + 1);
-    add(table, &line);
+    text_table_add(table, &line);
     return true;
 }
 
@@ -106,7 +106,7 @@ struct text_table *text_table_builtin(void) {
     struct text_table *table;
     ALLOC_OBJ(table, TEXT_TABLE_MAGIC);
     struct text_line line = {.family = AF_UNSPEC, .text = xstrdup("<!-- %{ip} -->\n")};
-    add(table, &line);
+    text_table_add(table, &line);
     return table;
 }
 
@@ -122,7 +122,8 @@ void text_table_free(struct text_table **tablep) {
     FREE_OBJ(table);
 }
 
-static bool contains(const struct text_line *line, int family, const unsigned char *address) {
+static bool text_table_contains(const struct text_line *line, int family,
+                                const unsigned char *address) {
     unsigned whole = line->bits / 8, rest = line->bits % 8;
     if (line->family != family || memcmp(line->network, address, whole) != 0)
         return false;
@@ -136,7 +137,7 @@ static const char *find_text(const struct text_table *table, int family,
         const struct text_line *line = &table->lines[i];
         if (line->family == AF_UNSPEC)
             fallback = fallback == NULL ? line->text : fallback;
-        else if (contains(line, family, address))
+        else if (text_table_contains(line, family, address))
             return line->text;
     }
     return fallback;
@@ -153,7 +154,7 @@ struct output {
     bool full;
 };
 
-static void put(struct output *out, struct slice bytes) {
+static void text_table_put(struct output *out, struct slice bytes) {
     out->full |= bytes.length > out->capacity - out->length;
     if (out->full || bytes.length == 0)
         return;
@@ -161,15 +162,15 @@ static void put(struct output *out, struct slice bytes) {
     out->length += bytes.length;
 }
 
-static void put_escaped(struct output *out, struct slice text) {
+static void text_table_put_escaped(struct output *out, struct slice text) {
     for (size_t i = 0; i < text.length; i++)
         switch (text.base[i]) {
-        case '&': put(out, SLICE("&amp;")); break;
-        case '<': put(out, SLICE("&lt;")); break;
-        case '>': put(out, SLICE("&gt;")); break;
-        case '"': put(out, SLICE("&quot;")); break;
-        case '\'': put(out, SLICE("&#39;")); break;
-        default: put(out, slice_make(text.base + i, 1)); break;
+        case '&': text_table_put(out, SLICE("&amp;")); break;
+        case '<': text_table_put(out, SLICE("&lt;")); break;
+        case '>': text_table_put(out, SLICE("&gt;")); break;
+        case '"': text_table_put(out, SLICE("&quot;")); break;
+        case '\'': text_table_put(out, SLICE("&#39;")); break;
+        default: text_table_put(out, slice_make(text.base + i, 1)); break;
         }
 }
 
@@ -187,15 +188,15 @@ static size_t expand(const char *text, const struct facts *facts, char *room, si
             i++;
         size_t used = i < count ? variables[i].name.length : 1;
         if (i < count)
-            put_escaped(&out, variables[i].value);
+            text_table_put_escaped(&out, variables[i].value);
         else
-            put(&out, slice_make(rest.base, 1));
+            text_table_put(&out, slice_make(rest.base, 1));
         rest = slice_make(rest.base + used, rest.length - used);
     }
     return out.full ? 0 : out.length;
 }
 
-static struct slice next_line(struct slice *rest) {
+static struct slice text_table_next_line(struct slice *rest) {
     const char *end = memchr(rest->base, '\n', rest->length);
     size_t length = end == NULL ? rest->length : (size_t)(end - rest->base);
     size_t used = end == NULL ? length : length + 1;
@@ -219,7 +220,8 @@ size_t text_table_answer(const struct text_table *table, struct slice about, cha
     int family = AF_UNSPEC;
     if (about.base == NULL)
         about = SLICE("");
-    struct slice address = next_line(&about), url = next_line(&about), user = next_line(&about);
+    struct slice address = text_table_next_line(&about), url = text_table_next_line(&about),
+                 user = text_table_next_line(&about);
     if (address.length < sizeof text) {
         char given[INET6_ADDRSTRLEN];
         memcpy(given, address.base, address.length);

@@ -36,7 +36,7 @@ static bool is(struct slice name, const char *other) {
     return slice_equal(name, slice_from(other));
 }
 
-static const char *find(struct slice name, const char *const *names, size_t count) {
+static const char *tree_find(struct slice name, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (is(name, names[i]))
             return names[i];
@@ -50,7 +50,7 @@ bool tree_among(struct slice name, const char *const *names, size_t count, bool 
     return false;
 }
 
-static enum tree_kind top(const struct tree *tree) {
+static enum tree_kind tree_top(const struct tree *tree) {
     return tree->depth > 0 ? tree->open[tree->depth - 1].kind : 0;
 }
 
@@ -62,10 +62,10 @@ bool tree_has_open(const struct tree *tree, unsigned kinds) {
 }
 
 bool tree_is_foreign(const struct tree *tree) {
-    return top(tree) == TREE_FOREIGN;
+    return tree_top(tree) == TREE_FOREIGN;
 }
 
-static void enter(struct tree *tree, enum tree_kind kind, const char *name) {
+static void tree_enter(struct tree *tree, enum tree_kind kind, const char *name) {
     if (tree->depth == TREE_DEPTH_MAX)
         tree->is_too_deep = true;
     else
@@ -85,7 +85,7 @@ static unsigned nearest(const struct tree *tree, unsigned kinds, unsigned bounds
 }
 
 /* Closes the innermost of these kinds and this name, with all in it. */
-static void leave(struct tree *tree, struct slice name, unsigned kinds, unsigned bounds) {
+static void tree_leave(struct tree *tree, struct slice name, unsigned kinds, unsigned bounds) {
     for (unsigned depth = tree->depth; depth > 0; depth--) {
         const struct tree_open *open = &tree->open[depth - 1];
         if ((open->kind & kinds) && is(name, open->name)) {
@@ -117,7 +117,7 @@ bool tree_shows_end(const struct tree *tree) {
 }
 
 /* Before the body: which phase follows. */
-static void advance(struct tree *tree, struct slice name) {
+static void tree_advance(struct tree *tree, struct slice name) {
     tree->is_document |= is(name, "html") || is(name, "head") ||
                          tree_among(name, body_or_frameset, COUNT_OF(body_or_frameset), false);
     if (is(name, "frameset"))
@@ -132,22 +132,22 @@ static void advance(struct tree *tree, struct slice name) {
 static void start_foreign(struct tree *tree, struct slice name, bool closed) {
     const char *root = tree->open[tree->depth - 1].name;
     bool is_svg = strcmp(root, "svg") == 0;
-    const char *html = is_svg ? find(name, html_in_svg, COUNT_OF(html_in_svg))
-                              : find(name, html_in_math, COUNT_OF(html_in_math));
+    const char *html = is_svg ? tree_find(name, html_in_svg, COUNT_OF(html_in_svg))
+                              : tree_find(name, html_in_math, COUNT_OF(html_in_math));
     if (closed)
         return;
     if (html != NULL)
-        enter(tree, TREE_HTML, html);
+        tree_enter(tree, TREE_HTML, html);
     else if (is(name, root))
-        enter(tree, TREE_FOREIGN, root);
+        tree_enter(tree, TREE_FOREIGN, root);
 }
 
 /* "<td>" and its like close the cell before them; a table within a table, but in no cell, the one
  * around it; a select all that can't stand in it. False: the tag is ignored. */
-static bool make_room(struct tree *tree, struct slice name) {
+static bool tree_make_room(struct tree *tree, struct slice name) {
     bool is_part = tree_among(name, parts_of_table, COUNT_OF(parts_of_table), false);
     unsigned table = nearest(tree, TREE_TABLE, TREE_TEMPLATE);
-    if (top(tree) == TREE_SELECT) {
+    if (tree_top(tree) == TREE_SELECT) {
         if ((is_part || is(name, "table")) && table > 0)
             tree->depth--;
         else if (is(name, "select") || tree_among(name, end_select, COUNT_OF(end_select), false)) {
@@ -176,29 +176,29 @@ void tree_start(struct tree *tree, struct slice name, bool closed) {
     }
     bool in_template = tree_has_open(tree, TREE_TEMPLATE);
     if (tree_is_before_body(tree))
-        advance(tree, name);
+        tree_advance(tree, name);
     else if (is(name, "frameset") && !tree->body_is_sure && !in_template)
         tree->phase = TREE_FRAMESET;
-    if (tree->phase == TREE_FRAMESET || (!in_template && !make_room(tree, name)))
+    if (tree->phase == TREE_FRAMESET || (!in_template && !tree_make_room(tree, name)))
         return;
     tree->body_is_sure |= tree_among(name, fixes_body, COUNT_OF(fixes_body), false);
     for (size_t i = 0; i < COUNT_OF(kept); i++)
         if (is(name, kept[i].name) && !(closed && kept[i].kind == TREE_FOREIGN) &&
             (!in_template || (kept[i].kind & (TREE_FOREIGN | TREE_TEMPLATE))))
-            enter(tree, kept[i].kind, kept[i].name);
+            tree_enter(tree, kept[i].kind, kept[i].name);
 }
 
 static void end_part_of_table(struct tree *tree, struct slice name) {
     unsigned bounds = TREE_TABLE | TREE_TEMPLATE;
     unsigned cell = nearest(tree, TREE_CELL, bounds);
     bool is_own_end = is(name, "td") || is(name, "th") || is(name, "caption");
-    if (top(tree) == TREE_SELECT) {
+    if (tree_top(tree) == TREE_SELECT) {
         if (nearest(tree, TREE_TABLE, TREE_TEMPLATE) == 0)
             return;
         tree->depth--;
     }
     if (is_own_end)
-        leave(tree, name, TREE_CELL, bounds);
+        tree_leave(tree, name, TREE_CELL, bounds);
     else if (cell > 0 && strcmp(tree->open[cell - 1].name, "caption") != 0 && !is(name, "col") &&
              !is(name, "colgroup"))
         tree->depth = cell - 1;
@@ -211,17 +211,17 @@ static void end_element(struct tree *tree, struct slice name) {
         while (tree_is_foreign(tree))
             tree->depth--;
     if (is(name, "template"))
-        leave(tree, name, TREE_TEMPLATE, 0);
+        tree_leave(tree, name, TREE_TEMPLATE, 0);
     else if (is(name, "select"))
-        leave(tree, name, TREE_SELECT, TREE_TEMPLATE);
+        tree_leave(tree, name, TREE_SELECT, TREE_TEMPLATE);
     else if (is(name, "table")) {
         if (nearest(tree, TREE_TABLE, TREE_TEMPLATE) > 0)
-            leave(tree, name, TREE_TABLE, TREE_TEMPLATE);
+            tree_leave(tree, name, TREE_TABLE, TREE_TEMPLATE);
     } else if (tree_among(name, parts_of_table, COUNT_OF(parts_of_table), false))
         end_part_of_table(tree, name);
-    else if (top(tree) != TREE_SELECT) {
-        leave(tree, name, TREE_OBJECT, html | TREE_HTML);
-        leave(tree, name, TREE_FOREIGN | TREE_HTML, html);
+    else if (tree_top(tree) != TREE_SELECT) {
+        tree_leave(tree, name, TREE_OBJECT, html | TREE_HTML);
+        tree_leave(tree, name, TREE_FOREIGN | TREE_HTML, html);
     }
 }
 

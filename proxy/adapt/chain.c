@@ -5,7 +5,7 @@
 #include "event/bytes_source.h"
 #include "http/head_parser.h"
 
-static uint64_t nanoseconds(void) {
+static uint64_t chain_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -50,7 +50,7 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     };
     chain->calls[chain->at] = NULL;
     chain->saved[chain->at] = NULL;
-    chain->stage_started = nanoseconds();
+    chain->stage_started = chain_nanoseconds();
     chain->recall = chain->reqmod && message->body == NULL
                         ? recall_begin(&request, message->request, service, chain->arena)
                         : NULL;
@@ -64,13 +64,14 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     return true;
 }
 
-static void record(struct adapt_chain *chain, const char *verdict) {
+static void chain_record(struct adapt_chain *chain, const char *verdict) {
     struct adapt_record *entry = &chain->records[chain->at];
     entry->service = chain->services[chain->at]->settings->name;
     entry->verdict = verdict;
     entry->error = NULL;
     entry->changed = false;
-    entry->milliseconds = (unsigned)((nanoseconds() - chain->stage_started + 500000) / 1000000);
+    entry->milliseconds =
+        (unsigned)((chain_nanoseconds() - chain->stage_started + 500000) / 1000000);
 }
 
 static struct http_head **head_slot(struct adapt_chain *chain) {
@@ -87,7 +88,7 @@ static void save_head(struct adapt_chain *chain) {
 
 /* The adapted head takes the place of the old one; framing is ours to decide, and the version of a
  * request its sender's alone (RFC 9110 §2.5): by that it is answered. */
-static void take_head(struct adapt_chain *chain, bool given, struct http_head **slot) {
+static void chain_take_head(struct adapt_chain *chain, bool given, struct http_head **slot) {
     if (given) {
         char *bytes = arena_alloc(chain->arena, http_head_size(chain->adapted));
         if (*slot == NULL)
@@ -129,11 +130,11 @@ static void trust_length(struct adapt_message *message) {
 }
 
 /* The message is another from here on. With `head_given` its head is chain->adapted. */
-static void modified(struct adapt_chain *chain, bool head_given, struct source *body) {
+static void chain_modified(struct adapt_chain *chain, bool head_given, struct source *body) {
     chain->records[chain->at].changed = true;
     chain->modified = true;
     save_head(chain);
-    take_head(chain, head_given, head_slot(chain));
+    chain_take_head(chain, head_given, head_slot(chain));
     chain->message->body = body;
     if (chain->reqmod)
         trust_length(chain->message);
@@ -141,14 +142,14 @@ static void modified(struct adapt_chain *chain, bool head_given, struct source *
 
 static enum adapt_state satisfied(struct adapt_chain *chain, bool head_given, struct source *body) {
     chain->modified = true;
-    take_head(chain, head_given, &chain->message->response);
+    chain_take_head(chain, head_given, &chain->message->response);
     chain->message->body = body;
     return ADAPT_SATISFIED;
 }
 
 static void bypass(struct adapt_chain *chain, const char *error) {
     icap_service_bypassed(chain->services[chain->at], error);
-    record(chain, "BYPASSED");
+    chain_record(chain, "BYPASSED");
     chain->records[chain->at].error = error;
     chain->bypassed = true;
 }
@@ -224,8 +225,8 @@ static bool go_back(struct adapt_chain *chain) {
     return true;
 }
 
-static enum adapt_state give_up(struct adapt_chain *chain, const char *error) {
-    record(chain, "FAILED");
+static enum adapt_state chain_give_up(struct adapt_chain *chain, const char *error) {
+    chain_record(chain, "FAILED");
     chain->records[chain->at].error = error;
     chain->error = error;
     chain->failed_service = chain->services[chain->at]->settings->name;
@@ -235,7 +236,7 @@ static enum adapt_state give_up(struct adapt_chain *chain, const char *error) {
 /* The service can't have the body as it must have it. */
 static enum adapt_state without_decoding(struct adapt_chain *chain) {
     if (!chain->services[chain->at]->settings->bypass)
-        return give_up(chain, chain->undecodable);
+        return chain_give_up(chain, chain->undecodable);
     bypass(chain, chain->undecodable);
     return ADAPT_RUNNING;
 }
@@ -256,12 +257,12 @@ static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
     chain->at = chain->decoded_at;
     chain->modified = is_changed(chain, 0);
     if (!decoding_restore(chain->decoding, chain->message))
-        return give_up(chain, chain->undecodable);
+        return chain_give_up(chain, chain->undecodable);
     chain->before = chain->before_codes;
     return without_decoding(chain);
 }
 
-static enum adapt_state failed(struct adapt_chain *chain, struct icap_call *call) {
+static enum adapt_state chain_failed(struct adapt_chain *chain, struct icap_call *call) {
     const char *error = call->error;
     if (chain->services[chain->at]->settings->bypass &&
         icap_call_recover(call, &chain->message->body)) {
@@ -272,7 +273,7 @@ static enum adapt_state failed(struct adapt_chain *chain, struct icap_call *call
         return take_back_decoding(chain);
     if (call->virgin.failed && go_back(chain))
         return ADAPT_RUNNING;
-    return give_up(chain, error);
+    return chain_give_up(chain, error);
 }
 
 /* The services that one with `routing` names take the place of those that were to follow. */
@@ -311,11 +312,11 @@ static void note_inability(struct adapt_chain *chain, const struct icap_call *ca
 
 static void take_modified(struct adapt_chain *chain, struct icap_call *call) {
     int64_t length = stated_length(chain, call);
-    record(chain, "MODIFIED");
+    chain_record(chain, "MODIFIED");
     note_inability(chain, call);
     if (call->parts.has_body)
         icap_call_expect(call, length);
-    modified(chain, call->head_given, take_body(chain, call));
+    chain_modified(chain, call->head_given, take_body(chain, call));
     if (length >= 0 && chain->message->body != NULL)
         chain->message->body->length = length;
     reroute(chain, slice_from(call->next_services));
@@ -326,7 +327,7 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call
     switch (call->verdict) {
     case ICAP_UNMODIFIED:
         counters->icap_unmodified++;
-        record(chain, "UNMODIFIED");
+        chain_record(chain, "UNMODIFIED");
         note_inability(chain, call);
         chain->message->body = take_body(chain, call);
         reroute(chain, slice_from(call->next_services));
@@ -337,9 +338,9 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call
         return ADAPT_RUNNING;
     case ICAP_SATISFIED:
         counters->icap_satisfied++;
-        record(chain, "SATISFIED");
+        chain_record(chain, "SATISFIED");
         return satisfied(chain, call->head_given, take_body(chain, call));
-    default: return failed(chain, call);
+    default: return chain_failed(chain, call);
     }
 }
 
@@ -361,14 +362,15 @@ static struct source *remembered_body(struct adapt_chain *chain, const struct ve
 
 static enum adapt_state use_verdict(struct adapt_chain *chain, const struct verdict *verdict) {
     if (verdict->kind == ICAP_SATISFIED) {
-        record(chain, "REMEMBERED_SATISFIED");
+        chain_record(chain, "REMEMBERED_SATISFIED");
         parse_remembered(chain, verdict);
         return satisfied(chain, true, remembered_body(chain, verdict));
     }
-    record(chain, verdict->kind == ICAP_MODIFIED ? "REMEMBERED_MODIFIED" : "REMEMBERED_UNMODIFIED");
+    chain_record(chain,
+                 verdict->kind == ICAP_MODIFIED ? "REMEMBERED_MODIFIED" : "REMEMBERED_UNMODIFIED");
     if (verdict->kind == ICAP_MODIFIED) {
         parse_remembered(chain, verdict);
-        modified(chain, true, NULL);
+        chain_modified(chain, true, NULL);
     }
     if (verdict->routed)
         reroute(chain, verdict->next_services);
@@ -405,7 +407,7 @@ static void settle_head(struct adapt_chain *chain) {
 }
 
 /* Whoever asked takes the message now: nothing is taken back any more. */
-static void finish(struct adapt_chain *chain) {
+static void chain_finish(struct adapt_chain *chain) {
     for (unsigned i = 0; i < chain->at; i++)
         if (chain->calls[i] != NULL)
             icap_call_commit(chain->calls[i]);
@@ -431,7 +433,7 @@ static void begin_decoding(struct adapt_chain *chain) {
 }
 
 /* The next service; without one the chain has come to its end. */
-static void go_on(struct adapt_chain *chain) {
+static void chain_go_on(struct adapt_chain *chain) {
     struct verdict verdict;
     while (chain->state == ADAPT_RUNNING && chain->at < chain->count) {
         bool decoded = !chain->reqmod && chain->services[chain->at]->settings->decode;
@@ -443,12 +445,12 @@ static void go_on(struct adapt_chain *chain) {
             chain->state = use_verdict(chain, &verdict);
         } else {
             chain->calls[chain->at] = NULL;
-            chain->stage_started = nanoseconds();
+            chain->stage_started = chain_nanoseconds();
             chain->state = without_decoding(chain);
         }
         chain->at++;
     }
-    finish(chain);
+    chain_finish(chain);
 }
 
 /* The head of what the last service is asked about goes to the client now. */
@@ -496,7 +498,7 @@ static void late_failure(struct adapt_chain *chain, struct icap_call *call) {
         trickle_go_on(chain->trickle, &body);
         return;
     }
-    give_up(chain, call->error);
+    chain_give_up(chain, call->error);
     trickle_cut(chain->trickle, call->error);
 }
 
@@ -506,14 +508,14 @@ static void late_verdict(struct adapt_chain *chain, struct icap_call *call) {
     switch (call->verdict) {
     case ICAP_UNMODIFIED:
         chain->net->counters.icap_unmodified++;
-        record(chain, "UNMODIFIED");
+        chain_record(chain, "UNMODIFIED");
         note_inability(chain, call);
         body = icap_call_body(call);
         trickle_go_on(chain->trickle, &body);
         break;
     case ICAP_MODIFIED:
         chain->net->counters.icap_modified++;
-        record(chain, "MODIFIED");
+        chain_record(chain, "MODIFIED");
         icap_call_commit(call);
         body = icap_call_body(call);
         if (fits_told(chain, call))
@@ -543,7 +545,7 @@ static void on_verdict(struct task *task) {
     }
     chain->state = take_verdict(chain, call);
     chain->at++;
-    go_on(chain);
+    chain_go_on(chain);
 }
 
 void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
@@ -567,7 +569,7 @@ void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
     timer_init(&chain->trickle_timer, on_trickle_timer);
     if (!chain->reqmod)
         representation_note(&chain->before, message->response);
-    go_on(chain);
+    chain_go_on(chain);
 }
 
 void adapt_chain_close(struct adapt_chain *chain) {

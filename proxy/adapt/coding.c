@@ -211,7 +211,7 @@ static const struct coding codings[] = {
     {{"zstd", 4}, open_zstd, run_zstd, close_zstd},
 };
 
-static const struct coding *find(struct slice name) {
+static const struct coding *coding_find(struct slice name) {
     for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++)
         if (slice_equal_nocase(codings[i].name, name))
             return &codings[i];
@@ -224,7 +224,7 @@ int coding_list(struct slice value, const struct coding *found[CODING_LAYERS_MAX
     while (slice_next_element(&value, &name)) {
         if (slice_equal_nocase(name, SLICE("identity")))
             continue;
-        const struct coding *coding = find(name);
+        const struct coding *coding = coding_find(name);
         if (coding == NULL || count == CODING_LAYERS_MAX)
             return CODING_UNKNOWN;
         found[count++] = coding;

@@ -14,14 +14,14 @@ static void end_layer(struct decoder_layer *layer) {
     layer->begin = layer->end = 0;
 }
 
-static enum source_status ended(struct decoder_layer *layer) {
+static enum source_status decoder_ended(struct decoder_layer *layer) {
     end_layer(layer);
     layer->ended = true;
     return SOURCE_END;
 }
 
 /* Without an error the failure is not ours. */
-static enum source_status failed(struct decoder_layer *layer, const char *error) {
+static enum source_status decoder_failed(struct decoder_layer *layer, const char *error) {
     end_layer(layer);
     layer->failed = true;
     if (layer->decoder->error == NULL)
@@ -35,7 +35,7 @@ static bool open_layer(struct decoder_layer *layer) {
     return layer->input != NULL && layer->state != NULL;
 }
 
-static enum source_status refill(struct decoder_layer *layer) {
+static enum source_status decoder_refill(struct decoder_layer *layer) {
     size_t got;
     source_set_waker(layer->from, layer->source.waker);
     enum source_status status = source_read(layer->from, layer->input, INPUT_SIZE, &got);
@@ -48,7 +48,7 @@ static enum source_status refill(struct decoder_layer *layer) {
 }
 
 /* Lets the coding work on what is there: bytes in the buffer. */
-static size_t run(struct decoder_layer *layer, char *buffer, size_t capacity) {
+static size_t decoder_run(struct decoder_layer *layer, char *buffer, size_t capacity) {
     struct coding_room room = {layer->input + layer->begin, layer->end - layer->begin, buffer,
                                capacity};
     if (layer->over || layer->broken) {
@@ -86,13 +86,13 @@ static enum source_status given(struct decoder_layer *layer) {
     if (error == NULL)
         return SOURCE_DATA;
     layer->decoder->limited = true;
-    return failed(layer, error);
+    return decoder_failed(layer, error);
 }
 
 static enum source_status at_end_of_input(struct decoder_layer *layer) {
     if (layer->taken == 0 || layer->whole)
-        return ended(layer);
-    return failed(layer, "its body breaks off inside its content coding");
+        return decoder_ended(layer);
+    return decoder_failed(layer, "its body breaks off inside its content coding");
 }
 
 static enum source_status layer_read(struct source *source, char *buffer, size_t capacity,
@@ -105,20 +105,20 @@ static enum source_status layer_read(struct source *source, char *buffer, size_t
     if (layer->failed)
         return SOURCE_FAILED;
     if (layer->state == NULL && !open_layer(layer))
-        return failed(layer, "there is no memory to decode its body with");
+        return decoder_failed(layer, "there is no memory to decode its body with");
     for (unsigned turn = 0; turn < TURNS; turn++) {
-        *got = run(layer, buffer, capacity);
+        *got = decoder_run(layer, buffer, capacity);
         if (*got > 0)
             return given(layer);
         if (layer->broken)
-            return failed(layer, "its body is not coded as its Content-Encoding says");
+            return decoder_failed(layer, "its body is not coded as its Content-Encoding says");
         if (layer->begin < layer->end)
             continue;
-        enum source_status status = refill(layer);
+        enum source_status status = decoder_refill(layer);
         if (status == SOURCE_WAIT)
             return status;
         if (status == SOURCE_FAILED)
-            return failed(layer, NULL);
+            return decoder_failed(layer, NULL);
         if (status == SOURCE_END)
             return at_end_of_input(layer);
     }

@@ -31,9 +31,10 @@ bool decoding_would_begin(const struct http_head *request, const struct http_hea
     return codings_of(request, response, arena, codings) > 0;
 }
 
-static struct decoding *decode(struct adapt_message *message, const struct coding *const *codings,
-                               int count, const struct icap_service_settings *service,
-                               struct arena *arena, struct net_context *net) {
+static struct decoding *decoding_decode(struct adapt_message *message,
+                                        const struct coding *const *codings, int count,
+                                        const struct icap_service_settings *service,
+                                        struct arena *arena, struct net_context *net) {
     struct decoding *decoding = arena_alloc(arena, sizeof *decoding);
     const struct kept_limits keep = {
         .memory = service->keep,
@@ -65,7 +66,7 @@ struct decoding *decoding_begin(struct adapt_message *message,
     int count = codings_of(message->request, message->response, arena, codings);
     if (count == CODING_UNKNOWN)
         net->counters.adapt_decode_unknown++;
-    return count > 0 ? decode(message, codings, count, service, arena, net) : NULL;
+    return count > 0 ? decoding_decode(message, codings, count, service, arena, net) : NULL;
 }
 
 const char *decoding_error(const struct decoding *decoding) {

@@ -54,8 +54,8 @@ struct prefix {
 };
 
 /* A line of two words. Writes it if it fits; returns how long the text is with it. */
-static size_t write_line(struct slice one, struct slice two, char *out, size_t length,
-                         size_t capacity) {
+static size_t recall_write_line(struct slice one, struct slice two, char *out, size_t length,
+                                size_t capacity) {
     size_t whole = length + one.length + two.length + 2;
     if (whole <= capacity)
         slice_put(slice_put(slice_put(slice_put(out + length, one), SLICE(" ")), two), SLICE("\n"));
@@ -66,18 +66,18 @@ static size_t write_line(struct slice one, struct slice two, char *out, size_t l
  * not there have part in it, since a reload may name others. Returns the whole length. */
 static size_t write_chosen(const struct http_head *head, char *const *names, char *out,
                            size_t capacity) {
-    size_t length = write_line(head->method, head->target, out, 0, capacity);
+    size_t length = recall_write_line(head->method, head->target, out, 0, capacity);
     for (; *names != NULL; names++) {
         struct slice name = slice_from(*names);
-        length = write_line(name, SLICE(""), out, length, capacity);
+        length = recall_write_line(name, SLICE(""), out, length, capacity);
         for (unsigned i = 0; i < head->field_count; i++)
             if (slice_equal_nocase(head->fields[i].name, name))
-                length = write_line(SLICE(""), head->fields[i].value, out, length, capacity);
+                length = recall_write_line(SLICE(""), head->fields[i].value, out, length, capacity);
     }
     return length;
 }
 
-static struct slice make_key(struct recall *recall, unsigned told, bool whole_head) {
+static struct slice recall_make_key(struct recall *recall, unsigned told, bool whole_head) {
     const struct icap_service_settings *settings = recall->service->settings;
     struct prefix prefix = {recall->service->quota->tag->base, told, whole_head, settings->routing};
     char *const *names = settings->verdict_by;
@@ -104,17 +104,18 @@ static bool by_whole_head(const struct recall *recall) {
 
 /* Looking up. */
 
-static bool find(struct recall *recall, bool whole_head, struct verdict *verdict) {
+static bool recall_find_verdict(struct recall *recall, bool whole_head, struct verdict *verdict) {
     uint64_t tag = icap_tag_value(recall->service->quota->tag);
     unsigned told = icap_told_by(recall->service);
-    return tag != 0 && verdicts_find(recall->table, make_key(recall, told, whole_head), tag,
+    return tag != 0 && verdicts_find(recall->table, recall_make_key(recall, told, whole_head), tag,
                                      recall->net->loop->now, recall->arena, verdict);
 }
 
 bool recall_find(struct recall *recall, struct verdict *verdict) {
     CHECK_OBJ(recall, RECALL_MAGIC);
-    if (!verdicts_any(recall->table) || (!find(recall, by_whole_head(recall), verdict) &&
-                                         (by_whole_head(recall) || !find(recall, true, verdict))))
+    if (!verdicts_any(recall->table) ||
+        (!recall_find_verdict(recall, by_whole_head(recall), verdict) &&
+         (by_whole_head(recall) || !recall_find_verdict(recall, true, verdict))))
         return false;
     icap_service_keep_known(recall->service);
     recall->service->account.remembered++;
@@ -124,7 +125,7 @@ bool recall_find(struct recall *recall, struct verdict *verdict) {
 
 /* Noting. */
 
-static void keep(struct recall *recall) {
+static void recall_keep(struct recall *recall) {
     bool kept;
     recall->net->counters.verdicts_evicted +=
         verdicts_keep(recall->table, recall->key, &recall->verdict, recall->net->loop->now, &kept);
@@ -168,36 +169,37 @@ static void copy_bytes(struct recall *recall, const char *bytes, size_t count) {
 }
 
 /* Once: `from` is asked no more. */
-static void finish(struct recall *recall) {
+static void recall_finish(struct recall *recall) {
     if (recall->bytes == NULL || recall->length > VERDICT_BODY_MAX)
         return;
     recall->verdict.body = slice_make(recall->bytes, recall->length);
     recall->bytes = NULL;
-    keep(recall);
+    recall_keep(recall);
 }
 
-static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
-                                    size_t *got) {
+static enum source_status recall_body_read(struct source *source, char *buffer, size_t capacity,
+                                           size_t *got) {
     struct recall *recall = CONTAINER_OF(source, struct recall, source);
     CHECK_OBJ(recall, RECALL_MAGIC);
     enum source_status status = source_read(recall->from, buffer, capacity, got);
     if (status == SOURCE_DATA)
         copy_bytes(recall, buffer, *got);
     else if (status == SOURCE_END)
-        finish(recall);
+        recall_finish(recall);
     return status;
 }
 
-static void body_close(struct source *source) {
+static void recall_body_close(struct source *source) {
     struct recall *recall = CONTAINER_OF(source, struct recall, source);
     CHECK_OBJ(recall, RECALL_MAGIC);
     task_cancel(&recall->task);
     source_close(&recall->from);
 }
 
-static const struct source_class body_class = {"noted body", body_read, body_close, NULL};
+static const struct source_class body_class = {"noted body", recall_body_read, recall_body_close,
+                                               NULL};
 
-static void on_more(struct task *task) {
+static void recall_on_more(struct task *task) {
     struct recall *recall = CONTAINER_OF(task, struct recall, task);
     CHECK_OBJ(recall, RECALL_MAGIC);
     source_wake(&recall->source);
@@ -206,7 +208,7 @@ static void on_more(struct task *task) {
 static struct source *copy_body(struct recall *recall, struct source *body) {
     recall->from = body;
     recall->bytes = arena_alloc(recall->arena, VERDICT_BODY_MAX);
-    task_init(&recall->task, on_more);
+    task_init(&recall->task, recall_on_more);
     source_init(&recall->source, &body_class, recall->net->loop, body->length);
     source_set_waker(body, &recall->task);
     return &recall->source;
@@ -218,7 +220,7 @@ struct source *recall_note(struct recall *recall, const struct icap_call *call,
     if (!may_note(recall, call))
         return body;
     bool whole_head = by_whole_head(recall) || is_of_whole_head(call);
-    recall->key = make_key(recall, icap_told_by(recall->service) | call->told, whole_head);
+    recall->key = recall_make_key(recall, icap_told_by(recall->service) | call->told, whole_head);
     recall->verdict = (struct verdict){
         .kind = call->verdict,
         .has_body = body != NULL,
@@ -231,7 +233,7 @@ struct source *recall_note(struct recall *recall, const struct icap_call *call,
         recall->verdict.head = slice_make(call->adapted_bytes, call->adapted_length);
     if (body != NULL)
         return copy_body(recall, body);
-    keep(recall);
+    recall_keep(recall);
     return NULL;
 }
 

@@ -10,7 +10,7 @@ void representation_note(struct representation *before, const struct http_head *
         before->digests[i] = http_head_value(head, digests[i]);
 }
 
-static void weaken_etag(struct http_head *head, struct arena *arena) {
+static void representation_weaken_etag(struct http_head *head, struct arena *arena) {
     struct slice etag = http_head_value(head, HTTP_ETAG);
     if (etag.base != NULL && !slice_starts_with(etag, SLICE("W/")))
         http_head_set(head, HTTP_ETAG, arena_concat(arena, SLICE("W/"), etag));
@@ -59,7 +59,7 @@ void representation_untold(struct http_head *head, bool decoded, struct arena *a
     http_head_remove(head, HTTP_ACCEPT_RANGES);
     for (unsigned i = 0; i < REPRESENTATION_DIGESTS; i++)
         http_head_remove(head, digests[i]);
-    weaken_etag(head, arena);
+    representation_weaken_etag(head, arena);
 }
 
 void representation_decoded(struct http_head *head, struct arena *arena) {
@@ -74,7 +74,7 @@ static bool same(struct slice now, struct slice before) {
 void representation_changed(struct http_head *head, const struct representation *before,
                             struct arena *arena) {
     if (same(http_head_value(head, HTTP_ETAG), before->etag))
-        weaken_etag(head, arena);
+        representation_weaken_etag(head, arena);
     for (unsigned i = 0; i < REPRESENTATION_DIGESTS; i++)
         if (same(http_head_value(head, digests[i]), before->digests[i]))
             http_head_remove(head, digests[i]);

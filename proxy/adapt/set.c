@@ -76,21 +76,22 @@ struct icap_service *adapt_set_find(const struct adapt_set *set, enum icap_point
     return NULL;
 }
 
-static bool contains(struct icap_service *const *chosen, unsigned count,
-                     const struct icap_service *service) {
+static bool adapt_set_contains(struct icap_service *const *chosen, unsigned count,
+                               const struct icap_service *service) {
     for (unsigned i = 0; i < count; i++)
         if (chosen[i] == service)
             return true;
     return false;
 }
 
-static unsigned add_services(const struct adapt_set *set, const struct adapt_settings *adapt,
-                             enum icap_point point, unsigned count,
-                             struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
+static unsigned adapt_set_add_services(const struct adapt_set *set,
+                                       const struct adapt_settings *adapt, enum icap_point point,
+                                       unsigned count,
+                                       struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
     for (size_t i = 0; i < adapt->service_count && count < ADAPT_CHAIN_MAX; i++) {
         const struct icap_service_settings *wanted = adapt->services[i];
         struct icap_service *service = set->services[wanted - set->settings->icap_services];
-        if (wanted->point == point && !contains(chosen, count, service))
+        if (wanted->point == point && !adapt_set_contains(chosen, count, service))
             chosen[count++] = service;
     }
     return count;
@@ -102,7 +103,7 @@ unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, co
     size_t from = settings->adapt_rules, to = from + settings->adapt_count;
     unsigned count = 0;
     for (size_t rule = rules_next(bits, from, to); rule < to; rule = rules_next(bits, rule + 1, to))
-        count = add_services(set, &settings->adapts[rule - from], point, count, chosen);
+        count = adapt_set_add_services(set, &settings->adapts[rule - from], point, count, chosen);
     return count;
 }
 

@@ -51,7 +51,7 @@ static enum source_status cut(struct trickle *trickle, const char *reason) {
 }
 
 /* What the client has already: it must be how the rest begins. */
-static enum source_status compare(struct trickle *trickle, char *buffer, size_t capacity) {
+static enum source_status trickle_compare(struct trickle *trickle, char *buffer, size_t capacity) {
     while (trickle->compared < trickle->given) {
         uint64_t left = trickle->given - trickle->compared;
         size_t got, most = left < capacity ? (size_t)left : capacity;
@@ -69,12 +69,12 @@ static enum source_status compare(struct trickle *trickle, char *buffer, size_t 
     return SOURCE_DATA;
 }
 
-static enum source_status read_rest(struct trickle *trickle, char *buffer, size_t capacity,
-                                    size_t *got) {
+static enum source_status trickle_read_rest(struct trickle *trickle, char *buffer, size_t capacity,
+                                            size_t *got) {
     if (trickle->rest == NULL)
         return trickle->given == 0 ? SOURCE_END : cut(trickle, other_body);
     source_set_waker(trickle->rest, trickle->source.waker);
-    enum source_status status = compare(trickle, buffer, capacity);
+    enum source_status status = trickle_compare(trickle, buffer, capacity);
     return status == SOURCE_DATA ? source_read(trickle->rest, buffer, capacity, got) : status;
 }
 
@@ -85,7 +85,7 @@ static enum source_status trickle_read(struct source *source, char *buffer, size
     *got = 0;
     if (trickle->failed)
         return SOURCE_FAILED;
-    return trickle->decided ? read_rest(trickle, buffer, capacity, got)
+    return trickle->decided ? trickle_read_rest(trickle, buffer, capacity, got)
                             : read_portion(trickle, buffer, capacity, got);
 }
 
@@ -122,7 +122,7 @@ struct source *trickle_body(struct trickle *trickle) {
     return &trickle->source;
 }
 
-static void decide(struct trickle *trickle) {
+static void trickle_decide(struct trickle *trickle) {
     ASSERT(!trickle->decided);
     trickle->decided = true;
     timer_cancel(&trickle->net->loop->timers, &trickle->timer);
@@ -130,7 +130,7 @@ static void decide(struct trickle *trickle) {
 
 void trickle_go_on(struct trickle *trickle, struct source **rest) {
     CHECK_OBJ(trickle, TRICKLE_MAGIC);
-    decide(trickle);
+    trickle_decide(trickle);
     trickle->rest = *rest;
     *rest = NULL;
     trickle->hash = XXH3_64bits_digest(trickle->state);
@@ -146,7 +146,7 @@ void trickle_cut(struct trickle *trickle, const char *reason) {
     if (url.length > URL_SHOWN)
         url.length = URL_SHOWN;
     if (!trickle->decided)
-        decide(trickle);
+        trickle_decide(trickle);
     trickle->failed = true;
     if (trickle->closed)
         return;

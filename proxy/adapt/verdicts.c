@@ -60,17 +60,17 @@ static struct entry **chain_of(const struct part *part, uint64_t hash) {
     return &part->chains[hash & (part->chain_count - 1)];
 }
 
-static size_t length_of(const struct entry *entry) {
+static size_t verdicts_length_of(const struct entry *entry) {
     return (size_t)entry->key_length + entry->head_length + entry->body_length +
            entry->next_services_length;
 }
 
 /* With its share of the index. */
-static size_t cost_of(const struct entry *entry) {
-    return sizeof *entry + length_of(entry) + sizeof entry + OVERHEAD;
+static size_t verdicts_cost_of(const struct entry *entry) {
+    return sizeof *entry + verdicts_length_of(entry) + sizeof entry + OVERHEAD;
 }
 
-static void take_out(struct verdicts *verdicts, struct part *part, struct entry *entry) {
+static void verdicts_take_out(struct verdicts *verdicts, struct part *part, struct entry *entry) {
     struct entry **at = chain_of(part, entry->hash);
     CHECK_OBJ(entry, ENTRY_MAGIC);
     while (*at != entry)
@@ -80,12 +80,12 @@ static void take_out(struct verdicts *verdicts, struct part *part, struct entry 
         part->hand = entry->link.prev;
     list_remove(&entry->link);
     part->count--;
-    part->bytes -= cost_of(entry);
+    part->bytes -= verdicts_cost_of(entry);
     atomic_fetch_sub_explicit(&verdicts->count, 1, memory_order_relaxed);
     FREE_OBJ(entry);
 }
 
-static void grow(struct part *part) {
+static void verdicts_grow(struct part *part) {
     struct entry **old = part->chains;
     size_t old_count = part->chain_count;
     part->chain_count *= 2;
@@ -100,27 +100,27 @@ static void grow(struct part *part) {
     free(old);
 }
 
-static void put_in(struct verdicts *verdicts, struct part *part, struct entry *entry) {
+static void verdicts_put_in(struct verdicts *verdicts, struct part *part, struct entry *entry) {
     if (part->count == part->chain_count)
-        grow(part);
+        verdicts_grow(part);
     struct entry **chain = chain_of(part, entry->hash);
     entry->next = *chain;
     *chain = entry;
     list_prepend(&part->entries, &entry->link);
     part->count++;
-    part->bytes += cost_of(entry);
+    part->bytes += verdicts_cost_of(entry);
     atomic_fetch_add_explicit(&verdicts->count, 1, memory_order_relaxed);
 }
 
 /* The hand goes from old to new; what was asked for since it last came by stays for this time. */
-static void evict_one(struct verdicts *verdicts, struct part *part, uint64_t now) {
+static void verdicts_evict_one(struct verdicts *verdicts, struct part *part, uint64_t now) {
     for (;;) {
         if (part->hand == &part->entries)
             part->hand = part->entries.prev;
         struct entry *entry = CONTAINER_OF(part->hand, struct entry, link);
         CHECK_OBJ(entry, ENTRY_MAGIC);
         if (!entry->visited || entry->expires <= now) {
-            take_out(verdicts, part, entry);
+            verdicts_take_out(verdicts, part, entry);
             return;
         }
         entry->visited = false;
@@ -128,10 +128,10 @@ static void evict_one(struct verdicts *verdicts, struct part *part, uint64_t now
     }
 }
 
-static unsigned keep_limit(struct verdicts *verdicts, struct part *part, uint64_t now) {
+static unsigned verdicts_keep_limit(struct verdicts *verdicts, struct part *part, uint64_t now) {
     unsigned evicted = 0;
     for (; part->bytes > part->limit; evicted++)
-        evict_one(verdicts, part, now);
+        verdicts_evict_one(verdicts, part, now);
     return evicted;
 }
 
@@ -154,7 +154,7 @@ void verdicts_set_limit(struct verdicts *verdicts, size_t limit) {
         struct part *part = &verdicts->parts[i];
         pthread_mutex_lock(&part->lock);
         part->limit = limit / PARTS;
-        keep_limit(verdicts, part, 0);
+        verdicts_keep_limit(verdicts, part, 0);
         pthread_mutex_unlock(&part->lock);
     }
 }
@@ -164,7 +164,7 @@ bool verdicts_any(const struct verdicts *verdicts) {
     return atomic_load_explicit(&verdicts->count, memory_order_relaxed) > 0;
 }
 
-static struct entry *find(const struct part *part, struct slice key, uint64_t hash) {
+static struct entry *verdicts_find_entry(const struct part *part, struct slice key, uint64_t hash) {
     struct entry *entry = *chain_of(part, hash);
     while (entry != NULL &&
            (entry->hash != hash || !slice_equal(slice_make(entry->bytes, entry->key_length), key)))
@@ -172,7 +172,8 @@ static struct entry *find(const struct part *part, struct slice key, uint64_t ha
     return entry;
 }
 
-static void read_entry(const struct entry *entry, struct arena *arena, struct verdict *verdict) {
+static void verdicts_read_entry(const struct entry *entry, struct arena *arena,
+                                struct verdict *verdict) {
     const char *at = entry->bytes + entry->key_length;
     *verdict = (struct verdict){
         .kind = entry->kind,
@@ -194,14 +195,14 @@ bool verdicts_find(struct verdicts *verdicts, struct slice key, uint64_t tag, ui
     uint64_t hash = secret_hash(key);
     struct part *part = part_of(verdicts, hash);
     pthread_mutex_lock(&part->lock);
-    struct entry *entry = find(part, key, hash);
+    struct entry *entry = verdicts_find_entry(part, key, hash);
     if (entry != NULL && (entry->tag != tag || entry->expires <= now)) {
-        take_out(verdicts, part, entry);
+        verdicts_take_out(verdicts, part, entry);
         entry = NULL;
     }
     if (entry != NULL) {
         entry->visited = true;
-        read_entry(entry, arena, verdict);
+        verdicts_read_entry(entry, arena, verdict);
     }
     pthread_mutex_unlock(&part->lock);
     return entry != NULL;
@@ -243,13 +244,13 @@ unsigned verdicts_keep(struct verdicts *verdicts, struct slice key, const struct
         return 0;
     struct part *part = part_of(verdicts, entry->hash);
     pthread_mutex_lock(&part->lock);
-    if (cost_of(entry) <= part->limit) {
-        struct entry *old = find(part, key, entry->hash);
+    if (verdicts_cost_of(entry) <= part->limit) {
+        struct entry *old = verdicts_find_entry(part, key, entry->hash);
         if (old != NULL)
-            take_out(verdicts, part, old);
-        put_in(verdicts, part, entry);
+            verdicts_take_out(verdicts, part, old);
+        verdicts_put_in(verdicts, part, entry);
         entry = NULL;
-        evicted = keep_limit(verdicts, part, now);
+        evicted = verdicts_keep_limit(verdicts, part, now);
         *kept = true;
     }
     pthread_mutex_unlock(&part->lock);

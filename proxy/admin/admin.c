@@ -97,8 +97,8 @@ static bool announces_too_much(struct MHD_Connection *connection, size_t most) {
     return text != NULL && (!slice_to_uint64(slice_from(text), &length) || length > most);
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status,
-                              const char *reason) {
+static enum MHD_Result admin_refuse(struct MHD_Connection *connection, unsigned status,
+                                    const char *reason) {
     struct page page = {0};
     page_error(&page, status, reason);
     return send_page(connection, &page);
@@ -126,8 +126,8 @@ static struct guest *guest_of(struct MHD_Connection *connection) {
     return info->socket_context;
 }
 
-static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
-                          enum MHD_ConnectionNotificationCode code) {
+static void admin_on_connection(void *arg, struct MHD_Connection *connection, void **context,
+                                enum MHD_ConnectionNotificationCode code) {
     struct admin *admin;
     CAST_OBJ(admin, arg, ADMIN_MAGIC);
     struct guest *guest = *context;
@@ -153,26 +153,26 @@ static void *on_target(void *arg, const char *uri, struct MHD_Connection *connec
 
 /* The head is there, the body is not. Of the request line libmicrohttpd keeps the bytes, so that a
  * target which ends before the space has a byte of 0 in it. */
-static enum MHD_Result begin(struct admin_request *request, struct MHD_Connection *connection,
-                             const char *version, size_t most) {
+static enum MHD_Result admin_begin(struct admin_request *request, struct MHD_Connection *connection,
+                                   const char *version, size_t most) {
     request->begun = true;
     if (request->complaint == NULL && version != request->target_end + 1)
         request->complaint = "the request line is not METHOD TARGET HTTP/1.1, with a space between";
     if (request->complaint == NULL)
         request->complaint = strict_fields(connection, version);
     if (request->complaint != NULL)
-        return refuse(connection, MHD_HTTP_BAD_REQUEST, request->complaint);
+        return admin_refuse(connection, MHD_HTTP_BAD_REQUEST, request->complaint);
     return announces_too_much(connection, most)
-               ? refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long)
+               ? admin_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long)
                : MHD_YES;
 }
 
-static bool is_purge(const char *method, const char *path) {
+static bool admin_is_purge(const char *method, const char *path) {
     return strcmp(method, "POST") == 0 && strcmp(path, "/cache/purge") == 0;
 }
 
 static void make_page(struct admin *admin, struct page *page, const struct page_request *request) {
-    bool alone = !is_purge(request->method, request->path);
+    bool alone = !admin_is_purge(request->method, request->path);
     if (alone)
         pthread_mutex_lock(&admin->lock);
     page_make(page, &admin->calls, request);
@@ -180,9 +180,9 @@ static void make_page(struct admin *admin, struct page *page, const struct page_
         pthread_mutex_unlock(&admin->lock);
 }
 
-static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version, const char *data,
-                                  size_t *data_size, void **state) {
+static enum MHD_Result admin_on_request(void *arg, struct MHD_Connection *connection,
+                                        const char *path, const char *method, const char *version,
+                                        const char *data, size_t *data_size, void **state) {
     struct admin *admin;
     struct admin_request *request;
     struct page page = {0};
@@ -191,7 +191,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     if (!request->begun || *data_size == 0)
         guest_moves(&admin->guests, guest_of(connection));
     if (!request->begun)
-        return begin(request, connection, version, page_body_max(method, path));
+        return admin_begin(request, connection, version, page_body_max(method, path));
     if (*data_size > 0) {
         size_t size = *data_size;
         *data_size = 0;
@@ -201,7 +201,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         return MHD_YES;
     }
     if (request->complaint != NULL)
-        return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, request->complaint);
+        return admin_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, request->complaint);
     if (came_by_proxy(connection))
         page_error(&page, MHD_HTTP_FORBIDDEN,
                    "requests that a proxy has passed on (Via, Forwarded, X-Forwarded-For) are not "
@@ -248,7 +248,7 @@ static void on_complaint(void *arg, const char *format, va_list arguments) {
 
 /* What stands at the path: nothing (true), a socket that nobody serves any more (removed, true), or
  * something that must be left alone. */
-static bool make_room(const struct address *address, char *error) {
+static bool admin_make_room(const struct address *address, char *error) {
     struct stat status;
     const char *path = address->local.sun_path;
     if (lstat(path, &status) != 0)
@@ -334,19 +334,19 @@ static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     struct MHD_Daemon *started = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_USE_ITC, 0, NULL, NULL, on_request,
-        admin, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)ADMIN_THREADS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
-        on_request_end, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, admin,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_END);
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG | MHD_USE_ITC, 0, NULL, NULL,
+        admin_on_request, admin, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)ADMIN_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)ADMIN_TIMEOUT_SECONDS, MHD_OPTION_THREAD_POOL_SIZE,
+        (unsigned)ADMIN_THREADS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ADMIN_MEMORY,
+        MHD_OPTION_NOTIFY_COMPLETED, on_request_end, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        admin_on_connection, admin, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 
-static void release(struct admin *admin) {
+static void admin_release(struct admin *admin) {
     guests_release(&admin->guests);
     pthread_mutex_destroy(&admin->lock);
     FREE_OBJ(admin);
@@ -363,9 +363,9 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     if (settings->admin.listen == NULL)
         return admin;
     admin->local = address->any.sa_family == AF_UNIX;
-    int fd = admin->local && !make_room(address, error) ? -1 : listen_at(address, error);
+    int fd = admin->local && !admin_make_room(address, error) ? -1 : listen_at(address, error);
     if (fd < 0) {
-        release(admin);
+        admin_release(admin);
         return NULL;
     }
     if (admin->local)
@@ -376,7 +376,7 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
                  strerror(errno));
         close(fd);
         remove_path(admin);
-        release(admin);
+        admin_release(admin);
         return NULL;
     }
     return admin;
@@ -392,5 +392,5 @@ void admin_stop(struct admin **adminp) {
     remove_path(admin);
     if (admin->daemon != NULL)
         MHD_stop_daemon(admin->daemon); /* closes the socket as well */
-    release(admin);
+    admin_release(admin);
 }

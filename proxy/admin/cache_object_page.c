@@ -11,8 +11,8 @@
 
 enum { VARIANTS_MOST = 1000 };
 
-static const char *state_of(struct cache *cache, struct object *object,
-                            const struct freshness *freshness, int64_t left) {
+static const char *cache_object_page_state_of(struct cache *cache, struct object *object,
+                                              const struct freshness *freshness, int64_t left) {
     enum body_state body = body_state(object->body);
     if (cache_is_banned(cache, object))
         return "banned";
@@ -34,10 +34,11 @@ json_t *cache_object_page_json(const struct cache_call *call, struct object *obj
     int64_t left = freshness.lifetime - age;
     json_t *json = json_pack(
         "{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:s}", "url",
-        cache_call_text(object_url(object)), "state", state_of(cache, object, &freshness, left),
-        "status", (json_int_t)object->status, "size", (json_int_t)body_length(object->body),
-        "memory", (json_int_t)object_cost(object), "age", (json_int_t)age, "fresh_for",
-        (json_int_t)left, "stored", (json_int_t)object->response_time, "hits",
+        cache_call_text(object_url(object)), "state",
+        cache_object_page_state_of(cache, object, &freshness, left), "status",
+        (json_int_t)object->status, "size", (json_int_t)body_length(object->body), "memory",
+        (json_int_t)object_cost(object), "age", (json_int_t)age, "fresh_for", (json_int_t)left,
+        "stored", (json_int_t)object->response_time, "hits",
         (json_int_t)atomic_load_explicit(&object->hits, memory_order_relaxed), "pinned",
         (int)object->pinned, "on_disk", (int)disk_has(call->disk, object->key), "vary",
         cache_call_text(object_selector(object)), "services", services[object_making(object).kind]);
@@ -126,8 +127,8 @@ void cache_object_page_content(const struct cache_call *call) {
 
 /* Injection. */
 
-static bool judge(const struct cache_call *call, const struct http_head *request,
-                  const struct http_head *response, struct freshness *freshness) {
+static bool cache_object_page_judge(const struct cache_call *call, const struct http_head *request,
+                                    const struct http_head *response, struct freshness *freshness) {
     const struct freshness_rules rules = {0};
     uint64_t lifetime;
     time_t now = time(NULL);
@@ -158,13 +159,13 @@ static bool is_on_disk(const struct cache_call *call, struct object *object,
            disk_has_object(call->disk, object);
 }
 
-static void store(const struct cache_call *call, struct slice url, const struct http_head *response,
-                  struct slice bytes) {
+static void cache_object_page_store(const struct cache_call *call, struct slice url,
+                                    const struct http_head *response, struct slice bytes) {
     struct http_head request;
     struct freshness freshness;
     http_head_init(&request);
     request.method_id = HTTP_METHOD_GET;
-    if (!judge(call, &request, response, &freshness))
+    if (!cache_object_page_judge(call, &request, response, &freshness))
         return;
     struct body *body = body_of_many_bytes(bytes);
     if (body == NULL) {
@@ -236,8 +237,8 @@ void cache_object_page_inject(const struct cache_call *call) {
         http_head_remove_hop_by_hop(&response);
         http_head_remove(&response, HTTP_TRANSFER_ENCODING);
         date_response(&response, date);
-        store(call, slice_make(url, length), &response,
-              slice_make(message.base + used, message.length - (size_t)used));
+        cache_object_page_store(call, slice_make(url, length), &response,
+                                slice_make(message.base + used, message.length - (size_t)used));
     }
     free(url);
 }

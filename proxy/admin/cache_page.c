@@ -23,7 +23,7 @@ static void release_chosen(struct chosen *chosen) {
 }
 
 /* False: an answer has been made. */
-static bool choose(const struct cache_call *call, struct chosen *chosen) {
+static bool cache_page_choose(const struct cache_call *call, struct chosen *chosen) {
     char reason[300];
     size_t length;
     const char *prefix = cache_call_argument(call, "prefix"),
@@ -87,8 +87,8 @@ static bool list_disk(const struct cache_call *call, const struct chosen *chosen
 }
 
 /* Up to `limit` objects, or a few more: where it stopped has no place within a hash chain. */
-static void list(const struct cache_call *call, const struct chosen *chosen, uint64_t after,
-                 size_t limit) {
+static void cache_page_list(const struct cache_call *call, const struct chosen *chosen,
+                            uint64_t after, size_t limit) {
     struct cache_walk walk = {.filter = &chosen->filter, .position = after};
     struct disk_walk disk;
     json_t *objects = json_array(), *next = NULL;
@@ -114,9 +114,9 @@ static void page_objects(const struct cache_call *call) {
     uint64_t after, limit;
     if (!cache_call_take_number(call, "after", 0, INT64_MAX, &after) ||
         !cache_call_take_number(call, "limit", LIST_USUAL, LIST_MOST, &limit) ||
-        !choose(call, &chosen))
+        !cache_page_choose(call, &chosen))
         return;
-    list(call, &chosen, after, limit == 0 ? 1 : (size_t)limit);
+    cache_page_list(call, &chosen, after, limit == 0 ? 1 : (size_t)limit);
     release_chosen(&chosen);
 }
 
@@ -142,7 +142,7 @@ static void page_purge(const struct cache_call *call) {
         page_error(call->page, 400, "say what: prefix=, host=, tag=, regex=, or else all=yes");
         return;
     }
-    if (!choose(call, &chosen))
+    if (!cache_page_choose(call, &chosen))
         return;
     /* The disk first: what is stored from now on does not fall under it. */
     bool kept = disk_purge(call->disk, &chosen.filter, action_of(call));
@@ -159,7 +159,7 @@ static void page_purge(const struct cache_call *call) {
 }
 
 /* Has the disk all of it? `lapses`: what disk_lapses said before. */
-static bool settle(const struct cache_call *call, uint64_t lapses) {
+static bool cache_page_settle(const struct cache_call *call, uint64_t lapses) {
     return disk_commit(call->disk) && disk_lapses(call->disk) == lapses;
 }
 
@@ -174,7 +174,7 @@ static void page_delete(const struct cache_call *call) {
     else
         on_disk = disk_remove_surely(call->disk, &name);
     count = count > on_disk ? count : on_disk; /* most are at both places */
-    bool kept = settle(call, lapses);
+    bool kept = cache_page_settle(call, lapses);
     if (kept && count == 0)
         cache_call_not_stored(call);
     else
@@ -183,7 +183,7 @@ static void page_delete(const struct cache_call *call) {
 
 /* Bans. */
 
-static void add_ban(void *arg, const struct ban *ban) {
+static void cache_page_add_ban(void *arg, const struct ban *ban) {
     json_array_append_new(arg,
                           json_pack("{s:I, s:o, s:I}", "number", (json_int_t)ban->number, "regex",
                                     cache_call_text(slice_from(ban->filter.regex_text)), "made",
@@ -192,7 +192,7 @@ static void add_ban(void *arg, const struct ban *ban) {
 
 static void page_bans(const struct cache_call *call) {
     json_t *bans = json_array();
-    bans_each(cache_bans(call->cache), add_ban, bans);
+    bans_each(cache_bans(call->cache), cache_page_add_ban, bans);
     page_json(call->page, 200, json_pack("{s:o}", "bans", bans));
 }
 
@@ -204,7 +204,7 @@ static void page_ban(const struct cache_call *call) {
         return;
     }
     struct chosen chosen;
-    if (!choose(call, &chosen))
+    if (!cache_page_choose(call, &chosen))
         return;
     bool kept = disk_purge(call->disk, &chosen.filter, PURGE_REMOVE);
     release_chosen(&chosen);
@@ -237,7 +237,7 @@ static void page_lifetime(const struct cache_call *call) {
     uint64_t count = content_set_lifetime(call->cache, &name, (int64_t)seconds);
     uint64_t lapses = disk_lapses(call->disk);
     cache_call_keep_on_disk(call, &name);
-    bool kept = settle(call, lapses);
+    bool kept = cache_page_settle(call, lapses);
     if (kept && count == 0)
         cache_call_not_stored(call);
     else

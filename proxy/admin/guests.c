@@ -25,7 +25,7 @@ void guests_release(struct guests *guests) {
     pthread_mutex_destroy(&guests->lock);
 }
 
-static void tell(struct guests *guests) {
+static void guests_tell(struct guests *guests) {
     time_t now = time(NULL);
     if (now - guests->told < TELL_AGAIN)
         return;
@@ -43,7 +43,7 @@ static void show_out(struct guests *guests) {
     guests->count--;
     oldest->shown_out = true;
     shutdown(oldest->fd, SHUT_RDWR);
-    tell(guests);
+    guests_tell(guests);
 }
 
 struct guest *guest_add(struct guests *guests, int fd) {

@@ -7,7 +7,7 @@
 #include <time.h>
 
 /* The loops' clock. */
-static uint64_t current_time(void) {
+static uint64_t origins_page_current_time(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
@@ -31,7 +31,7 @@ static json_t *group_to_json(struct origin_group *group, const struct origins_se
     static const char *const balances[] = {"round_robin", "least_connections", "consistent_hash"};
     struct origin_group_report report;
     json_t *servers = json_array();
-    origin_group_report(group, current_time(), &report);
+    origin_group_report(group, origins_page_current_time(), &report);
     for (size_t i = 0; i < report.count; i++)
         json_array_append_new(servers, member_to_json(&report.members[i]));
     json_t *json = json_pack("{s:s, s:s, s:i, s:i, s:o}", "name", settings->name, "balance",
@@ -65,7 +65,7 @@ static void print_of_servers(FILE *out, const struct origin_groups *groups,
                     value(&reports[i].members[j]));
 }
 
-static uint64_t is_up(const struct origin_member_report *member) {
+static uint64_t origins_page_is_up(const struct origin_member_report *member) {
     return strcmp(member->state, "up") == 0;
 }
 
@@ -77,22 +77,22 @@ static uint64_t requests(const struct origin_member_report *member) {
     return member->requests;
 }
 
-static uint64_t failed(const struct origin_member_report *member) {
+static uint64_t origins_page_failed(const struct origin_member_report *member) {
     return member->failed;
 }
 
 static void print_groups(FILE *out, const struct origin_groups *groups) {
     struct origin_group_report *reports = xcalloc(groups->count, sizeof *reports);
     for (size_t i = 0; i < groups->count; i++)
-        origin_group_report(groups->list[i], current_time(), &reports[i]);
+        origin_group_report(groups->list[i], origins_page_current_time(), &reports[i]);
     print_of_servers(out, groups, reports, "origin_server_up", "gauge",
-                     "1: the server is up, 0: it is down", is_up);
+                     "1: the server is up, 0: it is down", origins_page_is_up);
     print_of_servers(out, groups, reports, "origin_server_active", "gauge",
                      "requests under way at the server", active);
     print_of_servers(out, groups, reports, "origin_server_requests_total", "counter",
                      "requests that went to the server", requests);
     print_of_servers(out, groups, reports, "origin_server_failed_total", "counter",
-                     "requests that the server failed", failed);
+                     "requests that the server failed", origins_page_failed);
     fputs("# HELP retort_origins_queued requests that wait for a server of the group\n"
           "# TYPE retort_origins_queued gauge\n",
           out);

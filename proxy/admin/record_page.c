@@ -18,7 +18,8 @@ static const char *argument(const struct record_call *call, const char *name) {
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static bool take_filter(const struct record_call *call, struct icap_exchange_filter *filter) {
+static bool record_page_take_filter(const struct record_call *call,
+                                    struct icap_exchange_filter *filter) {
     char error[ICAP_FILTER_ERROR];
     for (const char *const *name = icap_exchange_filter_names; *name != NULL; name++) {
         const char *value = argument(call, *name);
@@ -60,8 +61,8 @@ static bool is_busy(const struct record_call *call) {
     return busy;
 }
 
-static void start(const struct record_call *call, struct icap_exchange_filter *filter,
-                  const struct icap_recorder_limits *limits) {
+static void record_page_start(const struct record_call *call, struct icap_exchange_filter *filter,
+                              const struct icap_recorder_limits *limits) {
     const char *unmasked = argument(call, "unmasked");
     bool masked = unmasked == NULL || strcmp(unmasked, "yes") != 0;
     struct icap_recorder *recorder = icap_recorder_new(filter, limits, masked);
@@ -78,13 +79,13 @@ static void page_record(const struct record_call *call) {
     struct icap_recorder_limits limits;
     if (is_busy(call))
         page_error(call->page, 409, "somebody records already; wait until that has ended");
-    else if (take_filter(call, &filter) && take_limits(call, &limits))
-        start(call, &filter, &limits);
+    else if (record_page_take_filter(call, &filter) && take_limits(call, &limits))
+        record_page_start(call, &filter, &limits);
     icap_exchange_filter_release(&filter);
 }
 
 /* The recording that is meant, referenced; NULL: an answer has been made. */
-static struct icap_recorder *find(const struct record_call *call) {
+static struct icap_recorder *record_page_find(const struct record_call *call) {
     uint64_t number = 0;
     const char *text = argument(call, "recording");
     struct icap_recorder *recorder = call->calls->recorder(call->calls->context);
@@ -97,7 +98,7 @@ static struct icap_recorder *find(const struct record_call *call) {
 }
 
 static void page_take(const struct record_call *call) {
-    struct icap_recorder *recorder = find(call);
+    struct icap_recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
     call->page->status = 200;
@@ -107,7 +108,7 @@ static void page_take(const struct record_call *call) {
 }
 
 static void page_stop(const struct record_call *call) {
-    struct icap_recorder *recorder = find(call);
+    struct icap_recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
     icap_recorder_stop(recorder, "it was stopped");

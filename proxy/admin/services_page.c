@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t number_of(const struct icap_account *account,
-                          const struct icap_account_description *description) {
+static uint64_t services_page_number_of(const struct icap_account *account,
+                                        const struct icap_account_description *description) {
     uint64_t value;
     memcpy(&value, (const char *)account + description->at, sizeof value);
     return value;
@@ -28,7 +28,7 @@ static json_t *times_to_json(const struct icap_times *times) {
 
 /* What a service says of itself may be anything, and ends up in terminals: all but visible ASCII
  * characters and blanks is shown as "?". */
-static json_t *text_to_json(const char *text) {
+static json_t *services_page_text_to_json(const char *text) {
     char shown[ICAP_NOTICE];
     size_t length = 0;
     for (; text[length] != '\0' && length < sizeof shown; length++)
@@ -41,7 +41,7 @@ static void add_trouble(json_t *endpoint, const struct icap_health_view *health,
     uint64_t wait = health->retry_at > now ? health->retry_at - now : 0;
     if (health->state != ICAP_STATE_DOWN && health->state != ICAP_STATE_TRIAL)
         return;
-    json_object_set_new(endpoint, "error", text_to_json(health->error));
+    json_object_set_new(endpoint, "error", services_page_text_to_json(health->error));
     if (health->state == ICAP_STATE_DOWN)
         json_object_set_new(endpoint, "retry_in", json_real((double)wait / 1000));
 }
@@ -57,7 +57,7 @@ static json_t *endpoint_to_json(const struct admin_icap_service *service, unsign
         json_object_set_new(endpoint, "since", json_integer((json_int_t)health->since));
     add_trouble(endpoint, health, now);
     if (notice[0] != '\0')
-        json_object_set_new(endpoint, "notice", text_to_json(notice));
+        json_object_set_new(endpoint, "notice", services_page_text_to_json(notice));
     return endpoint;
 }
 
@@ -79,15 +79,17 @@ static const char *service_id(const struct admin_icap_service *service) {
 static json_t *service_to_json(const struct admin_icap_service *service, uint64_t now) {
     json_t *numbers = json_object(), *times = json_object();
     for (const struct icap_account_description *d = icap_account_numbers; d->name != NULL; d++)
-        json_object_set_new(numbers, d->name,
-                            json_integer((json_int_t)number_of(&service->account, d)));
+        json_object_set_new(
+            numbers, d->name,
+            json_integer((json_int_t)services_page_number_of(&service->account, d)));
     for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++)
         json_object_set_new(times, d->name, times_to_json(times_of(&service->account, d)));
     json_t *json =
         json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
                   "point", icap_point_name(service->settings->point), "state", service->state,
-                  "istag", text_to_json(service->istag), "service", text_to_json(service->product),
-                  "service_id", text_to_json(service_id(service)), "connections",
+                  "istag", services_page_text_to_json(service->istag), "service",
+                  services_page_text_to_json(service->product), "service_id",
+                  services_page_text_to_json(service_id(service)), "connections",
                   (int)service->connections, "pending", (int)service->pending, "endpoints",
                   endpoints_to_json(service, now), "account", numbers, "times", times);
     if (service->unadapted_since > 0)
@@ -154,7 +156,8 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
                 d->name, d->help, d->name);
         for (size_t i = 0; i < report->icap_service_count; i++)
             fprintf(out, "retort_icap_service_%s_total{service=\"%s\"} %lu\n", d->name,
-                    services[i].name, (unsigned long)number_of(&services[i].account, d));
+                    services[i].name,
+                    (unsigned long)services_page_number_of(&services[i].account, d));
     }
     for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++) {
         fprintf(out,

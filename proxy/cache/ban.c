@@ -9,7 +9,7 @@ void bans_init(struct bans *bans) {
 }
 
 /* Under the lock. */
-static void take_out(struct bans *bans, struct ban *ban) {
+static void ban_take_out(struct bans *bans, struct ban *ban) {
     CHECK_OBJ(ban, BAN_MAGIC);
     list_remove(&ban->link);
     bans->count--;
@@ -22,18 +22,18 @@ static void take_out(struct bans *bans, struct ban *ban) {
 }
 
 /* Under the lock. */
-static void drop(struct bans *bans, uint64_t until) {
+static void ban_drop(struct bans *bans, uint64_t until) {
     LIST_FOR_EACH_SAFE (link, next, &bans->list) {
         struct ban *ban = CONTAINER_OF(link, struct ban, link);
         if (ban->number > until)
             continue;
         bans->dropped = ban->number;
-        take_out(bans, ban);
+        ban_take_out(bans, ban);
     }
 }
 
 void bans_release(struct bans *bans) {
-    drop(bans, UINT64_MAX);
+    ban_drop(bans, UINT64_MAX);
     ASSERT(list_empty(&bans->list));
     pthread_rwlock_destroy(&bans->lock);
 }
@@ -89,7 +89,7 @@ static void move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from,
 
 /* The one of those that came after a number that does most to the object; NULL: none hits. Newest
  * first, to stop at the first that is not newer. */
-static struct ban *find(struct bans *bans, const struct object *object, uint64_t after) {
+static struct ban *ban_find(struct bans *bans, const struct object *object, uint64_t after) {
     struct ban *found = NULL;
     for (struct list_link *link = bans->list.prev; link != &bans->list; link = link->prev) {
         struct ban *ban = CONTAINER_OF(link, struct ban, link);
@@ -106,7 +106,7 @@ static struct ban *find(struct bans *bans, const struct object *object, uint64_t
 enum purge_action bans_compare(struct bans *bans, struct object *object) {
     uint32_t before = atomic_load(&object->checked);
     pthread_rwlock_rdlock(&bans->lock);
-    struct ban *found = find(bans, object, bans_number_from(bans, before));
+    struct ban *found = ban_find(bans, object, bans_number_from(bans, before));
     enum purge_action action = found == NULL ? PURGE_NOTHING : found->action;
     if (action == PURGE_STALE)
         object_set_lifetime(object, 0, time(NULL));
@@ -123,7 +123,7 @@ void bans_drop_spent(struct bans *bans) {
     uint64_t number = newest < BANS_COUNTED ? 0 : newest - BANS_COUNTED + 1;
     while (number < newest && atomic_load(objects_at(bans, number)) == 0)
         number++;
-    drop(bans, number);
+    ban_drop(bans, number);
     pthread_rwlock_unlock(&bans->lock);
 }
 

@@ -224,7 +224,7 @@ static bool add_passing_block(struct body *body) {
     return true;
 }
 
-static bool add_block(struct body *body) {
+static bool body_add_block(struct body *body) {
     if (body->kind == BODY_PASSING)
         return add_passing_block(body);
     size_t capacity = block_capacity(body);
@@ -238,7 +238,7 @@ static bool add_block(struct body *body) {
 }
 
 /* On to the next block, when this one is full; false when there is none. */
-static bool step(struct body_writing *writing) {
+static bool body_step(struct body_writing *writing) {
     struct body_block *next = body_next_block(writing->last);
     if (writing->used < writing->last->capacity)
         return true;
@@ -267,7 +267,7 @@ int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhauste
     *exhausted = false;
     if (left == 0)
         return 0;
-    if (!step(writing) && (!add_block(body) || !step(writing))) {
+    if (!body_step(writing) && (!body_add_block(body) || !body_step(writing))) {
         *exhausted = true;
         return 0;
     }
@@ -281,7 +281,7 @@ int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhauste
         left -= piece < left ? piece : left;
         used = 0;
         if (count < most && left > 0 && ahead && body_next_block(block) == NULL)
-            ahead = add_block(body);
+            ahead = body_add_block(body);
     } while (count < most && left > 0 && (block = body_next_block(block)) != NULL);
     return count;
 }
@@ -298,7 +298,7 @@ char *body_room(struct body *body, size_t *room) {
 }
 
 /* What has arrived may be read from now on. The reader of a passing body is in this thread. */
-static void publish(struct body *body, size_t count) {
+static void body_publish(struct body *body, size_t count) {
     struct body_writing *writing = body->writing;
     uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
     atomic_store_explicit(&body->length, length + count, memory_order_seq_cst);
@@ -313,7 +313,7 @@ void body_grow(struct body *body, size_t count) {
     struct body_writing *writing = body->writing;
     size_t left = count;
     while (left > 0) {
-        bool stands = step(writing);
+        bool stands = body_step(writing);
         ASSERT(stands);
         size_t piece = writing->last->capacity - writing->used;
         if (piece > left)
@@ -321,7 +321,7 @@ void body_grow(struct body *body, size_t count) {
         writing->used += piece;
         left -= piece;
     }
-    publish(body, count);
+    body_publish(body, count);
 }
 
 void body_pass(struct body *body, struct net_buffer **bufferp) {
@@ -371,7 +371,7 @@ size_t body_cost(const struct body *body) {
 }
 
 /* The bytes of one that is complete, into another that expects as many. */
-static struct body *copy(struct body *body) {
+static struct body *body_copy_piece(struct body *body) {
     uint64_t length = body_length(body);
     struct body *compact = body_new(NULL, BODY_SHARED, (int64_t)length);
     bool whole = true;
@@ -501,7 +501,7 @@ struct body *body_compact(struct body *body) {
     struct body *compact = NULL;
     if (body->kind == BODY_HELD ||
         (body->expected < 0 && cost - body_length(body) > cost / COMPACT_PART + sizeof *body))
-        compact = copy(body);
+        compact = body_copy_piece(body);
     return compact != NULL ? compact : body_reference(body);
 }
 

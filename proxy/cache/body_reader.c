@@ -50,7 +50,7 @@ static uint64_t available(const struct body_reader *reader) {
     return length - reader->position;
 }
 
-static void skip(struct body_reader *reader) {
+static void body_reader_skip(struct body_reader *reader) {
     uint64_t arrived = body_length(reader->body) - reader->position;
     if (reader->skip == 0)
         return;
@@ -73,7 +73,7 @@ static int held_piece(const struct body_reader *reader, struct iovec *piece, siz
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes) {
     int count = 0;
     *bytes = 0;
-    skip(reader);
+    body_reader_skip(reader);
     uint64_t left = available(reader);
     if (left == 0)
         return 0;

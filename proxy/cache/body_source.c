@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-static size_t take(struct body_reader *reader, const struct iovec *piece, char *buffer,
-                   size_t capacity) {
+static size_t body_source_take(struct body_reader *reader, const struct iovec *piece, char *buffer,
+                               size_t capacity) {
     size_t count = piece->iov_len < capacity ? piece->iov_len : capacity;
     memcpy(buffer, piece->iov_base, count);
     body_reader_advance(reader, count);
@@ -36,7 +36,7 @@ static enum source_status stored_read(struct source *source, char *buffer, size_
     *got = 0;
     for (;;) {
         if (body_reader_pieces(reader, &piece, 1, &bytes) > 0) {
-            *got = take(reader, &piece, buffer, capacity);
+            *got = body_source_take(reader, &piece, buffer, capacity);
             return SOURCE_DATA;
         }
         ssize_t count = take_from_file(reader, buffer, capacity);
@@ -54,7 +54,7 @@ static enum source_status stored_read(struct source *source, char *buffer, size_
     }
 }
 
-static void on_news(struct task *task) {
+static void body_source_on_news(struct task *task) {
     source_wake(&CONTAINER_OF(task, struct body_source, task)->source);
 }
 
@@ -72,7 +72,7 @@ struct source *body_source_open(struct body_source *stored, struct body *body, s
     if (body_state(body) == BODY_COMPLETE)
         length = (int64_t)body_length(body);
     source_init(&stored->source, &stored_class, loop, length);
-    task_init(&stored->task, on_news);
+    task_init(&stored->task, body_source_on_news);
     body_reader_open(&stored->reader, body, &stored->task, mailbox);
     return &stored->source;
 }

@@ -3,7 +3,7 @@
 #include <time.h>
 
 /* Returns how many were there. */
-static size_t act(struct cache *cache, struct cache_walk *walk, enum purge_action action) {
+static size_t content_act(struct cache *cache, struct cache_walk *walk, enum purge_action action) {
     if (action == PURGE_REMOVE)
         return cache_remove_all(cache, walk);
     time_t now = time(NULL);
@@ -32,7 +32,7 @@ uint64_t content_purge_name(struct cache *cache, const struct cache_name *name,
     struct cache_walk walk = {0};
     purges_add_key(cache_purges(cache), name->key);
     cache_walk_name(cache, &walk, name);
-    uint64_t count = act(cache, &walk, action);
+    uint64_t count = content_act(cache, &walk, action);
     cache_walk_end(&walk);
     return count;
 }

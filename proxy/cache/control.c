@@ -78,7 +78,8 @@ static int64_t parse_seconds(struct slice text) {
 }
 
 /* Of directives of one name the first counts. False: it is not known. */
-static bool apply(struct cache_control *control, struct slice name, struct slice argument) {
+static bool cache_control_apply(struct cache_control *control, struct slice name,
+                                struct slice argument) {
     const struct directive *directive = find_directive(name);
     if (directive == NULL)
         return false;
@@ -94,7 +95,7 @@ static bool apply(struct cache_control *control, struct slice name, struct slice
     return true;
 }
 
-static bool is_token(struct slice text) {
+static bool cache_control_is_token(struct slice text) {
     return text.length > 0 &&
            bytes_skip_token(text.base, text.base + text.length) == text.base + text.length;
 }
@@ -114,16 +115,17 @@ static bool is_quoted(struct slice text) {
 
 /* Takes a directive apart (RFC 9111 §5.2). The base of the argument is NULL where there is none.
  * False: it is not well formed. */
-static bool split(struct slice element, struct slice *name, struct slice *argument) {
+static bool cache_control_split(struct slice element, struct slice *name, struct slice *argument) {
     const char *equals = memchr(element.base, '=', element.length);
     *name = element;
     *argument = slice_make(NULL, 0);
     if (equals == NULL)
-        return is_token(element);
+        return cache_control_is_token(element);
     size_t length = (size_t)(equals - element.base);
     *name = slice_trim(slice_make(element.base, length));
     *argument = slice_trim(slice_make(equals + 1, element.length - length - 1));
-    return is_token(*name) && (is_token(*argument) || is_quoted(*argument));
+    return cache_control_is_token(*name) &&
+           (cache_control_is_token(*argument) || is_quoted(*argument));
 }
 
 /* What is not well formed may hide what was meant, behind a quote that is never closed or a comma
@@ -136,9 +138,9 @@ static void distrust(struct cache_control *control, bool asked) {
 static void parse_field(struct cache_control *control, struct slice value, bool asked) {
     struct slice element, name, argument;
     while (slice_next_element(&value, &element)) {
-        if (!split(element, &name, &argument))
+        if (!cache_control_split(element, &name, &argument))
             distrust(control, asked);
-        apply(control, name, argument);
+        cache_control_apply(control, name, argument);
     }
 }
 
@@ -155,7 +157,8 @@ static bool pragma_says_no_cache(const struct http_head *head) {
     for (; field != NULL; field = http_head_find_next(head, HTTP_PRAGMA, field)) {
         struct slice rest = field->value;
         while (slice_next_element(&rest, &element))
-            if (!split(element, &name, &argument) || slice_equal_nocase(name, SLICE("no-cache")))
+            if (!cache_control_split(element, &name, &argument) ||
+                slice_equal_nocase(name, SLICE("no-cache")))
                 return true;
     }
     return false;
@@ -231,7 +234,7 @@ static struct slice without_targets(struct slice element) {
     return element;
 }
 
-static bool is_number(struct slice text) {
+static bool cache_control_is_number(struct slice text) {
     for (size_t i = 0; i < text.length; i++)
         if (text.base[i] < '0' || text.base[i] > '9')
             return false;
@@ -245,12 +248,12 @@ static bool apply_surrogate_seconds(struct cache_control *control, struct slice 
     if (plus != NULL && slice_equal_nocase(name, SLICE("max-age"))) {
         size_t length = (size_t)(plus - argument.base);
         struct slice longer = slice_make(plus + 1, argument.length - length - 1);
-        if (!is_number(longer))
+        if (!cache_control_is_number(longer))
             return false;
-        apply(control, SLICE("stale-while-revalidate"), longer);
+        cache_control_apply(control, SLICE("stale-while-revalidate"), longer);
         argument.length = length;
     }
-    return is_number(argument) && apply(control, name, argument);
+    return cache_control_is_number(argument) && cache_control_apply(control, name, argument);
 }
 
 static bool may_begin_name(char letter) {
@@ -262,7 +265,8 @@ static bool may_begin_name(char letter) {
 static bool apply_surrogate(struct cache_control *control, struct slice element, bool *known) {
     struct slice name, argument;
     element = without_targets(element);
-    if (element.length == 0 || !split(element, &name, &argument) || !may_begin_name(*name.base))
+    if (element.length == 0 || !cache_control_split(element, &name, &argument) ||
+        !may_begin_name(*name.base))
         return false;
     if (name.length + (argument.base == NULL ? 0 : 1 + argument.length) != element.length)
         return false; /* blanks around "=" */

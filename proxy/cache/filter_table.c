@@ -25,7 +25,7 @@ void filter_table_release(struct filter_table *table) {
     free(table->entries);
 }
 
-static uint64_t hash_of(struct slice text, uint64_t kind) {
+static uint64_t filter_table_hash_of(struct slice text, uint64_t kind) {
     uint64_t hash = cache_hash(text) ^ kind;
     return hash == 0 ? 1 : hash;
 }
@@ -34,7 +34,7 @@ static uint64_t hash_of_host(struct slice host) {
     char lower[256];
     for (size_t i = 0; i < host.length; i++)
         lower[i] = (char)ascii_lower((unsigned char)host.base[i]);
-    return hash_of(slice_make(lower, host.length), HOST_KIND);
+    return filter_table_hash_of(slice_make(lower, host.length), HOST_KIND);
 }
 
 uint64_t filter_hash(const struct object_filter *filter, size_t *prefix_length, int *tag_bit) {
@@ -51,25 +51,26 @@ uint64_t filter_hash(const struct object_filter *filter, size_t *prefix_length, 
         *tag_bit = (int)object_tag_bit(filter->tag);
     else
         *prefix_length = prefix;
-    return tag ? hash_of(filter->tag, TAG_KIND) : hash_of(filter->prefix, PREFIX_KIND);
+    return tag ? filter_table_hash_of(filter->tag, TAG_KIND)
+               : filter_table_hash_of(filter->prefix, PREFIX_KIND);
 }
 
 /* Where it stands, or is to stand. */
-static struct filter_entry *place_of(const struct filter_table *table, uint64_t hash) {
+static struct filter_entry *filter_table_place_of(const struct filter_table *table, uint64_t hash) {
     size_t at = hash & (table->capacity - 1);
     while (table->entries[at].hash != 0 && table->entries[at].hash != hash)
         at = (at + 1) & (table->capacity - 1);
     return &table->entries[at];
 }
 
-static void grow(struct filter_table *table) {
+static void filter_table_grow(struct filter_table *table) {
     struct filter_entry *old = table->entries;
     size_t old_capacity = table->capacity;
     table->capacity = old_capacity == 0 ? FIRST_CAPACITY : 2 * old_capacity;
     table->entries = xcalloc(table->capacity, sizeof *table->entries);
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].hash != 0) {
-            struct filter_entry *place = place_of(table, old[i].hash);
+            struct filter_entry *place = filter_table_place_of(table, old[i].hash);
             place->hash = old[i].hash;
             place->removed = old[i].removed;
             place->stale = old[i].stale;
@@ -84,12 +85,12 @@ static void lift(uint64_t *number, uint64_t to) {
     *number = *number < to ? to : *number;
 }
 
-static struct filter_entry *add_entry(struct filter_table *table, uint64_t hash,
-                                      enum purge_action action, uint64_t number,
-                                      uint64_t keep_after) {
+static struct filter_entry *filter_table_add_entry(struct filter_table *table, uint64_t hash,
+                                                   enum purge_action action, uint64_t number,
+                                                   uint64_t keep_after) {
     if (4 * (table->count + 1) > 3 * table->capacity)
-        grow(table);
-    struct filter_entry *entry = place_of(table, hash);
+        filter_table_grow(table);
+    struct filter_entry *entry = filter_table_place_of(table, hash);
     table->count += entry->hash == 0;
     entry->hash = hash;
     if (entry->removed <= keep_after && entry->stale <= keep_after)
@@ -101,7 +102,7 @@ static struct filter_entry *add_entry(struct filter_table *table, uint64_t hash,
 void filter_table_add_hash(struct filter_table *table, uint64_t hash, size_t prefix_length,
                            int tag_bit, enum purge_action action, uint64_t number,
                            uint64_t keep_after) {
-    struct filter_entry *entry = add_entry(table, hash, action, number, keep_after);
+    struct filter_entry *entry = filter_table_add_entry(table, hash, action, number, keep_after);
     entry->prefix_length = (uint16_t)prefix_length;
     entry->tag_bit = (int8_t)tag_bit;
     lift(&table->newest, number);
@@ -222,25 +223,26 @@ struct search {
     struct filter_found found;
 };
 
-static void take(struct search *search, enum purge_action action, _Atomic uint32_t *hits) {
+static void filter_table_take(struct search *search, enum purge_action action,
+                              _Atomic uint32_t *hits) {
     if (action > search->found.action)
         search->found = (struct filter_found){action, hits};
 }
 
-static void look_up(struct search *search, uint64_t hash) {
+static void filter_table_look_up(struct search *search, uint64_t hash) {
     if (search->table->capacity == 0)
         return;
-    struct filter_entry *entry = place_of(search->table, hash);
+    struct filter_entry *entry = filter_table_place_of(search->table, hash);
     if (entry->hash == 0)
         return;
     if (entry->removed > search->after)
-        take(search, PURGE_REMOVE, &entry->hits);
+        filter_table_take(search, PURGE_REMOVE, &entry->hits);
     else if (entry->stale > search->after)
-        take(search, PURGE_STALE, &entry->hits);
+        filter_table_take(search, PURGE_STALE, &entry->hits);
 }
 
 static void see_tag(void *arg, struct slice tag) {
-    look_up(arg, hash_of(tag, TAG_KIND));
+    filter_table_look_up(arg, filter_table_hash_of(tag, TAG_KIND));
 }
 
 static bool has_newer_tag(const struct filter_table *table, const struct object *object,
@@ -257,7 +259,8 @@ static void look_up_prefixes(struct search *search, struct slice url) {
             size_t length = 64 * i + (size_t)__builtin_ctzll(bits);
             if (length > url.length)
                 return;
-            look_up(search, hash_of(slice_make(url.base, length), PREFIX_KIND));
+            filter_table_look_up(search,
+                                 filter_table_hash_of(slice_make(url.base, length), PREFIX_KIND));
         }
 }
 
@@ -270,7 +273,7 @@ static void look_through_others(struct search *search, const struct object *obje
         if (other->number <= search->after || search->found.action == PURGE_REMOVE)
             return;
         if (other->action > search->found.action && object_filter_fits(&other->filter, object))
-            take(search, other->action, &other->hits);
+            filter_table_take(search, other->action, &other->hits);
     }
 }
 
@@ -282,7 +285,7 @@ struct filter_found filter_table_find(const struct filter_table *table, const st
     if (has_newer_tag(table, object, after))
         object_each_tag(object, see_tag, &search);
     if (table->newest_host > after)
-        look_up(&search, hash_of_host(object_filter_host(object_url(object))));
+        filter_table_look_up(&search, hash_of_host(object_filter_host(object_url(object))));
     if (table->newest_prefix > after)
         look_up_prefixes(&search, object_url(object));
     if (table->newest_other > after)
@@ -311,7 +314,7 @@ bool filter_table_may_find(const struct filter_table *table, const struct object
     if (has_newer_tag(table, object, after))
         return true;
     if (table->newest_host > after)
-        look_up(&search, hash_of_host(object_filter_host(object_url(object))));
+        filter_table_look_up(&search, hash_of_host(object_filter_host(object_url(object))));
     if (table->newest_prefix > after)
         look_up_prefixes(&search, object_url(object));
     return search.found.action != PURGE_NOTHING ||
@@ -324,7 +327,8 @@ _Atomic uint32_t *filter_table_hits(const struct filter_table *table,
     int tag_bit;
     uint64_t hash = filter_hash(filter, &prefix_length, &tag_bit);
     if (hash != 0) {
-        struct filter_entry *entry = table->capacity == 0 ? NULL : place_of(table, hash);
+        struct filter_entry *entry =
+            table->capacity == 0 ? NULL : filter_table_place_of(table, hash);
         return entry == NULL || entry->hash == 0 ? NULL : &entry->hits;
     }
     LIST_FOR_EACH_SAFE (link, next, &table->others) {

@@ -73,7 +73,7 @@ static bool is_marked(const struct mark *mark, const struct cache_name *name) {
     return cache_key_equal(mark->key, name->key) && mark->check == cache_hash(name->url);
 }
 
-static struct flight *find(struct bucket *bucket, const struct cache_name *name) {
+static struct flight *flight_find(struct bucket *bucket, const struct cache_name *name) {
     LIST_FOR_EACH (link, &bucket->flights) {
         struct flight *flight = CONTAINER_OF(link, struct flight, link);
         if (cache_key_equal(flight->name.key, name->key) &&
@@ -83,7 +83,7 @@ static struct flight *find(struct bucket *bucket, const struct cache_name *name)
     return NULL;
 }
 
-static struct flight *take_off(struct bucket *bucket, const struct cache_name *name) {
+static struct flight *flight_take_off(struct bucket *bucket, const struct cache_name *name) {
     struct flight *flight = xcalloc(1, sizeof *flight + name->url.length);
     flight->magic = FLIGHT_MAGIC;
     flight->bucket = bucket;
@@ -95,21 +95,21 @@ static struct flight *take_off(struct bucket *bucket, const struct cache_name *n
     return flight;
 }
 
-static struct bucket *bucket_of(struct flights *flights, const struct cache_name *name) {
+static struct bucket *flight_bucket_of(struct flights *flights, const struct cache_name *name) {
     return &flights->buckets[name->key.low % BUCKETS];
 }
 
 enum flight_role flight_join(struct flights *flights, const struct cache_name *name, time_t now,
                              struct flight **flightp) {
-    struct bucket *bucket = bucket_of(flights, name);
+    struct bucket *bucket = flight_bucket_of(flights, name);
     enum flight_role role = FLIGHT_ALONE;
     CHECK_OBJ(flights, FLIGHTS_MAGIC);
     pthread_mutex_lock(&bucket->lock);
     if (!(now < bucket->alone_until && is_marked(&bucket->alone, name))) {
-        *flightp = find(bucket, name);
+        *flightp = flight_find(bucket, name);
         role = *flightp != NULL ? FLIGHT_FOLLOWS : FLIGHT_LEADS;
         if (*flightp == NULL)
-            *flightp = take_off(bucket, name);
+            *flightp = flight_take_off(bucket, name);
         (*flightp)->references++;
     }
     pthread_mutex_unlock(&bucket->lock);
@@ -124,10 +124,10 @@ static struct pause *find_pause(struct bucket *bucket, const struct cache_name *
 }
 
 bool flight_may_refresh(struct flights *flights, const struct cache_name *name, time_t now) {
-    struct bucket *bucket = bucket_of(flights, name);
+    struct bucket *bucket = flight_bucket_of(flights, name);
     pthread_mutex_lock(&bucket->lock);
     const struct pause *pause = find_pause(bucket, name);
-    bool may = find(bucket, name) == NULL && (pause == NULL || now >= pause->until);
+    bool may = flight_find(bucket, name) == NULL && (pause == NULL || now >= pause->until);
     pthread_mutex_unlock(&bucket->lock);
     return may;
 }
@@ -143,7 +143,7 @@ static struct pause *place_of_pause(struct bucket *bucket) {
 
 void flight_note_failure(struct flights *flights, const struct cache_name *name, time_t now,
                          time_t most) {
-    struct bucket *bucket = bucket_of(flights, name);
+    struct bucket *bucket = flight_bucket_of(flights, name);
     if (most == 0)
         return;
     pthread_mutex_lock(&bucket->lock);
@@ -158,7 +158,7 @@ void flight_note_failure(struct flights *flights, const struct cache_name *name,
 }
 
 void flight_note_success(struct flights *flights, const struct cache_name *name) {
-    struct bucket *bucket = bucket_of(flights, name);
+    struct bucket *bucket = flight_bucket_of(flights, name);
     pthread_mutex_lock(&bucket->lock);
     struct pause *pause = find_pause(bucket, name);
     if (pause != NULL)

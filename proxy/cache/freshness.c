@@ -92,7 +92,7 @@ static bool understood(unsigned status) {
 
 /* Responses that may be stored when they say so, understood or not; a part only where it is known
  * of what. */
-static bool is_final(const struct http_head *response) {
+static bool freshness_is_final(const struct http_head *response) {
     struct part part;
     return response->status >= 200 && response->status != 304 &&
            (response->status != 206 || part_of_head(&part, response));
@@ -276,7 +276,7 @@ static const char *obstacle(const struct freshness *freshness, const struct fres
         return "method";
     if (overrides_method(request))
         return "method overridden";
-    if (!is_final(response) || tells_of_request(response->status))
+    if (!freshness_is_final(response) || tells_of_request(response->status))
         return "status";
     if (control->must_understand ? !understood(response->status) : control->no_store)
         return control->must_understand ? "status not understood" : "no-store";

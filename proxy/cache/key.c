@@ -8,13 +8,13 @@ struct parameters {
     unsigned count;
 };
 
-static struct slice name_of(struct slice parameter) {
+static struct slice key_name_of(struct slice parameter) {
     const char *equals = memchr(parameter.base, '=', parameter.length);
     return equals == NULL ? parameter
                           : slice_make(parameter.base, (size_t)(equals - parameter.base));
 }
 
-static bool is_named(struct slice pattern, struct slice name) {
+static bool key_is_named(struct slice pattern, struct slice name) {
     if (pattern.base[pattern.length - 1] != '*')
         return slice_equal(pattern, name);
     return slice_starts_with(name, slice_make(pattern.base, pattern.length - 1));
@@ -22,20 +22,20 @@ static bool is_named(struct slice pattern, struct slice name) {
 
 static bool is_listed(char *const *patterns, struct slice name) {
     for (; *patterns != NULL; patterns++)
-        if (is_named(slice_from(*patterns), name))
+        if (key_is_named(slice_from(*patterns), name))
             return true;
     return false;
 }
 
-static bool counts(const struct cache_policy *policy, struct slice parameter) {
-    struct slice name = name_of(parameter);
+static bool key_counts(const struct cache_policy *policy, struct slice parameter) {
+    struct slice name = key_name_of(parameter);
     if (parameter.length == 0 ||
         (policy->query_keep != NULL && !is_listed(policy->query_keep, name)))
         return false;
     return policy->query_drop == NULL || !is_listed(policy->query_drop, name);
 }
 
-static int compare(struct slice a, struct slice b) {
+static int key_compare(struct slice a, struct slice b) {
     size_t least = a.length < b.length ? a.length : b.length;
     int difference = least == 0 ? 0 : memcmp(a.base, b.base, least);
     return difference != 0 ? difference : (a.length > b.length) - (a.length < b.length);
@@ -46,21 +46,23 @@ static void sort(struct parameters *parameters) {
     for (unsigned i = 1; i < parameters->count; i++) {
         struct slice moving = parameters->each[i];
         unsigned at = i;
-        for (; at > 0 && compare(name_of(moving), name_of(parameters->each[at - 1])) < 0; at--)
+        for (;
+             at > 0 && key_compare(key_name_of(moving), key_name_of(parameters->each[at - 1])) < 0;
+             at--)
             parameters->each[at] = parameters->each[at - 1];
         parameters->each[at] = moving;
     }
 }
 
 /* False: too many. */
-static bool choose(struct parameters *parameters, const struct cache_policy *policy,
-                   struct slice query) {
+static bool key_choose(struct parameters *parameters, const struct cache_policy *policy,
+                       struct slice query) {
     parameters->count = 0;
     while (query.length > 0) {
         const char *end = memchr(query.base, '&', query.length);
         size_t length = end == NULL ? query.length : (size_t)(end - query.base);
         struct slice parameter = slice_make(query.base, length);
-        if (counts(policy, parameter)) {
+        if (key_counts(policy, parameter)) {
             if (parameters->count == PARAMETERS_MAX)
                 return false;
             parameters->each[parameters->count++] = parameter;
@@ -91,7 +93,7 @@ struct slice cache_url_by_policy(struct slice url, const struct cache_policy *po
     if (policy->query_ignore)
         return before;
     struct parameters parameters;
-    if (!choose(&parameters, policy, slice_make(mark + 1, url.length - before.length - 1)))
+    if (!key_choose(&parameters, policy, slice_make(mark + 1, url.length - before.length - 1)))
         return url;
     if (policy->query_sort)
         sort(&parameters);

@@ -75,7 +75,7 @@ static struct {
     _Atomic size_t held;                    /* bytes */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void start(void) {
+static void memory_start(void) {
     for (unsigned i = 0; i <= SPAN_PAGES; i++)
         list_init(&memory.spans[i]);
     for (unsigned i = 0; i < CLASSES; i++)
@@ -83,7 +83,7 @@ static void start(void) {
     memory.started = true;
 }
 
-static void hold(size_t bytes) {
+static void memory_hold(size_t bytes) {
     atomic_fetch_add_explicit(&memory.held, bytes, memory_order_relaxed);
 }
 
@@ -92,11 +92,11 @@ size_t memory_held(void) {
 }
 
 void memory_promise(size_t bytes) {
-    hold(bytes);
+    memory_hold(bytes);
 }
 
 void memory_take_back(size_t bytes) {
-    hold(-bytes);
+    memory_hold(-bytes);
 }
 
 /* Pages. */
@@ -163,7 +163,7 @@ static bool add_region(void) {
             span->free &= (uint16_t)~bits_of(0, REGION_HEAD);
         sort_in(span);
     }
-    hold(REGION_HEAD * MEMORY_PAGE);
+    memory_hold(REGION_HEAD * MEMORY_PAGE);
     return true;
 }
 
@@ -185,7 +185,7 @@ static unsigned find_run(const struct span *span, unsigned count) {
 }
 
 /* What was given last is what is taken next where one thing takes the place of another. */
-static void *take_spare(unsigned count) {
+static void *memory_take_spare(unsigned count) {
     void *at = NULL;
     if (count <= SPARE_MOST) {
         at = memory.spare[count];
@@ -202,7 +202,7 @@ static bool give_spare(void *at, unsigned count) {
 }
 
 static void *take_pages(unsigned count) {
-    void *spare = take_spare(count);
+    void *spare = memory_take_spare(count);
     if (spare != NULL)
         return spare;
     struct span *span = choose_span(count);
@@ -217,7 +217,7 @@ static void *take_pages(unsigned count) {
     span->dirty &= (uint16_t)~bits;
     memset(&span->slab[first], (int)first, count);
     sort_in(span);
-    hold((count - dirty) * MEMORY_PAGE);
+    memory_hold((count - dirty) * MEMORY_PAGE);
     return address_of(span) + first * MEMORY_PAGE;
 }
 
@@ -234,7 +234,7 @@ static void give_pages(void *at, unsigned count) {
         pthread_mutex_unlock(&memory.lock);
         madvise(at, count * MEMORY_PAGE, MADV_DONTNEED);
         pthread_mutex_lock(&memory.lock);
-        hold(-(size_t)count * MEMORY_PAGE);
+        memory_hold(-(size_t)count * MEMORY_PAGE);
     }
     span->free |= (uint16_t)bits;
     sort_in(span);
@@ -352,12 +352,12 @@ void *memory_alloc(size_t size) {
     if (SANITIZED || size > MEMORY_LARGEST) {
         at = malloc(size);
         if (at != NULL)
-            hold(memory_cost(size));
+            memory_hold(memory_cost(size));
         return at;
     }
     pthread_mutex_lock(&memory.lock);
     if (!memory.started)
-        start();
+        memory_start();
     at = size > SMALL_MOST ? take_pages(pages_of(size)) : take_cell(class_of(size));
     pthread_mutex_unlock(&memory.lock);
     return at;
@@ -390,7 +390,7 @@ void *memory_need(size_t size) {
 
 void memory_free(void *at, size_t size) {
     if (SANITIZED || size > MEMORY_LARGEST) {
-        hold(-memory_cost(size));
+        memory_hold(-memory_cost(size));
         free(at);
         return;
     }

@@ -15,17 +15,17 @@ static bool made_at_delivery(enum http_name id) {
            id == HTTP_PROXY_CONNECTION;
 }
 
-static size_t put(char *at, struct slice text) {
+static size_t object_put(char *at, struct slice text) {
     if (at != NULL && text.length > 0)
         memcpy(at, text.base, text.length);
     return text.length;
 }
 
 /* Writes the head when `out` is not NULL; returns its length. */
-static size_t write_head(const struct http_head *response, char *out) {
+static size_t object_write_head(const struct http_head *response, char *out) {
     char line[32];
     size_t length = 0;
-#define PUT(text) length += put(out == NULL ? NULL : out + length, (text))
+#define PUT(text) length += object_put(out == NULL ? NULL : out + length, (text))
     int start = snprintf(line, sizeof line, "HTTP/1.1 %u ", response->status);
     PUT(slice_make(line, (size_t)start));
     PUT(response->reason);
@@ -129,7 +129,7 @@ bool object_has_tag(const struct object *object, struct slice tag) {
     return false;
 }
 
-static int32_t clamp(int64_t value) {
+static int32_t object_clamp(int64_t value) {
     return (int32_t)(value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value);
 }
 
@@ -138,10 +138,10 @@ static uint32_t clamp_time(time_t value) {
 }
 
 static void set_freshness(struct object *object, const struct freshness *freshness) {
-    atomic_init(&object->lifetime, clamp(freshness->lifetime));
-    object->initial_age = clamp(freshness->initial_age);
-    object->stale_if_error = clamp(freshness->stale_if_error);
-    object->stale_while_revalidate = clamp(freshness->stale_while_revalidate);
+    atomic_init(&object->lifetime, object_clamp(freshness->lifetime));
+    object->initial_age = object_clamp(freshness->initial_age);
+    object->stale_if_error = object_clamp(freshness->stale_if_error);
+    object->stale_while_revalidate = object_clamp(freshness->stale_while_revalidate);
     object->response_time = clamp_time(freshness->response_time);
     atomic_init(&object->traits,
                 (uint8_t)((freshness->always_revalidate ? OBJECT_ALWAYS_REVALIDATE : 0) |
@@ -157,7 +157,7 @@ void object_set_lifetime(struct object *object, int64_t seconds, time_t now) {
                                   memory_order_relaxed);
     else if (freshness.lifetime < age)
         return;
-    atomic_store_explicit(&object->lifetime, clamp(age + seconds), memory_order_relaxed);
+    atomic_store_explicit(&object->lifetime, object_clamp(age + seconds), memory_order_relaxed);
 }
 
 /* Dates that 32 bits can't hold count as missing. */
@@ -199,26 +199,26 @@ static void set_etag(struct object *object) {
     object->etag_length = (uint16_t)etag.length;
 }
 
-static void set_type(struct object *object) {
+static void object_set_type(struct object *object) {
     struct slice type = value_near(object, SLICE("Content-Type: "));
     object->type_at = type.base != NULL ? (uint16_t)in_head(object, type) : 0;
 }
 
-static size_t size_of(const struct object *object) {
+static size_t object_size_of(const struct object *object) {
     return offsetof(struct object, bytes) + object->url_length + object->head_length +
            object->vary_length;
 }
 
 size_t object_cost(const struct object *object) {
     bool shares = object_making(object).kind == OBJECT_LEFT_ALONE; /* the stored response's body */
-    return memory_cost(size_of(object)) + (shares ? 0 : body_cost(object->body));
+    return memory_cost(object_size_of(object)) + (shares ? 0 : body_cost(object->body));
 }
 
 /* Six bits a byte, each of them a letter or a sign: no line end among them, and quick to read. */
 enum { MAKING_DIGITS = 6, MAKING_DIGIT = 0x40, MAKING_TAG_AT = 1 + MAKING_DIGITS };
 enum { MAKING_KIND_AT = MAKING_TAG_AT + MAKING_DIGITS };
 
-static void put_number(char *at, uint32_t number) {
+static void object_put_number(char *at, uint32_t number) {
     for (int i = 0; i < MAKING_DIGITS; i++, number >>= 6)
         at[i] = (char)(MAKING_DIGIT | (number & 63));
 }
@@ -230,7 +230,7 @@ static uint32_t read_number(const char *at) {
     return (uint32_t)number;
 }
 
-static bool is_number(const char *at) {
+static bool object_is_number(const char *at) {
     for (int i = 0; i < MAKING_DIGITS; i++)
         if ((at[i] & 0xc0) != MAKING_DIGIT)
             return false;
@@ -239,8 +239,8 @@ static bool is_number(const char *at) {
 
 static void write_making(const struct object_making *making, char out[OBJECT_MAKING]) {
     out[0] = ':';
-    put_number(out + 1, making->chain);
-    put_number(out + MAKING_TAG_AT, making->tag);
+    object_put_number(out + 1, making->chain);
+    object_put_number(out + MAKING_TAG_AT, making->tag);
     out[MAKING_KIND_AT] = (char)('0' + making->kind);
     out[OBJECT_MAKING - 1] = '\n';
 }
@@ -291,7 +291,7 @@ struct object *object_new_made(struct cache_key key, struct slice url,
                                const struct http_head *request, const struct http_head *response,
                                const struct freshness *freshness, struct body *body,
                                const struct object_making *making, const struct slice *selector) {
-    size_t head_length = write_head(response, NULL);
+    size_t head_length = object_write_head(response, NULL);
     size_t making_length = making->kind != OBJECT_UNSEEN ? OBJECT_MAKING : 0;
     size_t vary_length =
         selector != NULL ? selector->length : vary_write(request, response, NULL, 0);
@@ -301,12 +301,12 @@ struct object *object_new_made(struct cache_key key, struct slice url,
     /* The URL first: searching it, PCRE2's machine code reads a few bytes past its end. */
     char *head = object->bytes + url.length;
     memcpy(object->bytes, url.base, url.length);
-    write_head(response, head);
+    object_write_head(response, head);
     char *vary = head + head_length;
     if (making_length > 0)
         write_making(making, vary);
     if (selector != NULL)
-        put(vary + making_length, *selector);
+        object_put(vary + making_length, *selector);
     else
         vary_write(request, response, vary + making_length, vary_length);
     object->tags = tag_bits(response);
@@ -315,7 +315,7 @@ struct object *object_new_made(struct cache_key key, struct slice url,
     if (http_head_has(response, HTTP_ETAG))
         set_etag(object);
     if (http_head_has(response, HTTP_CONTENT_TYPE))
-        set_type(object);
+        object_set_type(object);
     return object;
 }
 
@@ -370,8 +370,8 @@ static bool is_stored_head(struct slice head, unsigned status) {
 /* As write_making makes it, or none; what is kept elsewhere is no variant of services. */
 static bool is_stored_vary(struct slice vary) {
     if (vary.length > 0 && vary.base[0] == ':' &&
-        (vary.length < OBJECT_MAKING || !is_number(vary.base + 1) ||
-         !is_number(vary.base + MAKING_TAG_AT) ||
+        (vary.length < OBJECT_MAKING || !object_is_number(vary.base + 1) ||
+         !object_is_number(vary.base + MAKING_TAG_AT) ||
          (vary.base[MAKING_KIND_AT] != '0' + OBJECT_SEEN &&
           vary.base[MAKING_KIND_AT] != '0' + OBJECT_UNABLE) ||
          vary.base[OBJECT_MAKING - 1] != '\n'))
@@ -387,9 +387,9 @@ struct object *object_import(struct cache_key key, const struct object_image *im
         image->etag_length > head.length - image->etag_at)
         return NULL;
     struct object *object = new_with_room(key, url.length, head.length, vary.length, body);
-    put(object->bytes, url);
-    put(object->bytes + url.length, head);
-    put(object->bytes + url.length + head.length, vary);
+    object_put(object->bytes, url);
+    object_put(object->bytes + url.length, head);
+    object_put(object->bytes + url.length + head.length, vary);
     atomic_init(&object->lifetime, image->lifetime);
     object->initial_age = image->initial_age;
     object->stale_if_error = image->stale_if_error;
@@ -402,7 +402,7 @@ struct object *object_import(struct cache_key key, const struct object_image *im
     object->status = image->status;
     object->scope = image->scope;
     atomic_init(&object->traits, image->traits);
-    set_type(object);
+    object_set_type(object);
     return object;
 }
 
@@ -413,7 +413,7 @@ struct object *object_reference(struct object *object) {
 }
 
 void object_prefetch_release(const struct object *object) {
-    memory_prefetch_free(object, size_of(object));
+    memory_prefetch_free(object, object_size_of(object));
     body_prefetch_release(object->body);
 }
 
@@ -428,7 +428,7 @@ void object_release(struct object **objectp) {
     ASSERT(!object->indexed);
     body_release(&object->body);
     object->magic = 0;
-    memory_free(object, size_of(object));
+    memory_free(object, object_size_of(object));
 }
 
 void object_parse_head(const struct object *object, struct http_head *head) {

@@ -7,7 +7,7 @@ enum { QUICK_MOST = 512 };
 
 /* Not parsed, which takes ten times as long: the URL is normalised, and its host ends with what no
  * host contains. */
-static bool has_host(struct slice url, struct slice host) {
+static bool object_filter_has_host(struct slice url, struct slice host) {
     const char *colon = memchr(url.base, ':', url.length);
     size_t before = colon == NULL ? url.length : (size_t)(colon - url.base) + 3; /* "://" */
     if (before >= url.length)
@@ -36,7 +36,7 @@ struct slice object_filter_host(struct slice url) {
 
 static bool url_fits(const struct object_filter *filter, struct slice url) {
     return slice_starts_with(url, filter->prefix) &&
-           (filter->host.length == 0 || has_host(url, filter->host));
+           (filter->host.length == 0 || object_filter_has_host(url, filter->host));
 }
 
 bool object_filter_may_fit(const struct object_filter *filter, const struct object *object) {
@@ -54,15 +54,15 @@ bool object_filter_fits(const struct object_filter *filter, const struct object 
            (filter->regex == NULL || regexes_find(filter->regex, url));
 }
 
-static struct slice copy(struct slice text) {
+static struct slice object_filter_copy_text(struct slice text) {
     return slice_make(text.length == 0 ? NULL : slice_dup(text), text.length);
 }
 
 struct object_filter object_filter_copy(const struct object_filter *filter) {
     struct object_filter made = {
-        .prefix = copy(filter->prefix),
-        .host = copy(filter->host),
-        .tag = copy(filter->tag),
+        .prefix = object_filter_copy_text(filter->prefix),
+        .host = object_filter_copy_text(filter->host),
+        .tag = object_filter_copy_text(filter->tag),
     };
     if (filter->regex != NULL) {
         struct regexes *regex = xcalloc(1, sizeof *regex);

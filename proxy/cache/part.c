@@ -1,7 +1,7 @@
 #include "cache/part.h"
 
 /* A number up to `end`, which is left behind. */
-static bool take_number(struct slice *text, char end, uint64_t *number) {
+static bool part_take_number(struct slice *text, char end, uint64_t *number) {
     const char *at = text->length > 0 ? memchr(text->base, end, text->length) : NULL;
     if (at == NULL)
         return false;
@@ -17,7 +17,7 @@ static bool parse_content_range(struct slice text, struct part *part) {
     if (!slice_starts_with_nocase(text, SLICE("bytes ")))
         return false;
     text = slice_make(text.base + 6, text.length - 6);
-    if (!take_number(&text, '-', &part->first) || !take_number(&text, '/', &last) ||
+    if (!part_take_number(&text, '-', &part->first) || !part_take_number(&text, '/', &last) ||
         !slice_to_uint64(text, &part->whole) || last < part->first || last >= part->whole ||
         part->whole > INT64_MAX)
         return false;

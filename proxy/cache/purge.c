@@ -26,7 +26,7 @@ static uint64_t seconds(void) {
 /* The older table goes, if no object has yet to be compared with what is in it. Both lists of
  * others know their lists by address: the younger table is made anew, and the older takes its
  * content. */
-static void turn(struct purges *purges) {
+static void purge_turn(struct purges *purges) {
     uint64_t now = seconds();
     struct filter_table *young = &purges->tables[0], *old = &purges->tables[1];
     if (now < purges->turned_at + PURGES_SECONDS || old->newest > atomic_load(&purges->walked))
@@ -44,7 +44,7 @@ static void turn(struct purges *purges) {
 uint64_t purges_add(struct purges *purges, const struct object_filter *filter,
                     enum purge_action action) {
     pthread_rwlock_wrlock(&purges->lock);
-    turn(purges);
+    purge_turn(purges);
     uint64_t number = purges_newest(purges) + 1;
     filter_table_add(&purges->tables[0], filter, action, number, atomic_load(&purges->walked));
     /* Last: whoever reads this number finds the purge. */
@@ -55,8 +55,8 @@ uint64_t purges_add(struct purges *purges, const struct object_filter *filter,
 }
 
 /* Under the lock. */
-static struct filter_found find(struct purges *purges, const struct object *object,
-                                uint64_t after) {
+static struct filter_found purge_find(struct purges *purges, const struct object *object,
+                                      uint64_t after) {
     struct filter_found found = filter_table_find(&purges->tables[0], object, after);
     if (found.action == PURGE_REMOVE)
         return found;
@@ -69,7 +69,7 @@ enum purge_action purges_judge(struct purges *purges, const struct object *objec
         return PURGE_NOTHING;
     pthread_rwlock_rdlock(&purges->lock);
     enum purge_action action =
-        since < purges->floor ? PURGE_REMOVE : find(purges, object, since).action;
+        since < purges->floor ? PURGE_REMOVE : purge_find(purges, object, since).action;
     pthread_rwlock_unlock(&purges->lock);
     return action;
 }
@@ -86,7 +86,7 @@ static void count_hit(const struct filter_found *found) {
 enum purge_action purges_compare(struct purges *purges, struct object *object) {
     uint32_t before = atomic_load(&object->purged);
     pthread_rwlock_rdlock(&purges->lock);
-    struct filter_found found = find(purges, object, purges_number_of(purges, object));
+    struct filter_found found = purge_find(purges, object, purges_number_of(purges, object));
     if (found.action == PURGE_STALE)
         object_set_lifetime(object, 0, time(NULL));
     if (found.action != PURGE_REMOVE &&
@@ -98,7 +98,7 @@ enum purge_action purges_compare(struct purges *purges, struct object *object) {
 
 void purges_note_removal(struct purges *purges, const struct object *object) {
     pthread_rwlock_rdlock(&purges->lock);
-    struct filter_found found = find(purges, object, purges_number_of(purges, object));
+    struct filter_found found = purge_find(purges, object, purges_number_of(purges, object));
     count_hit(&found);
     pthread_rwlock_unlock(&purges->lock);
 }

@@ -56,14 +56,14 @@ static bool touch(const struct range *a, const struct range *b) {
     return a->first <= b->first + b->count + GAP && b->first <= a->first + a->count + GAP;
 }
 
-static void grow(struct range *range, const struct range *other) {
+static void range_grow(struct range *range, const struct range *other) {
     uint64_t end = range->first + range->count, other_end = other->first + other->count;
     range->first = other->first < range->first ? other->first : range->first;
     range->count = (other_end > end ? other_end : end) - range->first;
 }
 
 /* Adds a range, and makes one of all that thereby touch; returns how many there are. */
-static unsigned add(struct range *ranges, unsigned count, const struct range *range) {
+static unsigned range_add(struct range *ranges, unsigned count, const struct range *range) {
     unsigned at = 0;
     while (at < count && !touch(&ranges[at], range))
         at++;
@@ -71,12 +71,12 @@ static unsigned add(struct range *ranges, unsigned count, const struct range *ra
         ranges[count] = *range;
         return count + 1;
     }
-    grow(&ranges[at], range);
+    range_grow(&ranges[at], range);
     for (unsigned i = 0; i < count; i++) {
         if (i == at || !touch(&ranges[at], &ranges[i]))
             continue;
         unsigned kept = i < at ? i : at, gone = i < at ? at : i;
-        grow(&ranges[kept], &ranges[gone]);
+        range_grow(&ranges[kept], &ranges[gone]);
         memmove(&ranges[gone], &ranges[gone + 1], (count - gone - 1) * sizeof *ranges);
         count--;
         at = kept;
@@ -104,7 +104,7 @@ enum range_kind range_of_request(struct range *ranges, unsigned most, unsigned *
         if (specs == most)
             return RANGE_TOO_MANY;
         if (range.count > 0)
-            *count = add(ranges, *count, &range);
+            *count = range_add(ranges, *count, &range);
     }
     if (specs == 0)
         return RANGE_WHOLE;

@@ -19,7 +19,7 @@ void shard_release(struct shard *shard) {
 }
 
 /* One more bucket, with those objects of the bucket half as far that belong there. */
-static void split(struct shard *shard) {
+static void shard_split(struct shard *shard) {
     if (shard->bucket_count == shard->capacity) {
         shard->capacity *= 2;
         shard->buckets = xrealloc(shard->buckets, shard->capacity * sizeof(struct object *));
@@ -45,7 +45,7 @@ static void split(struct shard *shard) {
 bool shard_add(struct shard *shard, struct object *object) {
     bool another = shard->count >= shard->bucket_count;
     if (another)
-        split(shard);
+        shard_split(shard);
     struct object **chain = shard_chain(shard, object->key);
     object->next = *chain;
     *chain = object;

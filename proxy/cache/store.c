@@ -89,7 +89,7 @@ void cache_free(struct cache **cachep) {
     FREE_OBJ(cache);
 }
 
-static void add(_Atomic uint64_t *count, uint64_t number) {
+static void cache_add(_Atomic uint64_t *count, uint64_t number) {
     atomic_fetch_add_explicit(count, number, memory_order_relaxed);
 }
 
@@ -104,9 +104,9 @@ static void link_object(struct cache *cache, struct shard *shard, struct object 
         add_bytes(&cache->index_bytes, sizeof object);
     sieve_enter(&cache->sieve, object);
     object->indexed = true;
-    add(&cache->pinned, object->pinned);
+    cache_add(&cache->pinned, object->pinned);
     add_bytes(&cache->bytes, object_cost(object));
-    add(&cache->objects, 1);
+    cache_add(&cache->objects, 1);
 }
 
 /* Out of the index, under the shard's lock, those that are there: returns how many. The index's
@@ -128,21 +128,21 @@ static size_t unlink_objects(struct cache *cache, struct shard *shard, struct ob
         object_release(&object);
         taken++;
     }
-    add(&cache->pinned, -pinned);
+    cache_add(&cache->pinned, -pinned);
     add_bytes(&cache->bytes, -bytes);
-    add(&cache->objects, -(uint64_t)taken);
+    cache_add(&cache->objects, -(uint64_t)taken);
     return taken;
 }
 
 /* Under the shard's lock. */
-static struct object *take(struct object *object) {
+static struct object *cache_take(struct object *object) {
     uint32_t hits = atomic_load_explicit(&object->hits, memory_order_relaxed);
     atomic_store_explicit(&object->hits, hits + 1, memory_order_relaxed);
     return object_reference(object);
 }
 
-static struct object *find(struct cache *cache, const struct cache_name *name,
-                           const struct http_head *request, enum object_scope scope) {
+static struct object *cache_find(struct cache *cache, const struct cache_name *name,
+                                 const struct http_head *request, enum object_scope scope) {
     struct shard *shard = shard_of(cache->shards, name->key);
     struct object *found = NULL;
     pthread_mutex_lock(&shard->lock);
@@ -151,7 +151,7 @@ static struct object *find(struct cache *cache, const struct cache_name *name,
         if (!object_has_name(object, name) || !object_matches(object, request, scope) ||
             object_chain(object) != 0)
             continue;
-        found = take(object);
+        found = cache_take(object);
         break;
     }
     pthread_mutex_unlock(&shard->lock);
@@ -172,9 +172,9 @@ static struct object *find_made(struct cache *cache, const struct cache_name *na
             continue;
         uint32_t by = object_chain(object);
         if (by == 0 && found == NULL)
-            found = take(object);
+            found = cache_take(object);
         else if (by == chain && *made == NULL)
-            *made = take(object);
+            *made = cache_take(object);
     }
     pthread_mutex_unlock(&shard->lock);
     if (found != NULL && *made != NULL && !object_is_made_of(*made, found))
@@ -200,7 +200,8 @@ static void visit(struct object *object) {
 struct object *cache_lookup(struct cache *cache, const struct cache_name *name,
                             const struct http_head *request, enum object_scope scope) {
     struct object *found;
-    while ((found = find(cache, name, request, scope)) != NULL && cache_is_banned(cache, found)) {
+    while ((found = cache_find(cache, name, request, scope)) != NULL &&
+           cache_is_banned(cache, found)) {
         remove_banned(cache, found);
         object_release(&found);
     }
@@ -235,25 +236,25 @@ static bool is_scattered(const struct cache *cache) {
     return memory_held() > used + limit / SCATTERED_PART + SCATTERED_LEAST;
 }
 
-static bool evict_one(struct cache *cache) {
+static bool cache_evict_one(struct cache *cache) {
     struct object *victim =
         is_scattered(cache) ? sieve_choose_oldest(&cache->sieve) : sieve_choose(&cache->sieve);
     if (victim == NULL)
         return false;
     cache_remove(cache, victim);
     object_release(&victim);
-    add(&cache->evictions, 1);
+    cache_add(&cache->evictions, 1);
     return true;
 }
 
-static bool is_full(const struct cache *cache) {
+static bool cache_is_full(const struct cache *cache) {
     return memory_held() + atomic_load_explicit(&cache->index_bytes, memory_order_relaxed) >
            atomic_load_explicit(&cache->limit, memory_order_relaxed);
 }
 
-static void keep_limit(struct cache *cache) {
-    while (is_full(cache))
-        if (!evict_one(cache))
+static void cache_keep_limit(struct cache *cache) {
+    while (cache_is_full(cache))
+        if (!cache_evict_one(cache))
             return;
 }
 
@@ -266,7 +267,7 @@ bool cache_has_room(const struct cache *cache, uint64_t bytes) {
 
 void cache_set_limit(struct cache *cache, size_t limit) {
     set_limit(cache, limit);
-    keep_limit(cache);
+    cache_keep_limit(cache);
 }
 
 /* The system has no more memory than what is held. */
@@ -275,7 +276,7 @@ bool cache_give_back(void *arg) {
     size_t held = memory_held();
     CHECK_OBJ(cache, CACHE_MAGIC);
     bool gave = false;
-    while (held - memory_held() < GIVE_BACK && memory_held() <= held && evict_one(cache))
+    while (held - memory_held() < GIVE_BACK && memory_held() <= held && cache_evict_one(cache))
         gave = true;
     return gave;
 }
@@ -339,7 +340,7 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
 }
 
 /* Is it there, or else its body under a newer head? */
-static bool is_stored(struct shard *shard, const struct object *object) {
+static bool cache_is_stored(struct shard *shard, const struct object *object) {
     const struct cache_name name = object_name(object);
     bool stored = object->indexed;
     for (struct object *other = *shard_chain(shard, object->key); other != NULL && !stored;
@@ -354,8 +355,8 @@ typedef bool departs_fn(const struct object *old, const struct object *object);
 
 /* Those of the object's key that go, referenced: they are freed when the lock is not held any more,
  * by cache_walk_end. */
-static void gather(struct shard *shard, const struct object *object, departs_fn *departs,
-                   struct cache_walk *walk) {
+static void cache_gather(struct shard *shard, const struct object *object, departs_fn *departs,
+                         struct cache_walk *walk) {
     const struct cache_name name = object_name(object);
     size_t count = 0;
     cache_walk_take(walk, *shard_chain(shard, object->key), &name);
@@ -432,9 +433,9 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
     compact(object);
     if (!lock_for(cache, shard, object, &since))
         return false;
-    gather(shard, object, rule_of(shard, object, arrival), &gone);
+    cache_gather(shard, object, rule_of(shard, object, arrival), &gone);
     if ((gone.count > 0 && arrival->yields) ||
-        (arrival->of != NULL && !is_stored(shard, arrival->of))) {
+        (arrival->of != NULL && !cache_is_stored(shard, arrival->of))) {
         bans_leave(&cache->bans, &object->checked);
         pthread_mutex_unlock(&shard->lock);
         cache_walk_end(&gone);
@@ -451,7 +452,7 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
     pthread_mutex_unlock(&shard->lock);
     object_release(&surplus);
     cache_walk_end(&gone);
-    keep_limit(cache);
+    cache_keep_limit(cache);
     return true;
 }
 
@@ -459,7 +460,7 @@ void cache_supersede(struct cache *cache, const struct object *object) {
     struct shard *shard = shard_of(cache->shards, object->key);
     struct cache_walk gone = {0};
     pthread_mutex_lock(&shard->lock);
-    gather(shard, object, is_superseded, &gone);
+    cache_gather(shard, object, is_superseded, &gone);
     unlink_objects(cache, shard, gone.objects, gone.count);
     pthread_mutex_unlock(&shard->lock);
     cache_walk_end(&gone);
@@ -477,10 +478,10 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
         sieve_leave(&cache->sieve, &object, 1);
         object->pinned = pinned;
         sieve_enter(&cache->sieve, object);
-        add(&cache->pinned, pinned ? 1 : (uint64_t)-1);
+        cache_add(&cache->pinned, pinned ? 1 : (uint64_t)-1);
     }
     pthread_mutex_unlock(&shard->lock);
-    keep_limit(cache);
+    cache_keep_limit(cache);
     return there;
 }
 
@@ -516,7 +517,7 @@ bool cache_would_hold(struct cache *cache, const struct object *object,
     pthread_mutex_lock(&shard->lock);
     bool held = object->indexed, outdone = false;
     if (!held) {
-        gather(shard, object, is_outlived, &gone);
+        cache_gather(shard, object, is_outlived, &gone);
         unlink_objects(cache, shard, gone.objects, gone.count);
         outdone = is_outdone(shard, object);
     }
@@ -539,7 +540,7 @@ void cache_drop(struct cache *cache, struct object *object) {
     struct cache_walk made = {0};
     pthread_mutex_lock(&shard->lock);
     unlink_objects(cache, shard, &object, 1);
-    gather(shard, object, is_made_of, &made);
+    cache_gather(shard, object, is_made_of, &made);
     unlink_objects(cache, shard, made.objects, made.count);
     pthread_mutex_unlock(&shard->lock);
     cache_walk_end(&made);
@@ -604,8 +605,8 @@ static void apply_bans(struct cache *cache) {
     bans_drop_spent(&cache->bans);
 }
 
-static uint64_t add_ban(struct cache *cache, const struct object_filter *filter,
-                        enum purge_action action) {
+static uint64_t cache_add_ban(struct cache *cache, const struct object_filter *filter,
+                              enum purge_action action) {
     pthread_mutex_lock(&cache->banning);
     bans_drop_spent(&cache->bans);
     uint64_t before = bans_newest(&cache->bans);
@@ -622,7 +623,7 @@ uint64_t cache_ban(struct cache *cache, const char *text, char *error, size_t er
     if (!regex_check(text, error, error_size))
         return 0;
     regexes_compile(&regex, (char *[]){(char *)text, NULL});
-    uint64_t number = add_ban(cache, &filter, PURGE_REMOVE);
+    uint64_t number = cache_add_ban(cache, &filter, PURGE_REMOVE);
     regexes_release(&regex);
     return number;
 }

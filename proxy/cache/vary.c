@@ -14,7 +14,7 @@ struct sink {
     bool differs;
 };
 
-static void put(struct sink *sink, struct slice text, bool lower) {
+static void vary_put(struct sink *sink, struct slice text, bool lower) {
     for (size_t i = 0; i < text.length; i++, sink->length++) {
         char c = lower ? (char)ascii_lower((unsigned char)text.base[i]) : text.base[i];
         if (sink->length >= sink->capacity)
@@ -32,8 +32,8 @@ static bool is_unordered(struct slice name) {
 }
 
 /* Every element of every field of that name. False: too many to sort. */
-static bool gather(const struct http_head *request, struct slice name, struct slice *elements,
-                   unsigned *count, bool *present) {
+static bool vary_gather(const struct http_head *request, struct slice name, struct slice *elements,
+                        unsigned *count, bool *present) {
     *count = 0;
     *present = false;
     for (unsigned i = 0; i < request->field_count; i++) {
@@ -66,8 +66,8 @@ static int compare_nocase(const void *a, const void *b) {
 static void put_raw(struct sink *sink, const struct http_head *request, struct slice name) {
     for (unsigned i = 0; i < request->field_count; i++)
         if (slice_equal_nocase(request->fields[i].name, name)) {
-            put(sink, request->fields[i].value, false);
-            put(sink, SLICE(","), false);
+            vary_put(sink, request->fields[i].value, false);
+            vary_put(sink, SLICE(","), false);
         }
 }
 
@@ -75,21 +75,21 @@ static void put_value(struct sink *sink, const struct http_head *request, struct
     struct slice elements[ELEMENTS_MAX];
     unsigned count;
     bool present, unordered = is_unordered(name);
-    if (!gather(request, name, elements, &count, &present)) {
+    if (!vary_gather(request, name, elements, &count, &present)) {
         put_raw(sink, request, name);
         return;
     }
     if (!present)
-        put(sink, SLICE("\r"), false); /* absent is not the same as empty */
+        vary_put(sink, SLICE("\r"), false); /* absent is not the same as empty */
     if (unordered)
         qsort(elements, count, sizeof elements[0], compare_nocase);
     for (unsigned i = 0; i < count; i++) {
-        put(sink, i > 0 ? SLICE(",") : slice_make("", 0), false);
-        put(sink, elements[i], unordered);
+        vary_put(sink, i > 0 ? SLICE(",") : slice_make("", 0), false);
+        vary_put(sink, elements[i], unordered);
     }
 }
 
-static bool is_token(struct slice text) {
+static bool vary_is_token(struct slice text) {
     for (size_t i = 0; i < text.length; i++) {
         unsigned char c = (unsigned char)text.base[i];
         if (c <= 0x20 || c >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", c) != NULL)
@@ -103,7 +103,7 @@ bool vary_usable(const struct http_head *response) {
          vary = http_head_find_next(response, HTTP_VARY, vary)) {
         struct slice rest = vary->value, name;
         while (slice_next_element(&rest, &name))
-            if (!is_token(name) || slice_equal(name, SLICE("*")))
+            if (!vary_is_token(name) || slice_equal(name, SLICE("*")))
                 return false;
     }
     return true;
@@ -116,17 +116,17 @@ size_t vary_write(const struct http_head *request, const struct http_head *respo
          vary = http_head_find_next(response, HTTP_VARY, vary)) {
         struct slice rest = vary->value, name;
         while (slice_next_element(&rest, &name)) {
-            put(&sink, name, true);
-            put(&sink, SLICE(":"), false);
+            vary_put(&sink, name, true);
+            vary_put(&sink, SLICE(":"), false);
             put_value(&sink, request, name);
-            put(&sink, SLICE("\n"), false);
+            vary_put(&sink, SLICE("\n"), false);
         }
     }
     return sink.length;
 }
 
 /* A line of what vary_write has written, without its end. */
-static bool next_line(struct slice *stored, struct slice *name, struct slice *value) {
+static bool vary_next_line(struct slice *stored, struct slice *name, struct slice *value) {
     if (stored->length == 0)
         return false;
     const char *end = memchr(stored->base, '\n', stored->length);
@@ -140,8 +140,8 @@ static bool next_line(struct slice *stored, struct slice *name, struct slice *va
 
 bool vary_overlaps(struct slice a, struct slice b) {
     struct slice name, value, other_name, other_value;
-    while (next_line(&a, &name, &value))
-        for (struct slice rest = b; next_line(&rest, &other_name, &other_value);)
+    while (vary_next_line(&a, &name, &value))
+        for (struct slice rest = b; vary_next_line(&rest, &other_name, &other_value);)
             if (slice_equal(name, other_name) && !slice_equal(value, other_value))
                 return false;
     return true;

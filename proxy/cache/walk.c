@@ -16,7 +16,7 @@ static void release_batch(struct cache_walk *walk) {
     walk->count = 0;
 }
 
-static bool is_named(const struct object *object, const struct cache_name *name) {
+static bool cache_walk_is_named(const struct object *object, const struct cache_name *name) {
     return name->url.base == NULL ? cache_key_equal(object->key, name->key)
                                   : object_has_name(object, name);
 }
@@ -26,7 +26,7 @@ void cache_walk_take(struct cache_walk *walk, struct object *object,
     /* All that decides, but for surrogate keys, stands before the head. */
     size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
     for (; object != NULL; object = object->next) {
-        if ((only != NULL && !is_named(object, only)) ||
+        if ((only != NULL && !cache_walk_is_named(object, only)) ||
             (walk->filter != NULL && !object_filter_may_fit(walk->filter, object)) ||
             (walk->purges != NULL && !purges_may_concern(walk->purges, object)))
             continue;
@@ -59,16 +59,16 @@ static void fetch_chains(const struct shard *shard, size_t bucket, size_t end) {
     }
 }
 
-static bool is_wanted(const struct cache_walk *walk, const struct object *object) {
+static bool cache_walk_is_wanted(const struct cache_walk *walk, const struct object *object) {
     return (walk->number == 0 || bans_number_of(walk->bans, object) < walk->number) &&
            (walk->filter == NULL || object_filter_fits(walk->filter, object));
 }
 
 /* Of those taken from `first` on, the ones that are not wanted go again. */
-static void choose(struct cache_walk *walk, size_t first) {
+static void cache_walk_choose(struct cache_walk *walk, size_t first) {
     size_t count = first;
     for (size_t i = first; i < walk->count; i++)
-        if (is_wanted(walk, walk->objects[i]))
+        if (cache_walk_is_wanted(walk, walk->objects[i]))
             walk->objects[count++] = walk->objects[i];
         else
             object_release(&walk->objects[i]);
@@ -92,7 +92,7 @@ static size_t take_chains(struct cache_walk *walk, struct shard *shard, size_t b
     if (walk->purges != NULL)
         pthread_rwlock_unlock(&walk->purges->lock);
     pthread_mutex_unlock(&shard->lock);
-    choose(walk, before);
+    cache_walk_choose(walk, before);
     if (bucket < end)
         return bucket;
     walk->ended += last;

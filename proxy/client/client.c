@@ -15,7 +15,7 @@ enum { EXCHANGES_KEPT = 256, LINGER_TIME = 2000, LINGER_BYTES = 1 << 20 };
 
 static const char head_too_large[] = "the request head is larger than client.max_head";
 
-static void on_timeout(struct timer *timer);
+static void client_on_timeout(struct timer *timer);
 static bool client_read(struct client *client);
 
 void client_hooks_init(struct client_hooks *hooks, struct mailbox *mailbox,
@@ -68,7 +68,7 @@ static void client_free(struct client *client) {
 
 /* The first request mostly is there by now, and a connection that is closed behind its response
  * need not be watched. */
-static void begin(struct client *client) {
+static void client_begin(struct client *client) {
     if (!client_read(client) || client->connection == NULL || connection_watch(client->connection))
         return;
     log_error("cannot watch a client connection: %s", strerror(errno));
@@ -107,19 +107,19 @@ void client_accept(struct net_context *net, int fd, const struct address *addres
     client->address = *address;
     client->listen_address = *listen_address;
     client->listen = find_listen(client);
-    timer_init(&client->timer, on_timeout);
+    timer_init(&client->timer, client_on_timeout);
     task_init(&client->turn, on_turn);
     list_append(&hooks->clients, &client->link);
     hooks->client_count++;
     net->counters.client_connections++;
     net->counters.client_connections_open++;
     arm(client, net->settings->client.idle_timeout);
-    begin(client);
+    client_begin(client);
 }
 
 /* Reads away what the client still sends, so that closing does not reset the connection before the
  * client has seen the response (RFC 9112 §9.6). */
-static void linger(struct client *client) {
+static void client_linger(struct client *client) {
     connection_shutdown(client->connection);
     arm(client, LINGER_TIME);
     client->lingered = 0;
@@ -157,7 +157,7 @@ void client_lost(struct client *client) {
         loop_defer(client->net->loop, exchange->waker);
 }
 
-static void on_timeout(struct timer *timer) {
+static void client_on_timeout(struct timer *timer) {
     struct client *client = CONTAINER_OF(timer, struct client, timer);
     CHECK_OBJ(client, CLIENT_MAGIC);
     switch (client->state) {
@@ -253,7 +253,7 @@ static void begin_good_exchange(struct client *client, struct exchange *exchange
 }
 
 /* For more there is no memory. Nothing is asked for: what is said is constant. */
-static void refuse(struct client *client) {
+static void client_refuse(struct client *client) {
     static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                "Content-Length: 0\r\n"
                                "Cache-Control: no-store\r\n"
@@ -317,7 +317,7 @@ static bool parse_head(struct client *client) {
     if (bytes.length == 0)
         return false;
     if (client_lacks_memory(client->hooks, client->net)) {
-        refuse(client);
+        client_refuse(client);
         return true;
     }
     struct exchange *exchange = exchange_new(client);
@@ -349,7 +349,7 @@ static bool parse_head(struct client *client) {
 }
 
 /* Reads once into the buffer. */
-static void fill(struct client *client) {
+static void client_fill(struct client *client) {
     size_t got;
     if (client->buffer == NULL)
         client->buffer = net_buffer_take(client->net);
@@ -409,7 +409,7 @@ static bool client_read(struct client *client) {
             wait_for_request(client);
             break;
         }
-        fill(client);
+        client_fill(client);
     }
     client->reading = false;
     enum io_status flushed = client_flush(client);
@@ -425,7 +425,7 @@ static bool client_read(struct client *client) {
     }
     if (client->state != CLIENT_LINGERING)
         return true;
-    linger(client);
+    client_linger(client);
     return linger_read(client);
 }
 
@@ -483,7 +483,7 @@ static struct client *background_client(const struct client *like) {
     client->address = like->address;
     client->listen_address = like->listen_address;
     client->finished = true;
-    timer_init(&client->timer, on_timeout);
+    timer_init(&client->timer, client_on_timeout);
     list_init(&client->link);
     return client;
 }

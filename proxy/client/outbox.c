@@ -30,7 +30,7 @@ bool client_hold(struct client *client, const struct iovec *pieces, int count, s
     return true;
 }
 
-static void take_off(struct client *client, size_t sent) {
+static void outbox_take_off(struct client *client, size_t sent) {
     client->held.base += sent;
     client->held.length -= sent;
     if (client->held.length > 0)
@@ -39,8 +39,8 @@ static void take_off(struct client *client, size_t sent) {
     client->held_memory = NULL;
 }
 
-static enum io_status write_pieces(const struct client *client, const struct iovec *pieces,
-                                   int count, bool more, size_t *put) {
+static enum io_status outbox_write_pieces(const struct client *client, const struct iovec *pieces,
+                                          int count, bool more, size_t *put) {
     return more ? connection_write_more(client->connection, pieces, count, put)
                 : connection_write(client->connection, pieces, count, put);
 }
@@ -49,11 +49,11 @@ enum io_status client_write(struct client *client, struct iovec *pieces, int cou
                             size_t *put) {
     size_t sent, held = client->held.length;
     if (held == 0)
-        return write_pieces(client, pieces + 1, count, more, put);
+        return outbox_write_pieces(client, pieces + 1, count, more, put);
     pieces[0] = (struct iovec){(void *)client->held.base, held};
-    enum io_status status = write_pieces(client, pieces, count + 1, more, &sent);
+    enum io_status status = outbox_write_pieces(client, pieces, count + 1, more, &sent);
     size_t taken = sent < held ? sent : held;
-    take_off(client, taken);
+    outbox_take_off(client, taken);
     *put = sent - taken;
     return status;
 }
@@ -72,7 +72,7 @@ enum io_status client_flush(struct client *client) {
     struct iovec piece;
     size_t put;
     if (client->connection == NULL)
-        take_off(client, client->held.length);
+        outbox_take_off(client, client->held.length);
     while (client->held.length > 0 && status == IO_DONE)
         status = client_write(client, &piece, 0, false, &put);
     move_out(client);

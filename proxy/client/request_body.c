@@ -9,7 +9,7 @@ static void arm_body_timer(struct exchange *exchange) {
     loop_timer_after(client->net->loop, &client->timer, client->net->settings->client.body_timeout);
 }
 
-static enum source_status ended(struct exchange *exchange) {
+static enum source_status request_body_ended(struct exchange *exchange) {
     struct client *client = exchange->client;
     exchange->body_ended = true;
     timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
@@ -21,7 +21,7 @@ static enum source_status waits(struct exchange *exchange) {
     return SOURCE_WAIT;
 }
 
-static enum source_status failed(struct exchange *exchange) {
+static enum source_status request_body_failed(struct exchange *exchange) {
     exchange->body_failed = true;
     return SOURCE_FAILED;
 }
@@ -30,8 +30,8 @@ static struct slice buffered(const struct client *client) {
     return client->buffer == NULL ? slice_make(NULL, 0) : net_buffer_bytes(client->buffer);
 }
 
-static enum source_status from_socket(struct exchange *exchange, char *to, size_t capacity,
-                                      size_t *got) {
+static enum source_status request_body_from_socket(struct exchange *exchange, char *to,
+                                                   size_t capacity, size_t *got) {
     struct client *client = exchange->client;
     if (!client->connection->readable)
         return waits(exchange);
@@ -41,7 +41,7 @@ static enum source_status from_socket(struct exchange *exchange, char *to, size_
         timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
         return SOURCE_DATA;
     case IO_WAIT: return waits(exchange);
-    default: return failed(exchange);
+    default: return request_body_failed(exchange);
     }
 }
 
@@ -51,7 +51,7 @@ static enum source_status read_length(struct exchange *exchange, char *to, size_
     struct slice waiting = buffered(client);
     enum source_status status = SOURCE_DATA;
     if (exchange->body_left == 0)
-        return ended(exchange);
+        return request_body_ended(exchange);
     if (capacity > exchange->body_left)
         capacity = (size_t)exchange->body_left;
     if (waiting.length > 0) {
@@ -59,7 +59,7 @@ static enum source_status read_length(struct exchange *exchange, char *to, size_
         memcpy(to, waiting.base, *got);
         client->buffer->begin += *got;
     } else {
-        status = from_socket(exchange, to, capacity, got);
+        status = request_body_from_socket(exchange, to, capacity, got);
     }
     exchange->body_left -= *got;
     if (exchange->body_left == 0)
@@ -68,20 +68,20 @@ static enum source_status read_length(struct exchange *exchange, char *to, size_
 }
 
 /* More coded bytes into the buffer. */
-static enum source_status refill(struct exchange *exchange) {
+static enum source_status request_body_refill(struct exchange *exchange) {
     struct client *client = exchange->client;
     size_t got = 0;
     if (client->buffer == NULL)
         client->buffer = net_buffer_take(client->net);
     client->buffer->begin = client->buffer->end = 0;
     enum source_status status =
-        from_socket(exchange, client->buffer->data, client->buffer->capacity, &got);
+        request_body_from_socket(exchange, client->buffer->data, client->buffer->capacity, &got);
     client->buffer->end = got;
     return status;
 }
 
-static enum source_status read_chunked(struct exchange *exchange, char *to, size_t capacity,
-                                       size_t *got) {
+static enum source_status request_body_read_chunked(struct exchange *exchange, char *to,
+                                                    size_t capacity, size_t *got) {
     struct client *client = exchange->client;
     for (;;) {
         struct slice input = buffered(client);
@@ -90,15 +90,15 @@ static enum source_status read_chunked(struct exchange *exchange, char *to, size
                 chunked_decode(&exchange->chunked, &input, to, capacity, got);
             client->buffer->begin = client->buffer->end - input.length;
             if (status == CHUNKED_BAD)
-                return failed(exchange);
+                return request_body_failed(exchange);
             if (status == CHUNKED_END)
                 exchange->body_ended = true;
             if (*got > 0)
                 return SOURCE_DATA;
             if (status == CHUNKED_END)
-                return ended(exchange);
+                return request_body_ended(exchange);
         }
-        enum source_status status = refill(exchange);
+        enum source_status status = request_body_refill(exchange);
         if (status != SOURCE_DATA)
             return status;
     }
@@ -113,8 +113,8 @@ static void send_continue(struct exchange *exchange) {
         exchange_interim(exchange, SLICE("HTTP/1.1 100 Continue\r\n\r\n"));
 }
 
-static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
-                                    size_t *got) {
+static enum source_status request_body_body_read(struct source *source, char *buffer,
+                                                 size_t capacity, size_t *got) {
     struct exchange *exchange = CONTAINER_OF(source, struct exchange, body);
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     *got = 0;
@@ -125,18 +125,20 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
     ASSERT(exchange->owned);
     send_continue(exchange);
     if (exchange->client->connection == NULL)
-        return failed(exchange); /* it went instead of taking the 100 */
-    return exchange->framing.kind == FRAMING_CHUNKED ? read_chunked(exchange, buffer, capacity, got)
-                                                     : read_length(exchange, buffer, capacity, got);
+        return request_body_failed(exchange); /* it went instead of taking the 100 */
+    return exchange->framing.kind == FRAMING_CHUNKED
+               ? request_body_read_chunked(exchange, buffer, capacity, got)
+               : read_length(exchange, buffer, capacity, got);
 }
 
-static void body_close(struct source *source) {
+static void request_body_body_close(struct source *source) {
     struct exchange *exchange = CONTAINER_OF(source, struct exchange, body);
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     exchange->body_in_use = false;
 }
 
-static const struct source_class body_class = {"request body", body_read, body_close, NULL};
+static const struct source_class body_class = {"request body", request_body_body_read,
+                                               request_body_body_close, NULL};
 
 void exchange_body_init(struct exchange *exchange) {
     const struct framing *framing = &exchange->framing;
@@ -172,7 +174,8 @@ bool exchange_body_skip_rest(struct exchange *exchange) {
         return false;
     exchange->owned = true;
     for (unsigned tries = 0; tries < 16; tries++) {
-        enum source_status status = body_read(&exchange->body, scrap, sizeof scrap, &got);
+        enum source_status status =
+            request_body_body_read(&exchange->body, scrap, sizeof scrap, &got);
         if (status == SOURCE_END)
             return true;
         if (status != SOURCE_DATA)

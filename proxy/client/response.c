@@ -6,7 +6,7 @@
 
 enum { PIECES = 16 };
 
-static void append(struct exchange *exchange, struct slice text) {
+static void response_append(struct exchange *exchange, struct slice text) {
     ASSERT(exchange->frame_end + text.length <= sizeof exchange->frame);
     memcpy(exchange->frame + exchange->frame_end, text.base, text.length);
     exchange->frame_end += (unsigned)text.length;
@@ -43,13 +43,13 @@ void exchange_on_body(struct task *task) {
         exchange_send(exchange);
 }
 
-static void read_body(struct exchange *exchange, struct body *body) {
+static void response_read_body(struct exchange *exchange, struct body *body) {
     exchange->has_reader = true;
     body_reader_open(&exchange->reader, body, &exchange->reader_task,
                      exchange->client->hooks->mailbox);
 }
 
-static void begin_body(struct exchange *exchange, const struct reply *reply) {
+static void response_begin_body(struct exchange *exchange, const struct reply *reply) {
     if (reply->body == NULL || exchange->head_request || reply->no_content)
         return;
     if (reply->part_count > 0) {
@@ -59,7 +59,7 @@ static void begin_body(struct exchange *exchange, const struct reply *reply) {
         exchange->tail = reply->tail;
         return;
     }
-    read_body(exchange, reply->body);
+    response_read_body(exchange, reply->body);
     if (reply->part)
         body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
 }
@@ -89,7 +89,7 @@ bool exchange_reply(struct exchange *exchange, const struct reply *reply) {
         (exchange->body_in_use && !exchange->body_ended) || !exchange_body_skip_rest(exchange) ||
         may_have_switched(exchange))
         exchange->keep_alive = false;
-    begin_body(exchange, reply);
+    response_begin_body(exchange, reply);
     frame_head(exchange, reply);
     exchange->heads =
         exchange->bytes_sent + reply->head.length + reply->extra.length + exchange->frame_end;
@@ -135,7 +135,7 @@ static int gather_chunk(struct exchange *exchange, struct iovec *pieces, int cou
 }
 
 /* Head, frame and body pieces that can be sent now: 1 + PIECES at most. */
-static int gather(struct exchange *exchange, struct iovec *pieces) {
+static int response_gather(struct exchange *exchange, struct iovec *pieces) {
     int count = 0;
     size_t bytes;
     for (int i = 0; i < 2; i++)
@@ -161,7 +161,7 @@ static bool has_trailers(const struct exchange *exchange) {
 static bool frame_end(struct exchange *exchange) {
     struct slice last = exchange->first_chunk ? SLICE("0\r\n") : SLICE("\r\n0\r\n");
     if (!has_trailers(exchange)) {
-        append(exchange, last);
+        response_append(exchange, last);
     } else if (exchange->frame_end > 0 || exchange->parts[0].length > 0 ||
                exchange->parts[1].length > 0) {
         return false;
@@ -169,7 +169,7 @@ static bool frame_end(struct exchange *exchange) {
         exchange->parts[0] = last;
         exchange->parts[1] = *exchange->trailers;
     }
-    append(exchange, SLICE("\r\n"));
+    response_append(exchange, SLICE("\r\n"));
     return true;
 }
 
@@ -198,8 +198,8 @@ static void frame_chunk(struct exchange *exchange) {
     body_reader_pieces(&exchange->reader, pieces, PIECES - 3, &bytes);
     if (bytes > 0) {
         if (!exchange->first_chunk)
-            append(exchange, SLICE("\r\n"));
-        append(exchange, slice_make(head, chunked_write_head(head, bytes)));
+            response_append(exchange, SLICE("\r\n"));
+        response_append(exchange, slice_make(head, chunked_write_head(head, bytes)));
         exchange->first_chunk = false;
         exchange->chunk_left = bytes;
         if (state == BODY_COMPLETE)
@@ -210,7 +210,7 @@ static void frame_chunk(struct exchange *exchange) {
 }
 
 /* Takes `sent` bytes off what gather offered. */
-static void consume(struct exchange *exchange, size_t sent) {
+static void response_consume(struct exchange *exchange, size_t sent) {
     for (int i = 0; i < 2 && sent > 0; i++) {
         struct slice *part = &exchange->parts[i];
         size_t piece = sent < part->length ? sent : part->length;
@@ -233,7 +233,7 @@ static void consume(struct exchange *exchange, size_t sent) {
     exchange->last_chunk.length -= sent - piece;
 }
 
-static void sent_all(struct exchange *exchange) {
+static void response_sent_all(struct exchange *exchange) {
     struct client *client = exchange->client;
     exchange->state = EXCHANGE_SENT;
     timer_set(&client->net->loop->timers, &client->timer, TIMER_NEVER);
@@ -256,7 +256,7 @@ static bool next_part(struct exchange *exchange) {
     const struct reply_part *part = exchange->next_part++;
     exchange->parts_left--;
     exchange->parts[0] = part->head;
-    read_body(exchange, exchange->parts_body);
+    response_read_body(exchange, exchange->parts_body);
     body_reader_choose(&exchange->reader, part->first, part->count);
     return true;
 }
@@ -267,13 +267,13 @@ static bool at_pause(struct exchange *exchange) {
     if ((!exchange->has_reader || body_reader_done(&exchange->reader)) && next_part(exchange))
         return true;
     if (!exchange->has_reader || exchange->end_framed) {
-        sent_all(exchange);
+        response_sent_all(exchange);
         return false;
     }
     if (body_reader_done(&exchange->reader)) {
         if (exchange->use_chunked)
             return true; /* to frame the end */
-        sent_all(exchange);
+        response_sent_all(exchange);
         return false;
     }
     if (body_reader_failed(&exchange->reader)) {
@@ -304,7 +304,7 @@ static enum io_status send_from_file(struct exchange *exchange, size_t most, siz
 }
 
 /* No more than `most` bytes of them. */
-static int cut_off(struct iovec *pieces, int count, size_t most) {
+static int response_cut_off(struct iovec *pieces, int count, size_t most) {
     for (int i = 0; i < count; i++) {
         if (pieces[i].iov_len >= most) {
             pieces[i].iov_len = most;
@@ -329,7 +329,7 @@ static bool file_follows(struct exchange *exchange) {
 static enum io_status send_some(struct exchange *exchange, size_t most, size_t *sent, bool *tried) {
     struct client *client = exchange->client;
     struct iovec pieces[2 + PIECES];
-    int count = cut_off(pieces + 1, gather(exchange, pieces + 1), most);
+    int count = response_cut_off(pieces + 1, response_gather(exchange, pieces + 1), most);
     *sent = 0;
     *tried = count > 0 || client->held.length > 0;
     if (count == 0) {
@@ -377,9 +377,9 @@ void exchange_send(struct exchange *exchange) {
         case IO_DONE:
             client->net->counters.client_bytes_out += sent;
             exchange->bytes_sent += sent;
-            consume(exchange, sent);
+            response_consume(exchange, sent);
             if (is_over(exchange)) {
-                sent_all(exchange);
+                response_sent_all(exchange);
                 return;
             }
             left -= sent;

@@ -11,7 +11,7 @@ static const char installed[] = HELPER_DIR "/retort-adlist";
 /* In a build tree, as seen from the folder of retortctl. */
 static const char built[] = "/../icap-services/retort-adlist";
 
-static int failed(const char *path) {
+static int adlist_command_failed(const char *path) {
     fprintf(stderr, "retortctl: %s: %s; it is installed with Retort's services\n", path,
             strerror(errno));
     return EXIT_FAILURE;
@@ -29,5 +29,5 @@ int adlist_command(char **argv) {
         }
     }
     execv(installed, argv);
-    return failed(installed);
+    return adlist_command_failed(installed);
 }

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static void put_encoded(FILE *out, const char *text) {
+static void argument_put_encoded(FILE *out, const char *text) {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -16,6 +16,6 @@ void argument_put(FILE *out, const char *name, const char *value) {
     if (value == NULL)
         return;
     fprintf(out, "%s=", name);
-    put_encoded(out, value);
+    argument_put_encoded(out, value);
     fputc('&', out);
 }

@@ -29,13 +29,13 @@ struct cache_context {
     struct options options;
 };
 
-static int complain(const char *message) {
+static int cache_command_complain(const char *message) {
     fprintf(stderr, "retortctl: %s\n", message);
     return EXIT_FAILURE;
 }
 
-static int misused(const char *message) {
-    complain(message);
+static int cache_command_misused(const char *message) {
+    cache_command_complain(message);
     cache_command_help(stderr);
     return 2;
 }
@@ -64,11 +64,11 @@ static char *target(const struct options *options, const char *path, const char 
     return text;
 }
 
-static int refused(const struct http_answer *answer) {
+static int cache_command_refused(const struct http_answer *answer) {
     json_t *json = answer_load(answer->body, answer->length);
     const char *reason = json_string_value(json_object_get(json, "error"));
     if (reason != NULL)
-        complain(reason);
+        cache_command_complain(reason);
     else
         fprintf(stderr, "retortctl: retort answered with status %u\n", answer->status);
     json_decref(json);
@@ -81,8 +81,8 @@ static int send_call(const struct cache_context *context, const struct http_requ
     struct http_answer answer;
     char error[HTTP_CALL_ERROR];
     if (!http_call_send(&answer, context->admin, request, error))
-        return complain(error);
-    int status = answer.status == 200 ? show(context, &answer) : refused(&answer);
+        return cache_command_complain(error);
+    int status = answer.status == 200 ? show(context, &answer) : cache_command_refused(&answer);
     http_answer_release(&answer);
     return status;
 }
@@ -99,17 +99,18 @@ call(const struct cache_context *context, const char *method, const char *path, 
 
 /* Answers. */
 
-static int show_raw(const struct cache_context *context, const struct http_answer *answer) {
+static int cache_command_show_raw(const struct cache_context *context,
+                                  const struct http_answer *answer) {
     (void)context;
     fwrite(answer->body, 1, answer->length, stdout);
     return EXIT_SUCCESS;
 }
 
-static long long number(const json_t *object, const char *name) {
+static long long cache_command_number(const json_t *object, const char *name) {
     return (long long)json_integer_value(json_object_get(object, name));
 }
 
-static const char *text(const json_t *object, const char *name) {
+static const char *cache_command_text(const json_t *object, const char *name) {
     const char *value = json_string_value(json_object_get(object, name));
     return value == NULL ? "-" : value;
 }
@@ -119,22 +120,24 @@ static int show_counts(const struct cache_context *context, const struct http_an
     const char *name;
     json_t *value, *json = answer_load(answer->body, answer->length);
     if (context->json)
-        show_raw(context, answer);
+        cache_command_show_raw(context, answer);
     else
         json_object_foreach(json, name, value) if (json_is_integer(value))
             printf("%s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
     else if (json_is_false(value)) printf("in force; the rest is counted later\n");
     else if (json_is_true(value)) continue;
-    else printf("%s %s\n", name, text(value, "url"));
+    else printf("%s %s\n", name, cache_command_text(value, "url"));
     json_decref(json);
     return EXIT_SUCCESS;
 }
 
 static void show_object_line(const json_t *object) {
-    printf("%-8s %3lld %10lld %8lld %9lld %7lld %s%s\n", text(object, "state"),
-           number(object, "status"), number(object, "size"), number(object, "age"),
-           number(object, "fresh_for"), number(object, "hits"),
-           json_is_true(json_object_get(object, "pinned")) ? "[pinned] " : "", text(object, "url"));
+    printf("%-8s %3lld %10lld %8lld %9lld %7lld %s%s\n", cache_command_text(object, "state"),
+           cache_command_number(object, "status"), cache_command_number(object, "size"),
+           cache_command_number(object, "age"), cache_command_number(object, "fresh_for"),
+           cache_command_number(object, "hits"),
+           json_is_true(json_object_get(object, "pinned")) ? "[pinned] " : "",
+           cache_command_text(object, "url"));
 }
 
 static void show_titles(void) {
@@ -144,7 +147,7 @@ static void show_titles(void) {
 
 static int show_objects(const struct cache_context *context, const struct http_answer *answer) {
     if (context->json)
-        return show_raw(context, answer);
+        return cache_command_show_raw(context, answer);
     json_t *json = answer_load(answer->body, answer->length);
     json_t *objects = json_object_get(json, "objects"), *next = json_object_get(json, "next");
     show_titles();
@@ -165,16 +168,16 @@ static void show_vary(const char *vary) {
 
 static int show_variants(const struct cache_context *context, const struct http_answer *answer) {
     if (context->json)
-        return show_raw(context, answer);
+        return cache_command_show_raw(context, answer);
     json_t *json = answer_load(answer->body, answer->length);
     json_t *variants = json_object_get(json, "variants");
     show_titles();
     for (size_t i = 0; i < json_array_size(variants); i++) {
         const json_t *variant = json_array_get(variants, i);
         show_object_line(variant);
-        if (strcmp(text(variant, "services"), "none") != 0)
-            printf("    seen by services: %s\n", text(variant, "services"));
-        show_vary(text(variant, "vary"));
+        if (strcmp(cache_command_text(variant, "services"), "none") != 0)
+            printf("    seen by services: %s\n", cache_command_text(variant, "services"));
+        show_vary(cache_command_text(variant, "vary"));
     }
     json_decref(json);
     return EXIT_SUCCESS;
@@ -182,19 +185,19 @@ static int show_variants(const struct cache_context *context, const struct http_
 
 static int show_bans(const struct cache_context *context, const struct http_answer *answer) {
     if (context->json)
-        return show_raw(context, answer);
+        return cache_command_show_raw(context, answer);
     json_t *json = answer_load(answer->body, answer->length);
     json_t *bans = json_object_get(json, "bans");
     for (size_t i = 0; i < json_array_size(bans); i++)
-        printf("%6lld %s\n", number(json_array_get(bans, i), "number"),
-               text(json_array_get(bans, i), "regex"));
+        printf("%6lld %s\n", cache_command_number(json_array_get(bans, i), "number"),
+               cache_command_text(json_array_get(bans, i), "regex"));
     json_decref(json);
     return EXIT_SUCCESS;
 }
 
 /* Injection. */
 
-static char *read_file(const char *path, size_t *length) {
+static char *cache_command_read_file(const char *path, size_t *length) {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     char *bytes = NULL;
     size_t capacity = 0, got;
@@ -240,7 +243,7 @@ static int inject(const struct cache_context *context) {
     const struct options *options = &context->options;
     char *message;
     size_t length, body_length;
-    char *body = read_file(options->words[2], &body_length);
+    char *body = cache_command_read_file(options->words[2], &body_length);
     if (body == NULL)
         return EXIT_FAILURE;
     FILE *out = open_memstream(&message, &length);
@@ -269,9 +272,10 @@ static int preload(const struct cache_context *context, bool again) {
         .rate = PRELOAD_RATE,
     };
     if (options->via == NULL)
-        return misused("say through which listener: --via ADDRESS:PORT");
+        return cache_command_misused("say through which listener: --via ADDRESS:PORT");
     if (options->rate != NULL && !preload_read_rate(&preload, options->rate))
-        return misused("--rate wants a number of requests a second, or 0 for no limit:");
+        return cache_command_misused(
+            "--rate wants a number of requests a second, or 0 for no limit:");
     for (int i = 1; i < options->word_count; i++)
         preload_word(&preload, options->words[i]);
     return preload.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -290,7 +294,8 @@ static int run_show(const struct cache_context *context) {
 }
 
 static int run_get(const struct cache_context *context) {
-    return call(context, "GET", "/cache/content", context->options.words[1], show_raw);
+    return call(context, "GET", "/cache/content", context->options.words[1],
+                cache_command_show_raw);
 }
 
 static int run_list(const struct cache_context *context) {
@@ -366,7 +371,7 @@ void cache_command_help(FILE *out) {
     fputs("  FILTER: --prefix URL, --host NAME, --tag KEY, --regex REGEX; all must fit\n", out);
 }
 
-static const char **value_of(struct options *options, const char *name) {
+static const char **cache_command_value_of(struct options *options, const char *name) {
     const struct {
         const char *name;
         const char **value;
@@ -387,7 +392,7 @@ static const char **value_of(struct options *options, const char *name) {
 }
 
 /* Options may stand anywhere; the words are moved to the front of argv. */
-static bool take_options(struct cache_context *context, int argc, char **argv) {
+static bool cache_command_take_options(struct cache_context *context, int argc, char **argv) {
     struct options *options = &context->options;
     options->words = argv;
     for (int i = 0; i < argc; i++) {
@@ -400,7 +405,7 @@ static bool take_options(struct cache_context *context, int argc, char **argv) {
         else if (strncmp(argv[i], "--", 2) != 0)
             argv[options->word_count++] = argv[i];
         else {
-            const char **value = value_of(options, argv[i]);
+            const char **value = cache_command_value_of(options, argv[i]);
             if (value == NULL || i + 1 == argc) {
                 fprintf(stderr, "retortctl: %s is no option, or has no value\n", argv[i]);
                 return false;
@@ -412,7 +417,7 @@ static bool take_options(struct cache_context *context, int argc, char **argv) {
 }
 
 /* What goes into heads as it is. NULL: it may. */
-static const char *unfit(const struct options *options) {
+static const char *cache_command_unfit(const struct options *options) {
     const char *status = options->status, *reason = NULL;
     for (unsigned i = 0; i < options->header_count && reason == NULL; i++)
         reason = header_line_check(options->headers[i]);
@@ -423,11 +428,11 @@ static const char *unfit(const struct options *options) {
 
 int cache_command(const char *admin, bool json, int argc, char **argv) {
     struct cache_context context = {.admin = admin, .json = json};
-    if (!take_options(&context, argc - 1, argv + 1))
-        return misused("see:");
-    const char *reason = unfit(&context.options);
+    if (!cache_command_take_options(&context, argc - 1, argv + 1))
+        return cache_command_misused("see:");
+    const char *reason = cache_command_unfit(&context.options);
     if (reason != NULL) {
-        complain(reason);
+        cache_command_complain(reason);
         return 2;
     }
     for (size_t i = 0; context.options.word_count > 0 && i < sizeof verbs / sizeof *verbs; i++) {
@@ -435,8 +440,8 @@ int cache_command(const char *admin, bool json, int argc, char **argv) {
         if (strcmp(context.options.words[0], verbs[i].name) != 0)
             continue;
         if (words < verbs[i].least || words > verbs[i].most)
-            return misused("too few words, or too many:");
+            return cache_command_misused("too few words, or too many:");
         return verbs[i].run(&context);
     }
-    return misused("there is no such command; these are:");
+    return cache_command_misused("there is no such command; these are:");
 }

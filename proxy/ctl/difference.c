@@ -31,17 +31,17 @@ static void print_value(struct slice value) {
     fputs(value.length > VALUE_SHOWN ? "...\"" : "\"", stdout);
 }
 
-static json_t *text_to_json(struct slice text) {
+static json_t *difference_text_to_json(struct slice text) {
     if (text.base == NULL)
         return json_null();
     json_t *json = json_stringn(text.base, text.length);
     return json != NULL ? json : json_string("?");
 }
 
-static void append(struct difference *difference, const char *what, json_t *more) {
+static void difference_append(struct difference *difference, const char *what, json_t *more) {
     json_t *json = json_pack("{s:I, s:o, s:o, s:s}", "number", (json_int_t)difference->number,
-                             "method", text_to_json(difference->exchange->method), "url",
-                             text_to_json(difference->exchange->url), "what", what);
+                             "method", difference_text_to_json(difference->exchange->method), "url",
+                             difference_text_to_json(difference->exchange->url), "what", what);
     json_object_update(json, more);
     json_decref(more);
     json_array_append_new(difference->told, json);
@@ -50,9 +50,10 @@ static void append(struct difference *difference, const char *what, json_t *more
 static void tell_values(struct difference *difference, const char *what, struct slice name,
                         struct slice recorded, struct slice replayed) {
     if (difference->told != NULL) {
-        append(difference, what,
-               json_pack("{s:o, s:o, s:o}", "name", text_to_json(name), "recorded",
-                         text_to_json(recorded), "replayed", text_to_json(replayed)));
+        difference_append(difference, what,
+                          json_pack("{s:o, s:o, s:o}", "name", difference_text_to_json(name),
+                                    "recorded", difference_text_to_json(recorded), "replayed",
+                                    difference_text_to_json(replayed)));
         return;
     }
     print_start(difference);
@@ -70,7 +71,7 @@ static void tell_values(struct difference *difference, const char *what, struct 
 
 void difference_remark(struct difference *difference, const char *remark) {
     if (difference->told != NULL) {
-        append(difference, "remark", json_pack("{s:s}", "remark", remark));
+        difference_append(difference, "remark", json_pack("{s:s}", "remark", remark));
         return;
     }
     print_start(difference);
@@ -184,7 +185,7 @@ static void compare_start_lines(struct difference *difference, const struct http
         }
 }
 
-static bool parse(struct http_head *head, struct slice bytes) {
+static bool difference_parse(struct http_head *head, struct slice bytes) {
     ssize_t used = slice_starts_with(bytes, SLICE("HTTP/"))
                        ? http_head_parse_response(head, bytes.base, bytes.length, 0)
                        : http_head_parse_request(head, bytes.base, bytes.length, 0);
@@ -194,7 +195,7 @@ static bool parse(struct http_head *head, struct slice bytes) {
 void difference_head(struct difference *difference, const struct http_head *head) {
     struct http_head recorded;
     bool had = difference->exchange->result_head.length > 0;
-    if (had && head != NULL && parse(&recorded, difference->exchange->result_head)) {
+    if (had && head != NULL && difference_parse(&recorded, difference->exchange->result_head)) {
         compare_start_lines(difference, &recorded, head);
         compare_fields(difference, &recorded, head);
     } else if (had || head != NULL) {
@@ -227,11 +228,12 @@ static void tell_body(struct difference *difference, const char *where) {
     const struct icap_exchange *exchange = difference->exchange;
     difference->found |= DIFFERENCE_BODY;
     if (difference->told != NULL) {
-        append(difference, "body",
-               json_pack("{s:I, s:I, s:o}", "recorded", (json_int_t)exchange->result_length,
-                         "replayed", (json_int_t)difference->length, "offset",
-                         difference->differs ? json_integer((json_int_t)difference->differs_at)
-                                             : json_null()));
+        difference_append(
+            difference, "body",
+            json_pack("{s:I, s:I, s:o}", "recorded", (json_int_t)exchange->result_length,
+                      "replayed", (json_int_t)difference->length, "offset",
+                      difference->differs ? json_integer((json_int_t)difference->differs_at)
+                                          : json_null()));
         return;
     }
     print_start(difference);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int usage(void) {
+static int helperd_client_usage(void) {
     fputs("usage: helpers [--json]\n"
           "       helpers top [SECONDS [TIMES]]\n"
           "       helpers renice POOL NICE\n"
@@ -25,7 +25,7 @@ static int usage(void) {
     return 2;
 }
 
-static int connect_to(const char *path) {
+static int helperd_client_connect_to(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval timeout = {.tv_sec = HELPERD_CLIENT_TIMEOUT};
     if (strlen(path) >= sizeof address.sun_path) {
@@ -65,8 +65,8 @@ static char *read_answer(int fd) {
 }
 
 /* NULL when that went wrong; stderr says how. */
-static json_t *call(const char *path, json_t *command) {
-    int fd = connect_to(path);
+static json_t *helperd_client_call(const char *path, json_t *command) {
+    int fd = helperd_client_connect_to(path);
     char *line = json_dumps(command, JSON_COMPACT), *text = NULL;
     json_t *answer = NULL;
     if (fd >= 0 && send(fd, line, strlen(line), MSG_NOSIGNAL) > 0)
@@ -86,11 +86,11 @@ static json_t *call(const char *path, json_t *command) {
     return NULL;
 }
 
-static long long number(const json_t *object, const char *name) {
+static long long helperd_client_number(const json_t *object, const char *name) {
     return (long long)json_integer_value(json_object_get(object, name));
 }
 
-static const char *text(const json_t *object, const char *name) {
+static const char *helperd_client_text(const json_t *object, const char *name) {
     const char *value = json_string_value(json_object_get(object, name));
     return value == NULL ? "-" : value;
 }
@@ -98,15 +98,18 @@ static const char *text(const json_t *object, const char *name) {
 /* Where jobs waited, and for whom most of it. */
 static void print_lane(const json_t *lane) {
     const json_t *most = json_object_get(lane, "most");
-    if (number(lane, "begun") == 0 && number(lane, "queued") == 0)
+    if (helperd_client_number(lane, "begun") == 0 && helperd_client_number(lane, "queued") == 0)
         return;
     printf(
         "  %s jobs: %lld at work, %lld wait, of %lld clients; a wait of %lld ms on average, %lld "
         "ms at most\n",
-        text(lane, "name"), number(lane, "at_work"), number(lane, "queued"),
-        number(lane, "clients"), number(lane, "mean_wait_ms"), number(lane, "longest_wait_ms"));
+        helperd_client_text(lane, "name"), helperd_client_number(lane, "at_work"),
+        helperd_client_number(lane, "queued"), helperd_client_number(lane, "clients"),
+        helperd_client_number(lane, "mean_wait_ms"),
+        helperd_client_number(lane, "longest_wait_ms"));
     if (most != NULL)
-        printf("    most wait for client %s: %lld\n", text(most, "client"), number(most, "queued"));
+        printf("    most wait for client %s: %lld\n", helperd_client_text(most, "client"),
+               helperd_client_number(most, "queued"));
 }
 
 static void print_refusals(const json_t *refusals) {
@@ -118,29 +121,32 @@ static void print_refusals(const json_t *refusals) {
                  {"breaker", "helpers died one after another"},
                  {"stopping", "retort-helperd was stopping"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (number(refusals, kinds[i].name) > 0)
-            printf("  %lld jobs were refused: %s\n", number(refusals, kinds[i].name),
+        if (helperd_client_number(refusals, kinds[i].name) > 0)
+            printf("  %lld jobs were refused: %s\n", helperd_client_number(refusals, kinds[i].name),
                    kinds[i].reason);
 }
 
 static void print_pool(const json_t *pool) {
     char queue[48];
-    snprintf(queue, sizeof queue, "%lld/%lld", number(pool, "queued"), number(pool, "queue"));
-    printf("%-12s %5lld %9s %9lld %9lld %7lld %7lld %7lld %8lld %7lld\n", text(pool, "name"),
-           number(pool, "nice"), queue, number(pool, "served"), number(pool, "unchanged"),
-           number(pool, "failed"), number(pool, "timeouts"), number(pool, "refused"),
-           number(pool, "restarts"), number(pool, "mean_ms"));
+    snprintf(queue, sizeof queue, "%lld/%lld", helperd_client_number(pool, "queued"),
+             helperd_client_number(pool, "queue"));
+    printf("%-12s %5lld %9s %9lld %9lld %7lld %7lld %7lld %8lld %7lld\n",
+           helperd_client_text(pool, "name"), helperd_client_number(pool, "nice"), queue,
+           helperd_client_number(pool, "served"), helperd_client_number(pool, "unchanged"),
+           helperd_client_number(pool, "failed"), helperd_client_number(pool, "timeouts"),
+           helperd_client_number(pool, "refused"), helperd_client_number(pool, "restarts"),
+           helperd_client_number(pool, "mean_ms"));
     if (json_object_get(pool, "breaker_client") != NULL)
         printf(
             "  its helpers die of jobs for client %s: these are refused until one of them works\n",
-            text(pool, "breaker_client"));
-    else if (strcmp(text(pool, "breaker"), "closed") != 0)
+            helperd_client_text(pool, "breaker_client"));
+    else if (strcmp(helperd_client_text(pool, "breaker"), "closed") != 0)
         printf(
             "  its helpers die one after another: its jobs are refused until one of them works\n");
-    if (number(pool, "lines_dropped") > 0)
+    if (helperd_client_number(pool, "lines_dropped") > 0)
         printf("  its helpers wrote too many lines: %lld were dropped, see log_lines in "
                "retort-helperd(8)\n",
-               number(pool, "lines_dropped"));
+               helperd_client_number(pool, "lines_dropped"));
     const json_t *lanes = json_object_get(pool, "lanes");
     for (size_t i = 0; i < json_array_size(lanes); i++)
         print_lane(json_array_get(lanes, i));
@@ -149,8 +155,9 @@ static void print_pool(const json_t *pool) {
     for (size_t i = 0; i < json_array_size(workers); i++) {
         const json_t *worker = json_array_get(workers, i);
         bool is_spare = json_is_true(json_object_get(worker, "spare"));
-        printf("  %-10lld %5lld %9s %9lld%s\n", number(worker, "pid"), number(worker, "nice"),
-               text(worker, "state"), number(worker, "served"),
+        printf("  %-10lld %5lld %9s %9lld%s\n", helperd_client_number(worker, "pid"),
+               helperd_client_number(worker, "nice"), helperd_client_text(worker, "state"),
+               helperd_client_number(worker, "served"),
                is_spare ? "  the spare, for small jobs" : "");
     }
 }
@@ -164,9 +171,9 @@ static void print_table(const json_t *answer) {
         print_pool(json_array_get(pools, i));
 }
 
-static int show(const char *path, bool as_json) {
+static int helperd_client_show(const char *path, bool as_json) {
     json_t *command = json_pack("{s:s}", "call", "helpers");
-    json_t *answer = call(path, command);
+    json_t *answer = helperd_client_call(path, command);
     json_decref(command);
     if (answer == NULL)
         return 1;
@@ -183,7 +190,7 @@ static int show(const char *path, bool as_json) {
 
 static json_t *ask_pools(const char *path) {
     json_t *command = json_pack("{s:s}", "call", "helpers");
-    json_t *answer = call(path, command);
+    json_t *answer = helperd_client_call(path, command);
     json_decref(command);
     return answer;
 }
@@ -191,7 +198,7 @@ static json_t *ask_pools(const char *path) {
 static const json_t *pool_named(const json_t *answer, const char *name) {
     const json_t *pools = json_object_get(answer, "pools");
     for (size_t i = 0; i < json_array_size(pools); i++)
-        if (strcmp(text(json_array_get(pools, i), "name"), name) == 0)
+        if (strcmp(helperd_client_text(json_array_get(pools, i), "name"), name) == 0)
             return json_array_get(pools, i);
     return NULL;
 }
@@ -200,12 +207,12 @@ static size_t count_busy(const json_t *pool) {
     const json_t *workers = json_object_get(pool, "workers");
     size_t busy = 0;
     for (size_t i = 0; i < json_array_size(workers); i++)
-        busy += strcmp(text(json_array_get(workers, i), "state"), "busy") == 0;
+        busy += strcmp(helperd_client_text(json_array_get(workers, i), "state"), "busy") == 0;
     return busy;
 }
 
-static long long answered(const json_t *pool) {
-    return number(pool, "served") + number(pool, "unchanged");
+static long long helperd_client_answered(const json_t *pool) {
+    return helperd_client_number(pool, "served") + helperd_client_number(pool, "unchanged");
 }
 
 /* What happened between two answers. CPU is in percent of one core. */
@@ -214,14 +221,19 @@ static void print_top(const json_t *before, const json_t *after, double seconds)
     printf("%-12s %5s %9s %6s %9s %7s %9s %9s\n", "POOL", "NICE", "PROCESSES", "BUSY", "QUEUE",
            "CPU %", "JOBS/s", "BREAKER");
     for (size_t i = 0; i < json_array_size(pools); i++) {
-        const json_t *now = json_array_get(pools, i), *then = pool_named(before, text(now, "name"));
+        const json_t *now = json_array_get(pools, i),
+                     *then = pool_named(before, helperd_client_text(now, "name"));
         char queue[48];
-        snprintf(queue, sizeof queue, "%lld/%lld", number(now, "queued"), number(now, "queue"));
-        double cpu = (double)(number(now, "cpu_ms") - (then == NULL ? 0 : number(then, "cpu_ms")));
-        double jobs = (double)(answered(now) - (then == NULL ? 0 : answered(then)));
-        printf("%-12s %5lld %9zu %6zu %9s %7.1f %9.1f %9s\n", text(now, "name"),
-               number(now, "nice"), json_array_size(json_object_get(now, "workers")),
-               count_busy(now), queue, cpu / 10 / seconds, jobs / seconds, text(now, "breaker"));
+        snprintf(queue, sizeof queue, "%lld/%lld", helperd_client_number(now, "queued"),
+                 helperd_client_number(now, "queue"));
+        double cpu = (double)(helperd_client_number(now, "cpu_ms") -
+                              (then == NULL ? 0 : helperd_client_number(then, "cpu_ms")));
+        double jobs = (double)(helperd_client_answered(now) -
+                               (then == NULL ? 0 : helperd_client_answered(then)));
+        printf("%-12s %5lld %9zu %6zu %9s %7.1f %9.1f %9s\n", helperd_client_text(now, "name"),
+               helperd_client_number(now, "nice"), json_array_size(json_object_get(now, "workers")),
+               count_busy(now), queue, cpu / 10 / seconds, jobs / seconds,
+               helperd_client_text(now, "breaker"));
     }
     putchar('\n');
     fflush(stdout);
@@ -234,7 +246,7 @@ static double monotonic_seconds(void) {
 }
 
 /* `times` 0: until it is interrupted. */
-static int top(const char *path, double interval, long times) {
+static int helperd_client_top(const char *path, double interval, long times) {
     json_t *before = ask_pools(path);
     double then = monotonic_seconds();
     for (long turn = 0; before != NULL && (times == 0 || turn < times); turn++) {
@@ -262,11 +274,11 @@ static int top_command(const char *path, int argc, char **argv) {
         fprintf(stderr, "top wants seconds, 0.01 to 3600, and how often\n");
         return 2;
     }
-    return top(path, interval, times);
+    return helperd_client_top(path, interval, times);
 }
 
 static int simple_call(const char *path, json_t *command) {
-    json_t *answer = call(path, command);
+    json_t *answer = helperd_client_call(path, command);
     json_decref(command);
     if (answer == NULL)
         return 1;
@@ -282,14 +294,14 @@ static int simple_call(const char *path, json_t *command) {
 
 int helperd_client_command(const char *socket_path, int argc, char **argv) {
     if (argc == 1 || (argc == 2 && strcmp(argv[1], "--json") == 0))
-        return show(socket_path, argc == 2);
+        return helperd_client_show(socket_path, argc == 2);
     if (argc == 2 && strcmp(argv[1], "reload") == 0)
         return simple_call(socket_path, json_pack("{s:s}", "call", "reload"));
     if (argc >= 2 && argc <= 4 && strcmp(argv[1], "top") == 0)
         return top_command(socket_path, argc, argv);
     bool renice = argc == 4 && strcmp(argv[1], "renice") == 0;
     if (!renice && !(argc == 4 && strcmp(argv[1], "resize") == 0))
-        return usage();
+        return helperd_client_usage();
     char *end;
     long value = strtol(argv[3], &end, 10);
     if (*argv[3] == 0 || *end != 0 || value < -1000 || value > 1000000) {

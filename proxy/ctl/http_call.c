@@ -36,7 +36,7 @@ static const char *advice(int reason, bool local) {
     }
 }
 
-static int connect_to(const char *where, char *error) {
+static int http_call_connect_to(const char *where, char *error) {
     struct address address;
     const struct timeval patience = {.tv_sec = HTTP_CALL_SECONDS};
     if (!address_parse(&address, slice_from(where), 0)) {
@@ -96,7 +96,7 @@ static char *receive_all(int fd, size_t *length) {
 }
 
 /* The body must be as long as the head says: a cut answer is no answer. */
-static bool take_answer(struct http_answer *answer, const char *bytes, size_t length) {
+static bool http_call_take_answer(struct http_answer *answer, const char *bytes, size_t length) {
     struct http_head head;
     uint64_t body;
     ssize_t used = http_head_parse_response(&head, bytes, length, 0);
@@ -110,7 +110,7 @@ static bool take_answer(struct http_answer *answer, const char *bytes, size_t le
 }
 
 /* The caller frees it. */
-static char *write_head(const char *where, const struct http_request *request) {
+static char *http_call_write_head(const char *where, const struct http_request *request) {
     char *head;
     const char *host = request->host;
     if (host == NULL)
@@ -140,7 +140,7 @@ static bool is_sendable(const struct http_request *request, char *error) {
 
 static bool send_request(int fd, const char *where, const struct http_request *request,
                          char *error) {
-    char *head = write_head(where, request);
+    char *head = http_call_write_head(where, request);
     bool sent = send_all(fd, head, strlen(head)) && send_all(fd, request->body, request->length);
     free(head);
     return sent || call_fail(error, "%s: can't send: %s", where, strerror(errno));
@@ -160,7 +160,7 @@ static bool exchange(struct http_answer *answer, int fd, const char *where,
     char *bytes = receive_all(fd, &length);
     if (bytes == NULL)
         return fail_to_receive(error, where);
-    bool good = take_answer(answer, bytes, length);
+    bool good = http_call_take_answer(answer, bytes, length);
     free(bytes);
     return good || call_fail(error,
                              "%s: the answer is not HTTP, or cut off: is this retort's "
@@ -179,7 +179,7 @@ bool http_call_send(struct http_answer *answer, const char *where,
     *answer = (struct http_answer){0};
     if (!is_sendable(request, error))
         return false;
-    int fd = connect_to(where, error);
+    int fd = http_call_connect_to(where, error);
     if (fd < 0)
         return false;
     bool good = exchange(answer, fd, where, request, error);
@@ -213,7 +213,7 @@ static ssize_t receive_some(struct drain *drain, char *to, size_t room) {
     return got;
 }
 
-static bool cut_off(const struct drain *drain) {
+static bool http_call_cut_off(const struct drain *drain) {
     return call_fail(drain->error, "%s: the answer is not HTTP, or cut off", drain->where);
 }
 
@@ -227,17 +227,17 @@ static bool drain_head(struct drain *drain, struct framing *framing, unsigned *s
             begin += (size_t)used;
             drain->input = slice_make(drain->bytes + begin, length - begin);
             *status = head.status;
-            return framing_of_response(framing, &head, HTTP_METHOD_GET) || cut_off(drain);
+            return framing_of_response(framing, &head, HTTP_METHOD_GET) || http_call_cut_off(drain);
         }
         if (used > 0) {
             begin += (size_t)used;
             continue;
         }
         if (used < 0 || length == sizeof drain->bytes)
-            return cut_off(drain);
+            return http_call_cut_off(drain);
         ssize_t got = receive_some(drain, drain->bytes + length, sizeof drain->bytes - length);
         if (got <= 0)
-            return got == 0 && cut_off(drain);
+            return got == 0 && http_call_cut_off(drain);
         length += (size_t)got;
     }
 }
@@ -250,10 +250,10 @@ static bool drain_chunks(struct drain *drain) {
         enum chunked_status status =
             chunked_decode(&decoder, &drain->input, drain->bytes, sizeof drain->bytes, &got);
         if (status != CHUNKED_MORE)
-            return status == CHUNKED_END || cut_off(drain);
+            return status == CHUNKED_END || http_call_cut_off(drain);
         ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
         if (more <= 0)
-            return more == 0 && cut_off(drain);
+            return more == 0 && http_call_cut_off(drain);
     }
 }
 
@@ -264,7 +264,7 @@ static bool drain_bytes(struct drain *drain, uint64_t length) {
             length -= drain->input.length;
         ssize_t more = receive_some(drain, drain->bytes, sizeof drain->bytes);
         if (more <= 0)
-            return more == 0 && (length == UINT64_MAX || cut_off(drain));
+            return more == 0 && (length == UINT64_MAX || http_call_cut_off(drain));
     }
     return true;
 }
@@ -285,7 +285,7 @@ bool http_call_drain(unsigned *status, const char *where, const struct http_requ
     if (!is_sendable(request, error))
         return false;
     struct drain *drain = xmalloc(sizeof *drain);
-    drain->fd = connect_to(where, error);
+    drain->fd = http_call_connect_to(where, error);
     drain->where = where;
     drain->error = error;
     bool good = drain->fd >= 0 && send_request(drain->fd, where, request, error) &&

@@ -23,13 +23,13 @@ void icap_print(FILE *out, struct slice text) {
     }
 }
 
-static int misused(const char *message) {
+static int icap_command_misused(const char *message) {
     icap_complain(EXIT_FAILURE, message);
     icap_command_help(stderr);
     return ICAP_EXIT_TROUBLE;
 }
 
-static bool refuse(const char *option, const char *reason) {
+static bool icap_command_refuse(const char *option, const char *reason) {
     fprintf(stderr, "retortctl: %s %s\n", option, reason);
     return false;
 }
@@ -41,26 +41,27 @@ static bool take_size(const char *option, const char *text, uint64_t *size) {
     unsigned shift = strcmp(unit, "KB") == 0 ? 10 : strcmp(unit, "MB") == 0 ? 20 : 0;
     if (!slice_to_uint64(slice_make(text, digits), size) || (shift == 0 && *unit != '\0') ||
         *size > UINT32_MAX)
-        return refuse(option, "needs a size: 4096, 64KB or 1MB");
+        return icap_command_refuse(option, "needs a size: 4096, 64KB or 1MB");
     *size <<= shift;
     return true;
 }
 
-static bool take_number(const char *option, const char *text, uint64_t most, uint64_t *number) {
+static bool icap_command_take_number(const char *option, const char *text, uint64_t most,
+                                     uint64_t *number) {
     char reason[80];
     if (slice_to_uint64(slice_from(text), number) && *number > 0 && *number <= most)
         return true;
     snprintf(reason, sizeof reason, "needs a number from 1 to %llu", (unsigned long long)most);
-    return refuse(option, reason);
+    return icap_command_refuse(option, reason);
 }
 
-static bool take_filter(struct icap_choices *options, char *text) {
+static bool icap_command_take_filter(struct icap_choices *options, char *text) {
     char error[ICAP_FILTER_ERROR], *equals = strchr(text, '=');
     if (equals == NULL || options->filter_count == ICAP_FILTERS_MAX)
-        return refuse("--filter", "needs NAME=VALUE, and not too many of them");
+        return icap_command_refuse("--filter", "needs NAME=VALUE, and not too many of them");
     *equals = '\0';
     if (!icap_exchange_filter_set(&options->filter, text, equals + 1, error))
-        return refuse("--filter", error);
+        return icap_command_refuse("--filter", error);
     options->filters[options->filter_count].name = text;
     options->filters[options->filter_count++].value = equals + 1;
     return true;
@@ -68,14 +69,14 @@ static bool take_filter(struct icap_choices *options, char *text) {
 
 static bool take_ignored(struct icap_choices *options, const char *name) {
     if (options->ignored_count == ICAP_IGNORED_MAX)
-        return refuse("--ignore", "was given too often");
+        return icap_command_refuse("--ignore", "was given too often");
     options->ignored[options->ignored_count++] = name;
     return true;
 }
 
-static bool take_value(struct icap_choices *options, const char *name, char *value) {
+static bool icap_command_take_value(struct icap_choices *options, const char *name, char *value) {
     if (strcmp(name, "--filter") == 0)
-        return take_filter(options, value);
+        return icap_command_take_filter(options, value);
     if (strcmp(name, "--ignore") == 0)
         return take_ignored(options, value);
     if (strcmp(name, "--body") == 0)
@@ -85,9 +86,9 @@ static bool take_value(struct icap_choices *options, const char *name, char *val
     if (strcmp(name, "--preview") == 0)
         return take_size(name, value, &options->preview);
     if (strcmp(name, "--concurrency") == 0)
-        return take_number(name, value, 64, &options->concurrency);
+        return icap_command_take_number(name, value, 64, &options->concurrency);
     if (strcmp(name, "--timeout") == 0)
-        return take_number(name, value, 3600, &options->timeout);
+        return icap_command_take_number(name, value, 3600, &options->timeout);
     const struct {
         const char *name, **value;
     } texts[] = {{"--service", &options->service},
@@ -99,18 +100,18 @@ static bool take_value(struct icap_choices *options, const char *name, char *val
             *texts[i].value = value;
             return true;
         }
-    return refuse(name, "is no option of this command");
+    return icap_command_refuse(name, "is no option of this command");
 }
 
 static bool take_word(struct icap_choices *options, const char *word) {
     if (options->word_count == (int)(sizeof options->words / sizeof *options->words))
-        return refuse(word, "is one word too many");
+        return icap_command_refuse(word, "is one word too many");
     options->words[options->word_count++] = word;
     return true;
 }
 
 /* Options may stand anywhere. */
-static bool take_options(struct icap_choices *options, int argc, char **argv) {
+static bool icap_command_take_options(struct icap_choices *options, int argc, char **argv) {
     for (int i = 0; i < argc; i++) {
         bool good = true;
         if (strcmp(argv[i], "--unmasked") == 0)
@@ -120,9 +121,9 @@ static bool take_options(struct icap_choices *options, int argc, char **argv) {
         else if (strncmp(argv[i], "--", 2) != 0)
             good = take_word(options, argv[i]);
         else if (i + 1 == argc)
-            good = refuse(argv[i], "is no option, or has no value");
+            good = icap_command_refuse(argv[i], "is no option, or has no value");
         else {
-            good = take_value(options, argv[i], argv[i + 1]);
+            good = icap_command_take_value(options, argv[i], argv[i + 1]);
             i++;
         }
         if (!good)
@@ -157,24 +158,24 @@ void icap_command_help(FILE *out) {
           out);
 }
 
-static int run(struct icap_choices *options, const char *name, int argc, char **argv) {
+static int icap_command_run(struct icap_choices *options, const char *name, int argc, char **argv) {
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         if (strcmp(name, verbs[i].name) != 0)
             continue;
-        if (!take_options(options, argc, argv))
+        if (!icap_command_take_options(options, argc, argv))
             return ICAP_EXIT_TROUBLE;
         if (options->word_count < verbs[i].least || options->word_count > verbs[i].most)
-            return misused("too few words, or too many:");
+            return icap_command_misused("too few words, or too many:");
         return verbs[i].run(options);
     }
-    return misused("there is no such command; these are:");
+    return icap_command_misused("there is no such command; these are:");
 }
 
 int icap_command(const char *admin, bool json, int argc, char **argv) {
     struct icap_choices options = {
         .admin = admin, .json = json, .preview = 4096, .concurrency = 4, .timeout = 10};
-    int status = argc < 2 ? misused("which command? These are:")
-                          : run(&options, argv[1], argc - 2, argv + 2);
+    int status = argc < 2 ? icap_command_misused("which command? These are:")
+                          : icap_command_run(&options, argv[1], argc - 2, argv + 2);
     icap_exchange_filter_release(&options.filter);
     return status;
 }

@@ -29,20 +29,20 @@ struct taking {
 
 static volatile sig_atomic_t interrupted;
 
-static void on_signal(int number) {
+static void icap_record_on_signal(int number) {
     (void)number;
     interrupted = 1;
 }
 
 /* At once, not when a signal handler's work is resumed. */
 static void watch_signals(void) {
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = icap_record_on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
 }
 
-static bool refused(const struct http_answer *answer) {
+static bool icap_record_refused(const struct http_answer *answer) {
     json_t *json = answer_load(answer->body, answer->length);
     const char *reason = json_string_value(json_object_get(json, "error"));
     if (reason != NULL)
@@ -53,8 +53,8 @@ static bool refused(const struct http_answer *answer) {
     return false;
 }
 
-static bool call(const struct icap_choices *options, const char *target,
-                 struct http_answer *answer) {
+static bool icap_record_call(const struct icap_choices *options, const char *target,
+                             struct http_answer *answer) {
     char error[HTTP_CALL_ERROR];
     if (!http_call(answer, options->admin, "POST", target, error)) {
         icap_complain(0, error);
@@ -62,7 +62,7 @@ static bool call(const struct icap_choices *options, const char *target,
     }
     if (answer->status == 200)
         return true;
-    refused(answer);
+    icap_record_refused(answer);
     http_answer_release(answer);
     return false;
 }
@@ -90,10 +90,10 @@ static char *start_target(const struct icap_choices *options) {
     return text;
 }
 
-static bool start(struct taking *taking) {
+static bool icap_record_start(struct taking *taking) {
     struct http_answer answer;
     char *target = start_target(taking->options);
-    bool good = call(taking->options, target, &answer);
+    bool good = icap_record_call(taking->options, target, &answer);
     free(target);
     if (!good)
         return false;
@@ -129,10 +129,10 @@ static bool say(struct taking *taking, const char *what, struct http_answer *ans
     char target[80];
     snprintf(target, sizeof target, "/icap/record%s?recording=%lld", what,
              (long long)taking->number);
-    return call(taking->options, target, answer);
+    return icap_record_call(taking->options, target, answer);
 }
 
-static void stop(struct taking *taking) {
+static void icap_record_stop(struct taking *taking) {
     struct http_answer answer;
     taking->told_to_stop = true;
     if (say(taking, "/stop", &answer))
@@ -150,7 +150,7 @@ static void cannot_write(const struct icap_choices *options) {
 }
 
 /* False: it did not work, and a message says why. */
-static bool take(struct taking *taking) {
+static bool icap_record_take(struct taking *taking) {
     struct http_answer answer;
     if (!say(taking, "/take", &answer))
         return false;
@@ -167,13 +167,13 @@ static bool take(struct taking *taking) {
     return good;
 }
 
-static bool run(struct taking *taking) {
+static bool icap_record_run(struct taking *taking) {
     while (!taking->over) {
         if (interrupted && !taking->told_to_stop)
-            stop(taking);
-        if (!take(taking)) {
+            icap_record_stop(taking);
+        if (!icap_record_take(taking)) {
             if (!taking->told_to_stop)
-                stop(taking);
+                icap_record_stop(taking);
             return false;
         }
     }
@@ -181,7 +181,7 @@ static bool run(struct taking *taking) {
 }
 
 /* For the owner only, and never over what is there. */
-static FILE *create(const char *path) {
+static FILE *icap_record_create(const char *path) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     if (file == NULL)
@@ -190,7 +190,7 @@ static FILE *create(const char *path) {
     return file;
 }
 
-static void tell(const struct taking *taking) {
+static void icap_record_tell(const struct taking *taking) {
     const struct icap_exchange *last = &taking->last;
     long long kept = (long long)last->kept, dropped = (long long)last->dropped,
               unfinished = (long long)last->unfinished;
@@ -209,23 +209,23 @@ static void tell(const struct taking *taking) {
 int icap_record(const struct icap_choices *options) {
     struct taking taking = {.options = options};
     const char *path = options->words[0];
-    taking.file = create(path);
+    taking.file = icap_record_create(path);
     if (taking.file == NULL)
         return EXIT_FAILURE;
     watch_signals();
-    if (!start(&taking)) {
+    if (!icap_record_start(&taking)) {
         fclose(taking.file);
         unlink(path);
         return EXIT_FAILURE;
     }
     bool good = fwrite(ICAP_RECORD_FILE, 1, ICAP_RECORD_FILE_LENGTH, taking.file) ==
                     ICAP_RECORD_FILE_LENGTH &&
-                fflush(taking.file) == 0 && run(&taking);
+                fflush(taking.file) == 0 && icap_record_run(&taking);
     if (fclose(taking.file) != 0 && good) {
         cannot_write(options);
         good = false;
     }
     if (good)
-        tell(&taking);
+        icap_record_tell(&taking);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -100,7 +100,7 @@ static struct source *virgin_of(struct item *item, struct loop *loop) {
 
 /* One exchange. */
 
-static void finish(struct item *item) {
+static void icap_replay_finish(struct item *item) {
     struct replay *replay = item->replay;
     struct tallies *tallies = &replay->tallies;
     unsigned found = item->difference.found;
@@ -120,14 +120,14 @@ static void finish(struct item *item) {
 
 static void finish_equal(struct item *item) {
     item->replay->tallies.equal += item->difference.found == 0;
-    finish(item);
+    icap_replay_finish(item);
 }
 
 static void finish_uncompared(struct item *item, const char *why) {
     item->replay->tallies.not_compared++;
     if (item->difference.found == 0)
         difference_remark(&item->difference, why);
-    finish(item);
+    icap_replay_finish(item);
 }
 
 static void compare_body(struct item *item) {
@@ -154,7 +154,7 @@ static void compare_body(struct item *item) {
     }
 }
 
-static const char *verdict_name(const struct icap_call *call) {
+static const char *icap_replay_verdict_name(const struct icap_call *call) {
     switch (call->verdict) {
     case ICAP_UNMODIFIED: return "unmodified";
     case ICAP_MODIFIED: return "modified";
@@ -164,7 +164,7 @@ static const char *verdict_name(const struct icap_call *call) {
 }
 
 /* Heads and bodies are worth a look only under the same verdict. */
-static void judge(struct item *item) {
+static void icap_replay_judge(struct item *item) {
     struct icap_call *call = &item->call;
     bool failed = call->verdict == ICAP_FAILED;
     if (failed && item->virgin.ran_out) {
@@ -176,7 +176,8 @@ static void judge(struct item *item) {
         snprintf(item->replay->error, sizeof item->replay->error, "%s", call->error);
     else
         item->replay->tallies.answered++;
-    difference_verdict(&item->difference, verdict_name(call), failed ? call->error : NULL);
+    difference_verdict(&item->difference, icap_replay_verdict_name(call),
+                       failed ? call->error : NULL);
     if (item->difference.found != 0 || failed || call->verdict == ICAP_UNMODIFIED) {
         finish_equal(item);
         return;
@@ -192,7 +193,7 @@ static void judge(struct item *item) {
     finish_equal(item);
 }
 
-static void on_news(struct task *task) {
+static void icap_replay_on_news(struct task *task) {
     struct item *item = CONTAINER_OF(task, struct item, task);
     CHECK_OBJ(item, ITEM_MAGIC);
     if (item->call.verdict == ICAP_PENDING)
@@ -202,11 +203,11 @@ static void on_news(struct task *task) {
         return;
     }
     item->judged = true;
-    judge(item);
+    icap_replay_judge(item);
 }
 
 /* What can't be compared, for what was recorded is not known to its end. */
-static const char *unfit(const struct icap_exchange *exchange) {
+static const char *icap_replay_unfit(const struct icap_exchange *exchange) {
     struct slice verdict = exchange->verdict;
     if (exchange->request_head.length == 0)
         return "not compared: no message was recorded";
@@ -222,7 +223,7 @@ static struct slice path_of(struct slice text) {
     return url_parse(&url, text) ? url_path(&url) : SLICE("/");
 }
 
-static void start_call(struct item *item) {
+static void icap_replay_start_call(struct item *item) {
     const struct icap_exchange *exchange = &item->exchange;
     struct source *virgin = virgin_of(item, &item->replay->loop);
     const struct icap_request request = {
@@ -252,19 +253,20 @@ static void start_item(struct replay *replay, const struct icap_exchange *exchan
         .ignored = replay->options->ignored,
         .ignored_count = replay->options->ignored_count,
     };
-    task_init(&item->task, on_news);
+    task_init(&item->task, icap_replay_on_news);
     replay->under_way++;
     replay->tallies.exchanges++;
-    const char *why = unfit(exchange);
+    const char *why = icap_replay_unfit(exchange);
     if (why != NULL)
         finish_uncompared(item, why);
     else
-        start_call(item);
+        icap_replay_start_call(item);
 }
 
 /* The file. */
 
-static bool is_wanted(struct icap_choices *options, const struct icap_exchange *exchange) {
+static bool icap_replay_is_wanted(struct icap_choices *options,
+                                  const struct icap_exchange *exchange) {
     return icap_exchange_filter_fits(&options->filter, exchange) &&
            icap_exchange_filter_fits_verdict(&options->filter, exchange) &&
            icap_exchange_filter_takes(&options->filter);
@@ -276,7 +278,7 @@ static bool start_next(struct replay *replay) {
     char *content;
     while (icap_exchange_file_next(replay->file, &exchange, &content)) {
         replay->number++;
-        if (is_wanted(replay->options, &exchange)) {
+        if (icap_replay_is_wanted(replay->options, &exchange)) {
             start_item(replay, &exchange, content);
             return true;
         }
@@ -285,7 +287,7 @@ static bool start_next(struct replay *replay) {
     return false;
 }
 
-static void run(struct replay *replay) {
+static void icap_replay_run(struct replay *replay) {
     bool more = true;
     while (more || replay->under_way > 0) {
         while (more && replay->under_way < replay->options->concurrency)
@@ -363,7 +365,7 @@ static void set_up_service(struct replay *replay) {
                                        &replay->quotas->services[0], &replay->mailbox);
 }
 
-static bool set_up(struct replay *replay) {
+static bool icap_replay_set_up(struct replay *replay) {
     if (!loop_init(&replay->loop) || !mailbox_init(&replay->mailbox, &replay->loop))
         return false;
     net_context_init(&replay->net, &replay->loop);
@@ -409,7 +411,7 @@ static void tell_text(const struct tallies *t) {
         (unsigned long long)t->not_compared);
 }
 
-static int tell(const struct replay *replay) {
+static int icap_replay_tell(const struct replay *replay) {
     const struct tallies *tallies = &replay->tallies;
     const char *complaint = icap_exchange_file_end(replay->file)->complaint;
     if (replay->differences != NULL)
@@ -434,11 +436,11 @@ static int replay_file(struct icap_choices *options, struct replay *replay) {
     if (replay->file == NULL)
         return icap_complain(ICAP_EXIT_TROUBLE, error);
     int status = ICAP_EXIT_TROUBLE;
-    if (!set_up(replay)) {
+    if (!icap_replay_set_up(replay)) {
         icap_complain(0, "can't make an event loop");
     } else {
-        run(replay);
-        status = tell(replay);
+        icap_replay_run(replay);
+        status = icap_replay_tell(replay);
         tear_down(replay);
     }
     icap_exchange_file_close(&replay->file);

@@ -7,7 +7,7 @@
 
 /* retortctl icap show: what is in a file of recorded exchanges. */
 
-static json_t *text_to_json(struct slice text) {
+static json_t *icap_show_text_to_json(struct slice text) {
     json_t *json = json_stringn(text.base == NULL ? "" : text.base, text.length);
     return json != NULL ? json : json_string("?");
 }
@@ -15,7 +15,7 @@ static json_t *text_to_json(struct slice text) {
 static void print_json(const struct icap_exchange *exchange, uint64_t number) {
     json_t *json = json_object();
     json_object_set_new(json, "number", json_integer((json_int_t)number));
-#define TEXT(name, help) json_object_set_new(json, #name, text_to_json(exchange->name));
+#define TEXT(name, help) json_object_set_new(json, #name, icap_show_text_to_json(exchange->name));
 #define NUMBER(name, help)                                                                         \
     json_object_set_new(json, #name, json_integer((json_int_t)exchange->name));
 #define PART(name, help)
@@ -123,7 +123,7 @@ static int find_one(struct icap_choices *options, struct icap_exchange_file *fil
 }
 
 /* JSON: an object a line. */
-static void list(struct icap_choices *options, struct icap_exchange_file *file) {
+static void icap_show_list(struct icap_choices *options, struct icap_exchange_file *file) {
     struct icap_exchange exchange;
     uint64_t number = 0;
     char *content;
@@ -159,7 +159,7 @@ int icap_show(struct icap_choices *options) {
     if (options->word_count > 1)
         status = find_one(options, file);
     else {
-        list(options, file);
+        icap_show_list(options, file);
         status = tell_end(options, icap_exchange_file_end(file));
     }
     icap_exchange_file_close(&file);

@@ -32,12 +32,12 @@ struct command {
     const char *help;
 };
 
-static int complain(const char *message) {
+static int retortctl_complain(const char *message) {
     fprintf(stderr, "retortctl: %s\n", message);
     return EXIT_FAILURE;
 }
 
-static int show_raw(const struct choices *choices, const struct http_answer *answer) {
+static int retortctl_show_raw(const struct choices *choices, const struct http_answer *answer) {
     (void)choices;
     fwrite(answer->body, 1, answer->length, stdout);
     if (answer->length > 0 && answer->body[answer->length - 1] != '\n')
@@ -49,7 +49,7 @@ static int show_json(const struct http_answer *answer, void (*show)(FILE *out, j
     json_t *json = answer_load(answer->body, answer->length);
     if (!json_is_object(json)) {
         json_decref(json);
-        return complain("the answer is not JSON: is this retort's admin.listen?");
+        return retortctl_complain("the answer is not JSON: is this retort's admin.listen?");
     }
     show(stdout, json);
     json_decref(json);
@@ -57,19 +57,19 @@ static int show_json(const struct http_answer *answer, void (*show)(FILE *out, j
 }
 
 static int status_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? show_raw(choices, answer) : show_json(answer, show_status);
+    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_status);
 }
 
 static int settings_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? show_raw(choices, answer) : show_json(answer, show_settings);
+    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_settings);
 }
 
 static int origins_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? show_raw(choices, answer) : show_json(answer, show_origins);
+    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_origins);
 }
 
 static int services_answer(const struct choices *choices, const struct http_answer *answer) {
-    return choices->json ? show_raw(choices, answer) : show_json(answer, show_services);
+    return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_services);
 }
 
 /* Each thing that the proxy could not apply, on a line. How many they are. */
@@ -87,7 +87,7 @@ static size_t tell_of_left(const struct http_answer *answer) {
 static int reload_answer(const struct choices *choices, const struct http_answer *answer) {
     bool whole = tell_of_left(answer) == 0;
     if (choices->json)
-        show_raw(choices, answer);
+        retortctl_show_raw(choices, answer);
     else
         puts(whole ? "the configuration was read again and is in use"
                    : "the configuration was read again, and all else of it is in use");
@@ -96,14 +96,14 @@ static int reload_answer(const struct choices *choices, const struct http_answer
 
 static int drain_answer(const struct choices *choices, const struct http_answer *answer) {
     if (choices->json)
-        return show_raw(choices, answer);
+        return retortctl_show_raw(choices, answer);
     puts("retort accepts no more connections and exits when the transactions under way are done");
     return EXIT_SUCCESS;
 }
 
 static const struct command commands[] = {
     {"status", "GET", "/status", status_answer, "state, cache, ICAP services, counters"},
-    {"metrics", "GET", "/metrics", show_raw, "counters for Prometheus"},
+    {"metrics", "GET", "/metrics", retortctl_show_raw, "counters for Prometheus"},
     {"origins", "GET", "/origins", origins_answer, "groups of origins and how their servers are"},
     {"services", "GET", "/services", services_answer, "ICAP services: endpoints, counts, times"},
     {"settings", "GET", "/settings", settings_answer, "the loaded settings, defaults included"},
@@ -111,7 +111,7 @@ static const struct command commands[] = {
     {"drain", "POST", "/drain", drain_answer, "finish what is under way and exit"},
 };
 
-static void usage(FILE *out) {
+static void retortctl_usage(FILE *out) {
     fputs("Usage: retortctl [-s WHERE] [--json] COMMAND\n"
           "       retortctl [-s WHERE] [--json] cache COMMAND [ARGUMENTS]\n"
           "       retortctl [-s WHERE] [--json] icap COMMAND [ARGUMENTS]\n"
@@ -137,7 +137,7 @@ static void usage(FILE *out) {
           out);
 }
 
-static int refused(const struct http_answer *answer) {
+static int retortctl_refused(const struct http_answer *answer) {
     json_t *json = answer_load(answer->body, answer->length);
     const char *reason = json_string_value(json_object_get(json, "error"));
     if (reason != NULL)
@@ -152,15 +152,16 @@ static int run_command(const struct choices *choices, const struct command *comm
     struct http_answer answer;
     char error[HTTP_CALL_ERROR];
     if (!http_call(&answer, choices->admin, command->method, command->path, error))
-        return complain(error);
-    int status = answer.status == 200 ? command->show(choices, &answer) : refused(&answer);
+        return retortctl_complain(error);
+    int status =
+        answer.status == 200 ? command->show(choices, &answer) : retortctl_refused(&answer);
     http_answer_release(&answer);
     return status;
 }
 
 static int bump_answer(const struct choices *choices, const struct http_answer *answer) {
     if (choices->json)
-        return show_raw(choices, answer);
+        return retortctl_show_raw(choices, answer);
     puts("what the service made up to now counts as old, and is made again when it is asked for");
     return EXIT_SUCCESS;
 }
@@ -175,7 +176,8 @@ static int run_bump(const struct choices *choices, int argc, char **argv) {
         return EXIT_USAGE;
     }
     if (strlen(argv[2]) > NAME_MAX_LENGTH || argv[2][strspn(argv[2], known)] != '\0')
-        return complain("there is no icap_service of that name; see \"retortctl services\"");
+        return retortctl_complain(
+            "there is no icap_service of that name; see \"retortctl services\"");
     snprintf(path, sizeof path, "/services/bump?name=%s", argv[2]);
     const struct command command = {"services", "POST", path, bump_answer, NULL};
     return run_command(choices, &command);
@@ -196,11 +198,11 @@ static bool asks_for_help(int argc, char **argv) {
     return false;
 }
 
-static int run(const struct choices *choices, int argc, char **argv) {
+static int retortctl_run(const struct choices *choices, int argc, char **argv) {
     if (argc > 0 && strcmp(argv[0], "adlist") == 0)
         return adlist_command(argv);
     if (asks_for_help(argc, argv)) {
-        usage(stdout);
+        retortctl_usage(stdout);
         return EXIT_SUCCESS;
     }
     if (argc > 0 && strcmp(argv[0], "helpers") == 0)
@@ -228,7 +230,7 @@ static int run(const struct choices *choices, int argc, char **argv) {
     if (argc > 0)
         fprintf(stderr, "retortctl: there is no command \"%s\"; see retortctl --help\n", argv[0]);
     else
-        usage(stderr);
+        retortctl_usage(stderr);
     return EXIT_USAGE;
 }
 
@@ -254,10 +256,10 @@ int main(int argc, char **argv) {
         case 's': choices.admin = optarg; break;
         case 'H': choices.helperd = optarg; break;
         case 'j': choices.json = true; break;
-        case 'h': usage(stdout); return EXIT_SUCCESS;
+        case 'h': retortctl_usage(stdout); return EXIT_SUCCESS;
         case 'V': puts("retortctl " PACKAGE_VERSION); return EXIT_SUCCESS;
         default: fputs("see retortctl --help\n", stderr); return EXIT_USAGE;
         }
     }
-    return run(&choices, argc - optind, argv + optind);
+    return retortctl_run(&choices, argc - optind, argv + optind);
 }

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <time.h>
 
-static const char *text_of(const json_t *object, const char *name) {
+static const char *show_text_of(const json_t *object, const char *name) {
     const char *text = json_string_value(json_object_get(object, name));
     return text != NULL ? text : "?";
 }
 
-static json_int_t number_of(const json_t *object, const char *name) {
+static json_int_t show_number_of(const json_t *object, const char *name) {
     return json_integer_value(json_object_get(object, name));
 }
 
@@ -39,13 +39,13 @@ static void show_cache(FILE *out, const json_t *status) {
     const json_t *cache = json_object_get(status, "cache");
     const json_t *counters = json_object_get(status, "counters");
     char used[40], limit[40];
-    json_int_t hits = number_of(counters, "cache_hits");
-    json_int_t lookups =
-        hits + number_of(counters, "cache_misses") + number_of(counters, "cache_revalidated");
-    format_bytes(number_of(cache, "bytes"), used, sizeof used);
-    format_bytes(number_of(cache, "limit"), limit, sizeof limit);
+    json_int_t hits = show_number_of(counters, "cache_hits");
+    json_int_t lookups = hits + show_number_of(counters, "cache_misses") +
+                         show_number_of(counters, "cache_revalidated");
+    format_bytes(show_number_of(cache, "bytes"), used, sizeof used);
+    format_bytes(show_number_of(cache, "limit"), limit, sizeof limit);
     fprintf(out, "cache     %s of %s, %" JSON_INTEGER_FORMAT " objects", used, limit,
-            number_of(cache, "objects"));
+            show_number_of(cache, "objects"));
     if (lookups > 0)
         fprintf(out, ", %.1f %% of %" JSON_INTEGER_FORMAT " lookups were hits",
                 100.0 * (double)hits / (double)lookups, lookups);
@@ -60,8 +60,8 @@ static void show_service_states(FILE *out, const json_t *services) {
     fprintf(out, "\n%-24s %-8s %12s %8s\n", "ICAP service", "state", "in use", "waiting");
     json_array_foreach(services, i, service)
         fprintf(out, "%-24s %-8s %12" JSON_INTEGER_FORMAT " %8" JSON_INTEGER_FORMAT "\n",
-                text_of(service, "name"), text_of(service, "state"),
-                number_of(service, "connections"), number_of(service, "pending"));
+                show_text_of(service, "name"), show_text_of(service, "state"),
+                show_number_of(service, "connections"), show_number_of(service, "pending"));
 }
 
 static void show_counters(FILE *out, json_t *counters) {
@@ -81,14 +81,15 @@ static void show_counters(FILE *out, json_t *counters) {
 
 void show_status(FILE *out, json_t *status) {
     char uptime[40];
-    json_int_t workers = number_of(status, "workers"), silent = number_of(status, "workers_silent");
+    json_int_t workers = show_number_of(status, "workers"),
+               silent = show_number_of(status, "workers_silent");
     format_uptime(json_number_value(json_object_get(status, "uptime")), uptime, sizeof uptime);
     fprintf(out,
             "retort %s, pid %" JSON_INTEGER_FORMAT ", %s, up %s, %" JSON_INTEGER_FORMAT
             " worker%s\n",
-            text_of(status, "version"), number_of(status, "pid"), text_of(status, "state"), uptime,
-            workers, workers == 1 ? "" : "s");
-    fprintf(out, "settings  %s\n", text_of(status, "file"));
+            show_text_of(status, "version"), show_number_of(status, "pid"),
+            show_text_of(status, "state"), uptime, workers, workers == 1 ? "" : "s");
+    fprintf(out, "settings  %s\n", show_text_of(status, "file"));
     show_cache(out, status);
     if (silent > 0)
         fprintf(out,
@@ -103,8 +104,8 @@ void show_status(FILE *out, json_t *status) {
 static void show_server_state(FILE *out, const json_t *server) {
     const json_t *retry = json_object_get(server, "retry_in");
     const char *error = json_string_value(json_object_get(server, "last_error"));
-    fputs(text_of(server, "state"), out);
-    if (strcmp(text_of(server, "state"), "up") == 0) {
+    fputs(show_text_of(server, "state"), out);
+    if (strcmp(show_text_of(server, "state"), "up") == 0) {
         fputc('\n', out);
         return;
     }
@@ -116,11 +117,11 @@ static void show_server_state(FILE *out, const json_t *server) {
 static void show_group(FILE *out, const json_t *group) {
     size_t i;
     json_t *server;
-    fprintf(out, "origins %s, %s", text_of(group, "name"), text_of(group, "balance"));
-    if (number_of(group, "max_connections") > 0)
+    fprintf(out, "origins %s, %s", show_text_of(group, "name"), show_text_of(group, "balance"));
+    if (show_number_of(group, "max_connections") > 0)
         fprintf(out, ", at most %" JSON_INTEGER_FORMAT " requests at a server",
-                number_of(group, "max_connections"));
-    fprintf(out, ", %" JSON_INTEGER_FORMAT " waiting\n", number_of(group, "queued"));
+                show_number_of(group, "max_connections"));
+    fprintf(out, ", %" JSON_INTEGER_FORMAT " waiting\n", show_number_of(group, "queued"));
     fprintf(out, "%-40s %6s %6s %10s %8s  %s\n", "server", "weight", "active", "requests", "failed",
             "state");
     json_array_foreach(json_object_get(group, "servers"), i, server) {
@@ -128,9 +129,9 @@ static void show_group(FILE *out, const json_t *group) {
         fprintf(out,
                 "%-40s %6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT " %10" JSON_INTEGER_FORMAT
                 " %8" JSON_INTEGER_FORMAT "  %s",
-                text_of(server, "url"), number_of(server, "weight"), number_of(server, "active"),
-                number_of(server, "requests"), number_of(server, "failed"),
-                backup ? "backup, " : "");
+                show_text_of(server, "url"), show_number_of(server, "weight"),
+                show_number_of(server, "active"), show_number_of(server, "requests"),
+                show_number_of(server, "failed"), backup ? "backup, " : "");
         show_server_state(out, server);
     }
 }
@@ -151,7 +152,7 @@ void show_origins(FILE *out, json_t *origins) {
 static void show_times(FILE *out, const char *name, const json_t *times) {
     const char *unit = strstr(name, "_seconds");
     int length = unit != NULL ? (int)(unit - name) : (int)strlen(name);
-    if (number_of(times, "count") == 0)
+    if (show_number_of(times, "count") == 0)
         return;
     fprintf(out, "    %-*.*s mean %.2f ms, half below %.2f ms, 90 %% %.2f ms, 99 %% %.2f ms\n", 18,
             length, name, 1e3 * json_number_value(json_object_get(times, "mean")),
@@ -163,7 +164,7 @@ static void show_times(FILE *out, const char *name, const json_t *times) {
 /* Local time. */
 static void show_time(FILE *out, const json_t *holder, const char *name) {
     char text[32];
-    time_t at = (time_t)number_of(holder, name);
+    time_t at = (time_t)show_number_of(holder, name);
     struct tm local;
     strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime_r(&at, &local));
     fprintf(out, "since %s", text);
@@ -176,7 +177,7 @@ static void show_trouble(FILE *out, const json_t *endpoint) {
         return;
     fputs("        ", out);
     show_time(out, endpoint, "since");
-    fprintf(out, ": %s", text_of(endpoint, "error"));
+    fprintf(out, ": %s", show_text_of(endpoint, "error"));
     if (json_is_real(retry))
         fprintf(out, "; next try in %.1f s", json_real_value(retry));
     fputc('\n', out);
@@ -186,32 +187,32 @@ static void show_unadapted(FILE *out, const json_t *unadapted) {
     if (unadapted == NULL)
         return;
     fprintf(out, "    %" JSON_INTEGER_FORMAT " messages passed unadapted ",
-            number_of(unadapted, "messages"));
+            show_number_of(unadapted, "messages"));
     show_time(out, unadapted, "since");
     fputc('\n', out);
 }
 
 static void show_endpoint(FILE *out, const json_t *endpoint) {
-    fprintf(out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " in use\n", text_of(endpoint, "uri"),
-            text_of(endpoint, "state"), number_of(endpoint, "connections"));
+    fprintf(out, "    %-40s %-8s %" JSON_INTEGER_FORMAT " in use\n", show_text_of(endpoint, "uri"),
+            show_text_of(endpoint, "state"), show_number_of(endpoint, "connections"));
     show_trouble(out, endpoint);
     if (json_object_get(endpoint, "notice") != NULL)
-        fprintf(out, "        notice: %s\n", text_of(endpoint, "notice"));
+        fprintf(out, "        notice: %s\n", show_text_of(endpoint, "notice"));
 }
 
 static void show_service(FILE *out, const json_t *service) {
     size_t i;
     json_t *endpoint, *value;
     const char *name;
-    const char *istag = text_of(service, "istag"), *product = text_of(service, "service");
-    const char *id = text_of(service, "service_id");
+    const char *istag = show_text_of(service, "istag"), *product = show_text_of(service, "service");
+    const char *id = show_text_of(service, "service_id");
     fprintf(out,
             "%s, %s: %s%s%s, connections: %" JSON_INTEGER_FORMAT " in use, %" JSON_INTEGER_FORMAT
             " waited for%s%s%s%s\n",
-            text_of(service, "name"), text_of(service, "point"), text_of(service, "state"),
-            istag[0] != '\0' ? ", ISTag " : "", istag, number_of(service, "connections"),
-            number_of(service, "pending"), product[0] != '\0' ? "; " : "", product,
-            id[0] != '\0' ? "; Service-ID " : "", id);
+            show_text_of(service, "name"), show_text_of(service, "point"),
+            show_text_of(service, "state"), istag[0] != '\0' ? ", ISTag " : "", istag,
+            show_number_of(service, "connections"), show_number_of(service, "pending"),
+            product[0] != '\0' ? "; " : "", product, id[0] != '\0' ? "; Service-ID " : "", id);
     json_array_foreach(json_object_get(service, "endpoints"), i, endpoint)
         show_endpoint(out, endpoint);
     show_unadapted(out, json_object_get(service, "unadapted"));
@@ -277,7 +278,7 @@ static void show_option(FILE *out, const char *indent, const char *name, const j
 }
 
 static bool is_built_in(const char *section, const json_t *element) {
-    return strcmp(section, "url_class") == 0 && strcmp(text_of(element, "name"), "all") == 0;
+    return strcmp(section, "url_class") == 0 && strcmp(show_text_of(element, "name"), "all") == 0;
 }
 
 static bool holds_sections(const json_t *value) {

@@ -12,7 +12,7 @@
 /* What volumes ask for. */
 
 /* Objects in memory whose body stands in a segment that is to be used again. */
-static void leave(void *arg, struct volume *volume, uint32_t segment) {
+static void disk_leave(void *arg, struct volume *volume, uint32_t segment) {
     struct disk *disk;
     size_t count;
     CAST_OBJ(disk, arg, DISK_MAGIC);
@@ -77,7 +77,7 @@ static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
     const struct volume_hooks hooks = {
         .arg = disk,
         .max_variants = variants < DISK_VARIANTS ? variants : DISK_VARIANTS,
-        .leave = leave,
+        .leave = disk_leave,
         .outdated = outdated,
         .used = used,
     };
@@ -192,14 +192,14 @@ static struct volume *volume_for(struct disk *disk, struct cache_key key) {
     return disk->volumes[disk->count - 1];
 }
 
-static bool fits(const struct volume *volume, uint64_t body_length) {
+static bool disk_fits(const struct volume *volume, uint64_t body_length) {
     return body_length <= volume->settings->max_object && body_length <= volume->header.size / 4;
 }
 
 static bool is_admitted(struct disk *disk, const struct volume *volume, struct cache_key key,
                         uint64_t body_length) {
-    return fits(volume, body_length) && (volume->settings->admission == DISK_ADMIT_ALL ||
-                                         doorkeeper_has_seen(disk->doorkeeper, key, 1));
+    return disk_fits(volume, body_length) && (volume->settings->admission == DISK_ADMIT_ALL ||
+                                              doorkeeper_has_seen(disk->doorkeeper, key, 1));
 }
 
 static bool is_keepable(const struct object *object) {
@@ -236,15 +236,16 @@ static bool is_for_disk(struct disk *disk, struct volume *volume, const struct o
                         bool by_operator) {
     if (object->body->kind == BODY_BACKED)
         return is_keepable(object) && disk_body_is_on(object->body, volume);
-    bool admitted = is_keepable(object) && (by_operator ? fits(volume, body_length(object->body))
-                                                        : is_admitted(disk, volume, object->key,
-                                                                      body_length(object->body)));
+    bool admitted =
+        is_keepable(object) &&
+        (by_operator ? disk_fits(volume, body_length(object->body))
+                     : is_admitted(disk, volume, object->key, body_length(object->body)));
     remove_replaced(disk, object, admitted ? volume : NULL);
     return admitted;
 }
 
-static void store(struct disk *disk, struct object *object, const struct disk_moment *since,
-                  bool by_operator) {
+static void disk_store_object(struct disk *disk, struct object *object,
+                              const struct disk_moment *since, bool by_operator) {
     if (disk == NULL)
         return;
     CHECK_OBJ(disk, DISK_MAGIC);
@@ -260,11 +261,11 @@ static void store(struct disk *disk, struct object *object, const struct disk_mo
 }
 
 void disk_store(struct disk *disk, struct object *object, const struct disk_moment *since) {
-    store(disk, object, since, false);
+    disk_store_object(disk, object, since, false);
 }
 
 void disk_inject(struct disk *disk, struct object *object, const struct disk_moment *since) {
-    store(disk, object, since, true);
+    disk_store_object(disk, object, since, true);
 }
 
 struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,

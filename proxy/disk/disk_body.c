@@ -32,7 +32,7 @@ static size_t words_of(size_t chunk_count) {
     return chunk_count / 64 + 1;
 }
 
-static size_t size_of(size_t chunk_count) {
+static size_t disk_body_size_of(size_t chunk_count) {
     return sizeof(struct disk_body) + (chunk_count + 2 * words_of(chunk_count)) * sizeof(uint64_t);
 }
 
@@ -92,7 +92,7 @@ static bool is_good(struct disk_body *disk_body, size_t chunk, const char *bytes
     return true;
 }
 
-static void give_up(struct disk_body *disk_body) {
+static void disk_body_give_up(struct disk_body *disk_body) {
     disk_index_remove_place(disk_body->volume->index, disk_body->key.low, disk_body->place.at);
 }
 
@@ -101,7 +101,7 @@ static bool read_now(struct disk_body *disk_body, size_t chunk, char *bytes) {
     if (volume_read(disk_body->volume, chunk_offset(disk_body, chunk), bytes,
                     chunk_length(disk_body, chunk), VOLUME_MAY_WAIT))
         return is_good(disk_body, chunk, bytes);
-    give_up(disk_body);
+    disk_body_give_up(disk_body);
     return false;
 }
 
@@ -135,7 +135,7 @@ static void on_chunk(struct disk_read *read) {
     struct disk_body *disk_body = chunk_read->disk_body;
     if (read->error != 0) {
         volume_report_read_error(disk_body->volume, read->offset + read->got, read->error);
-        give_up(disk_body);
+        disk_body_give_up(disk_body);
         body_spoil(chunk_read->body);
     } else if (is_good(disk_body, chunk_read->chunk, chunk_read->bytes)) {
         fetch_next(disk_body, chunk_read->chunk);
@@ -199,8 +199,8 @@ static void cancel(struct body_backing *backing, struct waiter **slot) {
     waiter_cancel(slot, &disk_body_of(backing)->lock);
 }
 
-static bool read_bytes(struct body_backing *backing, uint64_t position, char *bytes,
-                       size_t length) {
+static bool disk_body_read_bytes(struct body_backing *backing, uint64_t position, char *bytes,
+                                 size_t length) {
     struct disk_body *disk_body = disk_body_of(backing);
     char *whole = malloc(RECORD_CHUNK);
     bool good = whole != NULL;
@@ -220,7 +220,7 @@ static bool read_bytes(struct body_backing *backing, uint64_t position, char *by
     return good;
 }
 
-static void release(struct body_backing *backing) {
+static void disk_body_release(struct body_backing *backing) {
     struct disk_body *disk_body = disk_body_of(backing);
     struct volume *volume = disk_body->volume;
     ASSERT(list_empty(&disk_body->waiting));
@@ -230,28 +230,28 @@ static void release(struct body_backing *backing) {
     volume_unpin(volume, &disk_body->place);
     pthread_mutex_destroy(&disk_body->lock);
     disk_body->magic = 0;
-    memory_free(disk_body, size_of(disk_body->chunk_count));
+    memory_free(disk_body, disk_body_size_of(disk_body->chunk_count));
 }
 
 struct body *disk_body_new(struct volume *volume, struct reads *reads,
                            const struct disk_place *place, const struct record *record,
                            bool verified) {
     size_t count = (size_t)record_chunks(record->front.body_length);
-    struct disk_body *disk_body = memory_alloc(size_of(count));
+    struct disk_body *disk_body = memory_alloc(disk_body_size_of(count));
     if (disk_body == NULL)
         return NULL;
-    memset(disk_body, 0, size_of(count));
+    memset(disk_body, 0, disk_body_size_of(count));
     disk_body->magic = DISK_BODY_MAGIC;
     disk_body->backing = (struct body_backing){
         .fd = volume->fd,
         .copy = volume->copies,
         .offset = volume_offset(place->at) + record->front_length,
-        .cost = memory_cost(size_of(count)),
+        .cost = memory_cost(disk_body_size_of(count)),
         .ready = ready,
         .wait = wait_for_chunk,
         .cancel = cancel,
-        .read = read_bytes,
-        .release = release,
+        .read = disk_body_read_bytes,
+        .release = disk_body_release,
     };
     atomic_store(&volume->segments[place->segment].sent, true);
     disk_body->volume = volume;

@@ -43,7 +43,7 @@ static uint64_t probe(const struct doorkeeper *doorkeeper, struct cache_key key,
 }
 
 /* Sets the key's bits in one filter; true when all of them were there. */
-static bool enter(struct doorkeeper *doorkeeper, unsigned which, struct cache_key key) {
+static bool doorkeeper_enter(struct doorkeeper *doorkeeper, unsigned which, struct cache_key key) {
     _Atomic uint64_t *words = filter(doorkeeper, which);
     bool all = true;
     for (uint64_t i = 0; i < PROBES; i++) {
@@ -54,7 +54,8 @@ static bool enter(struct doorkeeper *doorkeeper, unsigned which, struct cache_ke
     return all;
 }
 
-static bool contains(struct doorkeeper *doorkeeper, unsigned which, struct cache_key key) {
+static bool doorkeeper_contains(struct doorkeeper *doorkeeper, unsigned which,
+                                struct cache_key key) {
     const _Atomic uint64_t *words = filter(doorkeeper, which);
     for (uint64_t i = 0; i < PROBES; i++) {
         uint64_t bit = probe(doorkeeper, key, i);
@@ -76,8 +77,8 @@ static void take_turns(struct doorkeeper *doorkeeper, unsigned current) {
 bool doorkeeper_has_seen(struct doorkeeper *doorkeeper, struct cache_key key, uint64_t weight) {
     CHECK_OBJ(doorkeeper, DOORKEEPER_MAGIC);
     unsigned current = atomic_load(&doorkeeper->current);
-    bool before = contains(doorkeeper, 1 - current, key);
-    if (enter(doorkeeper, current, key))
+    bool before = doorkeeper_contains(doorkeeper, 1 - current, key);
+    if (doorkeeper_enter(doorkeeper, current, key))
         return true;
     /* Also one that the other filter knows: it comes after those that are to be forgotten. */
     weight = weight < doorkeeper->least ? doorkeeper->least : weight;

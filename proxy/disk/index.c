@@ -84,7 +84,7 @@ static struct shard *shard_of(struct disk_index *index, uint64_t key) {
     return &index->shards[key % SHARDS];
 }
 
-static uint32_t *bucket_of(struct shard *shard, uint64_t key) {
+static uint32_t *disk_index_bucket_of(struct shard *shard, uint64_t key) {
     return &shard->buckets[(key >> SHARD_BITS) % shard->bucket_count];
 }
 
@@ -92,7 +92,7 @@ static struct entry *entry_at(const struct shard *shard, uint32_t number) {
     return &shard->chunks[number / CHUNK][number % CHUNK];
 }
 
-static uint32_t take_entry(struct shard *shard) {
+static uint32_t disk_index_take_entry(struct shard *shard) {
     uint32_t number = shard->free;
     if (number != NONE) {
         shard->free = entry_at(shard, number)->next_in_segment;
@@ -105,7 +105,7 @@ static uint32_t take_entry(struct shard *shard) {
     return shard->entry_count++;
 }
 
-static void grow(struct shard *shard) {
+static void disk_index_grow(struct shard *shard) {
     uint32_t *old = shard->buckets, old_count = shard->bucket_count;
     shard->bucket_count *= 2;
     shard->buckets = chain_heads(shard->bucket_count);
@@ -120,7 +120,7 @@ static void grow(struct shard *shard) {
         }
         for (uint32_t number = turned, next; number != NONE; number = next) {
             struct entry *entry = entry_at(shard, number);
-            uint32_t *bucket = bucket_of(shard, entry->key);
+            uint32_t *bucket = disk_index_bucket_of(shard, entry->key);
             next = entry->next;
             entry->next = *bucket;
             *bucket = number;
@@ -142,7 +142,7 @@ static bool is_hidden(const struct entry *entry) {
 static unsigned unlink_entries(struct disk_index *index, struct shard *shard, uint64_t key,
                                uint32_t variant, uint32_t at) {
     unsigned count = 0;
-    uint32_t *link = bucket_of(shard, key), mask = disk_variant_mask(variant);
+    uint32_t *link = disk_index_bucket_of(shard, key), mask = disk_variant_mask(variant);
     while (*link != NONE) {
         struct entry *entry = entry_at(shard, *link);
         bool fits =
@@ -167,7 +167,7 @@ static unsigned unlink_entries(struct disk_index *index, struct shard *shard, ui
 static void limit_variants(struct disk_index *index, struct shard *shard, uint64_t key) {
     unsigned count = 0;
     uint32_t oldest = NONE;
-    for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
+    for (uint32_t number = *disk_index_bucket_of(shard, key); number != NONE;) {
         const struct entry *entry = entry_at(shard, number);
         if (entry->key == key && !is_renewal(entry)) {
             oldest = entry->at;
@@ -180,13 +180,14 @@ static void limit_variants(struct disk_index *index, struct shard *shard, uint64
 }
 
 /* Under the lock. */
-static void add_entry(struct disk_index *index, struct shard *shard, uint64_t key,
-                      const struct disk_place *place) {
+static void disk_index_add_entry(struct disk_index *index, struct shard *shard, uint64_t key,
+                                 const struct disk_place *place) {
     ASSERT(place->segment < index->segment_count && place->blocks <= BLOCKS_MAX);
     if (shard->live >= shard->bucket_count * LOAD)
-        grow(shard);
-    uint32_t number = take_entry(shard);
-    uint32_t *bucket = bucket_of(shard, key), *segment = &shard->segments[place->segment];
+        disk_index_grow(shard);
+    uint32_t number = disk_index_take_entry(shard);
+    uint32_t *bucket = disk_index_bucket_of(shard, key),
+             *segment = &shard->segments[place->segment];
     *entry_at(shard, number) = (struct entry){
         .key = key,
         .variant = place->variant,
@@ -207,7 +208,7 @@ void disk_index_put(struct disk_index *index, uint64_t key, const struct disk_pl
     struct shard *shard = shard_of(index, key);
     pthread_mutex_lock(&shard->lock);
     unlink_entries(index, shard, key, place->variant, NONE);
-    add_entry(index, shard, key, place);
+    disk_index_add_entry(index, shard, key, place);
     pthread_mutex_unlock(&shard->lock);
 }
 
@@ -217,11 +218,12 @@ void disk_index_move(struct disk_index *index, uint64_t key, uint32_t from,
     struct shard *shard = shard_of(index, key);
     pthread_mutex_lock(&shard->lock);
     unlink_entries(index, shard, key, DISK_ANY_VARIANT, from);
-    add_entry(index, shard, key, place);
+    disk_index_add_entry(index, shard, key, place);
     pthread_mutex_unlock(&shard->lock);
 }
 
-static struct disk_place place_of(const struct disk_index *index, const struct entry *entry) {
+static struct disk_place disk_index_place_of(const struct disk_index *index,
+                                             const struct entry *entry) {
     return (struct disk_place){
         .variant = entry->variant & ~DISK_HIDDEN,
         .at = entry->at,
@@ -230,15 +232,15 @@ static struct disk_place place_of(const struct disk_index *index, const struct e
     };
 }
 
-static unsigned find(struct disk_index *index, uint64_t key, bool hidden, struct disk_place *places,
-                     unsigned most) {
+static unsigned index_find_slot(struct disk_index *index, uint64_t key, bool hidden,
+                                struct disk_place *places, unsigned most) {
     struct shard *shard = shard_of(index, key);
     unsigned count = 0;
     pthread_mutex_lock(&shard->lock);
-    for (uint32_t number = *bucket_of(shard, key); number != NONE && count < most;) {
+    for (uint32_t number = *disk_index_bucket_of(shard, key); number != NONE && count < most;) {
         const struct entry *entry = entry_at(shard, number);
         if (entry->key == key && (hidden || !is_hidden(entry)))
-            places[count++] = place_of(index, entry);
+            places[count++] = disk_index_place_of(index, entry);
         number = entry->next;
     }
     pthread_mutex_unlock(&shard->lock);
@@ -247,18 +249,18 @@ static unsigned find(struct disk_index *index, uint64_t key, bool hidden, struct
 
 unsigned disk_index_find(struct disk_index *index, uint64_t key, struct disk_place *places,
                          unsigned most) {
-    return find(index, key, false, places, most);
+    return index_find_slot(index, key, false, places, most);
 }
 
 unsigned disk_index_find_all(struct disk_index *index, uint64_t key, struct disk_place *places,
                              unsigned most) {
-    return find(index, key, true, places, most);
+    return index_find_slot(index, key, true, places, most);
 }
 
 void disk_index_hide(struct disk_index *index, uint64_t key, uint32_t variant, bool itself) {
     struct shard *shard = shard_of(index, key);
     pthread_mutex_lock(&shard->lock);
-    for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
+    for (uint32_t number = *disk_index_bucket_of(shard, key); number != NONE;) {
         struct entry *entry = entry_at(shard, number);
         uint32_t its = entry->variant & ~(DISK_RENEWAL | DISK_HIDDEN);
         if (entry->key == key &&
@@ -272,7 +274,7 @@ void disk_index_hide(struct disk_index *index, uint64_t key, uint32_t variant, b
 void disk_index_show(struct disk_index *index, uint64_t key, uint32_t variant) {
     struct shard *shard = shard_of(index, key);
     pthread_mutex_lock(&shard->lock);
-    for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
+    for (uint32_t number = *disk_index_bucket_of(shard, key); number != NONE;) {
         struct entry *entry = entry_at(shard, number);
         if (entry->key == key && (entry->variant & ~(DISK_RENEWAL | DISK_HIDDEN)) == variant)
             entry->variant &= ~DISK_HIDDEN;
@@ -290,7 +292,7 @@ unsigned disk_index_remove(struct disk_index *index, uint64_t key, uint32_t vari
 }
 
 static struct entry *find_place(struct shard *shard, uint64_t key, uint32_t at) {
-    for (uint32_t number = *bucket_of(shard, key); number != NONE;) {
+    for (uint32_t number = *disk_index_bucket_of(shard, key); number != NONE;) {
         struct entry *entry = entry_at(shard, number);
         if (entry->key == key && entry->at == at)
             return entry;
@@ -347,7 +349,8 @@ static struct taken *take_segment(struct disk_index *index, struct shard *shard,
             capacity = capacity * 2 + 64;
             taken = xrealloc(taken, capacity * sizeof *taken);
         }
-        taken[(*count)++] = (struct taken){entry->key, place_of(index, entry), entry->marked};
+        taken[(*count)++] =
+            (struct taken){entry->key, disk_index_place_of(index, entry), entry->marked};
     }
     pthread_mutex_unlock(&shard->lock);
     return taken;
@@ -397,7 +400,7 @@ unsigned disk_index_walk(struct disk_index *index, uint64_t *position, uint64_t 
             if (entry->dead || is_renewal(entry) || is_hidden(entry))
                 continue;
             keys[count] = entry->key;
-            places[count++] = place_of(index, entry);
+            places[count++] = disk_index_place_of(index, entry);
         }
         bool done = number >= shard->entry_count;
         pthread_mutex_unlock(&shard->lock);

@@ -188,7 +188,7 @@ static void end_one(struct disk_load *load) {
         object_release(&object);
 }
 
-static int newest_first(const void *left, const void *right) {
+static int disk_load_newest_first(const void *left, const void *right) {
     const struct found *a = left, *b = right;
     return object_is_newer(b->object, a->object) - object_is_newer(a->object, b->object);
 }
@@ -210,7 +210,7 @@ static bool promote(struct disk_load *load, const struct found *found) {
 static void promote_all(struct disk_load *load) {
     unsigned kept = 0;
     if (load->found > 1)
-        qsort(load->all, load->found, sizeof load->all[0], newest_first);
+        qsort(load->all, load->found, sizeof load->all[0], disk_load_newest_first);
     for (unsigned i = 0; i < load->found; i++)
         if ((!load->promotes && load->all[i].whole) || promote(load, &load->all[i]))
             load->all[kept++] = load->all[i];
@@ -254,7 +254,7 @@ static void on_loaded(struct message *message) {
         loop_defer(load->mailbox->loop, load->task);
 }
 
-static void on_read(struct disk_read *read) {
+static void disk_load_on_read(struct disk_read *read) {
     struct disk_load *load = CONTAINER_OF(read, struct disk_load, read);
     CHECK_OBJ(load, DISK_LOAD_MAGIC);
     if (read->error != 0)
@@ -273,7 +273,7 @@ struct disk_load *disk_load_start(struct disk *disk, const struct cache_name *na
         return NULL;
     load->mailbox = mailbox;
     load->task = task;
-    load->read.done = on_read;
+    load->read.done = disk_load_on_read;
     /* When it is not done, the thread that brings the bytes may be at it already. */
     if (load_all(load))
         load->done = true;

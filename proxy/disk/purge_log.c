@@ -49,7 +49,7 @@ uint64_t purge_log_kept_generation(struct purge_log *log, uint64_t service) {
     return generation;
 }
 
-static uint64_t microseconds(void) {
+static uint64_t purge_log_microseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
@@ -60,7 +60,7 @@ uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter
     pthread_rwlock_wrlock(&log->lock);
     /* By the clock, where it has not gone back: should the list be lost, what comes next is still
      * newer than all that the records know. */
-    uint64_t number = purge_log_newest(log) + 1, now = microseconds();
+    uint64_t number = purge_log_newest(log) + 1, now = purge_log_microseconds();
     number = now > number ? now : number;
     filter_table_drop_other(&log->purges, filter, action, number);
     filter_table_add(&log->purges, filter, action, number, 0);
@@ -85,7 +85,7 @@ enum purge_action purge_log_judge(struct purge_log *log, const struct object *ob
 
 /* Under the lock. Records that do not know of them may yet come, from a request that has been on
  * its way since. */
-static void forget(struct purge_log *log, uint64_t until) {
+static void purge_log_forget(struct purge_log *log, uint64_t until) {
     uint64_t newest = filter_table_forget(&log->purges, until);
     if (newest > purge_log_floor(log))
         atomic_store_explicit(&log->floor, newest, memory_order_release);
@@ -131,7 +131,7 @@ static uint64_t middle(const struct purge_log *log) {
     return number;
 }
 
-static void write_all(const struct purge_log *log, struct purge_slots *slots) {
+static void purge_log_write_all(const struct purge_log *log, struct purge_slots *slots) {
     for (unsigned i = 0; i < log->service_count; i++)
         purge_slots_add_generation(slots, log->services[i].service, log->services[i].generation);
     for (size_t i = 0; i < log->purges.capacity; i++) {
@@ -150,16 +150,16 @@ static void write_all(const struct purge_log *log, struct purge_slots *slots) {
 void purge_log_sum_up(struct purge_log *log, uint64_t oldest, size_t most,
                       struct purge_slots *slots) {
     bool cut = false;
-    uint64_t grace = (uint64_t)PURGE_LOG_SECONDS * 1000000, past = microseconds() - grace;
+    uint64_t grace = (uint64_t)PURGE_LOG_SECONDS * 1000000, past = purge_log_microseconds() - grace;
     pthread_rwlock_wrlock(&log->lock);
-    forget(log, oldest < past ? oldest : past);
+    purge_log_forget(log, oldest < past ? oldest : past);
     if (slots_needed(log) > most)
-        forget(log, oldest);
+        purge_log_forget(log, oldest);
     while (slots_needed(log) > most && log->purges.count + log->purges.other_count > 0) {
-        forget(log, middle(log));
+        purge_log_forget(log, middle(log));
         cut = true;
     }
-    write_all(log, slots);
+    purge_log_write_all(log, slots);
     pthread_rwlock_unlock(&log->lock);
     if (cut)
         log_warn("disk: too many purges to keep; what was stored before the older ones counts as "
@@ -226,7 +226,7 @@ static void read_texts(struct purge_log *log, const struct purge_slot *slot) {
     release_texts(&texts);
 }
 
-static bool is_purge(const struct purge_slot *slot) {
+static bool purge_log_is_purge(const struct purge_slot *slot) {
     return (slot->kind == PURGE_SLOT_SIMPLE || slot->kind == PURGE_SLOT_TEXTS) &&
            (slot->action == PURGE_STALE || slot->action == PURGE_REMOVE) && slot->what != 0 &&
            slot->tag_bit < FILTER_TAG_BITS && slot->prefix_length <= FILTER_PREFIX_MOST;
@@ -235,10 +235,10 @@ static bool is_purge(const struct purge_slot *slot) {
 static void read_one(struct purge_log *log, const struct purge_slot *slot) {
     if (slot->kind == PURGE_SLOT_GENERATION)
         keep_generation(log, slot->what, slot->number);
-    else if (is_purge(slot) && slot->kind == PURGE_SLOT_SIMPLE)
+    else if (purge_log_is_purge(slot) && slot->kind == PURGE_SLOT_SIMPLE)
         filter_table_add_hash(&log->purges, slot->what, slot->prefix_length, slot->tag_bit,
                               slot->action, slot->number, 0);
-    else if (is_purge(slot))
+    else if (purge_log_is_purge(slot))
         read_texts(log, slot);
 }
 
@@ -264,7 +264,7 @@ void purge_log_raise(struct purge_log *log, uint64_t floor, uint64_t newest) {
 }
 
 void purge_log_lose(struct purge_log *log) {
-    uint64_t now = microseconds(), next = purge_log_newest(log) + 1;
+    uint64_t now = purge_log_microseconds(), next = purge_log_newest(log) + 1;
     now = now > next ? now : next;
     purge_log_raise(log, now, now);
 }

@@ -29,7 +29,7 @@ static uint64_t oldest_of(struct disk *disk) {
     return oldest;
 }
 
-static bool rewrite(struct disk *disk, struct volume *volume) {
+static bool purge_writer_rewrite(struct disk *disk, struct volume *volume) {
     struct purge_slots all = {0};
     /* Before the log is summed up: what comes meanwhile may be there or not. */
     uint64_t newest = purge_log_newest(&disk->purges);
@@ -39,13 +39,13 @@ static bool rewrite(struct disk *disk, struct volume *volume) {
     return kept;
 }
 
-static bool write_all(struct disk *disk, const struct purge_slots *slots) {
+static bool purge_writer_write_all(struct disk *disk, const struct purge_slots *slots) {
     bool kept = true;
     for (size_t i = 0; i < disk->count; i++) {
         struct volume *volume = disk->volumes[i];
         uint64_t floor = purge_log_floor(&disk->purges), newest = purge_log_newest(&disk->purges);
         bool appended = volume_append_purges(volume, slots, floor, newest);
-        kept = (appended ? volume_sync_purges(volume) : rewrite(disk, volume)) && kept;
+        kept = (appended ? volume_sync_purges(volume) : purge_writer_rewrite(disk, volume)) && kept;
     }
     return kept;
 }
@@ -62,7 +62,7 @@ static void write_waiting(struct purge_writer *writer) {
         const struct purge_call *call = CONTAINER_OF(link, struct purge_call, link);
         purge_slots_append(&slots, call->slots.all, call->slots.count);
     }
-    bool kept = write_all(writer->disk, &slots);
+    bool kept = purge_writer_write_all(writer->disk, &slots);
     purge_slots_release(&slots);
     pthread_mutex_lock(&writer->lock);
     LIST_FOR_EACH (link, &calls) {

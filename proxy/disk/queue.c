@@ -72,7 +72,8 @@ static bool enqueue_or_drop(struct volume *volume, struct volume_job *job) {
     return queued;
 }
 
-static bool store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
+static bool queue_store(struct volume *volume, struct object *object, uint32_t variant,
+                        uint64_t events) {
     struct volume_job *job = queue_job(JOB_STORE, 0);
     if (job == NULL)
         return false;
@@ -86,7 +87,7 @@ static bool store(struct volume *volume, struct object *object, uint32_t variant
 
 void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events) {
     CHECK_OBJ(volume, VOLUME_MAGIC);
-    if (store(volume, object, variant, events))
+    if (queue_store(volume, object, variant, events))
         return;
     if (object->body->kind == BODY_BACKED)
         volume_note_lapse(volume);

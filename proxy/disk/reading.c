@@ -18,7 +18,7 @@ static size_t first_length(const struct reading *reading) {
     return whole <= DISK_SMALL + FRONT_FIRST ? whole : FRONT_FIRST;
 }
 
-static void fail(struct reading *reading, const char *what) {
+static void reading_fail(struct reading *reading, const char *what) {
     volume_report_bad(reading->volume, reading->key, &reading->place, what);
     reading->state = READING_FAILED;
 }
@@ -56,7 +56,7 @@ static bool fits_its_place(const struct reading *reading) {
 }
 
 /* The device has said so: it is not known whether the record is good. */
-static void give_up(struct reading *reading) {
+static void reading_give_up(struct reading *reading) {
     disk_index_remove_place(reading->volume->index, reading->key, reading->place.at);
     volume_note_lost(reading->volume);
     reading->state = READING_FAILED;
@@ -65,7 +65,7 @@ static void give_up(struct reading *reading) {
 void reading_got(struct reading *reading, bool good) {
     size_t length = reading->length;
     if (!good) {
-        give_up(reading);
+        reading_give_up(reading);
         return;
     }
     switch (record_read(&reading->record, slice_make(reading->bytes, length),
@@ -73,16 +73,16 @@ void reading_got(struct reading *reading, bool good) {
     case RECORD_GOOD:
         reading->state = READING_DONE;
         if (!fits_its_place(reading))
-            fail(reading, "it is another one");
+            reading_fail(reading, "it is another one");
         return;
     case RECORD_SHORT:
         if (reading->record.front_length <= length ||
             reading->record.front_length > whole_length(reading))
-            fail(reading, "its lengths");
+            reading_fail(reading, "its lengths");
         else
             want(reading, reading->record.front_length);
         return;
-    case RECORD_BAD: fail(reading, "its head"); return;
+    case RECORD_BAD: reading_fail(reading, "its head"); return;
     }
 }
 
@@ -101,7 +101,7 @@ static struct body *body_of(struct reading *reading, struct reads *reads) {
     if (!reading->whole)
         return body_on_volume(reading, reads);
     if (!record_body_good(&reading->record, reading->bytes + reading->record.front_length)) {
-        fail(reading, "its body");
+        reading_fail(reading, "its body");
         return NULL;
     }
     if (reading->cached && record->front.body_length >= FILE_LEAST && !reading->volume->copies)
@@ -128,8 +128,8 @@ bool reading_is_renewed(const struct reading *reading, const struct record *rene
 
 /* What was purged stays so, whatever was renewed since; what was made stale is fresh again with a
  * head that is newer. */
-static enum purge_action judge(struct purge_log *purges, const struct object *object,
-                               const struct record *record, const struct record *renewal) {
+static enum purge_action reading_judge(struct purge_log *purges, const struct object *object,
+                                       const struct record *record, const struct record *renewal) {
     enum purge_action action = purge_log_judge(purges, object, record->front.events);
     if (action != PURGE_STALE || renewal == NULL)
         return action;
@@ -142,10 +142,10 @@ static struct object *object_of(struct reading *reading, struct body *body,
     struct object *object = reading_object(renewal != NULL ? renewal : &reading->record, body);
     struct disk_index *index = reading->volume->index;
     if (object == NULL) {
-        fail(reading, "its head");
+        reading_fail(reading, "its head");
         return NULL;
     }
-    switch (judge(purges, object, &reading->record, renewal)) {
+    switch (reading_judge(purges, object, &reading->record, renewal)) {
     case PURGE_NOTHING: break;
     case PURGE_STALE: object_set_lifetime(object, 0, time(NULL)); break;
     case PURGE_REMOVE:

@@ -28,7 +28,7 @@ struct reads {
     pthread_t threads[];
 };
 
-static struct disk_read *take(struct reads *reads) {
+static struct disk_read *reads_take(struct reads *reads) {
     struct list_link *link = list_first(&reads->queue);
     if (link == NULL)
         return NULL;
@@ -55,7 +55,7 @@ static void *wait_and_read(void *arg) {
     CAST_OBJ(reads, arg, READS_MAGIC);
     pthread_mutex_lock(&reads->lock);
     for (;;) {
-        struct disk_read *read = take(reads);
+        struct disk_read *read = reads_take(reads);
         if (read == NULL && reads->stopping)
             break;
         if (read == NULL) {
@@ -101,7 +101,7 @@ static void await_wake(struct reads *reads) {
 }
 
 /* True: it is done with, well or not. */
-static bool take_result(struct disk_read *read, int result) {
+static bool reads_take_result(struct disk_read *read, int result) {
     if (result == -EINTR || result == -EAGAIN)
         return false;
     if (result > 0)
@@ -120,7 +120,7 @@ static void on_completion(struct reads *reads, struct io_uring_cqe *completion) 
         return;
     }
     reads->under_way--;
-    if (take_result(read, result))
+    if (reads_take_result(read, result))
         read->done(read);
     else
         put_in_ring(reads, read);
@@ -130,7 +130,7 @@ static void on_completion(struct reads *reads, struct io_uring_cqe *completion) 
 static bool fill_ring(struct reads *reads) {
     pthread_mutex_lock(&reads->lock);
     struct disk_read *read = NULL;
-    while (reads->under_way < READS_DEEP && (read = take(reads)) != NULL)
+    while (reads->under_way < READS_DEEP && (read = reads_take(reads)) != NULL)
         put_in_ring(reads, read);
     bool more = !reads->stopping || reads->under_way > 0;
     pthread_mutex_unlock(&reads->lock);

@@ -33,7 +33,7 @@ size_t record_front_length(const struct record_front *front) {
     return length + front->url_length + front->head_length + front->vary_length;
 }
 
-static char *put(char *at, const void *bytes, size_t length) {
+static char *record_put(char *at, const void *bytes, size_t length) {
     if (length > 0)
         memcpy(at, bytes, length);
     return at + length;
@@ -47,11 +47,11 @@ void record_write(const struct record_front *front, struct slice url, struct sli
     copy.magic = RECORD_MAGIC;
     copy.checksum = 0;
     /* The sums first, where they are aligned. */
-    char *at = put(out, &copy, sizeof copy);
-    at = put(at, sums, (size_t)record_chunks(front->body_length) * sizeof *sums);
-    at = put(at, url.base, url.length);
-    at = put(at, head.base, head.length);
-    put(at, vary.base, vary.length);
+    char *at = record_put(out, &copy, sizeof copy);
+    at = record_put(at, sums, (size_t)record_chunks(front->body_length) * sizeof *sums);
+    at = record_put(at, url.base, url.length);
+    at = record_put(at, head.base, head.length);
+    record_put(at, vary.base, vary.length);
     copy.checksum = record_sum(out, record_front_length(front));
     memcpy(out, &copy, sizeof copy);
 }

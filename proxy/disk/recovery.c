@@ -29,30 +29,32 @@ struct recovery {
     uint32_t alone_count, alone_next;
 };
 
-static uint64_t offset_of(const struct volume *volume, uint32_t segment) {
+static uint64_t recovery_offset_of(const struct volume *volume, uint32_t segment) {
     return volume_offset((uint64_t)segment * segment_blocks(volume));
 }
 
-static bool read_header(struct volume *volume, uint32_t first, struct segment_header *header) {
-    return volume_read(volume, offset_of(volume, first), header, sizeof *header, VOLUME_MAY_WAIT) &&
+static bool recovery_read_header(struct volume *volume, uint32_t first,
+                                 struct segment_header *header) {
+    return volume_read(volume, recovery_offset_of(volume, first), header, sizeof *header,
+                       VOLUME_MAY_WAIT) &&
            segment_header_good(header, volume->header.identity) && header->run >= 1 &&
            header->run <= volume->header.segment_count - first;
 }
 
-static int newest_first(const void *left, const void *right) {
+static int recovery_newest_first(const void *left, const void *right) {
     const struct unit *a = left, *b = right;
     return (a->sequence < b->sequence) - (a->sequence > b->sequence);
 }
 
 static int oldest_first(const void *left, const void *right) {
-    return newest_first(right, left);
+    return recovery_newest_first(right, left);
 }
 
 /* Where headers contradict each other, the newest counts. */
 static void keep_apart(struct recovery *recovery) {
     uint32_t segment_count = recovery->volume->header.segment_count, kept = 0;
     bool *taken = xcalloc(segment_count, sizeof *taken);
-    qsort(recovery->units, recovery->count, sizeof *recovery->units, newest_first);
+    qsort(recovery->units, recovery->count, sizeof *recovery->units, recovery_newest_first);
     for (uint32_t i = 0; i < recovery->count; i++) {
         struct unit unit = recovery->units[i];
         bool apart = true;
@@ -68,12 +70,12 @@ static void keep_apart(struct recovery *recovery) {
     qsort(recovery->units, kept, sizeof *recovery->units, oldest_first);
 }
 
-static void find_units(struct recovery *recovery) {
+static void recovery_find_units(struct recovery *recovery) {
     struct volume *volume = recovery->volume;
     recovery->units = xcalloc(volume->header.segment_count, sizeof *recovery->units);
     for (uint32_t i = 0; i < volume->header.segment_count; i++) {
         struct segment_header header;
-        if (read_header(volume, i, &header))
+        if (recovery_read_header(volume, i, &header))
             recovery->units[recovery->count++] =
                 (struct unit){.sequence = header.sequence, .first = i, .run = header.run};
     }
@@ -98,8 +100,8 @@ static bool read_entries(struct volume *volume, struct unit *unit,
     unit->entries = malloc(length + 1);
     unit->count = seal->count;
     if (unit->entries == NULL ||
-        !volume_read(volume, offset_of(volume, unit->first) + seal->contents_at, unit->entries,
-                     length, VOLUME_MAY_WAIT) ||
+        !volume_read(volume, recovery_offset_of(volume, unit->first) + seal->contents_at,
+                     unit->entries, length, VOLUME_MAY_WAIT) ||
         record_sum(unit->entries, length) != seal->contents_sum)
         return false;
     for (uint32_t i = 0; i < unit->count; i++)
@@ -114,8 +116,8 @@ static bool read_contents(struct volume *volume, struct unit *unit) {
         .identity = volume->header.identity,
         .sequence = unit->sequence,
     };
-    if (!volume_read(volume, offset_of(volume, unit->first) + RECORD_ALIGN, &seal, sizeof seal,
-                     VOLUME_MAY_WAIT) ||
+    if (!volume_read(volume, recovery_offset_of(volume, unit->first) + RECORD_ALIGN, &seal,
+                     sizeof seal, VOLUME_MAY_WAIT) ||
         !segment_seal_good(&seal, &header, volume->header.segment_size * unit->run))
         return false;
     if (!read_entries(volume, unit, &seal)) {
@@ -132,8 +134,8 @@ static bool read_contents(struct volume *volume, struct unit *unit) {
 
 /* Scanning. */
 
-static void add_entry(struct unit *unit, const struct record_front *front, uint32_t at,
-                      uint64_t length) {
+static void recovery_add_entry(struct unit *unit, const struct record_front *front, uint32_t at,
+                               uint64_t length) {
     if ((unit->count & (unit->count - 1)) == 0)
         unit->entries = xrealloc(unit->entries, (unit->count * 2 + 1) * sizeof *unit->entries);
     unit->entries[unit->count++] = (struct record_entry){
@@ -160,7 +162,7 @@ static uint32_t take_record(struct volume *volume, struct unit *unit, const char
     if (front->kind != RECORD_REMOVAL && front->events < atomic_load(&segment->oldest))
         atomic_store(&segment->oldest, front->events);
     uint64_t length = record.front_length + front->body_length;
-    add_entry(unit, front, at, length);
+    recovery_add_entry(unit, front, at, length);
     segment->used = at + (uint32_t)record_blocks(length);
     return (uint32_t)record_blocks(length);
 }
@@ -171,7 +173,7 @@ static void scan_segment(struct volume *volume, struct unit *unit) {
     char *bytes = aligned_alloc(RECORD_ALIGN, size);
     volume->segments[unit->first].used = SEGMENT_START / RECORD_ALIGN;
     if (bytes != NULL &&
-        volume_read(volume, offset_of(volume, unit->first), bytes, size, VOLUME_MAY_WAIT))
+        volume_read(volume, recovery_offset_of(volume, unit->first), bytes, size, VOLUME_MAY_WAIT))
         for (uint32_t at = SEGMENT_START / RECORD_ALIGN; at < segment_blocks(volume);) {
             size_t offset = (size_t)at * RECORD_ALIGN;
             uint32_t blocks = take_record(volume, unit, bytes + offset, size - offset, at);
@@ -181,7 +183,7 @@ static void scan_segment(struct volume *volume, struct unit *unit) {
 }
 
 /* A large record without its seal was not finished. */
-static void scan(struct recovery *recovery, struct unit *unit) {
+static void recovery_scan(struct recovery *recovery, struct unit *unit) {
     struct volume *volume = recovery->volume;
     recovery->scanned++;
     if (unit->run == 1)
@@ -201,13 +203,13 @@ static void load_unit(struct recovery *recovery, struct unit *unit) {
     for (uint32_t i = 1; i < unit->run; i++)
         segment[i].run = 0;
     if (!read_contents(volume, unit))
-        scan(recovery, unit);
+        recovery_scan(recovery, unit);
 }
 
 /* Into the index. */
 
-static void apply(struct volume *volume, const struct unit *unit,
-                  const struct record_entry *entry) {
+static void recovery_apply(struct volume *volume, const struct unit *unit,
+                           const struct record_entry *entry) {
     struct disk_place place = {
         .variant = entry->variant,
         .at = unit->first * segment_blocks(volume) + entry->at,
@@ -249,7 +251,7 @@ static void apply_alone_until(struct recovery *recovery, uint64_t serial) {
     while (recovery->alone_next < recovery->alone_count &&
            recovery->alone[recovery->alone_next]->entries[0].serial < serial) {
         const struct unit *unit = recovery->alone[recovery->alone_next++];
-        apply(recovery->volume, unit, &unit->entries[0]);
+        recovery_apply(recovery->volume, unit, &unit->entries[0]);
     }
 }
 
@@ -262,7 +264,7 @@ static void apply_all(struct recovery *recovery) {
             continue;
         for (uint32_t j = 0; j < unit->count; j++) {
             apply_alone_until(recovery, unit->entries[j].serial);
-            apply(volume, unit, &unit->entries[j]);
+            recovery_apply(volume, unit, &unit->entries[j]);
         }
     }
     apply_alone_until(recovery, UINT64_MAX);
@@ -302,7 +304,7 @@ static uint64_t first_sequence(const struct recovery *recovery) {
 void volume_recover(struct volume *volume) {
     struct recovery recovery = {.volume = volume};
     uint64_t begin = volume_clock();
-    find_units(&recovery);
+    recovery_find_units(&recovery);
     volume->next_sequence = first_sequence(&recovery);
     for (uint32_t i = 0; i < recovery.count; i++)
         load_unit(&recovery, &recovery.units[i]);

@@ -24,17 +24,17 @@ enum {
     SHARED_HALF = 4 << 20,
 };
 
-static uint64_t offset_of(const struct volume *volume, uint32_t segment) {
+static uint64_t segment_offset_of(const struct volume *volume, uint32_t segment) {
     return volume_offset(segment * (uint64_t)segment_blocks(volume));
 }
 
-static void count(_Atomic uint64_t *counter, uint64_t by) {
+static void segment_count_units(_Atomic uint64_t *counter, uint64_t by) {
     atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
 /* One line when it begins to fail, not one a record. */
 static void note_failure(struct volume *volume, int error) {
-    count(&volume->count.errors, 1);
+    segment_count_units(&volume->count.errors, 1);
     if (volume->failures++ == 0)
         log_error("disk %s: a write failed: %s; objects are left out of it while that lasts: check "
                   "the device and its free space",
@@ -72,7 +72,7 @@ static bool put_batch(struct volume *volume, struct iovec *batch, int left, uint
         }
         volume->unsynced = true;
         *offset += (uint64_t)sent;
-        count(&volume->count.bytes_written, (uint64_t)sent);
+        segment_count_units(&volume->count.bytes_written, (uint64_t)sent);
         int done = skip_bytes(batch, left, (size_t)sent);
         batch += done;
         left -= done;
@@ -113,7 +113,7 @@ struct rescued {
     _Alignas(uint64_t) char bytes[]; /* place.blocks * RECORD_ALIGN */
 };
 
-static void consider(void *arg, uint64_t key, const struct disk_place *place, bool marked) {
+static void segment_consider(void *arg, uint64_t key, const struct disk_place *place, bool marked) {
     struct volume *volume = arg;
     size_t length = (size_t)place->blocks * RECORD_ALIGN;
     if ((!marked && !volume->hooks.used(volume->hooks.arg, key)) ||
@@ -192,7 +192,7 @@ static void write_again(struct volume *volume, const struct rescued *rescued) {
     if (!rescued->forgotten)
         disk_index_move(volume->index, rescued->key, rescued->place.at, &place);
     pthread_mutex_unlock(&volume->lock);
-    count(&volume->count.rewritten, 1);
+    segment_count_units(&volume->count.rewritten, 1);
 }
 
 static struct rescued *first_rescued(struct volume *volume) {
@@ -228,7 +228,7 @@ void segment_release_rescued(struct volume *volume) {
 static void empty_unit(struct volume *volume, uint32_t first) {
     static const struct segment_header nothing;
     uint32_t run = volume->segments[first].run;
-    bool cleared = put_block(volume, &nothing, sizeof nothing, offset_of(volume, first));
+    bool cleared = put_block(volume, &nothing, sizeof nothing, segment_offset_of(volume, first));
     volume->segments[first].uncleared = !cleared;
     for (uint32_t i = 0; i < run; i++) {
         struct volume_segment *segment = &volume->segments[first + i];
@@ -255,7 +255,7 @@ static bool detach(struct volume *volume, uint32_t first) {
     struct volume_segment *segment = &volume->segments[first];
     if (!atomic_load(&segment->sent) || volume->copies)
         return true;
-    if (!segment_detach_pages(volume->fd, offset_of(volume, first),
+    if (!segment_detach_pages(volume->fd, segment_offset_of(volume, first),
                               segment->run * volume->header.segment_size))
         return false;
     atomic_store(&segment->sent, false);
@@ -269,9 +269,9 @@ static bool evacuate(struct volume *volume, uint32_t first) {
     if (segment->sequence != 0) {
         atomic_store(&segment->leaving, true);
         volume->hooks.leave(volume->hooks.arg, volume, first);
-        disk_index_each_in(volume->index, first, consider, volume);
+        disk_index_each_in(volume->index, first, segment_consider, volume);
         empty_unit(volume, first);
-        count(&volume->count.reclaimed, 1);
+        segment_count_units(&volume->count.reclaimed, 1);
     } else if (segment->uncleared) {
         empty_unit(volume, first);
     } else if (atomic_load(&segment->pins) > 0) {
@@ -298,7 +298,7 @@ static uint32_t measure_units(const struct volume *volume, uint32_t first, uint3
 }
 
 /* Is there room for so many together somewhere? Else all would be emptied in vain. */
-static bool has_room(const struct volume *volume, uint32_t wanted) {
+static bool segment_has_room(const struct volume *volume, uint32_t wanted) {
     for (uint32_t first = 0; first < volume->header.segment_count;
          first += volume->segments[first].run)
         if (measure_units(volume, first, wanted) > 0)
@@ -315,9 +315,9 @@ static bool evacuate_units(struct volume *volume, uint32_t first, uint32_t lengt
 
 /* The hand never passes a unit without emptying it: what is removed later must be reclaimed later.
  * VOLUME_NONE: nothing is usable all the way round. */
-static uint32_t find_units(struct volume *volume, uint32_t wanted, uint32_t *length) {
+static uint32_t segment_find_units(struct volume *volume, uint32_t wanted, uint32_t *length) {
     uint32_t segment_count = volume->header.segment_count;
-    if (!has_room(volume, wanted))
+    if (!segment_has_room(volume, wanted))
         return VOLUME_NONE;
     for (uint32_t visited = 0; visited < 2 * segment_count;) {
         uint32_t first = volume->hand;
@@ -347,12 +347,12 @@ static bool begin_unit(struct volume *volume, uint32_t first, uint32_t run) {
     segment->used = SEGMENT_START / RECORD_ALIGN;
     segment->sequence = header.sequence;
     atomic_store(&segment->leaving, false);
-    return put_block(volume, &header, sizeof header, offset_of(volume, first));
+    return put_block(volume, &header, sizeof header, segment_offset_of(volume, first));
 }
 
 uint32_t segment_take(struct volume *volume, uint32_t wanted) {
     uint32_t length;
-    uint32_t first = find_units(volume, wanted, &length);
+    uint32_t first = segment_find_units(volume, wanted, &length);
     if (first == VOLUME_NONE)
         return VOLUME_NONE;
     for (uint32_t i = 0; i < length; i++)
@@ -401,8 +401,10 @@ bool segment_seal_unit(struct volume *volume, uint32_t first, const struct recor
     struct iovec piece = {(void *)entries, length};
     segment_seal_seal(&sealed);
     return (entry_count == 0 ||
-            volume_put_bytes(volume, &piece, 1, offset_of(volume, first) + sealed.contents_at)) &&
-           put_block(volume, &sealed, sizeof sealed, offset_of(volume, first) + RECORD_ALIGN);
+            volume_put_bytes(volume, &piece, 1,
+                             segment_offset_of(volume, first) + sealed.contents_at)) &&
+           put_block(volume, &sealed, sizeof sealed,
+                     segment_offset_of(volume, first) + RECORD_ALIGN);
 }
 
 void segment_seal_open(struct volume *volume) {
@@ -434,7 +436,7 @@ static bool is_left_behind(const struct volume *volume) {
     return since > all / BEHIND_SHARE + 1;
 }
 
-static bool fits(const struct volume *volume, uint64_t length) {
+static bool segment_fits(const struct volume *volume, uint64_t length) {
     if (volume->open_segment == VOLUME_NONE || is_left_behind(volume))
         return false;
     uint64_t end = volume->segments[volume->open_segment].used + record_blocks(length);
@@ -448,7 +450,7 @@ static bool open_next(struct volume *volume) {
     return volume->open_segment != VOLUME_NONE;
 }
 
-static void add_entry(struct volume *volume, const struct record_entry *entry) {
+static void segment_add_entry(struct volume *volume, const struct record_entry *entry) {
     if (volume->contents_count == volume->contents_capacity) {
         volume->contents_capacity = volume->contents_capacity * 2 + 256;
         volume->contents =
@@ -506,7 +508,7 @@ static void note_written(struct volume *volume, uint32_t first, const struct rec
     segment->used = entry->at + entry->blocks;
     if (front->kind != RECORD_REMOVAL && front->events < atomic_load(&segment->oldest))
         atomic_store(&segment->oldest, front->events);
-    count(&volume->count.writes, 1);
+    segment_count_units(&volume->count.writes, 1);
 }
 
 /* A record that begins a unit of its own; its body is given, or stands there already. */
@@ -515,7 +517,7 @@ static uint32_t write_alone(struct volume *volume, uint32_t first, struct record
                             const struct iovec *body, int piece_count) {
     struct record_entry entry = place_record(volume, first, SEGMENT_START / RECORD_ALIGN, front);
     if (write_record(volume, front, texts, sums, body, piece_count,
-                     offset_of(volume, first) + SEGMENT_START)) {
+                     segment_offset_of(volume, first) + SEGMENT_START)) {
         note_written(volume, first, &entry, front);
         if (segment_seal_unit(volume, first, &entry, 1))
             return first * segment_blocks(volume) + entry.at;
@@ -540,16 +542,16 @@ uint32_t segment_append(struct volume *volume, struct record_front *front,
                    ? VOLUME_NONE
                    : write_alone(volume, alone, front, texts, sums, body, piece_count);
     }
-    if (!fits(volume, length) && !open_next(volume))
+    if (!segment_fits(volume, length) && !open_next(volume))
         return VOLUME_NONE;
     uint32_t first = volume->open_segment, at = volume->segments[first].used;
     struct record_entry entry = place_record(volume, first, at, front);
     if (!write_record(volume, front, texts, sums, body, piece_count,
-                      offset_of(volume, first) + (uint64_t)at * RECORD_ALIGN)) {
+                      segment_offset_of(volume, first) + (uint64_t)at * RECORD_ALIGN)) {
         segment_seal_open(volume); /* a scan would stop at the broken record */
         return VOLUME_NONE;
     }
     note_written(volume, first, &entry, front);
-    add_entry(volume, &entry);
+    segment_add_entry(volume, &entry);
     return first * segment_blocks(volume) + at;
 }

@@ -31,8 +31,8 @@ static const char file_name[] = "retort.cache";
 
 /* Opening. */
 
-static int refuse(char error[SETTINGS_ERROR], const char *path, const char *what, const char *why,
-                  const char *advice) {
+static int volume_refuse(char error[SETTINGS_ERROR], const char *path, const char *what,
+                         const char *why, const char *advice) {
     snprintf(error, SETTINGS_ERROR, "disk %s: %s: %s; %s", path, what, why, advice);
     return -1;
 }
@@ -83,7 +83,7 @@ bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_E
     else if (access(path, R_OK | W_OK) != 0)
         reason = errno;
     if (reason != 0)
-        refuse(error, path, "cannot open it", strerror(reason), advice);
+        volume_refuse(error, path, "cannot open it", strerror(reason), advice);
     free(path);
     return reason == 0;
 }
@@ -92,11 +92,11 @@ static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     const char *path = volume->path;
     volume->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (volume->fd < 0)
-        return refuse(error, path, "cannot open it", strerror(errno),
-                      "name a directory, a file or a device that retort may write");
+        return volume_refuse(error, path, "cannot open it", strerror(errno),
+                             "name a directory, a file or a device that retort may write");
     if (flock(volume->fd, LOCK_EX | LOCK_NB) != 0)
-        return refuse(error, path, "it is in use", strerror(errno),
-                      "end the other retort, or give each its own");
+        return volume_refuse(error, path, "it is in use", strerror(errno),
+                             "end the other retort, or give each its own");
     warn_of_readers(volume);
     return 0;
 }
@@ -108,23 +108,25 @@ static uint64_t device_size(int fd) {
 
 /* Space is taken at once, so that the file system need not find it later and in pieces. Where that
  * can't be done the file has holes, and a write may fail. */
-static int reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
+static int volume_reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
     struct stat status;
     const char *path = volume->path;
     uint64_t wanted = volume->settings->size;
     if (fstat(volume->fd, &status) != 0)
-        return refuse(error, path, "cannot look at it", strerror(errno), "name another path");
+        return volume_refuse(error, path, "cannot look at it", strerror(errno),
+                             "name another path");
     if (S_ISBLK(status.st_mode)) {
         if (device_size(volume->fd) < wanted)
-            return refuse(error, path, "the device is too small", "size says more",
-                          "set size to what it has, or less");
+            return volume_refuse(error, path, "the device is too small", "size says more",
+                                 "set size to what it has, or less");
         return 0;
     }
     if (!S_ISREG(status.st_mode))
-        return refuse(error, path, "it is neither a file nor a device", "it can't be written",
-                      "name a directory, a file or a device");
+        return volume_refuse(error, path, "it is neither a file nor a device",
+                             "it can't be written", "name a directory, a file or a device");
     if ((uint64_t)status.st_size != wanted && ftruncate(volume->fd, (off_t)wanted) != 0)
-        return refuse(error, path, "cannot give it its size", strerror(errno), "set size to less");
+        return volume_refuse(error, path, "cannot give it its size", strerror(errno),
+                             "set size to less");
     int failed = posix_fallocate(volume->fd, 0, (off_t)wanted);
     if (failed != 0)
         log_warn("disk %s: there is no room for all of it: %s; what finds none is not kept there: "
@@ -163,7 +165,7 @@ static bool same_secret(const struct volume_header *header) {
     return memcmp(&header->secret, cache_secret(), sizeof header->secret) == 0;
 }
 
-static bool read_header(int fd, struct volume_header *header) {
+static bool volume_read_header(int fd, struct volume_header *header) {
     memset(header, 0, sizeof *header);
     return pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header &&
            volume_header_good(header);
@@ -174,7 +176,7 @@ bool volume_read_secret(const struct disk_settings *settings, struct cache_secre
     char *path = file_of(settings->path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     plan_segments(&plan, settings->size);
-    bool good = fd >= 0 && read_header(fd, &header) && same_plan(&header, &plan);
+    bool good = fd >= 0 && volume_read_header(fd, &header) && same_plan(&header, &plan);
     if (good)
         *secret = header.secret;
     if (fd >= 0)
@@ -203,7 +205,7 @@ static void explain_empty(const struct volume *volume, const struct volume_heade
 static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
     struct volume_header *header = &volume->header, found;
     plan_segments(header, volume->settings->size);
-    bool good = read_header(volume->fd, &found);
+    bool good = volume_read_header(volume->fd, &found);
     if (good && same_plan(&found, header) && same_secret(&found)) {
         *header = found;
         return 0;
@@ -214,8 +216,8 @@ static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
     volume_header_seal(header);
     if (!volume_blank_purges(volume) ||
         pwrite(volume->fd, header, sizeof *header, 0) != (ssize_t)sizeof *header)
-        return refuse(error, volume->path, "cannot write to it", strerror(errno),
-                      "check the device and its free space");
+        return volume_refuse(error, volume->path, "cannot write to it", strerror(errno),
+                             "check the device and its free space");
     return 0;
 }
 
@@ -234,11 +236,11 @@ static int begin_segments(struct volume *volume, char error[SETTINGS_ERROR]) {
     volume->copies = has_larger_folios() || !segment_detach_pages(volume->fd, PAGE, PAGE);
     const struct volume_header *header = &volume->header;
     if (header->segment_count < SEGMENTS_LEAST)
-        return refuse(error, volume->path, "it is too small", "a few MB are needed",
-                      "set size to more");
+        return volume_refuse(error, volume->path, "it is too small", "a few MB are needed",
+                             "set size to more");
     if (header->segment_size / RECORD_ALIGN * header->segment_count > UINT32_MAX - 1)
-        return refuse(error, volume->path, "it is too large", "one volume ends at 2 TB",
-                      "use several disk sections");
+        return volume_refuse(error, volume->path, "it is too large", "one volume ends at 2 TB",
+                             "use several disk sections");
     volume->segments = xcalloc(header->segment_count, sizeof *volume->segments);
     for (uint32_t i = 0; i < header->segment_count; i++) {
         volume->segments[i].run = 1;
@@ -254,7 +256,7 @@ static int begin_segments(struct volume *volume, char error[SETTINGS_ERROR]) {
     return 0;
 }
 
-static void release(struct volume *volume) {
+static void volume_release(struct volume *volume) {
     segment_release_rescued(volume);
     if (volume->index != NULL)
         disk_index_free(&volume->index);
@@ -288,12 +290,12 @@ struct volume *volume_open(const struct disk_settings *settings, const struct vo
     list_init(&volume->jobs);
     list_init(&volume->streams);
     list_init(&volume->rescued);
-    if (open_file(volume, error) == 0 && reserve(volume, error) == 0 &&
+    if (open_file(volume, error) == 0 && volume_reserve(volume, error) == 0 &&
         begin_header(volume, error) == 0 && begin_segments(volume, error) == 0) {
         volume_recover(volume);
         return volume;
     }
-    release(volume);
+    volume_release(volume);
     FREE_OBJ(volume);
     return NULL;
 }
@@ -312,7 +314,7 @@ void volume_close(struct volume **volumep) {
     }
     while ((link = list_first(&volume->streams)) != NULL)
         stream_free(CONTAINER_OF(link, struct volume_stream, link));
-    release(volume);
+    volume_release(volume);
     FREE_OBJ(volume);
 }
 

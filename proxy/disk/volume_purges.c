@@ -38,7 +38,7 @@ static uint32_t sector_count(const struct volume *volume) {
     return (uint32_t)(volume->header.purges_size / PURGE_SECTOR);
 }
 
-static uint64_t microseconds(void) {
+static uint64_t volume_purges_microseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
@@ -46,7 +46,8 @@ static uint64_t microseconds(void) {
 
 /* Writing. */
 
-static bool put(struct volume *volume, const void *bytes, size_t length, uint64_t offset) {
+static bool volume_purges_put(struct volume *volume, const void *bytes, size_t length,
+                              uint64_t offset) {
     ssize_t sent = pwrite(volume->fd, bytes, length, (off_t)offset);
     if (sent >= 0 && sent != (ssize_t)length)
         errno = EIO;
@@ -58,7 +59,7 @@ static bool write_zeros(struct volume *volume) {
     uint64_t at = volume->header.purges_at, end = at + PURGES_AREAS * volume->header.purges_size;
     for (; at < end; at += sizeof zeros) {
         size_t length = end - at < sizeof zeros ? (size_t)(end - at) : sizeof zeros;
-        if (!put(volume, zeros, length, at))
+        if (!volume_purges_put(volume, zeros, length, at))
             return false;
     }
     return true;
@@ -70,7 +71,7 @@ bool volume_blank_purges(struct volume *volume) {
            write_zeros(volume);
 }
 
-static bool fail(struct volume *volume) {
+static bool volume_purges_fail(struct volume *volume) {
     volume->purges.broken = true;
     atomic_fetch_add_explicit(&volume->count.errors, 1, memory_order_relaxed);
     log_error(
@@ -116,8 +117,9 @@ static bool write_sectors(struct volume *volume, unsigned area, struct writing *
         for (uint32_t i = 0; i < now; i++)
             fill_sector(writing, &sectors[i]);
         for (unsigned twin = 0; twin < TWINS; twin++)
-            if (!put(volume, sectors, now * sizeof *sectors, sector_at(volume, area, twin, at)))
-                return fail(volume);
+            if (!volume_purges_put(volume, sectors, now * sizeof *sectors,
+                                   sector_at(volume, area, twin, at)))
+                return volume_purges_fail(volume);
         count -= now;
     }
     return true;
@@ -155,7 +157,7 @@ size_t volume_purges_room(const struct volume *volume) {
 }
 
 bool volume_sync_purges(struct volume *volume) {
-    return !volume->settings->sync || fdatasync(volume->fd) == 0 || fail(volume);
+    return !volume->settings->sync || fdatasync(volume->fd) == 0 || volume_purges_fail(volume);
 }
 
 /* Nobody is to find damage there again. */
@@ -163,17 +165,17 @@ static bool clear_other_area(struct volume *volume) {
     static const struct purge_sector nothing;
     bool cleared = true;
     for (unsigned twin = 0; twin < TWINS && volume->purges.damaged; twin++)
-        cleared = put(volume, &nothing, sizeof nothing,
-                      sector_at(volume, 1 - volume->purges.area, twin, 0)) &&
+        cleared = volume_purges_put(volume, &nothing, sizeof nothing,
+                                    sector_at(volume, 1 - volume->purges.area, twin, 0)) &&
                   cleared;
     volume->purges.damaged = volume->purges.damaged && !cleared;
-    return cleared || fail(volume);
+    return cleared || volume_purges_fail(volume);
 }
 
 /* A generation is told from any that stood there by the clock, too: of what is damaged it is not
  * known. */
 static uint64_t next_generation(const struct volume *volume) {
-    uint64_t now = microseconds(), next = volume->purges.generation + 1;
+    uint64_t now = volume_purges_microseconds(), next = volume->purges.generation + 1;
     return now > next ? now : next;
 }
 
@@ -200,15 +202,16 @@ bool volume_rewrite_purges(struct volume *volume, const struct purge_slots *slot
 
 /* Reading. */
 
-static bool is_zero(const struct purge_sector *sector) {
+static bool volume_purges_is_zero(const struct purge_sector *sector) {
     static const struct purge_sector nothing;
     return memcmp(sector, &nothing, sizeof nothing) == 0;
 }
 
 /* generation: 0: any. */
-static enum sector_state state_of(const struct volume *volume, const struct purge_sector *sector,
-                                  uint32_t at, uint64_t generation) {
-    if (is_zero(sector))
+static enum sector_state volume_purges_state_of(const struct volume *volume,
+                                                const struct purge_sector *sector, uint32_t at,
+                                                uint64_t generation) {
+    if (volume_purges_is_zero(sector))
         return SECTOR_NEVER_WRITTEN;
     if (!purge_sector_good(sector, volume->header.identity, at))
         return SECTOR_DAMAGED;
@@ -242,7 +245,7 @@ struct scan {
     struct purge_slots run; /* of sectors that follow each other */
 };
 
-static void end_run(struct scan *scan) {
+static void volume_purges_end_run(struct scan *scan) {
     if (scan->log != NULL)
         purge_log_read(scan->log, scan->run.all, scan->run.count);
     scan->run.count = 0;
@@ -266,7 +269,7 @@ static void see(struct scan *scan, const struct purge_sector *sector, enum secto
         see_good(scan, sector);
         return;
     }
-    end_run(scan);
+    volume_purges_end_run(scan);
     scan->damaged = scan->damaged || state == SECTOR_DAMAGED;
     scan->lost = scan->lost || state == SECTOR_DAMAGED;
     scan->hole =
@@ -281,14 +284,14 @@ static bool scan_piece(struct scan *scan, uint32_t at, uint32_t count) {
     get(volume, sectors[0], count, sector_at(volume, scan->area, 0, at));
     for (uint32_t i = 0; i < count; i++) {
         const struct purge_sector *sector = &sectors[0][i];
-        enum sector_state state = state_of(volume, sector, at + i, scan->generation);
+        enum sector_state state = volume_purges_state_of(volume, sector, at + i, scan->generation);
         if (state == SECTOR_DAMAGED && !read_twin) {
             get(volume, sectors[1], count, sector_at(volume, scan->area, 1, at));
             read_twin = true;
         }
         if (state == SECTOR_DAMAGED) {
             sector = &sectors[1][i];
-            state = state_of(volume, sector, at + i, scan->generation);
+            state = volume_purges_state_of(volume, sector, at + i, scan->generation);
             scan->twin_damaged = scan->twin_damaged || state == SECTOR_GOOD;
         }
         anything = anything || state != SECTOR_NEVER_WRITTEN;
@@ -302,7 +305,7 @@ static void scan_area(struct scan *scan) {
     for (uint32_t at = 0; at < all; at += PIECE)
         if (!scan_piece(scan, at, all - at < PIECE ? all - at : PIECE) && at >= scan->first)
             break;
-    end_run(scan);
+    volume_purges_end_run(scan);
     purge_slots_release(&scan->run);
 }
 
@@ -320,7 +323,7 @@ static bool read_generation(struct volume *volume, unsigned area, uint64_t *gene
     *generation = 0;
     for (unsigned twin = 0; twin < TWINS; twin++) {
         get(volume, &sector, 1, sector_at(volume, area, twin, 0));
-        enum sector_state state = state_of(volume, &sector, 0, 0);
+        enum sector_state state = volume_purges_state_of(volume, &sector, 0, 0);
         damaged = damaged && state == SECTOR_DAMAGED;
         if (state == SECTOR_GOOD && sector.generation > *generation)
             *generation = sector.generation;

@@ -280,7 +280,7 @@ static void do_store(struct volume *volume, struct volume_job *job) {
 }
 
 /* False: the job is kept. */
-static bool do_job(struct volume *volume, struct volume_job *job) {
+static bool writer_do_job(struct volume *volume, struct volume_job *job) {
     bool done = true;
     switch (job->kind) {
     case JOB_STORE:
@@ -309,7 +309,7 @@ static void *write_jobs(void *arg) {
     struct volume_job *job;
     CAST_OBJ(volume, arg, VOLUME_MAGIC);
     while ((job = queue_take(volume)) != NULL) {
-        bool done = do_job(volume, job);
+        bool done = writer_do_job(volume, job);
         queue_end(volume, job, done);
         queue_sync_due(volume);
     }

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-static void on_ready(struct connection *connection);
+static void icap_call_on_ready(struct connection *connection);
 static void seek_connection(struct icap_call *call);
 
 static const struct icap_service_settings *settings_of(const struct icap_call *call) {
@@ -79,7 +79,7 @@ static bool may_try_again(const struct icap_call *call) {
 }
 
 /* A connection from the pool may have died while it was idle: that says nothing of the service. */
-static bool may_repeat(const struct icap_call *call, enum icap_failure failure) {
+static bool icap_call_may_repeat(const struct icap_call *call, enum icap_failure failure) {
     return may_try_again(call) && call->step == ICAP_STEP_ANSWER && !call->repeated &&
            ((call->reused && !call->heard) || failure == ICAP_FAILURE_PATIENCE);
 }
@@ -126,7 +126,7 @@ void icap_call_fail(struct icap_call *call, enum icap_failure failure, const cha
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     task_cancel(&call->send_task);
     feed_release(&call->feed);
-    if (may_repeat(call, failure)) {
+    if (icap_call_may_repeat(call, failure)) {
         repeat(call);
         return;
     }
@@ -178,7 +178,7 @@ void icap_call_look(struct icap_call *call) {
 }
 
 /* Time is up. */
-static void give_up(struct icap_call *call, const char *error) {
+static void icap_call_give_up(struct icap_call *call, const char *error) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     bool queued = call->step == ICAP_STEP_SERVICE;
     icap_service_stop_waiting(call->service, &call->waiter);
@@ -189,17 +189,17 @@ static void give_up(struct icap_call *call, const char *error) {
                           : error);
 }
 
-static void on_timeout(struct timer *timer) {
+static void icap_call_on_timeout(struct timer *timer) {
     struct icap_call *call = CONTAINER_OF(timer, struct icap_call, timer);
     if (!icap_call_cut_preview(call))
-        give_up(call, "it did not answer in time");
+        icap_call_give_up(call, "it did not answer in time");
 }
 
-static void on_total_timeout(struct timer *timer) {
+static void icap_call_on_total_timeout(struct timer *timer) {
     struct icap_call *call = CONTAINER_OF(timer, struct icap_call, total);
     call->final = true;
     if (call->step != ICAP_STEP_OVER)
-        give_up(call, "it took longer than its total_timeout");
+        icap_call_give_up(call, "it took longer than its total_timeout");
 }
 
 /* What it answers is of now, or of later; a bump since the call began has come later too. */
@@ -209,7 +209,7 @@ static void note_asking(struct icap_call *call) {
     call->shifts = icap_health_shifts(call->endpoint->health);
 }
 
-static bool connected(struct icap_call *call) {
+static bool icap_call_connected(struct icap_call *call) {
     call->step = ICAP_STEP_ANSWER;
     call->heard = false;
     call->heard_at = call->net->loop->now;
@@ -232,7 +232,7 @@ static void seek_connection(struct icap_call *call) {
     /* What a server sends behind an answer must not become the answer to somebody else. */
     if (!call->repeated)
         call->connection =
-            pool_take_quiet(endpoint->pool, icap_endpoint_key(endpoint), on_ready, call);
+            pool_take_quiet(endpoint->pool, icap_endpoint_key(endpoint), icap_call_on_ready, call);
     if (call->connection == NULL) {
         call->step = ICAP_STEP_CONNECT;
         icap_call_watch(call, false);
@@ -241,12 +241,12 @@ static void seek_connection(struct icap_call *call) {
         return;
     }
     call->reused = true;
-    if (connected(call))
+    if (icap_call_connected(call))
         icap_call_send(call);
 }
 
 /* No endpoint is to be had. */
-static void refuse(struct icap_call *call, enum icap_failure failure, const char *error) {
+static void icap_call_refuse(struct icap_call *call, enum icap_failure failure, const char *error) {
     call->final = true;
     icap_call_fail(call, failure, call->except != NULL ? call->error : error);
 }
@@ -260,9 +260,11 @@ static void seek_service(struct icap_call *call) {
         call->queued = true;
         return;
     case ICAP_SERVICE_FULL:
-        refuse(call, ICAP_FAILURE_QUEUE, "too many wait for a connection to it");
+        icap_call_refuse(call, ICAP_FAILURE_QUEUE, "too many wait for a connection to it");
         return;
-    case ICAP_SERVICE_DOWN: refuse(call, ICAP_FAILURE_DOWN, icap_service_error(service)); return;
+    case ICAP_SERVICE_DOWN:
+        icap_call_refuse(call, ICAP_FAILURE_DOWN, icap_service_error(service));
+        return;
     }
     if (call->queued) {
         call->in_queue = icap_microseconds() - call->started;
@@ -281,7 +283,7 @@ static void seek_service(struct icap_call *call) {
     seek_connection(call);
 }
 
-static void on_dialled(struct icap_call *call) {
+static void icap_call_on_dialled(struct icap_call *call) {
     if (call->dial.state == DIAL_FAILED) {
         icap_call_fail(call, call->dial.reached ? ICAP_FAILURE_HANDSHAKE : ICAP_FAILURE_CONNECT,
                        call->dial.error);
@@ -289,20 +291,20 @@ static void on_dialled(struct icap_call *call) {
     }
     if (call->dial.state != DIAL_DONE)
         return;
-    call->connection = dial_take(&call->dial, on_ready, call);
+    call->connection = dial_take(&call->dial, icap_call_on_ready, call);
     call->net->counters.icap_connections++;
     connection_keep_alive(call->connection);
-    if (connected(call))
-        on_ready(call->connection);
+    if (icap_call_connected(call))
+        icap_call_on_ready(call->connection);
 }
 
-static void on_task(struct task *task) {
+static void icap_call_on_task(struct task *task) {
     struct icap_call *call = CONTAINER_OF(task, struct icap_call, task);
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     if (call->step == ICAP_STEP_SERVICE)
         seek_service(call);
     else if (call->step == ICAP_STEP_CONNECT)
-        on_dialled(call);
+        icap_call_on_dialled(call);
 }
 
 static void on_virgin_news(struct task *task) {
@@ -312,7 +314,7 @@ static void on_virgin_news(struct task *task) {
         icap_call_send(call);
 }
 
-static void receive(struct icap_call *call) {
+static void icap_call_receive_some(struct icap_call *call) {
     if (call->step == ICAP_STEP_ANSWER)
         icap_call_receive(call);
     else if (call->step == ICAP_STEP_BODY && call->verdict == ICAP_PENDING)
@@ -322,11 +324,11 @@ static void receive(struct icap_call *call) {
 }
 
 /* What has come first: whoever waits for the answer waits longer than the service for the rest. */
-static void on_ready(struct connection *connection) {
+static void icap_call_on_ready(struct connection *connection) {
     struct icap_call *call;
     CAST_OBJ(call, connection->event.owner, ICAP_CALL_MAGIC);
     if (connection->readable)
-        receive(call);
+        icap_call_receive_some(call);
     if (call->connection == connection && connection->writable)
         icap_call_send(call);
 }
@@ -354,11 +356,11 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
         icap_recording_begin(call, request);
     call->started = icap_microseconds();
     call->asked.generation = icap_tag_generation(service->quota->tag);
-    timer_init(&call->timer, on_timeout);
-    timer_init(&call->total, on_total_timeout);
+    timer_init(&call->timer, icap_call_on_timeout);
+    timer_init(&call->total, icap_call_on_total_timeout);
     if (settings->total_timeout > 0)
         loop_timer_after(call->net->loop, &call->total, settings->total_timeout);
-    task_init(&call->task, on_task);
+    task_init(&call->task, icap_call_on_task);
     task_init(&call->send_task, on_virgin_news);
     icap_waiter_init(&call->waiter, &call->task);
     virgin_init(&call->virgin, call->net->loop, request->virgin, &limits);

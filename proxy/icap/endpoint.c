@@ -22,10 +22,10 @@ enum {
 static void on_retry(struct timer *timer);
 static void on_look(struct timer *timer);
 static void on_change(struct task *task);
-static void follow(struct icap_endpoint *endpoint);
+static void endpoint_follow(struct icap_endpoint *endpoint);
 
 /* URI, Host and what else is always the same. */
-static char *write_head(const struct icap_endpoint *endpoint) {
+static char *endpoint_write_head(const struct icap_endpoint *endpoint) {
     const struct url *uri = endpoint->uri;
     const char *credentials = endpoint->service->settings->credentials;
     char *head, value[HTTP_CREDENTIALS_VALUE];
@@ -60,7 +60,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     endpoint->index = index;
     endpoint->uri_text = service->settings->uri_texts[index];
     endpoint->uri = &service->settings->endpoints[index];
-    endpoint->head = write_head(endpoint);
+    endpoint->head = endpoint_write_head(endpoint);
     endpoint->tls = icap_endpoint_make_tls(service->settings, endpoint->uri);
     endpoint->health = service->quota->health[index];
     endpoint->shifts = icap_health_shifts(endpoint->health);
@@ -102,7 +102,8 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
 }
 
 /* Does the service do what it is configured for? */
-static const char *unfit(const struct icap_endpoint *endpoint, const struct icap_options *options) {
+static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
+                                  const struct icap_options *options) {
     bool reqmod = icap_point_is_reqmod(endpoint->service->settings->point);
     if (reqmod && !options->reqmod)
         return "its Methods do not list REQMOD: configure another point";
@@ -160,7 +161,8 @@ static void see_options_istag(struct icap_endpoint *endpoint, struct icap_probe_
 static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *answer) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     const struct loop *loop = endpoint->service->net->loop;
-    const char *error = answer->options != NULL ? unfit(endpoint, answer->options) : answer->error;
+    const char *error =
+        answer->options != NULL ? endpoint_unfit(endpoint, answer->options) : answer->error;
     if (answer->options != NULL)
         answer->failure = ICAP_FAILURE_GONE;
     if (endpoint->renewing && answer->connection != NULL)
@@ -179,7 +181,7 @@ static void on_probed(struct icap_endpoint *endpoint, struct icap_probe_answer *
         see_options_istag(endpoint, answer);
         icap_health_answered(endpoint->health, endpoint, answer->options, loop);
     }
-    follow(endpoint);
+    endpoint_follow(endpoint);
 }
 
 static void start_probe(struct icap_endpoint *endpoint, struct connection **connection,
@@ -189,7 +191,7 @@ static void start_probe(struct icap_endpoint *endpoint, struct connection **conn
 }
 
 /* For the first time, or while it is down. */
-static void ask(struct icap_endpoint *endpoint) {
+static void endpoint_ask(struct icap_endpoint *endpoint) {
     struct connection *none = NULL;
     start_probe(endpoint, &none, endpoint->service->settings->timeout);
     /* Packets are sent again a second later at first, then ever more seldom: better begin anew. Now
@@ -201,14 +203,14 @@ static void ask(struct icap_endpoint *endpoint) {
 static void ask_first(struct icap_endpoint *endpoint) {
     if (endpoint->probe == NULL &&
         icap_health_claim(endpoint->health, endpoint, endpoint->service->net->loop->now))
-        ask(endpoint);
+        endpoint_ask(endpoint);
 }
 
 static void on_retry(struct timer *timer) {
     struct icap_endpoint *endpoint = CONTAINER_OF(timer, struct icap_endpoint, retry);
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     if (icap_quota_may_ask(endpoint->service->quota, endpoint->index))
-        ask(endpoint);
+        endpoint_ask(endpoint);
     else
         loop_timer_after(endpoint->service->net->loop, &endpoint->retry, ICAP_HEALTH_AGAIN);
 }
@@ -241,7 +243,7 @@ bool icap_endpoint_renew_over(struct icap_endpoint *endpoint, struct connection 
 }
 
 /* Where there is no place now, the next transaction that ends gives its own. */
-static void renew(struct icap_endpoint *endpoint) {
+static void endpoint_renew(struct icap_endpoint *endpoint) {
     struct icap_service *service = endpoint->service;
     if (!claim_renewal(endpoint))
         return;
@@ -257,7 +259,7 @@ static void renew(struct icap_endpoint *endpoint) {
 }
 
 /* One worker of all tries what is down. */
-static void hold(struct icap_endpoint *endpoint) {
+static void endpoint_hold(struct icap_endpoint *endpoint) {
     struct loop *loop = endpoint->service->net->loop;
     if (endpoint->known.state != ICAP_STATE_DOWN)
         return;
@@ -296,7 +298,7 @@ static void follow_shifts(struct icap_endpoint *endpoint) {
 }
 
 /* Somebody has changed its health. */
-static void follow(struct icap_endpoint *endpoint) {
+static void endpoint_follow(struct icap_endpoint *endpoint) {
     struct icap_service *service = endpoint->service;
     follow_shifts(endpoint);
     struct icap_health_view *known = &endpoint->known;
@@ -312,7 +314,7 @@ static void follow(struct icap_endpoint *endpoint) {
         icap_limbo_end(&endpoint->limbo);
     else if (!list_empty(&endpoint->calls))
         loop_timer_after(service->net->loop, &endpoint->look_timer, 0);
-    hold(endpoint);
+    endpoint_hold(endpoint);
     if (known->state != before || !known->have_options)
         icap_service_wake_all(service);
 }
@@ -323,7 +325,7 @@ static void on_change(struct task *task) {
     if (endpoint->service->mailbox != NULL)
         icap_health_watch(endpoint->health, &endpoint->watcher, endpoint->service->mailbox,
                           &endpoint->change_task);
-    follow(endpoint);
+    endpoint_follow(endpoint);
 }
 
 void icap_endpoint_retire(struct icap_endpoint *endpoint) {
@@ -339,7 +341,7 @@ void icap_endpoint_retire(struct icap_endpoint *endpoint) {
 
 bool icap_endpoint_ready(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    follow(endpoint);
+    endpoint_follow(endpoint);
     if (endpoint->known.state == ICAP_STATE_DOWN)
         return false;
     if (!endpoint->known.have_options) {
@@ -347,7 +349,7 @@ bool icap_endpoint_ready(struct icap_endpoint *endpoint) {
         return false;
     }
     if (endpoint->known.options_expire <= endpoint->service->net->loop->now)
-        renew(endpoint);
+        endpoint_renew(endpoint);
     return true;
 }
 
@@ -444,7 +446,7 @@ void icap_endpoint_failed(struct icap_endpoint *endpoint, uint64_t turn, enum ic
     if (failure == ICAP_FAILURE_OVERLOADED)
         icap_quota_lower(endpoint->service->quota, endpoint->index, loop->now + OVERLOADED_FOR);
     icap_health_failed(endpoint->health, turn, failure, error, loop);
-    follow(endpoint);
+    endpoint_follow(endpoint);
 }
 
 static void show_istag(struct icap_endpoint *endpoint, struct slice istag) {

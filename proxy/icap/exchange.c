@@ -48,16 +48,17 @@ static struct slice *slice_at(struct icap_exchange *exchange, const struct membe
     return (struct slice *)((char *)exchange + member->at);
 }
 
-static uint64_t *number_at(struct icap_exchange *exchange, const struct member *member) {
+static uint64_t *exchange_number_at(struct icap_exchange *exchange, const struct member *member) {
     return (uint64_t *)((char *)exchange + member->at);
 }
 
-static const struct slice *text_of(const struct icap_exchange *exchange,
-                                   const struct member *member) {
+static const struct slice *exchange_text_of(const struct icap_exchange *exchange,
+                                            const struct member *member) {
     return (const struct slice *)((const char *)exchange + member->at);
 }
 
-static uint64_t number_of(const struct icap_exchange *exchange, const struct member *member) {
+static uint64_t exchange_number_of(const struct icap_exchange *exchange,
+                                   const struct member *member) {
     return *(const uint64_t *)((const char *)exchange + member->at);
 }
 
@@ -78,7 +79,7 @@ static char *put_64(char *at, uint64_t number) {
 static size_t about_length_most(const struct icap_exchange *exchange) {
     size_t length = 0;
     for (unsigned i = 0; i < TEXTS; i++)
-        length += strlen(texts[i].name) + text_of(exchange, &texts[i])->length + 2;
+        length += strlen(texts[i].name) + exchange_text_of(exchange, &texts[i])->length + 2;
     for (unsigned i = 0; i < NUMBERS; i++)
         length += strlen(numbers[i].name) + SLICE_DIGITS + 2;
     return length;
@@ -96,11 +97,11 @@ static char *put_line(char *at, const char *name, struct slice value) {
 
 static char *put_about(char *at, const struct icap_exchange *exchange) {
     for (unsigned i = 0; i < TEXTS; i++)
-        if (text_of(exchange, &texts[i])->length > 0)
-            at = put_line(at, texts[i].name, *text_of(exchange, &texts[i]));
+        if (exchange_text_of(exchange, &texts[i])->length > 0)
+            at = put_line(at, texts[i].name, *exchange_text_of(exchange, &texts[i]));
     for (unsigned i = 0; i < NUMBERS; i++) {
         char digits[SLICE_DIGITS];
-        uint64_t number = number_of(exchange, &numbers[i]);
+        uint64_t number = exchange_number_of(exchange, &numbers[i]);
         int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
         if (number != 0)
             at = put_line(at, numbers[i].name, slice_make(digits, (size_t)length));
@@ -116,7 +117,7 @@ static char *put_content(char *at, const struct icap_exchange *exchange) {
     char *about = at + PART_HEAD, *end = put_about(about, exchange);
     put_part_head(at, PART_ABOUT, (size_t)(end - about));
     for (unsigned i = 0; i < PARTS; i++) {
-        const struct slice *part = text_of(exchange, &parts[i]);
+        const struct slice *part = exchange_text_of(exchange, &parts[i]);
         if (part->length > 0)
             end = slice_put(put_part_head(end, PART_FIRST + i, part->length), *part);
     }
@@ -127,7 +128,7 @@ char *icap_exchange_write(const struct icap_exchange *exchange, enum icap_record
                           size_t *length) {
     size_t most = ICAP_RECORD_HEAD + PART_HEAD + about_length_most(exchange);
     for (unsigned i = 0; i < PARTS; i++)
-        most += PART_HEAD + text_of(exchange, &parts[i])->length;
+        most += PART_HEAD + exchange_text_of(exchange, &parts[i])->length;
     char *record = most > ICAP_RECORD_MAX ? NULL : malloc(most);
     if (record == NULL)
         return NULL;
@@ -174,7 +175,7 @@ static bool take_line(struct icap_exchange *exchange, struct slice name, struct 
             *slice_at(exchange, &texts[i]) = value;
     for (unsigned i = 0; i < NUMBERS; i++)
         if (slice_equal(name, slice_from(numbers[i].name)))
-            return slice_to_uint64(value, number_at(exchange, &numbers[i]));
+            return slice_to_uint64(value, exchange_number_at(exchange, &numbers[i]));
     return true;
 }
 
@@ -195,7 +196,8 @@ static bool take_about(struct icap_exchange *exchange, struct slice about) {
     return true;
 }
 
-static bool take_part(struct icap_exchange *exchange, uint32_t number, struct slice bytes) {
+static bool exchange_take_part(struct icap_exchange *exchange, uint32_t number,
+                               struct slice bytes) {
     if (number == PART_ABOUT)
         return take_about(exchange, bytes);
     if (number >= PART_FIRST && number - PART_FIRST < PARTS)
@@ -212,7 +214,7 @@ bool icap_exchange_parse(struct icap_exchange *exchange, struct slice content, c
         }
         uint64_t length = take_64(content.base + 8);
         struct slice bytes = slice_make(content.base + PART_HEAD, (size_t)length);
-        if (!take_part(exchange, take_32(content.base), bytes)) {
+        if (!exchange_take_part(exchange, take_32(content.base), bytes)) {
             *error = "what it says of the exchange can't be read";
             return false;
         }
@@ -226,7 +228,7 @@ bool icap_exchange_part(const struct icap_exchange *exchange, const char *name,
                         struct slice *bytes) {
     for (unsigned i = 0; i < PARTS; i++)
         if (strcmp(parts[i].name, name) == 0) {
-            *bytes = *text_of(exchange, &parts[i]);
+            *bytes = *exchange_text_of(exchange, &parts[i]);
             return true;
         }
     return false;

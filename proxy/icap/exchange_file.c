@@ -18,10 +18,10 @@ struct icap_exchange_file {
     char complaint[ICAP_EXCHANGE_FILE_ERROR];
 };
 
-static void complain(struct icap_exchange_file *file, const char *format, ...)
+static void exchange_file_complain(struct icap_exchange_file *file, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The first complaint stays. */
-static void complain(struct icap_exchange_file *file, const char *format, ...) {
+static void exchange_file_complain(struct icap_exchange_file *file, const char *format, ...) {
     va_list arguments;
     if (file->end.complaint != NULL)
         return;
@@ -93,10 +93,11 @@ static void take_end(struct icap_exchange_file *file, const struct icap_exchange
     end->unfinished = last->unfinished;
     snprintf(end->reason, sizeof end->reason, "%.*s", SLICE_PRINT(last->ended));
     if (last->kept != end->read + end->damaged)
-        complain(file, "%s: its end speaks of %llu exchanges, there are %llu", file->name,
-                 (unsigned long long)last->kept, (unsigned long long)(end->read + end->damaged));
+        exchange_file_complain(file, "%s: its end speaks of %llu exchanges, there are %llu",
+                               file->name, (unsigned long long)last->kept,
+                               (unsigned long long)(end->read + end->damaged));
     else if (fgetc(file->stream) != EOF)
-        complain(file, "%s: something stands behind its end", file->name);
+        exchange_file_complain(file, "%s: something stands behind its end", file->name);
 }
 
 /* NULL: there is no more. */
@@ -104,19 +105,19 @@ static char *read_record(struct icap_exchange_file *file, struct icap_record_hea
     char bytes[ICAP_RECORD_HEAD];
     size_t got = fread(bytes, 1, sizeof bytes, file->stream);
     if (got < sizeof bytes) {
-        complain(file, "%s is cut off at byte %llu: there is no end of the recording", file->name,
-                 (unsigned long long)(file->at + got));
+        exchange_file_complain(file, "%s is cut off at byte %llu: there is no end of the recording",
+                               file->name, (unsigned long long)(file->at + got));
         return NULL;
     }
     if (!icap_record_head_parse(head, bytes)) {
-        complain(file, "%s is damaged at byte %llu: what follows can't be read", file->name,
-                 (unsigned long long)file->at);
+        exchange_file_complain(file, "%s is damaged at byte %llu: what follows can't be read",
+                               file->name, (unsigned long long)file->at);
         return NULL;
     }
     char *content = read_content(file, head->length);
     if (content == NULL)
-        complain(file, "%s is cut off inside the record at byte %llu", file->name,
-                 (unsigned long long)file->at);
+        exchange_file_complain(file, "%s is cut off inside the record at byte %llu", file->name,
+                               (unsigned long long)file->at);
     return content;
 }
 
@@ -126,8 +127,8 @@ static bool is_sound(struct icap_exchange_file *file, const struct icap_record_h
     const char *error = "its sum is wrong";
     if (icap_record_content_fits(head, bytes) && icap_exchange_parse(exchange, bytes, &error))
         return true;
-    complain(file, "%s is damaged in the record at byte %llu: %s", file->name,
-             (unsigned long long)file->at, error);
+    exchange_file_complain(file, "%s is damaged in the record at byte %llu: %s", file->name,
+                           (unsigned long long)file->at, error);
     file->end.damaged += head->kind == ICAP_RECORD_EXCHANGE;
     return false;
 }

@@ -11,7 +11,7 @@ const char *const icap_exchange_filter_names[] = {
     "service", "point", "host", "prefix", "regex", "verdict", "status", "sample", NULL,
 };
 
-static bool refuse(char *error, const char *name, const char *text) {
+static bool exchange_filter_refuse(char *error, const char *name, const char *text) {
     snprintf(error, ICAP_FILTER_ERROR, "%s: %s", name, text);
     return false;
 }
@@ -22,16 +22,17 @@ static bool set_text(char **place, const char *value) {
     return true;
 }
 
-static bool set_number(uint64_t *place, const char *name, const char *value, char *error) {
+static bool exchange_filter_set_number(uint64_t *place, const char *name, const char *value,
+                                       char *error) {
     if (slice_to_uint64(slice_from(value), place) && *place > 0)
         return true;
-    return refuse(error, name, "must be a number above 0");
+    return exchange_filter_refuse(error, name, "must be a number above 0");
 }
 
 static bool set_regex(struct icap_exchange_filter *filter, const char *value, char *error) {
     char reason[200];
     if (!regex_check(value, reason, sizeof reason))
-        return refuse(error, "regex", reason);
+        return exchange_filter_refuse(error, "regex", reason);
     if (filter->regex != NULL)
         regexes_release(&filter->regexes);
     set_text(&filter->regex, value);
@@ -39,7 +40,7 @@ static bool set_regex(struct icap_exchange_filter *filter, const char *value, ch
     return true;
 }
 
-static bool is_one_of(const char *value, const char *const *names) {
+static bool exchange_filter_is_one_of(const char *value, const char *const *names) {
     for (; *names != NULL; names++)
         if (strcmp(value, *names) == 0)
             return true;
@@ -55,10 +56,11 @@ bool icap_exchange_filter_set(struct icap_exchange_filter *filter, const char *n
     if (strcmp(name, "service") == 0)
         return set_text(&filter->service, value);
     if (strcmp(name, "point") == 0)
-        return is_one_of(value, points) ? set_text(&filter->point, value)
-                                        : refuse(error, name,
-                                                 "must be reqmod_precache, reqmod_postcache, "
-                                                 "respmod_precache or respmod_postcache");
+        return exchange_filter_is_one_of(value, points)
+                   ? set_text(&filter->point, value)
+                   : exchange_filter_refuse(error, name,
+                                            "must be reqmod_precache, reqmod_postcache, "
+                                            "respmod_precache or respmod_postcache");
     if (strcmp(name, "host") == 0)
         return set_text(&filter->host, value);
     if (strcmp(name, "prefix") == 0)
@@ -66,25 +68,27 @@ bool icap_exchange_filter_set(struct icap_exchange_filter *filter, const char *n
     if (strcmp(name, "regex") == 0)
         return set_regex(filter, value, error);
     if (strcmp(name, "status") == 0)
-        return set_number(&filter->status, name, value, error);
+        return exchange_filter_set_number(&filter->status, name, value, error);
     if (strcmp(name, "sample") == 0)
-        return set_number(&filter->sample, name, value, error);
+        return exchange_filter_set_number(&filter->sample, name, value, error);
     if (strcmp(name, "verdict") != 0)
-        return refuse(error, name,
-                      "is no filter; there are service, point, host, prefix, regex, "
-                      "verdict, status and sample");
-    return is_one_of(value, verdicts)
+        return exchange_filter_refuse(
+            error, name,
+            "is no filter; there are service, point, host, prefix, regex, "
+            "verdict, status and sample");
+    return exchange_filter_is_one_of(value, verdicts)
                ? set_text(&filter->verdict, value)
-               : refuse(error, name,
-                        "must be unmodified, modified, partial, satisfied, failed or "
-                        "abandoned");
+               : exchange_filter_refuse(
+                     error, name,
+                     "must be unmodified, modified, partial, satisfied, failed or "
+                     "abandoned");
 }
 
 static bool fits_text(const char *wanted, struct slice text) {
     return wanted == NULL || slice_equal(slice_from(wanted), text);
 }
 
-static bool has_host(const char *host, struct slice text) {
+static bool exchange_filter_has_host(const char *host, struct slice text) {
     struct url url;
     return host == NULL ||
            (url_parse(&url, text) && slice_equal_nocase(url.host, slice_from(host)));
@@ -97,7 +101,7 @@ bool icap_exchange_filter_fits(struct icap_exchange_filter *filter,
            (filter->status == 0 || filter->status == exchange->status) &&
            (filter->prefix == NULL ||
             slice_starts_with(exchange->url, slice_from(filter->prefix))) &&
-           has_host(filter->host, exchange->url) &&
+           exchange_filter_has_host(filter->host, exchange->url) &&
            (filter->regex == NULL || regexes_find(&filter->regexes, exchange->url));
 }
 

@@ -12,18 +12,19 @@
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list_link all = {&all, &all};
 
-static uint64_t hash_text(const char *text, uint64_t seed) {
+static uint64_t health_hash_text(const char *text, uint64_t seed) {
     return text == NULL ? seed : XXH3_64bits_withSeed(text, strlen(text), seed + 1);
 }
 
 /* What may decide over whether it answers. */
 static uint64_t identity_of(const struct icap_service_settings *settings, unsigned index) {
-    uint64_t hash = hash_text(settings->name, (uint64_t)settings->point * 2 + settings->verify);
-    hash = hash_text(settings->uri_texts[index], hash);
-    hash = hash_text(settings->ca_file, hash);
-    hash = hash_text(settings->certificate, hash);
-    hash = hash_text(settings->certificate_key, hash);
-    return hash_text(settings->credentials, hash);
+    uint64_t hash =
+        health_hash_text(settings->name, (uint64_t)settings->point * 2 + settings->verify);
+    hash = health_hash_text(settings->uri_texts[index], hash);
+    hash = health_hash_text(settings->ca_file, hash);
+    hash = health_hash_text(settings->certificate, hash);
+    hash = health_hash_text(settings->certificate_key, hash);
+    return health_hash_text(settings->credentials, hash);
 }
 
 static void take_rules(struct icap_health *health, const struct icap_service_settings *settings) {
@@ -90,7 +91,7 @@ bool icap_health_is_of(const struct icap_health *health,
 }
 
 /* Under the lock: others are told. */
-static void changed(struct icap_health *health, const struct loop *loop) {
+static void health_changed(struct icap_health *health, const struct loop *loop) {
     atomic_fetch_add_explicit(&health->turn, 1, memory_order_release);
     waiters_wake(&health->watching, loop);
 }
@@ -103,7 +104,7 @@ void icap_health_configure(struct icap_health *health,
     health->back_off = health->down_min;
     if (health->now.state == ICAP_STATE_DOWN) {
         health->now.retry_at = 0;
-        changed(health, NULL);
+        health_changed(health, NULL);
     }
     pthread_mutex_unlock(&health->lock);
 }
@@ -127,7 +128,7 @@ void icap_health_watch(struct icap_health *health, struct waiter **slot, struct 
 
 /* Who asks it. */
 
-static bool is_due(const struct icap_health_view *known, uint64_t now) {
+static bool health_is_due(const struct icap_health_view *known, uint64_t now) {
     return known->state == ICAP_STATE_DOWN || !known->have_options || known->options_expire <= now;
 }
 
@@ -137,7 +138,7 @@ bool icap_health_claim(struct icap_health *health, const void *who, uint64_t now
     if (icap_health_is_claimed(health))
         return false;
     pthread_mutex_lock(&health->lock);
-    if (!icap_health_is_claimed(health) && is_due(&health->now, now)) {
+    if (!icap_health_is_claimed(health) && health_is_due(&health->now, now)) {
         atomic_store_explicit(&health->holder, who, memory_order_relaxed);
         got = true;
     }
@@ -146,7 +147,7 @@ bool icap_health_claim(struct icap_health *health, const void *who, uint64_t now
 }
 
 /* Under the lock. */
-static void let_go(struct icap_health *health, const void *who) {
+static void health_let_go(struct icap_health *health, const void *who) {
     ASSERT(atomic_load_explicit(&health->holder, memory_order_relaxed) == who);
     atomic_store_explicit(&health->holder, NULL, memory_order_relaxed);
 }
@@ -157,15 +158,15 @@ void icap_health_unclaim(struct icap_health *health, const void *who, bool hand_
     if (atomic_load_explicit(&health->holder, memory_order_relaxed) != who)
         return;
     pthread_mutex_lock(&health->lock);
-    let_go(health, who);
+    health_let_go(health, who);
     if (hand_over)
-        changed(health, loop);
+        health_changed(health, loop);
     pthread_mutex_unlock(&health->lock);
 }
 
 /* Changes of the state, under the lock. */
 
-static void enter(struct icap_health *health, enum icap_state state) {
+static void health_enter(struct icap_health *health, enum icap_state state) {
     health->now.state = state;
     health->now.since = time(NULL);
     health->now.unreachable = false;
@@ -191,29 +192,29 @@ static uint64_t next_pause(struct icap_health *health, enum icap_failure failure
     return pause;
 }
 
-static void go_down(struct icap_health *health, enum icap_failure failure, const char *error,
-                    const struct loop *loop) {
+static void health_go_down(struct icap_health *health, enum icap_failure failure, const char *error,
+                           const struct loop *loop) {
     bool fresh = health->now.state != ICAP_STATE_DOWN;
     uint64_t pause = next_pause(health, failure);
     note_error(health, error);
     if (fresh) {
-        enter(health, ICAP_STATE_DOWN);
+        health_enter(health, ICAP_STATE_DOWN);
         log_warn("icap service %s (%s) is down: %s; %s, trying again in %lu ms", health->service,
                  health->uri, health->now.error, health->consequence, (unsigned long)pause);
     }
     health->now.unreachable = health->lost = is_out_of_reach(failure);
     health->now.have_options = false;
     health->now.retry_at = loop->now + pause;
-    changed(health, loop);
+    health_changed(health, loop);
     if (fresh)
         health->went_down = atomic_load_explicit(&health->turn, memory_order_relaxed);
 }
 
-static void come_up(struct icap_health *health) {
+static void health_come_up(struct icap_health *health) {
     if (health->now.state != ICAP_STATE_UNKNOWN)
         log_info("icap service %s (%s) is up again after %ld seconds", health->service, health->uri,
                  (long)(time(NULL) - health->now.since));
-    enter(health, ICAP_STATE_UP);
+    health_enter(health, ICAP_STATE_UP);
 }
 
 /* Calls it for all of the same host and port, with their locks held. */
@@ -234,7 +235,7 @@ static void for_place(const struct icap_health *one, const char *error, const st
 
 static void fall_too(struct icap_health *health, const char *error, const struct loop *loop) {
     if (health->now.state != ICAP_STATE_DOWN)
-        go_down(health, ICAP_FAILURE_LOST, error, loop);
+        health_go_down(health, ICAP_FAILURE_LOST, error, loop);
 }
 
 static void be_reached(struct icap_health *health, const char *error, const struct loop *loop) {
@@ -243,7 +244,7 @@ static void be_reached(struct icap_health *health, const char *error, const stru
         return;
     health->now.unreachable = false;
     health->now.retry_at = loop->now;
-    changed(health, loop);
+    health_changed(health, loop);
 }
 
 void icap_health_reached(struct icap_health *health, const struct loop *loop) {
@@ -254,7 +255,7 @@ void icap_health_reached(struct icap_health *health, const struct loop *loop) {
 static void shift(struct icap_health *health, const char *error, const struct loop *loop) {
     (void)error;
     atomic_fetch_add_explicit(&health->shifts, 1, memory_order_release);
-    changed(health, loop);
+    health_changed(health, loop);
 }
 
 void icap_health_see_istag(struct icap_health *health, const char istag[ICAP_TAG]) {
@@ -295,16 +296,16 @@ void icap_health_answered(struct icap_health *health, const void *who,
     known->options_expire = expiry(options, loop->now);
     known->have_options = true;
     if (known->state == ICAP_STATE_UNKNOWN || (known->state == ICAP_STATE_DOWN && health->lost)) {
-        come_up(health);
+        health_come_up(health);
     } else if (known->state == ICAP_STATE_DOWN) {
-        enter(health, ICAP_STATE_TRIAL);
+        health_enter(health, ICAP_STATE_TRIAL);
         log_info("icap service %s (%s) answers again, a message tries it", health->service,
                  health->uri);
     }
     if (known->state == ICAP_STATE_UP)
         health->back_off = health->down_min;
-    let_go(health, who);
-    changed(health, loop);
+    health_let_go(health, who);
+    health_changed(health, loop);
     pthread_mutex_unlock(&health->lock);
 }
 
@@ -317,9 +318,9 @@ static void put_off(struct icap_health *health, enum icap_failure failure, const
     note_error(health, error);
     if (atomic_fetch_add_explicit(&health->failures, 1, memory_order_relaxed) + 1 >=
         health->failures_down)
-        go_down(health, failure, error, loop);
+        health_go_down(health, failure, error, loop);
     else
-        changed(health, loop);
+        health_changed(health, loop);
 }
 
 void icap_health_unanswered(struct icap_health *health, const void *who, enum icap_failure failure,
@@ -331,9 +332,9 @@ void icap_health_unanswered(struct icap_health *health, const void *who, enum ic
     if (serves && failure != ICAP_FAILURE_GONE && !lost)
         put_off(health, failure, error, loop);
     else
-        go_down(health, failure, error, loop);
+        health_go_down(health, failure, error, loop);
     if (health->now.state != ICAP_STATE_DOWN)
-        let_go(health, who);
+        health_let_go(health, who);
     pthread_mutex_unlock(&health->lock);
     if (lost)
         for_place(health, error, loop, fall_too);
@@ -344,8 +345,8 @@ void icap_health_succeeded(struct icap_health *health, const struct loop *loop) 
     atomic_store_explicit(&health->failures, 0, memory_order_relaxed);
     pthread_mutex_lock(&health->lock);
     if (health->now.state == ICAP_STATE_TRIAL) {
-        come_up(health);
-        changed(health, loop);
+        health_come_up(health);
+        health_changed(health, loop);
     }
     pthread_mutex_unlock(&health->lock);
 }
@@ -362,7 +363,7 @@ static bool is_telling(enum icap_failure failure, enum icap_state state) {
     }
 }
 
-static bool is_final(enum icap_failure failure) {
+static bool health_is_final(enum icap_failure failure) {
     return is_out_of_reach(failure) || failure == ICAP_FAILURE_HANDSHAKE ||
            failure == ICAP_FAILURE_GONE;
 }
@@ -376,10 +377,10 @@ void icap_health_failed(struct icap_health *health, uint64_t turn, enum icap_fai
     bool serves = state == ICAP_STATE_UP || state == ICAP_STATE_TRIAL;
     if (serves && turn >= health->went_down && is_telling(failure, state)) {
         unsigned failures = atomic_fetch_add_explicit(&health->failures, 1, memory_order_relaxed);
-        fell =
-            is_final(failure) || state == ICAP_STATE_TRIAL || failures + 1 >= health->failures_down;
+        fell = health_is_final(failure) || state == ICAP_STATE_TRIAL ||
+               failures + 1 >= health->failures_down;
         if (fell)
-            go_down(health, failure, error, loop);
+            health_go_down(health, failure, error, loop);
     }
     pthread_mutex_unlock(&health->lock);
     if (fell && is_out_of_reach(failure))

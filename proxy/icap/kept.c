@@ -72,7 +72,7 @@ bool kept_append(struct kept *kept, const char *bytes, size_t count) {
     return put_into_file(kept, bytes, count);
 }
 
-static ssize_t read_file(const struct kept *kept, uint64_t at, char *buffer, size_t capacity) {
+static ssize_t kept_read_file(const struct kept *kept, uint64_t at, char *buffer, size_t capacity) {
     ssize_t got;
     if (capacity > kept->end - at)
         capacity = (size_t)(kept->end - at);
@@ -90,14 +90,14 @@ ssize_t kept_peek(const struct kept *kept, struct kept_cursor *cursor, char *buf
     if (cursor->taken < kept->memory.length)
         got = (ssize_t)spool_peek(&kept->memory, &cursor->memory, buffer, capacity);
     else
-        got =
-            read_file(kept, kept->begin + (cursor->taken - kept->memory.length), buffer, capacity);
+        got = kept_read_file(kept, kept->begin + (cursor->taken - kept->memory.length), buffer,
+                             capacity);
     if (got > 0)
         cursor->taken += (uint64_t)got;
     return got;
 }
 
-static void advance(struct kept *kept, uint64_t count) {
+static void kept_advance(struct kept *kept, uint64_t count) {
     kept->begin += count;
     if (kept->begin - kept->given_back < GIVE_BACK)
         return;
@@ -110,9 +110,9 @@ static void advance(struct kept *kept, uint64_t count) {
 ssize_t kept_take(struct kept *kept, char *buffer, size_t capacity) {
     if (kept->memory.length > 0)
         return (ssize_t)spool_read(&kept->memory, buffer, capacity);
-    ssize_t got = read_file(kept, kept->begin, buffer, capacity);
+    ssize_t got = kept_read_file(kept, kept->begin, buffer, capacity);
     if (got > 0)
-        advance(kept, (uint64_t)got);
+        kept_advance(kept, (uint64_t)got);
     return got;
 }
 
@@ -124,5 +124,5 @@ void kept_skip(struct kept *kept, uint64_t count) {
         count -= spool_read(&kept->memory, scrap, piece);
     }
     if (count > 0)
-        advance(kept, count);
+        kept_advance(kept, count);
 }

@@ -13,14 +13,14 @@ struct icap_ledger_page {
     struct list_link open;
 };
 
-static struct icap_ledger_page *find(const struct icap_ledger *ledger, const char *name) {
+static struct icap_ledger_page *ledger_find(const struct icap_ledger *ledger, const char *name) {
     struct icap_ledger_page *page = ledger->pages;
     while (page != NULL && strcmp(page->name, name) != 0)
         page = page->next;
     return page;
 }
 
-static struct icap_ledger_page *add(struct icap_ledger *ledger, const char *name) {
+static struct icap_ledger_page *ledger_add(struct icap_ledger *ledger, const char *name) {
     struct icap_ledger_page *page;
     ALLOC_OBJ(page, ICAP_LEDGER_PAGE_MAGIC);
     page->name = xstrdup(name);
@@ -37,9 +37,9 @@ void icap_ledger_open(struct icap_ledger *ledger, const char *name, struct icap_
     entry->page = NULL;
     if (ledger == NULL)
         return;
-    entry->page = find(ledger, name);
+    entry->page = ledger_find(ledger, name);
     if (entry->page == NULL)
-        entry->page = add(ledger, name);
+        entry->page = ledger_add(ledger, name);
     list_append(&entry->page->open, &entry->link);
 }
 
@@ -53,7 +53,7 @@ void icap_ledger_close(struct icap_ledger_entry *entry) {
 }
 
 void icap_ledger_sum(const struct icap_ledger *ledger, const char *name, struct icap_account *sum) {
-    struct icap_ledger_page *page = find(ledger, name);
+    struct icap_ledger_page *page = ledger_find(ledger, name);
     memset(sum, 0, sizeof *sum);
     if (page == NULL)
         return;

@@ -7,13 +7,13 @@ void icap_limbo_init(struct icap_limbo *limbo) {
 }
 
 /* What still comes is nobody's. */
-static void on_ready(struct connection *connection) {
+static void limbo_on_ready(struct connection *connection) {
     if (connection->broken)
         connection_close(&connection);
 }
 
 void icap_limbo_add(struct icap_limbo *limbo, struct connection **connection) {
-    connection_set_owner(*connection, on_ready, limbo);
+    connection_set_owner(*connection, limbo_on_ready, limbo);
     list_append(&limbo->connections, &(*connection)->pool_link);
     *connection = NULL;
 }

@@ -30,7 +30,7 @@ bool icap_mask_is_secret(struct slice field_name) {
 }
 
 /* A line with its end; of one that has none, all the rest. */
-static struct slice next_line(struct slice *rest) {
+static struct slice mask_next_line(struct slice *rest) {
     const char *end = memchr(rest->base, '\n', rest->length);
     struct slice line =
         slice_make(rest->base, end == NULL ? rest->length : (size_t)(end + 1 - rest->base));
@@ -53,7 +53,7 @@ char *icap_mask_head(struct slice head, size_t *length) {
         lines += head.base[i] == '\n';
     char *masked = malloc(head.length + lines * (MASK.length + 4)), *at = masked;
     while (masked != NULL && rest.length > 0) {
-        struct slice line = next_line(&rest);
+        struct slice line = mask_next_line(&rest);
         if (is_secret_line(line, &name)) {
             at = slice_put(slice_put(at, name), SLICE(": "));
             at = slice_put(slice_put(at, MASK), SLICE("\r\n"));

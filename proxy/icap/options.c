@@ -1,6 +1,6 @@
 #include "icap/options.h"
 
-static void copy(char *to, size_t capacity, struct slice text) {
+static void options_copy(char *to, size_t capacity, struct slice text) {
     size_t length = text.length < capacity - 1 ? text.length : capacity - 1;
     if (length > 0)
         memcpy(to, text.base, length);
@@ -8,7 +8,7 @@ static void copy(char *to, size_t capacity, struct slice text) {
 }
 
 static void copy_field(char *to, size_t capacity, const struct http_head *head, enum http_name id) {
-    copy(to, capacity, http_head_value(head, id));
+    options_copy(to, capacity, http_head_value(head, id));
 }
 
 static void copy_notice(struct icap_notice *notice, const struct http_head *head) {
@@ -16,9 +16,9 @@ static void copy_notice(struct icap_notice *notice, const struct http_head *head
     const struct http_field *field = http_head_find_text(head, SLICE("X-Operator-Notice"));
     if (field == NULL)
         return;
-    copy(notice->text, sizeof notice->text, field->value);
+    options_copy(notice->text, sizeof notice->text, field->value);
     if (field->value.length >= sizeof notice->text)
-        copy(notice->text + sizeof notice->text - 1 - cut.length, cut.length + 1, cut);
+        options_copy(notice->text + sizeof notice->text - 1 - cut.length, cut.length + 1, cut);
 }
 
 /* Behind what stands there already, an element a line and a NUL at its end; false: there is no

@@ -28,7 +28,7 @@ struct icap_probe {
     struct icap_tag_moment asked;
 };
 
-static void on_ready(struct connection *connection);
+static void probe_on_ready(struct connection *connection);
 
 static struct slice write_request(struct icap_probe *probe) {
     const struct icap_endpoint *endpoint = probe->endpoint;
@@ -49,7 +49,7 @@ static void drop_connection(struct icap_probe *probe, bool lost) {
 }
 
 /* Frees the probe first: the callback may start another. */
-static void finish(struct icap_probe *probe, struct icap_probe_answer *answer) {
+static void probe_finish(struct icap_probe *probe, struct icap_probe_answer *answer) {
     struct icap_endpoint *endpoint = probe->endpoint;
     icap_probe_fn *on_probed = probe->on_probed;
     if (answer->connection != NULL) {
@@ -60,14 +60,14 @@ static void finish(struct icap_probe *probe, struct icap_probe_answer *answer) {
     on_probed(endpoint, answer);
 }
 
-static void fail(struct icap_probe *probe, enum icap_failure failure, const char *error) {
+static void probe_fail(struct icap_probe *probe, enum icap_failure failure, const char *error) {
     struct icap_probe_answer answer = {.failure = failure, .error = error};
-    finish(probe, &answer);
+    probe_finish(probe, &answer);
 }
 
-static void on_timeout(struct timer *timer) {
-    fail(CONTAINER_OF(timer, struct icap_probe, timer), ICAP_FAILURE_TIMEOUT,
-         "OPTIONS was not answered in time");
+static void probe_on_timeout(struct timer *timer) {
+    probe_fail(CONTAINER_OF(timer, struct icap_probe, timer), ICAP_FAILURE_TIMEOUT,
+               "OPTIONS was not answered in time");
 }
 
 static void dial_anew(struct icap_probe *probe) {
@@ -79,11 +79,11 @@ static void dial_anew(struct icap_probe *probe) {
                    endpoint->service->settings->connect_timeout, endpoint->tls, &probe->dial_task);
 }
 
-static void broke_off(struct icap_probe *probe, const char *error) {
+static void probe_broke_off(struct icap_probe *probe, const char *error) {
     if (probe->reused)
         dial_anew(probe);
     else
-        fail(probe, ICAP_FAILURE_CLOSED, error);
+        probe_fail(probe, ICAP_FAILURE_CLOSED, error);
 }
 
 /* An answer that says no for good: there is no such service, or not for us. */
@@ -100,7 +100,7 @@ static bool is_reusable(const struct icap_probe *probe, const struct http_head *
 }
 
 /* True: the probe is over. */
-static bool parse(struct icap_probe *probe) {
+static bool probe_parse(struct icap_probe *probe) {
     struct http_head head;
     struct icap_options options;
     const char *error;
@@ -109,44 +109,46 @@ static bool parse(struct icap_probe *probe) {
     if (used == 0)
         return false;
     if (used < 0) {
-        fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is not ICAP");
+        probe_fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is not ICAP");
     } else if (icap_options_parse(&options, &head, &error)) {
         struct icap_probe_answer answer = {.options = &options, .asked = probe->asked};
         if (is_reusable(probe, &head, (size_t)used))
             answer.connection = probe->connection;
-        finish(probe, &answer);
+        probe_finish(probe, &answer);
     } else {
-        fail(probe, is_refusal(head.status) ? ICAP_FAILURE_GONE : ICAP_FAILURE_SERVER, error);
+        probe_fail(probe, is_refusal(head.status) ? ICAP_FAILURE_GONE : ICAP_FAILURE_SERVER, error);
     }
     return true;
 }
 
 /* Until the socket is empty: there is one event for all that has come. */
-static void receive(struct icap_probe *probe) {
+static void probe_receive(struct icap_probe *probe) {
     size_t got;
     while (probe->connection != NULL && probe->connection->readable) {
         if (probe->in == NULL)
             probe->in = net_buffer_take(probe->net);
         if (!net_buffer_make_room(probe->net, &probe->in, HEAD_MAX)) {
-            fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is too long");
+            probe_fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is too long");
             return;
         }
         switch (connection_read(probe->connection, probe->in->data + probe->in->end,
                                 probe->in->capacity - probe->in->end, &got)) {
         case IO_DONE: break;
         case IO_WAIT: return;
-        case IO_FAILED: broke_off(probe, connection_error(probe->connection)); return;
-        default: broke_off(probe, "it closed the connection instead of answering OPTIONS"); return;
+        case IO_FAILED: probe_broke_off(probe, connection_error(probe->connection)); return;
+        default:
+            probe_broke_off(probe, "it closed the connection instead of answering OPTIONS");
+            return;
         }
         probe->reused = false;
         probe->heard_at = probe->net->loop->now;
         probe->in->end += got;
-        if (parse(probe))
+        if (probe_parse(probe))
             return;
     }
 }
 
-static void on_ready(struct connection *connection) {
+static void probe_on_ready(struct connection *connection) {
     struct icap_probe *probe;
     CAST_OBJ(probe, connection->event.owner, ICAP_PROBE_MAGIC);
     struct iovec piece = {(void *)probe->left.base, probe->left.length};
@@ -156,37 +158,37 @@ static void on_ready(struct connection *connection) {
         probe->left.length -= sent;
     }
     if (connection->readable)
-        receive(probe);
+        probe_receive(probe);
 }
 
-static void begin(struct icap_probe *probe) {
+static void probe_begin(struct icap_probe *probe) {
     probe->heard_at = probe->net->loop->now;
-    on_ready(probe->connection);
+    probe_on_ready(probe->connection);
 }
 
-static void on_dialled(struct task *task) {
+static void probe_on_dialled(struct task *task) {
     struct icap_probe *probe = CONTAINER_OF(task, struct icap_probe, dial_task);
     CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
     if (probe->dial.state == DIAL_FAILED) {
-        fail(probe, probe->dial.reached ? ICAP_FAILURE_HANDSHAKE : ICAP_FAILURE_CONNECT,
-             probe->dial.error);
+        probe_fail(probe, probe->dial.reached ? ICAP_FAILURE_HANDSHAKE : ICAP_FAILURE_CONNECT,
+                   probe->dial.error);
         return;
     }
-    probe->connection = dial_take(&probe->dial, on_ready, probe);
+    probe->connection = dial_take(&probe->dial, probe_on_ready, probe);
     probe->net->counters.icap_connections++;
     probe->net->counters.icap_connections_open++;
     connection_keep_alive(probe->connection);
     if (icap_endpoint_is_lost(probe->endpoint))
         icap_health_reached(probe->endpoint->health, probe->net->loop);
-    begin(probe);
+    probe_begin(probe);
 }
 
 /* What was given to it: from the loop, as the callback must not come before the start has ended. */
 static void on_given(struct task *task) {
     struct icap_probe *probe = CONTAINER_OF(task, struct icap_probe, dial_task);
     CHECK_OBJ(probe, ICAP_PROBE_MAGIC);
-    probe->dial_task.run = on_dialled;
-    begin(probe);
+    probe->dial_task.run = probe_on_dialled;
+    probe_begin(probe);
 }
 
 struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, struct connection **connection,
@@ -197,8 +199,8 @@ struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, struct conne
     probe->net = endpoint->service->net;
     probe->on_probed = on_probed;
     probe->net->counters.icap_options++;
-    timer_init(&probe->timer, on_timeout);
-    task_init(&probe->dial_task, on_dialled);
+    timer_init(&probe->timer, probe_on_timeout);
+    task_init(&probe->dial_task, probe_on_dialled);
     loop_timer_after(probe->net->loop, &probe->timer,
                      endpoint->service->settings->connect_timeout + patience);
     probe->connection = *connection;
@@ -210,7 +212,7 @@ struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, struct conne
     probe->reused = true;
     probe->net->counters.icap_connections_open++;
     probe->left = write_request(probe);
-    connection_set_owner(probe->connection, on_ready, probe);
+    connection_set_owner(probe->connection, probe_on_ready, probe);
     probe->dial_task.run = on_given;
     loop_defer(probe->net->loop, &probe->dial_task);
     return probe;
@@ -226,7 +228,7 @@ void icap_probe_look(struct icap_probe *probe) {
                                                               probe->heard_at, &probe->doubts))
         return;
     drop_connection(probe, true);
-    fail(probe, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
+    probe_fail(probe, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
 }
 
 void icap_probe_cancel(struct icap_probe **probep) {

@@ -101,7 +101,7 @@ static struct icap_quota_endpoint *endpoint_of(struct icap_quota *quota, unsigne
 }
 
 /* What the worker has open may have become less while it was idle. */
-static void count(struct icap_quota *quota, const struct icap_quota_bid *bid, unsigned open) {
+static void quota_count(struct icap_quota *quota, const struct icap_quota_bid *bid, unsigned open) {
     struct icap_quota_endpoint *endpoint = endpoint_of(quota, bid->endpoint);
     endpoint->open += open - *bid->counted;
     quota->open += open - *bid->counted;
@@ -109,15 +109,16 @@ static void count(struct icap_quota *quota, const struct icap_quota_bid *bid, un
 }
 
 /* Of all workers together. */
-static unsigned limit(const struct icap_quota *quota, const struct icap_quota_endpoint *endpoint) {
+static unsigned quota_limit(const struct icap_quota *quota,
+                            const struct icap_quota_endpoint *endpoint) {
     unsigned most = quota->most;
     if (endpoint->stated > 0 && endpoint->stated < most)
         most = endpoint->stated;
     return most;
 }
 
-static bool has_room(const struct icap_quota *quota, const struct icap_quota_bid *bid,
-                     uint64_t now) {
+static bool quota_has_room(const struct icap_quota *quota, const struct icap_quota_bid *bid,
+                           uint64_t now) {
     const struct icap_quota_endpoint *endpoint = &quota->endpoints[bid->endpoint];
     if (endpoint->lowered > 0 && now < endpoint->lowered_until &&
         endpoint->busy >= endpoint->lowered)
@@ -125,14 +126,14 @@ static bool has_room(const struct icap_quota *quota, const struct icap_quota_bid
     if (bid->alone && endpoint->busy > 0)
         return false;
     if (bid->idle > 0)
-        return endpoint->busy < limit(quota, endpoint);
-    return endpoint->open < limit(quota, endpoint) && quota->open < quota->most;
+        return endpoint->busy < quota_limit(quota, endpoint);
+    return endpoint->open < quota_limit(quota, endpoint) && quota->open < quota->most;
 }
 
 bool icap_quota_may_ask(struct icap_quota *quota, unsigned index) {
     pthread_mutex_lock(&quota->lock);
     const struct icap_quota_endpoint *endpoint = endpoint_of(quota, index);
-    bool may = endpoint->busy < limit(quota, endpoint);
+    bool may = endpoint->busy < quota_limit(quota, endpoint);
     pthread_mutex_unlock(&quota->lock);
     return may;
 }
@@ -142,8 +143,8 @@ int icap_quota_take(struct icap_quota *quota, const struct icap_quota_bid *bids,
     int best = -1;
     pthread_mutex_lock(&quota->lock);
     for (unsigned i = 0; i < bid_count; i++) {
-        count(quota, &bids[i], bids[i].busy + bids[i].idle);
-        if (has_room(quota, &bids[i], now) &&
+        quota_count(quota, &bids[i], bids[i].busy + bids[i].idle);
+        if (quota_has_room(quota, &bids[i], now) &&
             (best < 0 ||
              quota->endpoints[bids[i].endpoint].busy < quota->endpoints[bids[best].endpoint].busy))
             best = (int)i;
@@ -152,7 +153,7 @@ int icap_quota_take(struct icap_quota *quota, const struct icap_quota_bid *bids,
         const struct icap_quota_bid *bid = &bids[best];
         endpoint_of(quota, bid->endpoint)->busy++;
         if (bid->idle == 0)
-            count(quota, bid, bid->busy + 1);
+            quota_count(quota, bid, bid->busy + 1);
     }
     pthread_mutex_unlock(&quota->lock);
     return best;
@@ -169,7 +170,7 @@ void icap_quota_leave(struct icap_quota *quota, const struct icap_quota_bid *bid
     struct icap_quota_endpoint *endpoint = endpoint_of(quota, bid->endpoint);
     ASSERT(endpoint->busy > 0);
     endpoint->busy--;
-    count(quota, bid, bid->busy + bid->idle);
+    quota_count(quota, bid, bid->busy + bid->idle);
     wake(quota, loop);
     pthread_mutex_unlock(&quota->lock);
 }
@@ -177,7 +178,7 @@ void icap_quota_leave(struct icap_quota *quota, const struct icap_quota_bid *bid
 void icap_quota_note(struct icap_quota *quota, const struct icap_quota_bid *bid,
                      const struct loop *loop) {
     pthread_mutex_lock(&quota->lock);
-    count(quota, bid, bid->busy + bid->idle);
+    quota_count(quota, bid, bid->busy + bid->idle);
     wake(quota, loop);
     pthread_mutex_unlock(&quota->lock);
 }
@@ -206,7 +207,7 @@ static unsigned keep_one(struct icap_quota *quota, const struct icap_quota_keepe
 unsigned icap_quota_idle(struct icap_quota *quota, const struct icap_quota_bid *bid,
                          const struct icap_quota_keeper *keeper) {
     pthread_mutex_lock(&quota->lock);
-    unsigned share = limit(quota, endpoint_of(quota, bid->endpoint)) / quota->workers;
+    unsigned share = quota_limit(quota, endpoint_of(quota, bid->endpoint)) / quota->workers;
     bool others = quota->asking > (keeper->waits ? 1u : 0u);
     unsigned most = share;
     if (share == 0)

@@ -11,7 +11,7 @@
 enum { ICAP_HEAD_MAX = 16384, HTTP_HEADS_MAX = 128 * 1024 };
 
 /* Everything that was to be sent has been; the connection may serve again. */
-static bool sent_all(const struct icap_call *call) {
+static bool icap_receive_sent_all(const struct icap_call *call) {
     return call->head_left.length == 0 && feed_is_done(&call->feed) && call->keep_connection;
 }
 
@@ -22,7 +22,7 @@ static void count_in(struct icap_call *call, size_t got) {
 }
 
 /* 100: the service wants what follows the preview. */
-static void go_on(struct icap_call *call) {
+static void icap_receive_go_on(struct icap_call *call) {
     if (!call->previewing) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 100 where no preview was sent");
         return;
@@ -107,7 +107,7 @@ static bool sound_framing(struct icap_call *call, bool response) {
 }
 
 /* The HTTP head that came back, parsed from a copy that stays. */
-static bool take_head(struct icap_call *call, struct slice bytes) {
+static bool icap_receive_take_head(struct icap_call *call, struct slice bytes) {
     bool response = call->parts.has_response;
     size_t at = response ? call->parts.response_at : 0;
     if (!response && !call->parts.has_request) {
@@ -161,9 +161,9 @@ static bool keeps_framing(const struct icap_call *call) {
     return slice_equal(before, after) || (!decides_framing(before) && !decides_framing(after));
 }
 
-static void modified(struct icap_call *call) {
+static void icap_receive_modified(struct icap_call *call) {
     struct slice bytes = net_buffer_bytes(call->in);
-    if (!fits_method(call) || !take_head(call, bytes)) {
+    if (!fits_method(call) || !icap_receive_take_head(call, bytes)) {
         icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "the message in its answer can't be parsed");
         return;
     }
@@ -188,7 +188,7 @@ static void modified(struct icap_call *call) {
             return;
         }
     } else {
-        bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
+        bool reusable = icap_receive_sent_all(call) && net_buffer_bytes(call->in).length == 0;
         call->step = ICAP_STEP_OVER;
         net_buffer_give(call->net, &call->in);
         icap_call_leave_connection(call, reusable);
@@ -196,7 +196,7 @@ static void modified(struct icap_call *call) {
     icap_call_settle(call, call->outcome);
 }
 
-static void refused(struct icap_call *call, unsigned status) {
+static void icap_receive_refused(struct icap_call *call, unsigned status) {
     static const struct {
         unsigned status;
         enum icap_failure failure;
@@ -260,7 +260,7 @@ static void take_istag(struct icap_call *call, const struct http_head *head) {
         call->shifts = icap_health_shifts(call->endpoint->health);
 }
 
-static void judge(struct icap_call *call, const struct http_head *head) {
+static void icap_receive_judge(struct icap_call *call, const struct http_head *head) {
     call->status = head->status;
     take_istag(call, head);
     call->keep_connection = !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
@@ -269,17 +269,17 @@ static void judge(struct icap_call *call, const struct http_head *head) {
     take_next_services(call, head);
     take_inability(call, head);
     switch (head->status) {
-    case 100: go_on(call); return;
+    case 100: icap_receive_go_on(call); return;
     case 204: unmodified(call, head); return;
     case 200: break;
     case 206:
         call->partial = call->may_206;
         if (!call->partial)
-            refused(call, head->status);
+            icap_receive_refused(call, head->status);
         if (!call->partial || !has_original(call))
             return;
         break;
-    default: refused(call, head->status); return;
+    default: icap_receive_refused(call, head->status); return;
     }
     if (take_parts(call, head))
         call->parts_known = true;
@@ -289,12 +289,12 @@ static void judge(struct icap_call *call, const struct http_head *head) {
 }
 
 /* True: something was parsed, look again. */
-static bool parse(struct icap_call *call) {
+static bool icap_receive_parse(struct icap_call *call) {
     struct slice bytes = net_buffer_bytes(call->in);
     if (call->parts_known) {
         if (bytes.length < call->parts.body_at)
             return false;
-        modified(call);
+        icap_receive_modified(call);
         return true;
     }
     if (bytes.length == 0)
@@ -310,12 +310,12 @@ static bool parse(struct icap_call *call) {
     if (call->recording != NULL)
         icap_recording_answered(call, slice_make(bytes.base, (size_t)used));
     call->in->begin += (size_t)used;
-    judge(call, &head);
+    icap_receive_judge(call, &head);
     return true;
 }
 
 /* An answer is most often as large as what it answers. */
-static void take_buffer(struct icap_call *call) {
+static void icap_receive_take_buffer(struct icap_call *call) {
     bool large = call->feed.taken > NET_BUFFER_SIZE;
     if (call->in != NULL &&
         (!large || call->in->capacity > NET_BUFFER_SIZE || net_buffer_bytes(call->in).length > 0))
@@ -330,7 +330,7 @@ static void take_buffer(struct icap_call *call) {
 void icap_call_receive(struct icap_call *call) {
     size_t got;
     while (call->step == ICAP_STEP_ANSWER) {
-        take_buffer(call);
+        icap_receive_take_buffer(call);
         if (!net_buffer_make_room(call->net, &call->in, HTTP_HEADS_MAX + ICAP_HEAD_MAX)) {
             icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "the heads in its answer are too large");
             return;
@@ -347,16 +347,16 @@ void icap_call_receive(struct icap_call *call) {
         call->heard = true;
         count_in(call, got);
         call->in->end += got;
-        while (call->step == ICAP_STEP_ANSWER && call->in != NULL && parse(call))
+        while (call->step == ICAP_STEP_ANSWER && call->in != NULL && icap_receive_parse(call))
             ;
         if (call->connection == NULL || !call->connection->readable)
             return;
     }
 }
 
-static enum source_status ended(struct icap_call *call) {
+static enum source_status icap_receive_ended(struct icap_call *call) {
     icap_call_has_all(call, icap_microseconds() - call->started);
-    bool reusable = sent_all(call) && net_buffer_bytes(call->in).length == 0;
+    bool reusable = icap_receive_sent_all(call) && net_buffer_bytes(call->in).length == 0;
     call->body_ended = true;
     call->step = ICAP_STEP_OVER;
     icap_call_watch(call, false);
@@ -367,8 +367,8 @@ static enum source_status ended(struct icap_call *call) {
     return SOURCE_END;
 }
 
-static enum source_status broke_off(struct icap_call *call, enum icap_failure failure,
-                                    const char *error) {
+static enum source_status icap_receive_broke_off(struct icap_call *call, enum icap_failure failure,
+                                                 const char *error) {
     icap_call_fail(call, failure, error);
     return SOURCE_FAILED;
 }
@@ -394,7 +394,7 @@ static size_t still_to_come(const struct icap_call *call) {
 }
 
 /* Once after each read that brought something; when nothing has come by then, each byte counts. */
-static void linger(struct icap_call *call, bool tried) {
+static void icap_receive_linger(struct icap_call *call, bool tried) {
     if (!call->lingered)
         connection_await(call->connection, still_to_come(call));
     else if (tried)
@@ -403,7 +403,7 @@ static void linger(struct icap_call *call, bool tried) {
 }
 
 /* More coded bytes into the buffer. */
-static enum source_status refill(struct icap_call *call) {
+static enum source_status icap_receive_refill(struct icap_call *call) {
     size_t got;
     make_roomy(call);
     call->in->begin = call->in->end = 0;
@@ -417,14 +417,15 @@ static enum source_status refill(struct icap_call *call) {
             icap_call_watch(call, false);
             return SOURCE_DATA;
         case IO_END:
-            return broke_off(call, ICAP_FAILURE_CLOSED,
-                             "it closed the connection in the middle of a body");
+            return icap_receive_broke_off(call, ICAP_FAILURE_CLOSED,
+                                          "it closed the connection in the middle of a body");
         case IO_FAILED:
-            return broke_off(call, ICAP_FAILURE_CLOSED, connection_error(call->connection));
+            return icap_receive_broke_off(call, ICAP_FAILURE_CLOSED,
+                                          connection_error(call->connection));
         case IO_WAIT: break;
         }
     }
-    linger(call, tried);
+    icap_receive_linger(call, tried);
     /* It may be waiting for more of the virgin body, which the origin has not sent yet. */
     bool starved = !feed_is_done(&call->feed) && feed_bytes(&call->feed).length == 0;
     call->awaited = true;
@@ -435,15 +436,15 @@ static enum source_status refill(struct icap_call *call) {
 /* The last chunk of a 206 says where the virgin body takes over. */
 static bool finish_body(struct icap_call *call) {
     if (call->chunked.has_original && !call->partial) {
-        broke_off(call, ICAP_FAILURE_PROTOCOL,
-                  "its last chunk refers to the original body outside a 206");
+        icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
+                               "its last chunk refers to the original body outside a 206");
         return false;
     }
     if (call->chunked.has_original && !has_original(call))
         return false;
     call->original = call->chunked.has_original;
     call->skip_left = call->chunked.original;
-    ended(call);
+    icap_receive_ended(call);
     if (call->original) {
         count_saved(call, call->skip_left);
         call->body_ended = false;
@@ -476,8 +477,8 @@ static enum source_status read_original(struct icap_call *call, char *buffer, si
     }
 }
 
-static enum source_status read_body(struct icap_call *call, char *buffer, size_t capacity,
-                                    size_t *got) {
+static enum source_status icap_receive_read_body(struct icap_call *call, char *buffer,
+                                                 size_t capacity, size_t *got) {
     *got = 0;
     if (call->body_ended)
         return SOURCE_END;
@@ -492,7 +493,8 @@ static enum source_status read_body(struct icap_call *call, char *buffer, size_t
                 chunked_decode(&call->chunked, &input, buffer, capacity, got);
             call->in->begin = call->in->end - input.length;
             if (status == CHUNKED_BAD)
-                return broke_off(call, ICAP_FAILURE_PROTOCOL, "its chunked coding is broken");
+                return icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
+                                              "its chunked coding is broken");
             if (status == CHUNKED_END && !finish_body(call))
                 return SOURCE_FAILED;
             call->passed_on += *got;
@@ -503,7 +505,7 @@ static enum source_status read_body(struct icap_call *call, char *buffer, size_t
             if (status == CHUNKED_END)
                 return call->original ? read_original(call, buffer, capacity, got) : SOURCE_END;
         }
-        enum source_status status = refill(call);
+        enum source_status status = icap_receive_refill(call);
         if (status != SOURCE_DATA)
             return status;
     }
@@ -513,12 +515,12 @@ static enum source_status read_body(struct icap_call *call, char *buffer, size_t
 static enum source_status read_from_first(struct icap_call *call, char *buffer, size_t capacity,
                                           size_t *got) {
     if (!call->first_there)
-        return read_body(call, buffer, capacity, got);
+        return icap_receive_read_body(call, buffer, capacity, got);
     call->first_there = false;
     *buffer = call->first;
     *got = 0;
     if (capacity > 1)
-        read_body(call, buffer + 1, capacity - 1, got);
+        icap_receive_read_body(call, buffer + 1, capacity - 1, got);
     (*got)++;
     return SOURCE_DATA;
 }
@@ -547,8 +549,8 @@ static enum source_status read_last(struct icap_call *call, char *buffer, size_t
     status = read_from_first(call, &spare, 1, got);
     *got = 0;
     if (status == SOURCE_DATA)
-        return broke_off(call, ICAP_FAILURE_PROTOCOL,
-                         "the body that it made is longer than it stated");
+        return icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
+                                      "the body that it made is longer than it stated");
     if (status != SOURCE_END || !call->last_there)
         return status;
     call->last_there = false;
@@ -559,8 +561,8 @@ static enum source_status read_last(struct icap_call *call, char *buffer, size_t
 }
 
 /* Nobody shall take for whole what has another length than was stated. */
-static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
-                                    size_t *got) {
+static enum source_status icap_receive_body_read(struct source *source, char *buffer,
+                                                 size_t capacity, size_t *got) {
     struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     *got = 0;
@@ -580,7 +582,7 @@ static enum source_status body_read(struct source *source, char *buffer, size_t 
 /* The verdict counts from the first byte of the body on, or with its end. */
 void icap_call_await_body(struct icap_call *call) {
     size_t got;
-    switch (read_body(call, &call->first, 1, &got)) {
+    switch (icap_receive_read_body(call, &call->first, 1, &got)) {
     case SOURCE_WAIT:
     case SOURCE_FAILED: return;
     case SOURCE_DATA: call->first_there = true; break;
@@ -589,7 +591,7 @@ void icap_call_await_body(struct icap_call *call) {
     icap_call_settle(call, call->outcome);
 }
 
-static void body_close(struct source *source) {
+static void icap_receive_body_close(struct source *source) {
     struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     if (call->body_ended || call->body_failed)
@@ -603,7 +605,8 @@ static void body_close(struct source *source) {
     net_buffer_give(call->net, &call->in);
 }
 
-static const struct source_class body_class = {"adapted body", body_read, body_close, NULL};
+static const struct source_class body_class = {"adapted body", icap_receive_body_read,
+                                               icap_receive_body_close, NULL};
 
 void icap_call_body_init(struct icap_call *call) {
     source_init(&call->body, &body_class, call->net->loop, -1);

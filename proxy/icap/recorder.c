@@ -97,7 +97,7 @@ uint64_t icap_recorder_number(const struct icap_recorder *recorder) {
 
 /* Ending. */
 
-static void end(struct icap_recorder *recorder, const char *reason) {
+static void recorder_end(struct icap_recorder *recorder, const char *reason) {
     if (recorder->reason == NULL)
         recorder->reason = reason;
     atomic_store(&recorder->over, true);
@@ -106,7 +106,7 @@ static void end(struct icap_recorder *recorder, const char *reason) {
 void icap_recorder_stop(struct icap_recorder *recorder, const char *reason) {
     CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
     pthread_mutex_lock(&recorder->lock);
-    end(recorder, reason);
+    recorder_end(recorder, reason);
     pthread_mutex_unlock(&recorder->lock);
 }
 
@@ -117,7 +117,7 @@ static bool is_abandoned(const struct icap_recorder *recorder, uint64_t now) {
 
 static void forget_abandoned(struct icap_recorder *recorder) {
     pthread_mutex_lock(&recorder->lock);
-    end(recorder, "nobody took what was recorded");
+    recorder_end(recorder, "nobody took what was recorded");
     forget_waiting(recorder);
     pthread_mutex_unlock(&recorder->lock);
 }
@@ -243,13 +243,14 @@ void icap_recorder_drop(struct icap_recorder *recorder) {
 }
 
 /* What comes when it is over already counts as unfinished. */
-static enum icap_keeping append(struct icap_recorder *recorder, struct waiting_record *record) {
+static enum icap_keeping recorder_append(struct icap_recorder *recorder,
+                                         struct waiting_record *record) {
     pthread_mutex_lock(&recorder->lock);
     bool over = atomic_load(&recorder->over);
     if (!over) {
         list_append(&recorder->waiting, &record->link);
         if (++recorder->kept >= recorder->limits.exchanges)
-            end(recorder, "there are as many exchanges as were asked for");
+            recorder_end(recorder, "there are as many exchanges as were asked for");
     }
     pthread_mutex_unlock(&recorder->lock);
     if (over)
@@ -269,7 +270,7 @@ enum icap_keeping icap_recorder_keep(struct icap_recorder *recorder,
     }
     char *bytes = icap_exchange_write(exchange, ICAP_RECORD_EXCHANGE, &length);
     if (bytes != NULL && icap_recorder_reserve(recorder, length))
-        return append(recorder, new_record(bytes, length));
+        return recorder_append(recorder, new_record(bytes, length));
     free(bytes);
     icap_recorder_drop(recorder);
     return ICAP_DROPPED;

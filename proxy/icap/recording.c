@@ -35,7 +35,7 @@ struct icap_recording {
 
 /* Memory. */
 
-static void forget(struct slice *part) {
+static void recording_forget(struct slice *part) {
     free((char *)part->base);
     *part = slice_make(NULL, 0);
 }
@@ -53,14 +53,14 @@ static void forget_all(struct icap_recording *recording) {
     struct slice *parts[] = {&exchange->asked, &exchange->request_head, &exchange->response_head,
                              &exchange->answered, &exchange->result_head};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        forget(parts[i]);
+        recording_forget(parts[i]);
     forget_tee(&recording->virgin);
     forget_tee(&recording->result);
     icap_recorder_unreserve(recording->recorder, recording->reserved);
     recording->reserved = 0;
 }
 
-static void drop(struct icap_recording *recording) {
+static void recording_drop(struct icap_recording *recording) {
     if (recording->dropped)
         return;
     recording->dropped = true;
@@ -68,11 +68,11 @@ static void drop(struct icap_recording *recording) {
     icap_recorder_drop(recording->recorder);
 }
 
-static bool reserve(struct icap_recording *recording, size_t bytes) {
+static bool recording_reserve(struct icap_recording *recording, size_t bytes) {
     if (recording->dropped)
         return false;
     if (!icap_recorder_reserve(recording->recorder, bytes)) {
-        drop(recording);
+        recording_drop(recording);
         return false;
     }
     recording->reserved += bytes;
@@ -82,14 +82,14 @@ static bool reserve(struct icap_recording *recording, size_t bytes) {
 /* Behind what is in the part already. */
 static void keep_head(struct icap_recording *recording, struct slice *part, struct slice head) {
     size_t length = head.length;
-    if (length == 0 || !reserve(recording, 2 * length))
+    if (length == 0 || !recording_reserve(recording, 2 * length))
         return;
     char *masked = icap_recorder_masks(recording->recorder) ? icap_mask_head(head, &length) : NULL;
     char *bytes = realloc((char *)part->base, part->length + length);
     if (bytes == NULL || (masked == NULL && icap_recorder_masks(recording->recorder))) {
         if (bytes != NULL)
             part->base = bytes;
-        drop(recording);
+        recording_drop(recording);
     } else {
         memcpy(bytes + part->length, masked != NULL ? masked : head.base, length);
         *part = slice_make(bytes, part->length + length);
@@ -99,17 +99,17 @@ static void keep_head(struct icap_recording *recording, struct slice *part, stru
 
 /* Bodies. */
 
-static bool make_room(struct tee *tee, size_t wanted) {
+static bool recording_make_room(struct tee *tee, size_t wanted) {
     size_t capacity = tee->capacity > 0 ? tee->capacity : FIRST_BYTES;
     while (capacity < wanted)
         capacity *= 2;
     if (capacity == tee->capacity)
         return true;
-    if (!reserve(tee->recording, capacity - tee->capacity))
+    if (!recording_reserve(tee->recording, capacity - tee->capacity))
         return false;
     char *bytes = realloc(tee->bytes, capacity);
     if (bytes == NULL) {
-        drop(tee->recording);
+        recording_drop(tee->recording);
         return false;
     }
     tee->bytes = bytes;
@@ -126,7 +126,7 @@ static void keep_bytes(struct tee *tee, const char *bytes, size_t count) {
         return;
     if (count > most - tee->kept)
         count = most - tee->kept;
-    if (count == 0 || !make_room(tee, tee->kept + count))
+    if (count == 0 || !recording_make_room(tee, tee->kept + count))
         return;
     memcpy(tee->bytes + tee->kept, bytes, count);
     tee->kept += count;
@@ -153,7 +153,7 @@ static void tee_close(struct source *source) {
 
 static const struct source_class tee_class = {"recorded body", tee_read, tee_close, NULL};
 
-static void on_more(struct task *task) {
+static void recording_on_more(struct task *task) {
     struct tee *tee = CONTAINER_OF(task, struct tee, task);
     CHECK_OBJ(tee->recording, ICAP_RECORDING_MAGIC);
     source_wake(&tee->source);
@@ -163,7 +163,7 @@ static struct source *tee_start(struct tee *tee, struct icap_recording *recordin
                                 struct source *from) {
     tee->sum = XXH3_createState();
     if (tee->sum == NULL || XXH3_64bits_reset(tee->sum) != XXH_OK) {
-        drop(recording);
+        recording_drop(recording);
         return from;
     }
     tee->recording = recording;
@@ -203,8 +203,8 @@ static uint64_t status_in(struct slice head) {
     return slice_to_uint64(word(head, 1), &status) ? status : 0;
 }
 
-static struct icap_exchange describe(const struct icap_call *call,
-                                     const struct icap_request *request) {
+static struct icap_exchange recording_describe(const struct icap_call *call,
+                                               const struct icap_request *request) {
     return (struct icap_exchange){
         .id = request->transaction_id,
         .service = slice_from(call->service->settings->name),
@@ -227,7 +227,7 @@ void icap_recording_begin(struct icap_call *call, const struct icap_request *req
             icap_recorder_release(&call->net->recorder);
         return;
     }
-    struct icap_exchange exchange = describe(call, request);
+    struct icap_exchange exchange = recording_describe(call, request);
     if (!icap_recorder_begin(recorder, &exchange))
         return;
     struct icap_recording *recording;
@@ -236,8 +236,8 @@ void icap_recording_begin(struct icap_call *call, const struct icap_request *req
     recording->exchange = exchange;
     recording->exchange.masked = icap_recorder_masks(recorder);
     recording->started = icap_microseconds();
-    task_init(&recording->virgin.task, on_more);
-    task_init(&recording->result.task, on_more);
+    task_init(&recording->virgin.task, recording_on_more);
+    task_init(&recording->result.task, recording_on_more);
     call->recording = recording;
     keep_head(recording, &recording->exchange.request_head, request->request_head);
     keep_head(recording, &recording->exchange.response_head, request->response_head);
@@ -248,8 +248,8 @@ void icap_recording_begin(struct icap_call *call, const struct icap_request *req
 void icap_recording_asked(struct icap_call *call, struct slice head) {
     struct icap_recording *recording = call->recording;
     CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
-    forget(&recording->exchange.asked);
-    forget(&recording->exchange.answered);
+    recording_forget(&recording->exchange.asked);
+    recording_forget(&recording->exchange.answered);
     recording->exchange.uri = slice_from(call->endpoint->uri_text);
     keep_head(recording, &recording->exchange.asked, head);
 }
@@ -261,7 +261,7 @@ void icap_recording_answered(struct icap_call *call, struct slice head) {
     keep_head(recording, &recording->exchange.answered, head);
 }
 
-static const char *verdict_name(const struct icap_call *call) {
+static const char *recording_verdict_name(const struct icap_call *call) {
     switch (call->verdict) {
     case ICAP_PENDING: break;
     case ICAP_UNMODIFIED: return "unmodified";
@@ -289,7 +289,7 @@ static void keep_result_head(struct icap_recording *recording, const struct http
 void icap_recording_settled(struct icap_call *call) {
     struct icap_recording *recording = call->recording;
     CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
-    recording->exchange.verdict = slice_from(verdict_name(call));
+    recording->exchange.verdict = slice_from(recording_verdict_name(call));
     recording->exchange.verdict_microseconds = icap_microseconds() - recording->started;
     if ((call->verdict == ICAP_MODIFIED || call->verdict == ICAP_SATISFIED) && call->head_given)
         keep_result_head(recording, call->adapted, call->parts.has_response);
@@ -308,7 +308,7 @@ static void describe_end(struct icap_recording *recording, const struct icap_cal
     struct icap_exchange *exchange = &recording->exchange;
     const struct tee *virgin = &recording->virgin, *result = &recording->result;
     exchange->total_microseconds = icap_microseconds() - recording->started;
-    exchange->verdict = slice_from(verdict_name(call));
+    exchange->verdict = slice_from(recording_verdict_name(call));
     if (call->verdict == ICAP_FAILED || call->broken)
         exchange->error = slice_from(call->error);
     if (virgin->sum != NULL) {

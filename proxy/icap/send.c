@@ -13,7 +13,7 @@ struct writer {
     bool full;
 };
 
-static void put(struct writer *writer, struct slice text) {
+static void icap_send_put(struct writer *writer, struct slice text) {
     if (text.length > (size_t)(writer->end - writer->at)) {
         writer->full = true;
         return;
@@ -23,16 +23,16 @@ static void put(struct writer *writer, struct slice text) {
     writer->at += text.length;
 }
 
-static void put_number(struct writer *writer, uint64_t number) {
+static void icap_send_put_number(struct writer *writer, uint64_t number) {
     char digits[SLICE_DIGITS];
-    put(writer, slice_of_number(digits, number));
+    icap_send_put(writer, slice_of_number(digits, number));
 }
 
 static void put_field(struct writer *writer, struct slice name, struct slice value) {
-    put(writer, name);
-    put(writer, SLICE(": "));
-    put(writer, value);
-    put(writer, SLICE("\r\n"));
+    icap_send_put(writer, name);
+    icap_send_put(writer, SLICE(": "));
+    icap_send_put(writer, value);
+    icap_send_put(writer, SLICE("\r\n"));
 }
 
 static bool is_reqmod(const struct icap_call *call) {
@@ -76,17 +76,17 @@ static void put_client(struct icap_call *call, struct writer *writer) {
 static void put_encapsulated(const struct icap_call *call, struct writer *writer) {
     size_t request = call->request.request_head.length;
     size_t response = call->request.response_head.length;
-    put(writer, SLICE("Encapsulated: req-hdr=0, "));
+    icap_send_put(writer, SLICE("Encapsulated: req-hdr=0, "));
     if (!is_reqmod(call)) {
-        put(writer, SLICE("res-hdr="));
-        put_number(writer, request);
-        put(writer, SLICE(", "));
+        icap_send_put(writer, SLICE("res-hdr="));
+        icap_send_put_number(writer, request);
+        icap_send_put(writer, SLICE(", "));
     }
-    put(writer, !call->has_body   ? SLICE("null-body=")
-                : is_reqmod(call) ? SLICE("req-body=")
-                                  : SLICE("res-body="));
-    put_number(writer, request + response);
-    put(writer, SLICE("\r\n\r\n"));
+    icap_send_put(writer, !call->has_body   ? SLICE("null-body=")
+                          : is_reqmod(call) ? SLICE("req-body=")
+                                            : SLICE("res-body="));
+    icap_send_put_number(writer, request + response);
+    icap_send_put(writer, SLICE("\r\n\r\n"));
 }
 
 static void limit_feed(struct icap_call *call, size_t size) {
@@ -98,9 +98,9 @@ static void put_preview(struct icap_call *call, struct writer *writer) {
     call->previewing = wants_preview(call, &size);
     if (!call->previewing)
         return;
-    put(writer, SLICE("Preview: "));
-    put_number(writer, size);
-    put(writer, SLICE("\r\n"));
+    icap_send_put(writer, SLICE("Preview: "));
+    icap_send_put_number(writer, size);
+    icap_send_put(writer, SLICE("\r\n"));
     limit_feed(call, size);
 }
 
@@ -108,14 +108,16 @@ static void put_allow(struct icap_call *call, struct writer *writer) {
     call->may_204 = can_offer_204(call);
     call->may_206 = call->previewing && call->endpoint->known.options.allow_206;
     if (call->may_206)
-        put(writer, call->may_204 ? SLICE("Allow: 204, 206\r\n") : SLICE("Allow: 206\r\n"));
+        icap_send_put(writer,
+                      call->may_204 ? SLICE("Allow: 204, 206\r\n") : SLICE("Allow: 206\r\n"));
     else if (call->may_204)
-        put(writer, SLICE("Allow: 204\r\n"));
+        icap_send_put(writer, SLICE("Allow: 204\r\n"));
 }
 
 static void put_icap_head(struct icap_call *call, struct writer *writer) {
-    put(writer, is_reqmod(call) ? SLICE("REQMOD ") : SLICE("RESPMOD "));
-    put(writer, slice_from(call->endpoint->head)); /* the rest of the line, Host and so on */
+    icap_send_put(writer, is_reqmod(call) ? SLICE("REQMOD ") : SLICE("RESPMOD "));
+    icap_send_put(writer,
+                  slice_from(call->endpoint->head)); /* the rest of the line, Host and so on */
     put_preview(call, writer);
     put_allow(call, writer);
     put_client(call, writer);
@@ -135,13 +137,13 @@ bool icap_call_write_head(struct icap_call *call) {
     put_icap_head(call, &writer);
     if (call->recording != NULL)
         icap_recording_asked(call, slice_make(call->head, (size_t)(writer.at - call->head)));
-    put(&writer, request->request_head);
-    put(&writer, request->response_head);
+    icap_send_put(&writer, request->request_head);
+    icap_send_put(&writer, request->response_head);
     call->head_left = slice_make(call->head, (size_t)(writer.at - call->head));
     return !writer.full;
 }
 
-static int gather(struct icap_call *call, struct iovec *pieces) {
+static int icap_send_gather(struct icap_call *call, struct iovec *pieces) {
     struct slice body = feed_bytes(&call->feed);
     int count = 0;
     if (call->head_left.length > 0)
@@ -151,7 +153,7 @@ static int gather(struct icap_call *call, struct iovec *pieces) {
     return count;
 }
 
-static void consume(struct icap_call *call, size_t sent) {
+static void icap_send_consume(struct icap_call *call, size_t sent) {
     call->service->account.bytes_out += sent;
     call->bytes_out += sent;
     size_t head = sent < call->head_left.length ? sent : call->head_left.length;
@@ -188,7 +190,7 @@ bool icap_call_cut_preview(struct icap_call *call) {
 }
 
 /* Whose turn is it when nothing can be sent? The timer follows that. */
-static void set_clock(struct icap_call *call, enum feed_status status) {
+static void icap_send_set_clock(struct icap_call *call, enum feed_status status) {
     if (wait_for_preview(call))
         return;
     if (call->step == ICAP_STEP_ANSWER || (call->step == ICAP_STEP_BODY && call->awaited))
@@ -196,7 +198,7 @@ static void set_clock(struct icap_call *call, enum feed_status status) {
 }
 
 /* A write that fails ends the sending; an answer may have come before. */
-static void write_failed(struct icap_call *call) {
+static void icap_send_write_failed(struct icap_call *call) {
     feed_release(&call->feed);
     call->head_left.length = 0;
     call->keep_connection = false;
@@ -220,15 +222,15 @@ void icap_call_send(struct icap_call *call) {
             icap_call_fail(call, ICAP_FAILURE_BODY, "the body that it was to adapt broke off");
             return;
         }
-        int count = gather(call, pieces);
+        int count = icap_send_gather(call, pieces);
         if (count == 0) {
-            set_clock(call, status);
+            icap_send_set_clock(call, status);
             return;
         }
         switch (connection_write(call->connection, pieces, count, &sent)) {
-        case IO_DONE: consume(call, sent); break;
-        case IO_WAIT: set_clock(call, FEED_READY); return;
-        default: write_failed(call); return;
+        case IO_DONE: icap_send_consume(call, sent); break;
+        case IO_WAIT: icap_send_set_clock(call, FEED_READY); return;
+        default: icap_send_write_failed(call); return;
         }
     }
 }

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 
 static void on_places(struct task *task);
-static void on_release(struct task *task);
+static void service_on_release(struct task *task);
 
 struct icap_service *icap_service_new(struct net_context *net,
                                       const struct icap_service_settings *settings,
@@ -16,7 +16,7 @@ struct icap_service *icap_service_new(struct net_context *net,
     service->mailbox = mailbox;
     list_init(&service->waiting);
     task_init(&service->wake_task, on_places);
-    task_init(&service->release_task, on_release);
+    task_init(&service->release_task, service_on_release);
     icap_teller_init(&service->teller, quota->unadapted, net->loop);
     icap_ledger_open(net->ledger, settings->name, &service->entry, &service->account);
     service->endpoint_count = settings->endpoint_count;
@@ -74,7 +74,7 @@ static void on_places(struct task *task) {
 }
 
 /* Another worker waits for a connection, and has no share either. */
-static void on_release(struct task *task) {
+static void service_on_release(struct task *task) {
     struct icap_service *service = CONTAINER_OF(task, struct icap_service, release_task);
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     for (unsigned i = 0; i < service->endpoint_count; i++)
@@ -88,8 +88,8 @@ static void watch_quota(struct icap_service *service) {
 }
 
 /* Whoever was called and came too late keeps his turn. */
-static enum icap_readiness wait_for(struct icap_service *service, struct icap_waiter *waiter,
-                                    bool called) {
+static enum icap_readiness service_wait_for(struct icap_service *service,
+                                            struct icap_waiter *waiter, bool called) {
     if (!list_empty(&waiter->link))
         return ICAP_SERVICE_WAIT;
     if (!called && service->waiting_count >= service->settings->queue_max)
@@ -110,8 +110,8 @@ static void stop_waiting(struct icap_service *service, struct icap_waiter *waite
 }
 
 /* The endpoints that can serve; *hopeful: those that are not down. */
-static unsigned gather(struct icap_service *service, const struct icap_endpoint *except,
-                       struct icap_quota_bid bids[ICAP_ENDPOINTS_MAX], unsigned *hopeful) {
+static unsigned service_gather(struct icap_service *service, const struct icap_endpoint *except,
+                               struct icap_quota_bid bids[ICAP_ENDPOINTS_MAX], unsigned *hopeful) {
     unsigned count = 0;
     *hopeful = 0;
     for (unsigned i = 0; i < service->endpoint_count; i++) {
@@ -148,12 +148,12 @@ enum icap_readiness icap_service_take(struct icap_service *service, struct icap_
     bool called = waiter->called;
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     waiter->called = false;
-    unsigned count = gather(service, except, bids, &hopeful);
+    unsigned count = service_gather(service, except, bids, &hopeful);
     if (hopeful == 0)
         return ICAP_SERVICE_DOWN;
     bool got = try(service, bids, count, endpoint);
     if (!got) {
-        if (wait_for(service, waiter, called) == ICAP_SERVICE_FULL)
+        if (service_wait_for(service, waiter, called) == ICAP_SERVICE_FULL)
             return ICAP_SERVICE_FULL;
         watch_quota(service);
         /* What became free before we watched would not be told. */

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <xxhash.h>
 
-static uint64_t hash_text(const char *text, uint64_t seed) {
+static uint64_t tag_hash_text(const char *text, uint64_t seed) {
     return XXH3_64bits_withSeed(text, strlen(text), seed);
 }
 
 static uint64_t base_of(const struct icap_service_settings *settings) {
-    uint64_t hash = hash_text(settings->name, settings->ignore_istag);
+    uint64_t hash = tag_hash_text(settings->name, settings->ignore_istag);
     for (unsigned i = 0; i < settings->endpoint_count; i++)
-        hash = hash_text(settings->uri_texts[i], hash);
+        hash = tag_hash_text(settings->uri_texts[i], hash);
     return hash;
 }
 
@@ -63,7 +63,7 @@ static uint64_t compute(const struct icap_tag *tag, uint64_t generation, unsigne
     return !any ? 0 : value == 0 ? 1 : value;
 }
 
-static void publish(struct icap_tag *tag) {
+static void tag_publish(struct icap_tag *tag) {
     uint64_t value = compute(tag, icap_tag_generation(tag), 0, 0);
     atomic_store_explicit(&tag->value, value, memory_order_release);
 }
@@ -76,7 +76,7 @@ struct icap_tag *icap_tag_new(const struct icap_service_settings *settings) {
     tag->ignored = settings->ignore_istag;
     tag->endpoint_count = settings->endpoint_count;
     pthread_mutex_init(&tag->lock, NULL);
-    publish(tag);
+    tag_publish(tag);
     return tag;
 }
 
@@ -94,7 +94,7 @@ static bool take_newest(struct icap_tag *tag, unsigned endpoint, uint64_t hash, 
     tag->seen[endpoint].since = now;
     tag->seen[endpoint].confirmed = false;
     atomic_fetch_add_explicit(&tag->eras[endpoint], 1, memory_order_release);
-    publish(tag);
+    tag_publish(tag);
     return shift;
 }
 
@@ -129,7 +129,7 @@ uint64_t icap_tag_of_generation(struct icap_tag *tag, uint64_t generation) {
 /* Under the lock. */
 static void begin_generation(struct icap_tag *tag, uint64_t generation) {
     atomic_store_explicit(&tag->generation, generation, memory_order_release);
-    publish(tag);
+    tag_publish(tag);
 }
 
 uint64_t icap_tag_bump(struct icap_tag *tag) {

@@ -34,7 +34,7 @@ void icap_unadapted_release(struct icap_unadapted **unadaptedp) {
 }
 
 /* What has come since the last line. */
-static uint64_t tell(struct icap_teller *teller) {
+static uint64_t unadapted_tell(struct icap_teller *teller) {
     struct icap_unadapted *unadapted = teller->unadapted;
     uint64_t count = atomic_load(&unadapted->count), news = count - teller->told;
     long lasted = (long)(time(NULL) - (time_t)atomic_load(&unadapted->since));
@@ -47,7 +47,7 @@ static uint64_t tell(struct icap_teller *teller) {
     return news;
 }
 
-static void end(struct icap_teller *teller) {
+static void unadapted_end(struct icap_teller *teller) {
     teller->telling = false;
     atomic_store(&teller->unadapted->since, 0);
     atomic_store(&teller->unadapted->told_of, false);
@@ -55,13 +55,13 @@ static void end(struct icap_teller *teller) {
 
 static void on_minute(struct timer *timer) {
     struct icap_teller *teller = CONTAINER_OF(timer, struct icap_teller, timer);
-    if (tell(teller) > 0) {
+    if (unadapted_tell(teller) > 0) {
         loop_timer_after(teller->loop, &teller->timer, ICAP_UNADAPTED_TELL);
         return;
     }
     log_info("icap service %s: no message has passed unadapted for a minute",
              teller->unadapted->service);
-    end(teller);
+    unadapted_end(teller);
 }
 
 void icap_teller_init(struct icap_teller *teller, struct icap_unadapted *unadapted,
@@ -72,7 +72,7 @@ void icap_teller_init(struct icap_teller *teller, struct icap_unadapted *unadapt
     timer_init(&teller->timer, on_minute);
 }
 
-static void begin(struct icap_teller *teller) {
+static void unadapted_begin(struct icap_teller *teller) {
     struct icap_unadapted *unadapted = teller->unadapted;
     teller->telling = true;
     atomic_store(&unadapted->before, atomic_load(&unadapted->count) - 1);
@@ -90,14 +90,14 @@ void icap_teller_note(struct icap_teller *teller, const char *reason) {
     snprintf(teller->reason, sizeof teller->reason, "%s", reason);
     atomic_fetch_add(&unadapted->count, 1);
     if (!atomic_load(&unadapted->told_of) && !atomic_exchange(&unadapted->told_of, true))
-        begin(teller);
+        unadapted_begin(teller);
 }
 
 void icap_teller_release(struct icap_teller *teller) {
     timer_cancel(&teller->loop->timers, &teller->timer);
     if (teller->telling) {
-        tell(teller);
-        end(teller);
+        unadapted_tell(teller);
+        unadapted_end(teller);
     }
     icap_unadapted_release(&teller->unadapted);
 }

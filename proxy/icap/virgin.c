@@ -1,6 +1,6 @@
 #include "icap/virgin.h"
 
-static void keep(struct virgin *virgin, const char *bytes, size_t count) {
+static void virgin_keep(struct virgin *virgin, const char *bytes, size_t count) {
     if (!virgin->keeping)
         return;
     if (kept_append(&virgin->kept, bytes, count)) {
@@ -41,7 +41,7 @@ static enum source_status first_read(struct source *source, char *buffer, size_t
         return from_kept(kept_take(&virgin->kept, buffer, capacity), got);
     enum source_status status = read_on(virgin, source, buffer, capacity, got);
     if (status == SOURCE_DATA)
-        keep(virgin, buffer, *got);
+        virgin_keep(virgin, buffer, *got);
     return status;
 }
 

@@ -1,7 +1,7 @@
 #include "icap/wire.h"
 
 /* "name=offset"; false when it is not of that form. */
-static bool split(struct slice element, struct slice *name, uint64_t *offset) {
+static bool wire_split(struct slice element, struct slice *name, uint64_t *offset) {
     const char *equals = memchr(element.base, '=', element.length);
     if (equals == NULL)
         return false;
@@ -17,7 +17,7 @@ bool icap_encapsulated_parse(struct icap_encapsulated *parts, struct slice value
     bool first = true, body = false;
     memset(parts, 0, sizeof *parts);
     while (slice_next_element(&value, &element)) {
-        if (body || !split(element, &name, &offset) || offset > most)
+        if (body || !wire_split(element, &name, &offset) || offset > most)
             return false;
         if (first ? offset != 0 : offset <= last)
             return false;

@@ -12,7 +12,7 @@ enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, JOIN_MOST = 12 * 10
 /* While that much is read and passed on, the other side writes on: its window is larger. */
 enum { AWAIT_MOST = 48 * 1024, AWAIT_MILLISECONDS = 1 };
 
-static void on_event(struct event *event, uint32_t events) {
+static void connection_on_event(struct event *event, uint32_t events) {
     struct connection *connection = CONTAINER_OF(event, struct connection, event);
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
@@ -50,7 +50,7 @@ bool connection_watch(struct connection *connection) {
     int fd = connection->event.fd;
     if (!connection->watched)
         connection->watched =
-            loop_add(connection->net->loop, &connection->event, fd, INTEREST, on_event);
+            loop_add(connection->net->loop, &connection->event, fd, INTEREST, connection_on_event);
     connection->event.fd = fd;
     return connection->watched;
 }
@@ -221,8 +221,9 @@ static enum io_status write_secured(struct connection *connection, const struct 
     return status;
 }
 
-static enum io_status write_pieces(struct connection *connection, const struct iovec *pieces,
-                                   int count, int flags, size_t *put) {
+static enum io_status connection_write_pieces(struct connection *connection,
+                                              const struct iovec *pieces, int count, int flags,
+                                              size_t *put) {
     CHECK_OBJ(connection, CONNECTION_MAGIC);
     *put = 0;
     ssize_t sent;
@@ -243,12 +244,12 @@ static enum io_status write_pieces(struct connection *connection, const struct i
 
 enum io_status connection_write(struct connection *connection, const struct iovec *pieces,
                                 int count, size_t *put) {
-    return write_pieces(connection, pieces, count, 0, put);
+    return connection_write_pieces(connection, pieces, count, 0, put);
 }
 
 enum io_status connection_write_more(struct connection *connection, const struct iovec *pieces,
                                      int count, size_t *put) {
-    return write_pieces(connection, pieces, count, MSG_MORE, put);
+    return connection_write_pieces(connection, pieces, count, MSG_MORE, put);
 }
 
 enum io_status connection_send_file(struct connection *connection, int fd, off_t *offset,

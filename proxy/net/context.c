@@ -24,7 +24,7 @@ void net_context_release(struct net_context *net) {
     spool_blocks_release(&net->spare_blocks);
 }
 
-static struct net_buffer *take(struct net_buffers *free_ones) {
+static struct net_buffer *net_context_take(struct net_buffers *free_ones) {
     struct net_buffer *buffer = free_ones->first;
     free_ones->first = buffer->next_free;
     free_ones->count--;
@@ -42,7 +42,7 @@ static size_t held_by(const struct net_context *net) {
            net->counters.transactions_active * REQUEST_BYTES;
 }
 
-static void tell(struct net_context *net) {
+static void net_context_tell(struct net_context *net) {
     if (net->share == NULL)
         return;
     net->told = net->loop->now;
@@ -54,14 +54,14 @@ static void tell(struct net_context *net) {
 
 void net_context_tell_memory(struct net_context *net) {
     if (net->told != net->loop->now)
-        tell(net);
+        net_context_tell(net);
 }
 
-static struct net_buffer *begin(struct net_context *net, struct net_buffer *buffer,
-                                size_t capacity) {
+static struct net_buffer *net_context_begin(struct net_context *net, struct net_buffer *buffer,
+                                            size_t capacity) {
     net->buffer_bytes += capacity;
     if (net->buffer_bytes > net->told_bytes + TELL_STEP)
-        tell(net);
+        net_context_tell(net);
     buffer->capacity = capacity;
     buffer->next_free = NULL;
     buffer->begin = buffer->end = 0;
@@ -69,27 +69,29 @@ static struct net_buffer *begin(struct net_context *net, struct net_buffer *buff
 }
 
 struct net_buffer *net_buffer_take(struct net_context *net) {
-    return begin(net,
-                 net->free_buffers.count > 0 ? take(&net->free_buffers)
-                                             : xmalloc(sizeof(struct net_buffer) + NET_BUFFER_SIZE),
-                 NET_BUFFER_SIZE);
+    return net_context_begin(net,
+                             net->free_buffers.count > 0
+                                 ? net_context_take(&net->free_buffers)
+                                 : xmalloc(sizeof(struct net_buffer) + NET_BUFFER_SIZE),
+                             NET_BUFFER_SIZE);
 }
 
 struct net_buffer *net_buffer_try(struct net_context *net) {
     struct net_buffer *buffer = net->free_buffers.count > 0
-                                    ? take(&net->free_buffers)
+                                    ? net_context_take(&net->free_buffers)
                                     : malloc(sizeof *buffer + NET_BUFFER_SIZE);
-    return buffer == NULL ? NULL : begin(net, buffer, NET_BUFFER_SIZE);
+    return buffer == NULL ? NULL : net_context_begin(net, buffer, NET_BUFFER_SIZE);
 }
 
 struct net_buffer *net_buffer_take_large(struct net_context *net) {
     struct net_buffer *buffer = net->free_large_buffers.count > 0
-                                    ? take(&net->free_large_buffers)
+                                    ? net_context_take(&net->free_large_buffers)
                                     : malloc(sizeof *buffer + NET_BUFFER_LARGE);
-    return buffer == NULL ? NULL : begin(net, buffer, NET_BUFFER_LARGE);
+    return buffer == NULL ? NULL : net_context_begin(net, buffer, NET_BUFFER_LARGE);
 }
 
-static void give(struct net_buffers *free_ones, struct net_buffer *buffer, unsigned most) {
+static void net_context_give(struct net_buffers *free_ones, struct net_buffer *buffer,
+                             unsigned most) {
     if (free_ones->count >= most) {
         free(buffer);
         return;
@@ -106,9 +108,9 @@ void net_buffer_give(struct net_context *net, struct net_buffer **bufferp) {
         return;
     net->buffer_bytes -= buffer->capacity;
     if (buffer->capacity == NET_BUFFER_SIZE)
-        give(&net->free_buffers, buffer, NET_BUFFERS_KEPT);
+        net_context_give(&net->free_buffers, buffer, NET_BUFFERS_KEPT);
     else if (buffer->capacity == NET_BUFFER_LARGE)
-        give(&net->free_large_buffers, buffer, NET_BUFFERS_LARGE_KEPT);
+        net_context_give(&net->free_large_buffers, buffer, NET_BUFFERS_LARGE_KEPT);
     else
         free(buffer);
 }

@@ -8,7 +8,7 @@
 
 static void try_next(struct dial *dial);
 
-static void finish(struct dial *dial, enum dial_state state) {
+static void dial_finish(struct dial *dial, enum dial_state state) {
     dial->state = state;
     timer_cancel(&dial->net->loop->timers, &dial->timer);
     loop_defer(dial->net->loop, dial->waker);
@@ -27,13 +27,13 @@ static void shake_hands(struct dial *dial) {
     if (dial->patience < dial->timeout)
         loop_timer_after(dial->net->loop, &dial->timer, dial->timeout);
     switch (connection_secure(dial->connection, dial->tls)) {
-    case IO_DONE: finish(dial, DIAL_DONE); return;
+    case IO_DONE: dial_finish(dial, DIAL_DONE); return;
     case IO_WAIT: return;
     default: attempt_failed(dial, tls_client_error(dial->tls), false);
     }
 }
 
-static void connected(struct dial *dial) {
+static void dial_connected(struct dial *dial) {
     int error = 0;
     socklen_t length = sizeof error;
     if (getsockopt(dial->connection->event.fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
@@ -43,19 +43,19 @@ static void connected(struct dial *dial) {
     else if (dial->tls != NULL)
         shake_hands(dial);
     else
-        finish(dial, DIAL_DONE);
+        dial_finish(dial, DIAL_DONE);
 }
 
-static void on_ready(struct connection *connection) {
+static void dial_on_ready(struct connection *connection) {
     struct dial *dial;
     CAST_OBJ(dial, connection->event.owner, DIAL_MAGIC);
     if (dial->state == DIAL_CONNECTING && connection->writable)
-        connected(dial);
+        dial_connected(dial);
     else if (dial->state == DIAL_HANDSHAKE)
         shake_hands(dial);
 }
 
-static void on_timeout(struct timer *timer) {
+static void dial_on_timeout(struct timer *timer) {
     struct dial *dial = CONTAINER_OF(timer, struct dial, timer);
     CHECK_OBJ(dial, DIAL_MAGIC);
     if (dial->state == DIAL_CONNECTING)
@@ -66,7 +66,7 @@ static void on_timeout(struct timer *timer) {
 }
 
 /* Begins to connect; an error number when that fails at once. */
-static int begin(struct dial *dial) {
+static int dial_begin(struct dial *dial) {
     int on = 1;
     int fd = socket(dial->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -77,7 +77,7 @@ static int begin(struct dial *dial) {
         close(fd);
         return error;
     }
-    dial->connection = connection_new(dial->net, &fd, on_ready, dial);
+    dial->connection = connection_new(dial->net, &fd, dial_on_ready, dial);
     return dial->connection == NULL ? ENOMEM : 0;
 }
 
@@ -105,7 +105,7 @@ static void try_next(struct dial *dial) {
             pass_over(dial);
             continue;
         }
-        int error = begin(dial);
+        int error = dial_begin(dial);
         if (error == 0 && !leads_out(dial)) {
             connection_close(&dial->connection);
             pass_over(dial);
@@ -121,7 +121,7 @@ static void try_next(struct dial *dial) {
         dial->error = strerrordesc_np(error);
         dial->timed_out = false;
     }
-    finish(dial, DIAL_FAILED);
+    dial_finish(dial, DIAL_FAILED);
 }
 
 static void resolved(struct dial *dial) {
@@ -136,8 +136,9 @@ static void on_resolved(struct resolver_query *query) {
     resolved(dial);
 }
 
-static void start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                  enum reach reach, uint64_t timeout, struct tls_client *tls, struct task *waker) {
+static void dial_start_attempts(struct dial *dial, struct net_context *net, struct slice host,
+                                uint16_t port, enum reach reach, uint64_t timeout,
+                                struct tls_client *tls, struct task *waker) {
     INIT_OBJ(dial, DIAL_MAGIC);
     dial->tls = tls;
     dial->net = net;
@@ -147,7 +148,7 @@ static void start(struct dial *dial, struct net_context *net, struct slice host,
     dial->waker = waker;
     dial->error = "no address";
     dial->state = DIAL_RESOLVING;
-    timer_init(&dial->timer, on_timeout);
+    timer_init(&dial->timer, dial_on_timeout);
     resolver_query_init(&dial->query);
     if (resolver_lookup(net->resolver, host, &dial->query, on_resolved))
         resolved(dial);
@@ -155,12 +156,12 @@ static void start(struct dial *dial, struct net_context *net, struct slice host,
 
 void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                 enum reach reach, uint64_t timeout, struct task *waker) {
-    start(dial, net, host, port, reach, timeout, NULL, waker);
+    dial_start_attempts(dial, net, host, port, reach, timeout, NULL, waker);
 }
 
 void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                     uint64_t timeout, struct tls_client *tls, struct task *waker) {
-    start(dial, net, host, port, REACH_ANY, timeout, tls, waker);
+    dial_start_attempts(dial, net, host, port, REACH_ANY, timeout, tls, waker);
 }
 
 void dial_hurry(struct dial *dial, uint64_t patience) {

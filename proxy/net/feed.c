@@ -45,7 +45,7 @@ void feed_release(struct feed *feed) {
     feed->source = NULL;
 }
 
-static void append(struct feed *feed, struct slice mark) {
+static void feed_append(struct feed *feed, struct slice mark) {
     memcpy(feed->out->data + feed->out->end, mark.base, mark.length);
     feed->out->end += mark.length;
 }
@@ -56,12 +56,12 @@ static void frame(struct feed *feed, size_t size) {
     size_t length = chunked_write_head(head, size);
     feed->out->begin -= length;
     memcpy(feed->out->data + feed->out->begin, head, length);
-    append(feed, SLICE("\r\n"));
+    feed_append(feed, SLICE("\r\n"));
 }
 
-static enum feed_status finish(struct feed *feed, bool *flag, struct slice mark) {
+static enum feed_status feed_finish(struct feed *feed, bool *flag, struct slice mark) {
     *flag = true;
-    append(feed, mark);
+    feed_append(feed, mark);
     if (feed->out->begin < feed->out->end)
         return FEED_READY;
     net_buffer_give(feed->net, &feed->out);
@@ -70,11 +70,11 @@ static enum feed_status finish(struct feed *feed, bool *flag, struct slice mark)
 
 static enum feed_status at_limit(struct feed *feed) {
     if (feed->source->length >= 0 && (uint64_t)feed->source->length == feed->taken)
-        return finish(feed, &feed->ended, feed->end_mark);
-    return finish(feed, &feed->at_limit, feed->limit_mark);
+        return feed_finish(feed, &feed->ended, feed->end_mark);
+    return feed_finish(feed, &feed->at_limit, feed->limit_mark);
 }
 
-static enum feed_status failed(struct feed *feed) {
+static enum feed_status feed_failed(struct feed *feed) {
     net_buffer_give(feed->net, &feed->out);
     return FEED_FAILED;
 }
@@ -86,11 +86,11 @@ static void frame_with_end(struct feed *feed, size_t size, uint64_t announced) {
     if (feed->limit == 0)
         at_limit(feed);
     else if (feed->taken == announced)
-        finish(feed, &feed->ended, feed->end_mark);
+        feed_finish(feed, &feed->ended, feed->end_mark);
 }
 
 /* A large one, where so much is to come. */
-static struct net_buffer *take_buffer(struct feed *feed) {
+static struct net_buffer *feed_take_buffer(struct feed *feed) {
     const struct source *source = feed->source;
     bool large = feed->limit > NET_BUFFER_SIZE &&
                  (source->length < 0 ? feed->taken >= NET_BUFFER_SIZE
@@ -117,7 +117,7 @@ enum feed_status feed_fill(struct feed *feed) {
         return FEED_READY;
     if (feed_is_done(feed))
         return FEED_DONE;
-    struct net_buffer *out = take_buffer(feed);
+    struct net_buffer *out = feed_take_buffer(feed);
     out->begin = out->end = feed->chunked ? CHUNKED_HEAD_MAX : 0;
     if (feed->limit == 0)
         return at_limit(feed);
@@ -131,15 +131,15 @@ enum feed_status feed_fill(struct feed *feed) {
     case SOURCE_DATA: got = read_more(feed, got, capacity); break;
     case SOURCE_END:
         if (announced != UINT64_MAX && feed->taken != announced)
-            return failed(feed);
-        return finish(feed, &feed->ended, feed->end_mark);
+            return feed_failed(feed);
+        return feed_finish(feed, &feed->ended, feed->end_mark);
     case SOURCE_WAIT: net_buffer_give(feed->net, &feed->out); return FEED_WAIT;
-    default: return failed(feed);
+    default: return feed_failed(feed);
     }
     feed->started = true;
     feed->taken += got;
     if (feed->taken > announced)
-        return failed(feed);
+        return feed_failed(feed);
     out->end += got;
     if (feed->limit != UINT64_MAX)
         feed->limit -= got;

@@ -59,7 +59,7 @@ static void learn_batch(struct listener *listener, unsigned accepted) {
     }
 }
 
-static void on_event(struct event *event, uint32_t events) {
+static void listener_on_event(struct event *event, uint32_t events) {
     struct listener *listener = CONTAINER_OF(event, struct listener, event);
     CHECK_OBJ(listener, LISTENER_MAGIC);
     (void)events;
@@ -82,13 +82,13 @@ static void on_event(struct event *event, uint32_t events) {
 
 static void on_pause_over(struct timer *timer) {
     struct listener *listener = CONTAINER_OF(timer, struct listener, pause);
-    loop_add(listener->net->loop, &listener->event, listener->event.fd, EPOLLIN, on_event);
+    loop_add(listener->net->loop, &listener->event, listener->event.fd, EPOLLIN, listener_on_event);
 }
 
 /* The kernel refuses a socket of the other kind beside one that is not shared, and lets several
  * that are shared have an address, whose processes they may belong to. One that begins alone is
  * shared once it listens: so nobody else has the address, and others of this process can join. */
-static int open_socket(const struct address *address, bool alone) {
+static int listener_open_socket(const struct address *address, bool alone) {
     int on = 1, off = 0, unsent = UNSENT_MOST;
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -128,7 +128,7 @@ static const char *advice_for(int reason) {
 /* An open socket, or -1 and a sentence. */
 static int try_socket(const struct address *address, bool alone, char error[LISTENER_ERROR]) {
     char text[ADDRESS_TEXT];
-    int fd = open_socket(address, alone);
+    int fd = listener_open_socket(address, alone);
     if (fd < 0) {
         address_format(address, text);
         snprintf(error, LISTENER_ERROR, "cannot listen on %.100s: %s%s", text, strerror(errno),
@@ -171,7 +171,7 @@ struct listener *listener_open(struct net_context *net, const struct address *ad
     listener->arg = arg;
     listener->batch = 1;
     timer_init(&listener->pause, on_pause_over);
-    if (loop_add(net->loop, &listener->event, fd, EPOLLIN, on_event))
+    if (loop_add(net->loop, &listener->event, fd, EPOLLIN, listener_on_event))
         return listener;
     snprintf(error, LISTENER_ERROR, "cannot watch a listening socket: %s", strerror(errno));
     close(fd);

@@ -40,7 +40,7 @@ struct pool *pool_new(struct net_context *net, uint64_t *idle_gauge) {
     return pool;
 }
 
-static uint32_t hash_of(struct slice text) {
+static uint32_t pool_hash_of(struct slice text) {
     return (uint32_t)secret_hash(text);
 }
 
@@ -79,7 +79,7 @@ static void note_empty(struct pool_key *key) {
 
 /* Takes a connection out of its key. The timer is only switched off, and so costs no more when the
  * connection comes back. */
-static void leave(struct connection *connection) {
+static void pool_leave(struct connection *connection) {
     struct pool_key *key;
     CAST_OBJ(key, connection->pool_key, POOL_KEY_MAGIC);
     list_remove(&connection->pool_link);
@@ -91,8 +91,8 @@ static void leave(struct connection *connection) {
         note_empty(key);
 }
 
-static void drop(struct connection *connection) {
-    leave(connection);
+static void pool_drop(struct connection *connection) {
+    pool_leave(connection);
     connection_close(&connection);
 }
 
@@ -107,13 +107,13 @@ bool pool_would_take(struct connection *connection) {
 }
 
 /* TLS has something to read now and then that is none of anybody's, as a ticket. */
-static void on_ready(struct connection *connection) {
+static void pool_on_ready(struct connection *connection) {
     if (connection->readable && (connection->tls == NULL || !pool_would_take(connection)))
-        drop(connection);
+        pool_drop(connection);
 }
 
-static void on_timeout(struct timer *timer) {
-    drop(CONTAINER_OF(timer, struct connection, timer));
+static void pool_on_timeout(struct timer *timer) {
+    pool_drop(CONTAINER_OF(timer, struct connection, timer));
 }
 
 void pool_close_idle(struct pool *pool) {
@@ -124,7 +124,7 @@ void pool_close_idle(struct pool *pool) {
         for (struct pool_key *key = pool->table[i]; key != NULL; key = next) {
             next = key->next;
             for (unsigned left = key->count; left > 0; left--)
-                drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
+                pool_drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
         }
     }
 }
@@ -146,14 +146,14 @@ void pool_free(struct pool **poolp) {
 
 static struct pool_key *key_with_idle(struct pool *pool, struct slice text) {
     CHECK_OBJ(pool, POOL_MAGIC);
-    struct pool_key *key = *find_key(pool, text, hash_of(text));
+    struct pool_key *key = *find_key(pool, text, pool_hash_of(text));
     return key == NULL || key->count == 0 ? NULL : key;
 }
 
 void pool_close_key(struct pool *pool, struct slice text) {
     struct pool_key *key;
     while ((key = key_with_idle(pool, text)) != NULL)
-        drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
+        pool_drop(CONTAINER_OF(list_first(&key->idle), struct connection, pool_link));
 }
 
 static struct connection *newest(struct pool_key *key) {
@@ -166,7 +166,7 @@ struct connection *pool_take(struct pool *pool, struct slice text, connection_re
     if (key == NULL)
         return NULL;
     struct connection *connection = newest(key);
-    leave(connection);
+    pool_leave(connection);
     connection_set_owner(connection, ready, owner);
     return connection;
 }
@@ -195,7 +195,7 @@ struct connection *pool_take_quiet(struct pool *pool, struct slice text, connect
         struct connection *connection = quietest(key);
         char byte;
         size_t got;
-        leave(connection);
+        pool_leave(connection);
         if (was_quiet(connection) || connection_read(connection, &byte, 1, &got) == IO_WAIT) {
             connection_set_owner(connection, ready, owner);
             return connection;
@@ -205,7 +205,7 @@ struct connection *pool_take_quiet(struct pool *pool, struct slice text, connect
     return NULL;
 }
 
-static struct pool_key *make_key(struct pool *pool, struct slice text, uint32_t hash) {
+static struct pool_key *pool_make_key(struct pool *pool, struct slice text, uint32_t hash) {
     struct pool_key *key = xcalloc(1, sizeof *key + text.length);
     key->magic = POOL_KEY_MAGIC;
     key->pool = pool;
@@ -221,7 +221,7 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
                uint64_t idle_timeout, unsigned max_idle) {
     struct connection *connection = *connectionp;
     *connectionp = NULL;
-    uint32_t hash = hash_of(text);
+    uint32_t hash = pool_hash_of(text);
     struct pool_key **at = find_key(pool, text, hash);
     if (max_idle == 0 || (*at != NULL && (*at)->count >= max_idle) ||
         !pool_would_take(connection)) {
@@ -229,9 +229,9 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
         return;
     }
     if (*at == NULL)
-        *at = make_key(pool, text, hash);
+        *at = pool_make_key(pool, text, hash);
     struct pool_key *key = *at;
-    connection_set_owner(connection, on_ready, pool);
+    connection_set_owner(connection, pool_on_ready, pool);
     connection->pool_key = key;
     connection->pooled_at = pool->net->loop->looks;
     if (key->count++ == 0 && !list_empty(&key->empty_link)) {
@@ -242,6 +242,6 @@ void pool_give(struct pool *pool, struct slice text, struct connection **connect
     pool->count++;
     list_prepend(&key->idle, &connection->pool_link);
     connection_await(connection, 1);
-    connection->timer.on_timeout = on_timeout;
+    connection->timer.on_timeout = pool_on_timeout;
     loop_timer_after(pool->net->loop, &connection->timer, idle_timeout);
 }

@@ -39,7 +39,8 @@ static unsigned mask_bits(const struct address *mask) {
     return bits;
 }
 
-static void add(struct own_networks *own, const struct sockaddr *from, const struct sockaddr *net) {
+static void reach_add(struct own_networks *own, const struct sockaddr *from,
+                      const struct sockaddr *net) {
     struct address address, mask;
     if (!to_address(&address, from))
         return;
@@ -59,9 +60,9 @@ static struct own_networks *read_own(void) {
     struct own_networks *own = xcalloc(1, sizeof *own + count * sizeof own->list[0]);
     own->magic = OWN_NETWORKS_MAGIC;
     for (const struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
-        add(own, at->ifa_addr, at->ifa_flags & IFF_LOOPBACK ? at->ifa_netmask : NULL);
+        reach_add(own, at->ifa_addr, at->ifa_flags & IFF_LOOPBACK ? at->ifa_netmask : NULL);
         if (at->ifa_flags & IFF_BROADCAST)
-            add(own, at->ifa_broadaddr, NULL);
+            reach_add(own, at->ifa_broadaddr, NULL);
     }
     freeifaddrs(interfaces);
     return own;
@@ -166,7 +167,7 @@ static bool carried(struct address *v4, const struct address *address) {
     return false;
 }
 
-static bool is_wildcard(const struct address *address) {
+static bool reach_is_wildcard(const struct address *address) {
     return address->any.sa_family == AF_INET ? address->v4.sin_addr.s_addr == htonl(INADDR_ANY)
                                              : IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
 }
@@ -178,7 +179,7 @@ static bool leads_to(const struct address *address, const struct address *listen
     if (listen->any.sa_family == AF_UNIX || address_port(listen) == 0 ||
         address_port(listen) != address_port(address))
         return false;
-    if (is_wildcard(listen) || is_wildcard(address))
+    if (reach_is_wildcard(listen) || reach_is_wildcard(address))
         return true;
     return (network_around(&only, listen, false, 32) || network_around(&only, listen, true, 128)) &&
            network_contains(&only, address);

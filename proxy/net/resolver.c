@@ -52,13 +52,13 @@ static void rearm(struct resolver *resolver) {
         loop_timer_after(resolver->net->loop, &resolver->timer, milliseconds);
 }
 
-static void on_timer(struct timer *timer) {
+static void resolver_on_timer(struct timer *timer) {
     struct resolver *resolver = CONTAINER_OF(timer, struct resolver, timer);
     ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     rearm(resolver);
 }
 
-static void on_socket(struct event *event, uint32_t events) {
+static void resolver_on_socket(struct event *event, uint32_t events) {
     struct name_socket *watched = CONTAINER_OF(event, struct name_socket, event);
     struct resolver *resolver = watched->resolver;
     CHECK_OBJ(resolver, RESOLVER_MAGIC);
@@ -98,7 +98,7 @@ static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writa
         list_append(&resolver->sockets, &watched->link);
     }
     uint32_t interest = (readable ? (uint32_t)EPOLLIN : 0) | (writable ? (uint32_t)EPOLLOUT : 0);
-    if (!loop_add(resolver->net->loop, &watched->event, fd, interest, on_socket))
+    if (!loop_add(resolver->net->loop, &watched->event, fd, interest, resolver_on_socket))
         log_error("cannot watch a socket of the resolver: %s", strerror(errno));
 }
 
@@ -107,7 +107,7 @@ struct resolver *resolver_new(struct net_context *net) {
     ALLOC_OBJ(resolver, RESOLVER_MAGIC);
     resolver->net = net;
     list_init(&resolver->sockets);
-    timer_init(&resolver->timer, on_timer);
+    timer_init(&resolver->timer, resolver_on_timer);
     struct ares_options options = {
         .timeout = (int)(net->settings->origin.dns_timeout / TRIES) + 1,
         .tries = TRIES,
@@ -146,7 +146,7 @@ void resolver_free(struct resolver **resolverp) {
     FREE_OBJ(resolver);
 }
 
-static struct name_entry **bucket_of(struct resolver *resolver, const char *name) {
+static struct name_entry **resolver_bucket_of(struct resolver *resolver, const char *name) {
     return &resolver->table[secret_hash(slice_from(name)) % TABLE_SIZE];
 }
 
@@ -181,7 +181,7 @@ static bool forget_oldest(struct resolver *resolver, struct name_entry **bucket)
 }
 
 static struct name_entry *find_entry(struct resolver *resolver, const char *name) {
-    struct name_entry **bucket = bucket_of(resolver, name);
+    struct name_entry **bucket = resolver_bucket_of(resolver, name);
     prune(resolver, bucket);
     for (struct name_entry *entry = *bucket; entry != NULL; entry = entry->next)
         if (strcmp(entry->name, name) == 0)
@@ -245,7 +245,7 @@ static void on_found(void *arg, int status, int timeouts, struct ares_addrinfo *
     }
 }
 
-static void ask(struct resolver *resolver, struct name_entry *entry) {
+static void resolver_ask(struct resolver *resolver, struct name_entry *entry) {
     struct ares_addrinfo_hints hints = {
         .ai_family = resolver->net->settings->origin.dns_ipv6 ? AF_UNSPEC : AF_INET,
         .ai_socktype = SOCK_STREAM,
@@ -305,7 +305,7 @@ bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolv
         return answer_error(query, "too many names are being looked up");
     if (!entry->asking && entry->expires <= resolver->net->loop->now) {
         /* The answer may come at once, from /etc/hosts: then before anybody waits. */
-        ask(resolver, entry);
+        resolver_ask(resolver, entry);
     }
     if (!entry->asking) {
         query->result = entry->result;

@@ -30,10 +30,10 @@ struct tls_stream {
     bool established, broken;
 };
 
-static void fail(struct tls_client *client, const char *format, ...)
+static void tls_fail(struct tls_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void fail(struct tls_client *client, const char *format, ...) {
+static void tls_fail(struct tls_client *client, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(client->error, sizeof client->error, format, arguments);
@@ -62,39 +62,39 @@ static bool trust(struct tls_client *client, const struct tls_settings *settings
         return SSL_CTX_set_default_verify_paths(client->context) == 1;
     if (SSL_CTX_load_verify_locations(client->context, settings->ca_file, NULL) == 1)
         return true;
-    fail(client, "ca_file %s can't be used (%s): it must hold certificates in PEM",
-         settings->ca_file, reason());
+    tls_fail(client, "ca_file %s can't be used (%s): it must hold certificates in PEM",
+             settings->ca_file, reason());
     return false;
 }
 
-static bool show(struct tls_client *client, const struct tls_settings *settings) {
+static bool tls_show(struct tls_client *client, const struct tls_settings *settings) {
     if (settings->certificate == NULL)
         return true;
     if (SSL_CTX_use_certificate_chain_file(client->context, settings->certificate) != 1) {
-        fail(client, "certificate %s can't be used (%s): it must hold a certificate in PEM",
-             settings->certificate, reason());
+        tls_fail(client, "certificate %s can't be used (%s): it must hold a certificate in PEM",
+                 settings->certificate, reason());
         return false;
     }
     if (SSL_CTX_use_PrivateKey_file(client->context, settings->certificate_key, SSL_FILETYPE_PEM) ==
             1 &&
         SSL_CTX_check_private_key(client->context) == 1)
         return true;
-    fail(client,
-         "certificate_key %s can't be used (%s): it must hold the key of %s in PEM, without "
-         "a password",
-         settings->certificate_key, reason(), settings->certificate);
+    tls_fail(client,
+             "certificate_key %s can't be used (%s): it must hold the key of %s in PEM, without "
+             "a password",
+             settings->certificate_key, reason(), settings->certificate);
     return false;
 }
 
 /* Not with a certificate of ours: a server that asks for one and has set no session id context, as
  * c-icap, refuses each session that is to be resumed (SSL_CTX_set_session_id_context(3)). */
-static void resume(SSL_CTX *context) {
+static void tls_resume(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context,
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
     SSL_CTX_sess_set_new_cb(context, on_session);
 }
 
-static void set_up(struct tls_client *client) {
+static void tls_set_up(struct tls_client *client) {
     SSL_CTX *context = client->context;
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
@@ -103,7 +103,7 @@ static void set_up(struct tls_client *client) {
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     if (!client->shows)
-        resume(context);
+        tls_resume(context);
 }
 
 struct tls_client *tls_client_new(const struct tls_settings *settings, struct slice host) {
@@ -114,11 +114,11 @@ struct tls_client *tls_client_new(const struct tls_settings *settings, struct sl
     client->context = SSL_CTX_new(TLS_client_method());
     ERR_clear_error();
     if (client->context == NULL) {
-        fail(client, "TLS can't be begun: out of memory");
+        tls_fail(client, "TLS can't be begun: out of memory");
         return client;
     }
-    set_up(client);
-    if (!trust(client, settings) || !show(client, settings)) {
+    tls_set_up(client);
+    if (!trust(client, settings) || !tls_show(client, settings)) {
         SSL_CTX_free(client->context);
         client->context = NULL;
     }
@@ -157,7 +157,7 @@ struct tls_stream *tls_stream_new(struct tls_client *client, int fd) {
     SSL *ssl = SSL_new(client->context);
     if (ssl == NULL || SSL_set_fd(ssl, fd) != 1 || !name_host(ssl, client->host)) {
         SSL_free(ssl);
-        fail(client, "TLS can't be begun: out of memory");
+        tls_fail(client, "TLS can't be begun: out of memory");
         return NULL;
     }
     ERR_clear_error();
@@ -188,18 +188,19 @@ static void tell_of_certificate(struct tls_client *client, long result) {
     switch (result) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        fail(client, "its certificate is not for %s: write the name that it is for in uri",
-             client->host);
+        tls_fail(client, "its certificate is not for %s: write the name that it is for in uri",
+                 client->host);
         return;
     case X509_V_ERR_CERT_HAS_EXPIRED:
-        fail(client, "the certificate of %s has expired: renew it there", client->host);
+        tls_fail(client, "the certificate of %s has expired: renew it there", client->host);
         return;
     case X509_V_ERR_CERT_NOT_YET_VALID:
-        fail(client, "the certificate of %s is not valid yet: set the clocks", client->host);
+        tls_fail(client, "the certificate of %s is not valid yet: set the clocks", client->host);
         return;
     default:
-        fail(client, "the certificate of %s is not trusted (%s): set ca_file to that of its issuer",
-             client->host, X509_verify_cert_error_string(result));
+        tls_fail(client,
+                 "the certificate of %s is not trusted (%s): set ca_file to that of its issuer",
+                 client->host, X509_verify_cert_error_string(result));
     }
 }
 
@@ -208,12 +209,12 @@ static void tell_of_certificate(struct tls_client *client, long result) {
 static bool tell_of_ours(struct tls_client *client, int code) {
     switch (code) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-        fail(client, "it wants to see a certificate: set certificate and certificate_key");
+        tls_fail(client, "it wants to see a certificate: set certificate and certificate_key");
         return true;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2 knows no better word */
         if (!client->shows)
-            fail(client, "it refuses the TLS handshake: if it wants to see a certificate, set "
-                         "certificate and certificate_key");
+            tls_fail(client, "it refuses the TLS handshake: if it wants to see a certificate, set "
+                             "certificate and certificate_key");
         return !client->shows;
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
@@ -222,10 +223,11 @@ static bool tell_of_ours(struct tls_client *client, int code) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
-        fail(client,
-             "it does not accept our certificate (%s): look at certificate, and at the authority "
-             "that the server believes (c-icap: cafile and client_ca)",
-             reason());
+        tls_fail(
+            client,
+            "it does not accept our certificate (%s): look at certificate, and at the authority "
+            "that the server believes (c-icap: cafile and client_ca)",
+            reason());
         return client->shows;
     default: return false;
     }
@@ -236,23 +238,25 @@ static void tell_of_handshake(struct tls_stream *stream, int error) {
     long result = SSL_get_verify_result(stream->ssl);
     unsigned long code = ERR_peek_last_error();
     if (error == SSL_ERROR_SYSCALL || ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-        fail(client, "it closed the connection in the TLS handshake");
+        tls_fail(client, "it closed the connection in the TLS handshake");
     else if (ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED && result != X509_V_OK)
         tell_of_certificate(client, result);
     else if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
-        fail(client, "it does not speak TLS there: use the port that is for TLS, or write icap://");
+        tls_fail(client,
+                 "it does not speak TLS there: use the port that is for TLS, or write icap://");
     else if (!tell_of_ours(client, ERR_GET_REASON(code)))
-        fail(client, "the TLS handshake failed: %s", reason());
+        tls_fail(client, "the TLS handshake failed: %s", reason());
 }
 
 static void tell_of_failure(struct tls_client *client, int error) {
     int code = ERR_GET_REASON(ERR_peek_last_error());
     if (error == SSL_ERROR_SYSCALL && errno != 0)
-        fail(client, "%s", strerrordesc_np(errno));
+        tls_fail(client, "%s", strerrordesc_np(errno));
     else if (error == SSL_ERROR_SYSCALL || code == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-        fail(client, "its connection ended without the end that TLS has for that (close_notify)");
+        tls_fail(client,
+                 "its connection ended without the end that TLS has for that (close_notify)");
     else if (!tell_of_ours(client, code))
-        fail(client, "TLS: %s", reason());
+        tls_fail(client, "TLS: %s", reason());
     errno = EPROTO;
 }
 
@@ -270,7 +274,7 @@ static enum io_status outcome(struct tls_stream *stream, int error, int expected
 }
 
 /* The queue of errors is the thread's: what others left there would be taken for ours. */
-static void begin(struct tls_stream *stream) {
+static void tls_begin(struct tls_stream *stream) {
     CHECK_OBJ(stream, TLS_STREAM_MAGIC);
     ERR_clear_error();
     errno = 0;
@@ -278,7 +282,7 @@ static void begin(struct tls_stream *stream) {
 }
 
 enum io_status tls_stream_handshake(struct tls_stream *stream) {
-    begin(stream);
+    tls_begin(stream);
     int result = SSL_connect(stream->ssl);
     if (result == 1) {
         stream->established = true;
@@ -294,14 +298,14 @@ enum io_status tls_stream_handshake(struct tls_stream *stream) {
 enum io_status tls_stream_read(struct tls_stream *stream, char *buffer, size_t capacity,
                                size_t *got) {
     *got = 0;
-    begin(stream);
+    tls_begin(stream);
     if (SSL_read_ex(stream->ssl, buffer, capacity, got) == 1)
         return IO_DONE;
     return outcome(stream, SSL_get_error(stream->ssl, 0), SSL_ERROR_WANT_READ);
 }
 
 /* One record: what follows comes with the next call. */
-static size_t join(char *joined, const struct iovec *pieces, int count) {
+static size_t tls_join(char *joined, const struct iovec *pieces, int count) {
     size_t length = 0;
     for (int i = 0; i < count && length < TLS_PIECE; i++) {
         size_t piece = pieces[i].iov_len;
@@ -319,9 +323,9 @@ enum io_status tls_stream_write(struct tls_stream *stream, const struct iovec *p
     const char *bytes = pieces->iov_base;
     size_t length = pieces->iov_len < TLS_PIECE ? pieces->iov_len : TLS_PIECE;
     *put = 0;
-    begin(stream);
+    tls_begin(stream);
     if (count > 1 && length < TLS_PIECE) {
-        length = join(joined, pieces, count);
+        length = tls_join(joined, pieces, count);
         bytes = joined;
     }
     if (SSL_write_ex(stream->ssl, bytes, length, put) == 1)

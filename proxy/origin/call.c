@@ -5,10 +5,10 @@
 /* Milliseconds between looks at a host that may be lost. */
 enum { LOOK_AGAIN = 250 };
 
-static void on_ready(struct connection *connection);
+static void origin_call_on_ready(struct connection *connection);
 static void connect_fresh(struct origin_call *call);
 
-static void finish(struct origin_call *call, enum origin_state state) {
+static void origin_call_finish(struct origin_call *call, enum origin_state state) {
     call->state = state;
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     if (call->waker != NULL)
@@ -24,7 +24,7 @@ void origin_call_let_go(struct origin_call *call) {
 }
 
 /* What died was an old connection, and the request can go over a new one. */
-static bool may_repeat(const struct origin_call *call, enum origin_failure failure) {
+static bool origin_call_may_repeat(const struct origin_call *call, enum origin_failure failure) {
     return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
            call->request.repeatable && !call->feed.started;
 }
@@ -37,7 +37,7 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
     feed_release(&call->feed);
-    if (call->state == ORIGIN_WAITING && may_repeat(call, failure)) {
+    if (call->state == ORIGIN_WAITING && origin_call_may_repeat(call, failure)) {
         call->net->counters.origin_retries++;
         connect_fresh(call);
         return;
@@ -48,7 +48,7 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
         origin_seat_failed(call->request.seat, error);
     origin_call_let_go(call);
     if (call->state != ORIGIN_ANSWERED) {
-        finish(call, ORIGIN_FAILED);
+        origin_call_finish(call, ORIGIN_FAILED);
         return;
     }
     call->body_failed = true;
@@ -89,7 +89,7 @@ static void look(struct origin_call *call) {
         look_again(call, unanswered > 0 ? LOOK_AGAIN : call->request.connect_timeout);
 }
 
-static void on_timeout(struct timer *timer) {
+static void origin_call_on_timeout(struct timer *timer) {
     struct origin_call *call = CONTAINER_OF(timer, struct origin_call, timer);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     /* What it has sent waits until there is room for it: the next read sets the timer again. */
@@ -105,7 +105,7 @@ static void on_timeout(struct timer *timer) {
                          : "it did not answer in time");
 }
 
-static void on_total_timeout(struct timer *timer) {
+static void origin_call_on_total_timeout(struct timer *timer) {
     struct origin_call *call = CONTAINER_OF(timer, struct origin_call, total_timer);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     /* The pool's connections are no way out of it. */
@@ -114,7 +114,7 @@ static void on_total_timeout(struct timer *timer) {
 }
 
 /* The connection is there: send, and listen at the same time. */
-static void begin(struct origin_call *call) {
+static void origin_call_begin(struct origin_call *call) {
     call->state = ORIGIN_WAITING;
     call->unsent = false;
     call->head_left = call->request.head;
@@ -133,7 +133,7 @@ static enum origin_failure dial_failure(const struct dial *dial) {
     return dial->timed_out ? ORIGIN_TIMED_OUT : ORIGIN_UNREACHABLE;
 }
 
-static void on_dialled(struct task *task) {
+static void origin_call_on_dialled(struct task *task) {
     struct origin_call *call = CONTAINER_OF(task, struct origin_call, dial_task);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     if (call->dial.state == DIAL_FAILED) {
@@ -142,9 +142,9 @@ static void on_dialled(struct task *task) {
         return;
     }
     call->address = call->dial.address;
-    call->connection = dial_take(&call->dial, on_ready, call);
+    call->connection = dial_take(&call->dial, origin_call_on_ready, call);
     call->net->counters.origin_connections++;
-    begin(call);
+    origin_call_begin(call);
     /* The news of what it has said already went to the dial. */
     if (call->state == ORIGIN_WAITING && call->connection != NULL && call->connection->readable)
         origin_call_receive(call);
@@ -175,26 +175,26 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     call->response = response;
     call->waker = waker;
     feed_init(&call->feed, net, request->body, request->chunked);
-    timer_init(&call->timer, on_timeout);
-    timer_init(&call->total_timer, on_total_timeout);
+    timer_init(&call->timer, origin_call_on_timeout);
+    timer_init(&call->total_timer, origin_call_on_total_timeout);
     if (request->deadline != TIMER_NEVER)
         timer_set(&net->loop->timers, &call->total_timer, request->deadline);
-    task_init(&call->dial_task, on_dialled);
+    task_init(&call->dial_task, origin_call_on_dialled);
     task_init(&call->send_task, on_body_news);
     if (request->body != NULL)
         source_set_waker(request->body, &call->send_task);
     if (request->repeatable)
-        call->connection = pool_take(pool, request->pool_key, on_ready, call);
+        call->connection = pool_take(pool, request->pool_key, origin_call_on_ready, call);
     if (call->connection == NULL) {
         connect_fresh(call);
         return;
     }
     call->reused = true;
     net->counters.origin_connections_reused++;
-    begin(call);
+    origin_call_begin(call);
 }
 
-static void on_ready(struct connection *connection) {
+static void origin_call_on_ready(struct connection *connection) {
     struct origin_call *call;
     CAST_OBJ(call, connection->event.owner, ORIGIN_CALL_MAGIC);
     if (connection->writable && (call->head_left.length > 0 || !feed_is_done(&call->feed)))

@@ -32,19 +32,19 @@ struct origin_checks {
     size_t count;
 };
 
-static const char *judge(const struct origin_check *check) {
+static const char *check_judge(const struct origin_check *check) {
     if (check->call.state == ORIGIN_FAILED)
         return check->call.error;
     return check->response.status < 400 ? NULL : "its health check was answered with an error";
 }
 
-static void on_news(struct task *task) {
+static void check_on_news(struct task *task) {
     struct origin_check *check = CONTAINER_OF(task, struct origin_check, task);
     CHECK_OBJ(check, ORIGIN_CHECK_MAGIC);
     struct net_context *net = check->checks->net;
     if (check->call.state != ORIGIN_FAILED && check->call.state != ORIGIN_ANSWERED)
         return;
-    const char *error = judge(check);
+    const char *error = check_judge(check);
     origin_call_close(&check->call);
     net->counters.origin_check_failures += error != NULL;
     net->counters.origin_servers_down +=
@@ -52,7 +52,7 @@ static void on_news(struct task *task) {
     loop_timer_after(net->loop, &check->timer, check->settings->check_interval);
 }
 
-static void on_timer(struct timer *timer) {
+static void check_on_timer(struct timer *timer) {
     struct origin_check *check = CONTAINER_OF(timer, struct origin_check, timer);
     CHECK_OBJ(check, ORIGIN_CHECK_MAGIC);
     struct origin_checks *checks = check->checks;
@@ -75,16 +75,16 @@ static void on_timer(struct timer *timer) {
                       &check->task);
 }
 
-static void start(struct origin_checks *checks, struct origin_group *group,
-                  const struct origins_settings *settings, struct origin_member *member) {
+static void check_start(struct origin_checks *checks, struct origin_group *group,
+                        const struct origins_settings *settings, struct origin_member *member) {
     struct origin_check *check;
     ALLOC_OBJ(check, ORIGIN_CHECK_MAGIC);
     check->checks = checks;
     check->group = group;
     check->member = member;
     check->settings = settings;
-    timer_init(&check->timer, on_timer);
-    task_init(&check->task, on_news);
+    timer_init(&check->timer, check_on_timer);
+    task_init(&check->task, check_on_news);
     int length = asprintf(&check->head,
                           "GET %s HTTP/1.1\r\n"
                           "Host: %s\r\n"
@@ -110,7 +110,7 @@ struct origin_checks *origin_checks_new(struct net_context *net, struct pool *po
             continue;
         struct origin_member **members = origin_group_hold_members(groups->list[i]);
         for (size_t j = 0; members[j] != NULL; j++)
-            start(checks, groups->list[i], settings, members[j]);
+            check_start(checks, groups->list[i], settings, members[j]);
         free(members);
     }
     return checks;

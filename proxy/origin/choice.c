@@ -23,21 +23,21 @@ static bool was_tried(const struct origin_wish *wish, const struct origin_member
     return false;
 }
 
-static bool is_full(const struct origin_group *group, const struct origin_member *member) {
+static bool choice_is_full(const struct origin_group *group, const struct origin_member *member) {
     return group->rules.max_connections > 0 && member->active >= group->rules.max_connections;
 }
 
 /* A request that can not be repeated elsewhere is made a probe only when no other request has come
  * for as long again. */
-static bool is_due(const struct origin_member *member, const struct origin_wish *wish,
-                   uint64_t now) {
+static bool choice_is_due(const struct origin_member *member, const struct origin_wish *wish,
+                          uint64_t now) {
     if (member->state != ORIGIN_MEMBER_DOWN || member->probing || member->retry_at > now)
         return false;
     return wish->repeatable || member->retry_at + member->back_off <= now;
 }
 
 /* A well mixed number of both (the finaliser of MurmurHash3, by Austin Appleby, public domain). */
-static uint64_t mix(uint64_t value) {
+static uint64_t choice_mix(uint64_t value) {
     value ^= value >> 33;
     value *= 0xff51afd7ed558ccdu;
     value ^= value >> 33;
@@ -49,7 +49,7 @@ static uint64_t mix(uint64_t value) {
 /* Weighted rendezvous: each member draws a number for each key, and the largest wins. A member that
  * goes takes only the keys with it that it had won. */
 static double draw(uint64_t hash, uint64_t seed, uint64_t share) {
-    double even = ((double)(mix(hash ^ seed) >> 11) + 0.5) * 0x1p-53; /* between 0 and 1 */
+    double even = ((double)(choice_mix(hash ^ seed) >> 11) + 0.5) * 0x1p-53; /* between 0 and 1 */
     return -(double)share / log(even);
 }
 
@@ -61,13 +61,13 @@ struct field {
     bool backup;
 };
 
-static bool is_up(const struct field *field, const struct origin_member *member) {
+static bool choice_is_up(const struct field *field, const struct origin_member *member) {
     return member->state == ORIGIN_MEMBER_UP && member->backup == field->backup &&
            !was_tried(field->wish, member);
 }
 
 static bool may_enter(const struct field *field, const struct origin_member *member) {
-    return is_up(field, member) && !is_full(field->group, member);
+    return choice_is_up(field, member) && !choice_is_full(field->group, member);
 }
 
 #define FIELD_FOR_EACH(member, field)                                                              \
@@ -79,7 +79,7 @@ static bool may_enter(const struct field *field, const struct origin_member *mem
 static struct origin_member *by_turn(const struct field *field) {
     struct origin_member *best = NULL;
     int64_t sum = 0;
-    FIELD_FOR_EACH(member, field) {
+    FIELD_FOR_EACH (member, field) {
         if (!may_enter(field, member))
             continue;
         int64_t share = (int64_t)origin_member_share(field->group, member, field->now);
@@ -97,7 +97,7 @@ static struct origin_member *by_turn(const struct field *field) {
 static struct origin_member *by_load(const struct field *field) {
     struct origin_member *best = NULL;
     uint64_t best_share = 1;
-    FIELD_FOR_EACH(member, field) {
+    FIELD_FOR_EACH (member, field) {
         if (!may_enter(field, member))
             continue;
         uint64_t share = origin_member_share(field->group, member, field->now);
@@ -114,7 +114,7 @@ static struct origin_member *by_load(const struct field *field) {
 static struct origin_member *by_hash(const struct field *field) {
     struct origin_member *best = NULL;
     double most = 0;
-    FIELD_FOR_EACH(member, field) {
+    FIELD_FOR_EACH (member, field) {
         if (!may_enter(field, member))
             continue;
         double drawn = draw(field->wish->hash, member->seed,
@@ -137,17 +137,17 @@ static struct origin_member *balance(const struct field *field) {
 }
 
 static struct origin_member *due_for_probe(const struct field *field) {
-    FIELD_FOR_EACH(member, field) {
-        if (member->backup == field->backup && is_due(member, field->wish, field->now) &&
-            !was_tried(field->wish, member) && !is_full(field->group, member))
+    FIELD_FOR_EACH (member, field) {
+        if (member->backup == field->backup && choice_is_due(member, field->wish, field->now) &&
+            !was_tried(field->wish, member) && !choice_is_full(field->group, member))
             return member;
     }
     return NULL;
 }
 
 static bool any_is_up(const struct field *field) {
-    FIELD_FOR_EACH(member, field) {
-        if (is_up(field, member))
+    FIELD_FOR_EACH (member, field) {
+        if (choice_is_up(field, member))
             return true;
     }
     return false;
@@ -156,11 +156,11 @@ static bool any_is_up(const struct field *field) {
 /* All are down. Asking one of them costs less than an answer that says so. */
 static enum origin_choice least_bad(const struct field *field, struct origin_member **chosen) {
     bool full = false;
-    FIELD_FOR_EACH(member, field) {
+    FIELD_FOR_EACH (member, field) {
         if (member->state != ORIGIN_MEMBER_DOWN || was_tried(field->wish, member))
             continue;
-        full = full || is_full(field->group, member);
-        if (!is_full(field->group, member) &&
+        full = full || choice_is_full(field->group, member);
+        if (!choice_is_full(field->group, member) &&
             (*chosen == NULL || member->failed_at < (*chosen)->failed_at))
             *chosen = member;
     }

@@ -38,7 +38,8 @@ void origin_member_release(struct origin_member *member) {
     FREE_OBJ(member);
 }
 
-static void come_up(struct origin_group *group, struct origin_member *member, uint64_t now) {
+static void origin_group_come_up(struct origin_group *group, struct origin_member *member,
+                                 uint64_t now) {
     member->state = ORIGIN_MEMBER_UP;
     member->up_since = now;
     member->credit = 0;
@@ -49,7 +50,7 @@ void origin_member_succeeded(struct origin_group *group, struct origin_member *m
                              uint64_t now) {
     member->failures = 0;
     if (member->state == ORIGIN_MEMBER_DOWN)
-        come_up(group, member, now);
+        origin_group_come_up(group, member, now);
 }
 
 static uint64_t retry_time(const struct origin_group *group, const struct origin_member *member,
@@ -57,7 +58,8 @@ static uint64_t retry_time(const struct origin_group *group, const struct origin
     return group->checked ? TIMER_NEVER : now + member->back_off;
 }
 
-static void go_down(struct origin_group *group, struct origin_member *member, uint64_t now) {
+static void origin_group_go_down(struct origin_group *group, struct origin_member *member,
+                                 uint64_t now) {
     member->state = ORIGIN_MEMBER_DOWN;
     member->downs++;
     member->back_off = group->rules.down_min;
@@ -86,7 +88,7 @@ bool origin_member_failed(struct origin_group *group, struct origin_member *memb
     }
     if (group->rules.max_failures == 0 || member->failures < group->rules.max_failures)
         return false;
-    go_down(group, member, now);
+    origin_group_go_down(group, member, now);
     return true;
 }
 
@@ -130,7 +132,7 @@ static struct origin_member *take_over(struct origin_group *group,
 }
 
 /* The loops' clock, for a thread that has none. */
-static uint64_t current_time(void) {
+static uint64_t origin_group_current_time(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
@@ -160,7 +162,7 @@ static void group_configure(struct origin_group *group, const struct origins_set
     group->members = members;
     group->member_count = settings->server_count;
     group->checked = settings->health_check != NULL;
-    origin_group_serve_queue(group, current_time(), NULL);
+    origin_group_serve_queue(group, origin_group_current_time(), NULL);
     pthread_mutex_unlock(&group->lock);
 }
 

@@ -41,7 +41,7 @@ void origin_places_free(struct origin_places **placesp) {
     FREE_OBJ(places);
 }
 
-static struct origin_place *find(struct origin_bucket *bucket, const char *text) {
+static struct origin_place *origin_place_find(struct origin_bucket *bucket, const char *text) {
     LIST_FOR_EACH (link, &bucket->places) {
         struct origin_place *place = CONTAINER_OF(link, struct origin_place, link);
         if (strcmp(place->group->name, text) == 0)
@@ -50,19 +50,19 @@ static struct origin_place *find(struct origin_bucket *bucket, const char *text)
     return NULL;
 }
 
-static void set_rules(struct origins_rules *rules, const struct settings *settings) {
+static void origin_place_set_rules(struct origins_rules *rules, const struct settings *settings) {
     rules->tries = 1;
     rules->max_connections = settings->origin.max_connections;
     rules->queue_max = settings->origin.queue_max;
     rules->queue_timeout = settings->origin.queue_timeout;
 }
 
-static struct origin_place *make(struct origin_bucket *bucket, char *text,
-                                 const struct settings *settings) {
+static struct origin_place *origin_place_make(struct origin_bucket *bucket, char *text,
+                                              const struct settings *settings) {
     struct origin_place *place;
     struct origin_server_settings server = {.text = text, .weight = 1};
     struct origins_settings origins = {.name = text, .servers = &server, .server_count = 1};
-    set_rules(&origins.rules, settings);
+    origin_place_set_rules(&origins.rules, settings);
     ALLOC_OBJ(place, ORIGIN_PLACE_MAGIC);
     place->bucket = bucket;
     place->group = origin_group_new(&origins);
@@ -71,9 +71,9 @@ static struct origin_place *make(struct origin_bucket *bucket, char *text,
 }
 
 /* It may stem from before a reload. */
-static void renew(struct origin_place *place, const struct settings *settings) {
+static void origin_place_renew(struct origin_place *place, const struct settings *settings) {
     pthread_mutex_lock(&place->group->lock);
-    set_rules(&place->group->rules, settings);
+    origin_place_set_rules(&place->group->rules, settings);
     pthread_mutex_unlock(&place->group->lock);
 }
 
@@ -88,11 +88,11 @@ struct origin_place *origin_place_enter(struct origin_places *places, const stru
     uint64_t hash = secret_hash(slice_make(text, (size_t)length));
     struct origin_bucket *bucket = &places->buckets[hash % BUCKETS];
     pthread_mutex_lock(&bucket->lock);
-    struct origin_place *place = find(bucket, text);
+    struct origin_place *place = origin_place_find(bucket, text);
     if (place != NULL)
-        renew(place, settings);
+        origin_place_renew(place, settings);
     else
-        place = make(bucket, text, settings);
+        place = origin_place_make(bucket, text, settings);
     place->references++;
     pthread_mutex_unlock(&bucket->lock);
     return place;

@@ -14,7 +14,7 @@ enum { INTERIM_MAX = 100, PIECES = 8, HEADROOM = 512 };
 
 static const char head_too_large[] = "its response head is larger than origin.max_head";
 
-static void answered(struct origin_call *call) {
+static void origin_receive_answered(struct origin_call *call) {
     call->state = ORIGIN_ANSWERED;
     call->keeps_alive = framing_keeps_alive(call->response);
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
@@ -26,7 +26,7 @@ static void answered(struct origin_call *call) {
 }
 
 /* False: more bytes are needed. */
-static bool parse(struct origin_call *call) {
+static bool origin_receive_parse(struct origin_call *call) {
     struct slice bytes = net_buffer_bytes(call->in);
     ssize_t used =
         http_head_parse_response(call->response, bytes.base, bytes.length, call->head_checked);
@@ -47,7 +47,7 @@ static bool parse(struct origin_call *call) {
     }
     if (call->response->status == 101) {
         call->framing.kind = FRAMING_NONE;
-        answered(call);
+        origin_receive_answered(call);
         return true;
     }
     if (call->response->status < 200 && ++call->interim > INTERIM_MAX) {
@@ -58,12 +58,12 @@ static bool parse(struct origin_call *call) {
         call->request.on_interim != NULL)
         call->request.on_interim(call->request.interim_arg, call->response);
     if (call->response->status < 200)
-        return net_buffer_bytes(call->in).length == 0 ? false : parse(call);
+        return net_buffer_bytes(call->in).length == 0 ? false : origin_receive_parse(call);
     if (!framing_of_response(&call->framing, call->response, call->request.method)) {
         origin_call_fail(call, ORIGIN_BAD, call->framing.error);
         return true;
     }
-    answered(call);
+    origin_receive_answered(call);
     return true;
 }
 
@@ -84,7 +84,7 @@ void origin_call_receive(struct origin_call *call) {
             call->heard = true;
             call->in->end += got;
             call->net->counters.origin_bytes_in += got;
-            if (parse(call) || !call->connection->readable)
+            if (origin_receive_parse(call) || !call->connection->readable)
                 return;
             break;
         case IO_WAIT: return;
@@ -123,7 +123,7 @@ static void leave_connection(struct origin_call *call) {
     origin_call_let_go(call);
 }
 
-static enum source_status ended(struct origin_call *call) {
+static enum source_status origin_receive_ended(struct origin_call *call) {
     call->body_ended = true;
     leave_connection(call);
     return SOURCE_END;
@@ -131,10 +131,10 @@ static enum source_status ended(struct origin_call *call) {
 
 /* So much of a body of known length has been read: the data goes out first, END with the next read.
  */
-static void take_off(struct origin_call *call, size_t count) {
+static void origin_receive_take_off(struct origin_call *call, size_t count) {
     call->body_left -= count;
     if (call->body_left == 0)
-        ended(call);
+        origin_receive_ended(call);
 }
 
 static void take_trailers(struct origin_call *call) {
@@ -143,13 +143,14 @@ static void take_trailers(struct origin_call *call) {
         call->trailers = slice_make(space, trailer_filter(space, call->chunked.trailer_bytes));
 }
 
-static enum source_status broke_off(struct origin_call *call, const char *error) {
+static enum source_status origin_receive_broke_off(struct origin_call *call, const char *error) {
     origin_call_fail(call, ORIGIN_BROKE_OFF, error);
     return SOURCE_FAILED;
 }
 
-static enum source_status from_socket(struct origin_call *call, const struct iovec *pieces,
-                                      int count, size_t *got) {
+static enum source_status origin_receive_from_socket(struct origin_call *call,
+                                                     const struct iovec *pieces, int count,
+                                                     size_t *got) {
     if (call->connection->readable) {
         enum io_status status =
             count == 1 ? connection_read(call->connection, pieces->iov_base, pieces->iov_len, got)
@@ -161,9 +162,10 @@ static enum source_status from_socket(struct origin_call *call, const struct iov
             return SOURCE_DATA;
         case IO_END:
             if (call->framing.kind == FRAMING_CLOSE)
-                return ended(call);
-            return broke_off(call, "it closed the connection in the middle of the response");
-        case IO_FAILED: return broke_off(call, strerrordesc_np(errno));
+                return origin_receive_ended(call);
+            return origin_receive_broke_off(
+                call, "it closed the connection in the middle of the response");
+        case IO_FAILED: return origin_receive_broke_off(call, strerrordesc_np(errno));
         case IO_WAIT: break;
         }
     }
@@ -173,8 +175,9 @@ static enum source_status from_socket(struct origin_call *call, const struct iov
 
 /* What is left of the body, and one byte of room more: a read that leaves that empty has shown that
  * the socket is, and a connection that fills it is of no further use. */
-static enum source_status read_rest(struct origin_call *call, const struct iovec *pieces, int count,
-                                    size_t *got) {
+static enum source_status origin_receive_read_rest(struct origin_call *call,
+                                                   const struct iovec *pieces, int count,
+                                                   size_t *got) {
     struct iovec limited[PIECES + 1];
     uint64_t left = call->body_left;
     char more;
@@ -187,7 +190,7 @@ static enum source_status read_rest(struct origin_call *call, const struct iovec
     }
     if (left == 0)
         limited[used++] = (struct iovec){&more, 1};
-    enum source_status status = from_socket(call, limited, used, got);
+    enum source_status status = origin_receive_from_socket(call, limited, used, got);
     if (*got > call->body_left) {
         call->deaf = true;
         *got = (size_t)call->body_left;
@@ -207,27 +210,27 @@ static enum source_status read_plain(struct origin_call *call, const struct iove
         memcpy(pieces->iov_base, bytes.base, *got);
         call->in->begin += *got;
     } else if (call->framing.kind == FRAMING_LENGTH) {
-        status = read_rest(call, pieces, count, got);
+        status = origin_receive_read_rest(call, pieces, count, got);
     } else {
-        status = from_socket(call, pieces, count, got);
+        status = origin_receive_from_socket(call, pieces, count, got);
     }
     if (call->framing.kind == FRAMING_LENGTH && *got > 0)
-        take_off(call, *got);
+        origin_receive_take_off(call, *got);
     return status;
 }
 
-static enum source_status read_chunked(struct origin_call *call, char *to, size_t capacity,
-                                       size_t *got) {
+static enum source_status origin_receive_read_chunked(struct origin_call *call, char *to,
+                                                      size_t capacity, size_t *got) {
     for (;;) {
         struct slice input = net_buffer_bytes(call->in);
         if (input.length > 0) {
             enum chunked_status status = chunked_decode(&call->chunked, &input, to, capacity, got);
             call->in->begin = call->in->end - input.length;
             if (status == CHUNKED_BAD)
-                return broke_off(call, "its chunked coding is broken");
+                return origin_receive_broke_off(call, "its chunked coding is broken");
             if (status == CHUNKED_END) {
                 take_trailers(call);
-                ended(call);
+                origin_receive_ended(call);
             }
             if (*got > 0)
                 return SOURCE_DATA;
@@ -237,7 +240,7 @@ static enum source_status read_chunked(struct origin_call *call, char *to, size_
         call->in->begin = call->in->end = 0;
         size_t more = 0;
         struct iovec room = {call->in->data, call->in->capacity};
-        enum source_status status = from_socket(call, &room, 1, &more);
+        enum source_status status = origin_receive_from_socket(call, &room, 1, &more);
         if (status != SOURCE_DATA)
             return status;
         call->in->end = more;
@@ -254,17 +257,17 @@ static enum source_status body_read_pieces(struct source *source, const struct i
     if (call->body_failed)
         return SOURCE_FAILED;
     return call->framing.kind == FRAMING_CHUNKED
-               ? read_chunked(call, pieces->iov_base, pieces->iov_len, got)
+               ? origin_receive_read_chunked(call, pieces->iov_base, pieces->iov_len, got)
                : read_plain(call, pieces, count, got);
 }
 
-static enum source_status body_read(struct source *source, char *buffer, size_t capacity,
-                                    size_t *got) {
+static enum source_status origin_receive_body_read(struct source *source, char *buffer,
+                                                   size_t capacity, size_t *got) {
     struct iovec piece = {buffer, capacity};
     return body_read_pieces(source, &piece, 1, got);
 }
 
-static void body_close(struct source *source) {
+static void origin_receive_body_close(struct source *source) {
     struct origin_call *call = CONTAINER_OF(source, struct origin_call, body);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     call->body_open = false;
@@ -290,8 +293,8 @@ static bool body_unread(struct source *source, uint64_t count) {
     return true;
 }
 
-static const struct source_class body_class = {"response body", body_read, body_close,
-                                               body_read_pieces};
+static const struct source_class body_class = {"response body", origin_receive_body_read,
+                                               origin_receive_body_close, body_read_pieces};
 
 void origin_call_body_init(struct origin_call *call) {
     const struct framing *framing = &call->framing;
@@ -312,7 +315,7 @@ struct source *origin_call_body(struct origin_call *call) {
                  (call->framing.kind == FRAMING_LENGTH && call->framing.length == 0);
     if (empty) {
         if (!call->body_ended && !call->body_failed)
-            ended(call);
+            origin_receive_ended(call);
         return NULL;
     }
     call->body_open = true;
@@ -329,6 +332,6 @@ struct net_buffer *origin_call_take_waiting(struct origin_call *call) {
         return NULL;
     call->in = NULL;
     if (call->framing.kind == FRAMING_LENGTH)
-        take_off(call, count);
+        origin_receive_take_off(call, count);
     return buffer;
 }

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-static void on_timeout(struct timer *timer) {
+static void origin_seat_on_timeout(struct timer *timer) {
     struct origin_seat *seat = CONTAINER_OF(timer, struct origin_seat, timer);
     CHECK_OBJ(seat, ORIGIN_SEAT_MAGIC);
     seat->expired = true;
@@ -20,7 +20,7 @@ void origin_seat_init(struct origin_seat *seat, struct origin_group *group, stru
     seat->needs = *needs;
     list_init(&seat->link);
     list_init(&seat->waiting);
-    timer_init(&seat->timer, on_timeout);
+    timer_init(&seat->timer, origin_seat_on_timeout);
 }
 
 /* Tries to find a member for the seat; the lock is held. */
@@ -88,7 +88,7 @@ static enum seat_state join_queue(struct origin_seat *seat) {
 }
 
 /* The first time, or after a server has been left; the lock is held. */
-static enum seat_state enter(struct origin_seat *seat, uint64_t now) {
+static enum seat_state origin_seat_enter(struct origin_seat *seat, uint64_t now) {
     /* Nobody who is new overtakes those who wait. */
     bool may_try = list_empty(&seat->group->queue) || seat->tried_count > 0;
     enum origin_choice choice = may_try ? seat_down(seat, now) : ORIGIN_ALL_FULL;
@@ -126,7 +126,7 @@ static bool has_waited(const struct origin_seat *seat) {
     return seat->timer.deadline != TIMER_NEVER || seat->expired;
 }
 
-static void count(struct origin_seat *seat, enum seat_state state, bool waited) {
+static void origin_seat_count(struct origin_seat *seat, enum seat_state state, bool waited) {
     struct counters *counters = &seat->net->counters;
     counters->origin_queued += !waited && state == SEAT_WAITING;
     counters->origin_queue_refused += state == SEAT_REFUSED;
@@ -138,11 +138,12 @@ enum seat_state origin_seat_take(struct origin_seat *seat) {
     bool waited = has_waited(seat);
     CHECK_OBJ(seat, ORIGIN_SEAT_MAGIC);
     pthread_mutex_lock(&group->lock);
-    enum seat_state state = waited ? after_waiting(seat) : enter(seat, seat->net->loop->now);
+    enum seat_state state =
+        waited ? after_waiting(seat) : origin_seat_enter(seat, seat->net->loop->now);
     if (state == SEAT_WAITING && !waited)
         start_clock(seat);
     pthread_mutex_unlock(&group->lock);
-    count(seat, state, waited);
+    origin_seat_count(seat, state, waited);
     if (state != SEAT_WAITING && waited) {
         take_off_queue(seat);
         seat->expired = false;
@@ -156,20 +157,20 @@ enum seat_state origin_seat_take(struct origin_seat *seat) {
 }
 
 /* What began before the member went down says nothing of how it is now. */
-static bool counts(const struct origin_seat *seat) {
+static bool origin_seat_counts(const struct origin_seat *seat) {
     return seat->epoch == seat->member->downs;
 }
 
 /* The lock is held. */
-static void judge(struct origin_seat *seat, const char *error) {
+static void origin_seat_judge(struct origin_seat *seat, const char *error) {
     struct origin_group *group = seat->group;
     struct origin_member *member = seat->member;
     uint64_t now = seat->net->loop->now;
     member->failed += error != NULL;
-    if (counts(seat) && error != NULL)
+    if (origin_seat_counts(seat) && error != NULL)
         seat->net->counters.origin_servers_down +=
             origin_member_failed(group, member, now, seat->probe, error);
-    else if (counts(seat))
+    else if (origin_seat_counts(seat))
         origin_member_succeeded(group, member, now);
     if (seat->probe)
         member->probing = seat->probe = false;
@@ -189,7 +190,7 @@ void origin_seat_answered(struct origin_seat *seat, unsigned status) {
         return;
     seat->judged = true;
     pthread_mutex_lock(&seat->group->lock);
-    judge(seat, fault(seat, status));
+    origin_seat_judge(seat, fault(seat, status));
     pthread_mutex_unlock(&seat->group->lock);
 }
 
@@ -199,7 +200,7 @@ void origin_seat_failed(struct origin_seat *seat, const char *error) {
         return;
     seat->judged = true;
     pthread_mutex_lock(&seat->group->lock);
-    judge(seat, error);
+    origin_seat_judge(seat, error);
     pthread_mutex_unlock(&seat->group->lock);
 }
 

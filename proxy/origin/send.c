@@ -7,7 +7,7 @@
 /* Writes in a row before others get their turn. */
 enum { TURNS = 16 };
 
-static int gather(struct origin_call *call, struct iovec *pieces) {
+static int origin_send_gather(struct origin_call *call, struct iovec *pieces) {
     struct slice body = feed_bytes(&call->feed);
     int count = 0;
     if (call->head_left.length > 0)
@@ -17,7 +17,7 @@ static int gather(struct origin_call *call, struct iovec *pieces) {
     return count;
 }
 
-static void consume(struct origin_call *call, size_t sent) {
+static void origin_send_consume(struct origin_call *call, size_t sent) {
     size_t head = sent < call->head_left.length ? sent : call->head_left.length;
     call->net->counters.origin_bytes_out += sent;
     call->head_left.base += head;
@@ -28,7 +28,7 @@ static void consume(struct origin_call *call, size_t sent) {
 }
 
 /* The origin does not listen any more. It may have answered before it closed (RFC 9112 §9.5). */
-static void write_failed(struct origin_call *call) {
+static void origin_send_write_failed(struct origin_call *call) {
     call->deaf = true;
     call->head_left.length = 0;
     feed_release(&call->feed);
@@ -38,7 +38,7 @@ static void write_failed(struct origin_call *call) {
 
 /* All that there is has been sent. The origin's time runs from the end of the request; it does not
  * pay for a client that pauses. */
-static void set_clock(struct origin_call *call, enum feed_status status) {
+static void origin_send_set_clock(struct origin_call *call, enum feed_status status) {
     if (call->state != ORIGIN_WAITING)
         return;
     if (status == FEED_WAIT)
@@ -62,15 +62,15 @@ void origin_call_send(struct origin_call *call) {
             origin_call_fail(call, ORIGIN_NO_REQUEST, "the request's body broke off");
             return;
         }
-        int count = gather(call, pieces);
+        int count = origin_send_gather(call, pieces);
         if (count == 0) {
-            set_clock(call, status);
+            origin_send_set_clock(call, status);
             return;
         }
         switch (connection_write(call->connection, pieces, count, &sent)) {
-        case IO_DONE: consume(call, sent); break;
+        case IO_DONE: origin_send_consume(call, sent); break;
         case IO_WAIT: return;
-        default: write_failed(call); return;
+        default: origin_send_write_failed(call); return;
         }
     }
 }

@@ -25,8 +25,9 @@ static struct {
 } parsing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Keeps the first complaint: what follows is often its consequence. */
-static void complain(int line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void complain(int line, const char *format, ...) {
+static void document_complain(int line, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void document_complain(int line, const char *format, ...) {
     va_list arguments;
     if (parsing.error[0] != '\0')
         return;
@@ -70,15 +71,15 @@ static bool same_title(const char *a, const char *b) {
 static int on_section(cfg_t *cfg, cfg_opt_t *option, const char *text, void *result) {
     *(void **)result = NULL;
     const struct option_section *kind = options_find_section(cfg->name);
-    DOCUMENT_FOR_EACH_SECTION(other, parsing.document, cfg->name) {
+    DOCUMENT_FOR_EACH_SECTION (other, parsing.document, cfg->name) {
         if (!same_title(other->title, cfg->title))
             continue;
         if (kind->title == NULL)
-            complain(cfg->line, "the section %s stands twice; the first one is in line %d",
-                     cfg->name, other->line);
+            document_complain(cfg->line, "the section %s stands twice; the first one is in line %d",
+                              cfg->name, other->line);
         else
-            complain(cfg->line, "%s \"%s\" stands twice; the first one is in line %d", cfg->name,
-                     cfg->title, other->line);
+            document_complain(cfg->line, "%s \"%s\" stands twice; the first one is in line %d",
+                              cfg->name, cfg->title, other->line);
         break;
     }
     add_section(parsing.document, kind, cfg->title, cfg->line);
@@ -94,8 +95,8 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result) 
         return -1;
     /* A list that is continued has more values by now than the one being added. */
     if (earlier != NULL && !(option_is_list(option) && opt->nvalues > 1)) {
-        complain(cfg->line, "%s stands twice; the first one is in line %d", opt->name,
-                 earlier->line);
+        document_complain(cfg->line, "%s stands twice; the first one is in line %d", opt->name,
+                          earlier->line);
         return -1;
     }
     section->values =
@@ -124,17 +125,19 @@ static void complain_unknown(int line, const char *section, const char *name) {
     if (section[0] != '\0')
         snprintf(place, sizeof place, " in section %s", section);
     if (elsewhere != NULL && elsewhere->parent != NULL)
-        complain(line,
-                 "%s stands out of place: write it in section %s, as in: %s { %s %s { ... } }",
-                 name, elsewhere->parent, elsewhere->parent, name,
-                 elsewhere->title == NULL ? "" : elsewhere->title);
+        document_complain(
+            line, "%s stands out of place: write it in section %s, as in: %s { %s %s { ... } }",
+            name, elsewhere->parent, elsewhere->parent, name,
+            elsewhere->title == NULL ? "" : elsewhere->title);
     else if (elsewhere != NULL && name[0] != '\0')
-        complain(line, "%s stands out of place: it is a section of its own, outside of %s", name,
-                 section);
+        document_complain(line, "%s stands out of place: it is a section of its own, outside of %s",
+                          name, section);
     else if (meant != NULL)
-        complain(line, "unknown option \"%s\"%s; did you mean \"%s\"?", name, place, meant);
+        document_complain(line, "unknown option \"%s\"%s; did you mean \"%s\"?", name, place,
+                          meant);
     else
-        complain(line, "unknown option \"%s\"%s; retort.conf(5) lists them all", name, place);
+        document_complain(line, "unknown option \"%s\"%s; retort.conf(5) lists them all", name,
+                          place);
 }
 
 static void on_confuse_error(cfg_t *cfg, const char *format, va_list arguments) {
@@ -144,30 +147,30 @@ static void on_confuse_error(cfg_t *cfg, const char *format, va_list arguments) 
     if (quoted_name(message, "no such option '", name, sizeof name))
         complain_unknown(cfg->line, section, name);
     else if (quoted_name(message, "missing equal sign after option '", name, sizeof name))
-        complain(cfg->line, "a '=' is missing behind %s", name);
+        document_complain(cfg->line, "a '=' is missing behind %s", name);
     else if (quoted_name(message, "missing title for section '", name, sizeof name))
-        complain(cfg->line, "%s needs a title, as in: %s %s { ... }", name, name,
-                 options_find_section(name)->title);
+        document_complain(cfg->line, "%s needs a title, as in: %s %s { ... }", name, name,
+                          options_find_section(name)->title);
     else if (quoted_name(message, "missing opening brace for section '", name, sizeof name))
-        complain(cfg->line, "a '{' is missing to open section %s%s", name,
-                 options_find_section(name)->title == NULL ? ", which has no title" : "");
+        document_complain(cfg->line, "a '{' is missing to open section %s%s", name,
+                          options_find_section(name)->title == NULL ? ", which has no title" : "");
     else if (strcmp(message, "premature end of file") == 0)
-        complain(cfg->line, "the file ends where a value was expected");
+        document_complain(cfg->line, "the file ends where a value was expected");
     else if (quoted_name(message, "unexpected token '", name, sizeof name))
-        complain(
+        document_complain(
             cfg->line,
             "'%s' is out of place: name = value was expected; in a list, { a, b }, commas stand "
             "between the values",
             name);
     else
-        complain(cfg->line, "%s", message);
+        document_complain(cfg->line, "%s", message);
 }
 
 /* Most rows of one section: its options, the sections in it, the opening mark, the end. */
 static size_t grammar_capacity(const char *section) {
     size_t count = 2;
-    OPTIONS_FOR_EACH(option, section)
-    count++;
+    OPTIONS_FOR_EACH (option, section)
+        count++;
     for (const struct option_section *s = option_sections; s->name != NULL; s++)
         count += option_section_is_in(s, section);
     return count;
@@ -177,7 +180,7 @@ static size_t grammar_capacity(const char *section) {
 static cfg_opt_t *grammar_of(const char *section) {
     static char opening_default[] = "{x}";
     cfg_opt_t *grammar = xcalloc(grammar_capacity(section), sizeof *grammar), *at = grammar;
-    OPTIONS_FOR_EACH(option, section) {
+    OPTIONS_FOR_EACH (option, section) {
         const cfg_opt_t row = CFG_PTR_CB(option->name, NULL, CFGF_NODEFAULT, on_value, NULL);
         *at = row;
         if (option_is_list(option))
@@ -221,7 +224,8 @@ static void refuse_empty_lists(cfg_t *cfg, int line) {
     for (size_t i = 0; cfg->opts[i].name != NULL; i++) {
         const cfg_opt_t *opt = &cfg->opts[i];
         if (opt->type == CFGT_PTR && opt->nvalues == 0 && (opt->flags & CFGF_MODIFIED) != 0)
-            complain(line, "the list of %s is empty; leave it out to get the default", opt->name);
+            document_complain(line, "the list of %s is empty; leave it out to get the default",
+                              opt->name);
     }
 }
 
@@ -246,13 +250,13 @@ static void parse_text(char *text, size_t length) {
     if (cfg_parse_fp(parser, file) == CFG_SUCCESS)
         refuse_empty_lists_below(parser, &parsing.document->sections[0]);
     else
-        complain(parser->line, "the name of an option is missing");
+        document_complain(parser->line, "the name of an option is missing");
     cfg_free(parser);
     fclose(file);
 }
 
 /* The whole file, which then ends with a newline; NULL with a message. */
-static char *read_file(const char *path, size_t *length, char *error) {
+static char *document_read_file(const char *path, size_t *length, char *error) {
     FILE *file = fopen(path, "re");
     char *text = NULL;
     size_t capacity = 0, got;
@@ -297,7 +301,7 @@ struct document *document_parse(const char *path, char error[SETTINGS_ERROR]) {
     int line;
     char reason[400];
     error[0] = '\0';
-    char *text = read_file(path, &length, error);
+    char *text = document_read_file(path, &length, error);
     if (text == NULL)
         return NULL;
     struct document *document = document_new(path);
@@ -347,8 +351,8 @@ const struct document_section *document_section(const struct document *document,
 
 size_t document_section_count(const struct document *document, const char *kind) {
     size_t count = 0;
-    DOCUMENT_FOR_EACH_SECTION(section, document, kind)
-    count++;
+    DOCUMENT_FOR_EACH_SECTION (section, document, kind)
+        count++;
     return count;
 }
 

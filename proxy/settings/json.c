@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 static void add_values(json_t *object, const char *section, const void *source) {
-    OPTIONS_FOR_EACH(option, section)
-    json_object_set_new(object, option->name, value_to_json(option, source));
+    OPTIONS_FOR_EACH (option, section)
+        json_object_set_new(object, option->name, value_to_json(option, source));
 }
 
 /* Adds an object to the array of its kind in `parent`. */
@@ -70,9 +70,9 @@ static void add_url_classes(json_t *root, const struct settings *settings) {
         const struct url_class *url_class = settings->url_classes[i];
         const char *conditions = (const char *)url_class_conditions(url_class);
         json_t *element = add_element(root, "url_class", "name", url_class_name(url_class), NULL);
-        OPTIONS_FOR_EACH(option, "url_class")
-        if (*(char **const *)(conditions + option->at) != NULL)
-            json_object_set_new(element, option->name, value_to_json(option, conditions));
+        OPTIONS_FOR_EACH (option, "url_class")
+            if (*(char **const *)(conditions + option->at) != NULL)
+                json_object_set_new(element, option->name, value_to_json(option, conditions));
     }
 }
 
@@ -93,10 +93,11 @@ static void add_policies(json_t *root, const struct settings *settings) {
         const struct policy_settings *policy = &settings->policies[i];
         json_t *element =
             add_element(root, "policy", "class", url_class_name(policy->url_class), NULL);
-        OPTIONS_FOR_EACH(option, "policy")
-        for (unsigned j = 0; j < policy->stated_count; j++)
-            if (policy->stated[j].at == option->at)
-                json_object_set_new(element, option->name, value_to_json(option, &policy->values));
+        OPTIONS_FOR_EACH (option, "policy")
+            for (unsigned j = 0; j < policy->stated_count; j++)
+                if (policy->stated[j].at == option->at)
+                    json_object_set_new(element, option->name,
+                                        value_to_json(option, &policy->values));
     }
 }
 

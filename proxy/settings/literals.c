@@ -19,11 +19,11 @@ enum quantity { ONCE, SOME, PERHAPS_NONE };
 
 static void walk_branches(struct walk *walk, struct literals *literals);
 
-static bool is_one_of(char c, const char *set) {
+static bool literals_is_one_of(char c, const char *set) {
     return c != '\0' && strchr(set, c) != NULL;
 }
 
-static bool is_digit(char c) {
+static bool literals_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
@@ -36,14 +36,14 @@ static unsigned shortest(const struct literals *literals) {
     return least;
 }
 
-static void consider(struct branch *branch, const struct literals *literals) {
+static void literals_consider(struct branch *branch, const struct literals *literals) {
     if (shortest(literals) > shortest(&branch->best))
         branch->best = *literals;
 }
 
-static void end_run(struct branch *branch) {
+static void literals_end_run(struct branch *branch) {
     struct literals literals = {.count = branch->run.length > 0, .each = {branch->run}};
-    consider(branch, &literals);
+    literals_consider(branch, &literals);
     branch->run.length = 0;
 }
 
@@ -51,14 +51,14 @@ static void end_run(struct branch *branch) {
 static enum quantity read_braces(struct walk *walk) {
     const char *at = walk->at + 1;
     bool none = true;
-    if (is_one_of(*at, ", ")) /* in newer versions of PCRE2 these mean something */
+    if (literals_is_one_of(*at, ", ")) /* in newer versions of PCRE2 these mean something */
         walk->lost = true;
-    if (!is_digit(*at))
+    if (!literals_is_digit(*at))
         return ONCE;
-    for (; is_digit(*at); at++)
+    for (; literals_is_digit(*at); at++)
         none = none && *at == '0';
     if (*at == ',')
-        for (at++; is_digit(*at);)
+        for (at++; literals_is_digit(*at);)
             at++;
     if (*at != '}') {
         walk->lost = true;
@@ -71,35 +71,36 @@ static enum quantity read_braces(struct walk *walk) {
 /* How often what has just been read may stand. */
 static enum quantity read_quantity(struct walk *walk) {
     enum quantity quantity = ONCE;
-    if (is_one_of(*walk->at, "?*+"))
+    if (literals_is_one_of(*walk->at, "?*+"))
         quantity = *walk->at++ == '+' ? SOME : PERHAPS_NONE;
     else if (*walk->at == '{')
         quantity = read_braces(walk);
-    if (quantity != ONCE && is_one_of(*walk->at, "?+")) /* lazy, possessive */
+    if (quantity != ONCE && literals_is_one_of(*walk->at, "?+")) /* lazy, possessive */
         walk->at++;
     return quantity;
 }
 
-static void take_byte(struct walk *walk, struct branch *branch, char byte) {
+static void literals_take_byte(struct walk *walk, struct branch *branch, char byte) {
     enum quantity quantity = read_quantity(walk);
     if (branch->run.length == LITERAL_MOST)
-        end_run(branch);
+        literals_end_run(branch);
     if (quantity != PERHAPS_NONE)
         branch->run.bytes[branch->run.length++] = (char)ascii_lower((unsigned char)byte);
     if (quantity != ONCE)
-        end_run(branch);
+        literals_end_run(branch);
 }
 
 /* Something that is no certain byte. */
 static void take_other(struct walk *walk, struct branch *branch) {
     read_quantity(walk);
-    end_run(branch);
+    literals_end_run(branch);
 }
 
-static void take_escape(struct walk *walk, struct branch *branch) {
+static void literals_take_escape(struct walk *walk, struct branch *branch) {
     char next = walk->at[1];
-    bool is_word = is_digit(next) || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
-    if (next == '\0' || (is_word && !is_one_of(next, "dDwWsShHvVNRbBAzZG"))) {
+    bool is_word =
+        literals_is_digit(next) || (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
+    if (next == '\0' || (is_word && !literals_is_one_of(next, "dDwWsShHvVNRbBAzZG"))) {
         walk->lost = true;
         return;
     }
@@ -107,7 +108,7 @@ static void take_escape(struct walk *walk, struct branch *branch) {
     if (is_word)
         take_other(walk, branch);
     else
-        take_byte(walk, branch, next);
+        literals_take_byte(walk, branch, next);
 }
 
 static void take_set(struct walk *walk, struct branch *branch) {
@@ -118,8 +119,8 @@ static void take_set(struct walk *walk, struct branch *branch) {
         if (*at == '\\')
             at++;
         /* "[:alpha:]" in a set, or a quotation. */
-        if (*at == '\0' || (*at == '[' && is_one_of(at[1], ":.=")) ||
-            (at[-1] == '\\' && is_one_of(*at, "QE"))) {
+        if (*at == '\0' || (*at == '[' && literals_is_one_of(at[1], ":.=")) ||
+            (at[-1] == '\\' && literals_is_one_of(*at, "QE"))) {
             walk->lost = true;
             return;
         }
@@ -131,7 +132,7 @@ static void take_set(struct walk *walk, struct branch *branch) {
 /* What stands behind "(?" of options: "i)" or "i:". False: it is something else. */
 static bool skip_options(struct walk *walk, bool *is_group) {
     const char *at = walk->at + 2;
-    while (is_one_of(*at, "imsnUJ^-"))
+    while (literals_is_one_of(*at, "imsnUJ^-"))
         at++;
     if (*at != ':' && *at != ')')
         return false;
@@ -143,13 +144,13 @@ static bool skip_options(struct walk *walk, bool *is_group) {
 static void take_group(struct walk *walk, struct branch *branch) {
     struct literals inside;
     bool is_group = true, counts = true;
-    end_run(branch);
+    literals_end_run(branch);
     if (walk->at[1] != '?') {
         walk->lost = walk->at[1] == '*';
         walk->at++;
     } else if (!skip_options(walk, &is_group)) {
         /* Comments and (?x) are read by other rules. */
-        walk->lost = !is_one_of(walk->at[2], "=!<>");
+        walk->lost = !literals_is_one_of(walk->at[2], "=!<>");
         walk->at += 3;
         counts = false;
     }
@@ -162,12 +163,12 @@ static void take_group(struct walk *walk, struct branch *branch) {
     }
     walk->at++;
     if (read_quantity(walk) != PERHAPS_NONE && counts)
-        consider(branch, &inside);
+        literals_consider(branch, &inside);
 }
 
 static void take_atom(struct walk *walk, struct branch *branch) {
     switch (*walk->at) {
-    case '\\': take_escape(walk, branch); return;
+    case '\\': literals_take_escape(walk, branch); return;
     case '[': take_set(walk, branch); return;
     case '(': take_group(walk, branch); return;
     case '.':
@@ -179,21 +180,21 @@ static void take_atom(struct walk *walk, struct branch *branch) {
     case '?':
     case '*':
     case '+': walk->lost = true; return;
-    case '{': walk->lost = is_digit(walk->at[1]) || is_one_of(walk->at[1], ", ");
+    case '{': walk->lost = literals_is_digit(walk->at[1]) || literals_is_one_of(walk->at[1], ", ");
     }
-    take_byte(walk, branch, *walk->at++);
+    literals_take_byte(walk, branch, *walk->at++);
 }
 
 static void walk_branch(struct walk *walk, struct literals *literals) {
     struct branch branch = {0};
     while (!walk->lost && *walk->at != '\0' && *walk->at != '|' && *walk->at != ')')
         take_atom(walk, &branch);
-    end_run(&branch);
+    literals_end_run(&branch);
     *literals = branch.best;
 }
 
 /* Each branch adds its texts; one without any spoils it for all. */
-static void join(struct literals *all, const struct literals *more, bool *spoiled) {
+static void literals_join(struct literals *all, const struct literals *more, bool *spoiled) {
     *spoiled = *spoiled || more->count == 0 || all->count + more->count > LITERALS_MAX;
     if (*spoiled) {
         all->count = 0;
@@ -210,7 +211,7 @@ static void walk_branches(struct walk *walk, struct literals *literals) {
     walk->lost = walk->lost || ++walk->depth > DEPTH_MAX;
     for (; !walk->lost; walk->at++) {
         walk_branch(walk, &one);
-        join(literals, &one, &spoiled);
+        literals_join(literals, &one, &spoiled);
         if (*walk->at != '|')
             break;
     }

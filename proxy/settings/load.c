@@ -30,7 +30,7 @@ int load_line_of(const struct document_section *section, const char *name) {
 bool load_values(struct load *load, const struct document_section *section, const char *kind,
                  void *destination) {
     char reason[400];
-    OPTIONS_FOR_EACH(option, kind) {
+    OPTIONS_FOR_EACH (option, kind) {
         if (document_value(section, option->name) != NULL)
             continue;
         if (option->required)
@@ -50,8 +50,8 @@ bool load_values(struct load *load, const struct document_section *section, cons
 }
 
 void load_release_values(const char *kind, void *destination) {
-    OPTIONS_FOR_EACH(option, kind)
-    value_release(option, destination);
+    OPTIONS_FOR_EACH (option, kind)
+        value_release(option, destination);
 }
 
 bool load_check_name(struct load *load, const struct document_section *section) {

@@ -136,9 +136,9 @@ bool load_icap_services(struct load *load) {
     settings->icap_service_count = document_section_count(load->document, "icap_service");
     settings->icap_services =
         xcalloc(settings->icap_service_count + 1, sizeof *settings->icap_services);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "icap_service")
-    if (!apply_icap_service(load, section, &settings->icap_services[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "icap_service")
+        if (!apply_icap_service(load, section, &settings->icap_services[i++]))
+            return false;
     return true;
 }
 
@@ -150,8 +150,8 @@ static const struct icap_service_settings *find_service(const struct settings *s
     return NULL;
 }
 
-static bool add_service(struct load *load, const struct document_value *value,
-                        struct adapt_settings *adapt) {
+static bool load_adapt_add_service(struct load *load, const struct document_value *value,
+                                   struct adapt_settings *adapt) {
     const struct icap_service_settings *service = find_service(load->settings, value->text);
     if (service == NULL)
         return load_fail(load, value->line,
@@ -184,7 +184,7 @@ static bool apply_adapt(struct load *load, const struct document_section *sectio
     load_release_values("adapt", &names);
     adapt->services = xcalloc(section->value_count + 1, sizeof *adapt->services);
     for (size_t i = 0; good && i < section->value_count; i++)
-        good = add_service(load, &section->values[i], adapt);
+        good = load_adapt_add_service(load, &section->values[i], adapt);
     return good;
 }
 
@@ -193,9 +193,9 @@ bool load_adapts(struct load *load) {
     size_t i = 0;
     settings->adapt_count = document_section_count(load->document, "adapt");
     settings->adapts = xcalloc(settings->adapt_count + 1, sizeof *settings->adapts);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "adapt")
-    if (!apply_adapt(load, section, &settings->adapts[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "adapt")
+        if (!apply_adapt(load, section, &settings->adapts[i++]))
+            return false;
     return true;
 }
 

@@ -33,9 +33,9 @@ static bool load_disks(struct load *load) {
     size_t i = 0;
     settings->cache.disk_count = document_section_count(load->document, "disk");
     settings->cache.disks = xcalloc(settings->cache.disk_count + 1, sizeof *settings->cache.disks);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "disk")
-    if (!apply_disk(load, section, &settings->cache.disks[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "disk")
+        if (!apply_disk(load, section, &settings->cache.disks[i++]))
+            return false;
     return true;
 }
 

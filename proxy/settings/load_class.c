@@ -38,9 +38,9 @@ bool load_url_classes(struct load *load) {
     settings->url_class_count = 1 + document_section_count(load->document, "url_class");
     settings->url_classes = xcalloc(settings->url_class_count, sizeof *settings->url_classes);
     settings->url_classes[i++] = url_class_new("all", &none, reason, sizeof reason);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "url_class")
-    if (!apply_url_class(load, section, &settings->url_classes[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "url_class")
+        if (!apply_url_class(load, section, &settings->url_classes[i++]))
+            return false;
     return true;
 }
 
@@ -90,9 +90,9 @@ static bool apply_policy(struct load *load, const struct document_section *secti
         return load_fail(load, section->line, "policy \"%s\" states nothing", section->title);
     if (!load_values(load, section, "policy", &policy->values))
         return false;
-    OPTIONS_FOR_EACH(option, "policy")
-    if (document_value(section, option->name) != NULL)
-        policy_state(policy, option->at, value_size(option));
+    OPTIONS_FOR_EACH (option, "policy")
+        if (document_value(section, option->name) != NULL)
+            policy_state(policy, option->at, value_size(option));
     return check_policy(load, section, policy);
 }
 
@@ -101,9 +101,9 @@ bool load_policies(struct load *load) {
     size_t i = 0;
     settings->policy_count = document_section_count(load->document, "policy");
     settings->policies = xcalloc(settings->policy_count + 1, sizeof *settings->policies);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "policy")
-    if (!apply_policy(load, section, &settings->policies[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "policy")
+        if (!apply_policy(load, section, &settings->policies[i++]))
+            return false;
     return true;
 }
 

@@ -43,9 +43,9 @@ bool load_listens(struct load *load) {
                          "there is no listen section, so nobody could connect; write: listen "
                          "\"127.0.0.1:3128\" { mode = forward }");
     settings->listens = xcalloc(settings->listen_count, sizeof *settings->listens);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "listen")
-    if (!apply_listen(load, section, &settings->listens[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "listen")
+        if (!apply_listen(load, section, &settings->listens[i++]))
+            return false;
     return true;
 }
 

@@ -11,7 +11,7 @@
 
 /* The host as it stands in a Host field, with its port unless that is 80: of a URL in its canonical
  * form. */
-static char *host_of(const struct url *url) {
+static char *load_map_host_of(const struct url *url) {
     char text[300];
     snprintf(text, sizeof text, "%s%.*s%s", url->host_is_ipv6 ? "[" : "", SLICE_PRINT(url->host),
              url->host_is_ipv6 ? "]" : "");
@@ -47,7 +47,7 @@ static bool map_prefix(struct load *load, const struct document_section *section
     size_t room = url_room(&url);
     char *text = xmalloc(room);
     url_rewrite(&url, text, room);
-    map->host = any_host ? NULL : host_of(&url);
+    map->host = any_host ? NULL : load_map_host_of(&url);
     map->path = slice_dup(url.path_query);
     free(text);
     return true;
@@ -157,7 +157,7 @@ bool load_maps(struct load *load) {
     size_t i = 0;
     settings->map_count = document_section_count(load->document, "map");
     settings->maps = xcalloc(settings->map_count + 1, sizeof *settings->maps);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "map") {
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "map") {
         struct map_settings *map = &settings->maps[i++];
         if (!apply_map(load, section, map))
             return false;

@@ -58,9 +58,9 @@ bool load_origins_groups(struct load *load) {
     settings->origins_group_count = document_section_count(load->document, "origins");
     settings->origins_groups =
         xcalloc(settings->origins_group_count + 1, sizeof *settings->origins_groups);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "origins")
-    if (!apply_origins_group(load, section, &settings->origins_groups[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "origins")
+        if (!apply_origins_group(load, section, &settings->origins_groups[i++]))
+            return false;
     return true;
 }
 
@@ -101,9 +101,9 @@ bool load_parents(struct load *load) {
     size_t i = 0;
     settings->parent_count = document_section_count(load->document, "parent");
     settings->parents = xcalloc(settings->parent_count + 1, sizeof *settings->parents);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "parent")
-    if (!apply_parent(load, section, &settings->parents[i++]))
-        return false;
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "parent")
+        if (!apply_parent(load, section, &settings->parents[i++]))
+            return false;
     return true;
 }
 

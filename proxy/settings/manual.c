@@ -95,7 +95,7 @@ static void print_bound(FILE *out, const struct option *option, double bound) {
 }
 
 /* "size from 1MB to 4096GB; default 256MB" */
-static void describe(const struct option *option, char *facts, size_t capacity) {
+static void manual_describe(const struct option *option, char *facts, size_t capacity) {
     FILE *out = fmemopen(facts, capacity, "w");
     fputs(type_name(option), out);
     for (size_t i = 0; option->words != NULL && option->words[i] != NULL; i++)
@@ -117,7 +117,7 @@ static void describe(const struct option *option, char *facts, size_t capacity) 
 
 static void print_option(FILE *out, const struct manual_form *form, const struct option *option) {
     char facts[600], example[200], name[100];
-    describe(option, facts, sizeof facts);
+    manual_describe(option, facts, sizeof facts);
     const char *parent = options_find_section(option->section)->parent;
     snprintf(name, sizeof name, "%s%s%s%s%s", parent != NULL ? parent : "",
              parent != NULL ? "." : "", option->section, option->section[0] != '\0' ? "." : "",
@@ -141,8 +141,8 @@ static void print_section(FILE *out, const struct manual_form *form,
     form->paragraph(out, section->documentation);
     if (section->example != NULL)
         form->example(out, section->example);
-    OPTIONS_FOR_EACH(option, section->name)
-    print_option(out, form, option);
+    OPTIONS_FOR_EACH (option, section->name)
+        print_option(out, form, option);
 }
 
 static void print_manual(FILE *out, const struct manual_form *form) {

@@ -28,7 +28,7 @@ struct map_table {
     struct group any;
 };
 
-static int compare(struct slice a, struct slice b) {
+static int map_table_compare(struct slice a, struct slice b) {
     size_t least = a.length < b.length ? a.length : b.length;
     int difference = least == 0 ? 0 : memcmp(a.base, b.base, least);
     return difference != 0 ? difference : (a.length > b.length) - (a.length < b.length);
@@ -36,8 +36,8 @@ static int compare(struct slice a, struct slice b) {
 
 static int compare_rules(const void *a, const void *b) {
     const struct rule *x = a, *y = b;
-    int by_host = compare(x->host, y->host);
-    return by_host != 0 ? by_host : compare(x->path, y->path);
+    int by_host = map_table_compare(x->host, y->host);
+    return by_host != 0 ? by_host : map_table_compare(x->path, y->path);
 }
 
 /* All paths with which one begins stand before it, and each begins with the one before. */
@@ -95,7 +95,7 @@ static const struct rule *find_in(const struct group *group, struct slice path) 
     size_t from = 0, to = group->count;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (compare(group->rules[middle].path, path) <= 0)
+        if (map_table_compare(group->rules[middle].path, path) <= 0)
             from = middle + 1;
         else
             to = middle;

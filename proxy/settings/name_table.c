@@ -37,7 +37,7 @@ static int compare_entries(const void *a, const void *b) {
 }
 
 /* One entry for each name, its numbers in a row. */
-static void gather(struct name_table *table) {
+static void name_table_gather(struct name_table *table) {
     size_t names = 0, numbers = 0;
     table->numbers = xcalloc(table->count, sizeof *table->numbers);
     for (size_t i = 0; i < table->count; i++) {
@@ -65,13 +65,13 @@ static size_t power_above(size_t number) {
     return power;
 }
 
-static size_t hash_of(struct slice name) {
+static size_t name_table_hash_of(struct slice name) {
     return XXH3_64bits(name.base, name.length);
 }
 
-static void place(struct name_table *table, size_t at) {
+static void name_table_place(struct name_table *table, size_t at) {
     struct slice name = table->entries[at].name;
-    size_t slot = hash_of(name) & table->mask;
+    size_t slot = name_table_hash_of(name) & table->mask;
     while (table->slots[slot] != 0)
         slot = (slot + 1) & table->mask;
     table->slots[slot] = (uint32_t)at + 1;
@@ -87,7 +87,7 @@ void name_table_seal(struct name_table *table) {
     if (table->count == 0)
         return;
     qsort(table->entries, table->count, sizeof *table->entries, compare_entries);
-    gather(table);
+    name_table_gather(table);
     size_t slots = power_above(table->count * SLOTS);
     size_t bits = power_above(table->count * FILTER_BITS);
     if (bits < FILTER_LEAST)
@@ -97,7 +97,7 @@ void name_table_seal(struct name_table *table) {
     table->filter = xcalloc(bits / 64, sizeof *table->filter);
     table->filter_shift = 64 - (unsigned)__builtin_ctzll(bits);
     for (size_t i = 0; i < table->count; i++)
-        place(table, i);
+        name_table_place(table, i);
 }
 
 void name_table_release(struct name_table *table) {
@@ -121,7 +121,7 @@ struct numbers name_table_numbers(const struct name_table *table, size_t at) {
 
 struct numbers name_table_find_surely(const struct name_table *table, struct slice name) {
     uint32_t found;
-    for (size_t slot = hash_of(name) & table->mask; (found = table->slots[slot]) != 0;
+    for (size_t slot = name_table_hash_of(name) & table->mask; (found = table->slots[slot]) != 0;
          slot = (slot + 1) & table->mask) {
         const struct name_entry *entry = &table->entries[found - 1];
         if (slice_equal(entry->name, name))

@@ -152,7 +152,7 @@ static void write_rows(const struct making *making, struct needles *needles) {
     }
 }
 
-static void make(struct needles *needles) {
+static void needles_make(struct needles *needles) {
     size_t most = choose_length(needles), states = count_states(needles->table, most);
     struct making making = {
         .kind_count = needles->kind_count,
@@ -183,7 +183,7 @@ struct needles *needles_new(const struct name_table *table) {
     ALLOC_OBJ(needles, NEEDLES_MAGIC);
     needles->table = table;
     set_kinds(needles);
-    make(needles);
+    needles_make(needles);
     return needles;
 }
 
@@ -199,8 +199,8 @@ void needles_free(struct needles **needlesp) {
 }
 
 /* True: the caller has had enough. */
-static bool tell(const struct needles *needles, uint32_t at,
-                 bool (*on_found)(void *arg, struct numbers numbers), void *arg) {
+static bool needles_tell(const struct needles *needles, uint32_t at,
+                         bool (*on_found)(void *arg, struct numbers numbers), void *arg) {
     while (at >= needles->first_ending) {
         const struct ending *ending =
             &needles->endings[(at - needles->first_ending) / needles->kind_count];
@@ -231,7 +231,7 @@ void needles_search(const struct needles *needles, struct slice text,
     const unsigned char *byte = (const unsigned char *)text.base, *end = byte + text.length;
     for (uint32_t at = 0; byte < end; byte++) {
         at = cells[at + needles->kinds[*byte]];
-        if (__builtin_expect(at >= first_ending, 0) && tell(needles, at, on_found, arg))
+        if (__builtin_expect(at >= first_ending, 0) && needles_tell(needles, at, on_found, arg))
             return;
     }
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The next word, blanks around it dropped. False: there is none. */
-static bool next_word(const char **at, struct slice *word) {
+static bool negative_next_word(const char **at, struct slice *word) {
     *at += strspn(*at, " \t");
     *word = slice_make(*at, strcspn(*at, " \t"));
     *at += word->length;
@@ -38,9 +38,9 @@ static bool read_rule(const char *rule, unsigned status, bool *matches, uint64_t
     *matches = false;
     if (strcmp(rule, "none") == 0)
         return true;
-    if (!next_word(&rule, &word))
+    if (!negative_next_word(&rule, &word))
         return false;
-    for (; next_word(&rule, &next); word = next, count++) {
+    for (; negative_next_word(&rule, &next); word = next, count++) {
         unsigned named = parse_status(word);
         if (named == 0)
             return false;

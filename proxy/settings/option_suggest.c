@@ -27,7 +27,8 @@ static size_t word_distance(const char *a, const char *b) {
     return row[b_length];
 }
 
-static void consider(const char *name, const char *candidate, const char **best, size_t *distance) {
+static void option_suggest_consider(const char *name, const char *candidate, const char **best,
+                                    size_t *distance) {
     size_t this_distance = word_distance(name, candidate);
     if (this_distance < *distance) {
         *distance = this_distance;
@@ -38,10 +39,10 @@ static void consider(const char *name, const char *candidate, const char **best,
 const char *options_suggest(const char *section, const char *name) {
     const char *best = NULL;
     size_t distance = 2 + strlen(name) / 4; /* farther words only confuse */
-    OPTIONS_FOR_EACH(option, section)
-    consider(name, option->name, &best, &distance);
+    OPTIONS_FOR_EACH (option, section)
+        option_suggest_consider(name, option->name, &best, &distance);
     for (const struct option_section *s = option_sections; s->name != NULL; s++)
         if (option_section_is_in(s, section))
-            consider(name, s->name, &best, &distance);
+            option_suggest_consider(name, s->name, &best, &distance);
     return best;
 }

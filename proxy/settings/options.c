@@ -832,9 +832,9 @@ const struct option *options_next(const struct option *from, const char *section
 }
 
 const struct option *options_find(const char *section, const char *name) {
-    OPTIONS_FOR_EACH(option, section)
-    if (strcmp(option->name, name) == 0)
-        return option;
+    OPTIONS_FOR_EACH (option, section)
+        if (strcmp(option->name, name) == 0)
+            return option;
     return NULL;
 }
 

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool complain(char *error, size_t error_size, const char *reason) {
+static bool origins_complain(char *error, size_t error_size, const char *reason) {
     snprintf(error, error_size, "%s", reason);
     return false;
 }
 
 /* The next word of the text, cut off its front; empty at the end. */
-static struct slice next_word(struct slice *rest) {
+static struct slice origins_next_word(struct slice *rest) {
     *rest = slice_trim(*rest);
     size_t length = 0;
     while (length < rest->length && rest->base[length] != ' ' && rest->base[length] != '\t')
@@ -36,7 +36,7 @@ static bool parse_word(struct origin_server_settings *server, struct slice word,
     }
     word = slice_make(word.base + weight.length, word.length - weight.length);
     if (!slice_to_uint64(word, &value) || value < 1 || value > ORIGINS_WEIGHT_MAX)
-        return complain(error, error_size, "has a weight that is no number from 1 to 256");
+        return origins_complain(error, error_size, "has a weight that is no number from 1 to 256");
     server->weight = (unsigned)value;
     return true;
 }
@@ -49,14 +49,15 @@ static bool is_place(const struct url *url) {
 
 bool origins_parse_server(struct origin_server_settings *server, const char *text, char *error,
                           size_t error_size) {
-    struct slice rest = slice_from(text), word = next_word(&rest);
+    struct slice rest = slice_from(text), word = origins_next_word(&rest);
     *server = (struct origin_server_settings){.text = slice_dup(word), .weight = 1};
     if (!url_parse(&server->url, slice_from(server->text)) || !is_place(&server->url) ||
         strchr(server->text, '#') != NULL)
-        return complain(error, error_size,
-                        "is not a server: write \"http://HOST:PORT\", without a path, and behind "
-                        "it weight=N or backup where wanted");
-    while ((word = next_word(&rest)).length > 0)
+        return origins_complain(
+            error, error_size,
+            "is not a server: write \"http://HOST:PORT\", without a path, and behind "
+            "it weight=N or backup where wanted");
+    while ((word = origins_next_word(&rest)).length > 0)
         if (!parse_word(server, word, error, error_size))
             return false;
     return true;
@@ -79,13 +80,13 @@ bool origins_check_status(const char *text, char *error, size_t error_size) {
     if (strcmp(text, "none") == 0 ||
         (slice_to_uint64(slice_from(text), &status) && status >= 500 && status <= 599))
         return true;
-    return complain(error, error_size, "is not a status from 500 to 599, or none");
+    return origins_complain(error, error_size, "is not a status from 500 to 599, or none");
 }
 
 bool origins_check_path(const char *text, char *error, size_t error_size) {
     if (text[0] == '/' && text[strcspn(text, " \t#")] == '\0')
         return true;
-    return complain(error, error_size, "is not a path: write \"/healthz\"");
+    return origins_complain(error, error_size, "is not a path: write \"/healthz\"");
 }
 
 bool origins_check_alias(const char *text, char *error, size_t error_size) {
@@ -95,6 +96,7 @@ bool origins_check_alias(const char *text, char *error, size_t error_size) {
                                               slice_equal_nocase(url.scheme, SLICE("https")));
     if (strcmp(text, "none") == 0 || (http && strpbrk(text, "?#") == NULL))
         return true;
-    return complain(error, error_size,
-                    "is not the beginning of a URL: write \"http://HOST:PORT/PATH\", or none");
+    return origins_complain(
+        error, error_size,
+        "is not the beginning of a URL: write \"http://HOST:PORT/PATH\", or none");
 }

@@ -192,7 +192,7 @@ static bool search_for(struct regex_search *search, size_t at) {
 }
 
 /* Each is searched for once, however often its literals stand there: texts are strangers'. */
-static bool on_literal(void *arg, struct numbers numbers) {
+static bool regex_on_literal(void *arg, struct numbers numbers) {
     struct regex_search *search = arg;
     for (size_t i = 0; i < numbers.count; i++) {
         uint32_t at = numbers.each[i];
@@ -222,7 +222,7 @@ static void search_filtered(struct regex_search *search) {
     if (filter->needles == NULL)
         return;
     clear_tried(search->scratch, search->regexes->count);
-    needles_search(filter->needles, search->text, on_literal, search);
+    needles_search(filter->needles, search->text, regex_on_literal, search);
 }
 
 bool regexes_find(const struct regexes *regexes, struct slice text) {

@@ -174,7 +174,8 @@ static void file_on_trial(const struct rules *rules, struct name_table trial[PLA
 
 /* CONDITIONS: none will do. Where few share them, hosts are best: other hosts' requests then cost
  * nothing. */
-static enum condition choose(const struct url_class *url_class, struct name_table trial[PLACES]) {
+static enum condition rules_choose(const struct url_class *url_class,
+                                   struct name_table trial[PLACES]) {
     enum { FEW = 4 };
     enum condition best = CONDITIONS;
     size_t least = SIZE_MAX;
@@ -192,7 +193,7 @@ static enum condition choose(const struct url_class *url_class, struct name_tabl
     return best;
 }
 
-static void set_rules(const struct entry *entry, uint64_t *bits) {
+static void rules_set_rules(const struct entry *entry, uint64_t *bits) {
     for (size_t i = 0; i < entry->rule_count; i++)
         bits[entry->rules[i] / 64] |= UINT64_C(1) << entry->rules[i] % 64;
 }
@@ -209,9 +210,9 @@ static void file_entry(struct rules *rules, uint32_t at, struct name_table trial
                                                            [BY_CLIENT] = URL_CLASS_KNOWN_CLIENT};
     struct entry *entry = &rules->entries[at];
     struct filing filing = {.places = rules->places, .entry = at};
-    enum condition condition = choose(entry->url_class, trial);
+    enum condition condition = rules_choose(entry->url_class, trial);
     if (wants_nothing(entry->url_class))
-        set_rules(entry, rules->always);
+        rules_set_rules(entry, rules->always);
     else if (condition == CONDITIONS)
         rules->others[rules->other_count++] = at;
     else {
@@ -227,7 +228,7 @@ static void file_types(struct rules *rules, const struct entry *entry) {
     if (types == NULL)
         return;
     rules->any_typed = true;
-    set_rules(entry, rules->typed);
+    rules_set_rules(entry, rules->typed);
     for (; *types != NULL; types++) {
         size_t length = url_class_type_name(slice_from(*types), name);
         if (length > 2 && strcmp(name + length - 2, "/*") == 0)
@@ -312,7 +313,7 @@ static void try_entry(struct search *search, uint32_t at) {
         return;
     if (search->bits == NULL)
         search->bits = copy_bits(rules, rules->always, search->arena);
-    set_rules(entry, search->bits);
+    rules_set_rules(entry, search->bits);
 }
 
 static void try_entries(struct search *search, struct numbers numbers) {
@@ -348,7 +349,7 @@ static void try_client(struct search *search) {
 }
 
 /* Each is looked at once, however often its literals stand there: URLs are strangers'. */
-static bool on_literal(void *arg, struct numbers numbers) {
+static bool rules_on_literal(void *arg, struct numbers numbers) {
     struct search *search = arg;
     if (search->tried == NULL) /* there are no more entries than rules */
         search->tried = arena_zalloc(search->arena, search->rules->words * sizeof *search->tried);
@@ -389,9 +390,9 @@ const uint64_t *rules_find(const struct rules *rules, const struct class_subject
     for (size_t i = 0; i < rules->other_count; i++)
         try_entry(&search, rules->others[i]);
     if (rules->in_paths != NULL)
-        needles_search(rules->in_paths, subject->path, on_literal, &search);
+        needles_search(rules->in_paths, subject->path, rules_on_literal, &search);
     if (rules->in_urls != NULL)
-        needles_search(rules->in_urls, subject->url, on_literal, &search);
+        needles_search(rules->in_urls, subject->url, rules_on_literal, &search);
     return search.bits != NULL ? search.bits : rules->always;
 }
 

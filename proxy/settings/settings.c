@@ -66,7 +66,7 @@ static bool load_access_logs(struct load *load) {
     size_t i = 0;
     settings->access_log_count = document_section_count(load->document, "access_log");
     settings->access_logs = xcalloc(settings->access_log_count + 1, sizeof *settings->access_logs);
-    DOCUMENT_FOR_EACH_SECTION(section, load->document, "access_log") {
+    DOCUMENT_FOR_EACH_SECTION (section, load->document, "access_log") {
         struct access_log_settings *log = &settings->access_logs[i++];
         log->path = xstrdup(section->title);
         if (log->path[0] == '\0')

@@ -31,19 +31,20 @@ static bool check_fail(char *error, size_t error_size, const char *reason) {
     return false;
 }
 
-static bool is_host_name(const char *text) {
+static bool url_class_is_host_name(const char *text) {
     size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "0123456789-_.");
     return length > 0 && text[length] == '\0' && text[0] != '.' && strstr(text, "..") == NULL;
 }
 
-static bool is_address(const char *text) {
+static bool url_class_is_address(const char *text) {
     struct address address;
     return address_parse_ip(&address, slice_from(text), 0);
 }
 
 bool url_class_check_host(const char *text, char *error, size_t error_size) {
-    if (is_address(text) || is_host_name(strncmp(text, "*.", 2) == 0 ? text + 2 : text))
+    if (url_class_is_address(text) ||
+        url_class_is_host_name(strncmp(text, "*.", 2) == 0 ? text + 2 : text))
         return true;
     return check_fail(error, error_size,
                       "is not a host: write a name without scheme, port and path, as in "
@@ -51,14 +52,14 @@ bool url_class_check_host(const char *text, char *error, size_t error_size) {
 }
 
 bool url_class_check_domain(const char *text, char *error, size_t error_size) {
-    if (is_address(text) || is_host_name(text))
+    if (url_class_is_address(text) || url_class_is_host_name(text))
         return true;
     return check_fail(error, error_size,
                       "is not a domain: write it without dot or star in front, as in "
                       "\"example.com\"");
 }
 
-static bool is_token(const char *text, size_t length) {
+static bool url_class_is_token(const char *text, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (text[i] <= ' ' || text[i] == 0x7f || strchr("()<>@,;:\\\"/[]?={}", text[i]) != NULL)
             return false;
@@ -66,7 +67,7 @@ static bool is_token(const char *text, size_t length) {
 }
 
 bool url_class_check_method(const char *text, char *error, size_t error_size) {
-    if (is_token(text, strlen(text)))
+    if (url_class_is_token(text, strlen(text)))
         return true;
     return check_fail(error, error_size, "is not a request method");
 }
@@ -74,7 +75,8 @@ bool url_class_check_method(const char *text, char *error, size_t error_size) {
 bool url_class_check_content_type(const char *text, char *error, size_t error_size) {
     const char *slash = strchr(text, '/');
     if (slash != NULL && strlen(text) < URL_CLASS_TYPE_MAX / 2 &&
-        is_token(text, (size_t)(slash - text)) && is_token(slash + 1, strlen(slash + 1)))
+        url_class_is_token(text, (size_t)(slash - text)) &&
+        url_class_is_token(slash + 1, strlen(slash + 1)))
         return true;
     return check_fail(error, error_size,
                       "is not a media type: write it without parameters, as in \"text/html\" or "

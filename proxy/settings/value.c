@@ -32,7 +32,7 @@ static const void *const_member(const void *source, size_t offset) {
     return (const char *)source + offset;
 }
 
-static bool fail(char *error, size_t error_size, const char *reason) {
+static bool value_fail(char *error, size_t error_size, const char *reason) {
     snprintf(error, error_size, "%s", reason);
     return false;
 }
@@ -80,7 +80,8 @@ static void format_bound(const struct option *option, double bound, char *out, s
         snprintf(out, capacity, "%.10g", bound);
 }
 
-static bool in_range(const struct option *option, double value, char *error, size_t error_size) {
+static bool value_in_range(const struct option *option, double value, char *error,
+                           size_t error_size) {
     char least[40], most[40];
     if (value >= option->least && (option->most == 0 || value <= option->most))
         return true;
@@ -101,15 +102,15 @@ static bool set_bool(void *at, const char *text, char *error, size_t error_size)
             return true;
         }
     }
-    return fail(error, error_size, "is not true or false");
+    return value_fail(error, error_size, "is not true or false");
 }
 
 static bool set_count(const struct option *option, void *at, const char *text, char *error,
                       size_t error_size) {
     uint64_t value;
     if (!slice_to_uint64(slice_from(text), &value))
-        return fail(error, error_size, "is not a whole number");
-    if (!in_range(option, (double)value, error, error_size))
+        return value_fail(error, error_size, "is not a whole number");
+    if (!value_in_range(option, (double)value, error, error_size))
         return false;
     *(unsigned *)at = (unsigned)value;
     return true;
@@ -119,9 +120,10 @@ static bool set_size(const struct option *option, void *at, const char *text, ch
                      size_t error_size) {
     uint64_t value;
     if (!parse_units(text, size_units, &value))
-        return fail(error, error_size,
-                    "is not a size: write bytes, or a number with KB, MB or GB, as in \"64KB\"");
-    if (!in_range(option, (double)value, error, error_size))
+        return value_fail(
+            error, error_size,
+            "is not a size: write bytes, or a number with KB, MB or GB, as in \"64KB\"");
+    if (!value_in_range(option, (double)value, error, error_size))
         return false;
     *(size_t *)at = (size_t)value;
     return true;
@@ -136,9 +138,9 @@ static bool set_time(const struct option *option, void *at, const char *text, ch
                      size_t error_size) {
     uint64_t value;
     if (!value_parse_time(text, &value))
-        return fail(error, error_size,
-                    "is not a time: write a number with ms, s, m, h or d, as in \"5s\"");
-    if (!in_range(option, (double)value, error, error_size))
+        return value_fail(error, error_size,
+                          "is not a time: write a number with ms, s, m, h or d, as in \"5s\"");
+    if (!value_in_range(option, (double)value, error, error_size))
         return false;
     *(uint64_t *)at = value;
     return true;
@@ -149,8 +151,8 @@ static bool set_float(const struct option *option, void *at, const char *text, c
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(value))
-        return fail(error, error_size, "is not a number");
-    if (!in_range(option, value, error, error_size))
+        return value_fail(error, error_size, "is not a number");
+    if (!value_in_range(option, value, error, error_size))
         return false;
     *(double *)at = value;
     return true;
@@ -174,7 +176,7 @@ static bool set_word(const struct option *option, void *at, const char *text, ch
 static bool check_text(const struct option *option, const char *text, char *error,
                        size_t error_size) {
     if (text[0] == '\0')
-        return fail(error, error_size, "is empty");
+        return value_fail(error, error_size, "is empty");
     return option->check == NULL || option->check(text, error, error_size);
 }
 
@@ -207,8 +209,9 @@ static bool append_network(void *at, size_t *count, const char *text, char *erro
     if (strcmp(text, "all") == 0 && *count == 0)
         return true;
     if (!network_parse(&network, slice_from(text)))
-        return fail(error, error_size,
-                    "is not an address or a network: write \"192.0.2.1\" or \"192.0.2.0/24\"");
+        return value_fail(
+            error, error_size,
+            "is not an address or a network: write \"192.0.2.1\" or \"192.0.2.0/24\"");
     *networks = xrealloc(*networks, (*count + 1) * sizeof **networks);
     (*networks)[(*count)++] = network;
     return true;
@@ -220,7 +223,7 @@ static bool append_port(void *at, size_t *count, const char *text, char *error, 
     if (strcmp(text, "none") == 0 && *count == 0)
         return true;
     if (!slice_to_uint64(slice_from(text), &port) || port == 0 || port > 65535)
-        return fail(error, error_size, "is not a port: a number from 1 to 65535, or none");
+        return value_fail(error, error_size, "is not a port: a number from 1 to 65535, or none");
     *ports = xrealloc(*ports, (*count + 1) * sizeof **ports);
     (*ports)[(*count)++] = (uint16_t)port;
     return true;

@@ -38,7 +38,7 @@ struct access_logs {
     struct access_log *logs;
 };
 
-static void tell(struct access_log *log, bool failing) {
+static void access_log_tell(struct access_log *log, bool failing) {
     if (failing && !log->failing)
         log_warn("cannot write the access log %s: %s; lines are lost until it can be written, and "
                  "access_log_lines_lost counts them: make room there",
@@ -70,7 +70,7 @@ static void flush(struct access_log *log) {
             break;
         at += (size_t)put;
     }
-    tell(log, at < log->length);
+    access_log_tell(log, at < log->length);
     if (at < log->length)
         lose(log, at);
     else
@@ -82,7 +82,7 @@ void access_logs_flush(struct access_logs *logs) {
         flush(&logs->logs[i]);
 }
 
-static void on_timer(struct timer *timer) {
+static void access_log_on_timer(struct timer *timer) {
     struct access_logs *logs = CONTAINER_OF(timer, struct access_logs, timer);
     CHECK_OBJ(logs, ACCESS_LOGS_MAGIC);
     logs->armed = false;
@@ -93,7 +93,7 @@ struct access_logs *access_logs_open(struct net_context *net, const struct setti
     struct access_logs *logs;
     ALLOC_OBJ(logs, ACCESS_LOGS_MAGIC);
     logs->loop = net->loop;
-    timer_init(&logs->timer, on_timer);
+    timer_init(&logs->timer, access_log_on_timer);
     logs->logs = xcalloc(settings->access_log_count + 1, sizeof *logs->logs);
     for (size_t i = 0; i < settings->access_log_count; i++) {
         const struct access_log_settings *wanted = &settings->access_logs[i];
@@ -134,16 +134,16 @@ struct line {
     char *at, *end;
 };
 
-static inline void put(struct line *line, struct slice words) {
+static inline void access_log_put(struct line *line, struct slice words) {
     line->at = slice_put(line->at, words);
 }
 
 static void put_text(struct line *line, struct slice text) {
     size_t room = line->at < line->end ? (size_t)(line->end - line->at) : 0;
-    put(line, slice_make(text.base, text.length < room ? text.length : room));
+    access_log_put(line, slice_make(text.base, text.length < room ? text.length : room));
 }
 
-static void put_number(struct line *line, uint64_t number) {
+static void access_log_put_number(struct line *line, uint64_t number) {
     line->at = slice_put_number(line->at, (int64_t)number);
 }
 
@@ -151,9 +151,9 @@ static void put_number(struct line *line, uint64_t number) {
 static void put_in_six(struct line *line, uint64_t number) {
     unsigned digits = slice_digits(number);
     char *start = line->at;
-    put(line, SLICE("      "));
+    access_log_put(line, SLICE("      "));
     line->at = start + (digits < 6 ? 6 - digits : 0);
-    put_number(line, number);
+    access_log_put_number(line, number);
 }
 
 static void put_three_digits(struct line *line, unsigned number) {
@@ -164,14 +164,14 @@ static void put_three_digits(struct line *line, unsigned number) {
 
 /* "17.042", of a number of thousandths. */
 static void put_thousandths(struct line *line, uint64_t whole, uint64_t thousandths) {
-    put_number(line, whole);
-    put(line, SLICE("."));
+    access_log_put_number(line, whole);
+    access_log_put(line, SLICE("."));
     put_three_digits(line, (unsigned)thousandths);
 }
 
 static void put_hex(struct line *line, struct slice before, unsigned byte) {
     static const char digits[] = "0123456789ABCDEF";
-    put(line, before);
+    access_log_put(line, before);
     *line->at++ = digits[byte >> 4];
     *line->at++ = digits[byte & 15];
 }
@@ -181,13 +181,13 @@ static struct slice shown(struct slice text) {
 }
 
 /* Is it to be copied just as it is? Hardly any is not. */
-static inline bool is_plain(const struct line *line, struct slice text) {
+static inline bool access_log_is_plain(const struct line *line, struct slice text) {
     const char *end = text.base + text.length;
     return text.length <= TEXT_SHOWN && line->end - line->at >= (ptrdiff_t)text.length &&
            bytes_skip(text.base, end, BYTES_PLAIN) == end;
 }
 
-static void put_escaped(struct line *line, struct slice text, bool keep_spaces) {
+static void access_log_put_escaped(struct line *line, struct slice text, bool keep_spaces) {
     const char *at = text.base, *end = at + shown(text).length;
     while (at < end && line->at < line->end) {
         const char *plain = at;
@@ -196,7 +196,7 @@ static void put_escaped(struct line *line, struct slice text, bool keep_spaces) 
         if (at == end)
             return;
         if (*at == ' ' && keep_spaces)
-            put(line, SLICE(" "));
+            access_log_put(line, SLICE(" "));
         else
             put_hex(line, SLICE("%"), (unsigned char)*at);
         at++;
@@ -206,11 +206,11 @@ static void put_escaped(struct line *line, struct slice text, bool keep_spaces) 
 /* Bytes that could forge or break a line are shown as %XX; an empty text as "-". */
 static inline void put_plain(struct line *line, struct slice text, bool keep_spaces) {
     if (text.length == 0)
-        put(line, SLICE("-"));
-    else if (is_plain(line, text))
-        put(line, text);
+        access_log_put(line, SLICE("-"));
+    else if (access_log_is_plain(line, text))
+        access_log_put(line, text);
     else
-        put_escaped(line, text, keep_spaces);
+        access_log_put_escaped(line, text, keep_spaces);
 }
 
 static void put_unit(struct line *line, unsigned unit) {
@@ -224,14 +224,14 @@ static size_t put_json_character(struct line *line, struct slice text) {
     uint32_t character;
     size_t length = text_decode(text, &character);
     if (length == 0) {
-        put(line, SLICE("\\ufffd"));
+        access_log_put(line, SLICE("\\ufffd"));
         return 1;
     }
     if (character == '"' || character == '\\') {
-        put(line, SLICE("\\"));
-        put(line, slice_make(text.base, 1));
+        access_log_put(line, SLICE("\\"));
+        access_log_put(line, slice_make(text.base, 1));
     } else if (!text_is_hidden(character)) {
-        put(line, slice_make(text.base, length));
+        access_log_put(line, slice_make(text.base, length));
     } else if (character < 0x10000) {
         put_unit(line, character);
     } else {
@@ -253,27 +253,27 @@ static void put_json_escaped(struct line *line, struct slice text) {
 }
 
 static void put_json(struct line *line, struct slice text) {
-    put(line, SLICE("\""));
-    if (is_plain(line, text))
-        put(line, text);
+    access_log_put(line, SLICE("\""));
+    if (access_log_is_plain(line, text))
+        access_log_put(line, text);
     else
         put_json_escaped(line, text);
-    put(line, SLICE("\""));
+    access_log_put(line, SLICE("\""));
 }
 
 static void put_milliseconds(struct line *line, struct slice name, uint64_t microseconds) {
-    put(line, name);
+    access_log_put(line, name);
     put_thousandths(line, microseconds / 1000, microseconds % 1000);
 }
 
 /* What its exchange with the service came to. */
 static void put_call(struct line *line, const struct icap_call *call) {
-    put(line, SLICE(",\"status\":"));
-    put_number(line, call->status);
-    put(line, SLICE(",\"bytes_out\":"));
-    put_number(line, call->bytes_out);
-    put(line, SLICE(",\"bytes_in\":"));
-    put_number(line, call->bytes_in);
+    access_log_put(line, SLICE(",\"status\":"));
+    access_log_put_number(line, call->status);
+    access_log_put(line, SLICE(",\"bytes_out\":"));
+    access_log_put_number(line, call->bytes_out);
+    access_log_put(line, SLICE(",\"bytes_in\":"));
+    access_log_put_number(line, call->bytes_in);
     put_milliseconds(line, SLICE(",\"queue_ms\":"), call->in_queue);
     if (call->to_last_byte > 0)
         put_milliseconds(line, SLICE(",\"last_byte_ms\":"), call->to_last_byte);
@@ -283,25 +283,25 @@ static void put_call(struct line *line, const struct icap_call *call) {
 static void put_record(struct line *line, const struct adapt_record *record,
                        const struct icap_call *call, bool json) {
     if (json) {
-        put(line, SLICE("{\"service\":"));
+        access_log_put(line, SLICE("{\"service\":"));
         put_json(line, slice_from(record->service));
-        put(line, SLICE(",\"verdict\":\""));
-        put(line, slice_from(record->verdict));
-        put(line, SLICE("\",\"ms\":"));
-        put_number(line, record->milliseconds);
+        access_log_put(line, SLICE(",\"verdict\":\""));
+        access_log_put(line, slice_from(record->verdict));
+        access_log_put(line, SLICE("\",\"ms\":"));
+        access_log_put_number(line, record->milliseconds);
         if (call != NULL)
             put_call(line, call);
         if (record->error != NULL) {
-            put(line, SLICE(",\"error\":"));
+            access_log_put(line, SLICE(",\"error\":"));
             put_json(line, slice_from(record->error));
         }
-        put(line, SLICE("}"));
+        access_log_put(line, SLICE("}"));
     } else {
         put_text(line, slice_from(record->service));
-        put(line, SLICE(":"));
-        put(line, slice_from(record->verdict));
-        put(line, SLICE(":"));
-        put_number(line, record->milliseconds);
+        access_log_put(line, SLICE(":"));
+        access_log_put(line, slice_from(record->verdict));
+        access_log_put(line, SLICE(":"));
+        access_log_put_number(line, record->milliseconds);
     }
 }
 
@@ -311,13 +311,13 @@ static void put_services(struct line *line, const struct access_entry *entry, bo
         const struct adapt_chain *chain = entry->chains[i];
         for (unsigned j = 0; j < chain->at; j++) {
             if (!first)
-                put(line, SLICE(","));
+                access_log_put(line, SLICE(","));
             put_record(line, &chain->records[j], chain->calls[j], json);
             first = false;
         }
     }
     if (first && !json)
-        put(line, SLICE("-"));
+        access_log_put(line, SLICE("-"));
 }
 
 static void put_id(struct line *line, const struct access_entry *entry) {
@@ -325,7 +325,7 @@ static void put_id(struct line *line, const struct access_entry *entry) {
 }
 
 /* Of the request, if there was one that could be read. */
-static struct slice value_of(const struct access_entry *entry, enum http_name id) {
+static struct slice access_log_value_of(const struct access_entry *entry, enum http_name id) {
     return entry->request != NULL ? http_head_value(entry->request, id) : slice_make("", 0);
 }
 
@@ -380,31 +380,32 @@ static struct slice squid_url(const struct access_entry *entry) {
 static void write_squid(struct line *line, struct access_log *log,
                         const struct access_entry *entry) {
     put_time(line, log, &entry->time);
-    put(line, SLICE(" "));
+    access_log_put(line, SLICE(" "));
     put_in_six(line, entry->duration / 1000);
-    put(line, SLICE(" "));
-    put(line, entry->client);
-    put(line, SLICE(" "));
-    put(line, cache_result_squid_name(entry->result));
-    put(line, entry->aborted ? SLICE("_ABORTED/") : SLICE("/"));
+    access_log_put(line, SLICE(" "));
+    access_log_put(line, entry->client);
+    access_log_put(line, SLICE(" "));
+    access_log_put(line, cache_result_squid_name(entry->result));
+    access_log_put(line, entry->aborted ? SLICE("_ABORTED/") : SLICE("/"));
     put_three_digits(line, known_status(entry));
-    put(line, SLICE(" "));
-    put_number(line, entry->bytes);
-    put(line, SLICE(" "));
+    access_log_put(line, SLICE(" "));
+    access_log_put_number(line, entry->bytes);
+    access_log_put(line, SLICE(" "));
     put_plain(line, entry->method, false);
-    put(line, SLICE(" "));
+    access_log_put(line, SLICE(" "));
     put_plain(line, squid_url(entry), false);
-    put(line, entry->origin.length > 0 ? SLICE(" - HIER_DIRECT/") : SLICE(" - HIER_NONE/"));
+    access_log_put(line,
+                   entry->origin.length > 0 ? SLICE(" - HIER_DIRECT/") : SLICE(" - HIER_NONE/"));
     put_plain(line, entry->origin, false);
-    put(line, SLICE(" "));
+    access_log_put(line, SLICE(" "));
     put_plain(line, media_type(entry->content_type), false);
 }
 
 /* Our columns behind those of the format. */
 static void put_id_and_services(struct line *line, const struct access_entry *entry) {
-    put(line, SLICE(" "));
+    access_log_put(line, SLICE(" "));
     put_id(line, entry);
-    put(line, SLICE(" "));
+    access_log_put(line, SLICE(" "));
     put_services(line, entry, false);
 }
 
@@ -421,70 +422,70 @@ static void put_date(struct line *line, struct access_log *log, time_t time) {
 /* "-" where no request could be read, as Apache has it. */
 static void put_request_line(struct line *line, const struct access_entry *entry) {
     if (entry->method.length == 0) {
-        put(line, SLICE("-"));
+        access_log_put(line, SLICE("-"));
         return;
     }
     put_plain(line, entry->method, false);
-    put(line, SLICE(" "));
+    access_log_put(line, SLICE(" "));
     put_plain(line, entry->url, false);
-    put(line, entry->version == 10 ? SLICE(" HTTP/1.0") : SLICE(" HTTP/1.1"));
+    access_log_put(line, entry->version == 10 ? SLICE(" HTTP/1.0") : SLICE(" HTTP/1.1"));
 }
 
 /* "%h %l %u %t \"%r\" %>s %B \"%{Referer}i\" \"%{User-agent}i\"", as Apache's LogFormat says it. */
 static void write_combined(struct line *line, struct access_log *log,
                            const struct access_entry *entry) {
-    put(line, entry->client);
-    put(line, SLICE(" - - ["));
+    access_log_put(line, entry->client);
+    access_log_put(line, SLICE(" - - ["));
     put_date(line, log, entry->time.tv_sec);
-    put(line, SLICE("] \""));
+    access_log_put(line, SLICE("] \""));
     put_request_line(line, entry);
-    put(line, SLICE("\" "));
+    access_log_put(line, SLICE("\" "));
     put_three_digits(line, known_status(entry));
-    put(line, SLICE(" "));
-    put_number(line, entry->body_bytes);
-    put(line, SLICE(" \""));
-    put_plain(line, value_of(entry, HTTP_REFERER), true);
-    put(line, SLICE("\" \""));
-    put_plain(line, value_of(entry, HTTP_USER_AGENT), true);
-    put(line, SLICE("\""));
+    access_log_put(line, SLICE(" "));
+    access_log_put_number(line, entry->body_bytes);
+    access_log_put(line, SLICE(" \""));
+    put_plain(line, access_log_value_of(entry, HTTP_REFERER), true);
+    access_log_put(line, SLICE("\" \""));
+    put_plain(line, access_log_value_of(entry, HTTP_USER_AGENT), true);
+    access_log_put(line, SLICE("\""));
 }
 
 /* `before` is the comma and the name. */
 static void put_member(struct line *line, struct slice before, struct slice value) {
-    put(line, before);
+    access_log_put(line, before);
     put_json(line, value);
 }
 
 static void write_json(struct line *line, struct access_log *log,
                        const struct access_entry *entry) {
-    put(line, SLICE("{\"time\":"));
+    access_log_put(line, SLICE("{\"time\":"));
     put_time(line, log, &entry->time);
-    put(line, SLICE(",\"id\":\""));
+    access_log_put(line, SLICE(",\"id\":\""));
     put_id(line, entry);
     put_member(line, SLICE("\",\"client\":"), entry->client);
     put_member(line, SLICE(",\"method\":"), entry->method);
     put_member(line, SLICE(",\"url\":"), entry->url);
-    put(line, SLICE(",\"status\":"));
-    put_number(line, entry->status);
-    put(line, SLICE(",\"bytes\":"));
-    put_number(line, entry->bytes);
+    access_log_put(line, SLICE(",\"status\":"));
+    access_log_put_number(line, entry->status);
+    access_log_put(line, SLICE(",\"bytes\":"));
+    access_log_put_number(line, entry->bytes);
     put_member(line, SLICE(",\"result\":"), cache_result_name(entry->result));
-    put(line, SLICE(",\"ms\":"));
+    access_log_put(line, SLICE(",\"ms\":"));
     put_thousandths(line, entry->duration / 1000, entry->duration % 1000);
     put_member(line, SLICE(",\"origin\":"), entry->origin.length > 0 ? entry->origin : SLICE("-"));
     put_member(line, SLICE(",\"step\":"), slice_from(entry->step));
-    put(line, entry->aborted ? SLICE(",\"aborted\":true") : SLICE(",\"aborted\":false"));
+    access_log_put(line, entry->aborted ? SLICE(",\"aborted\":true") : SLICE(",\"aborted\":false"));
     if (entry->error != NULL)
         put_member(line, SLICE(",\"error\":"), slice_from(entry->error));
     put_member(line, SLICE(",\"content_type\":"), entry->content_type);
-    put_member(line, SLICE(",\"user_agent\":"), value_of(entry, HTTP_USER_AGENT));
-    put_member(line, SLICE(",\"referer\":"), value_of(entry, HTTP_REFERER));
-    put(line, SLICE(",\"icap\":["));
+    put_member(line, SLICE(",\"user_agent\":"), access_log_value_of(entry, HTTP_USER_AGENT));
+    put_member(line, SLICE(",\"referer\":"), access_log_value_of(entry, HTTP_REFERER));
+    access_log_put(line, SLICE(",\"icap\":["));
     put_services(line, entry, true);
-    put(line, SLICE("]}"));
+    access_log_put(line, SLICE("]}"));
 }
 
-static void write_line(struct access_log *log, const struct access_entry *entry) {
+static void access_log_write_line(struct access_log *log, const struct access_entry *entry) {
     struct line line = {log->bytes + log->length, log->bytes + log->length + LINE_TEXT};
     switch (log->format) {
     case ACCESS_LOG_SQUID: write_squid(&line, log, entry); break;
@@ -495,8 +496,8 @@ static void write_line(struct access_log *log, const struct access_entry *entry)
     case ACCESS_LOG_COMBINED: write_combined(&line, log, entry); break;
     case ACCESS_LOG_COMBINED_EXTENDED:
         write_combined(&line, log, entry);
-        put(&line, SLICE(" "));
-        put(&line, cache_result_name(entry->result));
+        access_log_put(&line, SLICE(" "));
+        access_log_put(&line, cache_result_name(entry->result));
         put_id_and_services(&line, entry);
         break;
     case ACCESS_LOG_JSON: write_json(&line, log, entry); break;
@@ -515,7 +516,7 @@ bool access_logs_wanted(const struct access_logs *logs) {
 void access_logs_write(struct access_logs *logs, const struct access_entry *entry) {
     CHECK_OBJ(logs, ACCESS_LOGS_MAGIC);
     for (size_t i = 0; i < logs->count; i++)
-        write_line(&logs->logs[i], entry);
+        access_log_write_line(&logs->logs[i], entry);
     if (logs->armed || logs->count == 0)
         return;
     logs->armed = true;

@@ -48,7 +48,7 @@ static enum step open_by_parent(struct transaction *transaction) {
     return open_tunnel(transaction, slice_from(established), parent, ahead);
 }
 
-static void start(struct transaction *transaction) {
+static void connect_start(struct transaction *transaction) {
     struct url *url = &transaction->url;
     transaction->reach = arena_alloc(&transaction->arena, sizeof *transaction->reach);
     transaction->origin_name = arena_slice(&transaction->arena, transaction->url_text);
@@ -86,7 +86,7 @@ enum step step_tunnel(struct transaction *transaction) {
     if (transaction->call != NULL)
         return open_by_parent(transaction);
     if (transaction->reach == NULL)
-        start(transaction);
+        connect_start(transaction);
     switch (transaction->reach->state) {
     case DIAL_DONE: return reached(transaction);
     case DIAL_FAILED: return not_reached(transaction);

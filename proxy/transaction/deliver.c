@@ -115,7 +115,7 @@ static void add_trailers(struct transaction *transaction) {
     reply->length = -1;
 }
 
-static void prepare(struct transaction *transaction) {
+static void deliver_prepare(struct transaction *transaction) {
     if (transaction->reply.head.base != NULL)
         return; /* an error page */
     transaction->reply.extra = transaction_cache_fields(transaction);
@@ -135,7 +135,7 @@ enum step step_deliver(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
     if (!transaction->replied) {
         transaction->replied = true;
-        prepare(transaction);
+        deliver_prepare(transaction);
         if (exchange_reply(exchange, &transaction->reply))
             return STEP_LOG;
     }

@@ -12,7 +12,7 @@ static const char page[] = "<!DOCTYPE html>\n"
                            "</body></html>\n";
 
 /* Where the trouble is, when it is not with the request. */
-static const char *place(const struct transaction *transaction) {
+static const char *transaction_fail_place(const struct transaction *transaction) {
     const struct adapt_chain *chains[ACCESS_CHAINS];
     for (unsigned i = transaction_chains(transaction, chains); i-- > 0;)
         if (chains[i]->state == ADAPT_FAILED)
@@ -28,7 +28,7 @@ static bool blames_origin(const struct transaction *transaction, unsigned status
 
 static struct slice write_page(struct transaction *transaction, unsigned status,
                                const char *reason) {
-    const char *service = place(transaction);
+    const char *service = transaction_fail_place(transaction);
     struct slice where = slice_make("", 0);
     const char *before = "";
     if (service != NULL) {

@@ -162,7 +162,7 @@ static struct slice pool_key(struct transaction *transaction, enum reach reach,
                         reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"), SLICE(""));
 }
 
-static void start_call(struct transaction *transaction) {
+static void fetch_start_call(struct transaction *transaction) {
     struct aim aim, *to = &aim;
     struct arena *arena = &transaction->arena;
     struct http_head written, *head = &written;
@@ -241,10 +241,10 @@ static void give_up_seat(struct transaction *transaction) {
 
 /* The origin or the parent, at the seat if there is one. A tunnel that no parent opens begins at
  * TUNNEL. */
-static enum step ask(struct transaction *transaction) {
+static enum step fetch_ask(struct transaction *transaction) {
     if (transaction->is_connect && !route_goes_to_parent(transaction->route))
         return STEP_TUNNEL;
-    start_call(transaction);
+    fetch_start_call(transaction);
     return STEP_WAIT;
 }
 
@@ -252,7 +252,7 @@ static enum step ask(struct transaction *transaction) {
 static enum step go_directly(struct transaction *transaction) {
     transaction->route->group = NULL;
     give_up_seat(transaction);
-    return ask(transaction);
+    return fetch_ask(transaction);
 }
 
 /* No server of the group can be had for the request. */
@@ -268,7 +268,7 @@ static enum step without_seat(struct transaction *transaction, const char *reaso
 
 static enum step take_seat(struct transaction *transaction) {
     switch (origin_seat_take(transaction->seat)) {
-    case SEAT_TAKEN: return ask(transaction);
+    case SEAT_TAKEN: return fetch_ask(transaction);
     case SEAT_WAITING: return STEP_WAIT;
     case SEAT_REFUSED:
         return without_seat(transaction, "all its servers are at max_connections, and as many "
@@ -281,7 +281,7 @@ static enum step take_seat(struct transaction *transaction) {
     return without_seat(transaction, "none of its servers could be asked");
 }
 
-static enum step join_group(struct transaction *transaction) {
+static enum step fetch_join_group(struct transaction *transaction) {
     const struct route *route = transaction->route;
     const struct origin_seat_needs needs = {
         .hash = route_hash(transaction),
@@ -303,7 +303,7 @@ static void set_deadline(struct transaction *transaction) {
 }
 
 /* Prepares and starts the call; another step when there is nothing to call. */
-static enum step start(struct transaction *transaction) {
+static enum step fetch_start(struct transaction *transaction) {
     transaction_own_request(transaction);
     transaction_take_body(transaction);
     if (transaction_is_internal(transaction)) {
@@ -322,8 +322,8 @@ static enum step start(struct transaction *transaction) {
         return transaction_deny_destination(transaction, denial);
     set_deadline(transaction);
     if (transaction->route->group != NULL)
-        return join_group(transaction);
-    return ask(transaction);
+        return fetch_join_group(transaction);
+    return fetch_ask(transaction);
 }
 
 /* Nothing of the request can have been acted on, or it does no harm to do so twice. */
@@ -347,7 +347,7 @@ static bool go_elsewhere(struct transaction *transaction, enum step *next) {
     transaction->call = NULL;
     *next = STEP_WAIT;
     if (state == SEAT_TAKEN)
-        start_call(transaction);
+        fetch_start_call(transaction);
     else if (state != SEAT_WAITING)
         *next = go_directly(transaction);
     return true;
@@ -366,7 +366,7 @@ static enum step no_request(struct transaction *transaction) {
     return transaction_fail(transaction, 400, transaction->call->error);
 }
 
-static enum step failed(struct transaction *transaction) {
+static enum step fetch_failed(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     enum step next;
     transaction->response = NULL;
@@ -392,7 +392,7 @@ static enum step ask_again(struct transaction *transaction) {
     transaction->call = NULL;
     transaction->response = NULL;
     give_up_seat(transaction);
-    return start(transaction);
+    return fetch_start(transaction);
 }
 
 /* 304 to our own question. Where it does not go with what is stored, which then can't be brought up
@@ -448,9 +448,9 @@ static void note_times(struct transaction *transaction) {
 enum step step_fetch(struct transaction *transaction) {
     struct origin_call *call = transaction->call;
     if (call == NULL)
-        return transaction->seat == NULL ? start(transaction) : take_seat(transaction);
+        return transaction->seat == NULL ? fetch_start(transaction) : take_seat(transaction);
     if (call->state == ORIGIN_FAILED)
-        return failed(transaction);
+        return fetch_failed(transaction);
     if (call->state != ORIGIN_ANSWERED)
         return STEP_WAIT;
     struct http_head *response = transaction->response = call->response;

@@ -10,8 +10,8 @@ bool transaction_is_internal(const struct transaction *transaction) {
     return slice_equal_nocase(transaction->url.host, SLICE("retort.internal"));
 }
 
-static void answer(struct transaction *transaction, unsigned status, struct slice type,
-                   struct slice cache_control, struct slice body) {
+static void internal_answer(struct transaction *transaction, unsigned status, struct slice type,
+                            struct slice cache_control, struct slice body) {
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     http_head_init(head);
@@ -34,8 +34,9 @@ void transaction_answer_internally(struct transaction *transaction) {
     struct slice path = url_path(&transaction->url);
     const struct neutral *neutral = neutral_find(slice_make(path.base + 1, path.length - 1));
     if (neutral != NULL)
-        answer(transaction, 200, neutral->type, SLICE("public, max-age=86400"), neutral->body);
+        internal_answer(transaction, 200, neutral->type, SLICE("public, max-age=86400"),
+                        neutral->body);
     else
-        answer(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
-               SLICE("retort.internal has no such thing\n"));
+        internal_answer(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
+                        SLICE("retort.internal has no such thing\n"));
 }

@@ -26,7 +26,8 @@ static struct slice make_absolute(struct transaction *transaction, struct slice 
                         SLICE_PRINT(before), SLICE_PRINT(reference));
 }
 
-static struct cache_name name_of(struct transaction *transaction, struct slice url_text) {
+static struct cache_name invalidate_name_of(struct transaction *transaction,
+                                            struct slice url_text) {
     return cache_name_of(cache_url_by_settings(url_text, transaction->settings,
                                                &transaction->exchange->client->address,
                                                &transaction->arena));
@@ -53,7 +54,7 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
     /* Another origin's objects are not this one's to invalidate. */
     if (text.length > 0 && url_parse(&url, text) && slice_equal(url.host, transaction->url.host) &&
         url.port == transaction->url.port) {
-        struct cache_name name = name_of(transaction, text);
+        struct cache_name name = invalidate_name_of(transaction, text);
         remove_stored(transaction, &name);
     }
 }
@@ -66,7 +67,7 @@ void transaction_invalidate(struct transaction *transaction) {
     if (http_method_is_safe(transaction->request->method_id) || response->status < 200 ||
         response->status >= 400)
         return;
-    struct cache_name name = name_of(transaction, transaction->url_text);
+    struct cache_name name = invalidate_name_of(transaction, transaction->url_text);
     bool disturbed = purges_has_key(cache_purges(cache), name.key, transaction->since.keys);
     remove_stored(transaction, &name);
     invalidate_reference(transaction, http_head_value(response, HTTP_LOCATION));

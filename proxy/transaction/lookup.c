@@ -37,12 +37,12 @@ static enum step hit(struct transaction *transaction, enum cache_result result) 
     return transaction_answer(transaction);
 }
 
-static enum step pass(struct transaction *transaction) {
+static enum step lookup_pass(struct transaction *transaction) {
     transaction->result = RESULT_PASS;
     return transaction_ask_origin(transaction);
 }
 
-static void on_collapse_timeout(struct timer *timer) {
+static void lookup_on_collapse_timeout(struct timer *timer) {
     struct transaction *transaction = CONTAINER_OF(timer, struct transaction, collapse_timer);
     transaction->collapse_expired = true;
     loop_defer(transaction->net->loop, &transaction->task);
@@ -63,13 +63,13 @@ static bool may_collapse(const struct transaction *transaction) {
 }
 
 /* Somebody is fetching this already: wait for that, but not for ever. */
-static enum step follow(struct transaction *transaction) {
+static enum step lookup_follow(struct transaction *transaction) {
     transaction->net->counters.cache_collapsed++;
     transaction_own_request(transaction);
     if (transaction->collapse_until == 0)
         transaction->collapse_until =
             transaction->net->loop->now + transaction->settings->cache.collapse_timeout;
-    timer_init(&transaction->collapse_timer, on_collapse_timeout);
+    timer_init(&transaction->collapse_timer, lookup_on_collapse_timeout);
     timer_set(&transaction->net->loop->timers, &transaction->collapse_timer,
               transaction->collapse_until);
     if (flight_wait(transaction->flight, &transaction->waiter, transaction->host->mailbox,
@@ -84,7 +84,7 @@ static enum step miss(struct transaction *transaction) {
         switch (flight_join(transaction->host->flights, &transaction->name,
                             loop_seconds(transaction->net->loop), &transaction->flight)) {
         case FLIGHT_LEADS: transaction->leads = true; break;
-        case FLIGHT_FOLLOWS: return follow(transaction);
+        case FLIGHT_FOLLOWS: return lookup_follow(transaction);
         case FLIGHT_ALONE: break;
         }
     }
@@ -139,7 +139,7 @@ static bool is_reading_disk(struct transaction *transaction) {
     return false;
 }
 
-static struct object *look_up(struct transaction *transaction) {
+static struct object *lookup_look_up(struct transaction *transaction) {
     if (transaction->adapt->any_remembered && remembered_begin(transaction))
         return remembered_look_up(transaction);
     return cache_lookup(transaction->host->cache, &transaction->name, transaction->request,
@@ -161,7 +161,7 @@ static void take_from_disk(struct transaction *transaction) {
         disk_load_take(transaction->load, transaction->request, transaction_scope(transaction));
     disk_load_end(&transaction->load);
     transaction->net->counters.cache_disk_hits += read != NULL;
-    transaction->object = look_up(transaction);
+    transaction->object = lookup_look_up(transaction);
     if (transaction->object == NULL)
         transaction->object = read;
     else
@@ -212,7 +212,7 @@ static bool drop_unable(struct transaction *transaction) {
 
 /* Once: the request is another one afterwards, for which other policies might be. False: the cache
  * has no part in it. */
-static bool begin(struct transaction *transaction) {
+static bool lookup_begin(struct transaction *transaction) {
     cache_control_parse(&transaction->asked, transaction->request);
     if (!transaction_begin_policy(transaction))
         return false;
@@ -226,14 +226,15 @@ static bool begin(struct transaction *transaction) {
 
 enum step step_lookup(struct transaction *transaction) {
     if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
-        return pass(transaction);
+        return lookup_pass(transaction);
     if (transaction->flight != NULL && !has_landed(transaction))
         return STEP_WAIT;
-    if (!transaction->cache_allowed && !begin(transaction))
-        return transaction->asked.only_if_cached ? only_if_cached(transaction) : pass(transaction);
+    if (!transaction->cache_allowed && !lookup_begin(transaction))
+        return transaction->asked.only_if_cached ? only_if_cached(transaction)
+                                                 : lookup_pass(transaction);
     if (transaction->load == NULL)
         transaction_note_moment(transaction);
-    transaction->object = look_up(transaction);
+    transaction->object = lookup_look_up(transaction);
     if (transaction->object == NULL && is_reading_disk(transaction))
         return STEP_WAIT;
     take_from_disk(transaction);

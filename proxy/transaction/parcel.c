@@ -23,7 +23,7 @@ struct parcels *parcels_new(void) {
 }
 
 /* Under the lock. */
-static void take_out(struct parcel *parcel) {
+static void parcel_take_out(struct parcel *parcel) {
     list_remove(&parcel->link);
     parcel->parcels->count--;
     struct parcel *gone = parcel;
@@ -37,7 +37,7 @@ void parcels_free(struct parcels **parcelsp) {
         return;
     CHECK_OBJ(parcels, PARCELS_MAGIC);
     LIST_FOR_EACH_SAFE (link, next, &parcels->all)
-        take_out(CONTAINER_OF(link, struct parcel, link));
+        parcel_take_out(CONTAINER_OF(link, struct parcel, link));
     pthread_mutex_destroy(&parcels->lock);
     FREE_OBJ(parcels);
 }
@@ -55,7 +55,7 @@ static bool make_token(char token[PARCEL_TOKEN + 1]) {
     return true;
 }
 
-static bool put_in(struct parcels *parcels, struct parcel *parcel) {
+static bool parcel_put_in(struct parcels *parcels, struct parcel *parcel) {
     pthread_mutex_lock(&parcels->lock);
     bool room = parcels->count < PARCELS_MAX;
     if (room) {
@@ -84,7 +84,7 @@ struct parcel *parcels_open(struct parcels *parcels, const struct address *clien
     parcel->expected = expected;
     parcel->asked = now;
     parcel->most = most;
-    if (make_token(parcel->token) && put_in(parcels, parcel))
+    if (make_token(parcel->token) && parcel_put_in(parcels, parcel))
         return parcel;
     parcel->references = 1;
     parcel_release(&parcel);
@@ -125,7 +125,7 @@ uint64_t parcels_expire(struct parcels *parcels, uint64_t now) {
     LIST_FOR_EACH_SAFE (link, following, &parcels->all) {
         struct parcel *parcel = CONTAINER_OF(link, struct parcel, link);
         if (parcel->expires <= now)
-            take_out(parcel);
+            parcel_take_out(parcel);
         else if (parcel->expires < next)
             next = parcel->expires;
     }
@@ -160,7 +160,7 @@ bool parcel_append(struct parcel *parcel, const char *bytes, size_t count) {
            kept_append(&parcel->body, bytes, count);
 }
 
-static void settle(struct parcel *parcel, enum parcel_state state, uint64_t expires) {
+static void parcel_settle(struct parcel *parcel, enum parcel_state state, uint64_t expires) {
     ASSERT(parcel_state(parcel) == PARCEL_COMING);
     pthread_mutex_lock(&parcel->parcels->lock);
     parcel->expires = expires;
@@ -175,14 +175,14 @@ void parcel_ready(struct parcel *parcel, const struct http_head *head, uint64_t 
     http_head_write_response(head, parcel->head, length + 1);
     memcpy(parcel->head + length, "\r\n", 3);
     parcel->head_length = length + 2;
-    settle(parcel, PARCEL_READY, expires);
+    parcel_settle(parcel, PARCEL_READY, expires);
 }
 
 void parcel_failed(struct parcel *parcel, const char *error, uint64_t expires) {
     CHECK_OBJ(parcel, PARCEL_MAGIC);
     parcel->error = error;
     forget_body(parcel); /* others may need the room before its time is over */
-    settle(parcel, PARCEL_FAILED, expires);
+    parcel_settle(parcel, PARCEL_FAILED, expires);
 }
 
 /* One that is being collected. */

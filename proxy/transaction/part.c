@@ -97,7 +97,7 @@ static bool join_heads(struct transaction *transaction, const struct object *obj
     return true;
 }
 
-static void describe(struct transaction *transaction, const struct part *part) {
+static void transaction_part_describe(struct transaction *transaction, const struct part *part) {
     struct http_head *response = transaction->response;
     http_head_remove(response, HTTP_CONTENT_LENGTH);
     if (part_is_whole(part)) {
@@ -142,7 +142,7 @@ bool transaction_take_part(struct transaction *transaction, bool keep) {
         keep = join_heads(transaction, object) && keep;
         transaction->net->counters.cache_combined++;
     }
-    describe(transaction, &all);
+    transaction_part_describe(transaction, &all);
     return keep;
 }
 

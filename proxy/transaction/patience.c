@@ -18,20 +18,20 @@ static const char page[] =
     "<a href=\"%.*s\">ask now</a>.</p>\n"
     "</body></html>\n";
 
-static bool is_plain(char c) {
+static bool patience_is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '-' || c == '_';
 }
 
 /* The last part of the path, under which a browser saves what it gets; nothing in it needs an
  * escape anywhere. */
-static struct slice name_of(struct slice path) {
+static struct slice patience_name_of(struct slice path) {
     size_t begin = path.length;
     while (begin > 0 && path.base[begin - 1] != '/')
         begin--;
     struct slice name = slice_make(path.base + begin, path.length - begin);
     for (size_t i = 0; i < name.length; i++)
-        if (!is_plain(name.base[i]))
+        if (!patience_is_plain(name.base[i]))
             return SLICE("download");
     return name.length == 0 || name.length > NAME_MAX_SHOWN ? SLICE("download") : name;
 }
@@ -51,7 +51,7 @@ static struct slice progress_text(struct transaction *transaction, const struct 
 static enum step reply_page(struct transaction *transaction, const struct parcel *parcel) {
     struct reply *reply = &transaction->reply;
     struct arena *arena = &transaction->arena;
-    struct slice name = name_of(url_path(&transaction->url));
+    struct slice name = patience_name_of(url_path(&transaction->url));
     struct slice url =
         arena_concat(arena, SLICE(PREFIX), slice_from(parcel->token), SLICE("/"), name);
     struct slice progress = progress_text(transaction, parcel);
@@ -84,7 +84,7 @@ static void note_progress(struct patience *patience) {
         atomic_store(&patience->parcel->received, received);
 }
 
-static void on_timer(struct timer *timer) {
+static void patience_on_timer(struct timer *timer) {
     struct patience *patience = CONTAINER_OF(timer, struct patience, timer);
     CHECK_OBJ(patience, PATIENCE_MAGIC);
     struct transaction *transaction = patience->transaction;
@@ -131,7 +131,7 @@ void patience_begin(struct transaction *transaction, uint64_t after) {
     struct patience *patience = arena_alloc(&transaction->arena, sizeof *patience);
     INIT_OBJ(patience, PATIENCE_MAGIC);
     patience->transaction = transaction;
-    timer_init(&patience->timer, on_timer);
+    timer_init(&patience->timer, patience_on_timer);
     loop_timer_after(transaction->net->loop, &patience->timer, after);
     transaction->patience = patience;
 }
@@ -159,7 +159,7 @@ enum step patience_reply(struct transaction *transaction) {
     return reply_page(transaction, patience->parcel);
 }
 
-static void let_go(struct patience *patience) {
+static void patience_let_go(struct patience *patience) {
     struct transaction *transaction = patience->transaction;
     struct transaction_host *host = transaction->host;
     timer_cancel(&transaction->net->loop->timers, &patience->timer);
@@ -172,15 +172,15 @@ static uint64_t end_of_keeping(const struct transaction *transaction) {
     return transaction->net->loop->now + transaction->settings->patience_keep;
 }
 
-static bool fail(struct patience *patience, const char *error) {
+static bool patience_fail(struct patience *patience, const char *error) {
     struct transaction *transaction = patience->transaction;
     transaction->net->counters.patience_failures++;
     parcel_failed(patience->parcel, error, end_of_keeping(transaction));
-    let_go(patience);
+    patience_let_go(patience);
     return false;
 }
 
-static void take_result(struct patience *patience) {
+static void patience_take_result(struct patience *patience) {
     struct transaction *transaction = patience->transaction;
     patience->head = transaction->message.response;
     patience->body = transaction->message.body;
@@ -200,15 +200,15 @@ static bool pack(struct patience *patience) {
         if (status == SOURCE_WAIT)
             return true;
         if (status == SOURCE_FAILED)
-            return fail(patience, "the response broke off");
+            return patience_fail(patience, "the response broke off");
         if (status == SOURCE_END) {
             parcel_ready(patience->parcel, patience->head, end_of_keeping(transaction));
-            let_go(patience);
+            patience_let_go(patience);
             return false;
         }
         if (!parcel_append(patience->parcel, piece, got))
-            return fail(patience,
-                        "there is no room to keep it for you; patience_space limits that");
+            return patience_fail(patience,
+                                 "there is no room to keep it for you; patience_space limits that");
     }
     loop_defer(transaction->net->loop, &transaction->task);
     return true;
@@ -220,13 +220,13 @@ bool patience_goes_on(struct transaction *transaction) {
         return false;
     const struct adapt_chain *chain = transaction->respmod;
     if (patience->abandoned)
-        return fail(patience, "nobody has asked for it any more");
+        return patience_fail(patience, "nobody has asked for it any more");
     if (chain->state == ADAPT_RUNNING)
         return true;
     if (chain->state != ADAPT_DONE)
-        return fail(patience, chain->error);
+        return patience_fail(patience, chain->error);
     if (patience->head == NULL)
-        take_result(patience);
+        patience_take_result(patience);
     return pack(patience);
 }
 
@@ -236,7 +236,7 @@ void patience_end(struct transaction *transaction) {
         return;
     timer_cancel(&transaction->net->loop->timers, &patience->timer);
     if (patience->parcel != NULL)
-        fail(patience, "the proxy has given it up");
+        patience_fail(patience, "the proxy has given it up");
     transaction->patience = NULL;
 }
 

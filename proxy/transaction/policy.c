@@ -4,7 +4,7 @@
 
 /* What the policies of the settings say about this transaction. */
 
-static void resolve(struct transaction *transaction, const uint64_t *rules) {
+static void policy_step_resolve(struct transaction *transaction, const uint64_t *rules) {
     const struct settings *settings = transaction->settings;
     transaction->policy = NULL;
     if (rules_before(rules, settings->policy_count) == 0)
@@ -23,7 +23,7 @@ static void ignore_no_cache(struct cache_control *asked) {
 bool transaction_begin_policy(struct transaction *transaction) {
     if (transaction->settings->policy_count == 0)
         return true;
-    resolve(transaction, transaction_request_rules(transaction));
+    policy_step_resolve(transaction, transaction_request_rules(transaction));
     const struct cache_policy *policy = transaction->policy;
     if (policy == NULL)
         return true;
@@ -57,7 +57,7 @@ void transaction_ask_by_name(struct transaction *transaction) {
 
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response) {
     if (transaction->settings->policies_by_type)
-        resolve(transaction, transaction_response_rules(transaction, response));
+        policy_step_resolve(transaction, transaction_response_rules(transaction, response));
 }
 
 /* What others are to get has no cookie; who is not to share the response keeps it. */

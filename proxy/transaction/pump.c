@@ -7,7 +7,7 @@
  */
 enum { TURNS = 16, BEHIND_MS = 1 };
 
-static void finish(struct pump *pump, enum pump_state state) {
+static void pump_finish(struct pump *pump, enum pump_state state) {
     pump->state = state;
     timer_cancel(&pump->loop->timers, &pump->timer);
     source_close(&pump->source);
@@ -47,7 +47,7 @@ static void put_on_disk(struct pump *pump, const struct iovec *pieces, size_t go
     }
 }
 
-static void keep_limit(struct pump *pump) {
+static void pump_keep_limit(struct pump *pump) {
     if (pump->overflowed || pump->body->kind == BODY_PASSING ||
         body_length(pump->body) <= pump->limit)
         return;
@@ -56,7 +56,7 @@ static void keep_limit(struct pump *pump) {
 }
 
 /* What has been read is the body's. False: nobody is there to read it. */
-static bool take(struct pump *pump, const struct iovec *pieces, int count, size_t got) {
+static bool pump_take(struct pump *pump, const struct iovec *pieces, int count, size_t got) {
     if (pump->stream != NULL)
         put_on_disk(pump, pieces, got);
     body_grow(pump->body, got);
@@ -64,32 +64,32 @@ static bool take(struct pump *pump, const struct iovec *pieces, int count, size_
         pump->rooms = 1;
     else if (pump->rooms < BODY_ROOMS)
         pump->rooms *= 2;
-    keep_limit(pump);
+    pump_keep_limit(pump);
     return !pump->overflowed || !pump->unread;
 }
 
 /* False: wait for the waker, or all is over. */
-static bool turn(struct pump *pump) {
+static bool pump_turn(struct pump *pump) {
     char spare;
     size_t got;
     bool exhausted;
     struct iovec pieces[BODY_ROOMS];
     int count = room_for_more(pump, &spare, pieces, &exhausted);
     if (exhausted)
-        finish(pump, PUMP_FAILED); /* out of memory */
+        pump_finish(pump, PUMP_FAILED); /* out of memory */
     if (count == 0)
         return false;
     switch (source_read_pieces(pump->source, pieces, count, &got)) {
     case SOURCE_DATA:
-        if (pieces->iov_base != &spare && take(pump, pieces, count, got))
+        if (pieces->iov_base != &spare && pump_take(pump, pieces, count, got))
             return true;
-        finish(pump, PUMP_FAILED); /* more than was announced, or past the limit and unread */
+        pump_finish(pump, PUMP_FAILED); /* more than was announced, or past the limit and unread */
         return false;
     case SOURCE_WAIT: return false;
     case SOURCE_END:
-        finish(pump, has_announced_length(pump) ? PUMP_COMPLETE : PUMP_FAILED);
+        pump_finish(pump, has_announced_length(pump) ? PUMP_COMPLETE : PUMP_FAILED);
         return false;
-    default: finish(pump, PUMP_FAILED); return false;
+    default: pump_finish(pump, PUMP_FAILED); return false;
     }
 }
 
@@ -100,16 +100,16 @@ static bool waits_for_stream(struct pump *pump) {
     return true;
 }
 
-static void on_task(struct task *task) {
+static void pump_on_task(struct task *task) {
     struct pump *pump = CONTAINER_OF(task, struct pump, task);
     for (unsigned i = 0; i < TURNS; i++)
-        if (pump->state != PUMP_RUNNING || waits_for_stream(pump) || !turn(pump))
+        if (pump->state != PUMP_RUNNING || waits_for_stream(pump) || !pump_turn(pump))
             return;
     loop_defer(pump->loop, &pump->task);
 }
 
-static void on_timer(struct timer *timer) {
-    on_task(&CONTAINER_OF(timer, struct pump, timer)->task);
+static void pump_on_timer(struct timer *timer) {
+    pump_on_task(&CONTAINER_OF(timer, struct pump, timer)->task);
 }
 
 void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, struct body *body,
@@ -123,11 +123,11 @@ void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, s
     pump->overflowed = pump->unread = false;
     pump->rooms = body_length(body) > NET_BUFFER_SIZE / 2 ? 2 : 1; /* it is coming in well */
     pump->waker = waker;
-    task_init(&pump->task, on_task);
-    timer_init(&pump->timer, on_timer);
+    task_init(&pump->task, pump_on_task);
+    timer_init(&pump->timer, pump_on_timer);
     body_set_writer(body, &pump->task);
     source_set_waker(pump->source, &pump->task);
-    on_task(&pump->task);
+    pump_on_task(&pump->task);
 }
 
 void pump_set_unread(struct pump *pump) {

@@ -47,7 +47,7 @@ bool transaction_refresh(struct transaction *transaction, const struct http_head
 /* What a field of a HEAD's response says about the stored bytes. */
 enum evidence { SILENT, SAME, OTHER };
 
-static enum evidence compare(struct slice told, bool same) {
+static enum evidence refresh_compare(struct slice told, bool same) {
     if (told.base == NULL)
         return SILENT;
     return same ? SAME : OTHER;
@@ -72,14 +72,14 @@ static bool same_date(struct slice told, const struct object *object) {
            modified == object_last_modified(object);
 }
 
-static enum evidence judge(const struct http_head *response, const struct object *object) {
+static enum evidence refresh_judge(const struct http_head *response, const struct object *object) {
     struct slice etag = http_head_value(response, HTTP_ETAG);
     struct slice date = http_head_value(response, HTTP_LAST_MODIFIED);
     struct slice length = http_head_value(response, HTTP_CONTENT_LENGTH);
     enum evidence all[] = {
-        compare(etag, slice_equal(etag, object_etag(object))),
-        compare(date, date.base != NULL && same_date(date, object)),
-        compare(length, length.base != NULL && same_length(length, object)),
+        refresh_compare(etag, slice_equal(etag, object_etag(object))),
+        refresh_compare(date, date.base != NULL && same_date(date, object)),
+        refresh_compare(length, length.base != NULL && same_length(length, object)),
     };
     enum evidence evidence = SILENT;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -96,7 +96,7 @@ void transaction_learn_from_head(struct transaction *transaction) {
         (object->status != 200 && object->status != 206))
         return;
     enum flight_outcome outcome;
-    enum evidence evidence = judge(transaction->response, object);
+    enum evidence evidence = refresh_judge(transaction->response, object);
     bool renews = evidence == SAME && object == transaction->object;
     if (renews && transaction_refresh(transaction, transaction->response, &outcome)) {
         transaction->net->counters.cache_head_updated++;

@@ -8,8 +8,8 @@
 
 static const char unusable_url[] = "an adaptation service made the URL into one that can't be used";
 
-static void start(struct transaction *transaction, enum icap_point point,
-                  struct adapt_chain *chain) {
+static void reqmod_start(struct transaction *transaction, enum icap_point point,
+                         struct adapt_chain *chain) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count =
         adapt_set_choose(transaction->adapt, point, transaction_request_rules(transaction), chosen);
@@ -92,7 +92,7 @@ static enum step adopt_response(struct transaction *transaction) {
     return STEP_STORE;
 }
 
-static enum step failed(struct transaction *transaction, const struct adapt_chain *chain) {
+static enum step reqmod_failed(struct transaction *transaction, const struct adapt_chain *chain) {
     const struct exchange *exchange = transaction->exchange;
     if (exchange->body_timed_out)
         return transaction_fail(transaction, 408, "the request's body did not come in time");
@@ -104,13 +104,13 @@ static enum step failed(struct transaction *transaction, const struct adapt_chai
 enum step step_reqmod(struct transaction *transaction) {
     if (transaction->reqmod == NULL) {
         transaction->reqmod = arena_alloc(&transaction->arena, sizeof *transaction->reqmod);
-        start(transaction, ICAP_REQMOD_PRECACHE, transaction->reqmod);
+        reqmod_start(transaction, ICAP_REQMOD_PRECACHE, transaction->reqmod);
     }
     switch (transaction->reqmod->state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return adopt_request(transaction);
     case ADAPT_SATISFIED: return adopt_response(transaction);
-    default: return failed(transaction, transaction->reqmod);
+    default: return reqmod_failed(transaction, transaction->reqmod);
     }
 }
 
@@ -150,12 +150,12 @@ static enum step adopt_late_response(struct transaction *transaction) {
 enum step step_reqmod_postcache(struct transaction *transaction) {
     if (transaction->outgoing == NULL) {
         transaction->outgoing = arena_alloc(&transaction->arena, sizeof *transaction->outgoing);
-        start(transaction, ICAP_REQMOD_POSTCACHE, &transaction->outgoing->chain);
+        reqmod_start(transaction, ICAP_REQMOD_POSTCACHE, &transaction->outgoing->chain);
     }
     switch (transaction->outgoing->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return adopt_outgoing(transaction);
     case ADAPT_SATISFIED: return adopt_late_response(transaction);
-    default: return failed(transaction, &transaction->outgoing->chain);
+    default: return reqmod_failed(transaction, &transaction->outgoing->chain);
     }
 }

@@ -3,7 +3,7 @@
 /* RESPMOD: services that change responses before the cache stores them, so that a response is
  * adapted once and served many times. */
 
-static bool is_wanted(struct transaction *transaction) {
+static bool respmod_is_wanted(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
     return set->any[ICAP_RESPMOD_PRECACHE] &&
            adapt_set_has(set, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction)) &&
@@ -36,14 +36,14 @@ static uint64_t patience_of(struct icap_service *const *chosen, unsigned count) 
     return least;
 }
 
-static unsigned choose(struct transaction *transaction, struct icap_service **chosen) {
+static unsigned respmod_choose(struct transaction *transaction, struct icap_service **chosen) {
     return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
                             transaction_response_rules(transaction, transaction->response), chosen);
 }
 
-static void start(struct transaction *transaction) {
+static void respmod_start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    unsigned count = choose(transaction, chosen);
+    unsigned count = respmod_choose(transaction, chosen);
     note_services(transaction);
     transaction_begin_message(transaction, &transaction->message,
                               transaction_copy_request(transaction), transaction->response);
@@ -58,20 +58,20 @@ static void start(struct transaction *transaction) {
     patience_begin(transaction, patience_of(chosen, count));
 }
 
-static enum step answer_head(struct transaction *transaction) {
+static enum step respmod_answer_head(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    unsigned count = choose(transaction, chosen);
+    unsigned count = respmod_choose(transaction, chosen);
     transaction_leave_untold(transaction, transaction->response, chosen, count);
     return STEP_STORE;
 }
 
 enum step step_respmod(struct transaction *transaction) {
     if (transaction->respmod == NULL) {
-        if (!can_be_adapted(transaction) || !is_wanted(transaction))
+        if (!can_be_adapted(transaction) || !respmod_is_wanted(transaction))
             return STEP_STORE;
         if (transaction->request->method_id == HTTP_METHOD_HEAD)
-            return answer_head(transaction);
-        start(transaction);
+            return respmod_answer_head(transaction);
+        respmod_start(transaction);
     }
     switch (transaction->respmod->state) {
     case ADAPT_RUNNING:

@@ -23,8 +23,9 @@ enum step transaction_answer(struct transaction *transaction) {
                                                                           : STEP_RESPMOD_POSTCACHE;
 }
 
-static enum step answer_head(struct transaction *transaction, struct http_head *response,
-                             struct icap_service *const *chosen, unsigned count) {
+static enum step respmod_postcache_answer_head(struct transaction *transaction,
+                                               struct http_head *response,
+                                               struct icap_service *const *chosen, unsigned count) {
     transaction_leave_untold(transaction, response, chosen, count);
     http_head_remove(response, HTTP_ETAG);
     transaction->late->answers = true;
@@ -34,7 +35,7 @@ static enum step answer_head(struct transaction *transaction, struct http_head *
 }
 
 /* Another step where no service is to see it. */
-static enum step begin(struct transaction *transaction) {
+static enum step respmod_postcache_begin(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     const struct object *subject = transaction_shown(transaction);
     struct http_head *response = late_head(transaction, subject);
@@ -47,7 +48,7 @@ static enum step begin(struct transaction *transaction) {
     transaction_own_request(transaction);
     transaction->late = arena_zalloc(&transaction->arena, sizeof *transaction->late);
     if (transaction->request->method_id == HTTP_METHOD_HEAD)
-        return answer_head(transaction, response, chosen, count);
+        return respmod_postcache_answer_head(transaction, response, chosen, count);
     late_start(transaction->late, transaction, subject, response, chosen, count);
     return STEP_WAIT;
 }
@@ -89,7 +90,7 @@ static enum step unchanged(struct transaction *transaction) {
     return STEP_DELIVER;
 }
 
-static enum step changed(struct transaction *transaction) {
+static enum step respmod_postcache_changed(struct transaction *transaction) {
     struct late *late = transaction->late;
     const struct object *subject = transaction_shown(transaction);
     struct slice etag =
@@ -104,11 +105,12 @@ static enum step changed(struct transaction *transaction) {
 enum step step_respmod_postcache(struct transaction *transaction) {
     transaction_settle(transaction);
     if (transaction->late == NULL)
-        return begin(transaction);
+        return respmod_postcache_begin(transaction);
     switch (transaction->late->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: break;
     default: return transaction_fail(transaction, 502, transaction->late->chain.error);
     }
-    return transaction->late->chain.modified ? changed(transaction) : unchanged(transaction);
+    return transaction->late->chain.modified ? respmod_postcache_changed(transaction)
+                                             : unchanged(transaction);
 }

@@ -13,7 +13,7 @@ static const struct url *url_of(const struct transaction *transaction) {
     return transaction->outgoing != NULL ? &transaction->outgoing->url : &transaction->url;
 }
 
-static struct slice host_of(const struct transaction *transaction) {
+static struct slice route_host_of(const struct transaction *transaction) {
     return transaction->outgoing != NULL ? transaction->outgoing->authority
                                          : transaction->authority;
 }
@@ -37,8 +37,8 @@ static const struct parent_settings *find_parent(struct transaction *transaction
 }
 
 /* One origin is a group of one where its connections are limited. */
-static void set_place(struct transaction *transaction, struct route *route,
-                      const struct url *origin) {
+static void route_set_place(struct transaction *transaction, struct route *route,
+                            const struct url *origin) {
     if (transaction->settings->origin.max_connections == 0)
         return;
     transaction->place =
@@ -50,7 +50,7 @@ static void set_place(struct transaction *transaction, struct route *route,
 static void find_for_forward(struct transaction *transaction, struct route *route) {
     const struct parent_settings *parent = find_parent(transaction);
     if (parent == NULL || parent->direct == PARENT_DIRECT_ALWAYS) {
-        set_place(transaction, route, url_of(transaction));
+        route_set_place(transaction, route, url_of(transaction));
         return;
     }
     set_group(transaction, route, parent->origins);
@@ -86,7 +86,7 @@ struct route *route_find(struct transaction *transaction) {
         find_for_forward(transaction, route);
         return route;
     }
-    route->map = settings_find_map(transaction->settings, host_of(transaction),
+    route->map = settings_find_map(transaction->settings, route_host_of(transaction),
                                    url_of(transaction)->path_query);
     if (route->map == NULL)
         return NULL;
@@ -94,7 +94,7 @@ struct route *route_find(struct transaction *transaction) {
     route->by_parent = route->map->parents != NULL;
     set_group(transaction, route, route->by_parent ? route->map->parents : route->map->origins);
     if (route->group == NULL)
-        set_place(transaction, route, &route->map->origin);
+        route_set_place(transaction, route, &route->map->origin);
     return route;
 }
 
@@ -151,7 +151,7 @@ static void aim_by_map(struct transaction *transaction, struct aim *aim) {
     aim_at(aim, origin);
     aim->target = transaction->route->target;
     aim->host_header =
-        map->preserve_host ? host_of(transaction) : authority_of(transaction, origin);
+        map->preserve_host ? route_host_of(transaction) : authority_of(transaction, origin);
 }
 
 /* Unless a service has named a path since. */
@@ -163,10 +163,11 @@ static bool is_for_whole_server(const struct transaction *transaction) {
 
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim_at(aim, url_of(transaction));
-    aim->target = transaction->is_connect ? host_of(transaction) : url_of(transaction)->path_query;
+    aim->target =
+        transaction->is_connect ? route_host_of(transaction) : url_of(transaction)->path_query;
     if (is_for_whole_server(transaction))
         aim->target = route_goes_to_parent(transaction->route) ? SLICE("") : SLICE("*");
-    aim->host_header = host_of(transaction);
+    aim->host_header = route_host_of(transaction);
 }
 
 /* A proxy is told the whole URL (RFC 9112 §3.2.2), which has to name the origin's host, whatever
@@ -176,7 +177,7 @@ static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
     const struct map_settings *map = transaction->route->map;
     if (!transaction->is_connect) {
         struct slice authority =
-            map != NULL ? authority_of(transaction, &map->origin) : host_of(transaction);
+            map != NULL ? authority_of(transaction, &map->origin) : route_host_of(transaction);
         aim->target = arena_printf(arena, "http://%.*s%.*s", SLICE_PRINT(authority),
                                    SLICE_PRINT(aim->target));
         aim->host_header = authority;
@@ -195,7 +196,7 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
 
 /* Every proxy that has the same servers chooses alike, so there is no secret in it: who computes
  * URLs of one hash chooses a server, which he can by trying too. */
-static uint64_t hash_text(struct slice text) {
+static uint64_t route_hash_text(struct slice text) {
     return XXH3_64bits(text.base, text.length);
 }
 
@@ -205,12 +206,12 @@ uint64_t route_hash(struct transaction *transaction) {
     if (origins == NULL || origins->rules.balance != ORIGINS_CONSISTENT_HASH)
         return 0;
     switch (origins->rules.hash_by) {
-    case ORIGINS_HASH_HOST: return hash_text(url->host);
-    case ORIGINS_HASH_CLIENT: return hash_text(transaction_client_ip(transaction));
+    case ORIGINS_HASH_HOST: return route_hash_text(url->host);
+    case ORIGINS_HASH_CLIENT: return route_hash_text(transaction_client_ip(transaction));
     case ORIGINS_HASH_URL: break;
     }
     if (transaction->is_connect)
-        return hash_text(transaction->authority);
+        return route_hash_text(transaction->authority);
     struct slice reduced =
         cache_url_by_policy(transaction->url_text, transaction->policy, &transaction->arena);
     return XXH3_128bits(reduced.base, reduced.length).low64;

@@ -3,7 +3,7 @@
 /* For which rules of the settings a transaction is. They are asked once, and again only when a
  * service has changed the request. */
 
-static const uint64_t *find(struct transaction *transaction) {
+static const uint64_t *transaction_rules_find(struct transaction *transaction) {
     const struct class_subject subject = {
         .method = transaction->request->method,
         .host = transaction->url.host,
@@ -19,7 +19,7 @@ const uint64_t *transaction_rules(struct transaction *transaction) {
         transaction->rules =
             rules_glance(transaction->settings->rules, &transaction->url, transaction->url_text);
     if (transaction->rules == NULL)
-        transaction->rules = find(transaction);
+        transaction->rules = transaction_rules_find(transaction);
     return transaction->rules;
 }
 

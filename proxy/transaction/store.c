@@ -106,7 +106,7 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
     return STORE_IN_MEMORY;
 }
 
-static void begin_body(struct transaction *transaction, bool keep) {
+static void store_begin_body(struct transaction *transaction, bool keep) {
     if (!has_body(transaction)) {
         source_close(&transaction->response_body);
         transaction->body = body_of_bytes(slice_make("", 0));
@@ -225,7 +225,7 @@ enum step step_store(struct transaction *transaction) {
     if (transaction->response->status == 206)
         keep = transaction_take_part(transaction, keep);
     transaction->reply.length = announced_length(transaction);
-    begin_body(transaction, keep);
+    store_begin_body(transaction, keep);
     if (keep) {
         transaction_strip_cookies(transaction, transaction->response);
         begin_object(transaction, &freshness);

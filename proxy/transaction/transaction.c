@@ -107,7 +107,7 @@ static void transaction_run(struct transaction *transaction) {
     transaction_end(transaction);
 }
 
-static void on_task(struct task *task) {
+static void transaction_on_task(struct task *task) {
     struct transaction *transaction = CONTAINER_OF(task, struct transaction, task);
     CHECK_OBJ(transaction, TRANSACTION_MAGIC);
     transaction_run(transaction);
@@ -134,7 +134,7 @@ static struct transaction *transaction_new(struct transaction_host *host) {
     transaction->arena = arena;
     transaction->host = host;
     transaction->net = host->net;
-    task_init(&transaction->task, on_task);
+    task_init(&transaction->task, transaction_on_task);
     list_append(&host->active, &transaction->link);
     host->net->counters.transactions_active++;
     return transaction;

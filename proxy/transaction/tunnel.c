@@ -5,7 +5,7 @@
 /* Pieces in a row that go one way before others get their turn. */
 enum { TURNS = 16 };
 
-static void finish(struct tunnel *tunnel) {
+static void tunnel_finish(struct tunnel *tunnel) {
     tunnel->over = true;
     loop_defer(tunnel->net->loop, tunnel->waker);
 }
@@ -13,7 +13,7 @@ static void finish(struct tunnel *tunnel) {
 static void break_off(struct tunnel *tunnel) {
     connection_abort(&tunnel->sides[0]);
     connection_abort(&tunnel->sides[1]);
-    finish(tunnel);
+    tunnel_finish(tunnel);
 }
 
 static bool holds_bytes(const struct tunnel_way *way) {
@@ -21,7 +21,7 @@ static bool holds_bytes(const struct tunnel_way *way) {
 }
 
 /* Writes what the way holds. False: it has to wait, or the tunnel is broken. */
-static bool push(struct tunnel *tunnel, int from) {
+static bool tunnel_push(struct tunnel *tunnel, int from) {
     struct tunnel_way *way = &tunnel->ways[from];
     struct connection *to = tunnel->sides[!from];
     size_t sent;
@@ -43,7 +43,7 @@ static bool push(struct tunnel *tunnel, int from) {
 }
 
 /* Reads into the empty buffer. False: nothing now, or the way has ended. */
-static bool pull(struct tunnel *tunnel, int from) {
+static bool tunnel_pull(struct tunnel *tunnel, int from) {
     struct tunnel_way *way = &tunnel->ways[from];
     size_t got;
     if (!tunnel->sides[from]->readable)
@@ -64,7 +64,8 @@ static bool pull(struct tunnel *tunnel, int from) {
 
 static void relay(struct tunnel *tunnel, int from) {
     for (unsigned turns = 0; turns < TURNS; turns++)
-        if (tunnel->over || tunnel->ways[from].ended || !push(tunnel, from) || !pull(tunnel, from))
+        if (tunnel->over || tunnel->ways[from].ended || !tunnel_push(tunnel, from) ||
+            !tunnel_pull(tunnel, from))
             return;
     loop_defer(tunnel->net->loop, &tunnel->task);
 }
@@ -74,17 +75,17 @@ static void relay_both(struct tunnel *tunnel) {
     relay(tunnel, 0);
     relay(tunnel, 1);
     if (!tunnel->over && tunnel->ways[0].ended && tunnel->ways[1].ended)
-        finish(tunnel);
+        tunnel_finish(tunnel);
 }
 
-static void on_task(struct task *task) {
+static void tunnel_on_task(struct task *task) {
     struct tunnel *tunnel = CONTAINER_OF(task, struct tunnel, task);
     CHECK_OBJ(tunnel, TUNNEL_MAGIC);
     if (!tunnel->over)
         relay_both(tunnel);
 }
 
-static void on_ready(struct connection *connection) {
+static void tunnel_on_ready(struct connection *connection) {
     struct tunnel *tunnel;
     CAST_OBJ(tunnel, connection->event.owner, TUNNEL_MAGIC);
     if (tunnel->over)
@@ -92,7 +93,7 @@ static void on_ready(struct connection *connection) {
     relay_both(tunnel);
 }
 
-static void on_timeout(struct timer *timer) {
+static void tunnel_on_timeout(struct timer *timer) {
     struct tunnel *tunnel = CONTAINER_OF(timer, struct tunnel, timer);
     CHECK_OBJ(tunnel, TUNNEL_MAGIC);
     break_off(tunnel);
@@ -110,13 +111,13 @@ struct tunnel *tunnel_new(struct net_context *net, struct connection *sides[2],
     }
     tunnel->idle_timeout = idle_timeout;
     tunnel->waker = waker;
-    task_init(&tunnel->task, on_task);
-    timer_init(&tunnel->timer, on_timeout);
+    task_init(&tunnel->task, tunnel_on_task);
+    timer_init(&tunnel->timer, tunnel_on_timeout);
     loop_timer_after(net->loop, &tunnel->timer, idle_timeout);
-    connection_set_owner(tunnel->sides[0], on_ready, tunnel);
-    connection_set_owner(tunnel->sides[1], on_ready, tunnel);
+    connection_set_owner(tunnel->sides[0], tunnel_on_ready, tunnel);
+    connection_set_owner(tunnel->sides[1], tunnel_on_ready, tunnel);
     net->counters.tunnels++;
-    on_ready(tunnel->sides[0]);
+    tunnel_on_ready(tunnel->sides[0]);
     return tunnel;
 }
 

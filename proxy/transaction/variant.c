@@ -14,7 +14,7 @@ static void land(struct transaction *transaction, enum flight_outcome outcome) {
                 transaction->net->loop);
 }
 
-static void finish(struct transaction *transaction, enum flight_outcome outcome) {
+static void variant_finish(struct transaction *transaction, enum flight_outcome outcome) {
     transaction->remembered->state = REMEMBERED_OVER;
     land(transaction, outcome);
 }
@@ -83,18 +83,18 @@ static struct cache_name flight_name(struct transaction *transaction) {
                                       slice_make(hex, SLICE_HEX), SLICE("\n"), selector));
 }
 
-static void on_collapse_timeout(struct timer *timer) {
+static void variant_on_collapse_timeout(struct timer *timer) {
     struct transaction *transaction = CONTAINER_OF(timer, struct transaction, collapse_timer);
     transaction->collapse_expired = true;
     loop_defer(transaction->net->loop, &transaction->task);
 }
 
-static enum step follow(struct transaction *transaction) {
+static enum step variant_follow(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     remembered->state = REMEMBERED_FOLLOWS;
     transaction->net->counters.cache_collapsed++;
     transaction->collapse_expired = false;
-    timer_init(&transaction->collapse_timer, on_collapse_timeout);
+    timer_init(&transaction->collapse_timer, variant_on_collapse_timeout);
     loop_timer_after(transaction->net->loop, &transaction->collapse_timer,
                      transaction->settings->cache.collapse_timeout);
     if (!flight_wait(remembered->flight, &remembered->waiter, transaction->host->mailbox,
@@ -103,14 +103,14 @@ static enum step follow(struct transaction *transaction) {
     return STEP_WAIT;
 }
 
-static enum step go_on(struct transaction *transaction) {
+static enum step variant_go_on(struct transaction *transaction) {
     transaction->remembered->applied = true;
     return transaction->remembered->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
 }
 
 /* The services that want this response, of those that are remembered. */
-static unsigned choose(struct transaction *transaction, const struct http_head *response,
-                       struct icap_service **chosen) {
+static unsigned variant_choose(struct transaction *transaction, const struct http_head *response,
+                               struct icap_service **chosen) {
     const uint64_t *rules = transaction_response_rules(transaction, response);
     unsigned all = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
@@ -119,8 +119,8 @@ static unsigned choose(struct transaction *transaction, const struct http_head *
     return count;
 }
 
-static enum step ask(struct transaction *transaction, struct http_head *response,
-                     struct icap_service *const *chosen, unsigned count) {
+static enum step variant_ask(struct transaction *transaction, struct http_head *response,
+                             struct icap_service *const *chosen, unsigned count) {
     struct remembered *remembered = transaction->remembered;
     remembered->state = REMEMBERED_ASKS;
     remembered->since = cache_now(transaction->host->cache);
@@ -132,32 +132,32 @@ static enum step ask(struct transaction *transaction, struct http_head *response
 }
 
 /* There is no variant: it has to be made, by this request or another one. */
-static enum step make(struct transaction *transaction) {
+static enum step variant_make(struct transaction *transaction) {
     enum { ROUNDS = 3 };
     struct remembered *remembered = transaction->remembered;
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     struct http_head *response = late_head(transaction, transaction->object);
-    unsigned count = choose(transaction, response, chosen), status = response->status;
+    unsigned count = variant_choose(transaction, response, chosen), status = response->status;
     if (transaction->request->method_id == HTTP_METHOD_HEAD || status == 304 || status == 206)
         return STEP_RESPMOD_POSTCACHE;
     if (count == 0)
-        return go_on(transaction);
+        return variant_go_on(transaction);
     transaction_own_request(transaction);
     if (transaction->settings->cache.collapse_timeout > 0 && remembered->rounds++ < ROUNDS) {
         const struct cache_name name = flight_name(transaction);
         switch (flight_join(transaction->host->flights, &name, loop_seconds(transaction->net->loop),
                             &remembered->flight)) {
         case FLIGHT_LEADS: remembered->leads = true; break;
-        case FLIGHT_FOLLOWS: return follow(transaction);
+        case FLIGHT_FOLLOWS: return variant_follow(transaction);
         case FLIGHT_ALONE: break;
         }
     }
-    return ask(transaction, response, chosen, count);
+    return variant_ask(transaction, response, chosen, count);
 }
 
 static enum step use(struct transaction *transaction, uint64_t *counter) {
     (*counter)++;
-    return go_on(transaction);
+    return variant_go_on(transaction);
 }
 
 static struct slice field_of(struct transaction *transaction, const struct object *object,
@@ -168,7 +168,7 @@ static struct slice field_of(struct transaction *transaction, const struct objec
 }
 
 /* Puts the variant, with its new head, in the place of the old one. */
-static void renew(struct transaction *transaction) {
+static void variant_renew(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     const struct object *stored = transaction->object;
     static const enum http_name kept[] = {HTTP_DATE, HTTP_EXPIRES};
@@ -197,7 +197,7 @@ static void renew(struct transaction *transaction) {
 }
 
 /* A variant that was there. */
-static enum step show(struct transaction *transaction) {
+static enum step variant_show(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     struct counters *counters = &transaction->net->counters;
     if (remembered->made->response_time >= transaction->object->response_time)
@@ -207,13 +207,13 @@ static enum step show(struct transaction *transaction) {
     if (!slice_equal(field_of(transaction, remembered->made, HTTP_CACHE_CONTROL),
                      field_of(transaction, transaction->object, HTTP_CACHE_CONTROL))) {
         object_release(&remembered->made);
-        return make(transaction);
+        return variant_make(transaction);
     }
-    renew(transaction);
+    variant_renew(transaction);
     return use(transaction, &counters->adapted_hits);
 }
 
-static enum step begin(struct transaction *transaction) {
+static enum step variant_begin(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     struct counters *counters = &transaction->net->counters;
     if (remembered->only)
@@ -222,11 +222,11 @@ static enum step begin(struct transaction *transaction) {
                                     : &counters->adapted_hits);
     if (remembered->applied)
         return use(transaction, &counters->adapted_left_alone);
-    return remembered->made != NULL ? show(transaction) : make(transaction);
+    return remembered->made != NULL ? variant_show(transaction) : variant_make(transaction);
 }
 
 /* The one who was followed has come to something, or it takes too long. */
-static enum step resume(struct transaction *transaction) {
+static enum step variant_resume(struct transaction *transaction) {
     enum { NO_MORE = 100 };
     struct remembered *remembered = transaction->remembered;
     enum flight_outcome outcome = flight_outcome(remembered->flight);
@@ -241,7 +241,7 @@ static enum step resume(struct transaction *transaction) {
     if (object == NULL || remembered->only)
         remembered_forget(remembered); /* what this transaction holds is still good for it */
     object_release(&object);
-    return begin(transaction);
+    return variant_begin(transaction);
 }
 
 /* Its own validator: the stored one's would be another thing's. Weak, since a service asked again
@@ -313,8 +313,8 @@ static struct object *new_variant(struct transaction *transaction, const struct 
 }
 
 /* The variant's body is what comes out of the services. */
-static void begin_body(struct transaction *transaction, const struct http_head *head,
-                       enum object_kind kind, const struct freshness *freshness) {
+static void variant_begin_body(struct transaction *transaction, const struct http_head *head,
+                               enum object_kind kind, const struct freshness *freshness) {
     struct remembered *remembered = transaction->remembered;
     struct late *late = remembered->late;
     if (late->message.body == NULL)
@@ -327,7 +327,7 @@ static void begin_body(struct transaction *transaction, const struct http_head *
         pump_start(&late->pump, transaction->net->loop, &late->message.body, late->body,
                    transaction->settings->cache.max_object, &transaction->task);
     if (!remembered->keep)
-        finish(transaction, FLIGHT_UNSTORED);
+        variant_finish(transaction, FLIGHT_UNSTORED);
     remembered_settle(transaction);
 }
 
@@ -339,21 +339,21 @@ static enum step left_alone(struct transaction *transaction) {
     /* What passes by is read once, and that the services have done. */
     if (remembered->of->body->kind == BODY_PASSING) {
         remembered->keep = false;
-        begin_body(transaction, head, OBJECT_LEFT_ALONE, &freshness);
-        return go_on(transaction);
+        variant_begin_body(transaction, head, OBJECT_LEFT_ALONE, &freshness);
+        return variant_go_on(transaction);
     }
     late_end(remembered->late);
     if (!remembered->keep) {
-        finish(transaction, FLIGHT_FAILED);
-        return go_on(transaction);
+        variant_finish(transaction, FLIGHT_FAILED);
+        return variant_go_on(transaction);
     }
     remembered->made =
         new_variant(transaction, head, OBJECT_LEFT_ALONE, &freshness, remembered->of->body);
     remembered_settle(transaction);
-    return go_on(transaction);
+    return variant_go_on(transaction);
 }
 
-static enum step changed(struct transaction *transaction) {
+static enum step variant_changed(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     struct http_head *head = remembered->late->message.response;
     struct freshness freshness;
@@ -363,11 +363,11 @@ static enum step changed(struct transaction *transaction) {
     set_validator(transaction, head, &making);
     keep_tags(transaction, head);
     remembered->keep = take_freshness(transaction, head, &freshness) && remembered->keep;
-    begin_body(transaction, head, OBJECT_MADE, &freshness);
-    return go_on(transaction);
+    variant_begin_body(transaction, head, OBJECT_MADE, &freshness);
+    return variant_go_on(transaction);
 }
 
-static enum step answered(struct transaction *transaction) {
+static enum step variant_answered(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     struct adapt_chain *chain = &remembered->late->chain;
     struct counters *counters = &transaction->net->counters;
@@ -377,33 +377,33 @@ static enum step answered(struct transaction *transaction) {
     remembered->state = REMEMBERED_KEEPS;
     counters->adapted_made++;
     counters->adapted_made_again += remembered->old;
-    return chain->modified ? changed(transaction) : left_alone(transaction);
+    return chain->modified ? variant_changed(transaction) : left_alone(transaction);
 }
 
 enum step step_variant(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     transaction_settle(transaction);
     if (remembered->state == REMEMBERED_NOTHING)
-        return begin(transaction);
+        return variant_begin(transaction);
     if (remembered->state == REMEMBERED_FOLLOWS)
-        return resume(transaction);
+        return variant_resume(transaction);
     switch (remembered->late->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
-    case ADAPT_DONE: return answered(transaction);
+    case ADAPT_DONE: return variant_answered(transaction);
     default: break;
     }
-    finish(transaction, FLIGHT_FAILED);
+    variant_finish(transaction, FLIGHT_FAILED);
     return transaction_fail(transaction, 502, remembered->late->chain.error);
 }
 
 /* Until it is in the index, its variants must not be. */
-static bool is_stored(const struct transaction *transaction) {
+static bool variant_is_stored(const struct transaction *transaction) {
     const struct body *body = transaction->remembered->of->body;
     return !transaction->storing || transaction->settled || body->expected >= 0 ||
            transaction->pump.state == PUMP_IDLE;
 }
 
-static void store(struct transaction *transaction) {
+static void variant_store(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
     const struct cache_arrival arrival = {
         .since = remembered->since,
@@ -411,7 +411,7 @@ static void store(struct transaction *transaction) {
         .of = remembered->of,
     };
     bool stored = cache_insert(transaction->host->cache, remembered->made, &arrival);
-    finish(transaction, stored ? FLIGHT_STORED : FLIGHT_LEFT);
+    variant_finish(transaction, stored ? FLIGHT_STORED : FLIGHT_LEFT);
 }
 
 void remembered_settle(struct transaction *transaction) {
@@ -421,11 +421,11 @@ void remembered_settle(struct transaction *transaction) {
     const struct pump *pump = &remembered->late->pump;
     /* It is too large, or what it is made of is. */
     if (remembered->made->body->kind == BODY_PASSING)
-        finish(transaction, FLIGHT_UNSTORED);
+        variant_finish(transaction, FLIGHT_UNSTORED);
     else if (body_state(remembered->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
-        finish(transaction, FLIGHT_FAILED);
-    else if (pump->state != PUMP_RUNNING && is_stored(transaction))
-        store(transaction);
+        variant_finish(transaction, FLIGHT_FAILED);
+    else if (pump->state != PUMP_RUNNING && variant_is_stored(transaction))
+        variant_store(transaction);
 }
 
 bool remembered_is_at_work(const struct remembered *remembered) {
@@ -442,7 +442,7 @@ void remembered_let_client_go(struct transaction *transaction) {
 
 void remembered_end(struct transaction *transaction) {
     struct remembered *remembered = transaction->remembered;
-    finish(transaction, FLIGHT_LEFT);
+    variant_finish(transaction, FLIGHT_LEFT);
     flight_leave(&remembered->flight, &remembered->waiter);
     if (remembered->late != NULL)
         late_end(remembered->late);
