@@ -5,6 +5,7 @@ common_libcommon_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 common_libcommon_la_SOURCES = \
 	common/base/arena.c common/base/arena.h \
 	common/base/assert.c common/base/assert.h \
+	common/base/clocks.h \
 	common/base/fetch.h \
 	common/base/findings.c common/base/findings.h \
 	common/base/list.h \
@@ -13,6 +14,7 @@ common_libcommon_la_SOURCES = \
 	common/base/reserve.c common/base/reserve.h \
 	common/base/signals.c common/base/signals.h \
 	common/base/slice.c common/base/slice.h \
+	common/base/spill_file.c common/base/spill_file.h \
 	common/base/spool.c common/base/spool.h \
 	common/base/text.c common/base/text.h \
 	common/event/bytes_source.c common/event/bytes_source.h \

@@ -72,19 +72,18 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/account.c proxy/icap/account.h proxy/icap/account.def \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
-	proxy/icap/exchange.c proxy/icap/exchange.h proxy/icap/exchange.def \
-	proxy/icap/exchange_file.c proxy/icap/exchange_file.h \
-	proxy/icap/exchange_filter.c proxy/icap/exchange_filter.h \
+	proxy/record/recorded_exchange.c proxy/record/recorded_exchange.h proxy/record/recorded_exchange.def \
+	proxy/record/file.c proxy/record/file.h \
+	proxy/record/filter.c proxy/record/filter.h \
 	proxy/icap/health.c proxy/icap/health.h \
-	proxy/icap/kept.c proxy/icap/kept.h \
 	proxy/icap/ledger.c proxy/icap/ledger.h \
 	proxy/icap/limbo.c proxy/icap/limbo.h \
-	proxy/icap/mask.c proxy/icap/mask.h \
+	proxy/record/mask.c proxy/record/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/permission.c proxy/icap/permission.h \
 	proxy/icap/probe.c proxy/icap/probe.h \
 	proxy/icap/quota.c proxy/icap/quota.h \
-	proxy/icap/recorder.c proxy/icap/recorder.h \
+	proxy/record/recorder.c proxy/record/recorder.h \
 	proxy/icap/recording.c proxy/icap/recording.h \
 	proxy/icap/tag.c proxy/icap/tag.h \
 	proxy/icap/told.c proxy/icap/told.h \
@@ -135,24 +134,24 @@ proxy_libproxy_a_SOURCES = \
 	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
 	proxy/settings/json.c \
-	proxy/settings/literals.c proxy/settings/literals.h \
+	proxy/match/literals.c proxy/match/literals.h \
 	proxy/settings/load.c proxy/settings/load.h \
 	proxy/settings/load_adapt.c proxy/settings/load_cache.c proxy/settings/load_class.c \
 	proxy/settings/load_listen.c proxy/settings/load_map.c proxy/settings/load_origins.c \
 	proxy/settings/manual.c \
-	proxy/settings/map_table.c proxy/settings/map_table.h \
-	proxy/settings/name_table.c proxy/settings/name_table.h \
-	proxy/settings/needles.c proxy/settings/needles.h \
+	proxy/match/map_table.c proxy/match/map_table.h \
+	proxy/match/name_table.c proxy/match/name_table.h \
+	proxy/match/needles.c proxy/match/needles.h \
 	proxy/settings/negative.c proxy/settings/negative.h \
 	proxy/settings/option_sections.c proxy/settings/option_suggest.c \
 	proxy/settings/options.c proxy/settings/options.h \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
-	proxy/settings/regex.c proxy/settings/regex.h \
-	proxy/settings/rules.c proxy/settings/rules.h \
+	proxy/match/regex.c proxy/match/regex.h \
+	proxy/match/rules.c proxy/match/rules.h \
 	proxy/settings/settings.c proxy/settings/settings.h \
 	proxy/settings/value.c proxy/settings/value.h \
-	proxy/settings/url_class.c proxy/settings/url_class.h \
+	proxy/match/url_class.c proxy/match/url_class.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \

@@ -9,9 +9,9 @@
 #include "cache/memory.h"
 #include "claims.h"
 #include "disk/disk.h"
-#include "icap/recorder.h"
 #include "net/memory_share.h"
 #include "readiness.h"
+#include "record/recorder.h"
 #include "transaction/parcel.h"
 #include "worker.h"
 
@@ -38,9 +38,9 @@ struct retort {
     struct origin_places *places;
     struct parcels *parcels;
     struct verdicts *verdicts;
-    struct origin_groups *origins;  /* of settings */
-    struct icap_quotas *quotas;     /* likewise */
-    struct icap_recorder *recorder; /* the latest; NULL: there was none */
+    struct origin_groups *origins; /* of settings */
+    struct icap_quotas *quotas;    /* likewise */
+    struct recorder *recorder;     /* the latest; NULL: there was none */
     struct worker **workers;
     unsigned worker_count;
     struct admin *admin;
@@ -225,22 +225,22 @@ static bool reload(void *context, char error[SETTINGS_ERROR], struct findings *l
 }
 
 /* When this returns all exchanges that begin are recorded. */
-static void main_record(void *context, struct icap_recorder *recorder) {
+static void main_record(void *context, struct recorder *recorder) {
     struct retort *retort = context;
     pthread_mutex_lock(&retort->lock);
-    icap_recorder_release(&retort->recorder);
-    retort->recorder = icap_recorder_reference(recorder);
+    recorder_release(&retort->recorder);
+    retort->recorder = recorder_reference(recorder);
     for (unsigned i = 0; i < retort->worker_count; i++)
         worker_record(retort->workers[i], recorder);
     await_workers(retort);
     pthread_mutex_unlock(&retort->lock);
 }
 
-static struct icap_recorder *current_recorder(void *context) {
+static struct recorder *current_recorder(void *context) {
     struct retort *retort = context;
     pthread_mutex_lock(&retort->lock);
-    struct icap_recorder *recorder =
-        retort->recorder == NULL ? NULL : icap_recorder_reference(retort->recorder);
+    struct recorder *recorder =
+        retort->recorder == NULL ? NULL : recorder_reference(retort->recorder);
     pthread_mutex_unlock(&retort->lock);
     return recorder;
 }
@@ -458,7 +458,7 @@ static void main_release(struct retort *retort) {
     verdicts_free(&retort->verdicts);
     origin_groups_release(&retort->origins);
     icap_quotas_release(&retort->quotas);
-    icap_recorder_release(&retort->recorder);
+    recorder_release(&retort->recorder);
     settings_release(&retort->first);
     settings_release(&retort->settings);
 }

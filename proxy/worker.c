@@ -3,12 +3,12 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/reserve.h"
-#include "icap/recorder.h"
 #include "net/listener.h"
 #include "net/memory_share.h"
 #include "net/reach.h"
 #include "net/resolver.h"
 #include "origin/check.h"
+#include "record/recorder.h"
 #include "transaction/transaction.h"
 
 #include <errno.h>
@@ -254,7 +254,7 @@ void worker_join(struct worker **workerp) {
     resolver_free(&worker->net.resolver);
     reach_release(&worker->net);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
-    icap_recorder_release(&worker->net.recorder);
+    recorder_release(&worker->net.recorder);
     icap_ledger_free(&worker->net.ledger);
     net_context_release(&worker->net);
     loop_release(&worker->loop);
@@ -318,23 +318,23 @@ void worker_reload(struct worker *worker, struct settings *settings, struct orig
 struct record_message {
     struct message message;
     struct worker *worker;
-    struct icap_recorder *recorder;
+    struct recorder *recorder;
 };
 
 static void on_record(struct message *message) {
     struct record_message *record = CONTAINER_OF(message, struct record_message, message);
     struct worker *worker = record->worker;
     CHECK_OBJ(worker, WORKER_MAGIC);
-    icap_recorder_release(&worker->net.recorder);
+    recorder_release(&worker->net.recorder);
     worker->net.recorder = record->recorder;
     free(record);
 }
 
-void worker_record(struct worker *worker, struct icap_recorder *recorder) {
+void worker_record(struct worker *worker, struct recorder *recorder) {
     struct record_message *record = xcalloc(1, sizeof *record);
     record->message.deliver = on_record;
     record->worker = worker;
-    record->recorder = icap_recorder_reference(recorder);
+    record->recorder = recorder_reference(recorder);
     mailbox_post(&worker->mailbox, &record->message);
 }
 

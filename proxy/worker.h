@@ -65,7 +65,7 @@ void worker_reload(struct worker *worker, struct settings *settings, struct orig
 /* Opens the access logs again, which may have been renamed. */
 void worker_reopen_logs(struct worker *worker);
 /* From here on its ICAP exchanges are recorded. */
-void worker_record(struct worker *worker, struct icap_recorder *recorder);
+void worker_record(struct worker *worker, struct recorder *recorder);
 /* False when the worker did not answer within so many milliseconds. */
 bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience);
 void worker_report_release(struct worker_report *report);

@@ -20,6 +20,7 @@ BEGIN {
     rank["common/event"] = rank["common/http"] = 1
     rank["common/service"] = 2
     rank["proxy/net"] = rank["proxy/cache"] = rank["proxy/settings"] = 3
+    rank["proxy/match"] = rank["proxy/record"] = 3
     rank["proxy/disk"] = 3.5
     rank["proxy/client"] = rank["proxy/origin"] = rank["proxy/icap"] = 4
     rank["proxy/adapt"] = 5

@@ -1,15 +1,10 @@
 #include "adapt/chain.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "event/bytes_source.h"
 #include "http/head_parser.h"
-
-static uint64_t chain_nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Some service up to this one has bypass. */
 static bool may_go_back(const struct adapt_chain *chain) {
@@ -50,7 +45,7 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     };
     chain->calls[chain->at] = NULL;
     chain->saved[chain->at] = NULL;
-    chain->stage_started = chain_nanoseconds();
+    chain->stage_started = clocks_nanoseconds(CLOCK_MONOTONIC);
     chain->recall = chain->reqmod && message->body == NULL
                         ? recall_begin(&request, message->request, service, chain->arena)
                         : NULL;
@@ -71,7 +66,7 @@ static void chain_record(struct adapt_chain *chain, const char *verdict) {
     entry->error = NULL;
     entry->changed = false;
     entry->milliseconds =
-        (unsigned)((chain_nanoseconds() - chain->stage_started + 500000) / 1000000);
+        (unsigned)((clocks_nanoseconds(CLOCK_MONOTONIC) - chain->stage_started + 500000) / 1000000);
 }
 
 static struct http_head **head_slot(struct adapt_chain *chain) {
@@ -445,7 +440,7 @@ static void chain_go_on(struct adapt_chain *chain) {
             chain->state = use_verdict(chain, &verdict);
         } else {
             chain->calls[chain->at] = NULL;
-            chain->stage_started = chain_nanoseconds();
+            chain->stage_started = clocks_nanoseconds(CLOCK_MONOTONIC);
             chain->state = without_decoding(chain);
         }
         chain->at++;

@@ -36,7 +36,7 @@ static struct decoding *decoding_decode(struct adapt_message *message,
                                         const struct icap_service_settings *service,
                                         struct arena *arena, struct net_context *net) {
     struct decoding *decoding = arena_alloc(arena, sizeof *decoding);
-    const struct kept_limits keep = {
+    const struct spill_file_limits keep = {
         .memory = service->keep,
         .file = service->keep_on_disk,
         .directory = service->temporary_directory,

@@ -52,7 +52,7 @@ static inline bool adapt_set_has(const struct adapt_set *set, enum icap_point po
                                  const uint64_t *bits) {
     return rules_meet(bits, set->rules[point], set->rule_words);
 }
-/* By the adapt sections whose bits (settings/rules.h) are set. */
+/* By the adapt sections whose bits (match/rules.h) are set. */
 unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, const uint64_t *bits,
                           struct icap_service *chosen[ADAPT_CHAIN_MAX]);
 

@@ -27,10 +27,10 @@ struct trickle {
     struct icap_call *call;
     const struct icap_service_settings *settings;
     struct net_context *net;
-    struct slice url;          /* for the log */
-    struct timer timer;        /* of the next portion */
-    size_t portion;            /* what is left of this one */
-    struct kept_cursor cursor; /* in what the call keeps */
+    struct slice url;                /* for the log */
+    struct timer timer;              /* of the next portion */
+    size_t portion;                  /* what is left of this one */
+    struct spill_file_cursor cursor; /* in what the call keeps */
     uint64_t given;
     uint64_t hash; /* of the bytes given */
     bool decided;  /* there is a verdict */

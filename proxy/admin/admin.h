@@ -26,7 +26,7 @@
  *     POST   /cache/lifetime?url=&seconds=  {"changed": N}
  *     POST   /cache/pin?url=, /cache/unpin?url=
  *
- * What passes between the proxy and ICAP services (icap/exchange.h), for retortctl:
+ * What passes between the proxy and ICAP services (record/recorded_exchange.h), for retortctl:
  *
  *     POST /icap/record?FILTERS&body=&memory=&exchanges=&seconds=&unmasked=yes
  *                                           {"recording": NUMBER}; 409 while there is another
@@ -51,7 +51,7 @@
 #include "settings/settings.h"
 
 struct admin;
-struct icap_recorder;
+struct recorder;
 struct origin_groups;
 
 /* State of one ICAP service, as the workers see it. */
@@ -98,8 +98,8 @@ struct admin_calls {
     struct settings *(*settings)(void *context); /* the current ones, referenced */
     /* Likewise; NULL: there are none. */
     struct origin_groups *(*origins)(void *context);
-    void (*record)(void *context, struct icap_recorder *recorder); /* from now on, everywhere */
-    struct icap_recorder *(*recorder)(void *context);              /* the latest, likewise */
+    void (*record)(void *context, struct recorder *recorder); /* from now on, everywhere */
+    struct recorder *(*recorder)(void *context);              /* the latest, likewise */
 };
 
 /* NULL with a message in error. Does nothing and returns an inert admin when settings->admin.listen

@@ -1,17 +1,11 @@
 #include "admin/origins_page.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "origin/group.h"
 
 #include <inttypes.h>
 #include <time.h>
-
-/* The loops' clock. */
-static uint64_t origins_page_current_time(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static json_t *member_to_json(const struct origin_member_report *member) {
     json_t *json = json_pack(
@@ -31,7 +25,7 @@ static json_t *group_to_json(struct origin_group *group, const struct origins_se
     static const char *const balances[] = {"round_robin", "least_connections", "consistent_hash"};
     struct origin_group_report report;
     json_t *servers = json_array();
-    origin_group_report(group, origins_page_current_time(), &report);
+    origin_group_report(group, clocks_milliseconds(CLOCK_MONOTONIC_COARSE), &report);
     for (size_t i = 0; i < report.count; i++)
         json_array_append_new(servers, member_to_json(&report.members[i]));
     json_t *json = json_pack("{s:s, s:s, s:i, s:i, s:o}", "name", settings->name, "balance",
@@ -84,7 +78,8 @@ static uint64_t origins_page_failed(const struct origin_member_report *member) {
 static void print_groups(FILE *out, const struct origin_groups *groups) {
     struct origin_group_report *reports = xcalloc(groups->count, sizeof *reports);
     for (size_t i = 0; i < groups->count; i++)
-        origin_group_report(groups->list[i], origins_page_current_time(), &reports[i]);
+        origin_group_report(groups->list[i], clocks_milliseconds(CLOCK_MONOTONIC_COARSE),
+                            &reports[i]);
     print_of_servers(out, groups, reports, "origin_server_up", "gauge",
                      "1: the server is up, 0: it is down", origins_page_is_up);
     print_of_servers(out, groups, reports, "origin_server_active", "gauge",

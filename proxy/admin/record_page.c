@@ -1,7 +1,7 @@
 #include "admin/record_page.h"
 
 #include "base/log.h"
-#include "icap/recorder.h"
+#include "record/recorder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,12 +18,11 @@ static const char *argument(const struct record_call *call, const char *name) {
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static bool record_page_take_filter(const struct record_call *call,
-                                    struct icap_exchange_filter *filter) {
-    char error[ICAP_FILTER_ERROR];
-    for (const char *const *name = icap_exchange_filter_names; *name != NULL; name++) {
+static bool record_page_take_filter(const struct record_call *call, struct record_filter *filter) {
+    char error[RECORD_FILTER_ERROR];
+    for (const char *const *name = record_filter_names; *name != NULL; name++) {
         const char *value = argument(call, *name);
-        if (value == NULL || icap_exchange_filter_set(filter, *name, value, error))
+        if (value == NULL || record_filter_set(filter, *name, value, error))
             continue;
         page_error(call->page, 400, error);
         return false;
@@ -45,9 +44,9 @@ static bool take_limit(const struct record_call *call, const char *name, uint64_
     return false;
 }
 
-static bool take_limits(const struct record_call *call, struct icap_recorder_limits *limits) {
-    const struct icap_recorder_limits most = ICAP_RECORDER_MOST;
-    *limits = ICAP_RECORDER_LIMITS;
+static bool take_limits(const struct record_call *call, struct recorder_limits *limits) {
+    const struct recorder_limits most = RECORDER_MOST;
+    *limits = RECORDER_LIMITS;
     return take_limit(call, "body", 0, most.body, &limits->body) &&
            take_limit(call, "memory", 1, most.memory, &limits->memory) &&
            take_limit(call, "exchanges", 1, most.exchanges, &limits->exchanges) &&
@@ -55,65 +54,65 @@ static bool take_limits(const struct record_call *call, struct icap_recorder_lim
 }
 
 static bool is_busy(const struct record_call *call) {
-    struct icap_recorder *recorder = call->calls->recorder(call->calls->context);
-    bool busy = recorder != NULL && !icap_recorder_is_over(recorder);
-    icap_recorder_release(&recorder);
+    struct recorder *recorder = call->calls->recorder(call->calls->context);
+    bool busy = recorder != NULL && !recorder_is_over(recorder);
+    recorder_release(&recorder);
     return busy;
 }
 
-static void record_page_start(const struct record_call *call, struct icap_exchange_filter *filter,
-                              const struct icap_recorder_limits *limits) {
+static void record_page_start(const struct record_call *call, struct record_filter *filter,
+                              const struct recorder_limits *limits) {
     const char *unmasked = argument(call, "unmasked");
     bool masked = unmasked == NULL || strcmp(unmasked, "yes") != 0;
-    struct icap_recorder *recorder = icap_recorder_new(filter, limits, masked);
+    struct recorder *recorder = recorder_new(filter, limits, masked);
     log_info("ICAP exchanges are recorded, asked for by the admin plane%s",
              masked ? "" : ", with all secrets in them");
     call->calls->record(call->calls->context, recorder);
     page_json(call->page, 200,
-              json_pack("{s:I}", "recording", (json_int_t)icap_recorder_number(recorder)));
-    icap_recorder_release(&recorder);
+              json_pack("{s:I}", "recording", (json_int_t)recorder_number(recorder)));
+    recorder_release(&recorder);
 }
 
 static void page_record(const struct record_call *call) {
-    struct icap_exchange_filter filter = {0};
-    struct icap_recorder_limits limits;
+    struct record_filter filter = {0};
+    struct recorder_limits limits;
     if (is_busy(call))
         page_error(call->page, 409, "somebody records already; wait until that has ended");
     else if (record_page_take_filter(call, &filter) && take_limits(call, &limits))
         record_page_start(call, &filter, &limits);
-    icap_exchange_filter_release(&filter);
+    record_filter_release(&filter);
 }
 
 /* The recording that is meant, referenced; NULL: an answer has been made. */
-static struct icap_recorder *record_page_find(const struct record_call *call) {
+static struct recorder *record_page_find(const struct record_call *call) {
     uint64_t number = 0;
     const char *text = argument(call, "recording");
-    struct icap_recorder *recorder = call->calls->recorder(call->calls->context);
+    struct recorder *recorder = call->calls->recorder(call->calls->context);
     if (recorder != NULL && text != NULL && slice_to_uint64(slice_from(text), &number) &&
-        number == icap_recorder_number(recorder))
+        number == recorder_number(recorder))
         return recorder;
-    icap_recorder_release(&recorder);
+    recorder_release(&recorder);
     page_error(call->page, 404, "there is no such recording, or another one has come after it");
     return NULL;
 }
 
 static void page_take(const struct record_call *call) {
-    struct icap_recorder *recorder = record_page_find(call);
+    struct recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
     call->page->status = 200;
     call->page->content_type = "application/octet-stream";
-    call->page->text = icap_recorder_take(recorder, &call->page->length);
-    icap_recorder_release(&recorder);
+    call->page->text = recorder_take(recorder, &call->page->length);
+    recorder_release(&recorder);
 }
 
 static void page_stop(const struct record_call *call) {
-    struct icap_recorder *recorder = record_page_find(call);
+    struct recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
-    icap_recorder_stop(recorder, "it was stopped");
+    recorder_stop(recorder, "it was stopped");
     page_json(call->page, 200, json_pack("{s:b}", "stopped", 1));
-    icap_recorder_release(&recorder);
+    recorder_release(&recorder);
 }
 
 static const struct record_route {

@@ -10,7 +10,7 @@
 #define RETORT_CACHE_OBJECT_FILTER_H
 
 #include "cache/object.h"
-#include "settings/regex.h"
+#include "match/regex.h"
 
 /* All that is not empty must fit; an empty one takes all. */
 struct object_filter {

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "ctl/icap_command.h"
 #include "http/head_parser.h"
-#include "icap/mask.h"
+#include "record/mask.h"
 
 #include <stdio.h>
 #include <xxhash.h>
@@ -126,7 +126,7 @@ static struct slice next_value(const struct http_head *head, struct slice name, 
 static void compare_field(struct difference *difference, struct slice name,
                           const struct http_head *recorded, const struct http_head *replayed) {
     unsigned at = 0, other_at = 0;
-    bool masked = difference->exchange->masked && icap_mask_is_secret(name);
+    bool masked = difference->exchange->masked && record_mask_is_secret(name);
     for (;;) {
         struct slice value = next_value(recorded, name, &at);
         struct slice other = next_value(replayed, name, &other_at);
@@ -225,7 +225,7 @@ void difference_body(struct difference *difference, const char *bytes, size_t le
 }
 
 static void tell_body(struct difference *difference, const char *where) {
-    const struct icap_exchange *exchange = difference->exchange;
+    const struct recorded_exchange *exchange = difference->exchange;
     difference->found |= DIFFERENCE_BODY;
     if (difference->told != NULL) {
         difference_append(
@@ -246,7 +246,7 @@ static void tell_body(struct difference *difference, const char *where) {
 
 /* Of a recorded body that is not whole the beginning is compared. */
 void difference_body_end(struct difference *difference) {
-    const struct icap_exchange *exchange = difference->exchange;
+    const struct recorded_exchange *exchange = difference->exchange;
     uint64_t shorter =
         difference->length < exchange->result_length ? difference->length : exchange->result_length;
     bool same_length = difference->length == exchange->result_length ||

@@ -17,7 +17,7 @@
 #define RETORT_CTL_DIFFERENCE_H
 
 #include "http/head.h"
-#include "icap/exchange.h"
+#include "record/recorded_exchange.h"
 
 #include <jansson.h>
 
@@ -26,10 +26,10 @@ enum { DIFFERENCE_VERDICT = 1, DIFFERENCE_HEAD = 2, DIFFERENCE_BODY = 4 };
 struct XXH3_state_s;
 
 struct difference {
-    const struct icap_exchange *exchange; /* as it was recorded */
-    uint64_t number;                      /* of it, in its file */
-    json_t *told;                         /* where to tell it; NULL: the standard output */
-    const char *const *ignored;           /* names of fields, besides the usual ones */
+    const struct recorded_exchange *exchange; /* as it was recorded */
+    uint64_t number;                          /* of it, in its file */
+    json_t *told;                             /* where to tell it; NULL: the standard output */
+    const char *const *ignored;               /* names of fields, besides the usual ones */
     unsigned ignored_count;
     unsigned found; /* of the three kinds */
     /* of the body */

@@ -56,11 +56,11 @@ static bool icap_command_take_number(const char *option, const char *text, uint6
 }
 
 static bool icap_command_take_filter(struct icap_choices *options, char *text) {
-    char error[ICAP_FILTER_ERROR], *equals = strchr(text, '=');
-    if (equals == NULL || options->filter_count == ICAP_FILTERS_MAX)
+    char error[RECORD_FILTER_ERROR], *equals = strchr(text, '=');
+    if (equals == NULL || options->filter_count == RECORD_FILTERS_MAX)
         return icap_command_refuse("--filter", "needs NAME=VALUE, and not too many of them");
     *equals = '\0';
-    if (!icap_exchange_filter_set(&options->filter, text, equals + 1, error))
+    if (!record_filter_set(&options->filter, text, equals + 1, error))
         return icap_command_refuse("--filter", error);
     options->filters[options->filter_count].name = text;
     options->filters[options->filter_count++].value = equals + 1;
@@ -176,6 +176,6 @@ int icap_command(const char *admin, bool json, int argc, char **argv) {
         .admin = admin, .json = json, .preview = 4096, .concurrency = 4, .timeout = 10};
     int status = argc < 2 ? icap_command_misused("which command? These are:")
                           : icap_command_run(&options, argv[1], argc - 2, argv + 2);
-    icap_exchange_filter_release(&options.filter);
+    record_filter_release(&options.filter);
     return status;
 }

@@ -3,7 +3,7 @@
  *
  *     return icap_command("/run/retort/retort.sock", json, argc, argv);     argv[0] is "icap"
  *
- * `record` has a running proxy record exchanges and writes them to a file (icap/exchange.h); `show`
+ * `record` has a running proxy record exchanges and writes them to a file (record/recorded_exchange.h); `show`
  * tells what is in the file; `replay` sends what is in it to a service once more, and compares.
  *
  * Returns the exit status: 0; of replay 1 when something differs, of the others 1 when it did not
@@ -12,10 +12,10 @@
 #ifndef RETORT_CTL_ICAP_COMMAND_H
 #define RETORT_CTL_ICAP_COMMAND_H
 
-#include "icap/exchange_file.h"
-#include "icap/exchange_filter.h"
+#include "record/file.h"
+#include "record/filter.h"
 
-enum { ICAP_FILTERS_MAX = 16, ICAP_IGNORED_MAX = 32, ICAP_EXIT_TROUBLE = 2 };
+enum { RECORD_FILTERS_MAX = 16, ICAP_IGNORED_MAX = 32, ICAP_EXIT_TROUBLE = 2 };
 
 struct icap_choices {
     const char *admin;
@@ -24,9 +24,9 @@ struct icap_choices {
     int word_count;
     struct {
         const char *name, *value;
-    } filters[ICAP_FILTERS_MAX];
+    } filters[RECORD_FILTERS_MAX];
     unsigned filter_count;
-    struct icap_exchange_filter filter; /* the same */
+    struct record_filter filter; /* the same */
     const char *ignored[ICAP_IGNORED_MAX];
     unsigned ignored_count;
     const char *service, *ca, *exchanges, *seconds; /* NULL: not given */

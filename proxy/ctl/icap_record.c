@@ -23,7 +23,7 @@ struct taking {
     FILE *file;
     bool told_to_stop;
     bool over;
-    struct icap_exchange last; /* its numbers, when it is over */
+    struct recorded_exchange last; /* its numbers, when it is over */
     char reason[100];
 };
 
@@ -109,18 +109,18 @@ static bool take_records(struct taking *taking, struct slice bytes) {
     struct icap_record_head head;
     const char *error;
     while (bytes.length > 0) {
-        if (bytes.length < ICAP_RECORD_HEAD || !icap_record_head_parse(&head, bytes.base) ||
-            head.length > bytes.length - ICAP_RECORD_HEAD)
+        if (bytes.length < RECORDED_HEAD || !icap_record_head_parse(&head, bytes.base) ||
+            head.length > bytes.length - RECORDED_HEAD)
             return false;
-        struct slice content = slice_make(bytes.base + ICAP_RECORD_HEAD, head.length);
-        if (head.kind == ICAP_RECORD_END) {
-            taking->over = icap_exchange_parse(&taking->last, content, &error);
+        struct slice content = slice_make(bytes.base + RECORDED_HEAD, head.length);
+        if (head.kind == RECORDED_END) {
+            taking->over = recorded_exchange_parse(&taking->last, content, &error);
             snprintf(taking->reason, sizeof taking->reason, "%.*s",
                      SLICE_PRINT(taking->last.ended));
             return taking->over;
         }
-        bytes.base += ICAP_RECORD_HEAD + head.length;
-        bytes.length -= ICAP_RECORD_HEAD + head.length;
+        bytes.base += RECORDED_HEAD + head.length;
+        bytes.length -= RECORDED_HEAD + head.length;
     }
     return true;
 }
@@ -191,7 +191,7 @@ static FILE *icap_record_create(const char *path) {
 }
 
 static void icap_record_tell(const struct taking *taking) {
-    const struct icap_exchange *last = &taking->last;
+    const struct recorded_exchange *last = &taking->last;
     long long kept = (long long)last->kept, dropped = (long long)last->dropped,
               unfinished = (long long)last->unfinished;
     if (taking->options->json) {
@@ -218,8 +218,8 @@ int icap_record(const struct icap_choices *options) {
         unlink(path);
         return EXIT_FAILURE;
     }
-    bool good = fwrite(ICAP_RECORD_FILE, 1, ICAP_RECORD_FILE_LENGTH, taking.file) ==
-                    ICAP_RECORD_FILE_LENGTH &&
+    bool good = fwrite(RECORDED_FILE_HEAD, 1, RECORDED_FILE_HEAD_LENGTH, taking.file) ==
+                    RECORDED_FILE_HEAD_LENGTH &&
                 fflush(taking.file) == 0 && icap_record_run(&taking);
     if (fclose(taking.file) != 0 && good) {
         cannot_write(options);

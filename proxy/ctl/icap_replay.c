@@ -13,7 +13,7 @@
 /* retortctl icap replay: what was recorded goes to a service once more, by the proxy's own ICAP
  * client, several exchanges at a time; the answers are compared with the recorded ones. */
 
-enum { NEVER_DOWN = 1000000000, KEEP = ICAP_RECORD_MAX, IDLE_MILLISECONDS = 60000 };
+enum { NEVER_DOWN = 1000000000, KEEP = RECORDED_MAX, IDLE_MILLISECONDS = 60000 };
 
 struct tallies {
     uint64_t exchanges, equal, different, verdicts, heads, bodies, not_compared, answered;
@@ -33,7 +33,7 @@ struct replay {
     enum icap_point point; /* before the cache or behind it makes no difference to the service */
     struct icap_quotas *quotas;
     struct icap_service *service;
-    struct icap_exchange_file *file;
+    struct record_file *file;
     uint64_t number; /* of the latest exchange that was read */
     unsigned under_way;
     json_t *differences; /* NULL: they are printed */
@@ -54,7 +54,7 @@ struct item {
 #define ITEM_MAGIC 0x4e914a01u
     struct replay *replay;
     char *content;
-    struct icap_exchange exchange;
+    struct recorded_exchange exchange;
     struct difference difference;
     struct memory virgin;
     struct icap_call call;
@@ -86,7 +86,7 @@ static void memory_close(struct source *source) {
 static const struct source_class memory_class = {"recorded body", memory_read, memory_close, NULL};
 
 static struct source *virgin_of(struct item *item, struct loop *loop) {
-    const struct icap_exchange *exchange = &item->exchange;
+    const struct recorded_exchange *exchange = &item->exchange;
     struct memory *memory = &item->virgin;
     if (!exchange->virgin_given)
         return NULL;
@@ -207,7 +207,7 @@ static void icap_replay_on_news(struct task *task) {
 }
 
 /* What can't be compared, for what was recorded is not known to its end. */
-static const char *icap_replay_unfit(const struct icap_exchange *exchange) {
+static const char *icap_replay_unfit(const struct recorded_exchange *exchange) {
     struct slice verdict = exchange->verdict;
     if (exchange->request_head.length == 0)
         return "not compared: no message was recorded";
@@ -224,7 +224,7 @@ static struct slice path_of(struct slice text) {
 }
 
 static void icap_replay_start_call(struct item *item) {
-    const struct icap_exchange *exchange = &item->exchange;
+    const struct recorded_exchange *exchange = &item->exchange;
     struct source *virgin = virgin_of(item, &item->replay->loop);
     const struct icap_request request = {
         .request_head = exchange->request_head,
@@ -240,7 +240,8 @@ static void icap_replay_start_call(struct item *item) {
 }
 
 /* Takes the content. */
-static void start_item(struct replay *replay, const struct icap_exchange *exchange, char *content) {
+static void start_item(struct replay *replay, const struct recorded_exchange *exchange,
+                       char *content) {
     struct item *item;
     ALLOC_OBJ(item, ITEM_MAGIC);
     item->replay = replay;
@@ -266,17 +267,17 @@ static void start_item(struct replay *replay, const struct icap_exchange *exchan
 /* The file. */
 
 static bool icap_replay_is_wanted(struct icap_choices *options,
-                                  const struct icap_exchange *exchange) {
-    return icap_exchange_filter_fits(&options->filter, exchange) &&
-           icap_exchange_filter_fits_verdict(&options->filter, exchange) &&
-           icap_exchange_filter_takes(&options->filter);
+                                  const struct recorded_exchange *exchange) {
+    return record_filter_fits(&options->filter, exchange) &&
+           record_filter_fits_verdict(&options->filter, exchange) &&
+           record_filter_takes(&options->filter);
 }
 
 /* False: the file is at its end. */
 static bool start_next(struct replay *replay) {
-    struct icap_exchange exchange;
+    struct recorded_exchange exchange;
     char *content;
-    while (icap_exchange_file_next(replay->file, &exchange, &content)) {
+    while (record_file_next(replay->file, &exchange, &content)) {
         replay->number++;
         if (icap_replay_is_wanted(replay->options, &exchange)) {
             start_item(replay, &exchange, content);
@@ -299,16 +300,16 @@ static void icap_replay_run(struct replay *replay) {
 
 /* Exchanges of one service can't be compared with what another one says. */
 static bool is_of_one_service(struct icap_choices *options, enum icap_point *point_of) {
-    char error[ICAP_EXCHANGE_FILE_ERROR], *content, *service = NULL, *point = NULL;
-    struct icap_exchange exchange;
+    char error[RECORD_FILE_ERROR], *content, *service = NULL, *point = NULL;
+    struct recorded_exchange exchange;
     bool good = true;
-    struct icap_exchange_file *file = icap_exchange_file_open(options->words[0], error);
+    struct record_file *file = record_file_open(options->words[0], error);
     if (file == NULL) {
         icap_complain(0, error);
         return false;
     }
-    while (good && icap_exchange_file_next(file, &exchange, &content)) {
-        if (icap_exchange_filter_fits(&options->filter, &exchange)) {
+    while (good && record_file_next(file, &exchange, &content)) {
+        if (record_filter_fits(&options->filter, &exchange)) {
             if (service == NULL) {
                 service = slice_dup(exchange.service);
                 point = slice_dup(exchange.point);
@@ -318,7 +319,7 @@ static bool is_of_one_service(struct icap_choices *options, enum icap_point *poi
         }
         free(content);
     }
-    icap_exchange_file_close(&file);
+    record_file_close(&file);
     *point_of = point != NULL && slice_starts_with(slice_from(point), SLICE("reqmod"))
                     ? ICAP_REQMOD_PRECACHE
                     : ICAP_RESPMOD_PRECACHE;
@@ -413,7 +414,7 @@ static void tell_text(const struct tallies *t) {
 
 static int icap_replay_tell(const struct replay *replay) {
     const struct tallies *tallies = &replay->tallies;
-    const char *complaint = icap_exchange_file_end(replay->file)->complaint;
+    const char *complaint = record_file_end(replay->file)->complaint;
     if (replay->differences != NULL)
         tell_json(replay, complaint);
     else
@@ -431,8 +432,8 @@ static int icap_replay_tell(const struct replay *replay) {
 }
 
 static int replay_file(struct icap_choices *options, struct replay *replay) {
-    char error[ICAP_EXCHANGE_FILE_ERROR];
-    replay->file = icap_exchange_file_open(options->words[0], error);
+    char error[RECORD_FILE_ERROR];
+    replay->file = record_file_open(options->words[0], error);
     if (replay->file == NULL)
         return icap_complain(ICAP_EXIT_TROUBLE, error);
     int status = ICAP_EXIT_TROUBLE;
@@ -443,7 +444,7 @@ static int replay_file(struct icap_choices *options, struct replay *replay) {
         status = icap_replay_tell(replay);
         tear_down(replay);
     }
-    icap_exchange_file_close(&replay->file);
+    record_file_close(&replay->file);
     return status;
 }
 

@@ -12,14 +12,14 @@ static json_t *icap_show_text_to_json(struct slice text) {
     return json != NULL ? json : json_string("?");
 }
 
-static void print_json(const struct icap_exchange *exchange, uint64_t number) {
+static void print_json(const struct recorded_exchange *exchange, uint64_t number) {
     json_t *json = json_object();
     json_object_set_new(json, "number", json_integer((json_int_t)number));
 #define TEXT(name, help) json_object_set_new(json, #name, icap_show_text_to_json(exchange->name));
 #define NUMBER(name, help)                                                                         \
     json_object_set_new(json, #name, json_integer((json_int_t)exchange->name));
 #define PART(name, help)
-#include "icap/exchange.def"
+#include "record/recorded_exchange.def"
 #undef TEXT
 #undef NUMBER
 #undef PART
@@ -28,7 +28,8 @@ static void print_json(const struct icap_exchange *exchange, uint64_t number) {
     json_decref(json);
 }
 
-static void print_line(const struct icap_exchange *exchange, uint64_t number, const char *when) {
+static void print_line(const struct recorded_exchange *exchange, uint64_t number,
+                       const char *when) {
     struct tm parts;
     char text[32] = "-";
     time_t seconds = (time_t)(exchange->time / 1000);
@@ -77,7 +78,7 @@ static void print_body(const char *name, struct slice kept, uint64_t length, uin
            whole ? "" : " and more", kept.length);
 }
 
-static void print_all(const struct icap_exchange *exchange, uint64_t number) {
+static void print_all(const struct recorded_exchange *exchange, uint64_t number) {
     print_line(exchange, number, "%Y-%m-%d %H:%M:%S");
     print_head("asked", exchange->asked);
     print_head("request_head", exchange->request_head);
@@ -90,11 +91,11 @@ static void print_all(const struct icap_exchange *exchange, uint64_t number) {
         print_body("result", exchange->result, exchange->result_length, exchange->result_whole);
 }
 
-static int show_one(struct icap_choices *options, const struct icap_exchange *exchange,
+static int show_one(struct icap_choices *options, const struct recorded_exchange *exchange,
                     uint64_t number) {
     struct slice bytes;
     if (options->word_count == 3) {
-        if (!icap_exchange_part(exchange, options->words[2], &bytes))
+        if (!recorded_exchange_part(exchange, options->words[2], &bytes))
             return icap_complain(EXIT_FAILURE,
                                  "there is no such part; there are asked, request_head, "
                                  "response_head, virgin, answered, result_head, result");
@@ -107,13 +108,13 @@ static int show_one(struct icap_choices *options, const struct icap_exchange *ex
     return EXIT_SUCCESS;
 }
 
-static int find_one(struct icap_choices *options, struct icap_exchange_file *file) {
-    struct icap_exchange exchange;
+static int find_one(struct icap_choices *options, struct record_file *file) {
+    struct recorded_exchange exchange;
     uint64_t wanted, number = 0;
     char *content;
     if (!slice_to_uint64(slice_from(options->words[1]), &wanted))
         return icap_complain(EXIT_FAILURE, "behind the file stands the number of an exchange");
-    while (icap_exchange_file_next(file, &exchange, &content)) {
+    while (record_file_next(file, &exchange, &content)) {
         int status = ++number == wanted ? show_one(options, &exchange, number) : -1;
         free(content);
         if (status >= 0)
@@ -123,15 +124,15 @@ static int find_one(struct icap_choices *options, struct icap_exchange_file *fil
 }
 
 /* JSON: an object a line. */
-static void icap_show_list(struct icap_choices *options, struct icap_exchange_file *file) {
-    struct icap_exchange exchange;
+static void icap_show_list(struct icap_choices *options, struct record_file *file) {
+    struct recorded_exchange exchange;
     uint64_t number = 0;
     char *content;
-    while (icap_exchange_file_next(file, &exchange, &content)) {
+    while (record_file_next(file, &exchange, &content)) {
         number++;
-        if (icap_exchange_filter_fits(&options->filter, &exchange) &&
-            icap_exchange_filter_fits_verdict(&options->filter, &exchange) &&
-            icap_exchange_filter_takes(&options->filter)) {
+        if (record_filter_fits(&options->filter, &exchange) &&
+            record_filter_fits_verdict(&options->filter, &exchange) &&
+            record_filter_takes(&options->filter)) {
             if (options->json)
                 print_json(&exchange, number);
             else
@@ -141,7 +142,7 @@ static void icap_show_list(struct icap_choices *options, struct icap_exchange_fi
     }
 }
 
-static int tell_end(const struct icap_choices *options, const struct icap_exchange_file_end *end) {
+static int tell_end(const struct icap_choices *options, const struct record_file_end *end) {
     if (!options->json)
         printf("%llu exchanges, %llu dropped, %llu under way at the end%s%s\n",
                (unsigned long long)end->read, (unsigned long long)end->dropped,
@@ -151,8 +152,8 @@ static int tell_end(const struct icap_choices *options, const struct icap_exchan
 }
 
 int icap_show(struct icap_choices *options) {
-    char error[ICAP_EXCHANGE_FILE_ERROR];
-    struct icap_exchange_file *file = icap_exchange_file_open(options->words[0], error);
+    char error[RECORD_FILE_ERROR];
+    struct record_file *file = record_file_open(options->words[0], error);
     if (file == NULL)
         return icap_complain(EXIT_FAILURE, error);
     int status;
@@ -160,8 +161,8 @@ int icap_show(struct icap_choices *options) {
         status = find_one(options, file);
     else {
         icap_show_list(options, file);
-        status = tell_end(options, icap_exchange_file_end(file));
+        status = tell_end(options, record_file_end(file));
     }
-    icap_exchange_file_close(&file);
+    record_file_close(&file);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "disk/purge_log.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -49,18 +50,12 @@ uint64_t purge_log_kept_generation(struct purge_log *log, uint64_t service) {
     return generation;
 }
 
-static uint64_t purge_log_microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter,
                        enum purge_action action, struct purge_slots *slots) {
     pthread_rwlock_wrlock(&log->lock);
     /* By the clock, where it has not gone back: should the list be lost, what comes next is still
      * newer than all that the records know. */
-    uint64_t number = purge_log_newest(log) + 1, now = purge_log_microseconds();
+    uint64_t number = purge_log_newest(log) + 1, now = clocks_microseconds(CLOCK_REALTIME);
     number = now > number ? now : number;
     filter_table_drop_other(&log->purges, filter, action, number);
     filter_table_add(&log->purges, filter, action, number, 0);
@@ -150,7 +145,8 @@ static void purge_log_write_all(const struct purge_log *log, struct purge_slots 
 void purge_log_sum_up(struct purge_log *log, uint64_t oldest, size_t most,
                       struct purge_slots *slots) {
     bool cut = false;
-    uint64_t grace = (uint64_t)PURGE_LOG_SECONDS * 1000000, past = purge_log_microseconds() - grace;
+    uint64_t grace = (uint64_t)PURGE_LOG_SECONDS * 1000000,
+             past = clocks_microseconds(CLOCK_REALTIME) - grace;
     pthread_rwlock_wrlock(&log->lock);
     purge_log_forget(log, oldest < past ? oldest : past);
     if (slots_needed(log) > most)
@@ -264,7 +260,7 @@ void purge_log_raise(struct purge_log *log, uint64_t floor, uint64_t newest) {
 }
 
 void purge_log_lose(struct purge_log *log) {
-    uint64_t now = purge_log_microseconds(), next = purge_log_newest(log) + 1;
+    uint64_t now = clocks_microseconds(CLOCK_REALTIME), next = purge_log_newest(log) + 1;
     now = now > next ? now : next;
     purge_log_raise(log, now, now);
 }

@@ -1,6 +1,7 @@
 #include "disk/queue.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 #include "disk/stream.h"
 
@@ -36,12 +37,6 @@ static uint64_t sector_at(const struct volume *volume, unsigned area, unsigned t
 
 static uint32_t sector_count(const struct volume *volume) {
     return (uint32_t)(volume->header.purges_size / PURGE_SECTOR);
-}
-
-static uint64_t volume_purges_microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* Writing. */
@@ -175,7 +170,7 @@ static bool clear_other_area(struct volume *volume) {
 /* A generation is told from any that stood there by the clock, too: of what is damaged it is not
  * known. */
 static uint64_t next_generation(const struct volume *volume) {
-    uint64_t now = volume_purges_microseconds(), next = volume->purges.generation + 1;
+    uint64_t now = clocks_microseconds(CLOCK_REALTIME), next = volume->purges.generation + 1;
     return now > next ? now : next;
 }
 

@@ -44,9 +44,3 @@ void icap_account_add(struct icap_account *sum, const struct icap_account *accou
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
         to[i] += from[i];
 }
-
-uint64_t icap_microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}

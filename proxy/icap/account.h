@@ -42,7 +42,5 @@ void icap_times_add(struct icap_times *times, uint64_t microseconds);
 /* So many microseconds were not passed by the share of all, 0 to 1; an upper bound. 0: none. */
 uint64_t icap_times_quantile(const struct icap_times *times, double share);
 void icap_account_add(struct icap_account *sum, const struct icap_account *account);
-/* The monotonic clock. */
-uint64_t icap_microseconds(void);
 
 #endif

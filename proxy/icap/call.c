@@ -1,6 +1,7 @@
 #include "icap/call.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 
 static void icap_call_on_ready(struct connection *connection);
 static void seek_connection(struct icap_call *call);
@@ -23,7 +24,7 @@ static void count_verdict(struct icap_call *call) {
     default: return;
     }
     account->unable += call->unable != NULL;
-    uint64_t took = icap_microseconds() - call->started;
+    uint64_t took = clocks_microseconds(CLOCK_MONOTONIC) - call->started;
     icap_times_add(&account->to_verdict, took);
     if (call->verdict == ICAP_UNMODIFIED || !call->parts.has_body)
         icap_call_has_all(call, took);
@@ -267,7 +268,7 @@ static void seek_service(struct icap_call *call) {
         return;
     }
     if (call->queued) {
-        call->in_queue = icap_microseconds() - call->started;
+        call->in_queue = clocks_microseconds(CLOCK_MONOTONIC) - call->started;
         icap_times_add(&service->account.queue, call->in_queue);
     }
     call->turn = call->endpoint->known.turn;
@@ -337,7 +338,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
                      const struct icap_request *request, struct http_head *adapted,
                      struct task *waker) {
     const struct icap_service_settings *settings = service->settings;
-    const struct kept_limits limits = {
+    const struct spill_file_limits limits = {
         .memory = settings->keep,
         .file = settings->keep_on_disk,
         .directory = settings->temporary_directory,
@@ -354,7 +355,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     call->has_body = *request->virgin != NULL;
     if (call->net->recorder != NULL)
         icap_recording_begin(call, request);
-    call->started = icap_microseconds();
+    call->started = clocks_microseconds(CLOCK_MONOTONIC);
     call->asked.generation = icap_tag_generation(service->quota->tag);
     timer_init(&call->timer, icap_call_on_timeout);
     timer_init(&call->total, icap_call_on_total_timeout);
@@ -398,14 +399,14 @@ void icap_call_forget_reader(struct icap_call *call) {
 uint64_t icap_call_kept(const struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     bool undecided = call->verdict == ICAP_PENDING && virgin_is_whole(&call->virgin);
-    return undecided ? kept_length(&call->virgin.kept) : 0;
+    return undecided ? spill_file_length(&call->virgin.kept) : 0;
 }
 
-size_t icap_call_peek(const struct icap_call *call, struct kept_cursor *cursor, char *buffer,
+size_t icap_call_peek(const struct icap_call *call, struct spill_file_cursor *cursor, char *buffer,
                       size_t capacity) {
     if (icap_call_kept(call) <= cursor->taken)
         return 0;
-    ssize_t got = kept_peek(&call->virgin.kept, cursor, buffer, capacity);
+    ssize_t got = spill_file_peek(&call->virgin.kept, cursor, buffer, capacity);
     return got > 0 ? (size_t)got : 0;
 }
 

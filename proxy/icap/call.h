@@ -156,7 +156,7 @@ void icap_call_forget_reader(struct icap_call *call);
 /* While there is no verdict: how much of the virgin body is kept, 0 if not all that was sent, and
  * bytes of it from a cursor on, which begins as {0}; 0: there are none now. */
 uint64_t icap_call_kept(const struct icap_call *call);
-size_t icap_call_peek(const struct icap_call *call, struct kept_cursor *cursor, char *buffer,
+size_t icap_call_peek(const struct icap_call *call, struct spill_file_cursor *cursor, char *buffer,
                       size_t capacity);
 /* Lets go of what was kept in case of a failure. */
 void icap_call_commit(struct icap_call *call);

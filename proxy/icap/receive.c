@@ -1,4 +1,5 @@
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "http/framing.h"
 #include "http/head_parser.h"
 #include "icap/call.h"
@@ -355,7 +356,7 @@ void icap_call_receive(struct icap_call *call) {
 }
 
 static enum source_status icap_receive_ended(struct icap_call *call) {
-    icap_call_has_all(call, icap_microseconds() - call->started);
+    icap_call_has_all(call, clocks_microseconds(CLOCK_MONOTONIC) - call->started);
     bool reusable = icap_receive_sent_all(call) && net_buffer_bytes(call->in).length == 0;
     call->body_ended = true;
     call->step = ICAP_STEP_OVER;

@@ -1,8 +1,9 @@
 #include "icap/recording.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "icap/call.h"
-#include "icap/mask.h"
+#include "record/mask.h"
 
 #include <time.h>
 #include <xxhash.h>
@@ -25,8 +26,8 @@ struct tee {
 struct icap_recording {
     unsigned magic;
 #define ICAP_RECORDING_MAGIC 0x1ca94ec1u
-    struct icap_recorder *recorder; /* referenced */
-    struct icap_exchange exchange;  /* its parts are ours */
+    struct recorder *recorder;         /* referenced */
+    struct recorded_exchange exchange; /* its parts are ours */
     size_t reserved;
     bool dropped;
     uint64_t started; /* microseconds */
@@ -49,14 +50,14 @@ static void forget_tee(struct tee *tee) {
 }
 
 static void forget_all(struct icap_recording *recording) {
-    struct icap_exchange *exchange = &recording->exchange;
+    struct recorded_exchange *exchange = &recording->exchange;
     struct slice *parts[] = {&exchange->asked, &exchange->request_head, &exchange->response_head,
                              &exchange->answered, &exchange->result_head};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         recording_forget(parts[i]);
     forget_tee(&recording->virgin);
     forget_tee(&recording->result);
-    icap_recorder_unreserve(recording->recorder, recording->reserved);
+    recorder_unreserve(recording->recorder, recording->reserved);
     recording->reserved = 0;
 }
 
@@ -65,13 +66,13 @@ static void recording_drop(struct icap_recording *recording) {
         return;
     recording->dropped = true;
     forget_all(recording);
-    icap_recorder_drop(recording->recorder);
+    recorder_drop(recording->recorder);
 }
 
 static bool recording_reserve(struct icap_recording *recording, size_t bytes) {
     if (recording->dropped)
         return false;
-    if (!icap_recorder_reserve(recording->recorder, bytes)) {
+    if (!recorder_reserve(recording->recorder, bytes)) {
         recording_drop(recording);
         return false;
     }
@@ -84,9 +85,9 @@ static void keep_head(struct icap_recording *recording, struct slice *part, stru
     size_t length = head.length;
     if (length == 0 || !recording_reserve(recording, 2 * length))
         return;
-    char *masked = icap_recorder_masks(recording->recorder) ? icap_mask_head(head, &length) : NULL;
+    char *masked = recorder_masks(recording->recorder) ? record_mask_head(head, &length) : NULL;
     char *bytes = realloc((char *)part->base, part->length + length);
-    if (bytes == NULL || (masked == NULL && icap_recorder_masks(recording->recorder))) {
+    if (bytes == NULL || (masked == NULL && recorder_masks(recording->recorder))) {
         if (bytes != NULL)
             part->base = bytes;
         recording_drop(recording);
@@ -118,7 +119,7 @@ static bool recording_make_room(struct tee *tee, size_t wanted) {
 }
 
 static void keep_bytes(struct tee *tee, const char *bytes, size_t count) {
-    size_t most = icap_recorder_body_most(tee->recording->recorder);
+    size_t most = recorder_body_most(tee->recording->recorder);
     if (tee->recording->dropped)
         return;
     tee->length += count;
@@ -203,9 +204,9 @@ static uint64_t status_in(struct slice head) {
     return slice_to_uint64(word(head, 1), &status) ? status : 0;
 }
 
-static struct icap_exchange recording_describe(const struct icap_call *call,
-                                               const struct icap_request *request) {
-    return (struct icap_exchange){
+static struct recorded_exchange recording_describe(const struct icap_call *call,
+                                                   const struct icap_request *request) {
+    return (struct recorded_exchange){
         .id = request->transaction_id,
         .service = slice_from(call->service->settings->name),
         .point = slice_from(icap_point_name(call->service->settings->point)),
@@ -221,21 +222,21 @@ static struct icap_exchange recording_describe(const struct icap_call *call,
 }
 
 void icap_recording_begin(struct icap_call *call, const struct icap_request *request) {
-    struct icap_recorder *recorder = call->net->recorder;
-    if (icap_recorder_is_over(recorder)) {
-        if (icap_recorder_is_empty(recorder))
-            icap_recorder_release(&call->net->recorder);
+    struct recorder *recorder = call->net->recorder;
+    if (recorder_is_over(recorder)) {
+        if (recorder_is_empty(recorder))
+            recorder_release(&call->net->recorder);
         return;
     }
-    struct icap_exchange exchange = recording_describe(call, request);
-    if (!icap_recorder_begin(recorder, &exchange))
+    struct recorded_exchange exchange = recording_describe(call, request);
+    if (!recorder_begin(recorder, &exchange))
         return;
     struct icap_recording *recording;
     ALLOC_OBJ(recording, ICAP_RECORDING_MAGIC);
-    recording->recorder = icap_recorder_reference(recorder);
+    recording->recorder = recorder_reference(recorder);
     recording->exchange = exchange;
-    recording->exchange.masked = icap_recorder_masks(recorder);
-    recording->started = icap_microseconds();
+    recording->exchange.masked = recorder_masks(recorder);
+    recording->started = clocks_microseconds(CLOCK_MONOTONIC);
     task_init(&recording->virgin.task, recording_on_more);
     task_init(&recording->result.task, recording_on_more);
     call->recording = recording;
@@ -290,7 +291,8 @@ void icap_recording_settled(struct icap_call *call) {
     struct icap_recording *recording = call->recording;
     CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
     recording->exchange.verdict = slice_from(recording_verdict_name(call));
-    recording->exchange.verdict_microseconds = icap_microseconds() - recording->started;
+    recording->exchange.verdict_microseconds =
+        clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
     if ((call->verdict == ICAP_MODIFIED || call->verdict == ICAP_SATISFIED) && call->head_given)
         keep_result_head(recording, call->adapted, call->parts.has_response);
 }
@@ -305,9 +307,9 @@ struct source *icap_recording_body(struct icap_call *call, struct source *body) 
 }
 
 static void describe_end(struct icap_recording *recording, const struct icap_call *call) {
-    struct icap_exchange *exchange = &recording->exchange;
+    struct recorded_exchange *exchange = &recording->exchange;
     const struct tee *virgin = &recording->virgin, *result = &recording->result;
-    exchange->total_microseconds = icap_microseconds() - recording->started;
+    exchange->total_microseconds = clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
     exchange->verdict = slice_from(recording_verdict_name(call));
     if (call->verdict == ICAP_FAILED || call->broken)
         exchange->error = slice_from(call->error);
@@ -334,11 +336,11 @@ void icap_recording_end(struct icap_call *call) {
     enum icap_keeping keeping = ICAP_DROPPED;
     if (!recording->dropped) {
         describe_end(recording, call);
-        keeping = icap_recorder_keep(recording->recorder, &recording->exchange);
+        keeping = recorder_keep(recording->recorder, &recording->exchange);
     }
     call->net->counters.icap_recorded += keeping == ICAP_KEPT;
     call->net->counters.icap_record_dropped += keeping == ICAP_DROPPED;
     forget_all(recording);
-    icap_recorder_release(&recording->recorder);
+    recorder_release(&recording->recorder);
     FREE_OBJ(recording);
 }

@@ -1,7 +1,7 @@
 /*
  * The recording of one ICAP transaction: the virgin message as it comes in, both ICAP heads, and
  * the adapted message as it goes out. It stands beside a call (icap/call.h), which has a pointer to
- * it where a recorder (icap/recorder.h) wanted it, and else none.
+ * it where a recorder (record/recorder.h) wanted it, and else none.
  *
  *     if (net->recorder != NULL)
  *         icap_recording_begin(call, request);     sets call->recording, or does not
@@ -19,7 +19,7 @@
 #ifndef RETORT_ICAP_RECORDING_H
 #define RETORT_ICAP_RECORDING_H
 
-#include "icap/recorder.h"
+#include "record/recorder.h"
 
 struct icap_call;
 struct icap_request;

@@ -43,7 +43,7 @@ static bool is_reqmod(const struct icap_call *call) {
  * and we can still produce the body: one of unknown length may turn out too long for that. */
 static bool can_offer_204(const struct icap_call *call) {
     int64_t length = call->virgin.first.length;
-    const struct kept_limits *limits = &call->virgin.kept.limits;
+    const struct spill_file_limits *limits = &call->virgin.kept.limits;
     if (!call->endpoint->known.options.allow_204)
         return false;
     return !call->has_body || length < 0 || (uint64_t)length <= limits->memory + limits->file;

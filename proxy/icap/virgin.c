@@ -3,7 +3,7 @@
 static void virgin_keep(struct virgin *virgin, const char *bytes, size_t count) {
     if (!virgin->keeping)
         return;
-    if (kept_append(&virgin->kept, bytes, count)) {
+    if (spill_file_append(&virgin->kept, bytes, count)) {
         virgin->cursor.taken += count;
         return;
     }
@@ -35,10 +35,10 @@ static enum source_status first_read(struct source *source, char *buffer, size_t
     struct virgin *virgin = CONTAINER_OF(source, struct virgin, first);
     CHECK_OBJ(virgin, VIRGIN_MAGIC);
     *got = 0;
-    if (virgin->keeping && virgin->cursor.taken < kept_length(&virgin->kept))
-        return from_kept(kept_peek(&virgin->kept, &virgin->cursor, buffer, capacity), got);
-    if (!virgin->keeping && kept_length(&virgin->kept) > 0)
-        return from_kept(kept_take(&virgin->kept, buffer, capacity), got);
+    if (virgin->keeping && virgin->cursor.taken < spill_file_length(&virgin->kept))
+        return from_kept(spill_file_peek(&virgin->kept, &virgin->cursor, buffer, capacity), got);
+    if (!virgin->keeping && spill_file_length(&virgin->kept) > 0)
+        return from_kept(spill_file_take(&virgin->kept, buffer, capacity), got);
     enum source_status status = read_on(virgin, source, buffer, capacity, got);
     if (status == SOURCE_DATA)
         virgin_keep(virgin, buffer, *got);
@@ -50,8 +50,8 @@ static enum source_status replay_read(struct source *source, char *buffer, size_
     struct virgin *virgin = CONTAINER_OF(source, struct virgin, replay);
     CHECK_OBJ(virgin, VIRGIN_MAGIC);
     *got = 0;
-    if (kept_length(&virgin->kept) > 0)
-        return from_kept(kept_take(&virgin->kept, buffer, capacity), got);
+    if (spill_file_length(&virgin->kept) > 0)
+        return from_kept(spill_file_take(&virgin->kept, buffer, capacity), got);
     return read_on(virgin, source, buffer, capacity, got);
 }
 
@@ -63,11 +63,11 @@ static const struct source_class first_class = {"virgin body", first_read, no_cl
 static const struct source_class replay_class = {"virgin body again", replay_read, no_close, NULL};
 
 void virgin_init(struct virgin *virgin, struct loop *loop, struct source **from,
-                 const struct kept_limits *limits) {
+                 const struct spill_file_limits *limits) {
     INIT_OBJ(virgin, VIRGIN_MAGIC);
     virgin->from = *from;
     *from = NULL;
-    kept_init(&virgin->kept, limits);
+    spill_file_init(&virgin->kept, limits);
     virgin->keeping = true;
     virgin->ended = virgin->from == NULL;
     int64_t length = virgin->from == NULL ? 0 : virgin->from->length;
@@ -81,7 +81,7 @@ bool virgin_is_whole(const struct virgin *virgin) {
 
 void virgin_restart(struct virgin *virgin) {
     ASSERT(virgin->keeping);
-    virgin->cursor = (struct kept_cursor){{NULL, 0}, 0};
+    virgin->cursor = (struct spill_file_cursor){{NULL, 0}, 0};
 }
 
 /* After a restart there may be kept bytes that `first` has yet to pass on: only those stay. */
@@ -89,10 +89,10 @@ void virgin_stop_keeping(struct virgin *virgin) {
     if (!virgin->keeping)
         return;
     virgin->keeping = false;
-    if (virgin->cursor.taken == kept_length(&virgin->kept))
-        kept_release(&virgin->kept);
+    if (virgin->cursor.taken == spill_file_length(&virgin->kept))
+        spill_file_release(&virgin->kept);
     else
-        kept_skip(&virgin->kept, virgin->cursor.taken);
+        spill_file_skip(&virgin->kept, virgin->cursor.taken);
 }
 
 struct source *virgin_replay(struct virgin *virgin) {
@@ -105,13 +105,13 @@ struct source *virgin_replay(struct virgin *virgin) {
 
 struct source *virgin_hand_on(struct virgin *virgin) {
     ASSERT(virgin->keeping);
-    uint64_t read = kept_length(&virgin->kept);
+    uint64_t read = spill_file_length(&virgin->kept);
     struct source *from = virgin->from;
     if (virgin->ended || virgin->failed || !source_unread(from, read))
         return virgin_replay(virgin);
     virgin->from = NULL;
     virgin->keeping = false;
-    kept_release(&virgin->kept);
+    spill_file_release(&virgin->kept);
     source_set_waker(from, NULL);
     return from;
 }
@@ -120,6 +120,6 @@ void virgin_release(struct virgin *virgin) {
     if (virgin->magic != VIRGIN_MAGIC)
         return;
     source_close(&virgin->from);
-    kept_release(&virgin->kept);
+    spill_file_release(&virgin->kept);
     virgin->magic = 0;
 }

@@ -11,28 +11,28 @@
  *     virgin_stop_keeping(&virgin);                      it will not be wanted again
  *     virgin_release(&virgin);
  *
- * Past the limits (icap/kept.h) the copy is dropped and the body is not whole any more.
+ * Past the limits (base/spill_file.h) the copy is dropped and the body is not whole any more.
  * Threads: the worker's.
  */
 #ifndef RETORT_ICAP_VIRGIN_H
 #define RETORT_ICAP_VIRGIN_H
 
+#include "base/spill_file.h"
 #include "event/source.h"
-#include "icap/kept.h"
 
 struct virgin {
     unsigned magic;
 #define VIRGIN_MAGIC 0x51491700u
     struct source *from; /* owned */
-    struct kept kept;
-    struct kept_cursor cursor; /* where `first` is in the kept bytes, while they are kept */
+    struct spill_file kept;
+    struct spill_file_cursor cursor; /* where `first` is in the kept bytes, while they are kept */
     bool keeping, replaying, ended, failed;
     bool unkept; /* a limit was reached */
     struct source first, replay;
 };
 
 void virgin_init(struct virgin *virgin, struct loop *loop, struct source **from,
-                 const struct kept_limits *limits);
+                 const struct spill_file_limits *limits);
 bool virgin_is_whole(const struct virgin *virgin);
 void virgin_restart(struct virgin *virgin);
 void virgin_stop_keeping(struct virgin *virgin);

@@ -1,6 +1,7 @@
 #include "origin/group.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -131,13 +132,6 @@ static struct origin_member *take_over(struct origin_group *group,
     return member_new(server);
 }
 
-/* The loops' clock, for a thread that has none. */
-static uint64_t origin_group_current_time(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* The members that stay keep what is known of them; the others go when their last request has. */
 static void group_configure(struct origin_group *group, const struct origins_settings *settings) {
     struct origin_member **members = xcalloc(settings->server_count, sizeof *members);
@@ -162,7 +156,7 @@ static void group_configure(struct origin_group *group, const struct origins_set
     group->members = members;
     group->member_count = settings->server_count;
     group->checked = settings->health_check != NULL;
-    origin_group_serve_queue(group, origin_group_current_time(), NULL);
+    origin_group_serve_queue(group, clocks_milliseconds(CLOCK_MONOTONIC_COARSE), NULL);
     pthread_mutex_unlock(&group->lock);
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "http/dot_segments.h"
-#include "settings/map_table.h"
+#include "match/map_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "settings/options.h"
 
 #include "http/credentials.h"
+#include "match/regex.h"
 #include "settings/negative.h"
-#include "settings/regex.h"
 #include "settings/settings.h"
 
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #ifndef RETORT_SETTINGS_POLICY_H
 #define RETORT_SETTINGS_POLICY_H
 
-#include "settings/rules.h"
+#include "match/rules.h"
 
 /* A time that no policy states. */
 #define POLICY_UNSTATED UINT64_MAX

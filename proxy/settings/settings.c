@@ -1,8 +1,8 @@
 #include "settings/settings.h"
 
 #include "base/assert.h"
+#include "match/map_table.h"
 #include "settings/load.h"
-#include "settings/map_table.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -68,7 +68,7 @@ static bool parcel_put_in(struct parcels *parcels, struct parcel *parcel) {
 
 struct parcel *parcels_open(struct parcels *parcels, const struct address *client, uint64_t now,
                             int64_t expected, size_t most, const char *directory) {
-    const struct kept_limits limits = {
+    const struct spill_file_limits limits = {
         .memory = PARCEL_MEMORY,
         .file = most,
         .directory = directory,
@@ -76,7 +76,7 @@ struct parcel *parcels_open(struct parcels *parcels, const struct address *clien
     struct parcel *parcel;
     CHECK_OBJ(parcels, PARCELS_MAGIC);
     ALLOC_OBJ(parcel, PARCEL_MAGIC);
-    kept_init(&parcel->body, &limits);
+    spill_file_init(&parcel->body, &limits);
     parcel->parcels = parcels;
     parcel->references = 2; /* the table's, and the caller's */
     parcel->expires = UINT64_MAX;
@@ -136,7 +136,7 @@ uint64_t parcels_expire(struct parcels *parcels, uint64_t now) {
 static void forget_body(struct parcel *parcel) {
     parcel->parcels->bytes -= parcel->counted;
     parcel->counted = 0;
-    kept_release(&parcel->body);
+    spill_file_release(&parcel->body);
 }
 
 void parcel_release(struct parcel **parcelp) {
@@ -157,7 +157,7 @@ bool parcel_append(struct parcel *parcel, const char *bytes, size_t count) {
     ASSERT(parcel_state(parcel) == PARCEL_COMING);
     parcel->counted += count;
     return atomic_fetch_add(&parcel->parcels->bytes, count) + count <= parcel->most &&
-           kept_append(&parcel->body, bytes, count);
+           spill_file_append(&parcel->body, bytes, count);
 }
 
 static void parcel_settle(struct parcel *parcel, enum parcel_state state, uint64_t expires) {
@@ -189,13 +189,14 @@ void parcel_failed(struct parcel *parcel, const char *error, uint64_t expires) {
 struct collecting {
     struct source source;
     struct parcel *parcel;
-    struct kept_cursor cursor;
+    struct spill_file_cursor cursor;
 };
 
 static enum source_status collecting_read(struct source *source, char *buffer, size_t capacity,
                                           size_t *got) {
     struct collecting *collecting = CONTAINER_OF(source, struct collecting, source);
-    ssize_t count = kept_peek(&collecting->parcel->body, &collecting->cursor, buffer, capacity);
+    ssize_t count =
+        spill_file_peek(&collecting->parcel->body, &collecting->cursor, buffer, capacity);
     *got = count > 0 ? (size_t)count : 0;
     return count > 0 ? SOURCE_DATA : count == 0 ? SOURCE_END : SOURCE_FAILED;
 }
@@ -213,6 +214,6 @@ struct source *parcel_body(struct parcel **parcelp, struct arena *arena, struct 
     collecting->parcel = *parcelp;
     *parcelp = NULL;
     source_init(&collecting->source, &collecting_class, loop,
-                (int64_t)kept_length(&collecting->parcel->body));
+                (int64_t)spill_file_length(&collecting->parcel->body));
     return &collecting->source;
 }

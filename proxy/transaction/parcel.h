@@ -25,9 +25,9 @@
 
 #include "base/arena.h"
 #include "base/list.h"
+#include "base/spill_file.h"
 #include "event/source.h"
 #include "http/head.h"
-#include "icap/kept.h"
 #include "net/address.h"
 
 #include <stdatomic.h>
@@ -54,7 +54,7 @@ struct parcel {
     const char *error;
     char *head; /* status line, fields and the empty line; owned */
     size_t head_length;
-    struct kept body;
+    struct spill_file body;
     uint64_t counted; /* bytes of it, among those of all bodies */
     size_t most;      /* bytes of all bodies */
 };

@@ -271,7 +271,7 @@ struct http_head *transaction_copy_request(struct transaction *transaction);
  */
 void transaction_leave_untold(struct transaction *transaction, struct http_head *response,
                               struct icap_service *const *services, unsigned count);
-/* The bits of the rules (settings/rules.h) that the request is for: whatever content type they
+/* The bits of the rules (match/rules.h) that the request is for: whatever content type they
  * want; those that want none; those that the response, which is there, fits. */
 const uint64_t *transaction_rules(struct transaction *transaction);
 const uint64_t *transaction_request_rules(struct transaction *transaction);

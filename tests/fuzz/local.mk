@@ -2,7 +2,7 @@
 # How to run them for longer, and how to add one: docs/TESTING.md.
 fuzzers_common = tests/fuzz/fuzz_chunked tests/fuzz/fuzz_fields tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response tests/fuzz/fuzz_url
-fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_exchange tests/fuzz/fuzz_freshness \
+fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_recorded tests/fuzz/fuzz_freshness \
 	tests/fuzz/fuzz_icap \
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
@@ -50,10 +50,10 @@ tests_fuzz_fuzz_decoder_SOURCES = tests/fuzz/fuzz_decoder.c $(fuzz_lines)
 tests_fuzz_fuzz_decoder_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_decoder_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_decoder_LDADD = $(proxy_libs)
-tests_fuzz_fuzz_exchange_SOURCES = tests/fuzz/fuzz_exchange.c $(fuzz_lines)
-tests_fuzz_fuzz_exchange_CPPFLAGS = $(fuzz_proxy_cppflags)
-tests_fuzz_fuzz_exchange_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_exchange_LDADD = $(proxy_libs)
+tests_fuzz_fuzz_recorded_SOURCES = tests/fuzz/fuzz_recorded.c $(fuzz_lines)
+tests_fuzz_fuzz_recorded_CPPFLAGS = $(fuzz_proxy_cppflags)
+tests_fuzz_fuzz_recorded_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_recorded_LDADD = $(proxy_libs)
 tests_fuzz_fuzz_freshness_SOURCES = tests/fuzz/fuzz_freshness.c $(fuzz_lines)
 tests_fuzz_fuzz_freshness_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_freshness_LDFLAGS = $(fuzz_ldflags)

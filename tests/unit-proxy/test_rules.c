@@ -2,10 +2,10 @@
 #include "suites.h"
 
 #include "base/assert.h"
-#include "settings/literals.h"
-#include "settings/map_table.h"
-#include "settings/needles.h"
-#include "settings/regex.h"
+#include "match/literals.h"
+#include "match/map_table.h"
+#include "match/needles.h"
+#include "match/regex.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "settings/name_table.h"
+#include "match/name_table.h"
 
 #include "base/assert.h"
 

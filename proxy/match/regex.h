@@ -13,8 +13,8 @@
  *
  * Threads: read-only once compiled; PCRE2's scratch memory is kept per thread and freed with it.
  */
-#ifndef RETORT_SETTINGS_REGEX_H
-#define RETORT_SETTINGS_REGEX_H
+#ifndef RETORT_MATCH_REGEX_H
+#define RETORT_MATCH_REGEX_H
 
 #include "base/slice.h"
 

@@ -12,8 +12,8 @@
  *
  * Threads: read-only once sealed. Names are copied.
  */
-#ifndef RETORT_SETTINGS_NAME_TABLE_H
-#define RETORT_SETTINGS_NAME_TABLE_H
+#ifndef RETORT_MATCH_NAME_TABLE_H
+#define RETORT_MATCH_NAME_TABLE_H
 
 #include "base/slice.h"
 

@@ -14,8 +14,8 @@
  *
  * Threads: classes are read-only; matching keeps PCRE2's scratch memory per thread.
  */
-#ifndef RETORT_SETTINGS_URL_CLASS_H
-#define RETORT_SETTINGS_URL_CLASS_H
+#ifndef RETORT_MATCH_URL_CLASS_H
+#define RETORT_MATCH_URL_CLASS_H
 
 #include "net/address.h"
 

@@ -1,7 +1,7 @@
-#include "settings/map_table.h"
+#include "match/map_table.h"
 
 #include "base/assert.h"
-#include "settings/name_table.h"
+#include "match/name_table.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "icap/exchange.h"
+#include "record/recorded_exchange.h"
 
 #include "base/assert.h"
 
@@ -13,26 +13,26 @@ struct member {
     size_t at;
 };
 
-#define MEMBER(member_name) {#member_name, offsetof(struct icap_exchange, member_name)},
+#define MEMBER(member_name) {#member_name, offsetof(struct recorded_exchange, member_name)},
 #define TEXT(name, help)    MEMBER(name)
 #define NUMBER(name, help)
 #define PART(name, help)
 static const struct member texts[] = {
-#include "icap/exchange.def"
+#include "record/recorded_exchange.def"
 };
 #undef TEXT
 #undef NUMBER
 #define TEXT(name, help)
 #define NUMBER(name, help) MEMBER(name)
 static const struct member numbers[] = {
-#include "icap/exchange.def"
+#include "record/recorded_exchange.def"
 };
 #undef NUMBER
 #undef PART
 #define NUMBER(name, help)
 #define PART(name, help) MEMBER(name)
 static const struct member parts[] = {
-#include "icap/exchange.def"
+#include "record/recorded_exchange.def"
 };
 #undef TEXT
 #undef NUMBER
@@ -44,20 +44,21 @@ enum {
     PARTS = sizeof parts / sizeof parts[0],
 };
 
-static struct slice *slice_at(struct icap_exchange *exchange, const struct member *member) {
+static struct slice *slice_at(struct recorded_exchange *exchange, const struct member *member) {
     return (struct slice *)((char *)exchange + member->at);
 }
 
-static uint64_t *exchange_number_at(struct icap_exchange *exchange, const struct member *member) {
+static uint64_t *exchange_number_at(struct recorded_exchange *exchange,
+                                    const struct member *member) {
     return (uint64_t *)((char *)exchange + member->at);
 }
 
-static const struct slice *exchange_text_of(const struct icap_exchange *exchange,
+static const struct slice *exchange_text_of(const struct recorded_exchange *exchange,
                                             const struct member *member) {
     return (const struct slice *)((const char *)exchange + member->at);
 }
 
-static uint64_t exchange_number_of(const struct icap_exchange *exchange,
+static uint64_t exchange_number_of(const struct recorded_exchange *exchange,
                                    const struct member *member) {
     return *(const uint64_t *)((const char *)exchange + member->at);
 }
@@ -76,7 +77,7 @@ static char *put_64(char *at, uint64_t number) {
     return at + sizeof number;
 }
 
-static size_t about_length_most(const struct icap_exchange *exchange) {
+static size_t about_length_most(const struct recorded_exchange *exchange) {
     size_t length = 0;
     for (unsigned i = 0; i < TEXTS; i++)
         length += strlen(texts[i].name) + exchange_text_of(exchange, &texts[i])->length + 2;
@@ -95,7 +96,7 @@ static char *put_line(char *at, const char *name, struct slice value) {
     return at;
 }
 
-static char *put_about(char *at, const struct icap_exchange *exchange) {
+static char *put_about(char *at, const struct recorded_exchange *exchange) {
     for (unsigned i = 0; i < TEXTS; i++)
         if (exchange_text_of(exchange, &texts[i])->length > 0)
             at = put_line(at, texts[i].name, *exchange_text_of(exchange, &texts[i]));
@@ -113,7 +114,7 @@ static char *put_part_head(char *at, uint32_t number, size_t length) {
     return put_64(put_32(put_32(at, number), 0), length);
 }
 
-static char *put_content(char *at, const struct icap_exchange *exchange) {
+static char *put_content(char *at, const struct recorded_exchange *exchange) {
     char *about = at + PART_HEAD, *end = put_about(about, exchange);
     put_part_head(at, PART_ABOUT, (size_t)(end - about));
     for (unsigned i = 0; i < PARTS; i++) {
@@ -124,15 +125,15 @@ static char *put_content(char *at, const struct icap_exchange *exchange) {
     return end;
 }
 
-char *icap_exchange_write(const struct icap_exchange *exchange, enum icap_record_kind kind,
-                          size_t *length) {
-    size_t most = ICAP_RECORD_HEAD + PART_HEAD + about_length_most(exchange);
+char *recorded_exchange_write(const struct recorded_exchange *exchange, enum icap_record_kind kind,
+                              size_t *length) {
+    size_t most = RECORDED_HEAD + PART_HEAD + about_length_most(exchange);
     for (unsigned i = 0; i < PARTS; i++)
         most += PART_HEAD + exchange_text_of(exchange, &parts[i])->length;
-    char *record = most > ICAP_RECORD_MAX ? NULL : malloc(most);
+    char *record = most > RECORDED_MAX ? NULL : malloc(most);
     if (record == NULL)
         return NULL;
-    char *content = record + ICAP_RECORD_HEAD, *end = put_content(content, exchange);
+    char *content = record + RECORDED_HEAD, *end = put_content(content, exchange);
     size_t content_length = (size_t)(end - content);
     put_32(put_32(record, MAGIC), kind);
     put_64(put_64(record + 8, content_length), XXH3_64bits(content, content_length));
@@ -155,11 +156,11 @@ static uint64_t take_64(const char *at) {
     return le64toh(number);
 }
 
-bool icap_record_head_parse(struct icap_record_head *head, const char bytes[ICAP_RECORD_HEAD]) {
+bool icap_record_head_parse(struct icap_record_head *head, const char bytes[RECORDED_HEAD]) {
     uint32_t kind = take_32(bytes + 4);
     uint64_t length = take_64(bytes + 8);
     if (take_32(bytes) != MAGIC || take_64(bytes + SUM_AT) != XXH3_64bits(bytes, SUM_AT) ||
-        length > ICAP_RECORD_MAX || (kind != ICAP_RECORD_EXCHANGE && kind != ICAP_RECORD_END))
+        length > RECORDED_MAX || (kind != RECORDED_EXCHANGE && kind != RECORDED_END))
         return false;
     *head = (struct icap_record_head){kind, (size_t)length, take_64(bytes + 16)};
     return true;
@@ -169,7 +170,7 @@ bool icap_record_content_fits(const struct icap_record_head *head, struct slice 
     return content.length == head->length && XXH3_64bits(content.base, content.length) == head->sum;
 }
 
-static bool take_line(struct icap_exchange *exchange, struct slice name, struct slice value) {
+static bool take_line(struct recorded_exchange *exchange, struct slice name, struct slice value) {
     for (unsigned i = 0; i < TEXTS; i++)
         if (slice_equal(name, slice_from(texts[i].name)))
             *slice_at(exchange, &texts[i]) = value;
@@ -179,7 +180,7 @@ static bool take_line(struct icap_exchange *exchange, struct slice name, struct 
     return true;
 }
 
-static bool take_about(struct icap_exchange *exchange, struct slice about) {
+static bool take_about(struct recorded_exchange *exchange, struct slice about) {
     while (about.length > 0) {
         const char *end = memchr(about.base, '\n', about.length);
         const char *blank =
@@ -196,7 +197,7 @@ static bool take_about(struct icap_exchange *exchange, struct slice about) {
     return true;
 }
 
-static bool exchange_take_part(struct icap_exchange *exchange, uint32_t number,
+static bool exchange_take_part(struct recorded_exchange *exchange, uint32_t number,
                                struct slice bytes) {
     if (number == PART_ABOUT)
         return take_about(exchange, bytes);
@@ -205,8 +206,9 @@ static bool exchange_take_part(struct icap_exchange *exchange, uint32_t number,
     return true;
 }
 
-bool icap_exchange_parse(struct icap_exchange *exchange, struct slice content, const char **error) {
-    *exchange = (struct icap_exchange){0};
+bool recorded_exchange_parse(struct recorded_exchange *exchange, struct slice content,
+                             const char **error) {
+    *exchange = (struct recorded_exchange){0};
     while (content.length > 0) {
         if (content.length < PART_HEAD || take_64(content.base + 8) > content.length - PART_HEAD) {
             *error = "a part of it is longer than it is";
@@ -224,8 +226,8 @@ bool icap_exchange_parse(struct icap_exchange *exchange, struct slice content, c
     return true;
 }
 
-bool icap_exchange_part(const struct icap_exchange *exchange, const char *name,
-                        struct slice *bytes) {
+bool recorded_exchange_part(const struct recorded_exchange *exchange, const char *name,
+                            struct slice *bytes) {
     for (unsigned i = 0; i < PARTS; i++)
         if (strcmp(parts[i].name, name) == 0) {
             *bytes = *exchange_text_of(exchange, &parts[i]);

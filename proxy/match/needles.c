@@ -1,4 +1,4 @@
-#include "settings/needles.h"
+#include "match/needles.h"
 
 #include "base/assert.h"
 

@@ -6,27 +6,26 @@
  * to the same; a head without its secrets has as many lines as before.
  */
 #include "base/assert.h"
-#include "icap/exchange_file.h"
-#include "icap/mask.h"
 #include "lines.h"
+#include "record/file.h"
+#include "record/mask.h"
 
 #include <stdio.h>
 
 static void read_file(struct slice bytes) {
-    char error[ICAP_EXCHANGE_FILE_ERROR], *content;
-    struct icap_exchange exchange;
+    char error[RECORD_FILE_ERROR], *content;
+    struct recorded_exchange exchange;
     FILE *stream = bytes.length == 0 ? NULL : fmemopen((void *)bytes.base, bytes.length, "r");
-    struct icap_exchange_file *file =
-        stream == NULL ? NULL : icap_exchange_file_of(stream, "input", error);
+    struct record_file *file = stream == NULL ? NULL : record_file_of(stream, "input", error);
     if (file == NULL)
         return;
     uint64_t count = 0;
-    while (icap_exchange_file_next(file, &exchange, &content)) {
+    while (record_file_next(file, &exchange, &content)) {
         count++;
         free(content);
     }
-    ASSERT(icap_exchange_file_end(file)->read == count);
-    icap_exchange_file_close(&file);
+    ASSERT(record_file_end(file)->read == count);
+    record_file_close(&file);
 }
 
 static size_t lines_in(struct slice text) {
@@ -38,7 +37,7 @@ static size_t lines_in(struct slice text) {
 
 static void mask(struct slice head) {
     size_t length;
-    char *masked = icap_mask_head(head, &length);
+    char *masked = record_mask_head(head, &length);
     if (head.length > 0 && head.base[head.length - 1] == '\n')
         ASSERT(lines_in(slice_make(masked, length)) == lines_in(head));
     free(masked);
@@ -54,29 +53,29 @@ static bool same_text(struct slice written, struct slice read) {
     return true;
 }
 
-static void compare(const struct icap_exchange *a, const struct icap_exchange *b) {
+static void compare(const struct recorded_exchange *a, const struct recorded_exchange *b) {
 #define TEXT(name, help)   ASSERT(same_text(a->name, b->name));
 #define NUMBER(name, help) ASSERT(a->name == b->name);
 #define PART(name, help)   ASSERT(slice_equal(a->name, b->name));
-#include "icap/exchange.def"
+#include "record/recorded_exchange.def"
 #undef TEXT
 #undef NUMBER
 #undef PART
 }
 
 static void read_content(struct slice content) {
-    struct icap_exchange exchange, again;
+    struct recorded_exchange exchange, again;
     struct icap_record_head head;
     const char *error;
     size_t length;
-    if (!icap_exchange_parse(&exchange, content, &error))
+    if (!recorded_exchange_parse(&exchange, content, &error))
         return;
     mask(exchange.request_head);
-    char *record = icap_exchange_write(&exchange, ICAP_RECORD_EXCHANGE, &length);
+    char *record = recorded_exchange_write(&exchange, RECORDED_EXCHANGE, &length);
     ASSERT(record != NULL && icap_record_head_parse(&head, record));
-    struct slice written = slice_make(record + ICAP_RECORD_HEAD, length - ICAP_RECORD_HEAD);
+    struct slice written = slice_make(record + RECORDED_HEAD, length - RECORDED_HEAD);
     ASSERT(icap_record_content_fits(&head, written));
-    ASSERT(icap_exchange_parse(&again, written, &error));
+    ASSERT(recorded_exchange_parse(&again, written, &error));
     compare(&exchange, &again);
     free(record);
 }

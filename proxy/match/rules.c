@@ -1,8 +1,8 @@
-#include "settings/rules.h"
+#include "match/rules.h"
 
 #include "base/assert.h"
-#include "settings/literals.h"
-#include "settings/needles.h"
+#include "match/literals.h"
+#include "match/needles.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "icap/exchange_filter.h"
+#include "record/filter.h"
 
 #include "base/assert.h"
 #include "http/url.h"
@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-const char *const icap_exchange_filter_names[] = {
+const char *const record_filter_names[] = {
     "service", "point", "host", "prefix", "regex", "verdict", "status", "sample", NULL,
 };
 
-static bool exchange_filter_refuse(char *error, const char *name, const char *text) {
-    snprintf(error, ICAP_FILTER_ERROR, "%s: %s", name, text);
+static bool record_filter_refuse(char *error, const char *name, const char *text) {
+    snprintf(error, RECORD_FILTER_ERROR, "%s: %s", name, text);
     return false;
 }
 
@@ -22,17 +22,17 @@ static bool set_text(char **place, const char *value) {
     return true;
 }
 
-static bool exchange_filter_set_number(uint64_t *place, const char *name, const char *value,
-                                       char *error) {
+static bool record_filter_set_number(uint64_t *place, const char *name, const char *value,
+                                     char *error) {
     if (slice_to_uint64(slice_from(value), place) && *place > 0)
         return true;
-    return exchange_filter_refuse(error, name, "must be a number above 0");
+    return record_filter_refuse(error, name, "must be a number above 0");
 }
 
-static bool set_regex(struct icap_exchange_filter *filter, const char *value, char *error) {
+static bool set_regex(struct record_filter *filter, const char *value, char *error) {
     char reason[200];
     if (!regex_check(value, reason, sizeof reason))
-        return exchange_filter_refuse(error, "regex", reason);
+        return record_filter_refuse(error, "regex", reason);
     if (filter->regex != NULL)
         regexes_release(&filter->regexes);
     set_text(&filter->regex, value);
@@ -40,15 +40,15 @@ static bool set_regex(struct icap_exchange_filter *filter, const char *value, ch
     return true;
 }
 
-static bool exchange_filter_is_one_of(const char *value, const char *const *names) {
+static bool record_filter_is_one_of(const char *value, const char *const *names) {
     for (; *names != NULL; names++)
         if (strcmp(value, *names) == 0)
             return true;
     return false;
 }
 
-bool icap_exchange_filter_set(struct icap_exchange_filter *filter, const char *name,
-                              const char *value, char error[ICAP_FILTER_ERROR]) {
+bool record_filter_set(struct record_filter *filter, const char *name, const char *value,
+                       char error[RECORD_FILTER_ERROR]) {
     static const char *const points[] = {"reqmod_precache", "reqmod_postcache", "respmod_precache",
                                          "respmod_postcache", NULL};
     static const char *const verdicts[] = {"unmodified", "modified",  "partial", "satisfied",
@@ -56,11 +56,11 @@ bool icap_exchange_filter_set(struct icap_exchange_filter *filter, const char *n
     if (strcmp(name, "service") == 0)
         return set_text(&filter->service, value);
     if (strcmp(name, "point") == 0)
-        return exchange_filter_is_one_of(value, points)
+        return record_filter_is_one_of(value, points)
                    ? set_text(&filter->point, value)
-                   : exchange_filter_refuse(error, name,
-                                            "must be reqmod_precache, reqmod_postcache, "
-                                            "respmod_precache or respmod_postcache");
+                   : record_filter_refuse(error, name,
+                                          "must be reqmod_precache, reqmod_postcache, "
+                                          "respmod_precache or respmod_postcache");
     if (strcmp(name, "host") == 0)
         return set_text(&filter->host, value);
     if (strcmp(name, "prefix") == 0)
@@ -68,53 +68,50 @@ bool icap_exchange_filter_set(struct icap_exchange_filter *filter, const char *n
     if (strcmp(name, "regex") == 0)
         return set_regex(filter, value, error);
     if (strcmp(name, "status") == 0)
-        return exchange_filter_set_number(&filter->status, name, value, error);
+        return record_filter_set_number(&filter->status, name, value, error);
     if (strcmp(name, "sample") == 0)
-        return exchange_filter_set_number(&filter->sample, name, value, error);
+        return record_filter_set_number(&filter->sample, name, value, error);
     if (strcmp(name, "verdict") != 0)
-        return exchange_filter_refuse(
-            error, name,
-            "is no filter; there are service, point, host, prefix, regex, "
-            "verdict, status and sample");
-    return exchange_filter_is_one_of(value, verdicts)
+        return record_filter_refuse(error, name,
+                                    "is no filter; there are service, point, host, prefix, regex, "
+                                    "verdict, status and sample");
+    return record_filter_is_one_of(value, verdicts)
                ? set_text(&filter->verdict, value)
-               : exchange_filter_refuse(
-                     error, name,
-                     "must be unmodified, modified, partial, satisfied, failed or "
-                     "abandoned");
+               : record_filter_refuse(error, name,
+                                      "must be unmodified, modified, partial, satisfied, failed or "
+                                      "abandoned");
 }
 
 static bool fits_text(const char *wanted, struct slice text) {
     return wanted == NULL || slice_equal(slice_from(wanted), text);
 }
 
-static bool exchange_filter_has_host(const char *host, struct slice text) {
+static bool record_filter_has_host(const char *host, struct slice text) {
     struct url url;
     return host == NULL ||
            (url_parse(&url, text) && slice_equal_nocase(url.host, slice_from(host)));
 }
 
-bool icap_exchange_filter_fits(struct icap_exchange_filter *filter,
-                               const struct icap_exchange *exchange) {
+bool record_filter_fits(struct record_filter *filter, const struct recorded_exchange *exchange) {
     return fits_text(filter->service, exchange->service) &&
            fits_text(filter->point, exchange->point) &&
            (filter->status == 0 || filter->status == exchange->status) &&
            (filter->prefix == NULL ||
             slice_starts_with(exchange->url, slice_from(filter->prefix))) &&
-           exchange_filter_has_host(filter->host, exchange->url) &&
+           record_filter_has_host(filter->host, exchange->url) &&
            (filter->regex == NULL || regexes_find(&filter->regexes, exchange->url));
 }
 
-bool icap_exchange_filter_takes(struct icap_exchange_filter *filter) {
+bool record_filter_takes(struct record_filter *filter) {
     return filter->sample <= 1 || atomic_fetch_add(&filter->seen, 1) % filter->sample == 0;
 }
 
-bool icap_exchange_filter_fits_verdict(const struct icap_exchange_filter *filter,
-                                       const struct icap_exchange *exchange) {
+bool record_filter_fits_verdict(const struct record_filter *filter,
+                                const struct recorded_exchange *exchange) {
     return fits_text(filter->verdict, exchange->verdict);
 }
 
-void icap_exchange_filter_release(struct icap_exchange_filter *filter) {
+void record_filter_release(struct record_filter *filter) {
     if (filter->regex != NULL)
         regexes_release(&filter->regexes);
     free(filter->service);
@@ -123,5 +120,5 @@ void icap_exchange_filter_release(struct icap_exchange_filter *filter) {
     free(filter->prefix);
     free(filter->regex);
     free(filter->verdict);
-    *filter = (struct icap_exchange_filter){0};
+    *filter = (struct record_filter){0};
 }

@@ -9,59 +9,60 @@
  *
  * Numbers are little-endian, sums XXH3 with 64 bits, the last one in a record's head is of the 24
  * bytes before it. Part 1 tells of the exchange, in lines "name value"; the others are numbered
- * from 2 on, in the order of icap/exchange.def, which has all names. Those that are not known are
+ * from 2 on, in the order of record/recorded_exchange.def, which has all names. Those that are not known are
  * passed over. A file without an END was cut off; what stands before that is good.
  *
- *     struct icap_exchange exchange = {.service = SLICE("gray"), ...};
- *     char *record = icap_exchange_write(&exchange, ICAP_RECORD_EXCHANGE, &length);
+ *     struct recorded_exchange exchange = {.service = SLICE("gray"), ...};
+ *     char *record = recorded_exchange_write(&exchange, RECORDED_EXCHANGE, &length);
  *     ...
  *     if (!icap_record_head_parse(&head, bytes)) ...             32 of them: damaged
  *     if (!icap_record_content_fits(&head, content)) ...         likewise
- *     if (!icap_exchange_parse(&exchange, content, &error)) ...  slices of the content
+ *     if (!recorded_exchange_parse(&exchange, content, &error)) ...  slices of the content
  *
  * Threads: values. Reading never trusts a length before it is checked.
  */
-#ifndef RETORT_ICAP_EXCHANGE_H
-#define RETORT_ICAP_EXCHANGE_H
+#ifndef RETORT_RECORDED_EXCHANGE_H
+#define RETORT_RECORDED_EXCHANGE_H
 
 #include "base/slice.h"
 
-struct icap_exchange {
+struct recorded_exchange {
 #define TEXT(name, help)   struct slice name;
 #define NUMBER(name, help) uint64_t name;
 #define PART(name, help)   struct slice name;
-#include "icap/exchange.def"
+#include "record/recorded_exchange.def"
 #undef TEXT
 #undef NUMBER
 #undef PART
 };
 
-#define ICAP_RECORD_FILE "retort-icap 0001"
+#define RECORDED_FILE_HEAD "retort-icap 0001"
 
 enum {
-    ICAP_RECORD_FILE_LENGTH = sizeof ICAP_RECORD_FILE - 1,
-    ICAP_RECORD_HEAD = 32,
-    ICAP_RECORD_BODY_MAX = 16 << 20, /* kept of a body, at most */
-    ICAP_RECORD_MAX = 40 << 20,      /* content of a record: two of these, and the heads */
+    RECORDED_FILE_HEAD_LENGTH = sizeof RECORDED_FILE_HEAD - 1,
+    RECORDED_HEAD = 32,
+    RECORDED_BODY_MAX = 16 << 20, /* kept of a body, at most */
+    RECORDED_MAX = 40 << 20,      /* content of a record: two of these, and the heads */
 };
 
-enum icap_record_kind { ICAP_RECORD_EXCHANGE = 1, ICAP_RECORD_END = 2 };
+enum icap_record_kind { RECORDED_EXCHANGE = 1, RECORDED_END = 2 };
 
 struct icap_record_head {
     enum icap_record_kind kind;
-    size_t length; /* of the content; not more than ICAP_RECORD_MAX */
+    size_t length; /* of the content; not more than RECORDED_MAX */
     uint64_t sum;
 };
 
 /* A record, head and all; the caller frees it. NULL: memory is exhausted, or it would be longer
- * than ICAP_RECORD_MAX. */
-char *icap_exchange_write(const struct icap_exchange *exchange, enum icap_record_kind kind,
-                          size_t *length);
-bool icap_record_head_parse(struct icap_record_head *head, const char bytes[ICAP_RECORD_HEAD]);
+ * than RECORDED_MAX. */
+char *recorded_exchange_write(const struct recorded_exchange *exchange, enum icap_record_kind kind,
+                              size_t *length);
+bool icap_record_head_parse(struct icap_record_head *head, const char bytes[RECORDED_HEAD]);
 bool icap_record_content_fits(const struct icap_record_head *head, struct slice content);
-bool icap_exchange_parse(struct icap_exchange *exchange, struct slice content, const char **error);
+bool recorded_exchange_parse(struct recorded_exchange *exchange, struct slice content,
+                             const char **error);
 /* A PART by its name; false: there is no such part. */
-bool icap_exchange_part(const struct icap_exchange *exchange, const char *name,
-                        struct slice *bytes);
+bool recorded_exchange_part(const struct recorded_exchange *exchange, const char *name,
+                            struct slice *bytes);
 
 #endif

@@ -1,10 +1,10 @@
-#include "icap/mask.h"
+#include "record/mask.h"
 
 #include "base/assert.h"
 
 #define MASK SLICE("masked")
 
-bool icap_mask_is_secret(struct slice field_name) {
+bool record_mask_is_secret(struct slice field_name) {
     static const char *const names[] = {
         "Authorization",
         "Proxy-Authorization",
@@ -43,10 +43,10 @@ static struct slice mask_next_line(struct slice *rest) {
 static bool is_secret_line(struct slice line, struct slice *name) {
     const char *colon = memchr(line.base, ':', line.length);
     *name = slice_make(line.base, colon == NULL ? 0 : (size_t)(colon - line.base));
-    return colon != NULL && icap_mask_is_secret(slice_trim(*name));
+    return colon != NULL && record_mask_is_secret(slice_trim(*name));
 }
 
-char *icap_mask_head(struct slice head, size_t *length) {
+char *record_mask_head(struct slice head, size_t *length) {
     struct slice rest = head, name;
     size_t lines = 1;
     for (size_t i = 0; i < head.length; i++)

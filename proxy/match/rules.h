@@ -19,12 +19,12 @@
  *
  * Threads: read-only once sealed.
  */
-#ifndef RETORT_SETTINGS_RULES_H
-#define RETORT_SETTINGS_RULES_H
+#ifndef RETORT_MATCH_RULES_H
+#define RETORT_MATCH_RULES_H
 
 #include "base/arena.h"
 #include "http/url.h"
-#include "settings/url_class.h"
+#include "match/url_class.h"
 
 struct rules;
 

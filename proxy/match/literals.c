@@ -1,4 +1,4 @@
-#include "settings/literals.h"
+#include "match/literals.h"
 
 /* Walks through an expression. `lost`: something that is not understood. */
 struct walk {

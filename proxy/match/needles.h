@@ -13,10 +13,10 @@
  *
  * Threads: read-only once made.
  */
-#ifndef RETORT_SETTINGS_NEEDLES_H
-#define RETORT_SETTINGS_NEEDLES_H
+#ifndef RETORT_MATCH_NEEDLES_H
+#define RETORT_MATCH_NEEDLES_H
 
-#include "settings/name_table.h"
+#include "match/name_table.h"
 
 struct needles;
 

@@ -1,11 +1,11 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 
-#include "settings/regex.h"
+#include "match/regex.h"
 
 #include "base/assert.h"
 #include "base/reserve.h"
-#include "settings/literals.h"
-#include "settings/needles.h"
+#include "match/literals.h"
+#include "match/needles.h"
 
 #include <pcre2.h>
 #include <pthread.h>

@@ -11,8 +11,8 @@
  *
  * Threads: read-only once made.
  */
-#ifndef RETORT_SETTINGS_MAP_TABLE_H
-#define RETORT_SETTINGS_MAP_TABLE_H
+#ifndef RETORT_MATCH_MAP_TABLE_H
+#define RETORT_MATCH_MAP_TABLE_H
 
 #include "settings/settings.h"
 

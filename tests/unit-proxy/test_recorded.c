@@ -1,13 +1,13 @@
 /* Recorded ICAP exchanges: as bytes, without secrets, chosen, and within limits. */
 #include "suites.h"
 
-#include "icap/exchange_file.h"
-#include "icap/mask.h"
-#include "icap/recorder.h"
+#include "record/file.h"
+#include "record/mask.h"
+#include "record/recorder.h"
 
 #include <string.h>
 
-static const struct icap_exchange usual = {
+static const struct recorded_exchange usual = {
     .id = {"17", 2},
     .service = {"gray", 4},
     .point = {"respmod_precache", 16},
@@ -27,16 +27,16 @@ static bool same(struct slice a, const char *b) {
 }
 
 START_TEST(what_was_written_is_read) {
-    struct icap_exchange exchange;
+    struct recorded_exchange exchange;
     struct icap_record_head head;
     const char *error;
     size_t length;
-    char *record = icap_exchange_write(&usual, ICAP_RECORD_EXCHANGE, &length);
+    char *record = recorded_exchange_write(&usual, RECORDED_EXCHANGE, &length);
     ck_assert(icap_record_head_parse(&head, record));
-    ck_assert_uint_eq(length, ICAP_RECORD_HEAD + head.length);
-    struct slice content = guard_keep(slice_make(record + ICAP_RECORD_HEAD, head.length));
+    ck_assert_uint_eq(length, RECORDED_HEAD + head.length);
+    struct slice content = guard_keep(slice_make(record + RECORDED_HEAD, head.length));
     ck_assert(icap_record_content_fits(&head, content));
-    ck_assert(icap_exchange_parse(&exchange, content, &error));
+    ck_assert(recorded_exchange_parse(&exchange, content, &error));
     ck_assert(same(exchange.service, "gray") && same(exchange.url, "http://a.org/b?c"));
     ck_assert(same(exchange.error, "two?lines"));
     ck_assert_uint_eq(exchange.virgin_length, UINT64_MAX);
@@ -48,13 +48,13 @@ END_TEST
 START_TEST(each_changed_byte_is_noticed) {
     struct icap_record_head head;
     size_t length;
-    char *record = icap_exchange_write(&usual, ICAP_RECORD_EXCHANGE, &length);
+    char *record = recorded_exchange_write(&usual, RECORDED_EXCHANGE, &length);
     for (size_t i = 0; i < length; i++) {
         record[i] ^= 1;
         bool good = icap_record_head_parse(&head, record);
         if (good)
             good = icap_record_content_fits(
-                &head, slice_make(record + ICAP_RECORD_HEAD, length - ICAP_RECORD_HEAD));
+                &head, slice_make(record + RECORDED_HEAD, length - RECORDED_HEAD));
         ck_assert_msg(!good, "byte %zu", i);
         record[i] ^= 1;
     }
@@ -63,14 +63,14 @@ START_TEST(each_changed_byte_is_noticed) {
 END_TEST
 
 START_TEST(parts_end_within_the_content) {
-    struct icap_exchange exchange;
+    struct recorded_exchange exchange;
     const char *error;
     size_t length;
-    char *record = icap_exchange_write(&usual, ICAP_RECORD_EXCHANGE, &length);
+    char *record = recorded_exchange_write(&usual, RECORDED_EXCHANGE, &length);
     unsigned good = 0;
-    for (size_t cut = 0; cut < length - ICAP_RECORD_HEAD; cut++)
-        good += icap_exchange_parse(&exchange,
-                                    guard_keep(slice_make(record + ICAP_RECORD_HEAD, cut)), &error);
+    for (size_t cut = 0; cut < length - RECORDED_HEAD; cut++)
+        good += recorded_exchange_parse(
+            &exchange, guard_keep(slice_make(record + RECORDED_HEAD, cut)), &error);
     ck_assert_uint_eq(good, 3); /* nothing, and behind the first and the second part */
     free(record);
 }
@@ -92,22 +92,21 @@ START_TEST(secrets_are_replaced) {
                                  "set-cookie: masked\r\n"
                                  "\r\n";
     size_t length;
-    char *seen = icap_mask_head(guard_keep(slice_from(head)), &length);
+    char *seen = record_mask_head(guard_keep(slice_from(head)), &length);
     ck_assert(slice_equal(slice_make(seen, length), slice_from(masked)));
     free(seen);
-    seen = icap_mask_head(guard_keep(SLICE("Cookie: without an end")), &length);
+    seen = record_mask_head(guard_keep(SLICE("Cookie: without an end")), &length);
     ck_assert(slice_equal(slice_make(seen, length), SLICE("Cookie: masked\r\n")));
     free(seen);
 }
 END_TEST
 
 static bool fits(const char *name, const char *value) {
-    struct icap_exchange_filter filter = {0};
-    char error[ICAP_FILTER_ERROR];
-    ck_assert(icap_exchange_filter_set(&filter, name, value, error));
-    bool good = icap_exchange_filter_fits(&filter, &usual) &&
-                icap_exchange_filter_fits_verdict(&filter, &usual);
-    icap_exchange_filter_release(&filter);
+    struct record_filter filter = {0};
+    char error[RECORD_FILTER_ERROR];
+    ck_assert(record_filter_set(&filter, name, value, error));
+    bool good = record_filter_fits(&filter, &usual) && record_filter_fits_verdict(&filter, &usual);
+    record_filter_release(&filter);
     return good;
 }
 
@@ -129,28 +128,27 @@ START_TEST(filters_fit) {
 }
 END_TEST
 
-static struct icap_recorder *recorder_of(struct icap_recorder_limits limits) {
-    struct icap_exchange_filter filter = {0};
-    return icap_recorder_new(&filter, &limits, true);
+static struct recorder *recorder_of(struct recorder_limits limits) {
+    struct record_filter filter = {0};
+    return recorder_new(&filter, &limits, true);
 }
 
-static enum icap_keeping record_one(struct icap_recorder *recorder) {
-    return icap_recorder_begin(recorder, &usual) ? icap_recorder_keep(recorder, &usual)
-                                                 : ICAP_NOT_WANTED;
+static enum icap_keeping record_one(struct recorder *recorder) {
+    return recorder_begin(recorder, &usual) ? recorder_keep(recorder, &usual) : ICAP_NOT_WANTED;
 }
 
 /* What a recorder gives up last, with the bytes of what came before it. */
-static struct icap_exchange take_end(struct icap_recorder *recorder, size_t *before) {
-    struct icap_exchange last = {0};
+static struct recorded_exchange take_end(struct recorder *recorder, size_t *before) {
+    struct recorded_exchange last = {0};
     struct icap_record_head head;
     const char *error;
     size_t length;
-    char *bytes = icap_recorder_take(recorder, &length), *at = bytes;
+    char *bytes = recorder_take(recorder, &length), *at = bytes;
     ck_assert_ptr_nonnull(bytes);
-    while (icap_record_head_parse(&head, at) && head.kind != ICAP_RECORD_END)
-        at += ICAP_RECORD_HEAD + head.length;
-    struct slice content = slice_make(at + ICAP_RECORD_HEAD, head.length);
-    ck_assert(icap_exchange_parse(&last, content, &error));
+    while (icap_record_head_parse(&head, at) && head.kind != RECORDED_END)
+        at += RECORDED_HEAD + head.length;
+    struct slice content = slice_make(at + RECORDED_HEAD, head.length);
+    ck_assert(recorded_exchange_parse(&last, content, &error));
     last.ended = slice_make(NULL, 0);
     *before = (size_t)(at - bytes);
     free(bytes);
@@ -158,7 +156,7 @@ static struct icap_exchange take_end(struct icap_recorder *recorder, size_t *bef
 }
 
 START_TEST(recorders_keep_to_their_memory) {
-    struct icap_recorder *recorder = recorder_of((struct icap_recorder_limits){100, 1000, 100, 60});
+    struct recorder *recorder = recorder_of((struct recorder_limits){100, 1000, 100, 60});
     unsigned kept = 0, dropped = 0;
     size_t length;
     for (unsigned i = 0; i < 20; i++) {
@@ -167,35 +165,34 @@ START_TEST(recorders_keep_to_their_memory) {
         dropped += keeping == ICAP_DROPPED;
     }
     ck_assert(kept > 0 && dropped > 0 && kept + dropped == 20);
-    ck_assert(!icap_recorder_reserve(recorder, 1000));
-    free(icap_recorder_take(recorder, &length));
+    ck_assert(!recorder_reserve(recorder, 1000));
+    free(recorder_take(recorder, &length));
     ck_assert_uint_le(length, 1000);
-    ck_assert(icap_recorder_reserve(recorder, 1000));
-    icap_recorder_unreserve(recorder, 1000);
-    ck_assert(icap_recorder_begin(recorder, &usual)); /* stays under way */
-    icap_recorder_stop(recorder, "stopped");
-    struct icap_exchange last = take_end(recorder, &length);
+    ck_assert(recorder_reserve(recorder, 1000));
+    recorder_unreserve(recorder, 1000);
+    ck_assert(recorder_begin(recorder, &usual)); /* stays under way */
+    recorder_stop(recorder, "stopped");
+    struct recorded_exchange last = take_end(recorder, &length);
     ck_assert_uint_eq(last.kept, kept);
     ck_assert_uint_eq(last.dropped, dropped);
     ck_assert_uint_eq(last.unfinished, 1);
-    ck_assert_ptr_null(icap_recorder_take(recorder, &length));
-    icap_recorder_release(&recorder);
+    ck_assert_ptr_null(recorder_take(recorder, &length));
+    recorder_release(&recorder);
 }
 END_TEST
 
 START_TEST(recorders_end_with_enough_exchanges) {
-    struct icap_recorder *recorder =
-        recorder_of((struct icap_recorder_limits){100, 1 << 20, 2, 60});
+    struct recorder *recorder = recorder_of((struct recorder_limits){100, 1 << 20, 2, 60});
     size_t length;
     ck_assert_int_eq(record_one(recorder), ICAP_KEPT);
-    ck_assert(!icap_recorder_is_over(recorder));
+    ck_assert(!recorder_is_over(recorder));
     ck_assert_int_eq(record_one(recorder), ICAP_KEPT);
-    ck_assert(icap_recorder_is_over(recorder));
+    ck_assert(recorder_is_over(recorder));
     ck_assert_int_eq(record_one(recorder), ICAP_NOT_WANTED);
-    struct icap_exchange last = take_end(recorder, &length);
+    struct recorded_exchange last = take_end(recorder, &length);
     ck_assert_uint_eq(last.kept, 2);
     ck_assert(length > 0);
-    icap_recorder_release(&recorder);
+    recorder_release(&recorder);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
-#include "settings/url_class.h"
+#include "match/url_class.h"
 
 #include "base/assert.h"
-#include "settings/name_table.h"
-#include "settings/regex.h"
+#include "match/name_table.h"
+#include "match/regex.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
  *
  * Threads: pure.
  */
-#ifndef RETORT_SETTINGS_LITERALS_H
-#define RETORT_SETTINGS_LITERALS_H
+#ifndef RETORT_MATCH_LITERALS_H
+#define RETORT_MATCH_LITERALS_H
 
 #include "base/slice.h"
 

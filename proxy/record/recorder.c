@@ -1,8 +1,8 @@
-#include "icap/recorder.h"
+#include "record/recorder.h"
 
 #include "base/assert.h"
+#include "base/clocks.h"
 #include "base/list.h"
-#include "icap/account.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,13 +15,13 @@ struct waiting_record {
     size_t length;
 };
 
-struct icap_recorder {
+struct recorder {
     unsigned magic;
-#define ICAP_RECORDER_MAGIC 0x1ca94ec0u
+#define RECORDER_MAGIC 0x1ca94ec0u
     _Atomic unsigned references;
     uint64_t number;
-    struct icap_exchange_filter filter;
-    struct icap_recorder_limits limits;
+    struct record_filter filter;
+    struct recorder_limits limits;
     bool masked;
     uint64_t until; /* microseconds, like `taken` */
     _Atomic uint64_t taken, reserved;
@@ -34,106 +34,106 @@ struct icap_recorder {
     uint64_t forgotten; /* of those that were kept */
 };
 
-struct icap_recorder *icap_recorder_new(struct icap_exchange_filter *filter,
-                                        const struct icap_recorder_limits *limits, bool masked) {
+struct recorder *recorder_new(struct record_filter *filter, const struct recorder_limits *limits,
+                              bool masked) {
     static _Atomic uint64_t numbers;
-    struct icap_recorder *recorder;
-    ALLOC_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    struct recorder *recorder;
+    ALLOC_OBJ(recorder, RECORDER_MAGIC);
     recorder->references = 1;
     recorder->number = atomic_fetch_add(&numbers, 1) + 1;
     memcpy(&recorder->filter, filter, sizeof *filter);
     memset(filter, 0, sizeof *filter);
     recorder->limits = *limits;
     recorder->masked = masked;
-    recorder->taken = icap_microseconds();
+    recorder->taken = clocks_microseconds(CLOCK_MONOTONIC);
     recorder->until = recorder->taken + limits->seconds * 1000000;
     pthread_mutex_init(&recorder->lock, NULL);
     list_init(&recorder->waiting);
     return recorder;
 }
 
-struct icap_recorder *icap_recorder_reference(struct icap_recorder *recorder) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+struct recorder *recorder_reference(struct recorder *recorder) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
     atomic_fetch_add(&recorder->references, 1);
     return recorder;
 }
 
-static void free_record(struct icap_recorder *recorder, struct waiting_record *record) {
-    icap_recorder_unreserve(recorder, record->length);
+static void free_record(struct recorder *recorder, struct waiting_record *record) {
+    recorder_unreserve(recorder, record->length);
     list_remove(&record->link);
     free(record->bytes);
     free(record);
 }
 
-static struct waiting_record *first_waiting(const struct icap_recorder *recorder) {
+static struct waiting_record *first_waiting(const struct recorder *recorder) {
     return list_empty(&recorder->waiting)
                ? NULL
                : CONTAINER_OF(recorder->waiting.next, struct waiting_record, link);
 }
 
-static void forget_waiting(struct icap_recorder *recorder) {
+static void forget_waiting(struct recorder *recorder) {
     struct waiting_record *record;
     for (; (record = first_waiting(recorder)) != NULL; recorder->forgotten++)
         free_record(recorder, record);
 }
 
-void icap_recorder_release(struct icap_recorder **recorderp) {
-    struct icap_recorder *recorder = *recorderp;
+void recorder_release(struct recorder **recorderp) {
+    struct recorder *recorder = *recorderp;
     *recorderp = NULL;
     if (recorder == NULL)
         return;
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
     if (atomic_fetch_sub(&recorder->references, 1) > 1)
         return;
     forget_waiting(recorder);
-    icap_exchange_filter_release(&recorder->filter);
+    record_filter_release(&recorder->filter);
     pthread_mutex_destroy(&recorder->lock);
     FREE_OBJ(recorder);
 }
 
-uint64_t icap_recorder_number(const struct icap_recorder *recorder) {
+uint64_t recorder_number(const struct recorder *recorder) {
     return recorder->number;
 }
 
 /* Ending. */
 
-static void recorder_end(struct icap_recorder *recorder, const char *reason) {
+static void recorder_end(struct recorder *recorder, const char *reason) {
     if (recorder->reason == NULL)
         recorder->reason = reason;
     atomic_store(&recorder->over, true);
 }
 
-void icap_recorder_stop(struct icap_recorder *recorder, const char *reason) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+void recorder_stop(struct recorder *recorder, const char *reason) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
     pthread_mutex_lock(&recorder->lock);
     recorder_end(recorder, reason);
     pthread_mutex_unlock(&recorder->lock);
 }
 
-static bool is_abandoned(const struct icap_recorder *recorder, uint64_t now) {
+static bool is_abandoned(const struct recorder *recorder, uint64_t now) {
     uint64_t taken = atomic_load(&recorder->taken);
-    return now > taken && now - taken > (uint64_t)ICAP_RECORDER_PATIENCE * 1000000;
+    return now > taken && now - taken > (uint64_t)RECORDER_PATIENCE * 1000000;
 }
 
-static void forget_abandoned(struct icap_recorder *recorder) {
+static void forget_abandoned(struct recorder *recorder) {
     pthread_mutex_lock(&recorder->lock);
     recorder_end(recorder, "nobody took what was recorded");
     forget_waiting(recorder);
     pthread_mutex_unlock(&recorder->lock);
 }
 
-bool icap_recorder_is_over(struct icap_recorder *recorder) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
-    uint64_t now = icap_microseconds();
+bool recorder_is_over(struct recorder *recorder) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
+    uint64_t now = clocks_microseconds(CLOCK_MONOTONIC);
     if (!atomic_load(&recorder->over) && now >= recorder->until)
-        icap_recorder_stop(recorder, "the time is over");
+        recorder_stop(recorder, "the time is over");
     if (is_abandoned(recorder, now))
         forget_abandoned(recorder);
     return atomic_load(&recorder->over);
 }
 
-bool icap_recorder_is_empty(const struct icap_recorder *recorder) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+bool recorder_is_empty(const struct recorder *recorder) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
     return atomic_load(&recorder->reserved) == 0;
 }
 
@@ -148,8 +148,8 @@ static struct waiting_record *new_record(char *bytes, size_t length) {
 }
 
 /* Behind all that was kept. */
-static void append_end(struct icap_recorder *recorder) {
-    const struct icap_exchange last = {
+static void append_end(struct recorder *recorder) {
+    const struct recorded_exchange last = {
         .ended = slice_from(recorder->reason),
         .masked = recorder->masked,
         .kept = recorder->kept - recorder->forgotten,
@@ -157,7 +157,7 @@ static void append_end(struct icap_recorder *recorder) {
         .unfinished = recorder->begun - recorder->kept - recorder->dropped - recorder->passed_over,
     };
     size_t length;
-    char *bytes = icap_exchange_write(&last, ICAP_RECORD_END, &length);
+    char *bytes = recorded_exchange_write(&last, RECORDED_END, &length);
     if (bytes == NULL)
         return;
     atomic_fetch_add(&recorder->reserved, length);
@@ -166,7 +166,7 @@ static void append_end(struct icap_recorder *recorder) {
 }
 
 /* How many bytes of whole records go at once. */
-static size_t takeable(const struct icap_recorder *recorder) {
+static size_t takeable(const struct recorder *recorder) {
     size_t length = 0;
     for (const struct list_link *link = recorder->waiting.next; link != &recorder->waiting;
          link = link->next) {
@@ -178,7 +178,7 @@ static size_t takeable(const struct icap_recorder *recorder) {
     return length;
 }
 
-static char *take_waiting(struct icap_recorder *recorder, size_t *length) {
+static char *take_waiting(struct recorder *recorder, size_t *length) {
     size_t most = takeable(recorder);
     char *bytes = most == 0 ? NULL : malloc(most);
     *length = 0;
@@ -191,10 +191,10 @@ static char *take_waiting(struct icap_recorder *recorder, size_t *length) {
     return bytes;
 }
 
-char *icap_recorder_take(struct icap_recorder *recorder, size_t *length) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
-    atomic_store(&recorder->taken, icap_microseconds());
-    bool over = icap_recorder_is_over(recorder);
+char *recorder_take(struct recorder *recorder, size_t *length) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
+    atomic_store(&recorder->taken, clocks_microseconds(CLOCK_MONOTONIC));
+    bool over = recorder_is_over(recorder);
     pthread_mutex_lock(&recorder->lock);
     if (over && !recorder->ended)
         append_end(recorder);
@@ -205,18 +205,17 @@ char *icap_recorder_take(struct icap_recorder *recorder, size_t *length) {
 
 /* Recording. */
 
-size_t icap_recorder_body_most(const struct icap_recorder *recorder) {
+size_t recorder_body_most(const struct recorder *recorder) {
     return (size_t)recorder->limits.body;
 }
 
-bool icap_recorder_masks(const struct icap_recorder *recorder) {
+bool recorder_masks(const struct recorder *recorder) {
     return recorder->masked;
 }
 
-bool icap_recorder_begin(struct icap_recorder *recorder, const struct icap_exchange *exchange) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
-    if (!icap_exchange_filter_fits(&recorder->filter, exchange) ||
-        !icap_exchange_filter_takes(&recorder->filter))
+bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *exchange) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
+    if (!record_filter_fits(&recorder->filter, exchange) || !record_filter_takes(&recorder->filter))
         return false;
     pthread_mutex_lock(&recorder->lock);
     recorder->begun++;
@@ -224,27 +223,26 @@ bool icap_recorder_begin(struct icap_recorder *recorder, const struct icap_excha
     return true;
 }
 
-bool icap_recorder_reserve(struct icap_recorder *recorder, size_t bytes) {
+bool recorder_reserve(struct recorder *recorder, size_t bytes) {
     if (atomic_fetch_add(&recorder->reserved, bytes) + bytes <= recorder->limits.memory)
         return true;
-    icap_recorder_unreserve(recorder, bytes);
+    recorder_unreserve(recorder, bytes);
     return false;
 }
 
-void icap_recorder_unreserve(struct icap_recorder *recorder, size_t bytes) {
+void recorder_unreserve(struct recorder *recorder, size_t bytes) {
     atomic_fetch_sub(&recorder->reserved, bytes);
 }
 
-void icap_recorder_drop(struct icap_recorder *recorder) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+void recorder_drop(struct recorder *recorder) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
     pthread_mutex_lock(&recorder->lock);
     recorder->dropped++;
     pthread_mutex_unlock(&recorder->lock);
 }
 
 /* What comes when it is over already counts as unfinished. */
-static enum icap_keeping recorder_append(struct icap_recorder *recorder,
-                                         struct waiting_record *record) {
+static enum icap_keeping recorder_append(struct recorder *recorder, struct waiting_record *record) {
     pthread_mutex_lock(&recorder->lock);
     bool over = atomic_load(&recorder->over);
     if (!over) {
@@ -258,20 +256,20 @@ static enum icap_keeping recorder_append(struct icap_recorder *recorder,
     return over ? ICAP_NOT_WANTED : ICAP_KEPT;
 }
 
-enum icap_keeping icap_recorder_keep(struct icap_recorder *recorder,
-                                     const struct icap_exchange *exchange) {
-    CHECK_OBJ(recorder, ICAP_RECORDER_MAGIC);
+enum icap_keeping recorder_keep(struct recorder *recorder,
+                                const struct recorded_exchange *exchange) {
+    CHECK_OBJ(recorder, RECORDER_MAGIC);
     size_t length;
-    if (!icap_exchange_filter_fits_verdict(&recorder->filter, exchange)) {
+    if (!record_filter_fits_verdict(&recorder->filter, exchange)) {
         pthread_mutex_lock(&recorder->lock);
         recorder->passed_over++;
         pthread_mutex_unlock(&recorder->lock);
         return ICAP_NOT_WANTED;
     }
-    char *bytes = icap_exchange_write(exchange, ICAP_RECORD_EXCHANGE, &length);
-    if (bytes != NULL && icap_recorder_reserve(recorder, length))
+    char *bytes = recorded_exchange_write(exchange, RECORDED_EXCHANGE, &length);
+    if (bytes != NULL && recorder_reserve(recorder, length))
         return recorder_append(recorder, new_record(bytes, length));
     free(bytes);
-    icap_recorder_drop(recorder);
+    recorder_drop(recorder);
     return ICAP_DROPPED;
 }

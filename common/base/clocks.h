@@ -1,0 +1,32 @@
+/*
+ * Clocks: one number for a point in time, where the loop's own time is too old or there is no loop.
+ *
+ *     uint64_t begun = clocks_nanoseconds(CLOCK_MONOTONIC);
+ *     ...
+ *     uint64_t took = clocks_nanoseconds(CLOCK_MONOTONIC) - begun;
+ *
+ * Units: the name says them. The clocks are those of clock_gettime(2): CLOCK_MONOTONIC for time that
+ * passes, CLOCK_REALTIME for a date, CLOCK_MONOTONIC_COARSE for a cheap reading that is up to 4 ms old.
+ * Threads: any.
+ */
+#ifndef RETORT_BASE_CLOCKS_H
+#define RETORT_BASE_CLOCKS_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clocks_nanoseconds(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t clocks_microseconds(clockid_t clock) {
+    return clocks_nanoseconds(clock) / 1000;
+}
+
+static inline uint64_t clocks_milliseconds(clockid_t clock) {
+    return clocks_nanoseconds(clock) / 1000000;
+}
+
+#endif

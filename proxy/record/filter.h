@@ -1,0 +1,42 @@
+/*
+ * Which exchanges are meant.
+ *
+ *     struct record_filter filter = {0};
+ *     if (!record_filter_set(&filter, "host", "www.example.com", error)) ...
+ *     if (record_filter_fits(&filter, &exchange) && record_filter_takes(...)) ...
+ *     record_filter_release(&filter);
+ *
+ * All that were set must hold: service, point, host, prefix and regex (of the URL), status (of the
+ * HTTP response that went to the service), verdict, and sample: one of so many.
+ *
+ * Threads: `fits` only reads; `takes` counts, from any thread.
+ */
+#ifndef RETORT_RECORD_FILTER_H
+#define RETORT_RECORD_FILTER_H
+
+#include "match/regex.h"
+#include "record/recorded_exchange.h"
+
+enum { RECORD_FILTER_ERROR = 300 };
+
+struct record_filter {
+    char *service, *point, *host, *prefix, *regex, *verdict; /* NULL: any */
+    struct regexes regexes;
+    uint64_t status, sample; /* 0: any */
+    _Atomic uint64_t seen;
+};
+
+/* The names that can be set; ends with NULL. */
+extern const char *const record_filter_names[];
+
+bool record_filter_set(struct record_filter *filter, const char *name, const char *value,
+                       char error[RECORD_FILTER_ERROR]);
+/* What is known when an exchange begins: all but verdict and sample. */
+bool record_filter_fits(struct record_filter *filter, const struct recorded_exchange *exchange);
+/* Of those that fit: is it one of the sample? */
+bool record_filter_takes(struct record_filter *filter);
+bool record_filter_fits_verdict(const struct record_filter *filter,
+                                const struct recorded_exchange *exchange);
+void record_filter_release(struct record_filter *filter);
+
+#endif
