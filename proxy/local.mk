@@ -112,23 +112,33 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/seat.c proxy/origin/seat.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
-	proxy/transaction/parcel.c proxy/transaction/parcel.h \
-	proxy/transaction/patience.c proxy/transaction/patience.h \
+	proxy/transaction/cache_status.c \
+	proxy/transaction/fail.c \
+	proxy/transaction/internal.c \
+	proxy/transaction/invalidate.c \
+	proxy/transaction/join.c proxy/transaction/join.h \
+	proxy/transaction/late.c proxy/transaction/late.h \
 	proxy/transaction/message.c \
-	proxy/transaction/late.c proxy/transaction/late.h proxy/transaction/respmod_postcache.c \
-	proxy/transaction/remembered.c proxy/transaction/remembered.h proxy/transaction/variant.c \
+	proxy/transaction/parcel.c proxy/transaction/parcel.h \
+	proxy/transaction/part.c \
+	proxy/transaction/patience.c proxy/transaction/patience.h \
+	proxy/transaction/policy.c \
+	proxy/transaction/pump.c proxy/transaction/pump.h \
+	proxy/transaction/ranges.c \
+	proxy/transaction/refresh.c \
+	proxy/transaction/remembered.c proxy/transaction/remembered.h \
 	proxy/transaction/result.c proxy/transaction/result.h \
-	proxy/transaction/join.c proxy/transaction/join.h proxy/transaction/part.c \
-	proxy/transaction/policy.c proxy/transaction/rules.c proxy/transaction/ranges.c proxy/transaction/refresh.c \
 	proxy/transaction/reverse_map.c \
 	proxy/transaction/route.c proxy/transaction/route.h \
-	proxy/transaction/pump.c proxy/transaction/pump.h \
-	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
+	proxy/transaction/rules.c \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
-	proxy/transaction/receive.c proxy/transaction/admit.c proxy/transaction/reqmod.c \
-	proxy/transaction/lookup.c proxy/transaction/fetch.c proxy/transaction/cache_status.c proxy/transaction/internal.c proxy/transaction/invalidate.c \
-	proxy/transaction/respmod.c proxy/transaction/store.c proxy/transaction/connect.c \
-	proxy/transaction/deliver.c proxy/transaction/fail.c proxy/transaction/log.c \
+	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
+	proxy/transaction/steps/receive.c proxy/transaction/steps/admit.c \
+	proxy/transaction/steps/reqmod.c proxy/transaction/steps/lookup.c \
+	proxy/transaction/steps/fetch.c proxy/transaction/steps/respmod.c \
+	proxy/transaction/steps/store.c proxy/transaction/steps/variant.c \
+	proxy/transaction/steps/respmod_postcache.c proxy/transaction/steps/connect.c \
+	proxy/transaction/steps/deliver.c proxy/transaction/steps/log.c \
 	proxy/claims.c proxy/claims.h \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/worker.c proxy/worker.h \

@@ -4,9 +4,9 @@
  *     RECEIVE -> ADMIT -> REQMOD -> LOOKUP -> REQMOD_POSTCACHE -> FETCH -> RESPMOD -> STORE
  *             -> VARIANT -> RESPMOD_POSTCACHE -> TUNNEL -> DELIVER -> LOG
  *
- * The steps stand in one table (transaction.c), each in a file of its own. A step does what it can
- * and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs it again
- * when something has happened. Nothing re-enters: callbacks of input and output store a result and
+ * The steps stand in one table (transaction.c), each in a file of its own (steps/). A step does what
+ * it can and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs it
+ * again when something has happened. Nothing re-enters: callbacks of input and output store a result and
  * defer the task. A hit jumps from LOOKUP to DELIVER (by way of VARIANT and RESPMOD_POSTCACHE where
  * services are to see it), an error page from anywhere, an answer that a service made from REQMOD
  * to STORE.
