@@ -97,9 +97,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
 	proxy/net/dial.c proxy/net/dial.h \
 	proxy/net/feed.c proxy/net/feed.h \
+	proxy/net/gather.h \
 	proxy/net/io.h \
 	proxy/net/memory_share.c proxy/net/memory_share.h \
 	proxy/net/listener.c proxy/net/listener.h \
+	proxy/net/sender.c proxy/net/sender.h \
 	proxy/net/pool.c proxy/net/pool.h \
 	proxy/net/reach.c proxy/net/reach.h \
 	proxy/net/resolver.c proxy/net/resolver.h \

@@ -126,7 +126,7 @@ static void switch_endpoint(struct icap_call *call, enum icap_failure failure, c
 void icap_call_fail(struct icap_call *call, enum icap_failure failure, const char *error) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     task_cancel(&call->send_task);
-    feed_release(&call->feed);
+    sender_stop(&call->sender);
     if (icap_call_may_repeat(call, failure)) {
         repeat(call);
         return;
@@ -429,7 +429,7 @@ void icap_call_close(struct icap_call *call) {
     timer_cancel(&call->net->loop->timers, &call->total);
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
-    feed_release(&call->feed);
+    sender_stop(&call->sender);
     call->service->account.kept_on_disk += call->virgin.kept.on_disk;
     call->service->account.unkept += call->virgin.unkept;
     virgin_release(&call->virgin);

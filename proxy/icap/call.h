@@ -37,7 +37,7 @@
 #include "icap/virgin.h"
 #include "icap/wire.h"
 #include "net/dial.h"
-#include "net/feed.h"
+#include "net/sender.h"
 
 enum icap_verdict { ICAP_PENDING, ICAP_UNMODIFIED, ICAP_MODIFIED, ICAP_SATISFIED, ICAP_FAILED };
 
@@ -101,9 +101,8 @@ struct icap_call {
     bool preview_waits; /* for the body: `timer` ends that */
     /* sending */
     char *head; /* ICAP head and HTTP heads */
-    struct slice head_left;
     struct virgin virgin;
-    struct feed feed;
+    struct sender sender;
     struct task send_task;
     struct icap_request request; /* but for `virgin` */
     /* receiving */

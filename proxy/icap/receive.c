@@ -13,7 +13,7 @@ enum { ICAP_HEAD_MAX = 16384, HTTP_HEADS_MAX = 128 * 1024 };
 
 /* Everything that was to be sent has been; the connection may serve again. */
 static bool icap_receive_sent_all(const struct icap_call *call) {
-    return call->head_left.length == 0 && feed_is_done(&call->feed) && call->keep_connection;
+    return sender_is_done(&call->sender) && call->keep_connection;
 }
 
 static void count_in(struct icap_call *call, size_t got) {
@@ -29,9 +29,9 @@ static void icap_receive_go_on(struct icap_call *call) {
         return;
     }
     call->previewing = false;
-    if (call->feed.ended)
+    if (call->sender.feed.ended)
         return; /* a 100 after ieof: there is nothing to go on with */
-    feed_lift_limit(&call->feed);
+    feed_lift_limit(&call->sender.feed);
     if (!call->may_204 && !call->may_206 && !call->service->settings->bypass &&
         !call->request.trickle)
         virgin_stop_keeping(&call->virgin); /* nothing can ask for it any more */
@@ -50,7 +50,7 @@ static bool has_original(struct icap_call *call) {
 /* The original stays from byte `from` on: that need not come back, nor go where it has not gone
  * yet. Of a body whose length nobody has said, what has gone counts. */
 static void count_saved(struct icap_call *call, uint64_t from) {
-    uint64_t sent = call->feed.taken;
+    uint64_t sent = call->sender.feed.taken;
     int64_t stated = call->virgin.first.length;
     uint64_t length = stated < 0 || (uint64_t)stated < sent ? sent : (uint64_t)stated;
     call->service->account.bytes_saved += length - sent + (from < length ? length - from : 0);
@@ -84,12 +84,11 @@ static void unmodified(struct icap_call *call, const struct http_head *head) {
     }
     if (!has_original(call))
         return;
-    bool idle = net_buffer_bytes(call->in).length == 0 && call->head_left.length == 0 &&
-                feed_is_done(&call->feed) && call->keep_connection;
+    bool idle = net_buffer_bytes(call->in).length == 0 && icap_receive_sent_all(call);
     count_saved(call, 0);
     call->step = ICAP_STEP_OVER;
     task_cancel(&call->send_task);
-    feed_release(&call->feed);
+    sender_stop(&call->sender);
     net_buffer_give(call->net, &call->in);
     icap_endpoint_succeeded(call->endpoint);
     icap_call_leave_connection(call, idle);
@@ -317,7 +316,7 @@ static bool icap_receive_parse(struct icap_call *call) {
 
 /* An answer is most often as large as what it answers. */
 static void icap_receive_take_buffer(struct icap_call *call) {
-    bool large = call->feed.taken > NET_BUFFER_SIZE;
+    bool large = call->sender.feed.taken > NET_BUFFER_SIZE;
     if (call->in != NULL &&
         (!large || call->in->capacity > NET_BUFFER_SIZE || net_buffer_bytes(call->in).length > 0))
         return;
@@ -362,7 +361,7 @@ static enum source_status icap_receive_ended(struct icap_call *call) {
     call->step = ICAP_STEP_OVER;
     icap_call_watch(call, false);
     task_cancel(&call->send_task);
-    feed_release(&call->feed);
+    sender_stop(&call->sender);
     net_buffer_give(call->net, &call->in);
     icap_call_leave_connection(call, reusable);
     return SOURCE_END;
@@ -428,7 +427,7 @@ static enum source_status icap_receive_refill(struct icap_call *call) {
     }
     icap_receive_linger(call, tried);
     /* It may be waiting for more of the virgin body, which the origin has not sent yet. */
-    bool starved = !feed_is_done(&call->feed) && feed_bytes(&call->feed).length == 0;
+    bool starved = sender_is_starved(&call->sender);
     call->awaited = true;
     icap_call_watch(call, !starved);
     return SOURCE_WAIT;
@@ -601,7 +600,7 @@ static void icap_receive_body_close(struct source *source) {
     call->step = ICAP_STEP_OVER;
     icap_call_watch(call, false);
     task_cancel(&call->send_task);
-    feed_release(&call->feed);
+    sender_stop(&call->sender);
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
 }

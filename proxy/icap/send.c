@@ -90,7 +90,7 @@ static void put_encapsulated(const struct icap_call *call, struct writer *writer
 }
 
 static void limit_feed(struct icap_call *call, size_t size) {
-    feed_set_limit(&call->feed, size, SLICE("0\r\n\r\n"), SLICE("0; ieof\r\n\r\n"));
+    feed_set_limit(&call->sender.feed, size, SLICE("0\r\n\r\n"), SLICE("0; ieof\r\n\r\n"));
 }
 
 static void put_preview(struct icap_call *call, struct writer *writer) {
@@ -128,8 +128,8 @@ static void put_icap_head(struct icap_call *call, struct writer *writer) {
 bool icap_call_write_head(struct icap_call *call) {
     const struct icap_request *request = &call->request;
     size_t size = ICAP_HEAD_MAX + request->request_head.length + request->response_head.length;
-    feed_release(&call->feed);
-    feed_init(&call->feed, call->net, call->has_body ? &call->virgin.first : NULL, true);
+    sender_stop(&call->sender);
+    sender_init(&call->sender, call->net, call->has_body ? &call->virgin.first : NULL, true);
     call->preview_waits = false;
     if (call->head == NULL)
         call->head = xmalloc(size);
@@ -139,33 +139,18 @@ bool icap_call_write_head(struct icap_call *call) {
         icap_recording_asked(call, slice_make(call->head, (size_t)(writer.at - call->head)));
     icap_send_put(&writer, request->request_head);
     icap_send_put(&writer, request->response_head);
-    call->head_left = slice_make(call->head, (size_t)(writer.at - call->head));
+    call->sender.head = slice_make(call->head, (size_t)(writer.at - call->head));
     return !writer.full;
 }
 
-static int icap_send_gather(struct icap_call *call, struct iovec *pieces) {
-    struct slice body = feed_bytes(&call->feed);
-    int count = 0;
-    if (call->head_left.length > 0)
-        pieces[count++] = (struct iovec){(void *)call->head_left.base, call->head_left.length};
-    if (body.length > 0)
-        pieces[count++] = (struct iovec){(void *)body.base, body.length};
-    return count;
-}
-
-static void icap_send_consume(struct icap_call *call, size_t sent) {
+static void icap_send_count(struct icap_call *call, uint64_t sent) {
     call->service->account.bytes_out += sent;
     call->bytes_out += sent;
-    size_t head = sent < call->head_left.length ? sent : call->head_left.length;
-    call->head_left.base += head;
-    call->head_left.length -= head;
-    feed_consume(&call->feed, sent - head);
 }
 
 /* All that has come of the body is out, and its preview is not full. */
 static bool awaits_preview(const struct icap_call *call) {
-    return call->step == ICAP_STEP_ANSWER && call->previewing && !feed_is_done(&call->feed) &&
-           feed_bytes(&call->feed).length == 0 && call->head_left.length == 0;
+    return call->step == ICAP_STEP_ANSWER && call->previewing && sender_is_starved(&call->sender);
 }
 
 /* Its time is counted from the first pause on, however often more comes. */
@@ -190,47 +175,41 @@ bool icap_call_cut_preview(struct icap_call *call) {
 }
 
 /* Whose turn is it when nothing can be sent? The timer follows that. */
-static void icap_send_set_clock(struct icap_call *call, enum feed_status status) {
+static void icap_send_set_clock(struct icap_call *call, bool starved) {
     if (wait_for_preview(call))
         return;
     if (call->step == ICAP_STEP_ANSWER || (call->step == ICAP_STEP_BODY && call->awaited))
-        icap_call_watch(call, status != FEED_WAIT);
+        icap_call_watch(call, !starved);
 }
 
 /* A write that fails ends the sending; an answer may have come before. */
 static void icap_send_write_failed(struct icap_call *call) {
-    feed_release(&call->feed);
-    call->head_left.length = 0;
+    sender_stop(&call->sender);
     call->keep_connection = false;
     if (call->step == ICAP_STEP_ANSWER)
         icap_call_receive(call);
 }
 
+static void icap_send_broke_off(struct icap_call *call) {
+    connection_abort(&call->connection);
+    call->net->counters.icap_connections_open--;
+    call->final = true; /* another connection would not mend it */
+    icap_call_fail(call, ICAP_FAILURE_BODY, "the body that it was to adapt broke off");
+}
+
 void icap_call_send(struct icap_call *call) {
-    struct iovec pieces[2];
-    size_t sent;
-    for (unsigned turn = 0; call->connection != NULL; turn++) {
-        if (turn == TURNS) { /* the answer, which may have begun, goes on its way first */
-            loop_defer(call->net->loop, &call->send_task);
-            return;
-        }
-        enum feed_status status = feed_fill(&call->feed);
-        if (status == FEED_FAILED) {
-            connection_abort(&call->connection);
-            call->net->counters.icap_connections_open--;
-            call->final = true; /* another connection would not mend it */
-            icap_call_fail(call, ICAP_FAILURE_BODY, "the body that it was to adapt broke off");
-            return;
-        }
-        int count = icap_send_gather(call, pieces);
-        if (count == 0) {
-            icap_send_set_clock(call, status);
-            return;
-        }
-        switch (connection_write(call->connection, pieces, count, &sent)) {
-        case IO_DONE: icap_send_consume(call, sent); break;
-        case IO_WAIT: icap_send_set_clock(call, FEED_READY); return;
-        default: icap_send_write_failed(call); return;
-        }
+    uint64_t sent;
+    if (call->connection == NULL)
+        return;
+    enum sender_status status = sender_write(&call->sender, call->connection, TURNS, &sent);
+    icap_send_count(call, sent);
+    switch (status) {
+    case SENDER_DONE:
+    case SENDER_BLOCKED: icap_send_set_clock(call, false); break;
+    case SENDER_STARVED: icap_send_set_clock(call, true); break;
+    /* The answer, which may have begun, goes on its way first. */
+    case SENDER_MORE: loop_defer(call->net->loop, &call->send_task); break;
+    case SENDER_BROKEN: icap_send_broke_off(call); break;
+    case SENDER_LOST: icap_send_write_failed(call); break;
     }
 }

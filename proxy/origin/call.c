@@ -26,7 +26,7 @@ void origin_call_let_go(struct origin_call *call) {
 /* What died was an old connection, and the request can go over a new one. */
 static bool origin_call_may_repeat(const struct origin_call *call, enum origin_failure failure) {
     return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
-           call->request.repeatable && !call->feed.started;
+           call->request.repeatable && !call->sender.feed.started;
 }
 
 void origin_call_fail(struct origin_call *call, enum origin_failure failure, const char *error) {
@@ -36,7 +36,7 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     dial_cancel(&call->dial);
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
-    feed_release(&call->feed);
+    sender_stop(&call->sender);
     if (call->state == ORIGIN_WAITING && origin_call_may_repeat(call, failure)) {
         call->net->counters.origin_retries++;
         connect_fresh(call);
@@ -117,10 +117,10 @@ static void origin_call_on_total_timeout(struct timer *timer) {
 static void origin_call_begin(struct origin_call *call) {
     call->state = ORIGIN_WAITING;
     call->unsent = false;
-    call->head_left = call->request.head;
     call->head_checked = 0;
     call->interim = 0;
-    feed_init(&call->feed, call->net, call->request.body, call->request.chunked);
+    sender_init(&call->sender, call->net, call->request.body, call->request.chunked);
+    call->sender.head = call->request.head;
     call->net->counters.origin_requests++;
     call->kept_alive = false;
     origin_call_await(call, call->request.first_byte_timeout);
@@ -174,7 +174,7 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
     call->request = *request;
     call->response = response;
     call->waker = waker;
-    feed_init(&call->feed, net, request->body, request->chunked);
+    sender_init(&call->sender, net, request->body, request->chunked);
     timer_init(&call->timer, origin_call_on_timeout);
     timer_init(&call->total_timer, origin_call_on_total_timeout);
     if (request->deadline != TIMER_NEVER)
@@ -197,7 +197,7 @@ void origin_call_start(struct origin_call *call, struct net_context *net, struct
 static void origin_call_on_ready(struct connection *connection) {
     struct origin_call *call;
     CAST_OBJ(call, connection->event.owner, ORIGIN_CALL_MAGIC);
-    if (connection->writable && (call->head_left.length > 0 || !feed_is_done(&call->feed)))
+    if (connection->writable && !sender_is_done(&call->sender))
         origin_call_send(call);
     if (call->connection != connection || !connection->readable)
         return;
@@ -228,9 +228,9 @@ void origin_call_forget_request(struct origin_call *call) {
         source_set_waker(call->request.body, NULL);
     task_cancel(&call->send_task);
     call->request.body = NULL;
-    if (!feed_is_done(&call->feed))
+    if (!feed_is_done(&call->sender.feed))
         call->deaf = true;
-    feed_release(&call->feed);
+    feed_release(&call->sender.feed);
 }
 
 void origin_call_close(struct origin_call *call) {
@@ -247,6 +247,6 @@ void origin_call_close(struct origin_call *call) {
     timer_cancel(&call->net->loop->timers, &call->total_timer);
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
-    feed_release(&call->feed);
+    sender_stop(&call->sender);
     call->magic = 0;
 }

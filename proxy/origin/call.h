@@ -27,8 +27,8 @@
 #include "http/chunked.h"
 #include "http/framing.h"
 #include "net/dial.h"
-#include "net/feed.h"
 #include "net/pool.h"
+#include "net/sender.h"
 #include "origin/seat.h"
 
 enum origin_state { ORIGIN_CONNECTING, ORIGIN_WAITING, ORIGIN_ANSWERED, ORIGIN_FAILED };
@@ -85,8 +85,7 @@ struct origin_call {
     bool reused, heard;     /* the connection came from the pool; it has sent something */
     bool deaf;              /* a write failed: it may still be read, not used again */
     /* sending */
-    struct slice head_left;
-    struct feed feed;
+    struct sender sender;
     struct task send_task;
     /* receiving */
     struct net_buffer *in;

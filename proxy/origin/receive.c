@@ -111,9 +111,8 @@ static bool opens_tunnel(const struct origin_call *call) {
 /* The exchange is complete: may the connection be used again? */
 static void leave_connection(struct origin_call *call) {
     bool spare = waiting(call) > 0 || opens_tunnel(call);
-    bool reusable = !spare && !call->deaf && feed_is_done(&call->feed) &&
-                    call->head_left.length == 0 && call->framing.kind != FRAMING_CLOSE &&
-                    call->keeps_alive;
+    bool reusable = !spare && !call->deaf && sender_is_done(&call->sender) &&
+                    call->framing.kind != FRAMING_CLOSE && call->keeps_alive;
     net_buffer_give(call->net, &call->in);
     if (reusable)
         pool_give(call->pool, call->request.pool_key, &call->connection, call->request.idle_timeout,
