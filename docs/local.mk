@@ -1,9 +1,10 @@
 # Manuals. CONFIGURATION.md and retort.conf.5 are printed from the option table and kept in the tree,
-# so that they can be read and installed without building; tests/unit-proxy checks that they are
+# so that they can be read and installed without building; tests/unit/proxy checks that they are
 # current.
 dist_man_MANS += docs/retort.8 docs/retort.conf.5 docs/retortctl.1
 dist_doc_DATA = README.md LICENSE docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
 	docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/TESTING.md
+EXTRA_DIST += docs/performance.json docs/plots
 
 docs: proxy/retort$(EXEEXT)
 	proxy/retort$(EXEEXT) --print-options markdown > $(srcdir)/docs/CONFIGURATION.md.new

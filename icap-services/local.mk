@@ -210,5 +210,3 @@ icap_services_text_helper_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS)
 
 dist_man_MANS += docs/retort-helperd.8
 EXTRA_DIST += docs/SERVICES.md examples/helper/reverse.py examples/helper/upper.c
-
-include tests/unit-services/local.mk

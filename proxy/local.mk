@@ -200,6 +200,3 @@ proxy_retortctl_SOURCES = \
 	proxy/ctl/difference.c proxy/ctl/difference.h \
 	proxy/ctl/show.c proxy/ctl/show.h
 proxy_retortctl_LDADD = $(proxy_libs)
-
-include tests/unit-proxy/local.mk
-include tests/bench/local.mk

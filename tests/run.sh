@@ -165,7 +165,7 @@ e2e() {
 
 services() {
     local status=0 log=$build/services.log
-    tests/unit-services/services_test.py --builddir "$build" >"$log" 2>&1 || status=$?
+    tests/e2e/services/run.py --builddir "$build" >"$log" 2>&1 || status=$?
     cat "$log"
     sed -nE 's/^([0-9]+) tests, ([0-9]+) failed.*/\1 \2/p' "$log" |
         { read -r all bad && echo "$((all - bad)) passed, $bad failed" >>"$log"; }
@@ -174,7 +174,7 @@ services() {
 
 conformance() {
     local status=0 log=$build/conformance.log
-    tests/conformance/run.sh "$build" >"$log" 2>&1 || status=$?
+    tests/e2e/conformance/run.sh "$build" >"$log" 2>&1 || status=$?
     cat "$log"
     counted conformance "$log" $status
 }
@@ -228,7 +228,7 @@ for step in $steps; do
         ;;
     tsan)
         if tree_of tsan; then
-            make_check "$build/tsan" TESTS="tests/unit/unit tests/unit-proxy/unit-proxy" # those with threads
+            make_check "$build/tsan" TESTS="tests/unit/common/unit-common tests/unit/proxy/unit-proxy" # those with threads
             e2e e2e-tsan "$build/tsan" --filter test_collapse --filter test_config --filter test_signals \
                 --filter test_content --filter test_policy --filter test_keepalive --filter test_disk. --filter test_disk_volume \
                 --filter test_disk_content --filter test_disk_removal --filter test_disk_crash --filter test_origins \

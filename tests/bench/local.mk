@@ -23,7 +23,7 @@ check_PROGRAMS += tests/bench/pace
 tests_bench_pace_SOURCES = tests/bench/pace.c tests/bench/asker.c tests/bench/asker.h
 tests_bench_pace_LDADD = -lm
 TESTS += tests/bench/check.py
-EXTRA_DIST += tests/bench/check.py
+EXTRA_DIST += tests/bench/bench.py tests/bench/check.py tests/bench/icap tests/bench/run.sh tests/bench/suite tests/bench/table6
 
 # What the compressor and the transcoder cost beside the bare libraries; by hand.
 check_PROGRAMS += tests/bench/compress

@@ -22,3 +22,15 @@ check_LTLIBRARIES += tests/e2e/faults/memory_faults.la
 tests_e2e_faults_memory_faults_la_SOURCES = tests/e2e/faults/memory_faults.c
 tests_e2e_faults_memory_faults_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all -fno-builtin
 tests_e2e_faults_memory_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# The ad remover's decisions beside those of Brave's engine; the whole of it by hand, see the script.
+TESTS += tests/e2e/brave/compare-filters.sh
+
+# What tests/run.sh starts. The files of tests by their pattern: a list would be forgotten.
+EXTRA_DIST += \
+	tests/e2e/brave/Cargo.lock tests/e2e/brave/Cargo.toml tests/e2e/brave/main.rs \
+	tests/e2e/brave/compare-filters.sh tests/e2e/brave/compare_filters.py \
+	tests/e2e/conformance tests/e2e/harness tests/e2e/services
+dist-hook:
+	cp -p $(srcdir)/tests/e2e/*.py $(distdir)/tests/e2e/
+	find $(distdir)/tests -name __pycache__ -prune -exec rm -rf {} +

@@ -317,7 +317,7 @@ def test_query_is_part_of_the_key(lab):
 
 
 # Targets on evil.org which XXH3 without a secret hashes like "/xxx..." on bank.org, made as in
-# tests/unit-proxy/test_name.c: their length, and what stands there instead of x.
+# tests/unit/proxy/test_name.c: their length, and what stands there instead of x.
 FORGED = {
     113: {1: "cb79e64eccc0e57841b75e66ef47622b", 81: "cd34f2f077f3d8b1e03590e6813a264c6263616161616161"},
     585: {185: "cb79e64e39abc9d9", 241: "cb79e64e53c4ade5ce9169faccff7221", 305: "28312dffccff7221", 369: "6162627061616161"},

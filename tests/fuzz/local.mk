@@ -6,8 +6,7 @@ fuzzers_proxy = tests/fuzz/fuzz_control tests/fuzz/fuzz_decoder tests/fuzz/fuzz_
 	tests/fuzz/fuzz_icap \
 	tests/fuzz/fuzz_icap_call \
 	tests/fuzz/fuzz_range tests/fuzz/fuzz_record tests/fuzz/fuzz_settings tests/fuzz/fuzz_vary
-fuzzers_services = tests/unit-services/fuzz_filter tests/unit-services/fuzz_image \
-	tests/unit-services/fuzz_page
+fuzzers_services = tests/fuzz/fuzz_filter tests/fuzz/fuzz_image tests/fuzz/fuzz_page
 fuzzers = $(fuzzers_common) $(fuzzers_proxy) $(fuzzers_services)
 if LLHTTP
 fuzzers += tests/fuzz/fuzz_compare
@@ -82,6 +81,19 @@ tests_fuzz_fuzz_vary_SOURCES = tests/fuzz/fuzz_vary.c $(fuzz_lines)
 tests_fuzz_fuzz_vary_CPPFLAGS = $(fuzz_proxy_cppflags)
 tests_fuzz_fuzz_vary_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_vary_LDADD = $(proxy_libs)
+
+tests_fuzz_fuzz_filter_SOURCES = tests/fuzz/fuzz_filter.c
+tests_fuzz_fuzz_filter_CPPFLAGS = $(services_cppflags)
+tests_fuzz_fuzz_filter_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_filter_LDADD = icap-services/libalgorithms.la $(adremover_libs)
+tests_fuzz_fuzz_image_SOURCES = tests/fuzz/fuzz_image.c
+tests_fuzz_fuzz_image_CPPFLAGS = $(services_cppflags)
+tests_fuzz_fuzz_image_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_image_LDADD = icap-services/libalgorithms.la $(picture_libs)
+tests_fuzz_fuzz_page_SOURCES = tests/fuzz/fuzz_page.c
+tests_fuzz_fuzz_page_CPPFLAGS = $(services_cppflags)
+tests_fuzz_fuzz_page_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_page_LDADD = icap-services/libalgorithms.la
 
 # Retort's parser and llhttp's on the same heads: as a test, and as a fuzzer.
 compare_cppflags = $(AM_CPPFLAGS) $(LLHTTP_CPPFLAGS)

@@ -21,23 +21,14 @@ output=$build/fuzz
 mkdir -p "$output"
 rm -f "$output"/*.result
 
-program_of() {
-    local name
-    for name in "$build/tests/fuzz/fuzz_$1" "$build/tests/unit-services/fuzz_$1"; do
-        [ -x "$name" ] && { echo "$name"; return; }
-    done
-    return 1
-}
-
 all_names() {
-    find "$build/tests/fuzz" "$build/tests/unit-services" -name 'fuzz_*' -type f -perm -u+x \
-        ! -name '*.o' 2>/dev/null | sed 's|.*/fuzz_||' | grep -vx compare | sort -u
+    find "$build/tests/fuzz" -name 'fuzz_*' -type f -perm -u+x ! -name '*.o' 2>/dev/null | sed 's|.*/fuzz_||' | grep -vx compare | sort -u
 }
 
 # One fuzzer. What it finds goes to a directory of its own: the committed corpus stays as it is.
 run_one() {
-    local name=$1 program log=$output/$1.log found=${FUZZ_GROW:-$output/found}/$1 status=0 options=()
-    program=$(program_of "$name") || { echo "$name: no such fuzzer in $build" && echo FAIL >"$output/$name.result"; return; }
+    local name=$1 program=$build/tests/fuzz/fuzz_$1 log=$output/$1.log found=${FUZZ_GROW:-$output/found}/$1 status=0 options=()
+    [ -x "$program" ] || { echo "$name: no such fuzzer in $build" && echo FAIL >"$output/$name.result"; return; }
     mkdir -p "$found"
     [ -e "$here/http.dict" ] && options+=("-dict=$here/http.dict")
     [ -d "$here/corpus/$name" ] && options+=("$here/corpus/$name")

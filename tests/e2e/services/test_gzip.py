@@ -5,7 +5,7 @@ import threading
 import time
 
 from harness.codings import DECODERS, decode
-from icap import Connection, respmod
+from services.icap import Connection, respmod
 from services.lab import REQUEST, accepting, digits, every_way, head
 
 

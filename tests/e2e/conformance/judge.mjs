@@ -103,7 +103,7 @@ if (markdown) {
     .map(kind => `| ${kind} | ${counts[kind].pass} | ${counts[kind].applicable} | ${counts[kind].possible} |`).join('\n')
   fs.writeFileSync(markdown, `# Conformance
 
-The public suite http-cache-tests ${version} (npm), run through Retort in reverse mode by \`tests/conformance/run.sh\`.
+The public suite http-cache-tests ${version} (npm), run through Retort in reverse mode by \`tests/e2e/conformance/run.sh\`.
 This page is written by that script. The same script runs the suite through Retort as a forward proxy too; the same tests pass, but for
 those of Surrogate-Control, which speaks to reverse proxies alone.
 

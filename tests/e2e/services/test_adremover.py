@@ -2,7 +2,7 @@
 
 import threading
 
-from icap import Broken, Connection, reqmod
+from services.icap import Broken, Connection, reqmod
 from services.lab import until
 
 

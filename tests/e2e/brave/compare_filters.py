@@ -8,7 +8,7 @@ of its own. Prints how often the two agree, and which rule made the difference e
 less than 99.9 % of cases, or when a difference has a reason that is not listed in REASONS.
 
 Without --brave: the wheel, PyPI's braveblock, which fetch.sh brings; its decisions only. The crate is the engine of
-today (brave/ in this folder; needs cargo and a few minutes for the first build): then rules are compared too.
+today (Cargo.toml and main.rs in this folder; needs cargo and a few minutes for the first build): then rules are compared too.
 --every N takes one URL in N. --made asks besides for URLs that are made of the rules themselves. --time compares speed
 instead: both engines one after the other on the same requests, several times, in nanoseconds of one core.
 """
@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CACHE = os.path.join(os.path.dirname(HERE), "data", "cache")
+CACHE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "data", "cache")
 LISTS = [os.path.join(CACHE, "lists", name) for name in ("easylist.txt", "easyprivacy.txt")]
 TYPES = ["image", "script", "stylesheet", "xmlhttprequest", "subdocument"]
 PAGES = ["http://www.goal.com/", "https://news.example/", "https://www.youtube.com/watch", None]
@@ -109,7 +109,7 @@ def output_of(command, requests):
 
 def by_crate():
     target = os.path.join(CACHE, "brave")
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--manifest-path", os.path.join(HERE, "brave", "Cargo.toml"),
+    subprocess.run(["cargo", "build", "--release", "--quiet", "--manifest-path", os.path.join(HERE, "Cargo.toml"),
                     "--target-dir", target], check=True)
     return [os.path.join(target, "release", "brave-filter")]
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs http-cache-tests through Retort, in reverse mode and then as a forward proxy.
 #
-#   tests/conformance/run.sh [--markdown] [BUILDDIR]
+#   tests/e2e/conformance/run.sh [--markdown] [BUILDDIR]
 #
 # Needs node and npm; the suite is fetched from the npm registry into tests/data/cache. --markdown
 # writes docs/CONFORMANCE.md from what was seen in reverse mode. The last line counts both runs; exit status 0 when every required
@@ -9,7 +9,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-top=$(cd "$here/../.." && pwd)
+top=$(cd "$here/../../.." && pwd)
 markdown=
 if [ "${1:-}" = --markdown ]; then
     markdown=$top/docs/CONFORMANCE.md

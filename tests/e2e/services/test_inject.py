@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 
-from icap import Connection, respmod
-from services import HERE
+from services.icap import Connection, respmod
+from services import SOURCE
 from services.lab import PAGE, REQUEST, every_way, head
 
 
@@ -193,7 +193,7 @@ def test_inject_and_policies_of_the_page(lab):
 
 
 def pages_of_all_sorts():
-    return sorted(glob.glob(os.path.join(HERE, "pages", "*.html")))
+    return sorted(glob.glob(os.path.join(SOURCE, "tests", "data", "pages", "*.html")))
 
 
 def parsed_places(data):

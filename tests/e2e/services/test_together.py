@@ -6,7 +6,7 @@ import socket
 import threading
 import traceback
 
-from icap import Connection, reqmod
+from services.icap import Connection, reqmod
 from services.lab import PAGE, REQUEST, head, send_photo, until
 from services.pictures import picture
 from services.test_gzip import test_gzip_every_way

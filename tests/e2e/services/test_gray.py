@@ -8,7 +8,7 @@ import struct
 import subprocess
 import zlib
 
-from icap import respmod
+from services.icap import respmod
 from services.lab import REQUEST, every_way, head, send_photo
 from services.pictures import netpbm, picture
 

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import time
 
-from icap import respmod
+from services.icap import respmod
 from services import HERE, SOURCE
 from services.lab import PAGE, REQUEST, Lab, head, in_background, send_photo, until
 from services.pictures import picture
@@ -371,7 +371,7 @@ def bad_helpers(lab, name, **more):
     """Pool "bad": processes that do what a job's parameters say (bad_helper.py)."""
     settings = {"processes": 1, "queue": 40, "breaker": 0, "deadline": '"%ds"' % (5 * lab.patience), "nice": 0, **more}
     pool = 'pool bad { command = {"/usr/bin/python3", "%s"} %s }' % (
-        os.path.join(HERE, "services", "bad_helper.py"), " ".join("%s = %s" % item for item in settings.items()))
+        os.path.join(HERE, "bad_helper.py"), " ".join("%s = %s" % item for item in settings.items()))
     return OtherHelperd(lab, name, pool)
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 import zlib
 
-from icap import Broken, respmod
+from services.icap import Broken, respmod
 from services.lab import REQUEST, head, until
 from services.pictures import netpbm
 from services.test_helpers import DONE, FAILED, REFUSED, TIMEOUT, bad_helpers, result_of

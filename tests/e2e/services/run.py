@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The services as they run: c-icap with our modules, retort-helperd, its helpers, and an ICAP client.
 
-    services_test.py [--builddir DIR] [--valgrind] [--keep] [NAME...]
+    run.py [--builddir DIR] [--valgrind] [--keep] [NAME...]
 
-Runs the functions test_* of services/*.py (those whose name contains a NAME) against processes started in a
+Runs the functions test_* of this folder (those whose name contains a NAME) against processes started in a
 scratch directory, not as root if it need not be. With --valgrind all of them run under memcheck, and
 an error or a definite leak in our code fails the run. Exit status 0 when all is well.
 """
@@ -15,8 +15,7 @@ import tempfile
 import time
 import traceback
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 from services import (SOURCE, test_adremover, test_forms, test_gray, test_gzip, test_helpers, test_inject,  # noqa: E402
                       test_shares, test_together)

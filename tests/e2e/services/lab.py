@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from icap import Broken, Connection, respmod
+from services.icap import Broken, Connection, respmod
 from services import SOURCE
 from services.pictures import picture
 

@@ -1,6 +1,0 @@
-"""The tests of services_test.py, by service. They run in the order of its list, in one lab, and each leaves it as it was."""
-
-import os
-
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCE = os.path.dirname(os.path.dirname(HERE))

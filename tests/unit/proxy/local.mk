@@ -1,0 +1,47 @@
+# Unit tests of proxy/: settings, URL classes, the admin plane, retortctl.
+check_PROGRAMS += tests/unit/proxy/unit-proxy
+tests_unit_proxy_unit_proxy_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/proxy -I$(top_srcdir)/tests/unit \
+	-DSOURCE_DIRECTORY='"$(abs_top_srcdir)"'
+tests_unit_proxy_unit_proxy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_proxy_unit_proxy_SOURCES = \
+	proxy/ctl/http_call.c \
+	proxy/ctl/show.c \
+	tests/unit/guard.c tests/unit/guard.h \
+	tests/unit/proxy/store_bench.c tests/unit/proxy/store_bench.h \
+	tests/unit/proxy/suites.h \
+	tests/unit/proxy/test_address.c \
+	tests/unit/proxy/test_admin.c \
+	tests/unit/proxy/test_connection.c \
+	tests/unit/proxy/test_control.c \
+	tests/unit/proxy/test_ctl.c \
+	tests/unit/proxy/test_disk.c \
+	tests/unit/proxy/test_disk_damage.c \
+	tests/unit/proxy/test_disk_index.c \
+	tests/unit/proxy/test_disk_record.c \
+	tests/unit/proxy/test_disk_stream.c \
+	tests/unit/proxy/test_disk_volume.c \
+	tests/unit/proxy/test_doorkeeper.c \
+	tests/unit/proxy/test_recorded.c \
+	tests/unit/proxy/test_freshness.c \
+	tests/unit/proxy/test_icap_tag.c \
+	tests/unit/proxy/test_manual.c \
+	tests/unit/proxy/test_map.c \
+	tests/unit/proxy/test_name.c \
+	tests/unit/proxy/test_origins.c \
+	tests/unit/proxy/test_policy.c \
+	tests/unit/proxy/test_purge_log.c \
+	tests/unit/proxy/test_purge.c \
+	tests/unit/proxy/test_range.c \
+	tests/unit/proxy/test_reach.c \
+	tests/unit/proxy/test_rules.c \
+	tests/unit/proxy/test_settings.c \
+	tests/unit/proxy/test_settings_errors.c \
+	tests/unit/proxy/test_store.c \
+	tests/unit/proxy/test_url_class.c \
+	tests/unit/proxy/test_vary.c \
+	tests/unit/proxy/test_verdicts.c \
+	tests/unit/proxy/test_wire.c \
+	tests/unit/proxy/unit.c \
+	tests/unit/proxy/volume_bench.c tests/unit/proxy/volume_bench.h
+tests_unit_proxy_unit_proxy_LDADD = $(proxy_libs) $(CHECK_LIBS)
+TESTS += tests/unit/proxy/unit-proxy

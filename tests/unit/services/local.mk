@@ -1,0 +1,32 @@
+# Unit tests of the services' algorithms.
+check_PROGRAMS += tests/unit/services/unit-services
+tests_unit_services_unit_services_CPPFLAGS = $(services_cppflags) -DPAGES='"$(abs_top_srcdir)/tests/data/pages"'
+tests_unit_services_unit_services_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(picture_cflags) $(encoder_cflags)
+tests_unit_services_unit_services_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS) $(adremover_libs) $(CRYPTO_LIBS)
+tests_unit_services_unit_services_SOURCES = \
+	icap-services/helperd/queue.c icap-services/helperd/queue.h \
+	tests/unit/services/suites.h \
+	tests/unit/services/test_accept_encoding.c \
+	tests/unit/services/test_adapted_head.c \
+	tests/unit/services/test_arguments.c \
+	tests/unit/services/test_encoder.c \
+	tests/unit/services/test_filter.c \
+	tests/unit/services/test_gif_gray.c \
+	tests/unit/services/test_helper_protocol.c \
+	tests/unit/services/test_image_type.c \
+	tests/unit/services/test_jpeg_gray.c \
+	tests/unit/services/test_option.c \
+	tests/unit/services/test_picture.c \
+	tests/unit/services/test_picture_cost.c \
+	tests/unit/services/test_png_gray.c \
+	tests/unit/services/test_png_info.c \
+	tests/unit/services/test_policy.c \
+	tests/unit/services/test_queue.c \
+	tests/unit/services/test_recipe.c \
+	tests/unit/services/test_request_kind.c \
+	tests/unit/services/test_scanner.c \
+	tests/unit/services/test_text_table.c \
+	tests/unit/services/test_url_pattern.c \
+	tests/unit/services/test_webp_gray.c \
+	tests/unit/services/unit.c
+TESTS += tests/unit/services/unit-services
