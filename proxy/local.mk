@@ -115,6 +115,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/cache_status.c \
+	proxy/transaction/caching.h \
+	proxy/transaction/collapse.h \
 	proxy/transaction/fail.c \
 	proxy/transaction/internal.c \
 	proxy/transaction/invalidate.c \
@@ -128,19 +130,21 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/ranges.c \
 	proxy/transaction/refresh.c \
+	proxy/transaction/request.h \
+	proxy/transaction/response.h \
 	proxy/transaction/remembered.c proxy/transaction/remembered.h \
-	proxy/transaction/result.c proxy/transaction/result.h \
+	proxy/transaction/outcome.c proxy/transaction/outcome.h \
 	proxy/transaction/reverse_map.c \
 	proxy/transaction/route.c proxy/transaction/route.h \
 	proxy/transaction/rules.c \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
-	proxy/transaction/tunnel.c proxy/transaction/tunnel.h \
+	proxy/transaction/relay.c proxy/transaction/relay.h \
 	proxy/transaction/steps/receive.c proxy/transaction/steps/admit.c \
-	proxy/transaction/steps/reqmod.c proxy/transaction/steps/lookup.c \
-	proxy/transaction/steps/fetch.c proxy/transaction/steps/respmod.c \
-	proxy/transaction/steps/store.c proxy/transaction/steps/variant.c \
-	proxy/transaction/steps/respmod_postcache.c proxy/transaction/steps/connect.c \
-	proxy/transaction/steps/deliver.c proxy/transaction/steps/log.c \
+	proxy/transaction/steps/reqmod.c proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
+	proxy/transaction/steps/fetch.c proxy/transaction/steps/fetch.h proxy/transaction/steps/respmod.c \
+	proxy/transaction/steps/store.c proxy/transaction/steps/store.h proxy/transaction/steps/variant.c \
+	proxy/transaction/steps/respmod_postcache.c proxy/transaction/steps/tunnel.c proxy/transaction/steps/tunnel.h \
+	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h proxy/transaction/steps/log.c \
 	proxy/claims.c proxy/claims.h \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/worker.c proxy/worker.h \

@@ -19,7 +19,7 @@
 #include "adapt/chain.h"
 #include "net/context.h"
 #include "settings/settings.h"
-#include "transaction/result.h"
+#include "transaction/outcome.h"
 
 struct access_logs;
 

@@ -4,21 +4,23 @@
  * part (RFC 9211). */
 
 static bool is_hit(const struct transaction *transaction) {
-    return transaction->result == RESULT_HIT || transaction->result == RESULT_STALE;
+    return transaction->outcome.result == RESULT_HIT || transaction->outcome.result == RESULT_STALE;
 }
 
 /* RFC 9211 §2.2: why the request went forward. */
 static struct slice forward_reason(const struct transaction *transaction) {
-    switch (transaction->result) {
+    switch (transaction->outcome.result) {
     case RESULT_MISS:
-        return transaction->part != NULL ? SLICE("; fwd=partial") : SLICE("; fwd=miss");
+        return transaction->lookup.part != NULL ? SLICE("; fwd=partial") : SLICE("; fwd=miss");
     case RESULT_REVALIDATED:
-        return transaction->asked.no_cache ? SLICE("; fwd=request; fwd-status=304")
-                                           : SLICE("; fwd=stale; fwd-status=304");
+        return transaction->caching.control.no_cache ? SLICE("; fwd=request; fwd-status=304")
+                                                     : SLICE("; fwd=stale; fwd-status=304");
     case RESULT_REFRESHED:
-        return transaction->asked.no_cache ? SLICE("; fwd=request") : SLICE("; fwd=stale");
+        return transaction->caching.control.no_cache ? SLICE("; fwd=request")
+                                                     : SLICE("; fwd=stale");
     case RESULT_PASS:
-        return transaction->cache_allowed || http_method_is_safe(transaction->request->method_id)
+        return transaction->caching.allowed ||
+                       http_method_is_safe(transaction->request.head->method_id)
                    ? SLICE("; fwd=bypass")
                    : SLICE("; fwd=method");
     default: return slice_make("", 0);
@@ -27,7 +29,7 @@ static struct slice forward_reason(const struct transaction *transaction) {
 
 static struct slice hit_fields(struct transaction *transaction, bool status) {
     enum { MORE = 128 }; /* than the name takes */
-    struct freshness freshness = object_freshness(transaction->object);
+    struct freshness freshness = object_freshness(transaction->lookup.object);
     struct slice name = slice_from(transaction->settings->name);
     int64_t age = freshness_age(&freshness, transaction->net->loop->wall);
     char *fields = arena_alloc(&transaction->arena, name.length + MORE);
@@ -45,7 +47,7 @@ static struct slice hit_fields(struct transaction *transaction, bool status) {
 
 /* What caches told before there was Cache-Status: did the body come from here? */
 static struct slice with_x_cache(struct transaction *transaction, struct slice fields) {
-    bool hit = is_hit(transaction) || transaction->result == RESULT_REVALIDATED;
+    bool hit = is_hit(transaction) || transaction->outcome.result == RESULT_REVALIDATED;
     struct slice pieces[] = {
         fields,
         hit ? SLICE("X-Cache: HIT from ") : SLICE("X-Cache: MISS from "),
@@ -58,9 +60,9 @@ static struct slice with_x_cache(struct transaction *transaction, struct slice f
 static struct slice forward_fields(struct transaction *transaction, bool status) {
     struct slice age = slice_make("", 0);
     char digits[SLICE_DIGITS];
-    if (transaction->object != NULL &&
-        (!transaction->storing || transaction->object->initial_age > 0)) {
-        struct freshness freshness = object_freshness(transaction->object);
+    if (transaction->lookup.object != NULL &&
+        (!transaction->storing.begun || transaction->lookup.object->initial_age > 0)) {
+        struct freshness freshness = object_freshness(transaction->lookup.object);
         age = slice_of_number(digits, freshness_age(&freshness, transaction->net->loop->wall));
     }
     struct slice reason = forward_reason(transaction);
@@ -73,7 +75,7 @@ static struct slice forward_fields(struct transaction *transaction, bool status)
         status ? SLICE("Cache-Status: ") : none,
         status ? slice_from(transaction->settings->name) : none,
         status ? reason : none,
-        status && transaction->storing ? SLICE("; stored") : none,
+        status && transaction->storing.begun ? SLICE("; stored") : none,
         status ? SLICE("\r\n") : none,
     };
     return arena_join(&transaction->arena, pieces, 8);
@@ -81,7 +83,7 @@ static struct slice forward_fields(struct transaction *transaction, bool status)
 
 struct slice transaction_cache_fields(struct transaction *transaction) {
     bool status = transaction->settings->cache.status_field;
-    struct slice fields = transaction->object != NULL && is_hit(transaction)
+    struct slice fields = transaction->lookup.object != NULL && is_hit(transaction)
                               ? hit_fields(transaction, status)
                               : forward_fields(transaction, status);
     return transaction->settings->cache.x_cache ? with_x_cache(transaction, fields) : fields;

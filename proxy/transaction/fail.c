@@ -22,8 +22,9 @@ static const char *transaction_fail_place(const struct transaction *transaction)
 
 /* One that was not sent a whole request has done nothing wrong. */
 static bool blames_origin(const struct transaction *transaction, unsigned status) {
-    return status >= 502 && transaction->origin_name.length > 0 &&
-           (transaction->call == NULL || transaction->call->failure != ORIGIN_NO_REQUEST);
+    return status >= 502 && transaction->fetch.origin_name.length > 0 &&
+           (transaction->fetch.call == NULL ||
+            transaction->fetch.call->failure != ORIGIN_NO_REQUEST);
 }
 
 static struct slice write_page(struct transaction *transaction, unsigned status,
@@ -36,7 +37,7 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
         where = slice_from(service);
     } else if (blames_origin(transaction, status)) {
         before = "The origin ";
-        where = transaction->origin_name;
+        where = transaction->fetch.origin_name;
     }
     return arena_printf(&transaction->arena, page, status, http_reason(status), status,
                         http_reason(status), before, SLICE_PRINT(where),
@@ -45,19 +46,19 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
 }
 
 enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason) {
-    struct reply *reply = &transaction->reply;
+    struct reply *reply = &transaction->delivery.reply;
     struct slice text = write_page(transaction, status, reason);
     transaction_own_request(transaction);
-    if (!transaction->storing) { /* else the response is good, and others may have it */
+    if (!transaction->storing.begun) { /* else the response is good, and others may have it */
         transaction_land(transaction, FLIGHT_FAILED);
-        object_release(&transaction->object);
+        object_release(&transaction->lookup.object);
     }
-    body_release(&transaction->body);
-    transaction->body = body_of_bytes(text);
-    transaction->status = status;
-    transaction->error = reason;
-    transaction->result = RESULT_ERROR;
-    transaction->last_step = step_name(transaction->step);
+    body_release(&transaction->storing.body);
+    transaction->storing.body = body_of_bytes(text);
+    transaction->outcome.status = status;
+    transaction->outcome.error = reason;
+    transaction->outcome.result = RESULT_ERROR;
+    transaction->outcome.step = step_name(transaction->step);
     reply->head = arena_printf(
         &transaction->arena,
         "HTTP/1.1 %u %s\r\n"
@@ -68,7 +69,7 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
         status, http_reason(status), transaction->settings->name,
         status == 405 ? "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n" : "");
     reply->extra = slice_make("", 0);
-    reply->body = transaction->body;
+    reply->body = transaction->storing.body;
     reply->length = (int64_t)text.length;
     reply->no_content = false;
     reply->close = status == 400 || status == 408 || status == 413 || status == 417 ||
@@ -79,7 +80,7 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
 enum step transaction_deny(struct transaction *transaction, const char *reason) {
     transaction->net->counters.client_denied++;
     enum step next = transaction_fail(transaction, 403, reason);
-    transaction->result = RESULT_DENIED;
+    transaction->outcome.result = RESULT_DENIED;
     return next;
 }
 

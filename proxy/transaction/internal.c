@@ -7,7 +7,7 @@
  * anything else. The neutral resources are what replaced advertisements turn into. */
 
 bool transaction_is_internal(const struct transaction *transaction) {
-    return slice_equal_nocase(transaction->url.host, SLICE("retort.internal"));
+    return slice_equal_nocase(transaction->request.url.host, SLICE("retort.internal"));
 }
 
 static void internal_answer(struct transaction *transaction, unsigned status, struct slice type,
@@ -20,18 +20,19 @@ static void internal_answer(struct transaction *transaction, unsigned status, st
     head->reason = slice_from(http_reason(status));
     http_head_add(head, SLICE("Content-Type"), type);
     http_head_add(head, SLICE("Cache-Control"), cache_control);
-    transaction->response = head;
+    transaction->response.head = head;
     transaction_note_moment(transaction);
-    transaction->request_time = transaction->response_time = transaction->net->loop->wall;
-    transaction->origin_name = SLICE("retort.internal");
-    if (transaction->request->method_id == HTTP_METHOD_HEAD)
+    transaction->response.request_time = transaction->response.response_time =
+        transaction->net->loop->wall;
+    transaction->fetch.origin_name = SLICE("retort.internal");
+    if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
         return;
     struct bytes_source *source = arena_alloc(arena, sizeof *source);
-    transaction->response_body = bytes_source_start(source, body, transaction->net->loop);
+    transaction->response.body = bytes_source_start(source, body, transaction->net->loop);
 }
 
 void transaction_answer_internally(struct transaction *transaction) {
-    struct slice path = url_path(&transaction->url);
+    struct slice path = url_path(&transaction->request.url);
     const struct neutral *neutral = neutral_find(slice_make(path.base + 1, path.length - 1));
     if (neutral != NULL)
         internal_answer(transaction, 200, neutral->type, SLICE("public, max-age=86400"),

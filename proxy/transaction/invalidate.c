@@ -7,7 +7,7 @@
 
 /* The directory of the request's path, with the slash. */
 static struct slice directory(const struct transaction *transaction) {
-    struct slice path = url_path(&transaction->url);
+    struct slice path = url_path(&transaction->request.url);
     const char *slash = path.length > 0 ? memrchr(path.base, '/', path.length) : NULL;
     return slash == NULL ? SLICE("/") : slice_make(path.base, (size_t)(slash + 1 - path.base));
 }
@@ -22,7 +22,7 @@ static struct slice make_absolute(struct transaction *transaction, struct slice 
         return arena_printf(arena, "http:%.*s", SLICE_PRINT(reference));
     struct slice before =
         slice_starts_with(reference, SLICE("/")) ? slice_make("", 0) : directory(transaction);
-    return arena_printf(arena, "http://%.*s%.*s%.*s", SLICE_PRINT(transaction->authority),
+    return arena_printf(arena, "http://%.*s%.*s%.*s", SLICE_PRINT(transaction->request.authority),
                         SLICE_PRINT(before), SLICE_PRINT(reference));
 }
 
@@ -52,8 +52,9 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
     struct url url;
     struct slice text = transaction_resolve(transaction, reference);
     /* Another origin's objects are not this one's to invalidate. */
-    if (text.length > 0 && url_parse(&url, text) && slice_equal(url.host, transaction->url.host) &&
-        url.port == transaction->url.port) {
+    if (text.length > 0 && url_parse(&url, text) &&
+        slice_equal(url.host, transaction->request.url.host) &&
+        url.port == transaction->request.url.port) {
         struct cache_name name = invalidate_name_of(transaction, text);
         remove_stored(transaction, &name);
     }
@@ -63,15 +64,15 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
  * removed the same since the origin was asked. */
 void transaction_invalidate(struct transaction *transaction) {
     struct cache *cache = transaction->host->cache;
-    const struct http_head *response = transaction->response;
-    if (http_method_is_safe(transaction->request->method_id) || response->status < 200 ||
+    const struct http_head *response = transaction->response.head;
+    if (http_method_is_safe(transaction->request.head->method_id) || response->status < 200 ||
         response->status >= 400)
         return;
-    struct cache_name name = invalidate_name_of(transaction, transaction->url_text);
-    bool disturbed = purges_has_key(cache_purges(cache), name.key, transaction->since.keys);
+    struct cache_name name = invalidate_name_of(transaction, transaction->request.url_text);
+    bool disturbed = purges_has_key(cache_purges(cache), name.key, transaction->storing.since.keys);
     remove_stored(transaction, &name);
     invalidate_reference(transaction, http_head_value(response, HTTP_LOCATION));
     invalidate_reference(transaction, http_head_value(response, HTTP_CONTENT_LOCATION));
     if (!disturbed)
-        transaction->since.keys = cache_now(cache).keys;
+        transaction->storing.since.keys = cache_now(cache).keys;
 }

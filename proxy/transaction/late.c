@@ -14,7 +14,7 @@ void late_end(struct late *late) {
 struct http_head *late_head(struct transaction *transaction, const struct object *subject) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     if (subject == NULL) {
-        http_head_assign(head, transaction->response);
+        http_head_assign(head, transaction->response.head);
         return head;
     }
     object_parse_head(subject, head);
@@ -39,7 +39,7 @@ void late_forget_etag(struct http_head *head, struct slice old_etag) {
 
 void late_start(struct late *late, struct transaction *transaction, const struct object *subject,
                 struct http_head *response, struct icap_service *const *chosen, unsigned count) {
-    struct body *body = subject != NULL ? subject->body : transaction->body;
+    struct body *body = subject != NULL ? subject->body : transaction->storing.body;
     transaction_begin_message(transaction, &late->message, transaction_copy_request(transaction),
                               response);
     if (response->status != 204)

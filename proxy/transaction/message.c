@@ -4,20 +4,20 @@
  * without what ends at this hop (RFC 3507 §4.4.2), and beside them what is the proxy's own. */
 
 static struct slice server_ip(struct transaction *transaction) {
-    if (transaction->call == NULL || transaction->call->address.length == 0)
+    if (transaction->fetch.call == NULL || transaction->fetch.call->address.length == 0)
         return slice_make("", 0);
     char *text = arena_alloc(&transaction->arena, ADDRESS_TEXT);
-    return slice_make(text, address_format_ip(&transaction->call->address, text));
+    return slice_make(text, address_format_ip(&transaction->fetch.call->address, text));
 }
 
 /* Services see the whole URL, whatever form the client used. */
 static void prepare_request(struct transaction *transaction, struct http_head *request) {
     struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
     if (credentials.length > 0)
-        transaction->credentials = credentials;
+        transaction->request.credentials = credentials;
     http_head_remove_hop_by_hop(request);
     http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
-    request->target = transaction->url_text;
+    request->target = transaction->request.url_text;
 }
 
 void transaction_begin_message(struct transaction *transaction, struct adapt_message *message,
@@ -26,11 +26,11 @@ void transaction_begin_message(struct transaction *transaction, struct adapt_mes
     *message = (struct adapt_message){
         .request = request,
         .response = response,
-        .path = url_path(&transaction->url),
+        .path = url_path(&transaction->request.url),
         .client_ip = transaction_client_ip(transaction),
         .client_port = address_port(&transaction->exchange->client->address),
         .server_ip = server_ip(transaction),
-        .proxy_authorization = transaction->credentials,
+        .proxy_authorization = transaction->request.credentials,
         .transaction_id = slice_from(transaction_id(transaction)),
     };
     if (response == NULL)
@@ -41,7 +41,7 @@ void transaction_begin_message(struct transaction *transaction, struct adapt_mes
 
 struct http_head *transaction_copy_request(struct transaction *transaction) {
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
-    http_head_assign(request, transaction->request);
+    http_head_assign(request, transaction->request.head);
     return request;
 }
 
@@ -51,6 +51,6 @@ void transaction_leave_untold(struct transaction *transaction, struct http_head 
     for (unsigned i = 0; i < count; i++)
         decode |= services[i]->settings->decode;
     bool decoded =
-        decode && decoding_would_begin(transaction->request, response, &transaction->arena);
+        decode && decoding_would_begin(transaction->request.head, response, &transaction->arena);
     representation_untold(response, decoded, &transaction->arena);
 }

@@ -22,7 +22,8 @@ static enum range_kind wanted(struct transaction *transaction, const struct http
     unsigned count, most = transaction->settings->cache.max_ranges;
     struct range *ranges = arena_alloc(&transaction->arena, most * sizeof *ranges);
     range_subject_of(&subject, response, part->whole);
-    enum range_kind kind = range_of_request(ranges, most, &count, transaction->request, &subject);
+    enum range_kind kind =
+        range_of_request(ranges, most, &count, transaction->request.head, &subject);
     *is_in = kind == RANGE_PARTS && part_holds(part, ranges, count);
     return kind;
 }
@@ -31,7 +32,7 @@ bool transaction_part_will_do(struct transaction *transaction) {
     struct part part;
     bool is_in;
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
-    object_parse_head(transaction->object, head);
+    object_parse_head(transaction->lookup.object, head);
     if (!part_of_head(&part, head))
         return false;
     return wanted(transaction, head, &part, &is_in) == RANGE_UNSATISFIABLE || is_in;
@@ -39,7 +40,7 @@ bool transaction_part_will_do(struct transaction *transaction) {
 
 bool transaction_complete_part(struct transaction *transaction, struct http_head *head) {
     struct part part;
-    const struct object *object = transaction->part;
+    const struct object *object = transaction->lookup.part;
     if (object == NULL || head->method_id != HTTP_METHOD_GET || http_head_has(head, HTTP_RANGE) ||
         body_state(object->body) != BODY_COMPLETE ||
         !part_same_etag(object_etag(object), object_etag(object)) ||
@@ -48,23 +49,25 @@ bool transaction_complete_part(struct transaction *transaction, struct http_head
     http_head_set(head, HTTP_RANGE,
                   arena_printf(&transaction->arena, "bytes=%lu-", (unsigned long)part_end(&part)));
     http_head_set(head, HTTP_IF_RANGE, object_etag(object));
-    transaction->completing = true;
+    transaction->fetch.completing = true;
     return true;
 }
 
 /* The arrived part, where its body is known to be as long as it says. */
 static bool arrived(const struct transaction *transaction, struct part *part) {
-    return part_of_head(part, transaction->response) && transaction->response_body != NULL &&
-           transaction->response_body->length == (int64_t)part->count;
+    return part_of_head(part, transaction->response.head) && transaction->response.body != NULL &&
+           transaction->response.body->length == (int64_t)part->count;
 }
 
 /* The stored part that the arrived one can be combined with; NULL: there is none. */
 static struct object *partner(const struct transaction *transaction, const struct part *part,
                               struct part *stored) {
-    struct object *object = transaction->part != NULL ? transaction->part : transaction->replaced;
+    struct object *object =
+        transaction->lookup.part != NULL ? transaction->lookup.part : transaction->lookup.replaced;
     if (object == NULL || !part_of_object(stored, object) ||
         body_state(object->body) != BODY_COMPLETE ||
-        !part_same_etag(object_etag(object), http_head_value(transaction->response, HTTP_ETAG)) ||
+        !part_same_etag(object_etag(object),
+                        http_head_value(transaction->response.head, HTTP_ETAG)) ||
         !part_joins(part, stored))
         return NULL;
     return object;
@@ -72,7 +75,7 @@ static struct object *partner(const struct transaction *transaction, const struc
 
 bool transaction_part_completes(const struct transaction *transaction) {
     struct part part, stored;
-    return transaction->response->status == 206 && arrived(transaction, &part) &&
+    return transaction->response.head->status == 206 && arrived(transaction, &part) &&
            partner(transaction, &part, &stored) != NULL && part_end(&part) == part.whole;
 }
 
@@ -81,24 +84,24 @@ static void join_bodies(struct transaction *transaction, struct object *object,
                         const struct part *part, const struct part *stored) {
     uint64_t before = stored->first < part->first ? part->first - stored->first : 0;
     uint64_t after = part_end(stored) > part_end(part) ? part_end(stored) - part_end(part) : 0;
-    transaction->response_body =
+    transaction->response.body =
         join_new(&transaction->arena, transaction->net->loop, object->body, before,
-                 &transaction->response_body, stored->count - after, after);
+                 &transaction->response.body, stored->count - after, after);
 }
 
 /* RFC 9110 §15.3.7.3: the stored fields, with those of the new response over them. False: they are
  * too many, and the new ones alone go to the client. */
 static bool join_heads(struct transaction *transaction, const struct object *object) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
-    if (!object_merge_head(object, transaction->response, merged))
+    if (!object_merge_head(object, transaction->response.head, merged))
         return false;
     merged->status = 206;
-    transaction->response = merged;
+    transaction->response.head = merged;
     return true;
 }
 
 static void transaction_part_describe(struct transaction *transaction, const struct part *part) {
-    struct http_head *response = transaction->response;
+    struct http_head *response = transaction->response.head;
     http_head_remove(response, HTTP_CONTENT_LENGTH);
     if (part_is_whole(part)) {
         response->status = 200;
@@ -114,24 +117,25 @@ static void transaction_part_describe(struct transaction *transaction, const str
 /* A larger part of the same bytes is worth more than one that lies elsewhere. */
 static bool stored_is_better(const struct transaction *transaction, const struct part *part) {
     struct part stored;
-    return transaction->part != NULL && part_of_object(&stored, transaction->part) &&
+    return transaction->lookup.part != NULL && part_of_object(&stored, transaction->lookup.part) &&
            stored.whole == part->whole && stored.count > part->count &&
-           part_same_etag(object_etag(transaction->part),
-                          http_head_value(transaction->response, HTTP_ETAG));
+           part_same_etag(object_etag(transaction->lookup.part),
+                          http_head_value(transaction->response.head, HTTP_ETAG));
 }
 
 bool transaction_take_part(struct transaction *transaction, bool keep) {
     struct part part, stored, all;
-    bool asked = transaction->completing || http_head_has(transaction->request, HTTP_RANGE);
+    bool asked =
+        transaction->fetch.completing || http_head_has(transaction->request.head, HTTP_RANGE);
     if (!asked || !arrived(transaction, &part))
         return false;
     struct object *object = partner(transaction, &part, &stored);
     all = object != NULL ? part_union(&part, &stored) : part;
     if (all.count > transaction->settings->cache.max_object)
         keep = false;
-    if (!transaction->completing) {
+    if (!transaction->fetch.completing) {
         bool is_in;
-        wanted(transaction, transaction->response, &all, &is_in);
+        wanted(transaction, transaction->response.head, &all, &is_in);
         if (!keep || !is_in)
             return false;
         if (object == NULL && stored_is_better(transaction, &part))
@@ -148,14 +152,14 @@ bool transaction_take_part(struct transaction *transaction, bool keep) {
 
 /* A part of what is no more: the page has other bytes by now, or goes by without being stored. */
 static bool part_is_outdated(const struct transaction *transaction) {
-    const struct http_head *response = transaction->response;
+    const struct http_head *response = transaction->response.head;
     return response->status == 200 ||
-           (response->status == 206 &&
-            !part_same_etag(object_etag(transaction->part), http_head_value(response, HTTP_ETAG)));
+           (response->status == 206 && !part_same_etag(object_etag(transaction->lookup.part),
+                                                       http_head_value(response, HTTP_ETAG)));
 }
 
 void transaction_drop_part(struct transaction *transaction) {
-    if (transaction->part != NULL && transaction->request->method_id == HTTP_METHOD_GET &&
-        part_is_outdated(transaction))
-        transaction_drop(transaction, transaction->part);
+    if (transaction->lookup.part != NULL &&
+        transaction->request.head->method_id == HTTP_METHOD_GET && part_is_outdated(transaction))
+        transaction_drop(transaction, transaction->lookup.part);
 }

@@ -49,20 +49,20 @@ static struct slice progress_text(struct transaction *transaction, const struct 
 
 /* The page in place of what is not there yet. */
 static enum step reply_page(struct transaction *transaction, const struct parcel *parcel) {
-    struct reply *reply = &transaction->reply;
+    struct reply *reply = &transaction->delivery.reply;
     struct arena *arena = &transaction->arena;
-    struct slice name = patience_name_of(url_path(&transaction->url));
+    struct slice name = patience_name_of(url_path(&transaction->request.url));
     struct slice url =
         arena_concat(arena, SLICE(PREFIX), slice_from(parcel->token), SLICE("/"), name);
     struct slice progress = progress_text(transaction, parcel);
     struct slice text =
         arena_printf(arena, page, SLICE_PRINT(name), REFRESH_SECONDS, SLICE_PRINT(url),
                      SLICE_PRINT(name), SLICE_PRINT(progress), REFRESH_SECONDS, SLICE_PRINT(url));
-    body_release(&transaction->body);
-    transaction->body = body_of_bytes(text);
-    transaction->status = 200;
-    transaction->result = RESULT_SERVICE;
-    transaction->last_step = step_name(transaction->step);
+    body_release(&transaction->storing.body);
+    transaction->storing.body = body_of_bytes(text);
+    transaction->outcome.status = 200;
+    transaction->outcome.result = RESULT_SERVICE;
+    transaction->outcome.step = step_name(transaction->step);
     reply->head = arena_printf(arena,
                                "HTTP/1.1 200 OK\r\n"
                                "Content-Type: text/html; charset=utf-8\r\n"
@@ -70,7 +70,7 @@ static enum step reply_page(struct transaction *transaction, const struct parcel
                                "Refresh: %d; url=%.*s\r\n"
                                "Via: 1.1 %s\r\n",
                                REFRESH_SECONDS, SLICE_PRINT(url), transaction->settings->name);
-    reply->body = transaction->body;
+    reply->body = transaction->storing.body;
     reply->length = (int64_t)text.length;
     return STEP_DELIVER;
 }
@@ -126,22 +126,22 @@ static bool is_html(const struct http_head *response) {
 void patience_begin(struct transaction *transaction, uint64_t after) {
     const struct http_head *response = transaction->message.response;
     if (after == 0 || transaction->exchange->background || response->status != 200 ||
-        is_html(response) || !is_navigation(transaction->request))
+        is_html(response) || !is_navigation(transaction->request.head))
         return;
     struct patience *patience = arena_alloc(&transaction->arena, sizeof *patience);
     INIT_OBJ(patience, PATIENCE_MAGIC);
     patience->transaction = transaction;
     timer_init(&patience->timer, patience_on_timer);
     loop_timer_after(transaction->net->loop, &patience->timer, after);
-    transaction->patience = patience;
+    transaction->waiting_page = patience;
 }
 
 bool patience_is_over(const struct transaction *transaction) {
-    return transaction->patience != NULL && transaction->patience->over;
+    return transaction->waiting_page != NULL && transaction->waiting_page->over;
 }
 
 enum step patience_reply(struct transaction *transaction) {
-    struct patience *patience = transaction->patience;
+    struct patience *patience = transaction->waiting_page;
     const struct settings *settings = transaction->settings;
     struct loop *loop = transaction->net->loop;
     patience->over = false;
@@ -215,7 +215,7 @@ static bool pack(struct patience *patience) {
 }
 
 bool patience_goes_on(struct transaction *transaction) {
-    struct patience *patience = transaction->patience;
+    struct patience *patience = transaction->waiting_page;
     if (patience == NULL || patience->parcel == NULL)
         return false;
     const struct adapt_chain *chain = transaction->respmod;
@@ -231,13 +231,13 @@ bool patience_goes_on(struct transaction *transaction) {
 }
 
 void patience_end(struct transaction *transaction) {
-    struct patience *patience = transaction->patience;
+    struct patience *patience = transaction->waiting_page;
     if (patience == NULL)
         return;
     timer_cancel(&transaction->net->loop->timers, &patience->timer);
     if (patience->parcel != NULL)
         patience_fail(patience, "the proxy has given it up");
-    transaction->patience = NULL;
+    transaction->waiting_page = NULL;
 }
 
 /* The side of whoever asks for it. */
@@ -261,20 +261,21 @@ static enum step hand_over(struct transaction *transaction, struct parcel **parc
         parcel_release(parcelp);
         return transaction_fail(transaction, 502, "its head is too large to be kept");
     }
-    transaction->response = head;
-    transaction->response_time = transaction->request_time = transaction->net->loop->wall;
-    transaction->result = RESULT_SERVICE;
-    transaction->response_body = parcel_body(parcelp, arena, transaction->net->loop);
+    transaction->response.head = head;
+    transaction->response.response_time = transaction->response.request_time =
+        transaction->net->loop->wall;
+    transaction->outcome.result = RESULT_SERVICE;
+    transaction->response.body = parcel_body(parcelp, arena, transaction->net->loop);
     transaction->net->counters.patience_delivered++;
     return STEP_STORE;
 }
 
 enum step patience_collect(struct transaction *transaction) {
     const struct address *client = &transaction->exchange->client->address;
-    struct slice token = token_of(url_path(&transaction->url));
+    struct slice token = token_of(url_path(&transaction->request.url));
     struct parcel *parcel = NULL;
     transaction_own_request(transaction);
-    if (transaction->request->method_id == HTTP_METHOD_GET)
+    if (transaction->request.head->method_id == HTTP_METHOD_GET)
         parcel =
             parcels_find(transaction->host->parcels, token, client, transaction->net->loop->now);
     if (parcel == NULL)

@@ -6,12 +6,12 @@
 
 static void policy_step_resolve(struct transaction *transaction, const uint64_t *rules) {
     const struct settings *settings = transaction->settings;
-    transaction->policy = NULL;
+    transaction->caching.policy = NULL;
     if (rules_before(rules, settings->policy_count) == 0)
         return;
     struct cache_policy *policy = arena_alloc(&transaction->arena, sizeof *policy);
     policy_resolve(settings->policies, settings->policy_count, rules, policy);
-    transaction->policy = policy;
+    transaction->caching.policy = policy;
 }
 
 static void ignore_no_cache(struct cache_control *asked) {
@@ -24,35 +24,36 @@ bool transaction_begin_policy(struct transaction *transaction) {
     if (transaction->settings->policy_count == 0)
         return true;
     policy_step_resolve(transaction, transaction_request_rules(transaction));
-    const struct cache_policy *policy = transaction->policy;
+    const struct cache_policy *policy = transaction->caching.policy;
     if (policy == NULL)
         return true;
     if (policy->cache == POLICY_CACHE_NEVER)
         return false;
     if (policy->strip_cookies)
-        http_head_remove(transaction->request, HTTP_COOKIE);
+        http_head_remove(transaction->request.head, HTTP_COOKIE);
     if (policy->ignore_client_no_cache)
-        ignore_no_cache(&transaction->asked);
+        ignore_no_cache(&transaction->caching.control);
     return true;
 }
 
 void transaction_take_name(struct transaction *transaction) {
-    transaction->name = cache_name_of(
-        cache_url_by_policy(transaction->url_text, transaction->policy, &transaction->arena));
+    transaction->caching.name = cache_name_of(cache_url_by_policy(
+        transaction->request.url_text, transaction->caching.policy, &transaction->arena));
 }
 
 bool transaction_sends_name(const struct transaction *transaction) {
-    return transaction->policy == NULL || transaction->policy->query_sent == POLICY_QUERY_STORED;
+    return transaction->caching.policy == NULL ||
+           transaction->caching.policy->query_sent == POLICY_QUERY_STORED;
 }
 
 void transaction_ask_by_name(struct transaction *transaction) {
-    struct slice whole = transaction->url_text, name = transaction->name.url;
+    struct slice whole = transaction->request.url_text, name = transaction->caching.name.url;
     if (!transaction_sends_name(transaction) || slice_equal(name, whole))
         return;
-    size_t path_at = (size_t)(transaction->url.path_query.base - whole.base);
-    transaction->url_text = name;
-    transaction->url.path_query = slice_make(name.base + path_at, name.length - path_at);
-    transaction->rules = NULL;
+    size_t path_at = (size_t)(transaction->request.url.path_query.base - whole.base);
+    transaction->request.url_text = name;
+    transaction->request.url.path_query = slice_make(name.base + path_at, name.length - path_at);
+    transaction->request.rules = NULL;
 }
 
 void transaction_review_policy(struct transaction *transaction, const struct http_head *response) {
@@ -62,13 +63,13 @@ void transaction_review_policy(struct transaction *transaction, const struct htt
 
 /* What others are to get has no cookie; who is not to share the response keeps it. */
 void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response) {
-    const struct cache_policy *policy = transaction->policy;
+    const struct cache_policy *policy = transaction->caching.policy;
     if (policy != NULL && (policy->strip_cookies || policy->set_cookie == POLICY_SET_COOKIE_STRIP))
         http_head_remove(response, HTTP_SET_COOKIE);
 }
 
 unsigned transaction_max_variants(const struct transaction *transaction) {
-    const struct cache_policy *policy = transaction->policy;
+    const struct cache_policy *policy = transaction->caching.policy;
     return policy != NULL && policy->max_variants > 0 ? policy->max_variants
                                                       : transaction->settings->cache.max_variants;
 }

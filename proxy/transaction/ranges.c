@@ -18,8 +18,8 @@ static struct slice make_boundary(struct transaction *transaction) {
 static void set_head(struct transaction *transaction, struct http_head *head, unsigned status) {
     head->status = status;
     head->reason = slice_from(http_reason(status));
-    transaction->status = status;
-    transaction->reply.head = transaction_write_head(transaction, head);
+    transaction->outcome.status = status;
+    transaction->delivery.reply.head = transaction_write_head(transaction, head);
 }
 
 static void reply_unsatisfiable(struct transaction *transaction, struct http_head *head,
@@ -27,8 +27,8 @@ static void reply_unsatisfiable(struct transaction *transaction, struct http_hea
     http_head_set(head, HTTP_CONTENT_RANGE,
                   arena_printf(&transaction->arena, "bytes */%lu", (unsigned long)length));
     set_head(transaction, head, 416);
-    transaction->reply.body = NULL;
-    transaction->reply.length = 0;
+    transaction->delivery.reply.body = NULL;
+    transaction->delivery.reply.length = 0;
 }
 
 static struct slice content_range(struct transaction *transaction, const struct range *range,
@@ -41,16 +41,16 @@ static void reply_part(struct transaction *transaction, struct http_head *head,
                        const struct range *range, const struct part *part) {
     http_head_set(head, HTTP_CONTENT_RANGE, content_range(transaction, range, part->whole));
     set_head(transaction, head, 206);
-    transaction->reply.part = true;
-    transaction->reply.first = range->first - part->first;
-    transaction->reply.length = (int64_t)range->count;
+    transaction->delivery.reply.part = true;
+    transaction->delivery.reply.first = range->first - part->first;
+    transaction->delivery.reply.length = (int64_t)range->count;
 }
 
 /* RFC 9110 §15.3.7.2. Returns the length of the whole. */
 static uint64_t make_parts(struct transaction *transaction, struct slice boundary,
                            struct slice type, const struct range *ranges, unsigned count,
                            const struct part *part) {
-    struct reply *reply = &transaction->reply;
+    struct reply *reply = &transaction->delivery.reply;
     struct reply_part *parts = arena_alloc(&transaction->arena, count * sizeof *parts);
     uint64_t bytes = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -78,19 +78,19 @@ static void reply_parts(struct transaction *transaction, struct http_head *head,
                   arena_printf(&transaction->arena, "multipart/byteranges; boundary=%.*s",
                                SLICE_PRINT(boundary)));
     set_head(transaction, head, 206);
-    transaction->reply.length = (int64_t)bytes;
+    transaction->delivery.reply.length = (int64_t)bytes;
     transaction->net->counters.cache_multipart++;
 }
 
 void transaction_choose_ranges(struct transaction *transaction) {
     struct object *object = transaction_shown(transaction);
-    struct reply *reply = &transaction->reply;
+    struct reply *reply = &transaction->delivery.reply;
     struct arena *arena = &transaction->arena;
     struct range_subject subject;
     unsigned count, most = transaction->settings->cache.max_ranges;
-    if (!http_head_has(transaction->request, HTTP_RANGE) ||
+    if (!http_head_has(transaction->request.head, HTTP_RANGE) ||
         (object->status != 200 && object->status != 206) || reply->length < 0 ||
-        transaction->ranges_removed)
+        transaction->fetch.ranges_removed)
         return;
     struct part part = {.count = (uint64_t)reply->length, .whole = (uint64_t)reply->length};
     struct http_head *head = arena_alloc(arena, sizeof *head);
@@ -99,7 +99,7 @@ void transaction_choose_ranges(struct transaction *transaction) {
     if (object->status == 206 && !part_of_head(&part, head))
         return;
     range_subject_of(&subject, head, part.whole);
-    switch (range_of_request(ranges, most, &count, transaction->request, &subject)) {
+    switch (range_of_request(ranges, most, &count, transaction->request.head, &subject)) {
     case RANGE_WHOLE: return;
     case RANGE_TOO_MANY: transaction->net->counters.cache_ranges_refused++; return;
     case RANGE_UNSATISFIABLE: reply_unsatisfiable(transaction, head, part.whole); return;

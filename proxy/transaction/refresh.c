@@ -7,10 +7,10 @@
  * response to a HEAD that is about the same bytes (§4.3.5). */
 
 const struct http_head *transaction_as_get(struct transaction *transaction) {
-    if (transaction->request->method_id == HTTP_METHOD_GET)
-        return transaction->request;
+    if (transaction->request.head->method_id == HTTP_METHOD_GET)
+        return transaction->request.head;
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
-    memcpy(request, transaction->request, sizeof *request);
+    memcpy(request, transaction->request.head, sizeof *request);
     request->method_id = HTTP_METHOD_GET;
     request->method = http_method_text(HTTP_METHOD_GET);
     return request;
@@ -20,27 +20,28 @@ bool transaction_refresh(struct transaction *transaction, const struct http_head
                          enum flight_outcome *outcome) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
     const struct http_head *request = transaction_as_get(transaction);
-    struct object *object = transaction->object;
+    struct object *object = transaction->lookup.object;
     struct freshness freshness;
     if (!object_merge_head(object, news, merged))
         return false;
     transaction_review_policy(transaction, merged);
     struct freshness_rules rules = transaction_freshness_rules(transaction);
-    freshness_of_response(&freshness, &rules, request, merged, transaction->request_time,
-                          transaction->response_time);
+    freshness_of_response(&freshness, &rules, request, merged, transaction->response.request_time,
+                          transaction->response.response_time);
     if (freshness.storable)
         transaction_strip_cookies(transaction, merged);
     const struct object_making making = object_making(object);
-    struct object *fresh = object_new_made(transaction->name.key, transaction->name.url, request,
-                                           merged, &freshness, object->body, &making, NULL);
+    struct object *fresh =
+        object_new_made(transaction->caching.name.key, transaction->caching.name.url, request,
+                        merged, &freshness, object->body, &making, NULL);
     fresh->scope = object->scope;
     *outcome = FLIGHT_UNSTORED;
     if (freshness.storable)
         *outcome = transaction_insert(transaction, fresh);
     else
         transaction_drop(transaction, object);
-    object_release(&transaction->object);
-    transaction->object = fresh;
+    object_release(&transaction->lookup.object);
+    transaction->lookup.object = fresh;
     return true;
 }
 
@@ -90,15 +91,16 @@ static enum evidence refresh_judge(const struct http_head *response, const struc
 /* A response that says nothing by which it could be compared freshens nothing: the bytes may be of
  * long ago. */
 void transaction_learn_from_head(struct transaction *transaction) {
-    struct object *object = transaction->object != NULL ? transaction->object : transaction->part;
-    if (transaction->request->method_id != HTTP_METHOD_HEAD ||
-        transaction->response->status != 200 || object == NULL ||
+    struct object *object =
+        transaction->lookup.object != NULL ? transaction->lookup.object : transaction->lookup.part;
+    if (transaction->request.head->method_id != HTTP_METHOD_HEAD ||
+        transaction->response.head->status != 200 || object == NULL ||
         (object->status != 200 && object->status != 206))
         return;
     enum flight_outcome outcome;
-    enum evidence evidence = refresh_judge(transaction->response, object);
-    bool renews = evidence == SAME && object == transaction->object;
-    if (renews && transaction_refresh(transaction, transaction->response, &outcome)) {
+    enum evidence evidence = refresh_judge(transaction->response.head, object);
+    bool renews = evidence == SAME && object == transaction->lookup.object;
+    if (renews && transaction_refresh(transaction, transaction->response.head, &outcome)) {
         transaction->net->counters.cache_head_updated++;
     } else if (renews || evidence == OTHER) {
         transaction_drop(transaction, object);

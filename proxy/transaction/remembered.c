@@ -4,10 +4,10 @@
 
 bool remembered_begin(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    if (transaction->remembered != NULL)
+    if (transaction->variant != NULL)
         return true;
     /* Who wants no change gets what services make for him alone. */
-    if (!transaction->adapt->any_remembered || transaction->asked.no_transform ||
+    if (!transaction->adapt->any_remembered || transaction->caching.control.no_transform ||
         !transaction_may_adapt_late(transaction))
         return false;
     unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE,
@@ -21,7 +21,7 @@ bool remembered_begin(struct transaction *transaction) {
     remembered->count = count;
     remembered->others = count < all;
     remembered->chain = adapt_mark_chain(chosen, count);
-    transaction->remembered = remembered;
+    transaction->variant = remembered;
     return true;
 }
 
@@ -34,11 +34,11 @@ static bool has_aged(const struct object *made, const struct object *of, time_t 
 }
 
 struct object *remembered_look_up(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     remembered_forget(remembered);
-    struct object *object =
-        cache_lookup_made(transaction->host->cache, &transaction->name, transaction->request,
-                          transaction_scope(transaction), remembered->chain, &remembered->made);
+    struct object *object = cache_lookup_made(
+        transaction->host->cache, &transaction->caching.name, transaction->request.head,
+        transaction_scope(transaction), remembered->chain, &remembered->made);
     if (remembered->made == NULL)
         return object;
     if (adapt_mark_is_old(remembered->services, remembered->count,

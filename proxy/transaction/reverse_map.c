@@ -57,7 +57,7 @@ static bool is_below(struct slice path, struct slice base, struct slice *below) 
 
 static bool to_prefix(struct transaction *transaction, struct slice path, struct slice base,
                       struct slice *view) {
-    struct slice prefix = slice_from(transaction->route->map->path), below;
+    struct slice prefix = slice_from(transaction->fetch.route->map->path), below;
     if (!is_below(path, base, &below))
         return false;
     if (below.length > 0 && below.base[0] == '/')
@@ -70,7 +70,7 @@ static bool to_prefix(struct transaction *transaction, struct slice path, struct
 /* A path without a host, or with the client's own: the origin may know the prefix or not, and the
  * longer of both paths decides. */
 static bool map_path(struct transaction *transaction, struct slice path, struct slice *view) {
-    const struct map_settings *map = transaction->route->map;
+    const struct map_settings *map = transaction->fetch.route->map;
     struct slice base = map->origin.path_query, prefix = slice_from(map->path), below;
     if (without_slash(base).length <= without_slash(prefix).length &&
         is_below(path, prefix, &below))
@@ -97,7 +97,7 @@ static bool map_alias(struct transaction *transaction, const struct reference *r
 
 static bool map_absolute(struct transaction *transaction, const struct reference *reference,
                          struct slice *view) {
-    const struct map_settings *map = transaction->route->map;
+    const struct map_settings *map = transaction->fetch.route->map;
     struct own_url own = {map->origin.host, map->origin.port, false, map->origin.path_query};
     for (size_t i = 0; map->origins != NULL && i < map->origins->server_count; i++) {
         own.host = map->origins->servers[i].url.host;
@@ -112,8 +112,8 @@ static bool map_absolute(struct transaction *transaction, const struct reference
             return true;
     /* With preserve_host this is how the origin was called. */
     return map->preserve_host && !reference->https &&
-           reference->url.port == transaction->url.port &&
-           slice_equal_nocase(reference->url.host, transaction->url.host) &&
+           reference->url.port == transaction->request.url.port &&
+           slice_equal_nocase(reference->url.host, transaction->request.url.host) &&
            map_path(transaction, reference->rest, view);
 }
 
@@ -126,15 +126,16 @@ static bool map_reference(struct transaction *transaction, struct slice text, st
 }
 
 static void map_field(struct transaction *transaction, enum http_name id) {
-    struct slice view, value = http_head_value(transaction->response, id);
+    struct slice view, value = http_head_value(transaction->response.head, id);
     if (value.length > 0 && map_reference(transaction, value, &view))
-        http_head_set(transaction->response, id, view);
+        http_head_set(transaction->response.head, id, view);
 }
 
 /* "5; url=http://..." */
 static void map_refresh(struct transaction *transaction) {
     static const char mark[] = "url=";
-    const struct http_field *field = http_head_find_text(transaction->response, SLICE("Refresh"));
+    const struct http_field *field =
+        http_head_find_text(transaction->response.head, SLICE("Refresh"));
     struct slice view;
     if (field == NULL || field->value.length < sizeof mark)
         return;
@@ -154,12 +155,12 @@ static void map_refresh(struct transaction *transaction) {
         return;
     struct slice pieces[] = {slice_make(value.base, at), view};
     value = arena_join(&transaction->arena, pieces, 2);
-    http_head_remove_text(transaction->response, SLICE("Refresh"));
-    http_head_add(transaction->response, SLICE("Refresh"), value);
+    http_head_remove_text(transaction->response.head, SLICE("Refresh"));
+    http_head_add(transaction->response.head, SLICE("Refresh"), value);
 }
 
 void transaction_reverse_map(struct transaction *transaction) {
-    const struct route *route = transaction->route;
+    const struct route *route = transaction->fetch.route;
     if (route == NULL || route->map == NULL || !route->map->rewrite_location)
         return;
     map_field(transaction, HTTP_LOCATION);

@@ -10,12 +10,13 @@
 
 /* Of what the origin is asked for. */
 static const struct url *url_of(const struct transaction *transaction) {
-    return transaction->outgoing != NULL ? &transaction->outgoing->url : &transaction->url;
+    return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->url
+                                                 : &transaction->request.url;
 }
 
 static struct slice route_host_of(const struct transaction *transaction) {
-    return transaction->outgoing != NULL ? transaction->outgoing->authority
-                                         : transaction->authority;
+    return transaction->reqmod_postcache != NULL ? transaction->reqmod_postcache->authority
+                                                 : transaction->request.authority;
 }
 
 static void set_group(const struct transaction *transaction, struct route *route,
@@ -41,10 +42,10 @@ static void route_set_place(struct transaction *transaction, struct route *route
                             const struct url *origin) {
     if (transaction->settings->origin.max_connections == 0)
         return;
-    transaction->place =
+    transaction->fetch.place =
         origin_place_enter(transaction->host->places, origin, transaction->settings);
-    if (transaction->place != NULL)
-        route->group = transaction->place->group;
+    if (transaction->fetch.place != NULL)
+        route->group = transaction->fetch.place->group;
 }
 
 static void find_for_forward(struct transaction *transaction, struct route *route) {
@@ -104,7 +105,7 @@ static enum reach client_reach(const struct transaction *transaction) {
 }
 
 enum reach route_reach(const struct transaction *transaction) {
-    const struct route *route = transaction->route;
+    const struct route *route = transaction->fetch.route;
     return route->map != NULL || route_goes_to_parent(route) ? REACH_ANY
                                                              : client_reach(transaction);
 }
@@ -113,7 +114,7 @@ const char *route_denial(const struct transaction *transaction) {
     const struct url *url = url_of(transaction);
     enum reach reach = client_reach(transaction);
     struct resolution named;
-    if (transaction->route->map != NULL || !transaction->route->by_parent ||
+    if (transaction->fetch.route->map != NULL || !transaction->fetch.route->by_parent ||
         !resolver_knows(transaction->net->resolver, url->host, &named))
         return NULL;
     for (unsigned i = 0; i < named.count; i++) {
@@ -134,7 +135,7 @@ static struct slice authority_of(struct transaction *transaction, const struct u
 
 /* A server resolves ".." before it looks, and so could end up outside of what a map shows. */
 bool route_stays_below_map(const struct transaction *transaction) {
-    const struct route *route = transaction->route;
+    const struct route *route = transaction->fetch.route;
     const struct url target = {.path_query = route->target};
     return route->map == NULL || !dot_segments_may_be_seen(url_path(&target));
 }
@@ -145,28 +146,28 @@ static void aim_at(struct aim *aim, const struct url *url) {
 }
 
 static void aim_by_map(struct transaction *transaction, struct aim *aim) {
-    const struct map_settings *map = transaction->route->map;
+    const struct map_settings *map = transaction->fetch.route->map;
     const struct url *origin =
-        map->origins != NULL ? &transaction->seat->member->url : &map->origin;
+        map->origins != NULL ? &transaction->fetch.seat->member->url : &map->origin;
     aim_at(aim, origin);
-    aim->target = transaction->route->target;
+    aim->target = transaction->fetch.route->target;
     aim->host_header =
         map->preserve_host ? route_host_of(transaction) : authority_of(transaction, origin);
 }
 
 /* Unless a service has named a path since. */
 static bool is_for_whole_server(const struct transaction *transaction) {
-    return transaction->for_whole_server &&
-           transaction->request->method_id == HTTP_METHOD_OPTIONS &&
+    return transaction->request.for_whole_server &&
+           transaction->request.head->method_id == HTTP_METHOD_OPTIONS &&
            slice_equal(url_of(transaction)->path_query, SLICE("/"));
 }
 
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim_at(aim, url_of(transaction));
-    aim->target =
-        transaction->is_connect ? route_host_of(transaction) : url_of(transaction)->path_query;
+    aim->target = transaction->request.is_connect ? route_host_of(transaction)
+                                                  : url_of(transaction)->path_query;
     if (is_for_whole_server(transaction))
-        aim->target = route_goes_to_parent(transaction->route) ? SLICE("") : SLICE("*");
+        aim->target = route_goes_to_parent(transaction->fetch.route) ? SLICE("") : SLICE("*");
     aim->host_header = route_host_of(transaction);
 }
 
@@ -174,23 +175,23 @@ static void aim_by_url(struct transaction *transaction, struct aim *aim) {
  * Host says. */
 static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
     struct arena *arena = &transaction->arena;
-    const struct map_settings *map = transaction->route->map;
-    if (!transaction->is_connect) {
+    const struct map_settings *map = transaction->fetch.route->map;
+    if (!transaction->request.is_connect) {
         struct slice authority =
             map != NULL ? authority_of(transaction, &map->origin) : route_host_of(transaction);
         aim->target = arena_printf(arena, "http://%.*s%.*s", SLICE_PRINT(authority),
                                    SLICE_PRINT(aim->target));
         aim->host_header = authority;
     }
-    aim_at(aim, &transaction->seat->member->url);
+    aim_at(aim, &transaction->fetch.seat->member->url);
 }
 
 void route_aim(struct transaction *transaction, struct aim *aim) {
-    if (transaction->route->map != NULL)
+    if (transaction->fetch.route->map != NULL)
         aim_by_map(transaction, aim);
     else
         aim_by_url(transaction, aim);
-    if (route_goes_to_parent(transaction->route))
+    if (route_goes_to_parent(transaction->fetch.route))
         turn_to_parent(transaction, aim);
 }
 
@@ -201,8 +202,8 @@ static uint64_t route_hash_text(struct slice text) {
 }
 
 uint64_t route_hash(struct transaction *transaction) {
-    const struct url *url = &transaction->url;
-    const struct origins_settings *origins = transaction->route->origins;
+    const struct url *url = &transaction->request.url;
+    const struct origins_settings *origins = transaction->fetch.route->origins;
     if (origins == NULL || origins->rules.balance != ORIGINS_CONSISTENT_HASH)
         return 0;
     switch (origins->rules.hash_by) {
@@ -210,9 +211,9 @@ uint64_t route_hash(struct transaction *transaction) {
     case ORIGINS_HASH_CLIENT: return route_hash_text(transaction_client_ip(transaction));
     case ORIGINS_HASH_URL: break;
     }
-    if (transaction->is_connect)
-        return route_hash_text(transaction->authority);
-    struct slice reduced =
-        cache_url_by_policy(transaction->url_text, transaction->policy, &transaction->arena);
+    if (transaction->request.is_connect)
+        return route_hash_text(transaction->request.authority);
+    struct slice reduced = cache_url_by_policy(transaction->request.url_text,
+                                               transaction->caching.policy, &transaction->arena);
     return XXH3_128bits(reduced.base, reduced.length).low64;
 }

@@ -5,22 +5,22 @@
 
 static const uint64_t *transaction_rules_find(struct transaction *transaction) {
     const struct class_subject subject = {
-        .method = transaction->request->method,
-        .host = transaction->url.host,
-        .url = transaction->url_text,
-        .path = url_path(&transaction->url),
+        .method = transaction->request.head->method,
+        .host = transaction->request.url.host,
+        .url = transaction->request.url_text,
+        .path = url_path(&transaction->request.url),
         .client = &transaction->exchange->client->address,
     };
     return rules_find(transaction->settings->rules, &subject, &transaction->arena);
 }
 
 const uint64_t *transaction_rules(struct transaction *transaction) {
-    if (transaction->rules == NULL)
-        transaction->rules =
-            rules_glance(transaction->settings->rules, &transaction->url, transaction->url_text);
-    if (transaction->rules == NULL)
-        transaction->rules = transaction_rules_find(transaction);
-    return transaction->rules;
+    if (transaction->request.rules == NULL)
+        transaction->request.rules = rules_glance(
+            transaction->settings->rules, &transaction->request.url, transaction->request.url_text);
+    if (transaction->request.rules == NULL)
+        transaction->request.rules = transaction_rules_find(transaction);
+    return transaction->request.rules;
 }
 
 const uint64_t *transaction_request_rules(struct transaction *transaction) {

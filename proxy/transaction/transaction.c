@@ -33,29 +33,29 @@ const char *step_name(enum step step) {
 /* What a hit has nothing of, in the order in which one thing reads from another. */
 static void end_fetch(struct transaction *transaction) {
     transaction_land(transaction, FLIGHT_LEFT);
-    flight_leave(&transaction->flight, &transaction->waiter);
-    timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
-    disk_load_end(&transaction->load);
-    if (transaction->late != NULL)
-        late_end(transaction->late);
-    if (transaction->remembered != NULL)
+    flight_leave(&transaction->lookup.collapse.flight, &transaction->lookup.collapse.waiter);
+    timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
+    disk_load_end(&transaction->lookup.load);
+    if (transaction->respmod_postcache != NULL)
+        late_end(transaction->respmod_postcache);
+    if (transaction->variant != NULL)
         remembered_end(transaction);
-    pump_stop(&transaction->pump);
-    tunnel_free(&transaction->tunnel);
-    if (transaction->reach != NULL)
-        dial_cancel(transaction->reach);
-    source_close(&transaction->response_body);
-    if (transaction->patience != NULL)
+    pump_stop(&transaction->storing.pump);
+    relay_free(&transaction->tunnel.relay);
+    if (transaction->tunnel.dial != NULL)
+        dial_cancel(transaction->tunnel.dial);
+    source_close(&transaction->response.body);
+    if (transaction->waiting_page != NULL)
         patience_end(transaction);
     if (transaction->respmod != NULL)
         adapt_chain_close(transaction->respmod);
-    if (transaction->call != NULL)
-        origin_call_close(transaction->call);
-    origin_seat_close(transaction->seat);
-    origin_place_leave(&transaction->place);
-    source_close(&transaction->request_body);
-    if (transaction->outgoing != NULL)
-        adapt_chain_close(&transaction->outgoing->chain);
+    if (transaction->fetch.call != NULL)
+        origin_call_close(transaction->fetch.call);
+    origin_seat_close(transaction->fetch.seat);
+    origin_place_leave(&transaction->fetch.place);
+    source_close(&transaction->request.body);
+    if (transaction->reqmod_postcache != NULL)
+        adapt_chain_close(&transaction->reqmod_postcache->chain);
     if (transaction->reqmod != NULL)
         adapt_chain_close(transaction->reqmod);
 }
@@ -68,10 +68,10 @@ static void transaction_end(struct transaction *transaction) {
     task_cancel(&transaction->task);
     if (transaction->exchange != NULL)
         exchange_finish(&transaction->exchange);
-    object_release(&transaction->object);
-    object_release(&transaction->replaced);
-    object_release(&transaction->part);
-    body_release(&transaction->body);
+    object_release(&transaction->lookup.object);
+    object_release(&transaction->lookup.replaced);
+    object_release(&transaction->lookup.part);
+    body_release(&transaction->storing.body);
     adapt_set_release(&transaction->adapt);
     list_remove(&transaction->link);
     host->net->counters.transactions_active--;
@@ -141,10 +141,10 @@ static struct transaction *transaction_new(struct transaction_host *host) {
 }
 
 void transaction_land(struct transaction *transaction, enum flight_outcome outcome) {
-    if (!transaction->leads)
+    if (!transaction->lookup.collapse.leads)
         return;
-    transaction->leads = false;
-    flight_land(&transaction->flight, outcome, loop_seconds(transaction->net->loop),
+    transaction->lookup.collapse.leads = false;
+    flight_land(&transaction->lookup.collapse.flight, outcome, loop_seconds(transaction->net->loop),
                 transaction->net->loop);
 }
 
@@ -153,7 +153,7 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
     transaction->adapt = adapt_set_reference(host->adapt);
     transaction->settings = host->adapt->settings;
     transaction->exchange = exchange;
-    transaction->request = &exchange->request;
+    transaction->request.head = &exchange->request;
     exchange->waker = &transaction->task;
     transaction->number = host->id_prefix + host->id_next++;
     transaction_run(transaction);
@@ -191,37 +191,37 @@ void transaction_abort_all(struct transaction_host *host) {
 }
 
 void transaction_own_request(struct transaction *transaction) {
-    const struct http_head *request = transaction->request;
-    bool target_is_original = transaction->original_url.base == request->target.base;
+    const struct http_head *request = transaction->request.head;
+    bool target_is_original = transaction->request.original_url.base == request->target.base;
     if (transaction->exchange->owned)
         return;
     exchange_own_request(transaction->exchange, &transaction->arena);
     if (target_is_original)
-        transaction->original_url = request->target;
-    transaction->method_text = request->method;
+        transaction->request.original_url = request->target;
+    transaction->request.original_method = request->method;
 }
 
 void transaction_take_body(struct transaction *transaction) {
-    if (transaction->body_taken)
+    if (transaction->request.body_taken)
         return;
-    transaction->body_taken = true;
-    transaction->request_body = exchange_body(transaction->exchange);
+    transaction->request.body_taken = true;
+    transaction->request.body = exchange_body(transaction->exchange);
 }
 
 unsigned transaction_chains(const struct transaction *transaction,
                             const struct adapt_chain *chains[ACCESS_CHAINS]) {
-    const struct remembered *remembered = transaction->remembered;
+    const struct remembered *remembered = transaction->variant;
     unsigned count = 0;
     if (transaction->reqmod != NULL)
         chains[count++] = transaction->reqmod;
-    if (transaction->outgoing != NULL)
-        chains[count++] = &transaction->outgoing->chain;
+    if (transaction->reqmod_postcache != NULL)
+        chains[count++] = &transaction->reqmod_postcache->chain;
     if (transaction->respmod != NULL)
         chains[count++] = transaction->respmod;
     if (remembered != NULL && remembered->late != NULL)
         chains[count++] = &remembered->late->chain;
-    if (transaction->late != NULL)
-        chains[count++] = &transaction->late->chain;
+    if (transaction->respmod_postcache != NULL)
+        chains[count++] = &transaction->respmod_postcache->chain;
     return count;
 }
 
@@ -235,7 +235,7 @@ struct freshness_rules transaction_freshness_rules(const struct transaction *tra
         /* RFC 9213 §3: these speak to caches that work for the origin, as reverse proxies do. */
         .targeted =
             transaction->exchange->listen->mode == LISTEN_REVERSE ? settings->cache.targeted : NULL,
-        .policy = transaction->policy,
+        .policy = transaction->caching.policy,
     };
 }
 
@@ -274,13 +274,13 @@ bool transaction_write_url(struct transaction *transaction, const struct url *fr
 }
 
 void transaction_show_host(struct transaction *transaction, struct slice host) {
-    if (host.length > 0 && !slice_equal(host, transaction->authority))
-        http_head_set(transaction->request, HTTP_HOST, transaction->authority);
+    if (host.length > 0 && !slice_equal(host, transaction->request.authority))
+        http_head_set(transaction->request.head, HTTP_HOST, transaction->request.authority);
 }
 
 bool transaction_set_url(struct transaction *transaction, const struct url *url) {
-    return transaction_write_url(transaction, url, &transaction->url, &transaction->url_text,
-                                 &transaction->authority);
+    return transaction_write_url(transaction, url, &transaction->request.url,
+                                 &transaction->request.url_text, &transaction->request.authority);
 }
 
 struct slice transaction_authority(struct transaction *transaction, struct slice host,
@@ -302,8 +302,8 @@ struct slice transaction_authority(struct transaction *transaction, struct slice
 }
 
 struct slice transaction_client_ip(struct transaction *transaction) {
-    if (transaction->client_ip.base == NULL)
-        transaction->client_ip =
+    if (transaction->request.client_ip.base == NULL)
+        transaction->request.client_ip =
             arena_slice(&transaction->arena, client_ip(transaction->exchange->client));
-    return transaction->client_ip;
+    return transaction->request.client_ip;
 }

@@ -19,20 +19,19 @@
 #define RETORT_TRANSACTION_TRANSACTION_H
 
 #include "adapt/chain.h"
-#include "cache/flight.h"
-#include "cache/store.h"
 #include "client/client.h"
-#include "disk/disk.h"
-#include "origin/call.h"
-#include "origin/place.h"
-#include "origin/seat.h"
 #include "transaction/access_log.h"
+#include "transaction/caching.h"
 #include "transaction/late.h"
-#include "transaction/pump.h"
+#include "transaction/outcome.h"
 #include "transaction/remembered.h"
-#include "transaction/result.h"
-#include "transaction/route.h"
-#include "transaction/tunnel.h"
+#include "transaction/request.h"
+#include "transaction/response.h"
+#include "transaction/steps/deliver.h"
+#include "transaction/steps/fetch.h"
+#include "transaction/steps/lookup.h"
+#include "transaction/steps/store.h"
+#include "transaction/steps/tunnel.h"
 
 enum step {
     STEP_RECEIVE,
@@ -93,81 +92,28 @@ struct transaction {
     struct exchange *exchange;       /* NULL after LOG has let the client go */
     uint64_t number;
     char id[SLICE_HEX + 1]; /* see transaction_id */
-    enum cache_result result;
-    const char *error;     /* for the log and the error page */
-    const char *last_step; /* the step that decided the outcome */
 
-    /* the request */
-    struct http_head *request; /* the exchange's, adapted by REQMOD */
-    struct slice original_url; /* as the client asked, for the log */
-    struct slice method_text;  /* likewise */
-    struct slice url_text;     /* absolute, normalised */
-    struct url url;            /* its parts */
-    struct slice authority;    /* "host" or "host:port" of url_text */
-    struct slice client_ip;    /* see transaction_client_ip */
-    struct slice upgrade;      /* the protocols that the client would change to */
-    bool is_connect, is_upgrade;
-    bool for_whole_server;       /* OPTIONS of a URL without a path (RFC 9112 §3.2.4) */
-    bool takes_trailers;         /* the client does (RFC 9110 §10.1.4) */
-    struct source *request_body; /* owned once taken */
-    bool body_taken;
+    struct outcome outcome;
+    struct request request;
+    struct caching caching;
+    struct lookup lookup;
+    struct delivery delivery;
+
     struct adapt_message message; /* what the chains work on */
     struct adapt_chain *reqmod, *respmod;
-    struct outgoing *outgoing; /* what services behind the cache made of the request; NULL: none */
-    struct adapt_mark *seen;   /* by which services before the cache; NULL: by none */
-    struct remembered *remembered; /* what they made for all clients; NULL: no such are asked */
-    struct late *late; /* what they make of the response for this client; NULL: none was asked */
-    struct patience *patience; /* NULL: none is asked for */
-    int64_t expected_length;   /* of the response's body before RESPMOD; -1: not known */
-    struct slice credentials;  /* Proxy-Authorization, kept from most services */
+    struct outgoing *reqmod_postcache; /* what services behind the cache made of the request for the
+                                        * origin; NULL: none */
+    struct adapt_mark *seen;           /* by which services before the cache; NULL: by none */
+    struct remembered *variant;        /* what they made for all clients; NULL: no such are asked */
+    struct late *respmod_postcache;    /* what they make of the response for this client; NULL: none
+                                     * was asked */
+    struct patience *waiting_page;     /* NULL: none is asked for */
+    int64_t expected_length;           /* of the response's body before RESPMOD; -1: not known */
 
-    /* the cache */
-    bool cache_allowed;
-    const uint64_t *rules; /* see transaction_rules; NULL: not asked yet, or no longer true */
-    const struct cache_policy *policy; /* NULL: none is for this */
-    struct cache_control asked;
-    struct cache_name name;  /* what is stored, or is to be stored, has it */
-    struct object *replaced; /* stale, and the origin has sent something else; referenced */
-    struct object *part;     /* stored, but not what the request needs of it; referenced */
-    struct object *object;   /* hit, or stale and to be revalidated; referenced */
-
-    struct flight *flight; /* the fetch under way for this key: led, or followed */
-    bool leads, alone;     /* alone: has followed, and now fetches for itself */
-    bool collapse_expired;
-    struct waiter *waiter; /* while it follows */
-    struct timer collapse_timer;
-    uint64_t collapse_until; /* for all flights that it follows, in the loop's time; 0: none yet */
-
-    /* the origin */
-    bool revalidating, ranges_removed;
-    bool completing; /* asks for the rest of `part` on behalf of a client that wants the whole */
-    struct route *route;
-    struct origin_place *place; /* if it is asked by its URL, and connections are limited */
-    struct origin_seat *seat;   /* at a server of the route's group */
-    uint64_t deadline;          /* for all that the origin does, in the loop's time */
-    struct origin_call *call;
-    struct http_head *response;
-    struct source *response_body; /* owned */
-    uint64_t asked_at;            /* of the loop's clock */
-    time_t request_time, response_time;
-    /* what had been purged when what is stored was looked for; nothing found: when the origin was
-     * asked */
-    struct cache_moment since;
-    struct disk_moment disk_since;
-    struct disk_load *load; /* what is being read from disk */
-    bool disk_asked;
-    struct slice origin_name; /* "host:port", for the log */
-
-    /* the answer */
-    struct pump pump;
-    struct dial *reach; /* of a CONNECT */
-    struct tunnel *tunnel;
-    struct reply reply;
-    struct body *body; /* referenced */
-    unsigned status;
-    bool replied, logged;
-    bool storing; /* object is what this transaction brings into the cache */
-    bool settled; /* it is in the index, or will never be */
+    struct fetch fetch;
+    struct response response;
+    struct storing storing;
+    struct tunnel tunnel;
 };
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange);
@@ -210,9 +156,9 @@ unsigned transaction_chains(const struct transaction *transaction,
 /* Of a stored response, what goes to the client: itself, or a variant of it; NULL: none is stored.
  */
 static inline struct object *transaction_shown(const struct transaction *transaction) {
-    return transaction->remembered != NULL && transaction->remembered->made != NULL
-               ? transaction->remembered->made
-               : transaction->object;
+    return transaction->variant != NULL && transaction->variant->made != NULL
+               ? transaction->variant->made
+               : transaction->lookup.object;
 }
 
 /* Copies what the request's head points to, before the client's read buffer is used again. */

@@ -14,7 +14,7 @@ static bool client_allowed(const struct transaction *transaction) {
 /* Our own name in Via: the request has been here before (RFC 9110 §7.6.3). */
 static bool is_loop(const struct transaction *transaction) {
     struct slice name = slice_from(transaction->settings->name);
-    const struct http_head *request = transaction->request;
+    const struct http_head *request = transaction->request.head;
     for (const struct http_field *via = http_head_find(request, HTTP_VIA); via != NULL;
          via = http_head_find_next(request, HTTP_VIA, via)) {
         struct slice rest = via->value, element;
@@ -44,30 +44,31 @@ static bool expects_the_unknown(const struct http_head *request) {
 /* RFC 9110 §7.8: a request that would go on in another protocol. Only WebSocket is let through: an
  * upgrade to HTTP/2 would carry requests past everything that Retort checks. */
 static void note_upgrade(struct transaction *transaction) {
-    const struct http_head *request = transaction->request;
+    const struct http_head *request = transaction->request.head;
     if (!http_head_has(request, HTTP_UPGRADE) || request->version < 11 ||
         request->method_id != HTTP_METHOD_GET ||
         transaction->exchange->framing.kind != FRAMING_NONE ||
         !http_head_has_token(request, HTTP_CONNECTION, SLICE("upgrade")) ||
         !slice_equal_nocase(http_head_value(request, HTTP_UPGRADE), SLICE("websocket")))
         return;
-    transaction->is_upgrade = true;
-    transaction->upgrade = arena_slice(&transaction->arena, http_head_value(request, HTTP_UPGRADE));
+    transaction->request.is_upgrade = true;
+    transaction->request.upgrade =
+        arena_slice(&transaction->arena, http_head_value(request, HTTP_UPGRADE));
 }
 
 /* Only where Connection says that TE is the client's own, not left over from before it. */
 static void note_trailers(struct transaction *transaction) {
-    const struct http_head *request = transaction->request;
-    transaction->takes_trailers = request->version >= 11 &&
-                                  http_head_has_token(request, HTTP_TE, SLICE("trailers")) &&
-                                  http_head_has_token(request, HTTP_CONNECTION, SLICE("te"));
+    const struct http_head *request = transaction->request.head;
+    transaction->request.takes_trailers =
+        request->version >= 11 && http_head_has_token(request, HTTP_TE, SLICE("trailers")) &&
+        http_head_has_token(request, HTTP_CONNECTION, SLICE("te"));
 }
 
 /* RFC 9110 §7.6.2: one proxy fewer from here on. False: no further than here. */
 static bool count_down(struct transaction *transaction) {
     char digits[SLICE_DIGITS];
     uint64_t left;
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     if (!slice_to_uint64(http_head_value(request, HTTP_MAX_FORWARDS), &left) || left == 0)
         return false;
     http_head_set(request, HTTP_MAX_FORWARDS,
@@ -94,11 +95,11 @@ static enum step refuse_purge(struct transaction *transaction) {
 }
 
 enum step step_admit(struct transaction *transaction) {
-    const struct http_head *request = transaction->request;
+    const struct http_head *request = transaction->request.head;
     if (!client_allowed(transaction))
         return transaction_deny(transaction, "this client may not use this listener");
-    if (transaction->is_connect &&
-        !settings_connect_port_allowed(transaction->settings, transaction->url.port))
+    if (transaction->request.is_connect &&
+        !settings_connect_port_allowed(transaction->settings, transaction->request.url.port))
         return transaction_deny(transaction, "CONNECT to this port is not allowed");
     if (http_head_has(request, HTTP_VIA) && is_loop(transaction))
         return transaction_fail(transaction, 508,
@@ -114,7 +115,7 @@ enum step step_admit(struct transaction *transaction) {
         !count_down(transaction))
         return transaction_fail(transaction, 501,
                                 "Max-Forwards ends here, where OPTIONS are not served");
-    if (transaction->settings->any_patience && patience_is_url(url_path(&transaction->url)))
+    if (transaction->settings->any_patience && patience_is_url(url_path(&transaction->request.url)))
         return patience_collect(transaction);
     note_upgrade(transaction);
     if (http_head_has(request, HTTP_TE))

@@ -22,21 +22,21 @@ static void reply_not_modified(struct transaction *transaction, const struct htt
     for (unsigned i = 0; i < stored->field_count; i++)
         if (conditional_kept_in_304(stored->fields[i].id))
             http_head_add(head, stored->fields[i].name, stored->fields[i].value);
-    transaction->status = 304;
-    transaction->reply.head = transaction_write_head(transaction, head);
-    transaction->reply.no_content = true;
-    transaction->reply.body = NULL;
+    transaction->outcome.status = 304;
+    transaction->delivery.reply.head = transaction_write_head(transaction, head);
+    transaction->delivery.reply.no_content = true;
+    transaction->delivery.reply.body = NULL;
 }
 
 static bool may_have(const struct transaction *transaction, unsigned status) {
-    return (status == 200 || status == 206) && transaction->cache_allowed &&
-           conditional_present(transaction->request);
+    return (status == 200 || status == 206) && transaction->caching.allowed &&
+           conditional_present(transaction->request.head);
 }
 
 static bool client_has(const struct transaction *transaction, unsigned status, struct slice etag,
                        time_t last_modified) {
     return may_have(transaction, status) &&
-           conditional_not_modified(transaction->request, etag, last_modified);
+           conditional_not_modified(transaction->request.head, etag, last_modified);
 }
 
 /* What is known of a body's length by now. */
@@ -48,8 +48,8 @@ static int64_t known_length(const struct body *body, int64_t announced) {
 
 static void reply_object(struct transaction *transaction) {
     struct object *object = transaction_shown(transaction);
-    struct reply *reply = &transaction->reply;
-    transaction->status = object->status;
+    struct reply *reply = &transaction->delivery.reply;
+    transaction->outcome.status = object->status;
     if (client_has(transaction, object->status, object_etag(object), object->changed_by)) {
         struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
         object_parse_head(object, stored);
@@ -65,30 +65,30 @@ static void reply_object(struct transaction *transaction) {
 
 /* A response that is not stored goes out as it came. */
 static void reply_response(struct transaction *transaction) {
-    struct http_head *response = transaction->response;
-    struct reply *reply = &transaction->reply;
+    struct http_head *response = transaction->response.head;
+    struct reply *reply = &transaction->delivery.reply;
     time_t modified = 0;
     struct slice field = http_head_value(response, HTTP_LAST_MODIFIED);
     if (field.base != NULL && may_have(transaction, response->status))
         http_date_parse(field, &modified);
-    transaction->status = response->status;
+    transaction->outcome.status = response->status;
     if (client_has(transaction, response->status, http_head_value(response, HTTP_ETAG), modified)) {
         reply_not_modified(transaction, response);
         return;
     }
     http_head_remove(response, HTTP_CONTENT_LENGTH);
     reply->head = transaction_write_head(transaction, response);
-    reply->body = transaction->body;
-    if (transaction->request->method_id != HTTP_METHOD_HEAD)
-        reply->length = known_length(transaction->body, reply->length);
+    reply->body = transaction->storing.body;
+    if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
+        reply->length = known_length(transaction->storing.body, reply->length);
     reply->no_content = response->status == 204 || response->status == 304;
 }
 
 /* What came out of services behind the cache: whole, and known by no validator but its ETag. */
 static void reply_late(struct transaction *transaction) {
-    const struct late *late = transaction->late;
-    struct reply *reply = &transaction->reply;
-    transaction->status = late->head->status;
+    const struct late *late = transaction->respmod_postcache;
+    struct reply *reply = &transaction->delivery.reply;
+    transaction->outcome.status = late->head->status;
     if (client_has(transaction, late->head->status, http_head_value(late->head, HTTP_ETAG), 0)) {
         reply_not_modified(transaction, late->head);
         return;
@@ -97,7 +97,7 @@ static void reply_late(struct transaction *transaction) {
     reply->head = transaction_write_head(transaction, late->head);
     reply->body = late->body;
     reply->length = -1;
-    if (transaction->request->method_id != HTTP_METHOD_HEAD)
+    if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
         reply->length = known_length(late->body, late->body->expected);
     reply->no_content = late->head->status == 204;
 }
@@ -105,38 +105,39 @@ static void reply_late(struct transaction *transaction) {
 /* What comes behind the body of this very response goes on behind it, in chunks for that. A stored
  * one has no trailers any more. */
 static void add_trailers(struct transaction *transaction) {
-    struct reply *reply = &transaction->reply;
-    const struct origin_call *call = transaction->call;
-    if (!transaction->takes_trailers || call == NULL || call->framing.kind != FRAMING_CHUNKED ||
-        reply->body == NULL || reply->body != transaction->body || reply->no_content ||
-        reply->part || reply->part_count > 0)
+    struct reply *reply = &transaction->delivery.reply;
+    const struct origin_call *call = transaction->fetch.call;
+    if (!transaction->request.takes_trailers || call == NULL ||
+        call->framing.kind != FRAMING_CHUNKED || reply->body == NULL ||
+        reply->body != transaction->storing.body || reply->no_content || reply->part ||
+        reply->part_count > 0)
         return;
     reply->trailers = &call->trailers;
     reply->length = -1;
 }
 
 static void deliver_prepare(struct transaction *transaction) {
-    if (transaction->reply.head.base != NULL)
+    if (transaction->delivery.reply.head.base != NULL)
         return; /* an error page */
-    transaction->reply.extra = transaction_cache_fields(transaction);
-    if (transaction->late != NULL && transaction->late->answers) {
+    transaction->delivery.reply.extra = transaction_cache_fields(transaction);
+    if (transaction->respmod_postcache != NULL && transaction->respmod_postcache->answers) {
         reply_late(transaction);
         return;
     }
-    if (transaction->object != NULL)
+    if (transaction->lookup.object != NULL)
         reply_object(transaction);
     else
         reply_response(transaction);
-    if (transaction->takes_trailers)
+    if (transaction->request.takes_trailers)
         add_trailers(transaction);
 }
 
 enum step step_deliver(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
-    if (!transaction->replied) {
-        transaction->replied = true;
+    if (!transaction->delivery.replied) {
+        transaction->delivery.replied = true;
         deliver_prepare(transaction);
-        if (exchange_reply(exchange, &transaction->reply))
+        if (exchange_reply(exchange, &transaction->delivery.reply))
             return STEP_LOG;
     }
     transaction_settle(transaction);

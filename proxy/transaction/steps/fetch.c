@@ -21,7 +21,8 @@ static bool has_services(struct transaction *transaction) {
 
 /* The request for the origin. */
 static const struct http_head *outgoing(const struct transaction *transaction) {
-    return transaction->outgoing != NULL ? &transaction->outgoing->head : transaction->request;
+    return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->head
+                                                 : transaction->request.head;
 }
 
 static void remove_conditions(struct http_head *head) {
@@ -32,20 +33,20 @@ static void remove_conditions(struct http_head *head) {
 /* What is stored asks for itself; else a cacheable request asks for the whole thing, and the
  * client's own conditions are answered from what comes back. */
 static void set_conditions(struct transaction *transaction, struct http_head *head) {
-    if (!transaction->cache_allowed)
+    if (!transaction->caching.allowed)
         return;
     /* A part passes by with the client's conditions, but a 304 that shall vouch for what is stored
      * has to be the answer to the stored validators. */
-    if (http_head_has(head, HTTP_RANGE) && !transaction->revalidating)
+    if (http_head_has(head, HTTP_RANGE) && !transaction->lookup.revalidating)
         return;
     if (head->method_id == HTTP_METHOD_GET)
         remove_conditions(head);
     if (!has_respmod(transaction) && transaction_complete_part(transaction, head))
         return;
-    if (!transaction->revalidating)
+    if (!transaction->lookup.revalidating)
         return;
     remove_conditions(head);
-    const struct object *object = transaction->object;
+    const struct object *object = transaction->lookup.object;
     if (object->etag_length > 0)
         http_head_set(head, HTTP_IF_NONE_MATCH, object_etag(object));
     if (object_last_modified(object) != 0) {
@@ -62,7 +63,7 @@ static void remove_ranges(struct transaction *transaction, struct http_head *hea
         return;
     http_head_remove(head, HTTP_RANGE);
     http_head_remove(head, HTTP_IF_RANGE);
-    transaction->ranges_removed = true;
+    transaction->fetch.ranges_removed = true;
 }
 
 static void add_forwarding_fields(struct transaction *transaction, struct http_head *head) {
@@ -81,7 +82,7 @@ static void add_forwarding_fields(struct transaction *transaction, struct http_h
 
 /* How the body will be framed; chunked where its length is not known. */
 static bool frame_body(struct transaction *transaction, struct http_head *head) {
-    struct source *body = transaction->request_body;
+    struct source *body = transaction->request.body;
     http_head_remove(head, HTTP_TRANSFER_ENCODING);
     if (body == NULL) {
         bool expects_length = head->method_id == HTTP_METHOD_POST ||
@@ -118,9 +119,9 @@ static void on_interim(void *arg, const struct http_head *head) {
 /* The fields that end at this hop, but for an upgrade that we pass on. */
 static void remove_hop_by_hop(struct transaction *transaction, struct http_head *head) {
     http_head_remove_hop_by_hop(head);
-    if (!transaction->is_upgrade)
+    if (!transaction->request.is_upgrade)
         return;
-    http_head_set(head, HTTP_UPGRADE, transaction->upgrade);
+    http_head_set(head, HTTP_UPGRADE, transaction->request.upgrade);
     http_head_set(head, HTTP_CONNECTION, SLICE("Upgrade"));
 }
 
@@ -128,9 +129,10 @@ static void remove_hop_by_hop(struct transaction *transaction, struct http_head 
  * of requests are dropped. */
 static char *ask_for_trailers(struct transaction *transaction, struct http_head *head) {
     http_head_remove(head, HTTP_TRAILER);
-    if (transaction->is_upgrade || (transaction->takes_trailers && has_services(transaction)))
-        transaction->takes_trailers = false;
-    if (!transaction->takes_trailers)
+    if (transaction->request.is_upgrade ||
+        (transaction->request.takes_trailers && has_services(transaction)))
+        transaction->request.takes_trailers = false;
+    if (!transaction->request.takes_trailers)
         return NULL;
     http_head_set(head, HTTP_TE, SLICE("trailers"));
     http_head_set(head, HTTP_CONNECTION, SLICE("TE"));
@@ -138,13 +140,13 @@ static char *ask_for_trailers(struct transaction *transaction, struct http_head 
 }
 
 static bool is_repeatable(const struct transaction *transaction) {
-    return !transaction->is_upgrade && transaction->request_body == NULL &&
+    return !transaction->request.is_upgrade && transaction->request.body == NULL &&
            http_method_is_idempotent(outgoing(transaction)->method_id);
 }
 
 /* Ours for the parent; those that the client sent were for us. */
 static void show_credentials(struct transaction *transaction, struct http_head *head) {
-    const struct route *route = transaction->route;
+    const struct route *route = transaction->fetch.route;
     http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
     if (!route_goes_to_parent(route) || route->origins->credentials == NULL)
         return;
@@ -188,15 +190,15 @@ static void fetch_start_call(struct transaction *transaction) {
         .pool_key = pool_key(transaction, reach, place),
         .head = http_head_text(head, http_head_write_request, &transaction->arena),
         .method = head->method_id,
-        .body = transaction->request_body,
+        .body = transaction->request.body,
         .chunked = chunked,
-        .upgrade = transaction->is_upgrade,
+        .upgrade = transaction->request.is_upgrade,
         .on_interim = on_interim,
         .interim_arg = transaction,
         .trailer_space = trailer_space,
         .repeatable = is_repeatable(transaction),
-        .seat = transaction->seat,
-        .deadline = transaction->deadline,
+        .seat = transaction->fetch.seat,
+        .deadline = transaction->fetch.deadline,
         .connect_timeout = settings->origin.connect_timeout,
         .first_byte_timeout = settings->origin.first_byte_timeout,
         .read_timeout = settings->origin.read_timeout,
@@ -204,45 +206,46 @@ static void fetch_start_call(struct transaction *transaction) {
         .max_head = settings->origin.max_head,
         .max_idle = settings->origin.max_idle,
     };
-    transaction->origin_name = place;
-    transaction->asked_at = transaction->net->loop->now;
+    transaction->fetch.origin_name = place;
+    transaction->fetch.asked_at = transaction->net->loop->now;
     /* What was found counts from when it was looked for: the origin's word does not bring back what
      * has been purged since. */
-    if (transaction->object == NULL && transaction->part == NULL)
+    if (transaction->lookup.object == NULL && transaction->lookup.part == NULL)
         transaction_note_moment(transaction);
-    transaction->call = arena_alloc(arena, sizeof *transaction->call);
-    origin_call_start(transaction->call, transaction->net, transaction->host->origins, &request,
-                      arena_alloc(arena, sizeof *transaction->response), &transaction->task);
+    transaction->fetch.call = arena_alloc(arena, sizeof *transaction->fetch.call);
+    origin_call_start(transaction->fetch.call, transaction->net, transaction->host->origins,
+                      &request, arena_alloc(arena, sizeof *transaction->response.head),
+                      &transaction->task);
 }
 
 static bool stale_will_do(const struct transaction *transaction, bool disconnected) {
-    if (transaction->object == NULL)
+    if (transaction->lookup.object == NULL)
         return false;
-    struct freshness freshness = object_freshness(transaction->object);
+    struct freshness freshness = object_freshness(transaction->lookup.object);
     int64_t most = (int64_t)(transaction->settings->cache.stale_if_error / 1000);
-    return freshness_may_replace_error(&freshness, &transaction->asked, disconnected, most,
-                                       transaction->net->loop->wall);
+    return freshness_may_replace_error(&freshness, &transaction->caching.control, disconnected,
+                                       most, transaction->net->loop->wall);
 }
 
 /* The stored response stands in for the answer that did not come. */
 static enum step use_stale(struct transaction *transaction) {
-    source_close(&transaction->response_body);
-    transaction->response = NULL;
-    transaction->result = RESULT_STALE;
+    source_close(&transaction->response.body);
+    transaction->response.head = NULL;
+    transaction->outcome.result = RESULT_STALE;
     transaction_land(transaction, FLIGHT_FAILED);
     return transaction_answer(transaction);
 }
 
 static void give_up_seat(struct transaction *transaction) {
-    origin_seat_close(transaction->seat);
-    transaction->seat = NULL;
-    origin_place_leave(&transaction->place);
+    origin_seat_close(transaction->fetch.seat);
+    transaction->fetch.seat = NULL;
+    origin_place_leave(&transaction->fetch.place);
 }
 
 /* The origin or the parent, at the seat if there is one. A tunnel that no parent opens begins at
  * TUNNEL. */
 static enum step fetch_ask(struct transaction *transaction) {
-    if (transaction->is_connect && !route_goes_to_parent(transaction->route))
+    if (transaction->request.is_connect && !route_goes_to_parent(transaction->fetch.route))
         return STEP_TUNNEL;
     fetch_start_call(transaction);
     return STEP_WAIT;
@@ -250,24 +253,24 @@ static enum step fetch_ask(struct transaction *transaction) {
 
 /* Nobody is to be asked any more for a server: straight to what the URL names. */
 static enum step go_directly(struct transaction *transaction) {
-    transaction->route->group = NULL;
+    transaction->fetch.route->group = NULL;
     give_up_seat(transaction);
     return fetch_ask(transaction);
 }
 
 /* No server of the group can be had for the request. */
 static enum step without_seat(struct transaction *transaction, const char *reason) {
-    if (transaction->route->may_go_directly)
+    if (transaction->fetch.route->may_go_directly)
         return go_directly(transaction);
     if (stale_will_do(transaction, true))
         return use_stale(transaction);
     transaction->net->counters.origin_failures++;
-    transaction->origin_name = slice_from(transaction->route->group->name);
+    transaction->fetch.origin_name = slice_from(transaction->fetch.route->group->name);
     return transaction_fail(transaction, 503, reason);
 }
 
 static enum step take_seat(struct transaction *transaction) {
-    switch (origin_seat_take(transaction->seat)) {
+    switch (origin_seat_take(transaction->fetch.seat)) {
     case SEAT_TAKEN: return fetch_ask(transaction);
     case SEAT_WAITING: return STEP_WAIT;
     case SEAT_REFUSED:
@@ -282,24 +285,24 @@ static enum step take_seat(struct transaction *transaction) {
 }
 
 static enum step fetch_join_group(struct transaction *transaction) {
-    const struct route *route = transaction->route;
+    const struct route *route = transaction->fetch.route;
     const struct origin_seat_needs needs = {
         .hash = route_hash(transaction),
         .repeatable = is_repeatable(transaction),
         .only_up = route->may_go_directly,
-        .any_status = route->by_parent || transaction->place != NULL,
-        .deadline = transaction->deadline,
+        .any_status = route->by_parent || transaction->fetch.place != NULL,
+        .deadline = transaction->fetch.deadline,
     };
-    transaction->seat = arena_alloc(&transaction->arena, sizeof *transaction->seat);
-    origin_seat_init(transaction->seat, route->group, transaction->net, transaction->host->mailbox,
-                     &transaction->task, &needs);
+    transaction->fetch.seat = arena_alloc(&transaction->arena, sizeof *transaction->fetch.seat);
+    origin_seat_init(transaction->fetch.seat, route->group, transaction->net,
+                     transaction->host->mailbox, &transaction->task, &needs);
     return take_seat(transaction);
 }
 
 static void set_deadline(struct transaction *transaction) {
     uint64_t most = transaction->settings->origin.total_timeout;
-    if (transaction->deadline == 0) /* else it has begun before, to ask for a part */
-        transaction->deadline = most == 0 ? TIMER_NEVER : transaction->net->loop->now + most;
+    if (transaction->fetch.deadline == 0) /* else it has begun before, to ask for a part */
+        transaction->fetch.deadline = most == 0 ? TIMER_NEVER : transaction->net->loop->now + most;
 }
 
 /* Prepares and starts the call; another step when there is nothing to call. */
@@ -310,8 +313,8 @@ static enum step fetch_start(struct transaction *transaction) {
         transaction_answer_internally(transaction);
         return STEP_RESPMOD;
     }
-    transaction->route = route_find(transaction);
-    if (transaction->route == NULL)
+    transaction->fetch.route = route_find(transaction);
+    if (transaction->fetch.route == NULL)
         return transaction_fail(transaction, 404, "no map rule is for this URL");
     if (!route_stays_below_map(transaction))
         return transaction_fail(transaction, 400,
@@ -321,15 +324,16 @@ static enum step fetch_start(struct transaction *transaction) {
     if (denial != NULL)
         return transaction_deny_destination(transaction, denial);
     set_deadline(transaction);
-    if (transaction->route->group != NULL)
+    if (transaction->fetch.route->group != NULL)
         return fetch_join_group(transaction);
     return fetch_ask(transaction);
 }
 
 /* Nothing of the request can have been acted on, or it does no harm to do so twice. */
 static bool may_go_elsewhere(const struct transaction *transaction) {
-    const struct origin_call *call = transaction->call;
-    if (transaction->seat == NULL || transaction->net->loop->now >= transaction->deadline)
+    const struct origin_call *call = transaction->fetch.call;
+    if (transaction->fetch.seat == NULL ||
+        transaction->net->loop->now >= transaction->fetch.deadline)
         return false;
     if (call->failure == ORIGIN_UNREACHABLE || call->failure == ORIGIN_TIMED_OUT)
         return call->unsent;
@@ -338,13 +342,13 @@ static bool may_go_elsewhere(const struct transaction *transaction) {
 
 /* False: there is no other server for it, and the failure stands. */
 static bool go_elsewhere(struct transaction *transaction, enum step *next) {
-    enum seat_state state = origin_seat_take(transaction->seat);
-    bool directly = transaction->route->may_go_directly;
+    enum seat_state state = origin_seat_take(transaction->fetch.seat);
+    bool directly = transaction->fetch.route->may_go_directly;
     if (state != SEAT_TAKEN && state != SEAT_WAITING && !directly)
         return false;
     transaction->net->counters.origin_server_switches++;
-    origin_call_close(transaction->call);
-    transaction->call = NULL;
+    origin_call_close(transaction->fetch.call);
+    transaction->fetch.call = NULL;
     *next = STEP_WAIT;
     if (state == SEAT_TAKEN)
         fetch_start_call(transaction);
@@ -363,13 +367,13 @@ static enum step no_request(struct transaction *transaction) {
     transaction->net->counters.client_aborts++;
     if (exchange->body_timed_out)
         return transaction_fail(transaction, 408, "the request's body did not come in time");
-    return transaction_fail(transaction, 400, transaction->call->error);
+    return transaction_fail(transaction, 400, transaction->fetch.call->error);
 }
 
 static enum step fetch_failed(struct transaction *transaction) {
-    struct origin_call *call = transaction->call;
+    struct origin_call *call = transaction->fetch.call;
     enum step next;
-    transaction->response = NULL;
+    transaction->response.head = NULL;
     if (call->failure == ORIGIN_DENIED)
         return transaction_deny_destination(transaction, call->error);
     if (may_go_elsewhere(transaction) && go_elsewhere(transaction, &next))
@@ -387,10 +391,10 @@ static enum step fetch_failed(struct transaction *transaction) {
 
 /* The question was another one than it should have been. */
 static enum step ask_again(struct transaction *transaction) {
-    source_close(&transaction->response_body);
-    origin_call_close(transaction->call);
-    transaction->call = NULL;
-    transaction->response = NULL;
+    source_close(&transaction->response.body);
+    origin_call_close(transaction->fetch.call);
+    transaction->fetch.call = NULL;
+    transaction->response.head = NULL;
     give_up_seat(transaction);
     return fetch_start(transaction);
 }
@@ -399,26 +403,26 @@ static enum step ask_again(struct transaction *transaction) {
  * to date, the whole is asked for. */
 static enum step revalidated(struct transaction *transaction) {
     enum flight_outcome outcome;
-    if (!transaction_refresh(transaction, transaction->response, &outcome)) {
-        transaction->revalidating = false;
+    if (!transaction_refresh(transaction, transaction->response.head, &outcome)) {
+        transaction->lookup.revalidating = false;
         return ask_again(transaction);
     }
     transaction->net->counters.cache_revalidated++;
-    transaction->result = RESULT_REVALIDATED;
+    transaction->outcome.result = RESULT_REVALIDATED;
     transaction_land(transaction, outcome);
     return transaction_answer(transaction);
 }
 
 /* The rest that was asked for is not to be had: then all of it. */
 static enum step fetch_whole(struct transaction *transaction) {
-    transaction->completing = false;
-    object_release(&transaction->part);
+    transaction->fetch.completing = false;
+    object_release(&transaction->lookup.part);
     return ask_again(transaction);
 }
 
 /* Only we can have what it wants: nothing that a client shows goes on to it. */
 static enum step parent_wants_credentials(struct transaction *transaction) {
-    bool shown = transaction->route->origins->credentials != NULL;
+    bool shown = transaction->fetch.route->origins->credentials != NULL;
     transaction->net->counters.origin_failures++;
     return transaction_fail(transaction, 502,
                             shown ? "the parent proxy does not take the credentials of its origins "
@@ -429,7 +433,7 @@ static enum step parent_wants_credentials(struct transaction *transaction) {
 
 /* To a CONNECT: the tunnel is open, or the parent says why it can't be. */
 static enum step parent_answered(struct transaction *transaction) {
-    unsigned status = transaction->response->status;
+    unsigned status = transaction->response.head->status;
     if (status >= 200 && status < 300)
         return STEP_TUNNEL;
     transaction->net->counters.origin_failures++;
@@ -441,55 +445,56 @@ static enum step parent_answered(struct transaction *transaction) {
  * a second older because the clock's second changed meanwhile. */
 static void note_times(struct transaction *transaction) {
     const struct loop *loop = transaction->net->loop;
-    transaction->response_time = loop->wall;
-    transaction->request_time = loop->wall - (time_t)((loop->now - transaction->asked_at) / 1000);
+    transaction->response.response_time = loop->wall;
+    transaction->response.request_time =
+        loop->wall - (time_t)((loop->now - transaction->fetch.asked_at) / 1000);
 }
 
 enum step step_fetch(struct transaction *transaction) {
-    struct origin_call *call = transaction->call;
+    struct origin_call *call = transaction->fetch.call;
     if (call == NULL)
-        return transaction->seat == NULL ? fetch_start(transaction) : take_seat(transaction);
+        return transaction->fetch.seat == NULL ? fetch_start(transaction) : take_seat(transaction);
     if (call->state == ORIGIN_FAILED)
         return fetch_failed(transaction);
     if (call->state != ORIGIN_ANSWERED)
         return STEP_WAIT;
-    struct http_head *response = transaction->response = call->response;
+    struct http_head *response = transaction->response.head = call->response;
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
-    if (response->status == 407 && route_goes_to_parent(transaction->route))
+    if (response->status == 407 && route_goes_to_parent(transaction->fetch.route))
         return parent_wants_credentials(transaction);
-    if (transaction->is_connect)
+    if (transaction->request.is_connect)
         return parent_answered(transaction);
     if (response->status == 101)
         return STEP_TUNNEL;
     http_head_remove_hop_by_hop(response);
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
-    if (!transaction->takes_trailers)
+    if (!transaction->request.takes_trailers)
         http_head_remove(response, HTTP_TRAILER);
     note_times(transaction);
     transaction_date_response(transaction); /* so that a 304 renews the age of what it confirms */
-    transaction->response_body = origin_call_body(call);
-    if (transaction->completing && !transaction_part_completes(transaction)) {
+    transaction->response.body = origin_call_body(call);
+    if (transaction->fetch.completing && !transaction_part_completes(transaction)) {
         if (response->status == 206 || response->status == 416)
             return fetch_whole(transaction);
-        transaction->completing = false;
+        transaction->fetch.completing = false;
     }
     transaction_reverse_map(transaction); /* first: invalidation works on the clients' URLs */
     transaction_invalidate(transaction);
-    if (response->status == 304 && transaction->revalidating)
+    if (response->status == 304 && transaction->lookup.revalidating)
         return revalidated(transaction);
     if (response->status >= 500 && response->status <= 504 && response->status != 501 &&
         stale_will_do(transaction, false))
         return use_stale(transaction);
     if (!has_respmod(transaction)) /* else it is about other bytes than the adapted ones */
         transaction_learn_from_head(transaction);
-    if (transaction->object != NULL) {
-        transaction->result = RESULT_REFRESHED;
-        transaction->replaced = transaction->object;
-        transaction->object = NULL;
-        transaction->revalidating = false;
-    } else if (transaction->replaced != NULL) {
-        transaction->result = RESULT_REFRESHED;
+    if (transaction->lookup.object != NULL) {
+        transaction->outcome.result = RESULT_REFRESHED;
+        transaction->lookup.replaced = transaction->lookup.object;
+        transaction->lookup.object = NULL;
+        transaction->lookup.revalidating = false;
+    } else if (transaction->lookup.replaced != NULL) {
+        transaction->outcome.result = RESULT_REFRESHED;
     }
     return STEP_RESPMOD;
 }

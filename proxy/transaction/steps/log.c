@@ -6,10 +6,10 @@
  * is seen home. */
 
 static struct slice content_type(const struct transaction *transaction) {
-    if (transaction->response != NULL && transaction->error == NULL)
-        return http_head_value(transaction->response, HTTP_CONTENT_TYPE);
-    if (transaction->object == NULL)
-        return transaction->error != NULL ? SLICE("text/html") : slice_make("", 0);
+    if (transaction->response.head != NULL && transaction->outcome.error == NULL)
+        return http_head_value(transaction->response.head, HTTP_CONTENT_TYPE);
+    if (transaction->lookup.object == NULL)
+        return transaction->outcome.error != NULL ? SLICE("text/html") : slice_make("", 0);
     return object_type(transaction_shown(transaction));
 }
 
@@ -25,49 +25,49 @@ static void write_entry(struct transaction *transaction) {
         .duration = (end - exchange->started) / 1000,
         .number = transaction->number,
         .client = client_ip(exchange->client),
-        .method = transaction->method_text,
-        .url = transaction->original_url,
+        .method = transaction->request.original_method,
+        .url = transaction->request.original_url,
         .content_type = content_type(transaction),
-        .origin = transaction->origin_name,
-        .request = unreadable ? NULL : transaction->request,
+        .origin = transaction->fetch.origin_name,
+        .request = unreadable ? NULL : transaction->request.head,
         .version = unreadable ? 11 : exchange->request.version,
-        .status = transaction->status,
+        .status = transaction->outcome.status,
         .bytes = exchange->bytes_sent,
         .body_bytes = exchange_body_bytes(exchange),
-        .result = transaction->result,
-        .step = transaction->last_step != NULL ? transaction->last_step : "DELIVER",
-        .error = transaction->error,
+        .result = transaction->outcome.result,
+        .step = transaction->outcome.step != NULL ? transaction->outcome.step : "DELIVER",
+        .error = transaction->outcome.error,
         .aborted = exchange->state == EXCHANGE_ABORTED,
     };
     entry.chain_count = transaction_chains(transaction, entry.chains);
-    if (transaction->tunnel != NULL)
-        entry.bytes = entry.body_bytes = transaction->tunnel->bytes[1];
+    if (transaction->tunnel.relay != NULL)
+        entry.bytes = entry.body_bytes = transaction->tunnel.relay->bytes[1];
     access_logs_write(transaction->host->logs, &entry);
 }
 
 /* Others may be reading what arrives, or will ask for it: worth going on without the client. */
 static bool worth_finishing(const struct transaction *transaction) {
-    return transaction->storing && !transaction->pump.overflowed;
+    return transaction->storing.begun && !transaction->storing.pump.overflowed;
 }
 
 /* Whatever reads from the exchange ends before the exchange does. */
 static void let_client_go(struct transaction *transaction) {
-    if (transaction->late != NULL)
-        late_end(transaction->late);
-    if (transaction->remembered != NULL)
+    if (transaction->respmod_postcache != NULL)
+        late_end(transaction->respmod_postcache);
+    if (transaction->variant != NULL)
         remembered_let_client_go(transaction);
-    if (transaction->pump.state == PUMP_RUNNING && !worth_finishing(transaction))
-        pump_stop(&transaction->pump);
-    pump_set_unread(&transaction->pump);
-    if (transaction->call != NULL)
-        origin_call_forget_request(transaction->call);
-    source_close(&transaction->request_body);
-    if (transaction->outgoing != NULL) {
-        source_close(&transaction->response_body);
-        adapt_chain_close(&transaction->outgoing->chain);
+    if (transaction->storing.pump.state == PUMP_RUNNING && !worth_finishing(transaction))
+        pump_stop(&transaction->storing.pump);
+    pump_set_unread(&transaction->storing.pump);
+    if (transaction->fetch.call != NULL)
+        origin_call_forget_request(transaction->fetch.call);
+    source_close(&transaction->request.body);
+    if (transaction->reqmod_postcache != NULL) {
+        source_close(&transaction->response.body);
+        adapt_chain_close(&transaction->reqmod_postcache->chain);
     }
     if (transaction->reqmod != NULL) {
-        source_close(&transaction->response_body);
+        source_close(&transaction->response.body);
         adapt_chain_close(transaction->reqmod);
     }
     transaction->exchange->waker = NULL;
@@ -77,21 +77,22 @@ static void let_client_go(struct transaction *transaction) {
 /* Should requests try a refresh again at once? */
 static void note_refresh(struct transaction *transaction) {
     struct flights *flights = transaction->host->flights;
-    bool failed = transaction->result == RESULT_ERROR || transaction->result == RESULT_STALE ||
-                  (transaction->result == RESULT_REFRESHED && !transaction->storing &&
-                   transaction->response->status >= 500);
+    bool failed = transaction->outcome.result == RESULT_ERROR ||
+                  transaction->outcome.result == RESULT_STALE ||
+                  (transaction->outcome.result == RESULT_REFRESHED && !transaction->storing.begun &&
+                   transaction->response.head->status >= 500);
     if (failed) {
         transaction->net->counters.cache_background_failures++;
-        flight_note_failure(flights, &transaction->name, loop_seconds(transaction->net->loop),
+        flight_note_failure(flights, &transaction->caching.name,
+                            loop_seconds(transaction->net->loop),
                             (time_t)((transaction->settings->cache.refresh_pause + 999) / 1000));
     } else {
-        flight_note_success(flights, &transaction->name);
+        flight_note_success(flights, &transaction->caching.name);
     }
 }
 
 enum step step_log(struct transaction *transaction) {
-    if (!transaction->logged) {
-        transaction->logged = true;
+    if (transaction->exchange != NULL) {
         if (transaction->exchange->state == EXCHANGE_ABORTED)
             transaction->net->counters.client_aborts++;
         if (access_logs_wanted(transaction->host->logs) && !transaction->exchange->background)
@@ -102,10 +103,9 @@ enum step step_log(struct transaction *transaction) {
         let_client_go(transaction);
     }
     transaction_settle(transaction);
-    if (transaction->patience != NULL && patience_goes_on(transaction))
+    if (transaction->waiting_page != NULL && patience_goes_on(transaction))
         return STEP_WAIT;
-    bool waits =
-        transaction->pump.state == PUMP_RUNNING ||
-        (transaction->remembered != NULL && remembered_is_at_work(transaction->remembered));
+    bool waits = transaction->storing.pump.state == PUMP_RUNNING ||
+                 (transaction->variant != NULL && remembered_is_at_work(transaction->variant));
     return waits ? STEP_WAIT : STEP_DONE;
 }

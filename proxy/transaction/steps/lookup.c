@@ -6,9 +6,9 @@
 /* LOOKUP: is there a stored response that this request may have (RFC 9111 §4)? */
 
 static bool matter_for_cache(const struct transaction *transaction) {
-    const struct http_head *request = transaction->request;
+    const struct http_head *request = transaction->request.head;
     return (request->method_id == HTTP_METHOD_GET || request->method_id == HTTP_METHOD_HEAD) &&
-           transaction->request_body == NULL && transaction->exchange->framing.kind == FRAMING_NONE;
+           transaction->request.body == NULL && transaction->exchange->framing.kind == FRAMING_NONE;
 }
 
 /* Clients that take the same codings shall find the same variant, and the origin be asked for it.
@@ -16,7 +16,7 @@ static bool matter_for_cache(const struct transaction *transaction) {
 static void reduce_accept_encoding(struct transaction *transaction) {
     char text[ACCEPT_ENCODING_MAX];
     char *const *codings = transaction->settings->cache.accept_encoding;
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     const struct http_field *field = http_head_find(request, HTTP_ACCEPT_ENCODING);
     struct slice reduced = accept_encoding_reduce(request, codings, text);
     if (reduced.base == NULL || (field != NULL && slice_equal(field->value, reduced) &&
@@ -31,49 +31,50 @@ static bool has_codings(const struct settings *settings) {
 
 /* The stored response goes out, or the word that the client's copy is still good. */
 static enum step hit(struct transaction *transaction, enum cache_result result) {
-    transaction->result = result;
+    transaction->outcome.result = result;
     if (result != RESULT_REVALIDATED)
         transaction->net->counters.cache_hits++;
     return transaction_answer(transaction);
 }
 
 static enum step lookup_pass(struct transaction *transaction) {
-    transaction->result = RESULT_PASS;
+    transaction->outcome.result = RESULT_PASS;
     return transaction_ask_origin(transaction);
 }
 
 static void lookup_on_collapse_timeout(struct timer *timer) {
-    struct transaction *transaction = CONTAINER_OF(timer, struct transaction, collapse_timer);
-    transaction->collapse_expired = true;
+    struct transaction *transaction =
+        CONTAINER_OF(timer, struct transaction, lookup.collapse.timer);
+    transaction->lookup.collapse.expired = true;
     loop_defer(transaction->net->loop, &transaction->task);
 }
 
 static bool may_wait(const struct transaction *transaction) {
     return transaction->settings->cache.collapse_timeout > 0 &&
-           (transaction->collapse_until == 0 ||
-            transaction->net->loop->now < transaction->collapse_until);
+           (transaction->lookup.collapse_until == 0 ||
+            transaction->net->loop->now < transaction->lookup.collapse_until);
 }
 
 static bool may_collapse(const struct transaction *transaction) {
-    return !transaction->alone && may_wait(transaction) &&
-           transaction->request->method_id == HTTP_METHOD_GET &&
-           !http_head_has(transaction->request, HTTP_RANGE) &&
-           !http_head_has(transaction->request, HTTP_AUTHORIZATION) &&
-           !transaction->asked.no_store && !transaction->asked.no_cache;
+    return !transaction->lookup.alone && may_wait(transaction) &&
+           transaction->request.head->method_id == HTTP_METHOD_GET &&
+           !http_head_has(transaction->request.head, HTTP_RANGE) &&
+           !http_head_has(transaction->request.head, HTTP_AUTHORIZATION) &&
+           !transaction->caching.control.no_store && !transaction->caching.control.no_cache;
 }
 
 /* Somebody is fetching this already: wait for that, but not for ever. */
 static enum step lookup_follow(struct transaction *transaction) {
     transaction->net->counters.cache_collapsed++;
     transaction_own_request(transaction);
-    if (transaction->collapse_until == 0)
-        transaction->collapse_until =
+    if (transaction->lookup.collapse_until == 0)
+        transaction->lookup.collapse_until =
             transaction->net->loop->now + transaction->settings->cache.collapse_timeout;
-    timer_init(&transaction->collapse_timer, lookup_on_collapse_timeout);
-    timer_set(&transaction->net->loop->timers, &transaction->collapse_timer,
-              transaction->collapse_until);
-    if (flight_wait(transaction->flight, &transaction->waiter, transaction->host->mailbox,
-                    &transaction->task))
+    timer_init(&transaction->lookup.collapse.timer, lookup_on_collapse_timeout);
+    timer_set(&transaction->net->loop->timers, &transaction->lookup.collapse.timer,
+              transaction->lookup.collapse_until);
+    if (flight_wait(transaction->lookup.collapse.flight, &transaction->lookup.collapse.waiter,
+                    transaction->host->mailbox, &transaction->task))
         return STEP_WAIT;
     loop_defer(transaction->net->loop, &transaction->task);
     return STEP_WAIT;
@@ -81,14 +82,15 @@ static enum step lookup_follow(struct transaction *transaction) {
 
 static enum step miss(struct transaction *transaction) {
     if (may_collapse(transaction)) {
-        switch (flight_join(transaction->host->flights, &transaction->name,
-                            loop_seconds(transaction->net->loop), &transaction->flight)) {
-        case FLIGHT_LEADS: transaction->leads = true; break;
+        switch (flight_join(transaction->host->flights, &transaction->caching.name,
+                            loop_seconds(transaction->net->loop),
+                            &transaction->lookup.collapse.flight)) {
+        case FLIGHT_LEADS: transaction->lookup.collapse.leads = true; break;
         case FLIGHT_FOLLOWS: return lookup_follow(transaction);
         case FLIGHT_ALONE: break;
         }
     }
-    transaction->result = RESULT_MISS;
+    transaction->outcome.result = RESULT_MISS;
     transaction->net->counters.cache_misses++;
     return transaction_ask_origin(transaction);
 }
@@ -96,22 +98,22 @@ static enum step miss(struct transaction *transaction) {
 /* What became of the flight that was followed; false: it is still aloft. Whoever came to nothing
  * with it fetches for itself; only a leader that just left is worth another try together. */
 static bool has_landed(struct transaction *transaction) {
-    enum flight_outcome outcome = flight_outcome(transaction->flight);
-    if (outcome == FLIGHT_ALOFT && !transaction->collapse_expired)
+    enum flight_outcome outcome = flight_outcome(transaction->lookup.collapse.flight);
+    if (outcome == FLIGHT_ALOFT && !transaction->lookup.collapse.expired)
         return false;
-    transaction->alone = outcome != FLIGHT_LEFT;
-    flight_leave(&transaction->flight, &transaction->waiter);
-    timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
-    object_release(&transaction->object);
-    object_release(&transaction->part);
-    object_release(&transaction->replaced);
-    transaction->revalidating = false;
+    transaction->lookup.alone = outcome != FLIGHT_LEFT;
+    flight_leave(&transaction->lookup.collapse.flight, &transaction->lookup.collapse.waiter);
+    timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
+    object_release(&transaction->lookup.object);
+    object_release(&transaction->lookup.part);
+    object_release(&transaction->lookup.replaced);
+    transaction->lookup.revalidating = false;
     return true;
 }
 
 /* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
 static enum step stale_meanwhile(struct transaction *transaction) {
-    if (flight_may_refresh(transaction->host->flights, &transaction->name,
+    if (flight_may_refresh(transaction->host->flights, &transaction->caching.name,
                            loop_seconds(transaction->net->loop)) &&
         exchange_repeat_in_background(transaction->exchange))
         transaction->net->counters.cache_background++;
@@ -126,54 +128,56 @@ static enum step only_if_cached(struct transaction *transaction) {
 /* What memory has let go may still be on disk: looked for once. True: it is being read. */
 static bool is_reading_disk(struct transaction *transaction) {
     struct transaction_host *host = transaction->host;
-    if (transaction->disk_asked || host->disk == NULL)
+    if (transaction->lookup.disk_asked || host->disk == NULL)
         return false;
-    if (transaction->load == NULL)
-        transaction->load =
-            disk_load_start(host->disk, &transaction->name, host->mailbox, &transaction->task);
-    if (transaction->load != NULL && !disk_load_is_done(transaction->load)) {
+    if (transaction->lookup.load == NULL)
+        transaction->lookup.load = disk_load_start(host->disk, &transaction->caching.name,
+                                                   host->mailbox, &transaction->task);
+    if (transaction->lookup.load != NULL && !disk_load_is_done(transaction->lookup.load)) {
         transaction_own_request(transaction);
         return true;
     }
-    transaction->disk_asked = true;
+    transaction->lookup.disk_asked = true;
     return false;
 }
 
 static struct object *lookup_look_up(struct transaction *transaction) {
     if (transaction->adapt->any_remembered && remembered_begin(transaction))
         return remembered_look_up(transaction);
-    return cache_lookup(transaction->host->cache, &transaction->name, transaction->request,
-                        transaction_scope(transaction));
+    return cache_lookup(transaction->host->cache, &transaction->caching.name,
+                        transaction->request.head, transaction_scope(transaction));
 }
 
 /* From memory, where what is found on disk goes first, be it by another request; else, where memory
  * is too small to keep it, from the load itself. */
 static void take_from_disk(struct transaction *transaction) {
-    if (transaction->load == NULL)
+    if (transaction->lookup.load == NULL)
         return;
-    if (transaction->object != NULL) { /* it came into memory before the load's own news of it */
+    if (transaction->lookup.object !=
+        NULL) { /* it came into memory before the load's own news of it */
         transaction->net->counters.cache_disk_hits++;
-        transaction->disk_asked = true;
-        disk_load_end(&transaction->load);
+        transaction->lookup.disk_asked = true;
+        disk_load_end(&transaction->lookup.load);
         return;
     }
-    struct object *read =
-        disk_load_take(transaction->load, transaction->request, transaction_scope(transaction));
-    disk_load_end(&transaction->load);
+    struct object *read = disk_load_take(transaction->lookup.load, transaction->request.head,
+                                         transaction_scope(transaction));
+    disk_load_end(&transaction->lookup.load);
     transaction->net->counters.cache_disk_hits += read != NULL;
-    transaction->object = lookup_look_up(transaction);
-    if (transaction->object == NULL)
-        transaction->object = read;
+    transaction->lookup.object = lookup_look_up(transaction);
+    if (transaction->lookup.object == NULL)
+        transaction->lookup.object = read;
     else
         object_release(&read);
 }
 
 /* A body that broke off, or turned out to be damaged on disk, is of no use to anybody. */
 static void drop_spoiled(struct transaction *transaction) {
-    if (transaction->object == NULL || body_state(transaction->object->body) != BODY_FAILED)
+    if (transaction->lookup.object == NULL ||
+        body_state(transaction->lookup.object->body) != BODY_FAILED)
         return;
-    cache_remove(transaction->host->cache, transaction->object);
-    object_release(&transaction->object);
+    cache_remove(transaction->host->cache, transaction->lookup.object);
+    object_release(&transaction->lookup.object);
 }
 
 /* Services behind the cache see whole responses only. */
@@ -185,10 +189,10 @@ static bool part_will_do(struct transaction *transaction) {
  * see it again, and so it has to come again. */
 static void drop_outdated(struct transaction *transaction) {
     struct icap_service *services[ADAPT_CHAIN_MAX];
-    if (transaction->object == NULL || !object_is_made(transaction->object) ||
+    if (transaction->lookup.object == NULL || !object_is_made(transaction->lookup.object) ||
         !transaction->adapt->any[ICAP_RESPMOD_PRECACHE])
         return;
-    struct object_making making = object_making(transaction->object);
+    struct object_making making = object_making(transaction->lookup.object);
     unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
                                       transaction_rules(transaction), services);
     if (making.kind != OBJECT_SEEN || count == 0 ||
@@ -196,27 +200,27 @@ static void drop_outdated(struct transaction *transaction) {
         !adapt_mark_is_old(services, count, making.tag))
         return;
     transaction->net->counters.adapted_outdated++;
-    transaction->replaced = transaction->object;
-    transaction->object = NULL;
+    transaction->lookup.replaced = transaction->lookup.object;
+    transaction->lookup.object = NULL;
 }
 
 /* What a service could not adapt is good while it is fresh. Then it comes again, whole and without
  * conditions: a 304 would renew it, and the service has to see it. */
 static bool drop_unable(struct transaction *transaction) {
-    if (object_making(transaction->object).kind != OBJECT_UNABLE)
+    if (object_making(transaction->lookup.object).kind != OBJECT_UNABLE)
         return false;
-    transaction->replaced = transaction->object;
-    transaction->object = NULL;
+    transaction->lookup.replaced = transaction->lookup.object;
+    transaction->lookup.object = NULL;
     return true;
 }
 
 /* Once: the request is another one afterwards, for which other policies might be. False: the cache
  * has no part in it. */
 static bool lookup_begin(struct transaction *transaction) {
-    cache_control_parse(&transaction->asked, transaction->request);
+    cache_control_parse(&transaction->caching.control, transaction->request.head);
     if (!transaction_begin_policy(transaction))
         return false;
-    transaction->cache_allowed = true;
+    transaction->caching.allowed = true;
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
     transaction_take_name(transaction);
@@ -225,47 +229,51 @@ static bool lookup_begin(struct transaction *transaction) {
 }
 
 enum step step_lookup(struct transaction *transaction) {
-    if (transaction->is_connect || transaction->is_upgrade || !matter_for_cache(transaction))
+    if (transaction->request.is_connect || transaction->request.is_upgrade ||
+        !matter_for_cache(transaction))
         return lookup_pass(transaction);
-    if (transaction->flight != NULL && !has_landed(transaction))
+    if (transaction->lookup.collapse.flight != NULL && !has_landed(transaction))
         return STEP_WAIT;
-    if (!transaction->cache_allowed && !lookup_begin(transaction))
-        return transaction->asked.only_if_cached ? only_if_cached(transaction)
-                                                 : lookup_pass(transaction);
-    if (transaction->load == NULL)
+    if (!transaction->caching.allowed && !lookup_begin(transaction))
+        return transaction->caching.control.only_if_cached ? only_if_cached(transaction)
+                                                           : lookup_pass(transaction);
+    if (transaction->lookup.load == NULL)
         transaction_note_moment(transaction);
-    transaction->object = lookup_look_up(transaction);
-    if (transaction->object == NULL && is_reading_disk(transaction))
+    transaction->lookup.object = lookup_look_up(transaction);
+    if (transaction->lookup.object == NULL && is_reading_disk(transaction))
         return STEP_WAIT;
     take_from_disk(transaction);
     drop_spoiled(transaction);
     drop_outdated(transaction);
-    if (transaction->object == NULL)
-        return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
-    if (transaction->object->status == 206 && !part_will_do(transaction)) {
-        transaction->part = transaction->object;
-        transaction->object = NULL;
-        return transaction->asked.only_if_cached ? only_if_cached(transaction) : miss(transaction);
+    if (transaction->lookup.object == NULL)
+        return transaction->caching.control.only_if_cached ? only_if_cached(transaction)
+                                                           : miss(transaction);
+    if (transaction->lookup.object->status == 206 && !part_will_do(transaction)) {
+        transaction->lookup.part = transaction->lookup.object;
+        transaction->lookup.object = NULL;
+        return transaction->caching.control.only_if_cached ? only_if_cached(transaction)
+                                                           : miss(transaction);
     }
-    struct freshness freshness = object_freshness(transaction->object);
-    switch (freshness_judge(&freshness, &transaction->asked, transaction->net->loop->wall)) {
+    struct freshness freshness = object_freshness(transaction->lookup.object);
+    switch (
+        freshness_judge(&freshness, &transaction->caching.control, transaction->net->loop->wall)) {
     case FRESHNESS_FRESH: return hit(transaction, RESULT_HIT);
     case FRESHNESS_STALE_ALLOWED: return hit(transaction, RESULT_STALE);
     case FRESHNESS_STALE_MEANWHILE:
-        if (!transaction->exchange->background && transaction->object->status != 206)
+        if (!transaction->exchange->background && transaction->lookup.object->status != 206)
             return stale_meanwhile(transaction);
         break;
     case FRESHNESS_REVALIDATE: break;
     }
-    if (transaction->asked.only_if_cached)
+    if (transaction->caching.control.only_if_cached)
         return only_if_cached(transaction);
     if (drop_unable(transaction))
         return miss(transaction);
-    if (transaction->remembered != NULL && transaction->remembered->only) {
-        object_release(&transaction->object); /* the origin does not know it */
+    if (transaction->variant != NULL && transaction->variant->only) {
+        object_release(&transaction->lookup.object); /* the origin does not know it */
         return miss(transaction);
     }
-    transaction->revalidating =
-        transaction->object->etag_length > 0 || object_last_modified(transaction->object) != 0;
+    transaction->lookup.revalidating = transaction->lookup.object->etag_length > 0 ||
+                                       object_last_modified(transaction->lookup.object) != 0;
     return miss(transaction);
 }

@@ -13,37 +13,37 @@ static bool has_one_host(const struct http_head *request, struct slice *host) {
 }
 
 static enum step receive_connect(struct transaction *transaction) {
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     struct url url;
-    transaction->is_connect = true;
+    transaction->request.is_connect = true;
     if (transaction->exchange->listen->mode != LISTEN_FORWARD)
         return transaction_fail(transaction, 405, "CONNECT is for forward proxies");
     if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
         return transaction_fail(transaction, 400, "the CONNECT target is not host:port");
     size_t capacity = url_room(&url);
     char *text = arena_alloc(&transaction->arena, capacity);
-    transaction->url_text = slice_make(text, url_rewrite_authority(&url, text, capacity));
-    transaction->url = url;
-    transaction->authority = transaction->url_text;
+    transaction->request.url_text = slice_make(text, url_rewrite_authority(&url, text, capacity));
+    transaction->request.url = url;
+    transaction->request.authority = transaction->request.url_text;
     return STEP_ADMIT;
 }
 
 static enum step receive_absolute(struct transaction *transaction) {
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     struct url url;
     if (!url_parse(&url, request->target) || !transaction_set_url(transaction, &url))
         return transaction_fail(transaction, 400, "the request target is not a valid URL");
-    if (!slice_equal(transaction->url.scheme, SLICE("http")))
+    if (!slice_equal(transaction->request.url.scheme, SLICE("http")))
         return transaction_fail(transaction, 501,
                                 "only http:// URLs can be fetched; for https:// "
                                 "clients use CONNECT");
-    transaction->for_whole_server =
+    transaction->request.for_whole_server =
         request->method_id == HTTP_METHOD_OPTIONS && url.path_query.length == 0;
     return STEP_ADMIT;
 }
 
 static enum step receive_origin_form(struct transaction *transaction, struct slice host) {
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     struct url url;
     if (host.length == 0)
         return transaction_fail(transaction, 400, "the request names no host");
@@ -51,17 +51,17 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
         return transaction_fail(transaction, 400, "the Host header is not host[:port]");
     if (!url_set_target(&url, request->target) || !transaction_set_url(transaction, &url))
         return transaction_fail(transaction, 400, "the request target is not a valid path");
-    transaction->original_url = transaction->url_text;
+    transaction->request.original_url = transaction->request.url_text;
     return STEP_ADMIT;
 }
 
 static void remember_for_log(struct transaction *transaction) {
-    transaction->original_url = transaction->request->target;
-    transaction->method_text = transaction->request->method;
+    transaction->request.original_url = transaction->request.head->target;
+    transaction->request.original_method = transaction->request.head->method;
 }
 
 static enum step receive_target(struct transaction *transaction, struct slice host) {
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     if (request->method_id == HTTP_METHOD_CONNECT)
         return receive_connect(transaction);
     if (request->target.length > 0 && request->target.base[0] == '/') {
@@ -84,7 +84,7 @@ enum step step_receive(struct transaction *transaction) {
         return transaction_fail(transaction, exchange->error_status, exchange->error_text);
     if (exchange->listen == NULL)
         return transaction_fail(transaction, 503, "this listener has been removed by a reload");
-    if (!has_one_host(transaction->request, &host))
+    if (!has_one_host(transaction->request.head, &host))
         return transaction_fail(transaction, 400, "the request needs exactly one Host header");
     enum step next = receive_target(transaction, host);
     if (next == STEP_ADMIT)

@@ -15,14 +15,14 @@ static void reqmod_start(struct transaction *transaction, enum icap_point point,
         adapt_set_choose(transaction->adapt, point, transaction_request_rules(transaction), chosen);
     transaction_own_request(transaction);
     transaction_take_body(transaction);
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     if (point == ICAP_REQMOD_POSTCACHE) {
-        request = &transaction->outgoing->head;
-        http_head_assign(request, transaction->request);
+        request = &transaction->reqmod_postcache->head;
+        http_head_assign(request, transaction->request.head);
     }
     transaction_begin_message(transaction, &transaction->message, request, NULL);
-    transaction->message.body = transaction->request_body;
-    transaction->request_body = NULL;
+    transaction->message.body = transaction->request.body;
+    transaction->request.body = NULL;
     adapt_chain_start(chain, transaction->adapt, chosen, count, &transaction->message,
                       &transaction->arena, transaction->net, &transaction->task);
 }
@@ -56,38 +56,38 @@ static bool parse_target(const struct http_head *request, struct url *url) {
 
 /* The adapted request may be for another place. */
 static enum step adopt_request(struct transaction *transaction) {
-    struct http_head *request = transaction->request;
+    struct http_head *request = transaction->request.head;
     struct url url;
-    transaction->request_body = transaction->message.body;
+    transaction->request.body = transaction->message.body;
     transaction->message.body = NULL;
     if (!transaction->reqmod->modified)
         return STEP_LOOKUP;
-    transaction->rules = NULL;
+    transaction->request.rules = NULL;
     request->method_id = http_method_lookup(request->method);
-    if (transaction->is_connect)
+    if (transaction->request.is_connect)
         return STEP_LOOKUP;
-    if (transaction->is_upgrade && request->method_id != HTTP_METHOD_GET)
+    if (transaction->request.is_upgrade && request->method_id != HTTP_METHOD_GET)
         return transaction_fail(transaction, 502,
                                 "an adaptation service changed the method of a request for an "
                                 "upgrade");
     if (!parse_target(request, &url) || !transaction_set_url(transaction, &url) ||
-        !slice_equal(transaction->url.scheme, SLICE("http")))
+        !slice_equal(transaction->request.url.scheme, SLICE("http")))
         return transaction_fail(transaction, 502, unusable_url);
     transaction_show_host(transaction, http_head_value(request, HTTP_HOST));
     return STEP_LOOKUP;
 }
 
 static enum step adopt_response(struct transaction *transaction) {
-    transaction->response = transaction->message.response;
-    transaction->response_body = transaction->message.body;
+    transaction->response.head = transaction->message.response;
+    transaction->response.body = transaction->message.body;
     transaction->message.body = NULL;
-    transaction->result = RESULT_SERVICE;
-    transaction->response_time = transaction->net->loop->wall;
-    if (transaction->response == NULL || transaction->response->status < 200)
+    transaction->outcome.result = RESULT_SERVICE;
+    transaction->response.response_time = transaction->net->loop->wall;
+    if (transaction->response.head == NULL || transaction->response.head->status < 200)
         return transaction_fail(transaction, 502,
                                 "an adaptation service answered with something unusable");
     /* To the client any 2xx means that the tunnel is open, whatever page comes with it. */
-    if (transaction->is_connect && transaction->response->status < 300)
+    if (transaction->request.is_connect && transaction->response.head->status < 300)
         return transaction_fail(transaction, 403, "an adaptation service answered for the origin");
     return STEP_STORE;
 }
@@ -116,24 +116,24 @@ enum step step_reqmod(struct transaction *transaction) {
 
 /* The request for the origin may be for another place. */
 static enum step adopt_outgoing(struct transaction *transaction) {
-    struct outgoing *outgoing = transaction->outgoing;
+    struct outgoing *outgoing = transaction->reqmod_postcache;
     struct http_head *request = &outgoing->head;
     struct slice text;
     struct url url;
-    transaction->request_body = transaction->message.body;
+    transaction->request.body = transaction->message.body;
     transaction->message.body = NULL;
-    outgoing->url = transaction->url;
-    outgoing->authority = transaction->authority;
+    outgoing->url = transaction->request.url;
+    outgoing->authority = transaction->request.authority;
     if (!outgoing->chain.modified)
         return STEP_FETCH;
     request->method_id = http_method_lookup(request->method);
-    if (transaction->is_connect)
+    if (transaction->request.is_connect)
         return STEP_FETCH;
     if (!parse_target(request, &url) ||
         !transaction_write_url(transaction, &url, &outgoing->url, &text, &outgoing->authority) ||
         !slice_equal(outgoing->url.scheme, SLICE("http")))
         return transaction_fail(transaction, 502, unusable_url);
-    if (!slice_equal(request->method, transaction->request->method))
+    if (!slice_equal(request->method, transaction->request.head->method))
         return transaction_fail(transaction, 502,
                                 "an adaptation service behind the cache changed the method");
     return STEP_FETCH;
@@ -141,21 +141,22 @@ static enum step adopt_outgoing(struct transaction *transaction) {
 
 /* Nothing that is stored has a part in the answer. */
 static enum step adopt_late_response(struct transaction *transaction) {
-    object_release(&transaction->object);
-    object_release(&transaction->part);
-    transaction->revalidating = false;
+    object_release(&transaction->lookup.object);
+    object_release(&transaction->lookup.part);
+    transaction->lookup.revalidating = false;
     return adopt_response(transaction);
 }
 
 enum step step_reqmod_postcache(struct transaction *transaction) {
-    if (transaction->outgoing == NULL) {
-        transaction->outgoing = arena_alloc(&transaction->arena, sizeof *transaction->outgoing);
-        reqmod_start(transaction, ICAP_REQMOD_POSTCACHE, &transaction->outgoing->chain);
+    if (transaction->reqmod_postcache == NULL) {
+        transaction->reqmod_postcache =
+            arena_alloc(&transaction->arena, sizeof *transaction->reqmod_postcache);
+        reqmod_start(transaction, ICAP_REQMOD_POSTCACHE, &transaction->reqmod_postcache->chain);
     }
-    switch (transaction->outgoing->chain.state) {
+    switch (transaction->reqmod_postcache->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return adopt_outgoing(transaction);
     case ADAPT_SATISFIED: return adopt_late_response(transaction);
-    default: return reqmod_failed(transaction, &transaction->outgoing->chain);
+    default: return reqmod_failed(transaction, &transaction->reqmod_postcache->chain);
     }
 }

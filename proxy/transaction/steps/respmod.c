@@ -8,11 +8,11 @@ static bool respmod_is_wanted(struct transaction *transaction) {
     return set->any[ICAP_RESPMOD_PRECACHE] &&
            adapt_set_has(set, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction)) &&
            adapt_set_has(set, ICAP_RESPMOD_PRECACHE,
-                         transaction_response_rules(transaction, transaction->response));
+                         transaction_response_rules(transaction, transaction->response.head));
 }
 
 static bool can_be_adapted(const struct transaction *transaction) {
-    return transaction->response->status != 304 && transaction->response->status != 206 &&
+    return transaction->response.head->status != 304 && transaction->response.head->status != 206 &&
            !transaction_is_internal(transaction);
 }
 
@@ -38,7 +38,8 @@ static uint64_t patience_of(struct icap_service *const *chosen, unsigned count) 
 
 static unsigned respmod_choose(struct transaction *transaction, struct icap_service **chosen) {
     return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
-                            transaction_response_rules(transaction, transaction->response), chosen);
+                            transaction_response_rules(transaction, transaction->response.head),
+                            chosen);
 }
 
 static void respmod_start(struct transaction *transaction) {
@@ -46,11 +47,11 @@ static void respmod_start(struct transaction *transaction) {
     unsigned count = respmod_choose(transaction, chosen);
     note_services(transaction);
     transaction_begin_message(transaction, &transaction->message,
-                              transaction_copy_request(transaction), transaction->response);
-    transaction->message.body = transaction->response_body;
+                              transaction_copy_request(transaction), transaction->response.head);
+    transaction->message.body = transaction->response.body;
     transaction->expected_length =
-        transaction->response_body != NULL ? transaction->response_body->length : 0;
-    transaction->response_body = NULL;
+        transaction->response.body != NULL ? transaction->response.body->length : 0;
+    transaction->response.body = NULL;
     transaction->respmod = arena_alloc(&transaction->arena, sizeof *transaction->respmod);
     adapt_chain_start(transaction->respmod, transaction->adapt, chosen, count,
                       &transaction->message, &transaction->arena, transaction->net,
@@ -61,7 +62,7 @@ static void respmod_start(struct transaction *transaction) {
 static enum step respmod_answer_head(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count = respmod_choose(transaction, chosen);
-    transaction_leave_untold(transaction, transaction->response, chosen, count);
+    transaction_leave_untold(transaction, transaction->response.head, chosen, count);
     return STEP_STORE;
 }
 
@@ -69,7 +70,7 @@ enum step step_respmod(struct transaction *transaction) {
     if (transaction->respmod == NULL) {
         if (!can_be_adapted(transaction) || !respmod_is_wanted(transaction))
             return STEP_STORE;
-        if (transaction->request->method_id == HTTP_METHOD_HEAD)
+        if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
             return respmod_answer_head(transaction);
         respmod_start(transaction);
     }
@@ -80,8 +81,8 @@ enum step step_respmod(struct transaction *transaction) {
     default: return transaction_fail(transaction, 502, transaction->respmod->error);
     }
     adapt_mark_take(transaction->seen, transaction->respmod);
-    transaction->response = transaction->message.response;
-    transaction->response_body = transaction->message.body;
+    transaction->response.head = transaction->message.response;
+    transaction->response.body = transaction->message.body;
     transaction->message.body = NULL;
     return STEP_STORE;
 }

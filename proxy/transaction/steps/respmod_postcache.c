@@ -11,16 +11,17 @@
 bool transaction_may_adapt_late(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
     return set->any[ICAP_RESPMOD_POSTCACHE] && !transaction->exchange->background &&
-           !transaction->is_connect && !transaction_is_internal(transaction) &&
+           !transaction->request.is_connect && !transaction_is_internal(transaction) &&
            adapt_set_has(set, ICAP_RESPMOD_POSTCACHE, transaction_rules(transaction));
 }
 
 enum step transaction_answer(struct transaction *transaction) {
-    if (!transaction->adapt->any[ICAP_RESPMOD_POSTCACHE] || transaction->result == RESULT_SERVICE ||
-        !transaction_may_adapt_late(transaction))
+    if (!transaction->adapt->any[ICAP_RESPMOD_POSTCACHE] ||
+        transaction->outcome.result == RESULT_SERVICE || !transaction_may_adapt_late(transaction))
         return STEP_DELIVER;
-    return transaction->remembered != NULL && transaction->object != NULL ? STEP_VARIANT
-                                                                          : STEP_RESPMOD_POSTCACHE;
+    return transaction->variant != NULL && transaction->lookup.object != NULL
+               ? STEP_VARIANT
+               : STEP_RESPMOD_POSTCACHE;
 }
 
 static enum step respmod_postcache_answer_head(struct transaction *transaction,
@@ -28,9 +29,9 @@ static enum step respmod_postcache_answer_head(struct transaction *transaction,
                                                struct icap_service *const *chosen, unsigned count) {
     transaction_leave_untold(transaction, response, chosen, count);
     http_head_remove(response, HTTP_ETAG);
-    transaction->late->answers = true;
-    transaction->late->head = response;
-    transaction->late->body = body_of_bytes(slice_make("", 0));
+    transaction->respmod_postcache->answers = true;
+    transaction->respmod_postcache->head = response;
+    transaction->respmod_postcache->body = body_of_bytes(slice_make("", 0));
     return STEP_DELIVER;
 }
 
@@ -41,20 +42,21 @@ static enum step respmod_postcache_begin(struct transaction *transaction) {
     struct http_head *response = late_head(transaction, subject);
     const uint64_t *rules = transaction_response_rules(transaction, response);
     unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE, rules, chosen);
-    if (transaction->remembered != NULL)
-        count = remembered_leave_out(transaction->remembered, chosen, count);
+    if (transaction->variant != NULL)
+        count = remembered_leave_out(transaction->variant, chosen, count);
     if (count == 0 || response->status == 304 || response->status == 206)
         return STEP_DELIVER;
     transaction_own_request(transaction);
-    transaction->late = arena_zalloc(&transaction->arena, sizeof *transaction->late);
-    if (transaction->request->method_id == HTTP_METHOD_HEAD)
+    transaction->respmod_postcache =
+        arena_zalloc(&transaction->arena, sizeof *transaction->respmod_postcache);
+    if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
         return respmod_postcache_answer_head(transaction, response, chosen, count);
-    late_start(transaction->late, transaction, subject, response, chosen, count);
+    late_start(transaction->respmod_postcache, transaction, subject, response, chosen, count);
     return STEP_WAIT;
 }
 
 static void begin_pump(struct transaction *transaction, int64_t length) {
-    struct late *late = transaction->late;
+    struct late *late = transaction->respmod_postcache;
     if (late->message.body == NULL) {
         late->body = body_of_bytes(slice_make("", 0));
         return;
@@ -73,28 +75,28 @@ static bool can_be_read_again(const struct transaction *transaction) {
 /* What is not stored, or will not be after all, has passed through the services; what is stored can
  * be sent from there. */
 static enum step unchanged(struct transaction *transaction) {
-    struct late *late = transaction->late;
+    struct late *late = transaction->respmod_postcache;
     if (can_be_read_again(transaction)) {
         source_close(&late->message.body);
         adapt_chain_close(&late->chain);
         return STEP_DELIVER;
     }
     begin_pump(transaction, late->message.body != NULL ? late->message.body->length : 0);
-    if (transaction->object != NULL) {
+    if (transaction->lookup.object != NULL) {
         late->answers = true;
         late->head = late->message.response;
         return STEP_DELIVER;
     }
-    body_release(&transaction->body);
-    transaction->body = body_reference(late->body);
+    body_release(&transaction->storing.body);
+    transaction->storing.body = body_reference(late->body);
     return STEP_DELIVER;
 }
 
 static enum step respmod_postcache_changed(struct transaction *transaction) {
-    struct late *late = transaction->late;
+    struct late *late = transaction->respmod_postcache;
     const struct object *subject = transaction_shown(transaction);
-    struct slice etag =
-        subject != NULL ? object_etag(subject) : http_head_value(transaction->response, HTTP_ETAG);
+    struct slice etag = subject != NULL ? object_etag(subject)
+                                        : http_head_value(transaction->response.head, HTTP_ETAG);
     late->answers = true;
     late->head = late->message.response;
     late_forget_etag(late->head, etag);
@@ -104,13 +106,13 @@ static enum step respmod_postcache_changed(struct transaction *transaction) {
 
 enum step step_respmod_postcache(struct transaction *transaction) {
     transaction_settle(transaction);
-    if (transaction->late == NULL)
+    if (transaction->respmod_postcache == NULL)
         return respmod_postcache_begin(transaction);
-    switch (transaction->late->chain.state) {
+    switch (transaction->respmod_postcache->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: break;
-    default: return transaction_fail(transaction, 502, transaction->late->chain.error);
+    default: return transaction_fail(transaction, 502, transaction->respmod_postcache->chain.error);
     }
-    return transaction->late->chain.modified ? respmod_postcache_changed(transaction)
-                                             : unchanged(transaction);
+    return transaction->respmod_postcache->chain.modified ? respmod_postcache_changed(transaction)
+                                                          : unchanged(transaction);
 }

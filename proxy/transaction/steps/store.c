@@ -10,16 +10,16 @@
  * if not; DELIVER reads from there while it arrives. */
 
 void transaction_date_response(struct transaction *transaction) {
-    if (http_head_has(transaction->response, HTTP_DATE))
+    if (http_head_has(transaction->response.head, HTTP_DATE))
         return;
     char date[HTTP_DATE_LENGTH + 1];
-    http_date_format(date, transaction->response_time);
-    http_head_set(transaction->response, HTTP_DATE,
+    http_date_format(date, transaction->response.response_time);
+    http_head_set(transaction->response.head, HTTP_DATE,
                   arena_slice(&transaction->arena, slice_make(date, HTTP_DATE_LENGTH)));
 }
 
 static void complete_head(struct transaction *transaction) {
-    struct http_head *response = transaction->response;
+    struct http_head *response = transaction->response.head;
     struct arena *arena = &transaction->arena;
     transaction_date_response(transaction);
     struct slice via = transaction_joined_value(transaction, response, HTTP_VIA);
@@ -29,29 +29,30 @@ static void complete_head(struct transaction *transaction) {
 }
 
 static bool has_body(const struct transaction *transaction) {
-    unsigned status = transaction->response->status;
-    return transaction->response_body != NULL && status != 204 && status != 304;
+    unsigned status = transaction->response.head->status;
+    return transaction->response.body != NULL && status != 204 && status != 304;
 }
 
 /* The length that the client is told: the source's, or for a HEAD what the origin said. */
 static int64_t announced_length(const struct transaction *transaction) {
     uint64_t length;
-    unsigned status = transaction->response->status;
+    unsigned status = transaction->response.head->status;
     if (has_body(transaction))
-        return transaction->response_body->length;
-    if (transaction->request->method_id != HTTP_METHOD_HEAD && status != 304)
+        return transaction->response.body->length;
+    if (transaction->request.head->method_id != HTTP_METHOD_HEAD && status != 304)
         return 0;
-    struct slice field = http_head_value(transaction->response, HTTP_CONTENT_LENGTH);
+    struct slice field = http_head_value(transaction->response.head, HTTP_CONTENT_LENGTH);
     return slice_to_uint64(field, &length) && length <= INT64_MAX ? (int64_t)length : -1;
 }
 
 /* RFC 9110 §9.3.3: the answer to a POST says that it is what a GET of the same URL would bring. */
 static bool stands_for_get(struct transaction *transaction) {
-    const struct http_head *response = transaction->response;
+    const struct http_head *response = transaction->response.head;
     const struct http_field *place = http_head_find(response, HTTP_CONTENT_LOCATION);
-    return transaction->request->method_id == HTTP_METHOD_POST && response->status == 200 &&
+    return transaction->request.head->method_id == HTTP_METHOD_POST && response->status == 200 &&
            place != NULL && http_head_find_next(response, HTTP_CONTENT_LOCATION, place) == NULL &&
-           slice_equal(transaction_resolve(transaction, place->value), transaction->url_text);
+           slice_equal(transaction_resolve(transaction, place->value),
+                       transaction->request.url_text);
 }
 
 /* No lookup has been made for it. */
@@ -61,14 +62,14 @@ static bool prepare_post(struct transaction *transaction) {
     transaction_take_name(transaction);
     /* It was the whole URL that was asked for. */
     return !transaction_sends_name(transaction) ||
-           slice_equal(transaction->name.url, transaction->url_text);
+           slice_equal(transaction->caching.name.url, transaction->request.url_text);
 }
 
 /* A service could not do what it is there for. What the services behind the cache make of the
  * request shows in nothing that the response is stored by; those before it make the request that it
  * is stored for. */
 static bool is_unable(const struct transaction *transaction) {
-    const struct outgoing *outgoing = transaction->outgoing;
+    const struct outgoing *outgoing = transaction->reqmod_postcache;
     return (transaction->respmod != NULL && transaction->respmod->unable) ||
            (outgoing != NULL && (outgoing->chain.unable || outgoing->chain.bypassed));
 }
@@ -77,59 +78,60 @@ static bool is_unable(const struct transaction *transaction) {
 enum storage { STORE_NOWHERE, STORE_ON_DISK, STORE_IN_MEMORY };
 
 static enum storage where_to_store(struct transaction *transaction, struct freshness *freshness) {
-    bool post = !transaction->cache_allowed && prepare_post(transaction);
-    if ((!transaction->cache_allowed && !post) || transaction->result == RESULT_SERVICE)
+    bool post = !transaction->caching.allowed && prepare_post(transaction);
+    if ((!transaction->caching.allowed && !post) || transaction->outcome.result == RESULT_SERVICE)
         return STORE_NOWHERE;
     /* What a service had no chance to adapt, or left alone since this client wants no change, is
      * not kept: it would be served to all for its whole lifetime. */
-    if (transaction->respmod != NULL &&
-        (transaction->asked.no_transform || !adapt_chain_is_storable(transaction->respmod)))
+    if (transaction->respmod != NULL && (transaction->caching.control.no_transform ||
+                                         !adapt_chain_is_storable(transaction->respmod)))
         return STORE_NOWHERE;
-    transaction_review_policy(transaction, transaction->response);
+    transaction_review_policy(transaction, transaction->response.head);
     struct freshness_rules rules = transaction_freshness_rules(transaction);
-    freshness_of_response(
-        freshness, &rules, post ? transaction_as_get(transaction) : transaction->request,
-        transaction->response, transaction->request_time, transaction->response_time);
+    freshness_of_response(freshness, &rules,
+                          post ? transaction_as_get(transaction) : transaction->request.head,
+                          transaction->response.head, transaction->response.request_time,
+                          transaction->response.response_time);
     if (!freshness->storable || (post && freshness->heuristic))
         return STORE_NOWHERE;
     if (is_unable(transaction)) {
         uint64_t lifetime = transaction->settings->cache.failed_lifetime;
         if (lifetime == 0 ||
-            transaction->response->status == 206) /* others would be joined to it */
+            transaction->response.head->status == 206) /* others would be joined to it */
             return STORE_NOWHERE;
         freshness_cut(freshness, lifetime);
         transaction->net->counters.adapted_unable++;
     }
-    if (has_body(transaction) && transaction->response_body->length >= 0 &&
-        (uint64_t)transaction->response_body->length > transaction->settings->cache.max_object)
+    if (has_body(transaction) && transaction->response.body->length >= 0 &&
+        (uint64_t)transaction->response.body->length > transaction->settings->cache.max_object)
         return STORE_ON_DISK;
     return STORE_IN_MEMORY;
 }
 
 static void store_begin_body(struct transaction *transaction, bool keep) {
     if (!has_body(transaction)) {
-        source_close(&transaction->response_body);
-        transaction->body = body_of_bytes(slice_make("", 0));
+        source_close(&transaction->response.body);
+        transaction->storing.body = body_of_bytes(slice_make("", 0));
         return;
     }
-    transaction->body = body_new(transaction->net, keep ? BODY_SHARED : BODY_PASSING,
-                                 transaction->response_body->length);
+    transaction->storing.body = body_new(transaction->net, keep ? BODY_SHARED : BODY_PASSING,
+                                         transaction->response.body->length);
 }
 
 /* What came with the head goes on to the client in the buffer it came in. */
 static void pass_waiting(struct transaction *transaction) {
-    struct origin_call *call = transaction->call;
-    if (call == NULL || transaction->response_body != &call->body)
+    struct origin_call *call = transaction->fetch.call;
+    if (call == NULL || transaction->response.body != &call->body)
         return;
     struct net_buffer *waiting = origin_call_take_waiting(call);
     if (waiting != NULL)
-        body_pass(transaction->body, &waiting);
+        body_pass(transaction->storing.body, &waiting);
 }
 
 /* What was purged on its way is not in the index: those who wait for it ask anew. */
 enum flight_outcome transaction_insert(struct transaction *transaction, struct object *object) {
     struct cache_arrival arrival = {
-        .since = transaction->since,
+        .since = transaction->storing.since,
         .max_variants = transaction_max_variants(transaction),
     };
     if (!cache_insert(transaction->host->cache, object, &arrival)) {
@@ -137,7 +139,7 @@ enum flight_outcome transaction_insert(struct transaction *transaction, struct o
         disk_supersede(transaction->host->disk, object);
         return FLIGHT_LEFT;
     }
-    disk_store(transaction->host->disk, object, &transaction->disk_since);
+    disk_store(transaction->host->disk, object, &transaction->storing.disk_since);
     return FLIGHT_STORED;
 }
 
@@ -148,12 +150,12 @@ void transaction_drop(struct transaction *transaction, struct object *object) {
 }
 
 void transaction_note_moment(struct transaction *transaction) {
-    transaction->since = cache_now(transaction->host->cache);
-    transaction->disk_since = disk_now(transaction->host->disk);
+    transaction->storing.since = cache_now(transaction->host->cache);
+    transaction->storing.disk_since = disk_now(transaction->host->disk);
 }
 
 static void keep_object_now(struct transaction *transaction) {
-    transaction_land(transaction, transaction_insert(transaction, transaction->object));
+    transaction_land(transaction, transaction_insert(transaction, transaction->lookup.object));
 }
 
 /* The services that the response has passed. */
@@ -176,13 +178,14 @@ static struct object_making seen_by(const struct transaction *transaction) {
  * must not join a body that may yet turn out too large to keep. */
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
     struct object_making making = seen_by(transaction);
-    transaction->object =
-        object_new_made(transaction->name.key, transaction->name.url, transaction->request,
-                        transaction->response, freshness, transaction->body, &making, NULL);
-    transaction->object->scope = (uint8_t)transaction_scope(transaction);
-    transaction->storing = true;
+    transaction->lookup.object = object_new_made(
+        transaction->caching.name.key, transaction->caching.name.url, transaction->request.head,
+        transaction->response.head, freshness, transaction->storing.body, &making, NULL);
+    transaction->lookup.object->scope = (uint8_t)transaction_scope(transaction);
+    transaction->storing.begun = true;
     transaction->net->counters.cache_stores++;
-    if (transaction->body->expected >= 0 || body_state(transaction->body) == BODY_COMPLETE)
+    if (transaction->storing.body->expected >= 0 ||
+        body_state(transaction->storing.body) == BODY_COMPLETE)
         keep_object_now(transaction);
 }
 
@@ -192,24 +195,24 @@ static void begin_object(struct transaction *transaction, const struct freshness
 static void drop_replaced(struct transaction *transaction) {
     bool missed =
         is_unable(transaction) || (transaction->respmod != NULL && transaction->respmod->bypassed);
-    if (transaction->replaced != NULL && transaction->response->status < 500 && !missed &&
-        transaction->request->method_id == HTTP_METHOD_GET)
-        transaction_drop(transaction, transaction->replaced);
+    if (transaction->lookup.replaced != NULL && transaction->response.head->status < 500 &&
+        !missed && transaction->request.head->method_id == HTTP_METHOD_GET)
+        transaction_drop(transaction, transaction->lookup.replaced);
 }
 
 /* A large body goes to disk as it passes. */
 static void begin_stream(struct transaction *transaction, const struct freshness *freshness) {
     struct body *nothing = body_of_bytes(SLICE(""));
-    transaction_strip_cookies(transaction, transaction->response);
+    transaction_strip_cookies(transaction, transaction->response.head);
     struct object_making making = seen_by(transaction);
-    struct object *object =
-        object_new_made(transaction->name.key, transaction->name.url, transaction->request,
-                        transaction->response, freshness, nothing, &making, NULL);
+    struct object *object = object_new_made(
+        transaction->caching.name.key, transaction->caching.name.url, transaction->request.head,
+        transaction->response.head, freshness, nothing, &making, NULL);
     object->scope = (uint8_t)transaction_scope(transaction);
-    transaction->pump.stream =
-        disk_stream_open(transaction->host->disk, object,
-                         (uint64_t)transaction->response_body->length, &transaction->disk_since);
-    if (transaction->pump.stream != NULL)
+    transaction->storing.pump.stream = disk_stream_open(
+        transaction->host->disk, object, (uint64_t)transaction->response.body->length,
+        &transaction->storing.disk_since);
+    if (transaction->storing.pump.stream != NULL)
         cache_supersede(transaction->host->cache, object);
     object_release(&object);
     body_release(&nothing);
@@ -217,57 +220,59 @@ static void begin_stream(struct transaction *transaction, const struct freshness
 
 enum step step_store(struct transaction *transaction) {
     struct freshness freshness;
-    if (transaction->remembered != NULL)
-        remembered_forget(transaction->remembered);
+    if (transaction->variant != NULL)
+        remembered_forget(transaction->variant);
     complete_head(transaction);
     enum storage storage = where_to_store(transaction, &freshness);
     bool keep = storage == STORE_IN_MEMORY;
-    if (transaction->response->status == 206)
+    if (transaction->response.head->status == 206)
         keep = transaction_take_part(transaction, keep);
-    transaction->reply.length = announced_length(transaction);
+    transaction->delivery.reply.length = announced_length(transaction);
     store_begin_body(transaction, keep);
     if (keep) {
-        transaction_strip_cookies(transaction, transaction->response);
+        transaction_strip_cookies(transaction, transaction->response.head);
         begin_object(transaction, &freshness);
     } else {
         drop_replaced(transaction);
         transaction_drop_part(transaction);
         transaction_land(transaction, FLIGHT_UNSTORED);
-        if (transaction->cache_allowed)
+        if (transaction->caching.allowed)
             transaction->net->counters.cache_uncacheable++;
     }
-    if (storage == STORE_ON_DISK && transaction->response->status == 200 &&
-        transaction->request->method_id == HTTP_METHOD_GET)
+    if (storage == STORE_ON_DISK && transaction->response.head->status == 200 &&
+        transaction->request.head->method_id == HTTP_METHOD_GET)
         begin_stream(transaction, &freshness);
-    if (transaction->response_body != NULL && !keep && transaction->pump.stream == NULL)
+    if (transaction->response.body != NULL && !keep && transaction->storing.pump.stream == NULL)
         pass_waiting(transaction);
-    if (transaction->response_body != NULL)
-        pump_start(&transaction->pump, transaction->net->loop, &transaction->response_body,
-                   transaction->body, transaction->settings->cache.max_object, &transaction->task);
+    if (transaction->response.body != NULL)
+        pump_start(&transaction->storing.pump, transaction->net->loop, &transaction->response.body,
+                   transaction->storing.body, transaction->settings->cache.max_object,
+                   &transaction->task);
     return transaction_answer(transaction);
 }
 
 static void settle_object(struct transaction *transaction) {
-    struct object *object = transaction->object;
-    if (!transaction->storing || transaction->settled || object == NULL)
+    struct object *object = transaction->lookup.object;
+    if (!transaction->storing.begun || transaction->storing.settled || object == NULL)
         return;
-    if (transaction->pump.overflowed)
+    if (transaction->storing.pump.overflowed)
         transaction_land(transaction, FLIGHT_UNSTORED);
-    if (transaction->pump.state == PUMP_RUNNING)
+    if (transaction->storing.pump.state == PUMP_RUNNING)
         return;
-    transaction->settled = true;
+    transaction->storing.settled = true;
     if (body_state(object->body) != BODY_COMPLETE) {
         transaction_drop(transaction, object);
         transaction_land(transaction, FLIGHT_FAILED);
-    } else if (object->body->expected < 0 && !transaction->pump.overflowed) {
+    } else if (object->body->expected < 0 && !transaction->storing.pump.overflowed) {
         keep_object_now(transaction);
-    } else if (transaction->pump.state != PUMP_IDLE) { /* else it was complete from the start */
-        disk_store(transaction->host->disk, object, &transaction->disk_since);
+    } else if (transaction->storing.pump.state !=
+               PUMP_IDLE) { /* else it was complete from the start */
+        disk_store(transaction->host->disk, object, &transaction->storing.disk_since);
     }
 }
 
 void transaction_settle(struct transaction *transaction) {
     settle_object(transaction);
-    if (transaction->remembered != NULL)
+    if (transaction->variant != NULL)
         remembered_settle(transaction);
 }

@@ -6,7 +6,7 @@
  * made, once for all who want it, and stored beside what it is made of. */
 
 static void land(struct transaction *transaction, enum flight_outcome outcome) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     if (!remembered->leads)
         return;
     remembered->leads = false;
@@ -15,7 +15,7 @@ static void land(struct transaction *transaction, enum flight_outcome outcome) {
 }
 
 static void variant_finish(struct transaction *transaction, enum flight_outcome outcome) {
-    transaction->remembered->state = REMEMBERED_OVER;
+    transaction->variant->state = REMEMBERED_OVER;
     land(transaction, outcome);
 }
 
@@ -23,7 +23,7 @@ static void variant_finish(struct transaction *transaction, enum flight_outcome 
  * are said to depend on, and those that they name themselves (`theirs`). */
 static struct slice write_selector(struct transaction *transaction, const struct object *of,
                                    struct slice theirs) {
-    const struct remembered *remembered = transaction->remembered;
+    const struct remembered *remembered = transaction->variant;
     struct http_head *vary = arena_alloc(&transaction->arena, sizeof *vary);
     http_head_init(vary);
     for (unsigned i = 0; i < remembered->count; i++)
@@ -34,10 +34,10 @@ static struct slice write_selector(struct transaction *transaction, const struct
     if (theirs.length > 0)
         http_head_add(vary, SLICE("Vary"), theirs);
     struct slice first = object_selector(of);
-    size_t length = vary_write(transaction->request, vary, NULL, 0);
+    size_t length = vary_write(transaction->request.head, vary, NULL, 0);
     char *text = arena_alloc(&transaction->arena, first.length + length + 1);
     memcpy(text, first.base, first.length);
-    vary_write(transaction->request, vary, text + first.length, length);
+    vary_write(transaction->request.head, vary, text + first.length, length);
     return slice_make(text, first.length + length);
 }
 
@@ -56,14 +56,14 @@ static struct slice fields_of(struct arena *arena, const char *line, const char 
 /* The fields by which the services have told variants of this response apart before: those of one
  * that is stored; empty: none is. */
 static struct slice known_fields(struct transaction *transaction) {
-    const struct object *of = transaction->object;
+    const struct object *of = transaction->lookup.object;
     struct slice fields = SLICE("");
     struct cache_walk walk = {0};
-    cache_walk_name(transaction->host->cache, &walk, &transaction->name);
+    cache_walk_name(transaction->host->cache, &walk, &transaction->caching.name);
     for (size_t i = 0; i < walk.count && fields.length == 0; i++) {
         const struct object *made = walk.objects[i];
         struct slice selector = object_selector(made);
-        if (object_chain(made) == transaction->remembered->chain && object_is_made_of(made, of))
+        if (object_chain(made) == transaction->variant->chain && object_is_made_of(made, of))
             fields = fields_of(&transaction->arena, selector.base + object_selector(of).length,
                                selector.base + selector.length);
     }
@@ -75,27 +75,28 @@ static struct slice known_fields(struct transaction *transaction) {
  * which one that is. Line ends tell such a name from a URL. */
 static struct cache_name flight_name(struct transaction *transaction) {
     char hex[SLICE_HEX];
-    struct slice url = transaction->name.url;
+    struct slice url = transaction->caching.name.url;
     struct slice selector =
-        write_selector(transaction, transaction->object, known_fields(transaction));
-    slice_put_hex(hex, transaction->remembered->chain);
+        write_selector(transaction, transaction->lookup.object, known_fields(transaction));
+    slice_put_hex(hex, transaction->variant->chain);
     return cache_name_of(arena_concat(&transaction->arena, url, SLICE("\n"),
                                       slice_make(hex, SLICE_HEX), SLICE("\n"), selector));
 }
 
 static void variant_on_collapse_timeout(struct timer *timer) {
-    struct transaction *transaction = CONTAINER_OF(timer, struct transaction, collapse_timer);
-    transaction->collapse_expired = true;
+    struct transaction *transaction =
+        CONTAINER_OF(timer, struct transaction, lookup.collapse.timer);
+    transaction->lookup.collapse.expired = true;
     loop_defer(transaction->net->loop, &transaction->task);
 }
 
 static enum step variant_follow(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     remembered->state = REMEMBERED_FOLLOWS;
     transaction->net->counters.cache_collapsed++;
-    transaction->collapse_expired = false;
-    timer_init(&transaction->collapse_timer, variant_on_collapse_timeout);
-    loop_timer_after(transaction->net->loop, &transaction->collapse_timer,
+    transaction->lookup.collapse.expired = false;
+    timer_init(&transaction->lookup.collapse.timer, variant_on_collapse_timeout);
+    loop_timer_after(transaction->net->loop, &transaction->lookup.collapse.timer,
                      transaction->settings->cache.collapse_timeout);
     if (!flight_wait(remembered->flight, &remembered->waiter, transaction->host->mailbox,
                      &transaction->task))
@@ -104,8 +105,8 @@ static enum step variant_follow(struct transaction *transaction) {
 }
 
 static enum step variant_go_on(struct transaction *transaction) {
-    transaction->remembered->applied = true;
-    return transaction->remembered->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
+    transaction->variant->applied = true;
+    return transaction->variant->others ? STEP_RESPMOD_POSTCACHE : STEP_DELIVER;
 }
 
 /* The services that want this response, of those that are remembered. */
@@ -114,31 +115,31 @@ static unsigned variant_choose(struct transaction *transaction, const struct htt
     const uint64_t *rules = transaction_response_rules(transaction, response);
     unsigned all = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
-    while (count < all && remembered_includes(transaction->remembered, chosen[count]))
+    while (count < all && remembered_includes(transaction->variant, chosen[count]))
         count++;
     return count;
 }
 
 static enum step variant_ask(struct transaction *transaction, struct http_head *response,
                              struct icap_service *const *chosen, unsigned count) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     remembered->state = REMEMBERED_ASKS;
     remembered->since = cache_now(transaction->host->cache);
-    remembered->of = object_reference(transaction->object);
+    remembered->of = object_reference(transaction->lookup.object);
     adapt_mark_begin(&remembered->mark, remembered->services, remembered->count);
     remembered->late = arena_zalloc(&transaction->arena, sizeof *remembered->late);
-    late_start(remembered->late, transaction, transaction->object, response, chosen, count);
+    late_start(remembered->late, transaction, transaction->lookup.object, response, chosen, count);
     return STEP_WAIT;
 }
 
 /* There is no variant: it has to be made, by this request or another one. */
 static enum step variant_make(struct transaction *transaction) {
     enum { ROUNDS = 3 };
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    struct http_head *response = late_head(transaction, transaction->object);
+    struct http_head *response = late_head(transaction, transaction->lookup.object);
     unsigned count = variant_choose(transaction, response, chosen), status = response->status;
-    if (transaction->request->method_id == HTTP_METHOD_HEAD || status == 304 || status == 206)
+    if (transaction->request.head->method_id == HTTP_METHOD_HEAD || status == 304 || status == 206)
         return STEP_RESPMOD_POSTCACHE;
     if (count == 0)
         return variant_go_on(transaction);
@@ -169,8 +170,8 @@ static struct slice field_of(struct transaction *transaction, const struct objec
 
 /* Puts the variant, with its new head, in the place of the old one. */
 static void variant_renew(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
-    const struct object *stored = transaction->object;
+    struct remembered *remembered = transaction->variant;
+    const struct object *stored = transaction->lookup.object;
     static const enum http_name kept[] = {HTTP_DATE, HTTP_EXPIRES};
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(remembered->made, head);
@@ -183,8 +184,8 @@ static void variant_renew(struct transaction *transaction) {
     struct object_making making = object_making(remembered->made);
     struct slice selector = object_selector(remembered->made);
     struct object *renewed =
-        object_new_made(stored->key, object_url(stored), transaction->request, head, &freshness,
-                        remembered->made->body, &making, &selector);
+        object_new_made(stored->key, object_url(stored), transaction->request.head, head,
+                        &freshness, remembered->made->body, &making, &selector);
     renewed->scope = remembered->made->scope;
     const struct cache_arrival arrival = {
         .since = cache_now(transaction->host->cache),
@@ -198,14 +199,14 @@ static void variant_renew(struct transaction *transaction) {
 
 /* A variant that was there. */
 static enum step variant_show(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     struct counters *counters = &transaction->net->counters;
-    if (remembered->made->response_time >= transaction->object->response_time)
+    if (remembered->made->response_time >= transaction->lookup.object->response_time)
         return use(transaction, &counters->adapted_hits);
     /* The origin has confirmed what it was made of. If what it said of its lifetime is not what the
      * variant says, either of origin and service may have changed that. */
     if (!slice_equal(field_of(transaction, remembered->made, HTTP_CACHE_CONTROL),
-                     field_of(transaction, transaction->object, HTTP_CACHE_CONTROL))) {
+                     field_of(transaction, transaction->lookup.object, HTTP_CACHE_CONTROL))) {
         object_release(&remembered->made);
         return variant_make(transaction);
     }
@@ -214,10 +215,10 @@ static enum step variant_show(struct transaction *transaction) {
 }
 
 static enum step variant_begin(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     struct counters *counters = &transaction->net->counters;
     if (remembered->only)
-        return use(transaction, object_making(transaction->object).kind == OBJECT_LEFT_ALONE
+        return use(transaction, object_making(transaction->lookup.object).kind == OBJECT_LEFT_ALONE
                                     ? &counters->adapted_left_alone
                                     : &counters->adapted_hits);
     if (remembered->applied)
@@ -228,12 +229,12 @@ static enum step variant_begin(struct transaction *transaction) {
 /* The one who was followed has come to something, or it takes too long. */
 static enum step variant_resume(struct transaction *transaction) {
     enum { NO_MORE = 100 };
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     enum flight_outcome outcome = flight_outcome(remembered->flight);
-    if (outcome == FLIGHT_ALOFT && !transaction->collapse_expired)
+    if (outcome == FLIGHT_ALOFT && !transaction->lookup.collapse.expired)
         return STEP_WAIT;
     flight_leave(&remembered->flight, &remembered->waiter);
-    timer_cancel(&transaction->net->loop->timers, &transaction->collapse_timer);
+    timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
     remembered->state = REMEMBERED_NOTHING;
     if (outcome != FLIGHT_STORED && outcome != FLIGHT_LEFT)
         remembered->rounds = NO_MORE;
@@ -248,7 +249,7 @@ static enum step variant_resume(struct transaction *transaction) {
  * may write other bytes. When a service changed it, nobody knows. */
 static void set_validator(struct transaction *transaction, struct http_head *head,
                           const struct object_making *making) {
-    const struct object *of = transaction->remembered->of;
+    const struct object *of = transaction->variant->of;
     struct slice etag = object_etag(of);
     http_head_remove(head, HTTP_LAST_MODIFIED);
     if (http_head_has(head, HTTP_ETAG))
@@ -270,7 +271,7 @@ static void set_validator(struct transaction *transaction, struct http_head *hea
 static void keep_tags(struct transaction *transaction, struct http_head *head) {
     static const char *const fields[] = {"Surrogate-Key", "Cache-Tag"};
     struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
-    object_parse_head(transaction->remembered->of, stored);
+    object_parse_head(transaction->variant->of, stored);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         const struct http_field *field = http_head_find_text(stored, slice_from(fields[i]));
         if (field == NULL)
@@ -283,15 +284,15 @@ static void keep_tags(struct transaction *transaction, struct http_head *head) {
 /* The stored response's, unless a service has shortened its life; may it be stored at all? */
 static bool take_freshness(struct transaction *transaction, const struct http_head *head,
                            struct freshness *freshness) {
-    const struct object *of = transaction->remembered->of;
+    const struct object *of = transaction->variant->of;
     struct freshness its_own;
     *freshness = object_freshness(of);
     struct slice control = transaction_joined_value(transaction, head, HTTP_CACHE_CONTROL);
     if (slice_equal(control, field_of(transaction, of, HTTP_CACHE_CONTROL)))
         return vary_usable(head);
     struct freshness_rules rules = transaction_freshness_rules(transaction);
-    freshness_of_response(&its_own, &rules, transaction->request, head, (time_t)of->response_time,
-                          (time_t)of->response_time);
+    freshness_of_response(&its_own, &rules, transaction->request.head, head,
+                          (time_t)of->response_time, (time_t)of->response_time);
     if (its_own.lifetime < freshness->lifetime)
         freshness->lifetime = its_own.lifetime;
     return its_own.storable && vary_usable(head);
@@ -300,14 +301,14 @@ static bool take_freshness(struct transaction *transaction, const struct http_he
 static struct object *new_variant(struct transaction *transaction, const struct http_head *head,
                                   enum object_kind kind, const struct freshness *freshness,
                                   struct body *body) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     const struct object_making making = {kind, remembered->chain,
                                          adapt_mark_tag(&remembered->mark)};
     struct slice theirs = transaction_joined_value(transaction, head, HTTP_VARY);
     struct slice selector = write_selector(transaction, remembered->of, theirs);
     struct object *object =
-        object_new_made(remembered->of->key, object_url(remembered->of), transaction->request, head,
-                        freshness, body, &making, &selector);
+        object_new_made(remembered->of->key, object_url(remembered->of), transaction->request.head,
+                        head, freshness, body, &making, &selector);
     object->scope = remembered->of->scope;
     return object;
 }
@@ -315,7 +316,7 @@ static struct object *new_variant(struct transaction *transaction, const struct 
 /* The variant's body is what comes out of the services. */
 static void variant_begin_body(struct transaction *transaction, const struct http_head *head,
                                enum object_kind kind, const struct freshness *freshness) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     struct late *late = remembered->late;
     if (late->message.body == NULL)
         late->body = body_of_bytes(slice_make("", 0));
@@ -332,7 +333,7 @@ static void variant_begin_body(struct transaction *transaction, const struct htt
 }
 
 static enum step left_alone(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     struct freshness freshness = object_freshness(remembered->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(remembered->of, head);
@@ -354,7 +355,7 @@ static enum step left_alone(struct transaction *transaction) {
 }
 
 static enum step variant_changed(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     struct http_head *head = remembered->late->message.response;
     struct freshness freshness;
     late_forget_etag(head, object_etag(remembered->of));
@@ -368,7 +369,7 @@ static enum step variant_changed(struct transaction *transaction) {
 }
 
 static enum step variant_answered(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     struct adapt_chain *chain = &remembered->late->chain;
     struct counters *counters = &transaction->net->counters;
     adapt_mark_take(&remembered->mark, chain);
@@ -381,7 +382,7 @@ static enum step variant_answered(struct transaction *transaction) {
 }
 
 enum step step_variant(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     transaction_settle(transaction);
     if (remembered->state == REMEMBERED_NOTHING)
         return variant_begin(transaction);
@@ -398,13 +399,13 @@ enum step step_variant(struct transaction *transaction) {
 
 /* Until it is in the index, its variants must not be. */
 static bool variant_is_stored(const struct transaction *transaction) {
-    const struct body *body = transaction->remembered->of->body;
-    return !transaction->storing || transaction->settled || body->expected >= 0 ||
-           transaction->pump.state == PUMP_IDLE;
+    const struct body *body = transaction->variant->of->body;
+    return !transaction->storing.begun || transaction->storing.settled || body->expected >= 0 ||
+           transaction->storing.pump.state == PUMP_IDLE;
 }
 
 static void variant_store(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     const struct cache_arrival arrival = {
         .since = remembered->since,
         .max_variants = transaction_max_variants(transaction),
@@ -415,7 +416,7 @@ static void variant_store(struct transaction *transaction) {
 }
 
 void remembered_settle(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     if (remembered->state != REMEMBERED_KEEPS || remembered->made == NULL)
         return;
     const struct pump *pump = &remembered->late->pump;
@@ -433,7 +434,7 @@ bool remembered_is_at_work(const struct remembered *remembered) {
 }
 
 void remembered_let_client_go(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     if (remembered_is_at_work(remembered))
         pump_set_unread(&remembered->late->pump);
     else
@@ -441,7 +442,7 @@ void remembered_let_client_go(struct transaction *transaction) {
 }
 
 void remembered_end(struct transaction *transaction) {
-    struct remembered *remembered = transaction->remembered;
+    struct remembered *remembered = transaction->variant;
     variant_finish(transaction, FLIGHT_LEFT);
     flight_leave(&remembered->flight, &remembered->waiter);
     if (remembered->late != NULL)

@@ -1,31 +1,30 @@
 /*
- * A tunnel: bytes both ways between a client and an origin, until both have finished (RFC 9110
+ * A relay: bytes both ways between a client and an origin, until both have finished (RFC 9110
  * §9.3.6).
  *
- *     struct tunnel *tunnel = tunnel_new(net, sides, leftovers, idle, &task);    client, then
- * origin
- *     ... the task runs when tunnel->over ...
- *     tunnel_free(&tunnel);
+ *     struct relay *relay = relay_new(net, sides, leftovers, idle, &task);   client, then origin
+ *     ... the task runs when relay->over ...
+ *     relay_free(&relay);
  *
  * Each direction has one buffer; it is read when it is empty and written when it is not. The end of
  * one direction is passed on as the end of that direction. Threads: the worker's.
  */
-#ifndef RETORT_TRANSACTION_TUNNEL_H
-#define RETORT_TRANSACTION_TUNNEL_H
+#ifndef RETORT_TRANSACTION_RELAY_H
+#define RETORT_TRANSACTION_RELAY_H
 
 #include "net/connection.h"
 
-struct tunnel_way {
+struct relay_way {
     struct net_buffer *buffer;
     bool ended; /* the reading side has finished, and the writing side has been told */
 };
 
-struct tunnel {
+struct relay {
     unsigned magic;
-#define TUNNEL_MAGIC 0x70be1000u
+#define RELAY_MAGIC 0x70be1000u
     struct net_context *net;
     struct connection *sides[2]; /* client, origin */
-    struct tunnel_way ways[2];   /* from client, from origin */
+    struct relay_way ways[2];    /* from client, from origin */
     struct timer timer;
     struct task task; /* goes on with what had to give others their turn */
     uint64_t idle_timeout;
@@ -35,9 +34,8 @@ struct tunnel {
 };
 
 /* Takes both connections, and what has been read from each of them already (NULL: nothing). */
-struct tunnel *tunnel_new(struct net_context *net, struct connection *sides[2],
-                          struct net_buffer *leftovers[2], uint64_t idle_timeout,
-                          struct task *waker);
-void tunnel_free(struct tunnel **tunnelp);
+struct relay *relay_new(struct net_context *net, struct connection *sides[2],
+                        struct net_buffer *leftovers[2], uint64_t idle_timeout, struct task *waker);
+void relay_free(struct relay **relayp);
 
 #endif

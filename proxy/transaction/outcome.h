@@ -1,13 +1,14 @@
 /*
- * How the cache took part in a transaction, as its line in the access log says it.
+ * The outcome of a transaction, as its line in the access log says it: how the cache took part, the
+ * status that the client got, and what went wrong.
  *
  *     slice_put(at, cache_result_name(RESULT_HIT));          "HIT"
  *     slice_put(at, cache_result_squid_name(RESULT_HIT));    "TCP_MEM_HIT"
  *
  * Threads: values.
  */
-#ifndef RETORT_TRANSACTION_RESULT_H
-#define RETORT_TRANSACTION_RESULT_H
+#ifndef RETORT_TRANSACTION_OUTCOME_H
+#define RETORT_TRANSACTION_OUTCOME_H
 
 #include "base/slice.h"
 
@@ -23,6 +24,13 @@ enum cache_result {
     RESULT_SERVICE, /* an adaptation service answered */
     RESULT_DENIED,
     RESULT_ERROR,
+};
+
+struct outcome {
+    enum cache_result result;
+    unsigned status;   /* of the response, as the client got it */
+    const char *error; /* for the log and the error page; NULL: none */
+    const char *step;  /* that decided it; NULL: DELIVER */
 };
 
 struct slice cache_result_name(enum cache_result result);

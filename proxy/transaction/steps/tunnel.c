@@ -11,7 +11,7 @@ static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 static enum step open_tunnel(struct transaction *transaction, struct slice head,
                              struct connection *origin, struct net_buffer *ahead) {
     struct exchange *exchange = transaction->exchange;
-    transaction->result = RESULT_TUNNEL;
+    transaction->outcome.result = RESULT_TUNNEL;
     if (!exchange_interim(exchange, head)) {
         connection_close(&origin);
         net_buffer_give(transaction->net, &ahead);
@@ -19,75 +19,78 @@ static enum step open_tunnel(struct transaction *transaction, struct slice head,
     }
     struct net_buffer *leftovers[2] = {NULL, ahead};
     struct connection *sides[2] = {exchange_take_connection(exchange, &leftovers[0]), origin};
-    transaction->tunnel =
-        tunnel_new(transaction->net, sides, leftovers, transaction->settings->origin.tunnel_timeout,
-                   &transaction->task);
-    return transaction->tunnel->over ? STEP_LOG : STEP_WAIT;
+    transaction->tunnel.relay =
+        relay_new(transaction->net, sides, leftovers, transaction->settings->origin.tunnel_timeout,
+                  &transaction->task);
+    return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
 }
 
 /* What the origin said to the upgrade goes to the client, for both are now in that protocol. */
 static enum step switch_protocols(struct transaction *transaction) {
     struct net_buffer *ahead;
-    struct http_head *response = transaction->response;
+    struct http_head *response = transaction->response.head;
     struct slice upgrade = http_head_value(response, HTTP_UPGRADE);
     http_head_remove_hop_by_hop(response);
     http_head_remove_framing(response);
     http_head_set(response, HTTP_CONNECTION, SLICE("Upgrade"));
-    http_head_set(response, HTTP_UPGRADE, upgrade.length > 0 ? upgrade : transaction->upgrade);
+    http_head_set(response, HTTP_UPGRADE,
+                  upgrade.length > 0 ? upgrade : transaction->request.upgrade);
     struct slice head = http_head_text(response, http_head_write_response, &transaction->arena);
-    transaction->status = 101;
-    struct connection *origin = origin_call_take_connection(transaction->call, &ahead);
+    transaction->outcome.status = 101;
+    struct connection *origin = origin_call_take_connection(transaction->fetch.call, &ahead);
     return open_tunnel(transaction, head, origin, ahead);
 }
 
 /* A parent proxy has opened the tunnel for us. */
 static enum step open_by_parent(struct transaction *transaction) {
     struct net_buffer *ahead;
-    transaction->status = 200;
-    struct connection *parent = origin_call_take_connection(transaction->call, &ahead);
+    transaction->outcome.status = 200;
+    struct connection *parent = origin_call_take_connection(transaction->fetch.call, &ahead);
     return open_tunnel(transaction, slice_from(established), parent, ahead);
 }
 
 static void connect_start(struct transaction *transaction) {
-    struct url *url = &transaction->url;
-    transaction->reach = arena_alloc(&transaction->arena, sizeof *transaction->reach);
-    transaction->origin_name = arena_slice(&transaction->arena, transaction->url_text);
-    dial_start(transaction->reach, transaction->net, url->host, url->port, route_reach(transaction),
-               transaction->settings->origin.connect_timeout, &transaction->task);
+    struct url *url = &transaction->request.url;
+    transaction->tunnel.dial = arena_alloc(&transaction->arena, sizeof *transaction->tunnel.dial);
+    transaction->fetch.origin_name =
+        arena_slice(&transaction->arena, transaction->request.url_text);
+    dial_start(transaction->tunnel.dial, transaction->net, url->host, url->port,
+               route_reach(transaction), transaction->settings->origin.connect_timeout,
+               &transaction->task);
 }
 
 static enum step reached(struct transaction *transaction) {
-    if (transaction->seat != NULL)
-        origin_seat_answered(transaction->seat, 200);
-    transaction->status = 200;
+    if (transaction->fetch.seat != NULL)
+        origin_seat_answered(transaction->fetch.seat, 200);
+    transaction->outcome.status = 200;
     return open_tunnel(transaction, slice_from(established),
-                       dial_take(transaction->reach, NULL, NULL), NULL);
+                       dial_take(transaction->tunnel.dial, NULL, NULL), NULL);
 }
 
 static enum step not_reached(struct transaction *transaction) {
-    const struct dial *reach = transaction->reach;
+    const struct dial *reach = transaction->tunnel.dial;
     if (reach->denied)
         return transaction_deny_destination(transaction, reach->error);
-    if (transaction->seat != NULL) {
-        origin_seat_failed(transaction->seat, reach->error);
-        origin_seat_leave(transaction->seat);
+    if (transaction->fetch.seat != NULL) {
+        origin_seat_failed(transaction->fetch.seat, reach->error);
+        origin_seat_leave(transaction->fetch.seat);
     }
     transaction->net->counters.origin_failures++;
     return transaction_fail(transaction, reach->timed_out ? 504 : 502, reach->error);
 }
 
 enum step step_tunnel(struct transaction *transaction) {
-    if (transaction->tunnel != NULL)
-        return transaction->tunnel->over ? STEP_LOG : STEP_WAIT;
+    if (transaction->tunnel.relay != NULL)
+        return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
     if (transaction->exchange->state == EXCHANGE_ABORTED)
         return STEP_LOG;
-    if (!transaction->is_connect)
+    if (!transaction->request.is_connect)
         return switch_protocols(transaction);
-    if (transaction->call != NULL)
+    if (transaction->fetch.call != NULL)
         return open_by_parent(transaction);
-    if (transaction->reach == NULL)
+    if (transaction->tunnel.dial == NULL)
         connect_start(transaction);
-    switch (transaction->reach->state) {
+    switch (transaction->tunnel.dial->state) {
     case DIAL_DONE: return reached(transaction);
     case DIAL_FAILED: return not_reached(transaction);
     default: return STEP_WAIT;

@@ -1,4 +1,4 @@
-#include "transaction/result.h"
+#include "transaction/outcome.h"
 
 static const struct {
     struct slice ours, squids;

@@ -1,0 +1,137 @@
+#include "transaction/relay.h"
+
+#include "base/assert.h"
+
+/* Pieces in a row that go one way before others get their turn. */
+enum { TURNS = 16 };
+
+static void relay_finish(struct relay *relay) {
+    relay->over = true;
+    loop_defer(relay->net->loop, relay->waker);
+}
+
+static void break_off(struct relay *relay) {
+    connection_abort(&relay->sides[0]);
+    connection_abort(&relay->sides[1]);
+    relay_finish(relay);
+}
+
+static bool holds_bytes(const struct relay_way *way) {
+    return way->buffer != NULL && way->buffer->begin < way->buffer->end;
+}
+
+/* Writes what the way holds. False: it has to wait, or the tunnel is broken. */
+static bool relay_push(struct relay *relay, int from) {
+    struct relay_way *way = &relay->ways[from];
+    struct connection *to = relay->sides[!from];
+    size_t sent;
+    while (holds_bytes(way)) {
+        struct slice bytes = net_buffer_bytes(way->buffer);
+        struct iovec piece = {(void *)bytes.base, bytes.length};
+        switch (connection_write(to, &piece, 1, &sent)) {
+        case IO_DONE:
+            way->buffer->begin += sent;
+            relay->bytes[from] += sent;
+            relay->net->counters.tunnel_bytes += sent;
+            break;
+        case IO_WAIT: return false;
+        default: break_off(relay); return false;
+        }
+    }
+    net_buffer_give(relay->net, &way->buffer);
+    return true;
+}
+
+/* Reads into the empty buffer. False: nothing now, or the way has ended. */
+static bool relay_pull(struct relay *relay, int from) {
+    struct relay_way *way = &relay->ways[from];
+    size_t got;
+    if (!relay->sides[from]->readable)
+        return false;
+    way->buffer = net_buffer_take(relay->net);
+    switch (connection_read(relay->sides[from], way->buffer->data, way->buffer->capacity, &got)) {
+    case IO_DONE: way->buffer->end = got; return true;
+    case IO_WAIT: break;
+    case IO_END:
+        way->ended = true;
+        connection_shutdown(relay->sides[!from]);
+        break;
+    case IO_FAILED: break_off(relay); break;
+    }
+    net_buffer_give(relay->net, &way->buffer);
+    return false;
+}
+
+static void relay_one_way(struct relay *relay, int from) {
+    for (unsigned turns = 0; turns < TURNS; turns++)
+        if (relay->over || relay->ways[from].ended || !relay_push(relay, from) ||
+            !relay_pull(relay, from))
+            return;
+    loop_defer(relay->net->loop, &relay->task);
+}
+
+static void relay_both(struct relay *relay) {
+    loop_timer_after(relay->net->loop, &relay->timer, relay->idle_timeout);
+    relay_one_way(relay, 0);
+    relay_one_way(relay, 1);
+    if (!relay->over && relay->ways[0].ended && relay->ways[1].ended)
+        relay_finish(relay);
+}
+
+static void relay_on_task(struct task *task) {
+    struct relay *relay = CONTAINER_OF(task, struct relay, task);
+    CHECK_OBJ(relay, RELAY_MAGIC);
+    if (!relay->over)
+        relay_both(relay);
+}
+
+static void relay_on_ready(struct connection *connection) {
+    struct relay *relay;
+    CAST_OBJ(relay, connection->event.owner, RELAY_MAGIC);
+    if (relay->over)
+        return;
+    relay_both(relay);
+}
+
+static void relay_on_timeout(struct timer *timer) {
+    struct relay *relay = CONTAINER_OF(timer, struct relay, timer);
+    CHECK_OBJ(relay, RELAY_MAGIC);
+    break_off(relay);
+}
+
+struct relay *relay_new(struct net_context *net, struct connection *sides[2],
+                        struct net_buffer *leftovers[2], uint64_t idle_timeout,
+                        struct task *waker) {
+    struct relay *relay;
+    ALLOC_OBJ(relay, RELAY_MAGIC);
+    relay->net = net;
+    for (int i = 0; i < 2; i++) {
+        relay->sides[i] = sides[i];
+        relay->ways[i].buffer = leftovers[i];
+    }
+    relay->idle_timeout = idle_timeout;
+    relay->waker = waker;
+    task_init(&relay->task, relay_on_task);
+    timer_init(&relay->timer, relay_on_timeout);
+    loop_timer_after(net->loop, &relay->timer, idle_timeout);
+    connection_set_owner(relay->sides[0], relay_on_ready, relay);
+    connection_set_owner(relay->sides[1], relay_on_ready, relay);
+    net->counters.tunnels++;
+    relay_on_ready(relay->sides[0]);
+    return relay;
+}
+
+void relay_free(struct relay **relayp) {
+    struct relay *relay = *relayp;
+    *relayp = NULL;
+    if (relay == NULL)
+        return;
+    CHECK_OBJ(relay, RELAY_MAGIC);
+    timer_cancel(&relay->net->loop->timers, &relay->timer);
+    task_cancel(&relay->task);
+    for (int i = 0; i < 2; i++) {
+        connection_close(&relay->sides[i]);
+        net_buffer_give(relay->net, &relay->ways[i].buffer);
+    }
+    FREE_OBJ(relay);
+}

@@ -1,0 +1,16 @@
+/*
+ * DELIVER: the answer goes to the client.
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_STEPS_DELIVER_H
+#define RETORT_TRANSACTION_STEPS_DELIVER_H
+
+#include "client/client.h"
+
+struct delivery {
+    bool replied;
+    struct reply reply;
+};
+
+#endif
