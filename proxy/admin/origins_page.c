@@ -81,14 +81,14 @@ static void print_groups(FILE *out, const struct origin_groups *groups) {
         origin_group_report(groups->list[i], clocks_milliseconds(CLOCK_MONOTONIC_COARSE),
                             &reports[i]);
     print_of_servers(out, groups, reports, "origin_server_up", "gauge",
-                     "1: the server is up, 0: it is down", origins_page_is_up);
+                     "1 when the server is up, 0 when it is down.", origins_page_is_up);
     print_of_servers(out, groups, reports, "origin_server_active", "gauge",
-                     "requests under way at the server", active);
+                     "Requests in progress at the server.", active);
     print_of_servers(out, groups, reports, "origin_server_requests_total", "counter",
-                     "requests that went to the server", requests);
+                     "Requests sent to the server.", requests);
     print_of_servers(out, groups, reports, "origin_server_failed_total", "counter",
-                     "requests that the server failed", origins_page_failed);
-    fputs("# HELP retort_origins_queued requests that wait for a server of the group\n"
+                     "Requests that failed at the server.", origins_page_failed);
+    fputs("# HELP retort_origins_queued Requests that wait for a server of the group.\n"
           "# TYPE retort_origins_queued gauge\n",
           out);
     for (size_t i = 0; i < groups->count; i++) {

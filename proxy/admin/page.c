@@ -92,7 +92,7 @@ static json_t *services_to_json(const struct admin_report *report) {
     return array;
 }
 
-/* What is told of the disk. */
+/* The numbers of the disk in /status and /metrics. */
 static const struct disk_number {
     const char *name, *help;
     size_t at; /* in struct volume_statistics */
@@ -100,19 +100,20 @@ static const struct disk_number {
 } disk_numbers[] = {
 #define NUMBER(name, member, kind, help)                                                           \
     { name, help, offsetof(struct volume_statistics, member), COUNTER_##kind }
-    NUMBER("disk_objects", objects, GAUGE, "objects on disk"),
-    NUMBER("disk_capacity_bytes", capacity, GAUGE, "bytes that the volumes have for records"),
-    NUMBER("disk_index_bytes", index_bytes, GAUGE, "memory that the index of the disk takes"),
-    NUMBER("disk_writes", writes, TOTAL, "records written to disk"),
-    NUMBER("disk_bytes_written", bytes_written, TOTAL, "bytes written to disk"),
+    NUMBER("disk_objects", objects, GAUGE, "Objects on disk."),
+    NUMBER("disk_capacity_bytes", capacity, GAUGE, "Bytes that the volumes have for records."),
+    NUMBER("disk_index_bytes", index_bytes, GAUGE,
+           "Bytes of memory that the index of the disk takes."),
+    NUMBER("disk_writes", writes, TOTAL, "Records written to disk."),
+    NUMBER("disk_bytes_written", bytes_written, TOTAL, "Bytes written to disk."),
     NUMBER("disk_writes_dropped", dropped, TOTAL,
-           "objects that were left out because too much waited to be written, or writing failed"),
-    NUMBER("disk_errors", errors, TOTAL, "reads and writes that failed"),
-    NUMBER("disk_corrupt", corrupt, TOTAL, "records on disk that were found damaged"),
+           "Objects that were not written because disk.write_queue was full or a write failed."),
+    NUMBER("disk_errors", errors, TOTAL, "Reads and writes that failed."),
+    NUMBER("disk_corrupt", corrupt, TOTAL, "Damaged records found on disk."),
     NUMBER("disk_segments_reclaimed", reclaimed, TOTAL,
-           "segments whose objects had to go for newer ones"),
+           "Segments whose objects were removed to make room for newer ones."),
     NUMBER("disk_rewritten", rewritten, TOTAL,
-           "objects that were written again since they had been used when their segment went"),
+           "Objects written again because they were in use when their segment was removed."),
 #undef NUMBER
 };
 
@@ -158,25 +159,26 @@ static void print_metric(FILE *out, const char *name, enum counter_kind kind, co
 }
 
 static void print_gauges(FILE *out, const struct admin_report *report) {
-    print_metric(out, "uptime_seconds", COUNTER_GAUGE, "time since the proxy started",
+    print_metric(out, "uptime_seconds", COUNTER_GAUGE, "Seconds since the proxy started.",
                  (double)report->uptime / 1000);
-    print_metric(out, "workers", COUNTER_GAUGE, "threads that serve clients",
+    print_metric(out, "workers", COUNTER_GAUGE, "Threads that serve clients.",
                  report->settings->workers);
     print_metric(out, "workers_silent", COUNTER_GAUGE,
-                 "workers that did not answer in time and are missing in the other numbers",
+                 "Workers that did not answer in time, so the other numbers do not include them.",
                  report->workers_silent);
-    print_metric(out, "cache_bytes", COUNTER_GAUGE, "bytes that the cache holds",
+    print_metric(out, "cache_bytes", COUNTER_GAUGE, "Bytes that the cache holds.",
                  (double)report->cache_bytes);
-    print_metric(out, "cache_limit_bytes", COUNTER_GAUGE, "most bytes that the cache may hold",
+    print_metric(out, "cache_limit_bytes", COUNTER_GAUGE,
+                 "Bytes that the cache may hold at most (cache.memory).",
                  (double)report->cache_limit);
-    print_metric(out, "cache_objects", COUNTER_GAUGE, "objects in the cache",
+    print_metric(out, "cache_objects", COUNTER_GAUGE, "Objects in the cache.",
                  (double)report->cache_objects);
-    print_metric(out, "verdicts", COUNTER_GAUGE,
-                 "verdicts of ICAP services on requests that are kept",
+    print_metric(out, "verdicts", COUNTER_GAUGE, "Stored verdicts of ICAP services on requests.",
                  (double)report->verdicts.count);
-    print_metric(out, "verdict_bytes", COUNTER_GAUGE, "bytes that they take",
+    print_metric(out, "verdict_bytes", COUNTER_GAUGE, "Bytes of memory that stored verdicts take.",
                  (double)report->verdicts.bytes);
-    print_metric(out, "verdict_limit_bytes", COUNTER_GAUGE, "most bytes that they may take",
+    print_metric(out, "verdict_limit_bytes", COUNTER_GAUGE,
+                 "Bytes that stored verdicts may take at most (verdict_space).",
                  (double)report->verdicts.limit);
     if (report->has_disk)
         for (size_t i = 0; i < sizeof disk_numbers / sizeof disk_numbers[0]; i++)
@@ -184,7 +186,7 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
                          (double)disk_number(&report->disk, &disk_numbers[i]));
 }
 
-/* When the latest of its endpoints changed; 0: none has been asked. */
+/* The time of the last change of any endpoint; 0: no endpoint has been asked. */
 static time_t changed_at(const struct admin_icap_service *service) {
     time_t latest = 0;
     for (unsigned i = 0; i < ICAP_ENDPOINTS_MAX; i++) {
@@ -195,19 +197,19 @@ static time_t changed_at(const struct admin_icap_service *service) {
     return latest;
 }
 
-/* Of those that have been asked. */
+/* Prints services that have been asked at least once. */
 static void print_health(FILE *out, const struct admin_report *report) {
     const struct admin_icap_service *services = report->icap_services;
-    fputs("# HELP retort_icap_service_up 1: the service answers, 0: it is down; a service that no "
-          "message has gone to yet is left out\n"
+    fputs("# HELP retort_icap_service_up 1 when the service answers, 0 when it is down. A service "
+          "without any message so far has no sample.\n"
           "# TYPE retort_icap_service_up gauge\n",
           out);
     for (size_t i = 0; i < report->icap_service_count; i++)
         if (strcmp(services[i].state, icap_state_name(ICAP_STATE_UNKNOWN)) != 0)
             fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].name,
                     strcmp(services[i].state, icap_state_name(ICAP_STATE_UP)) == 0);
-    fputs("# HELP retort_icap_service_since_timestamp_seconds when the endpoint that changed last "
-          "came up or went down\n"
+    fputs("# HELP retort_icap_service_since_timestamp_seconds Unix time when an endpoint of the "
+          "service last came up or went down.\n"
           "# TYPE retort_icap_service_since_timestamp_seconds gauge\n",
           out);
     for (size_t i = 0; i < report->icap_service_count; i++)
@@ -216,19 +218,19 @@ static void print_health(FILE *out, const struct admin_report *report) {
                     services[i].name, (long)changed_at(&services[i]));
 }
 
-/* Names of services need no escaping: they are letters, digits and . _ - */
+/* Names of services consist of letters, digits and . _ - and need no escaping. */
 static void print_services(FILE *out, const struct admin_report *report) {
     const struct admin_icap_service *services = report->icap_services;
     if (report->icap_service_count == 0)
         return;
     print_health(out, report);
-    fputs("# HELP retort_icap_service_pending transactions that wait for the service\n"
+    fputs("# HELP retort_icap_service_pending Transactions that wait for the service.\n"
           "# TYPE retort_icap_service_pending gauge\n",
           out);
     for (size_t i = 0; i < report->icap_service_count; i++)
         fprintf(out, "retort_icap_service_pending{service=\"%s\"} %u\n", services[i].name,
                 services[i].pending);
-    fputs("# HELP retort_icap_service_connections connections to the service now\n"
+    fputs("# HELP retort_icap_service_connections Connections to the service now.\n"
           "# TYPE retort_icap_service_connections gauge\n",
           out);
     for (size_t i = 0; i < report->icap_service_count; i++)
@@ -277,11 +279,11 @@ static void page_settings(struct page *page, const struct admin_calls *calls) {
     release_report(&report);
 }
 
-/* What comes of it is logged by the proxy, as after a signal. */
+/* The proxy logs the outcome, as after a signal. */
 static void page_reload(struct page *page, const struct admin_calls *calls) {
     char error[SETTINGS_ERROR] = "";
     struct findings left = {0};
-    log_info("reload asked for by the admin plane");
+    log_info("reload requested through the admin plane");
     if (!calls->reload(calls->context, error, &left)) {
         page_error(page, 409, error);
         return;
@@ -293,7 +295,7 @@ static void page_reload(struct page *page, const struct admin_calls *calls) {
 }
 
 static void page_drain(struct page *page, const struct admin_calls *calls) {
-    log_info("drain asked for by the admin plane");
+    log_info("drain requested through the admin plane");
     calls->drain(calls->context);
     page_json(page, 200, json_pack("{s:b}", "draining", 1));
 }
@@ -313,7 +315,7 @@ static bool method_fits(const struct route *route, const char *method) {
            (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
-/* Only a response to be injected is long. */
+/* Only an injected response is long. */
 size_t page_body_max(const char *method, const char *path) {
     return strcmp(method, "PUT") == 0 && strcmp(path, "/cache/object") == 0 ? PAGE_INJECT_MAX
                                                                             : PAGE_BODY_MAX;
@@ -339,11 +341,11 @@ void page_make(struct page *page, const struct admin_calls *calls,
         }
         page->allow = route->method;
         page_error(page, 405,
-                   strcmp(route->method, "POST") == 0 ? "this changes something: use POST"
-                                                      : "this only shows something: use GET");
+                   strcmp(route->method, "POST") == 0 ? "this page changes something: use POST"
+                                                      : "this page only shows something: use GET");
         return;
     }
     page_error(page, 404,
-               "no such page; there are /status, /metrics, /settings, /origins, /services, "
+               "no such page; the pages are /status, /metrics, /settings, /origins, /services, "
                "/services/bump, /reload, /drain, /cache/..., /icap/...");
 }

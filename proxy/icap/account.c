@@ -10,11 +10,11 @@ const struct icap_account_description icap_account_numbers[] = {
 };
 
 const struct icap_account_description icap_account_times[] = {
-    {"queue_seconds", "time that requests waited for a connection or for OPTIONS",
+    {"queue_seconds", "Seconds that requests waited for a connection or for OPTIONS.",
      offsetof(struct icap_account, queue)},
-    {"verdict_seconds", "time from the request to the verdict",
+    {"verdict_seconds", "Seconds from the request to the verdict.",
      offsetof(struct icap_account, to_verdict)},
-    {"last_byte_seconds", "time from the request to the last byte of the answer",
+    {"last_byte_seconds", "Seconds from the request to the last byte of the answer.",
      offsetof(struct icap_account, to_last_byte)},
     {NULL, NULL, 0},
 };

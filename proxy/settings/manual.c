@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What the two manuals differ in. Texts are plain; each form escapes what it must. */
+/* The form of a manual: Markdown or man(7). Texts are plain; each form escapes its own signs. */
 struct manual_form {
     void (*begin)(FILE *out);
     void (*heading)(FILE *out, const char *text);
@@ -16,22 +16,21 @@ struct manual_form {
 };
 
 struct manual_part {
-    const char *heading; /* NULL: goes on below the last one */
+    const char *heading; /* NULL: the text continues below the last heading */
     const char *text;
     const char *example;
 };
 
 static const struct manual_part introduction[] = {
     {NULL,
-     "retort reads its configuration from one file, at the start and again at SIGHUP or "
-     "\"retortctl "
-     "reload\". \"retort -t -f FILE\" checks a file without running. A file with an error is "
-     "refused "
-     "with its line, and a running proxy keeps the settings that it has. Transactions under way at "
-     "a reload end with the settings they began with.",
+     "retort reads its configuration from one file: at the start, and again after SIGHUP or "
+     "\"retortctl reload\". \"retort -t -f FILE\" checks a file without running the proxy. An "
+     "error in the file is reported with its line, and a running proxy then keeps its settings. "
+     "Transactions that are in progress during a reload keep the settings that they started with.",
      NULL},
     {"A complete example",
-     "A forward proxy and a reverse proxy in one, with an ICAP service that turns images gray:",
+     "This file configures a forward proxy and a reverse proxy in one process, with an ICAP "
+     "service that turns images gray:",
      "workers = 0\n"
      "listen \"127.0.0.1:3128\" { mode = forward }\n"
      "listen \":8080\" { mode = reverse }\n"
@@ -47,23 +46,22 @@ static const struct manual_part introduction[] = {
      "}\n"
      "url_class images { path_regex = '\\.(jpe?g|gif|png)$' }\n"
      "adapt images { services = { gray } }"},
-    {"Form",
-     "An option is written NAME = VALUE, a section NAME { ... } or NAME TITLE { ... }; one kind of "
-     "section, disk, stands within another, cache. Line breaks "
-     "count as blanks. Comments begin with # or // and reach to the end of the line, or stand "
-     "between /* and */.",
+    {"Syntax",
+     "An option is written NAME = VALUE. A section is written NAME { ... } or NAME TITLE { ... }. "
+     "One kind of section, disk, occurs inside another, cache. Line breaks count as blanks. A "
+     "comment begins with # or // and ends with the line, or is written between /* and */.",
      NULL},
     {NULL,
      "A value of letters, digits and most signs needs no quotes. In \"double quotes\" a backslash "
-     "is written twice and ${NAME} or ${NAME:-OTHERWISE} stands for an environment variable; in "
-     "'single quotes' "
-     "everything stands for itself, but \\' for a quote and \\\\ for one backslash, so regular "
-     "expressions are best written there. A list is written { a, b }; one value needs no braces. "
-     "Nothing may be stated twice.",
+     "is written twice, and ${NAME} or ${NAME:-OTHERWISE} stands for an environment variable. In "
+     "'single quotes' every character stands for itself, except \\' for a quote and \\\\ for one "
+     "backslash. Single quotes are therefore best for regular expressions. A list is written "
+     "{ a, b }; a list of one value needs no braces. No option may be set twice.",
      NULL},
     {NULL,
-     "Sizes are bytes, or numbers with KB, MB or GB, which are powers of 1024. Times are numbers "
-     "with ms, s, m, h or d; 0 needs no unit. A switch is true or false (also yes, no, on, off).",
+     "A size is a number of bytes, or a number with KB, MB or GB, which are powers of 1024. A time "
+     "is a number with ms, s, m, h or d; 0 needs no unit. A switch is true or false; yes, no, on "
+     "and off work as well.",
      NULL},
 };
 
@@ -107,7 +105,7 @@ static void manual_describe(const struct option *option, char *facts, size_t cap
         print_bound(out, option, option->most);
     }
     if (option->required)
-        fputs("; must be stated", out);
+        fputs("; required", out);
     else if (option->fallback != NULL)
         fprintf(out, "; default %s", option->fallback);
     else if (option->fallback_note != NULL)

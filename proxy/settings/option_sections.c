@@ -5,15 +5,15 @@
 const struct option_section option_sections[] = {
     {
         .name = "",
-        .documentation = "Options of the whole proxy stand outside any section.",
+        .documentation = "These options stand outside any section.",
     },
     {
         .name = "listen",
         .title = "ADDRESS",
         .documentation =
-            "An address where clients connect: \"127.0.0.1:3128\", \"[::1]:3128\", or \":3128\" "
-            "for every address of the machine, IPv4 and IPv6. The section may stand any number of "
-            "times; at least one is needed.",
+            "Sets an address where clients connect: \"127.0.0.1:3128\", \"[::1]:3128\", or "
+            "\":3128\" for every address of the machine, IPv4 and IPv6. The section may occur "
+            "any number of times. At least one is needed.",
         .example = "listen \"127.0.0.1:3128\" { mode = forward }\n"
                    "listen \":8080\" { mode = reverse }",
     },
@@ -21,14 +21,15 @@ const struct option_section option_sections[] = {
         .name = "map",
         .title = "PREFIX",
         .documentation =
-            "Where a request to a reverse listener goes: from a URL prefix to an origin. PREFIX is "
-            "\"http://HOST/PATH\" or, for any host, \"/PATH\". A HOST without a port stands for "
-            "that host on every port. A rule with a host goes before one without, then the longest "
-            "path wins. Paths are compared letter by letter: \"/public\" is for /publicity too, "
-            "\"/public/\" is not. What follows the prefix in the request's path is appended to the "
-            "origin's; where a server could take a segment of that for \".\" or \"..\", encoded or "
-            "not, "
-            "the answer is 400. A request that no rule matches is answered with 404.",
+            "Sets where requests to a reverse listener go: from a URL prefix to an origin. "
+            "PREFIX is \"http://HOST/PATH\" or, for any host, \"/PATH\". A HOST without a port "
+            "stands for that host on every port. A rule with a host takes precedence over one "
+            "without. Among the rules that remain, the longest path wins. Paths are compared "
+            "letter by letter: \"/public\" also matches /publicity, \"/public/\" does not. The "
+            "rest of the request's path after the prefix is appended to the path of the origin. "
+            "The answer is 400 when that rest contains a segment that a server could take for "
+            "\".\" or \"..\", encoded or not. A request that no rule matches is answered with "
+            "404.",
         .example = "map \"http://www.example.com/\" { origin = \"http://127.0.0.1:9000/\" }\n"
                    "map \"/\" { origin = \"http://127.0.0.1:9001/\" }",
     },
@@ -36,19 +37,16 @@ const struct option_section option_sections[] = {
         .name = "origins",
         .title = "NAME",
         .documentation =
-            "Several servers that stand for one origin, or for one parent proxy: a map or parent "
-            "section names the group. A server that can not be reached, does not begin to answer "
-            "in time, breaks off before it answers, or answers with a failure_status has failed. "
-            "After max_failures in a row it is down and gets no more requests; after down_min one "
-            "request is let through to try it (or a health_check does), and the next one follows "
-            "only when that has come out well, else after twice the time, up to down_max. While "
-            "all "
-            "servers are down, the one whose last failure is longest ago is asked anyway. A "
-            "request "
-            "goes on to another server when it could not be sent, or when nothing of the answer "
-            "had "
-            "come and the method is one that may be repeated. \"retortctl origins\" shows how the "
-            "servers are. Their state is kept over a reload.",
+            "Defines a group of servers that stand for one origin, or for one parent proxy. A "
+            "map or parent section names the group. A server fails when it can not be reached, "
+            "does not begin to answer in time, closes the connection before it answers, or "
+            "answers with a failure_status. After max_failures in a row it is down and gets no "
+            "more requests. After down_min, one request (or a health_check) tries it again. If "
+            "this fails, the next try follows after twice the time, up to down_max. While all "
+            "servers are down, Retort asks the one whose last failure is longest ago. A request "
+            "moves on to another server when it could not be sent, or when no byte of the answer "
+            "had arrived and its method may be repeated. \"retortctl origins\" shows the state "
+            "of the servers. A reload keeps the state.",
         .example = "origins web {\n"
                    "    servers = { \"http://10.0.0.1:8080 weight=2\", \"http://10.0.0.2:8080\",\n"
                    "                \"http://10.0.0.9:8080 backup\" }\n"
@@ -61,10 +59,10 @@ const struct option_section option_sections[] = {
         .name = "parent",
         .title = "CLASS",
         .documentation =
-            "Requests of a URL class to a forward listener go to another proxy, CONNECT included, "
-            "and not to the server that their URL names. Of several that match, the first one in "
-            "the file counts; what none is for goes directly. Give each proxy of a chain a name of "
-            "its own (see name).",
+            "Sends requests of a URL class on forward listeners to another proxy, CONNECT "
+            "included, instead of to the server in their URL. When several sections match, the "
+            "first one in the file applies. A request that none matches goes directly to its "
+            "server. Give each proxy of a chain a name of its own (see name).",
         .example = "origins upstream_caches { servers = { \"http://10.0.1.1:3128\", "
                    "\"http://10.0.1.2:3128\" }\n"
                    "                          balance = consistent_hash }\n"
@@ -75,7 +73,8 @@ const struct option_section option_sections[] = {
     {
         .name = "cache",
         .documentation =
-            "The cache, shared by all workers: in memory, and on disk where it has disk sections.",
+            "Configures the cache, which all workers share. It is in memory, and also on disk if "
+            "it contains disk sections.",
         .example = "cache { memory = \"512MB\" max_object = \"32MB\" }",
     },
     {
@@ -83,11 +82,11 @@ const struct option_section option_sections[] = {
         .parent = "cache",
         .title = "PATH",
         .documentation =
-            "A volume of the cache on disk, which outlives a restart. PATH is a directory, in "
-            "which retort keeps the file retort.cache, or itself a file or a block device, which "
-            "is overwritten. The section may stand several times in cache, with different paths, "
-            "one for each device. A reload does not change volumes. Each volume belongs to one "
-            "running retort.",
+            "Defines a volume of the cache on disk, which survives a restart. PATH is a "
+            "directory, where retort creates the file retort.cache, or a file or a block device, "
+            "which is overwritten. The section may occur several times in cache with different "
+            "paths, one for each device. A reload does not change volumes. Each volume belongs "
+            "to one running retort.",
         .example = "cache {\n"
                    "    memory = \"1GB\"\n"
                    "    disk \"/var/cache/retort\" { size = \"10GB\" }\n"
@@ -96,29 +95,29 @@ const struct option_section option_sections[] = {
     },
     {
         .name = "client",
-        .documentation = "Limits of connections from clients, on every listener.",
+        .documentation = "Sets limits of client connections on all listeners.",
         .example = "client { idle_timeout = \"15s\" max_connections = 2000 }",
     },
     {
         .name = "origin",
-        .documentation = "Connections to origin servers, and the names of origins.",
+        .documentation = "Configures connections to origin servers and the lookup of their names.",
         .example = "origin { connect_timeout = \"2s\" dns_ipv6 = false }",
     },
     {
         .name = "access_log",
         .title = "PATH",
         .documentation =
-            "A file to which one line is appended for every request. The section may stand several "
-            "times, with different paths. Files are opened again at a reload, so that a rotated "
-            "log is left.",
+            "Defines a file that gets one line for each request. The section may occur several "
+            "times with different paths. A reload opens the files again, so that log rotation "
+            "works.",
         .example = "access_log \"/var/log/retort/access.log\" { format = combined }",
     },
     {
         .name = "icap_service",
         .title = "NAME",
         .documentation =
-            "A service of an ICAP server (RFC 3507). NAME is how adapt sections, log lines and "
-            "counters call it: letters, digits, '.', '_' and '-'.",
+            "Defines a service of an ICAP server (RFC 3507). NAME identifies it in adapt "
+            "sections, log lines and metrics. It consists of letters, digits, '.', '_' and '-'.",
         .example = "icap_service gray {\n"
                    "    uri = \"icap://127.0.0.1:1344/gray\"\n"
                    "    point = respmod_precache\n"
@@ -130,11 +129,11 @@ const struct option_section option_sections[] = {
         .name = "url_class",
         .title = "NAME",
         .documentation =
-            "A named set of requests that services are enabled for. A class matches when every "
-            "condition in it does; a condition with several values matches when one of them does. "
-            "The class \"all\" is built in and matches everything. In \"double quotes\" a "
-            "backslash "
-            "is written twice; in 'single quotes' it stands for itself.",
+            "Defines a named class of requests, which adapt, policy and parent sections refer "
+            "to. A class matches when all of its conditions match. A condition with several "
+            "values matches when one of them does. The class \"all\" is built in and matches "
+            "everything. In \"double quotes\" a backslash is written twice; in 'single quotes' "
+            "it stands for itself.",
         .example = "url_class images { path_regex = '\\.(jpe?g|gif|png)$' }\n"
                    "url_class shop_pages { domain = { \"example.com\", \"example.org\" }\n"
                    "                       content_type = \"text/html\" }",
@@ -143,9 +142,9 @@ const struct option_section option_sections[] = {
         .name = "adapt",
         .title = "CLASS",
         .documentation =
-            "The services that requests of a URL class and their responses pass, in this order. "
-            "When several classes match, their chains follow one another in the order of the "
-            "file; a service that stands in more than one of them is asked once.",
+            "Lists the services that requests of a URL class and their responses pass, in this "
+            "order. When several classes match, their lists are joined in the order of the file. "
+            "A service that occurs in more than one of them is asked once.",
         .example = "adapt images { services = { gray } }\n"
                    "adapt all { services = { adremover, gzip } }",
     },
@@ -153,10 +152,10 @@ const struct option_section option_sections[] = {
         .name = "policy",
         .title = "CLASS",
         .documentation =
-            "What the cache does differently for the requests of a URL class. When several "
-            "policies match, the first one in the file that states an option counts for it. A "
-            "class with a content_type is known to match only when the response is there: its "
-            "policy can state nothing about requests and keys (ignore_client_no_cache, "
+            "Changes what the cache does for requests of a URL class. When several policies "
+            "match, each option is taken from the first policy in the file that sets it. A class "
+            "with a content_type is known to match only when the response is there, so its "
+            "policy can not set options about requests and keys (ignore_client_no_cache, "
             "strip_cookies, query_drop, query_keep, query_sort, query_ignore, query_sent).",
         .example = "policy images { ttl_default = \"1d\"  query_ignore = true }\n"
                    "policy all { query_drop = { \"utm_*\", fbclid }  negative_ttl = \"30s\" }",
@@ -164,8 +163,8 @@ const struct option_section option_sections[] = {
     {
         .name = "admin",
         .documentation =
-            "The admin plane: status, metrics, reload and drain, over HTTP and JSON. retortctl(1) "
-            "uses it.",
+            "Configures the admin plane: status, metrics, reload and drain, over HTTP and JSON. "
+            "retortctl(1) uses it.",
         .example = "admin { listen = \"/run/retort/retort.sock\" }",
     },
     {.name = NULL},

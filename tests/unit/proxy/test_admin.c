@@ -123,7 +123,7 @@ END_TEST
 START_TEST(metrics_are_in_prometheus_text) {
     start_local();
     char *text = call("GET", "/metrics", 200);
-    ck_assert_ptr_nonnull(strstr(text, "# HELP retort_client_requests_total requests whose head"));
+    ck_assert_ptr_nonnull(strstr(text, "# HELP retort_client_requests_total Requests whose head"));
     ck_assert_ptr_nonnull(strstr(text, "\n# TYPE retort_client_requests_total counter\n"
                                        "retort_client_requests_total 42\n"));
     ck_assert_ptr_nonnull(strstr(text, "\n# TYPE retort_transactions_active gauge\n"
