@@ -119,7 +119,7 @@ cicapmodule_LTLIBRARIES = \
 	icap-services/srv_inject.la
 module_cflags = $(AM_CFLAGS) -fvisibility=hidden
 module_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared
-module_libs = icap-services/libhost.la
+module_libs = icap-services/libhost.la $(CICAP_LIBS)
 
 icap_services_srv_adremover_la_SOURCES = icap-services/adremover/service.c \
 	$(adremover_sources)

@@ -1,6 +1,28 @@
 #include "service/service.h"
 
+#include <string.h>
 #include <time.h>
+
+/* The linker makes a table of what SERVICE_DEFINE puts into the section, and names its ends. Weak:
+ * a program without services has no such section. Hidden: each module sees its own services. */
+extern const struct service_ops *const __start_retort_services[]
+    __attribute__((weak, visibility("hidden")));
+extern const struct service_ops *const __stop_retort_services[]
+    __attribute__((weak, visibility("hidden")));
+
+const struct service_ops *service_next(const struct service_ops *previous) {
+    const struct service_ops *const *entry = __start_retort_services;
+    while (previous != NULL && entry < __stop_retort_services && *entry++ != previous)
+        ;
+    return entry < __stop_retort_services ? *entry : NULL;
+}
+
+const struct service_ops *service_find(const char *name) {
+    const struct service_ops *ops = service_next(NULL);
+    while (ops != NULL && strcmp(ops->name, name) != 0)
+        ops = service_next(ops);
+    return ops;
+}
 
 int64_t service_now(void) {
     struct timespec now;

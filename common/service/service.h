@@ -4,8 +4,10 @@
  * proxy itself can be another. A service knows neither: it sees heads, body bytes and a client's
  * address, and never blocks.
  *
- * A service is a `const struct service_ops service_implementation`. An exchange is one HTTP request
- * or response on its way through it. The host calls, in this order:
+ * A service is a table of functions, `struct service_ops`, which SERVICE_DEFINE makes known by the
+ * service's name. One process can hold several services, and several instances of one of them with
+ * different settings. An exchange is one HTTP request or response on its way through an instance.
+ * The host calls, in this order:
  *
  *     start                   once: the settings are complete. Loads lists, compiles patterns.
  *       begin                 per exchange: the heads are known. NULL: not interested, pass it on.
@@ -59,7 +61,7 @@
  *     }
  *     static void upper_end(void *state) { ... spool_release, FREE_OBJ }
  *
- *     const struct service_ops service_implementation = {
+ *     SERVICE_DEFINE(upper) = {
  *         .version = SERVICE_VERSION, .name = "upper", .description = "text in capitals",
  *         .points = SERVICE_RESPONSE, .preview_size = 1024,
  *         .begin = upper_begin, .preview = upper_preview, .push = upper_push,
@@ -80,7 +82,10 @@
  *   Threads   start and stop run alone. Everything between runs in many threads at once, with
  *             `service` shared (so it is read-only after start) and the state of an exchange in one
  *             thread at a time. A host may start once and fork afterwards: no threads and no
- *             connections in start.
+ *             connections in start. What changes stands in the struct that start returns or in an
+ *             exchange's state, never in a static variable: instances would share it. A host that
+ *             has loaded a service with dlopen never unloads it, since threads may keep memory
+ *             that code of the service frees when they end.
  *   Errors    A length never says "end" or "error": flow and verdict do. What a service can't do it
  *             passes on unchanged, with exchange->failed set (service_failed) before it gives its
  *             verdict: caches may keep such a result for some seconds only. SERVICE_ABORT
@@ -94,7 +99,7 @@
 #include "http/head.h"
 #include "service/option.h"
 
-enum { SERVICE_VERSION = 2, SERVICE_NOTICE = 480 };
+enum { SERVICE_VERSION = 3, SERVICE_NOTICE = 480 };
 
 /* Where a service stands: RFC 3507 §3.1 (REQMOD) and §3.2 (RESPMOD). */
 enum service_point { SERVICE_REQUEST = 1, SERVICE_RESPONSE = 2 };
@@ -117,12 +122,14 @@ struct service_wait {
     int64_t deadline; /* milliseconds of CLOCK_MONOTONIC */
 };
 
-/* What a host offers to a service as a whole. */
+/* What a host offers to one instance of a service. A service calls service_log and service_count. */
 struct service_host {
-    /* One line for the operator. */
-    void (*log)(enum log_level level, const char *text);
+    /* The host's own: it tells the host which instance logs or counts. */
+    void *context;
+    /* Writes one line for the operator. */
+    void (*log)(void *context, enum log_level level, const char *text);
     /* Adds one to the counter of that index in service_ops.counters. */
-    void (*count)(unsigned counter);
+    void (*count)(void *context, unsigned counter);
     /* The service's version for caches (ICAP: the ISTag, RFC 3507 §4.7) is made of the settings
      * and of this; start mixes into it what else the results depend on, such as contents of lists.
      */
@@ -174,7 +181,7 @@ struct service_exchange {
 
 struct service_ops {
     unsigned version; /* SERVICE_VERSION */
-    const char *name; /* in URLs, logs and settings: lower-case letters */
+    const char *name; /* in URLs, logs and settings: the one given to SERVICE_DEFINE */
     const char *description;
     unsigned points;                      /* enum service_point, or-ed */
     bool wants_client_ip;                 /* ICAP: X-Include: X-Client-IP */
@@ -203,8 +210,30 @@ struct service_ops {
     void (*end)(void *state);
 };
 
-/* Each service defines it; each host module is linked with one service. */
-extern const struct service_ops service_implementation;
+/* Defines the ops of a service, at the end of its file: SERVICE_DEFINE(upper) = {...}; The name is
+ * lower-case letters and digits. Two kinds of hosts find the ops by it: a host that is linked with
+ * the service by service_find("upper"), and a host that loads it with dlopen by the symbol
+ * "retort_service_upper" (SERVICE_SYMBOL_PREFIX). */
+#define SERVICE_DEFINE(service)                                                                    \
+    extern const struct service_ops retort_service_##service;                                      \
+    static const struct service_ops *const service_entry_##service                                 \
+        __attribute__((used, section("retort_services"))) = &retort_service_##service;             \
+    const struct service_ops retort_service_##service __attribute__((visibility("default")))
+#define SERVICE_SYMBOL_PREFIX "retort_service_"
+
+/* The services that are linked into this program or module, in no particular order. NULL: there is
+ * none of that name; none is left after `previous`. service_next(NULL) is the first. */
+const struct service_ops *service_find(const char *name);
+const struct service_ops *service_next(const struct service_ops *previous);
+
+static inline void service_log(const struct service_host *host, enum log_level level,
+                               const char *text) {
+    host->log(host->context, level, text);
+}
+
+static inline void service_count(const struct service_host *host, unsigned counter) {
+    host->count(host->context, counter);
+}
 
 /* It could not adapt; `because` is a literal of lower-case letters. */
 static inline void service_failed(struct service_exchange *exchange, const char *because) {

@@ -92,7 +92,7 @@ static enum service_verdict hello_preview(void *state, struct slice body, bool c
     if (length != SERVICE_LENGTH_UNKNOWN)
         exchange->body_length = length + hello->greeting.length;
     adapted_head_body_changed(exchange);
-    exchange->host->count(HELLO_GREETED);
+    service_count(exchange->host, HELLO_GREETED);
     return SERVICE_ADAPT;
 }
 
@@ -133,7 +133,7 @@ static void hello_end(void *state) {
     FREE_OBJ(hello);
 }
 
-const struct service_ops service_implementation = {
+SERVICE_DEFINE(hello) = {
     .version = SERVICE_VERSION,
     .name = "hello",
     .description = "greets whoever reads plain text",

@@ -106,10 +106,10 @@ static void adremover_report(const struct filter_counts *counts, unsigned unread
              "%s%s",
              counts->rules, counts->hosts, counts->exceptions, counts->regexes, counts->cosmetic,
              counts->bad > 0 ? "; the first bad rule stands at " : "", counts->first_bad);
-    host->log(LOG_LEVEL_INFO, line);
+    service_log(host, LOG_LEVEL_INFO, line);
     skipped_text(counts, unread, host->notice, sizeof host->notice);
     if (host->notice[0] != '\0')
-        host->log(LOG_LEVEL_INFO, host->notice);
+        service_log(host, LOG_LEVEL_INFO, host->notice);
 }
 
 static void adremover_load(struct adremover *adremover, const struct adremover_settings *settings,
@@ -121,7 +121,7 @@ static void adremover_load(struct adremover *adremover, const struct adremover_s
         if (filter_load(adremover->filter, settings->lists.items[i], error, sizeof error))
             continue;
         snprintf(line, sizeof line, "list %s; going on without it", error);
-        host->log(LOG_LEVEL_ERROR, line);
+        service_log(host, LOG_LEVEL_ERROR, line);
         unread++;
         adremover->incomplete = true;
     }
@@ -261,7 +261,7 @@ static void *replace(const struct adremover *adremover, struct service_exchange 
     const struct neutral *neutral = replacement_of(request->types, verdict->resource);
     bool named = verdict->resource.length > 0 && neutral_find(verdict->resource) != NULL;
     const struct own_picture *picture = &adremover->picture;
-    exchange->host->count(ADREMOVER_REPLACED);
+    service_count(exchange->host, ADREMOVER_REPLACED);
     if (way_of(adremover, exchange) == ADREMOVER_REWRITE)
         adremover_rewrite(adremover, exchange, neutral, named);
     else if (picture->body.length > 0 && replacement_is_picture(neutral) && !named)
@@ -287,7 +287,7 @@ static void *adremover_strip(const struct adremover *adremover, struct service_e
                              : path == length ? SLICE("/")
                                               : slice_make(out + path, length - path);
     exchange->keeps_body = true;
-    exchange->host->count(ADREMOVER_STRIPPED);
+    service_count(exchange->host, ADREMOVER_STRIPPED);
     return adremover_changed(exchange);
 }
 
@@ -310,8 +310,8 @@ static void *adremover_begin(void *service, struct service_exchange *exchange) {
         exchange->lifetime = adremover->lifetime;
     switch (filter_match(adremover->filter, &request, &verdict)) {
     case FILTER_BLOCK: return replace(adremover, exchange, &request, &verdict);
-    case FILTER_EXCEPTION: exchange->host->count(ADREMOVER_EXCEPTIONS); break;
-    case FILTER_UNDECIDED: exchange->host->count(ADREMOVER_UNDECIDED); break;
+    case FILTER_EXCEPTION: service_count(exchange->host, ADREMOVER_EXCEPTIONS); break;
+    case FILTER_UNDECIDED: service_count(exchange->host, ADREMOVER_UNDECIDED); break;
     case FILTER_PASS: break;
     }
     return only_asks(method) ? adremover_strip(adremover, exchange, &request) : NULL;
@@ -340,7 +340,7 @@ static void adremover_end(void *state) {
     CAST_OBJ(exchange, state, ADREMOVER_EXCHANGE_MAGIC);
 }
 
-const struct service_ops service_implementation = {
+SERVICE_DEFINE(adremover) = {
     .version = SERVICE_VERSION,
     .name = "adremover",
     .description = "Retort ad remover",

@@ -112,7 +112,7 @@ static void *gray_begin(void *service, struct service_exchange *exchange) {
         return NULL;
     if (length != SERVICE_LENGTH_UNKNOWN && length > settings->max_size) {
         if (listed)
-            exchange->host->count(GRAY_TOO_LARGE);
+            service_count(exchange->host, GRAY_TOO_LARGE);
         return NULL;
     }
     struct gray_exchange *gray;
@@ -165,7 +165,7 @@ static enum service_verdict gray_preview(void *state, struct slice body, bool co
     if (gray->verdict == SERVICE_SKIP)
         return SERVICE_SKIP;
     if (gray_cost_of(gray, body).pixels > gray->settings->max_pixels) {
-        gray->exchange->host->count(GRAY_TOO_LARGE);
+        service_count(gray->exchange->host, GRAY_TOO_LARGE);
         return SERVICE_SKIP;
     }
     gray->original = helper_body_create("image");
@@ -178,7 +178,7 @@ static enum service_verdict gray_preview(void *state, struct slice body, bool co
 
 /* The original goes out, from its beginning. */
 static void gray_give_up(struct gray_exchange *gray, enum gray_counter counter) {
-    gray->exchange->host->count(counter);
+    service_count(gray->exchange->host, counter);
     gray->verdict = SERVICE_SKIP;
     gray->source = gray->original;
     gray->at = 0;
@@ -192,7 +192,7 @@ static void gray_fail(struct gray_exchange *gray, enum gray_counter counter, con
     char line[240];
     snprintf(line, sizeof line, "an image of %llu bytes stays as it is: %s",
              (unsigned long long)gray->size, why);
-    gray->exchange->host->log(LOG_LEVEL_WARN, line);
+    service_log(gray->exchange->host, LOG_LEVEL_WARN, line);
     if (outage != NULL)
         service_failed(gray->exchange, outage);
     gray_give_up(gray, counter);
@@ -344,7 +344,7 @@ static void gray_end(void *state) {
     FREE_OBJ(gray);
 }
 
-const struct service_ops service_implementation = {
+SERVICE_DEFINE(gray) = {
     .version = SERVICE_VERSION,
     .name = "gray",
     .description = "Retort gray",

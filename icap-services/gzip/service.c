@@ -250,7 +250,7 @@ static void gzip_end(void *state) {
     FREE_OBJ(gzip);
 }
 
-const struct service_ops service_implementation = {
+SERVICE_DEFINE(gzip) = {
     .version = SERVICE_VERSION,
     .name = "gzip",
     .description = "Retort gzip",

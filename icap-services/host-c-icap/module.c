@@ -1,10 +1,11 @@
 /*
- * The c-icap module: `service`, the one symbol a module shows, made from service_implementation.
- * Directives of the service's option table become `NAME.Option` in c-icap.conf; counters become
- * statistics of the group "Service NAME".
+ * The c-icap module: `service`, the one symbol that c-icap looks for, made from the service that the
+ * module is linked with. Directives of the service's option table become `NAME.Option` in
+ * c-icap.conf; counters become statistics of the group "Service NAME".
  *
  * c-icap calls init, then reads the directives, then calls post_init, all in its master process
- * before it forks; so lists are loaded once and every child advertises the same ISTag.
+ * before it forks; so lists are loaded once and every child advertises the same ISTag. None of its
+ * calls says for which service it is, so a module is one service, and the module's state is static.
  */
 #include "base/assert.h"
 #include "host-c-icap/cicap.h"
@@ -16,99 +17,102 @@
 
 enum { OPTIONS_MAX = 32, COUNTERS_MAX = 16, OUTCOMES = 3 };
 
-static struct {
+static struct module {
     struct transaction_owner owner;
     void *settings;
     struct ci_conf_entry directives[OPTIONS_MAX + 1];
     int outcome_ids[OUTCOMES], counter_ids[COUNTERS_MAX];
+    _Atomic int64_t log_second; /* of CLOCK_MONOTONIC: the second that log_lines counts */
+    _Atomic int log_lines;
     char misconfigured[384]; /* the first setting that is wrong, and why; "": none */
     bool started;
-} module;
+} the_module;
 
 static const char *const outcome_names[OUTCOMES] = {"ADAPTED", "SKIPPED", "FAILED"};
 
 /* When a helper is down every page and image has something to say: so many lines a second and no
  * more. The counters tell the rest. */
-static bool may_log(void) {
+static bool module_may_log(struct module *module) {
     enum { LINES_A_SECOND = 20 };
-    static _Atomic int64_t second;
-    static _Atomic int lines;
     int64_t now = service_now() / 1000;
-    if (atomic_exchange(&second, now) != now)
-        atomic_store(&lines, 0);
-    return atomic_fetch_add(&lines, 1) < LINES_A_SECOND;
+    if (atomic_exchange(&module->log_second, now) != now)
+        atomic_store(&module->log_lines, 0);
+    return atomic_fetch_add(&module->log_lines, 1) < LINES_A_SECOND;
 }
 
-static void host_log(enum log_level level, const char *text) {
+static void module_log(void *context, enum log_level level, const char *text) {
     static const int levels[] = {1, 1, 1, 5}; /* c-icap: 1 is always shown */
-    if (may_log())
-        ci_debug_printf(levels[level], "%s: %s\n", service_implementation.name, text);
+    struct module *module = context;
+    if (module_may_log(module))
+        ci_debug_printf(levels[level], "%s: %s\n", module->owner.ops->name, text);
 }
 
-static void module_count(int id) {
+static void module_count_id(int id) {
     if (id >= 0)
         ci_stat_uint64_inc(id, 1);
 }
 
-static void host_count(unsigned counter) {
+static void module_count(void *context, unsigned counter) {
+    const struct module *module = context;
     ASSERT(counter < COUNTERS_MAX);
-    module_count(module.counter_ids[counter]);
+    module_count_id(module->counter_ids[counter]);
 }
 
-static void count_outcome(enum transaction_outcome outcome) {
-    module_count(module.outcome_ids[outcome]);
+static void module_count_outcome(void *context, enum transaction_outcome outcome) {
+    const struct module *module = context;
+    module_count_id(module->outcome_ids[outcome]);
 }
 
-static int register_counter(const char *name) {
+static int register_counter(const struct module *module, const char *name) {
     char label[128], group[128];
-    snprintf(group, sizeof group, "Service %s", service_implementation.name);
-    snprintf(label, sizeof label, "Service %s %s", service_implementation.name, name);
+    snprintf(group, sizeof group, "Service %s", module->owner.ops->name);
+    snprintf(label, sizeof label, "Service %s %s", module->owner.ops->name, name);
     return ci_stat_entry_register(label, STAT_INT64_T, group);
 }
 
-static void register_counters(void) {
+static void register_counters(struct module *module) {
     for (int i = 0; i < OUTCOMES; i++)
-        module.outcome_ids[i] = register_counter(outcome_names[i]);
-    const char *const *names = service_implementation.counters;
+        module->outcome_ids[i] = register_counter(module, outcome_names[i]);
+    const char *const *names = module->owner.ops->counters;
     for (int i = 0; names != NULL && names[i] != NULL; i++) {
         ASSERT(i < COUNTERS_MAX);
-        module.counter_ids[i] = register_counter(names[i]);
+        module->counter_ids[i] = register_counter(module, names[i]);
     }
 }
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
-static void module_mix(const void *data, size_t length) {
-    module.owner.host.fingerprint =
-        service_fingerprint(module.owner.host.fingerprint, data, length);
+static void module_mix(struct module *module, const void *data, size_t length) {
+    uint64_t *fingerprint = &module->owner.host.fingerprint;
+    *fingerprint = service_fingerprint(*fingerprint, data, length);
 }
 
 static int on_directive(const char *directive, const char **arguments, void *option_pointer) {
     const struct service_option *option = option_pointer;
+    struct module *module = &the_module;
     char error[256];
     bool good = arguments != NULL && arguments[0] != NULL;
     if (!good)
         snprintf(error, sizeof error, "a value is missing");
-    module_mix(option->name, strlen(option->name) + 1);
+    module_mix(module, option->name, strlen(option->name) + 1);
     for (; good && *arguments != NULL; arguments++) {
         struct slice text = slice_from(*arguments);
-        module_mix(text.base, text.length + 1);
-        good = service_option_set(option, module.settings, text, error, sizeof error);
+        module_mix(module, text.base, text.length + 1);
+        good = service_option_set(option, module->settings, text, error, sizeof error);
         if (option->type != SERVICE_OPTION_LIST)
             break;
     }
-    /* To refuse it would be the end of c-icap as a whole, without a word: its log is not open yet.
-     */
-    if (!good && module.misconfigured[0] == '\0')
-        snprintf(module.misconfigured, sizeof module.misconfigured, "%s: %s", directive, error);
+    /* To refuse it here would end c-icap as a whole, without a word: its log is not open yet. */
+    if (!good && module->misconfigured[0] == '\0')
+        snprintf(module->misconfigured, sizeof module->misconfigured, "%s: %s", directive, error);
     return 1;
 }
 
-static void make_directives(void) {
-    const struct service_option *option = service_implementation.options;
-    struct ci_conf_entry *entry = module.directives;
+static void make_directives(struct module *module) {
+    const struct service_option *option = module->owner.ops->options;
+    struct ci_conf_entry *entry = module->directives;
     for (; option != NULL && option->name != NULL; option++, entry++) {
-        ASSERT(entry < module.directives + OPTIONS_MAX);
+        ASSERT(entry < module->directives + OPTIONS_MAX);
         *entry = (struct ci_conf_entry){option->name, (void *)option, on_directive, option->help};
     }
     *entry = (struct ci_conf_entry){NULL, NULL, NULL, NULL};
@@ -118,33 +122,22 @@ static void make_directives(void) {
 
 /* Asked for OPTIONS. A wrong character would be the end of the head. */
 static int on_options(ci_request_t *request) {
+    const struct service_host *host = &the_module.owner.host;
     char line[sizeof "X-Operator-Notice: " + SERVICE_NOTICE], within[64];
-    const char *notice = module.owner.host.notice;
-    int length = snprintf(line, sizeof line, "X-Operator-Notice: %.*s", SERVICE_NOTICE, notice);
+    int length =
+        snprintf(line, sizeof line, "X-Operator-Notice: %.*s", SERVICE_NOTICE, host->notice);
     for (int i = 0; i < length; i++)
         if (line[i] < ' ' || line[i] > '~')
             line[i] = '?';
-    if (notice[0] != '\0')
+    if (host->notice[0] != '\0')
         ci_icap_add_xheader(request, line);
-    snprintf(within, sizeof within, "X-Answers-Within: %" PRIu64, module.owner.host.answers_within);
-    if (module.owner.host.answers_within > 0)
+    snprintf(within, sizeof within, "X-Answers-Within: %" PRIu64, host->answers_within);
+    if (host->answers_within > 0)
         ci_icap_add_xheader(request, within);
     return CI_OK;
 }
 
-static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
-    const struct service_ops *ops = &service_implementation;
-    ASSERT(ops->version == SERVICE_VERSION);
-    memset(&module, 0, sizeof module);
-    module.owner.ops = ops;
-    module.owner.host = (struct service_host){
-        .log = host_log, .count = host_count, .fingerprint = SERVICE_FINGERPRINT_SEED};
-    module.owner.count_outcome = count_outcome;
-    module.settings = xcalloc(1, ops->settings_size + 1);
-    if (ops->options != NULL)
-        service_options_defaults(ops->options, module.settings);
-    make_directives();
-    register_counters();
+static void describe_service(ci_service_xdata_t *data, const struct service_ops *ops) {
     ci_service_set_preview(data, (int)ops->preview_size);
     ci_service_set_transfer_preview(data, "*");
     ci_service_enable_204(data);
@@ -152,45 +145,75 @@ static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
     ci_service_add_option_handler(data, "notice", on_options);
     if (ops->wants_client_ip)
         ci_service_set_xopts(data, CI_XCLIENTIP);
+}
+
+static int on_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
+    struct module *module = &the_module;
+    const struct service_ops *ops = service_next(NULL);
+    ASSERT(ops->version == SERVICE_VERSION);
+    memset(module, 0, sizeof *module);
+    module->owner.ops = ops;
+    module->owner.host = (struct service_host){.context = module,
+                                               .log = module_log,
+                                               .count = module_count,
+                                               .fingerprint = SERVICE_FINGERPRINT_SEED};
+    module->owner.count_outcome = module_count_outcome;
+    module->settings = xcalloc(1, ops->settings_size + 1);
+    if (ops->options != NULL)
+        service_options_defaults(ops->options, module->settings);
+    make_directives(module);
+    register_counters(module);
+    describe_service(data, ops);
     return CI_OK;
 }
 
-static int on_post_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
-    char error[512] = "", tag[CI_SERVICE_ISTAG_SIZE + 1];
-    if (module.misconfigured[0] != '\0') {
-        ci_debug_printf(1, "%s.%s. The service is not started.\n", service_implementation.name,
-                        module.misconfigured);
-        return CI_ERROR;
+/* False and a sentence in `error`: the settings are unusable. */
+static bool start_service(struct module *module, char *error, size_t error_size) {
+    struct transaction_owner *owner = &module->owner;
+    if (module->misconfigured[0] != '\0') {
+        snprintf(error, error_size, ".%s", module->misconfigured);
+        return false;
     }
-    if (service_implementation.start != NULL) {
-        module.owner.service =
-            service_implementation.start(module.settings, &module.owner.host, error, sizeof error);
-        if (module.owner.service == NULL) {
-            ci_debug_printf(1, "%s: %s. The service is not started.\n", service_implementation.name,
-                            error);
-            return CI_ERROR;
+    if (owner->ops->start != NULL) {
+        char why[512] = "";
+        owner->service = owner->ops->start(module->settings, &owner->host, why, sizeof why);
+        if (owner->service == NULL) {
+            snprintf(error, error_size, ": %s", why);
+            return false;
         }
     }
-    module.started = true;
-    snprintf(tag, sizeof tag, "-%s-%016" PRIx64, RETORT_VERSION, module.owner.host.fingerprint);
+    module->started = true;
+    return true;
+}
+
+static int on_post_init(ci_service_xdata_t *data, struct ci_server_conf *server) {
+    struct module *module = &the_module;
+    char error[520], tag[CI_SERVICE_ISTAG_SIZE + 1];
+    if (!start_service(module, error, sizeof error)) {
+        ci_debug_printf(1, "%s%s. The service is not started.\n", module->owner.ops->name, error);
+        return CI_ERROR;
+    }
+    snprintf(tag, sizeof tag, "-%s-%016" PRIx64, RETORT_VERSION, module->owner.host.fingerprint);
     ci_service_set_istag(data, tag);
     return CI_OK;
 }
 
 static void on_close(void) {
-    if (module.started && service_implementation.stop != NULL)
-        service_implementation.stop(module.owner.service);
-    module.started = false;
-    if (module.settings != NULL && service_implementation.options != NULL)
-        service_options_release(service_implementation.options, module.settings);
-    free(module.settings);
-    module.settings = NULL;
+    struct module *module = &the_module;
+    const struct service_ops *ops = module->owner.ops;
+    if (module->started && ops->stop != NULL)
+        ops->stop(module->owner.service);
+    module->started = false;
+    if (module->settings != NULL && ops->options != NULL)
+        service_options_release(ops->options, module->settings);
+    free(module->settings);
+    module->settings = NULL;
 }
 
 static void *module_on_request(ci_request_t *request) {
     if (ci_req_type(request) != ICAP_REQMOD && ci_req_type(request) != ICAP_RESPMOD)
         return NULL;
-    return transaction_create(&module.owner);
+    return transaction_create(&the_module.owner);
 }
 
 static void module_on_release(void *transaction) {
@@ -220,7 +243,7 @@ static ci_service_module_t own_service = {
     .mod_check_preview_handler = on_preview,
     .mod_end_of_data_handler = on_end_of_data,
     .mod_service_io = on_io,
-    .mod_conf_table = module.directives,
+    .mod_conf_table = the_module.directives,
 };
 
 /* The name c-icap looks up with dlsym. It loads modules with RTLD_GLOBAL, so a reference to
@@ -231,7 +254,8 @@ extern ci_service_module_t service __attribute__((alias("own_service"), visibili
 /* Name, description and points come from the ops; c-icap looks at the struct only after dlopen has
  * run constructors. */
 __attribute__((constructor)) static void fill_service(void) {
-    const struct service_ops *ops = &service_implementation;
+    const struct service_ops *ops = service_next(NULL);
+    ASSERT(ops != NULL); /* else SERVICE_DEFINE is missing in the service */
     own_service.mod_name = ops->name;
     own_service.mod_short_descr = ops->description;
     own_service.mod_type = ((ops->points & SERVICE_REQUEST) ? ICAP_REQMOD : 0) |

@@ -47,7 +47,7 @@ void transaction_destroy(struct transaction *transaction) {
     if (transaction->exchange.failed)
         transaction->outcome = TRANSACTION_FAILED;
     if (transaction->exchange.magic != 0)
-        transaction->owner->count_outcome(transaction->outcome);
+        transaction->owner->count_outcome(transaction->owner->host.context, transaction->outcome);
     if (transaction->state != NULL)
         transaction->owner->ops->end(transaction->state);
     arena_release(&transaction->arena);
@@ -255,9 +255,9 @@ int transaction_preview(struct transaction *transaction, const char *bytes, int 
 static bool wait_for_service(struct transaction *transaction) {
     struct service_wait wait = transaction->exchange.wait;
     if (wait.fd < 0 || transaction->overdue) {
-        transaction->owner->host.log(LOG_LEVEL_ERROR,
-                                     "the service neither goes on nor waits for anything: "
-                                     "the transaction is aborted; please report this");
+        service_log(&transaction->owner->host, LOG_LEVEL_ERROR,
+                    "the service neither goes on nor waits for anything: "
+                    "the transaction is aborted; please report this");
         return false;
     }
     int64_t left = wait.deadline - service_now();

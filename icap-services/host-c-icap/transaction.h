@@ -34,7 +34,8 @@ struct transaction_owner {
     const struct service_ops *ops;
     void *service;
     struct service_host host;
-    void (*count_outcome)(enum transaction_outcome outcome);
+    /* Called with the host's context. */
+    void (*count_outcome)(void *context, enum transaction_outcome outcome);
 };
 
 struct transaction *transaction_create(const struct transaction_owner *owner);

@@ -224,7 +224,7 @@ static void make_private(struct service_exchange *exchange) {
 }
 
 static void inject_count(struct inject_exchange *inject, enum inject_counter counter) {
-    inject->exchange->host->count(counter);
+    service_count(inject->exchange->host, counter);
 }
 
 /* The job has finished without a text to insert. */
@@ -237,7 +237,7 @@ static void report_helper(struct inject_exchange *inject) {
     if (helper_job_outage(inject->job) != NULL)
         service_failed(inject->exchange, helper_job_outage(inject->job));
     snprintf(line, sizeof line, "a page goes without its text: %s", helper_job_error(inject->job));
-    inject->exchange->host->log(LOG_LEVEL_WARN, line);
+    service_log(inject->exchange->host, LOG_LEVEL_WARN, line);
 }
 
 /* The address, and the URL and the name on lines of their own. */
@@ -578,7 +578,7 @@ static void inject_end(void *state) {
     FREE_OBJ(inject);
 }
 
-const struct service_ops service_implementation = {
+SERVICE_DEFINE(inject) = {
     .version = SERVICE_VERSION,
     .name = "inject",
     .description = "Retort inject",

@@ -1,10 +1,14 @@
 # Unit tests of the services' algorithms.
 check_PROGRAMS += tests/unit/services/unit-services
-tests_unit_services_unit_services_CPPFLAGS = $(services_cppflags) -DPAGES='"$(abs_top_srcdir)/tests/data/pages"'
+tests_unit_services_unit_services_CPPFLAGS = $(services_cppflags) -DMODULES='"$(abs_top_builddir)/icap-services/.libs"' \
+	-DPAGES='"$(abs_top_srcdir)/tests/data/pages"'
 tests_unit_services_unit_services_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(picture_cflags) $(encoder_cflags)
 tests_unit_services_unit_services_LDADD = icap-services/libalgorithms.la $(CHECK_LIBS) $(picture_libs) $(encoder_libs) $(BROTLI_DECODER_LIBS) $(adremover_libs) $(CRYPTO_LIBS)
 tests_unit_services_unit_services_SOURCES = \
 	icap-services/helperd/queue.c icap-services/helperd/queue.h \
+	icap-services/adremover/service.c icap-services/gray/service.c icap-services/gzip/service.c icap-services/inject/service.c \
+	icap-services/inject/page_kind.c icap-services/inject/page_kind.h \
+	icap-services/inject/policies.c icap-services/inject/policies.h \
 	tests/unit/services/suites.h \
 	tests/unit/services/test_accept_encoding.c \
 	tests/unit/services/test_adapted_head.c \
@@ -25,6 +29,7 @@ tests_unit_services_unit_services_SOURCES = \
 	tests/unit/services/test_recipe.c \
 	tests/unit/services/test_request_kind.c \
 	tests/unit/services/test_scanner.c \
+	tests/unit/services/test_service.c \
 	tests/unit/services/test_text_table.c \
 	tests/unit/services/test_url_pattern.c \
 	tests/unit/services/test_webp_gray.c \

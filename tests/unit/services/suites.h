@@ -33,6 +33,7 @@ Suite *queue_suite(void);
 Suite *recipe_suite(void);
 Suite *request_kind_suite(void);
 Suite *scanner_suite(void);
+Suite *service_suite(void);
 Suite *text_table_suite(void);
 Suite *url_pattern_suite(void);
 Suite *webp_gray_suite(void);

@@ -53,6 +53,7 @@ int main(void) {
     srunner_add_suite(runner, recipe_suite());
     srunner_add_suite(runner, request_kind_suite());
     srunner_add_suite(runner, scanner_suite());
+    srunner_add_suite(runner, service_suite());
     srunner_add_suite(runner, text_table_suite());
     srunner_add_suite(runner, url_pattern_suite());
     srunner_add_suite(runner, webp_gray_suite());
