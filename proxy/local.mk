@@ -70,14 +70,14 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/volume_purges.c \
 	proxy/disk/writer.c proxy/disk/writer.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
-	proxy/icap/account.c proxy/icap/account.h proxy/icap/account.def \
+	proxy/adapt/adapter_account.c proxy/adapt/adapter_account.h proxy/adapt/adapter_account.def \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
 	proxy/record/recorded_exchange.c proxy/record/recorded_exchange.h proxy/record/recorded_exchange.def \
 	proxy/record/file.c proxy/record/file.h \
 	proxy/record/filter.c proxy/record/filter.h \
 	proxy/icap/health.c proxy/icap/health.h \
-	proxy/icap/ledger.c proxy/icap/ledger.h \
-	proxy/icap/limbo.c proxy/icap/limbo.h \
+	proxy/adapt/adapter_accounts.c proxy/adapt/adapter_accounts.h \
+	proxy/icap/lost_connections.c proxy/icap/lost_connections.h \
 	proxy/record/mask.c proxy/record/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
 	proxy/icap/permission.c proxy/icap/permission.h \
@@ -85,11 +85,11 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/quota.c proxy/icap/quota.h \
 	proxy/record/recorder.c proxy/record/recorder.h \
 	proxy/icap/recording.c proxy/icap/recording.h \
-	proxy/icap/tag.c proxy/icap/tag.h \
+	proxy/adapt/service_tag.c proxy/adapt/service_tag.h \
 	proxy/icap/told.c proxy/icap/told.h \
 	proxy/icap/service.c proxy/icap/service.h \
-	proxy/icap/unadapted.c proxy/icap/unadapted.h \
-	proxy/icap/virgin.c proxy/icap/virgin.h \
+	proxy/adapt/bypasses.c proxy/adapt/bypasses.h \
+	proxy/adapt/virgin_body.c proxy/adapt/virgin_body.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
 	proxy/net/address.c proxy/net/address.h \
 	proxy/net/connection.c proxy/net/connection.h \

@@ -178,8 +178,8 @@ static struct icap_quotas *quotas_for(const struct retort *retort,
                                       const struct settings *settings) {
     struct icap_quotas *quotas = icap_quotas_new(settings, retort->quotas);
     for (size_t i = 0; i < quotas->count; i++) {
-        struct icap_tag *tag = quotas->services[i].tag;
-        icap_tag_go_on(tag, disk_kept_generation(retort->disk, tag->base));
+        struct service_tag *tag = quotas->services[i].tag;
+        service_tag_resume(tag, disk_kept_generation(retort->disk, tag->base));
     }
     return quotas;
 }
@@ -256,7 +256,7 @@ static void main_add_service(struct admin_icap_service *service,
                              const struct worker_service *seen) {
     service->connections += seen->connections;
     service->pending += seen->pending;
-    icap_account_add(&service->account, &seen->account);
+    adapter_account_add(&service->account, &seen->account);
     if (service->istag[0] == '\0')
         memcpy(service->istag, seen->istag, sizeof service->istag);
     if (service->product[0] == '\0')
@@ -299,9 +299,9 @@ static struct origin_groups *current_origins(void *context) {
 static bool bump(void *context, const char *service, bool *kept) {
     struct retort *retort = context;
     pthread_mutex_lock(&retort->lock);
-    struct icap_tag *tag = icap_quotas_tag(retort->quotas, service);
+    struct service_tag *tag = icap_quotas_tag(retort->quotas, service);
     if (tag != NULL)
-        *kept = disk_keep_generation(retort->disk, tag->base, icap_tag_bump(tag));
+        *kept = disk_keep_generation(retort->disk, tag->base, service_tag_bump(tag));
     pthread_mutex_unlock(&retort->lock);
     return tag != NULL;
 }
@@ -315,8 +315,8 @@ static void report_health(struct admin_icap_service *service, struct icap_quota 
             best = service->health[i].state;
     }
     service->state = icap_state_name(best);
-    service->unadapted_since = atomic_load(&quota->unadapted->since);
-    service->unadapted = icap_unadapted_count(quota->unadapted);
+    service->unadapted_since = atomic_load(&quota->bypasses->since);
+    service->unadapted = bypasses_count(quota->bypasses);
 }
 
 static void start_report(struct retort *retort, struct admin_report *report) {

@@ -255,7 +255,7 @@ void worker_join(struct worker **workerp) {
     reach_release(&worker->net);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
     recorder_release(&worker->net.recorder);
-    icap_ledger_free(&worker->net.ledger);
+    adapter_accounts_free(&worker->net.ledger);
     net_context_release(&worker->net);
     loop_release(&worker->loop);
     settings_release(&worker->settings);
@@ -361,7 +361,7 @@ static void report_leave(struct report_message *ask) {
 static void report_service(struct worker_service *report, const struct icap_service *service) {
     report->connections = icap_service_connections(service);
     report->pending = service->waiting_count;
-    icap_ledger_sum(service->net->ledger, service->settings->name, &report->account);
+    adapter_accounts_sum(service->net->ledger, service->settings->name, &report->account);
     for (unsigned i = 0; i < service->endpoint_count; i++) {
         const struct icap_endpoint *endpoint = service->endpoints[i];
         report->endpoint_connections[i] = endpoint->busy;

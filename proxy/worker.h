@@ -30,7 +30,7 @@ struct worker_service {
     unsigned connections, pending;
     char istag[ICAP_TAG], product[ICAP_TAG]; /* empty: not known */
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct icap_account account;
+    struct adapter_account account;
 };
 
 struct worker_report {

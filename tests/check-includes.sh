@@ -22,11 +22,11 @@ BEGIN {
     rank["proxy/net"] = rank["proxy/cache"] = rank["proxy/settings"] = 3
     rank["proxy/match"] = rank["proxy/record"] = 3
     rank["proxy/disk"] = 3.5
-    rank["proxy/client"] = rank["proxy/origin"] = rank["proxy/icap"] = 4
-    rank["proxy/adapt"] = 5
+    rank["proxy/client"] = rank["proxy/origin"] = 4
+    rank["proxy/adapt"] = rank["proxy/icap"] = 5
     rank["proxy/transaction"] = 6
     rank["proxy/admin"] = rank["proxy/ctl"] = rank["proxy"] = 7
-    apart["proxy/client"] = apart["proxy/origin"] = apart["proxy/icap"] = 1
+    apart["proxy/client"] = apart["proxy/origin"] = 1
     apart["common/event"] = apart["common/http"] = 1
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.

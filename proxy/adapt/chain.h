@@ -63,7 +63,7 @@ struct adapt_chain {
     struct http_head *saved[ADAPT_CHAIN_MAX]; /* the head before that service; NULL: unchanged */
     unsigned count, at;
     const struct adapt_set *set;
-    enum icap_point point;
+    enum adapt_point point;
     uint64_t stage_started; /* nanoseconds */
     struct adapt_message *message;
     struct source *result; /* what it left in message->body */

@@ -49,7 +49,7 @@ static struct decoding *decoding_decode(struct adapt_message *message,
     decoding->url = message->request->target;
     decoding->head = arena_alloc(arena, sizeof *decoding->head);
     http_head_assign(decoding->head, message->response);
-    virgin_init(&decoding->coded, net->loop, &message->body, &keep);
+    virgin_body_init(&decoding->coded, net->loop, &message->body, &keep);
     decoder_init(&decoding->decoder, codings, count, &limits, &decoding->coded.first, net->loop);
     representation_decoded(message->response, arena);
     message->body = decoder_body(&decoding->decoder);
@@ -78,16 +78,16 @@ bool decoding_restore(struct decoding *decoding, struct adapt_message *message) 
     CHECK_OBJ(decoding, DECODING_MAGIC);
     if (decoding->coded.from != NULL) /* whoever waited for it may be gone */
         source_set_waker(decoding->coded.from, NULL);
-    if (!virgin_is_whole(&decoding->coded))
+    if (!virgin_body_is_whole(&decoding->coded))
         return false;
     http_head_assign(message->response, decoding->head);
-    message->body = virgin_replay(&decoding->coded);
+    message->body = virgin_body_replay(&decoding->coded);
     return true;
 }
 
 void decoding_commit(struct decoding *decoding) {
     CHECK_OBJ(decoding, DECODING_MAGIC);
-    virgin_stop_keeping(&decoding->coded);
+    virgin_body_stop_keeping(&decoding->coded);
 }
 
 static void tell_error(const struct decoding *decoding) {
@@ -112,6 +112,6 @@ void decoding_close(struct decoding *decoding) {
     if (decoding->decoder.error != NULL)
         tell_error(decoding);
     decoder_close(&decoding->decoder);
-    virgin_release(&decoding->coded);
+    virgin_body_release(&decoding->coded);
     decoding->magic = 0;
 }

@@ -12,7 +12,7 @@
  *
  * Left as they are: what has no coding, or one that is not known; bodies known to be empty; what
  * must not be transformed (no-transform, RFC 9110 §7.7), be it the response that says so or the
- * request. The original is kept as icap/virgin keeps bodies, within the service's keep and
+ * request. The original is kept as adapt/virgin_body keeps bodies, within the service's keep and
  * keep_on_disk; past them it can't be restored. Before decoding_restore whoever read the decoded
  * body has stopped.
  *
@@ -23,7 +23,7 @@
 
 #include "adapt/decoder.h"
 #include "adapt/message.h"
-#include "icap/virgin.h"
+#include "adapt/virgin_body.h"
 #include "net/context.h"
 #include "settings/settings.h"
 
@@ -33,8 +33,8 @@ struct decoding {
     struct net_context *net;
     const char *service; /* in front of which it is done, and the URL: for the log */
     struct slice url;
-    struct http_head *head; /* of the original */
-    struct virgin coded;    /* the original body */
+    struct http_head *head;   /* of the original */
+    struct virgin_body coded; /* the original body */
     struct decoder decoder;
 };
 

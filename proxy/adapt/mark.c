@@ -10,7 +10,7 @@ void adapt_mark_begin(struct adapt_mark *mark, struct icap_service *const *servi
     mark->count = count;
     for (unsigned i = 0; i < count; i++) {
         mark->services[i] = services[i];
-        mark->tags[i] = icap_tag_value(services[i]->quota->tag);
+        mark->tags[i] = service_tag_value(services[i]->quota->tag);
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * A mark: which services saw a message, and under which tags (icap/tag.h), in two numbers that can
+ * A mark: which services saw a message, and under which tags (adapt/service_tag.h), in two numbers that can
  * be stored with what they made of it.
  *
  *     struct adapt_mark mark;

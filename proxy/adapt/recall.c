@@ -105,7 +105,7 @@ static bool by_whole_head(const struct recall *recall) {
 /* Looking up. */
 
 static bool recall_find_verdict(struct recall *recall, bool whole_head, struct verdict *verdict) {
-    uint64_t tag = icap_tag_value(recall->service->quota->tag);
+    uint64_t tag = service_tag_value(recall->service->quota->tag);
     unsigned told = icap_told_by(recall->service);
     return tag != 0 && verdicts_find(recall->table, recall_make_key(recall, told, whole_head), tag,
                                      recall->net->loop->now, recall->arena, verdict);

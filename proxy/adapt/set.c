@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-static void note_rules(struct adapt_set *set, enum icap_point point) {
+static void note_rules(struct adapt_set *set, enum adapt_point point) {
     const struct settings *settings = set->settings;
     set->rules[point] = xcalloc(set->rule_words, sizeof(uint64_t));
     for (size_t i = 0; i < settings->adapt_count; i++)
@@ -31,8 +31,8 @@ struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox
     for (size_t i = 0; i < set->service_count; i++)
         set->any_remembered |= settings->icap_services[i].remember;
     set->rule_words = rules_words(settings->rules);
-    for (unsigned point = 0; point < ICAP_POINTS; point++)
-        note_rules(set, (enum icap_point)point);
+    for (unsigned point = 0; point < ADAPT_POINTS; point++)
+        note_rules(set, (enum adapt_point)point);
     return set;
 }
 
@@ -60,14 +60,14 @@ void adapt_set_release(struct adapt_set **setp) {
         icap_service_free(&set->services[i]);
     free(set->services);
     icap_quotas_release(&set->quotas);
-    for (unsigned point = 0; point < ICAP_POINTS; point++)
+    for (unsigned point = 0; point < ADAPT_POINTS; point++)
         free(set->rules[point]);
     origin_groups_release(&set->origins);
     settings_release(&set->settings);
     FREE_OBJ(set);
 }
 
-struct icap_service *adapt_set_find(const struct adapt_set *set, enum icap_point point,
+struct icap_service *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
                                     struct slice name) {
     for (size_t i = 0; i < set->service_count; i++)
         if (set->services[i]->settings->point == point &&
@@ -85,7 +85,7 @@ static bool adapt_set_contains(struct icap_service *const *chosen, unsigned coun
 }
 
 static unsigned adapt_set_add_services(const struct adapt_set *set,
-                                       const struct adapt_settings *adapt, enum icap_point point,
+                                       const struct adapt_settings *adapt, enum adapt_point point,
                                        unsigned count,
                                        struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
     for (size_t i = 0; i < adapt->service_count && count < ADAPT_CHAIN_MAX; i++) {
@@ -97,7 +97,7 @@ static unsigned adapt_set_add_services(const struct adapt_set *set,
     return count;
 }
 
-unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, const uint64_t *bits,
+unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits,
                           struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
     const struct settings *settings = set->settings;
     size_t from = settings->adapt_rules, to = from + settings->adapt_count;

@@ -28,9 +28,9 @@ struct adapt_set {
     struct origin_groups *origins; /* of the same snapshot; referenced */
     size_t service_count;
     struct icap_service **services; /* as in settings->icap_services */
-    uint64_t *rules[ICAP_POINTS];   /* bits of rules that name a service of the point */
+    uint64_t *rules[ADAPT_POINTS];  /* bits of rules that name a service of the point */
     size_t rule_words;
-    bool any[ICAP_POINTS];      /* some rule does */
+    bool any[ADAPT_POINTS];     /* some rule does */
     bool any_remembered;        /* some service is */
     struct icap_quotas *quotas; /* of the same snapshot; referenced */
 };
@@ -45,15 +45,15 @@ void adapt_set_retire(struct adapt_set *set);
 void adapt_set_release(struct adapt_set **setp);
 
 /* The service of that name, if it is of that point; else NULL. */
-struct icap_service *adapt_set_find(const struct adapt_set *set, enum icap_point point,
+struct icap_service *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
                                     struct slice name);
 /* Would adapt_set_choose choose any? */
-static inline bool adapt_set_has(const struct adapt_set *set, enum icap_point point,
+static inline bool adapt_set_has(const struct adapt_set *set, enum adapt_point point,
                                  const uint64_t *bits) {
     return rules_meet(bits, set->rules[point], set->rule_words);
 }
 /* By the adapt sections whose bits (match/rules.h) are set. */
-unsigned adapt_set_choose(const struct adapt_set *set, enum icap_point point, const uint64_t *bits,
+unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits,
                           struct icap_service *chosen[ADAPT_CHAIN_MAX]);
 
 /* How many of the first of these are remembered: the rest is asked each time. */

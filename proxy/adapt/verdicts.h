@@ -11,7 +11,7 @@
  * The key is all that the verdict may depend on, as text: see recall.h. It is kept and compared
  * whole, since a request that only had the same sum would be let past a service that refuses it.
  *
- * One ends when its time is over, and when the service's tag (icap/tag.h) is another than the one
+ * One ends when its time is over, and when the service's tag (adapt/service_tag.h) is another than the one
  * that it was given under: that is compared when it is looked up. For room others go by SIEVE, as
  * objects of the cache do (cache/sieve.h).
  *

@@ -64,9 +64,9 @@ struct admin_icap_service {
     char istag[ICAP_TAG], product[ICAP_TAG];      /* empty: not known */
     struct icap_health_view health[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct icap_account account; /* since the start */
-    uint64_t unadapted;          /* messages that passed it so, since `unadapted_since` */
-    int64_t unadapted_since;     /* seconds since 1970; 0: none do now */
+    struct adapter_account account; /* since the start */
+    uint64_t unadapted;             /* messages that passed it so, since `unadapted_since` */
+    int64_t unadapted_since;        /* seconds since 1970; 0: none do now */
 };
 
 struct admin_report {
@@ -90,7 +90,7 @@ struct admin_calls {
     /* False: refused, nothing has changed. `left`: what of it was not applied. */
     bool (*reload)(void *context, char error[SETTINGS_ERROR], struct findings *left);
     void (*drain)(void *context);
-    /* See icap_tag_bump; kept: a restart does not undo it. False: there is no such service. NULL:
+    /* See service_tag_bump; kept: a restart does not undo it. False: there is no such service. NULL:
      * there are none. */
     bool (*bump)(void *context, const char *service, bool *kept);
     struct cache *cache;                         /* NULL: there are no pages about it */

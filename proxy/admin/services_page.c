@@ -6,24 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t services_page_number_of(const struct icap_account *account,
-                                        const struct icap_account_description *description) {
+static uint64_t services_page_number_of(const struct adapter_account *account,
+                                        const struct adapter_account_description *description) {
     uint64_t value;
     memcpy(&value, (const char *)account + description->at, sizeof value);
     return value;
 }
 
-static const struct icap_times *times_of(const struct icap_account *account,
-                                         const struct icap_account_description *description) {
-    return (const struct icap_times *)((const char *)account + description->at);
+static const struct adapter_times *times_of(const struct adapter_account *account,
+                                            const struct adapter_account_description *description) {
+    return (const struct adapter_times *)((const char *)account + description->at);
 }
 
-static json_t *times_to_json(const struct icap_times *times) {
+static json_t *times_to_json(const struct adapter_times *times) {
     double mean = times->count > 0 ? (double)times->sum / (double)times->count : 0;
     return json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)times->count, "mean",
-                     mean / 1e6, "p50", (double)icap_times_quantile(times, 0.5) / 1e6, "p90",
-                     (double)icap_times_quantile(times, 0.9) / 1e6, "p99",
-                     (double)icap_times_quantile(times, 0.99) / 1e6);
+                     mean / 1e6, "p50", (double)adapter_times_quantile(times, 0.5) / 1e6, "p90",
+                     (double)adapter_times_quantile(times, 0.9) / 1e6, "p99",
+                     (double)adapter_times_quantile(times, 0.99) / 1e6);
 }
 
 /* What a service says of itself may be anything, and ends up in terminals: all but visible ASCII
@@ -78,15 +78,16 @@ static const char *service_id(const struct admin_icap_service *service) {
 
 static json_t *service_to_json(const struct admin_icap_service *service, uint64_t now) {
     json_t *numbers = json_object(), *times = json_object();
-    for (const struct icap_account_description *d = icap_account_numbers; d->name != NULL; d++)
+    for (const struct adapter_account_description *d = adapter_account_numbers; d->name != NULL;
+         d++)
         json_object_set_new(
             numbers, d->name,
             json_integer((json_int_t)services_page_number_of(&service->account, d)));
-    for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++)
+    for (const struct adapter_account_description *d = adapter_account_times; d->name != NULL; d++)
         json_object_set_new(times, d->name, times_to_json(times_of(&service->account, d)));
     json_t *json =
         json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
-                  "point", icap_point_name(service->settings->point), "state", service->state,
+                  "point", adapt_point_name(service->settings->point), "state", service->state,
                   "istag", services_page_text_to_json(service->istag), "service",
                   services_page_text_to_json(service->product), "service_id",
                   services_page_text_to_json(service_id(service)), "connections",
@@ -130,12 +131,12 @@ bool services_page_bump(struct page *page, const struct admin_calls *calls,
 }
 
 static void print_times(FILE *out, const char *service, const char *name,
-                        const struct icap_times *times) {
+                        const struct adapter_times *times) {
     uint64_t passed = 0;
-    for (unsigned i = 0; i + 1 < ICAP_TIMES; i++) {
+    for (unsigned i = 0; i + 1 < ADAPTER_TIMES; i++) {
         passed += times->below[i];
         fprintf(out, "retort_icap_service_%s_bucket{service=\"%s\",le=\"%g\"} %lu\n", name, service,
-                (double)((uint64_t)ICAP_TIMES_FIRST << i) / 1e6, (unsigned long)passed);
+                (double)((uint64_t)ADAPTER_TIMES_FIRST << i) / 1e6, (unsigned long)passed);
     }
     fprintf(out,
             "retort_icap_service_%s_bucket{service=\"%s\",le=\"+Inf\"} %lu\n"
@@ -149,7 +150,8 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
     const struct admin_icap_service *services = report->icap_services;
     if (report->icap_service_count == 0)
         return;
-    for (const struct icap_account_description *d = icap_account_numbers; d->name != NULL; d++) {
+    for (const struct adapter_account_description *d = adapter_account_numbers; d->name != NULL;
+         d++) {
         fprintf(out,
                 "# HELP retort_icap_service_%s_total %s\n"
                 "# TYPE retort_icap_service_%s_total counter\n",
@@ -159,7 +161,8 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
                     services[i].name,
                     (unsigned long)services_page_number_of(&services[i].account, d));
     }
-    for (const struct icap_account_description *d = icap_account_times; d->name != NULL; d++) {
+    for (const struct adapter_account_description *d = adapter_account_times; d->name != NULL;
+         d++) {
         fprintf(out,
                 "# HELP retort_icap_service_%s %s\n"
                 "# TYPE retort_icap_service_%s histogram\n",

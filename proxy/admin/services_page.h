@@ -1,5 +1,5 @@
 /*
- * GET /services: the ICAP services, with their endpoints and their accounts (icap/account.h); and
+ * GET /services: the ICAP services, with their endpoints and their accounts (adapt/adapter_account.h); and
  * the same numbers as metrics.
  *
  *     {"services": [{"name", "point", "state", "istag", "service", "service_id", "connections",

@@ -109,7 +109,7 @@ enum object_kind {
 struct object_making {
     enum object_kind kind;
     uint32_t chain; /* which services */
-    uint32_t tag;   /* what their tags came to (icap/tag.h) when they saw it */
+    uint32_t tag;   /* what their tags came to (adapt/service_tag.h) when they saw it */
 };
 
 enum { OBJECT_MAKING = 1 + 6 + 6 + 1 + 1 }; /* ":CHAIN", the tag, the kind, a line end */

@@ -30,7 +30,7 @@ struct replay {
     struct icap_service_settings service_settings;
     char *uri_texts[2];
     struct url uri;
-    enum icap_point point; /* before the cache or behind it makes no difference to the service */
+    enum adapt_point point; /* before the cache or behind it makes no difference to the service */
     struct icap_quotas *quotas;
     struct icap_service *service;
     struct record_file *file;
@@ -299,7 +299,7 @@ static void icap_replay_run(struct replay *replay) {
 }
 
 /* Exchanges of one service can't be compared with what another one says. */
-static bool is_of_one_service(struct icap_choices *options, enum icap_point *point_of) {
+static bool is_of_one_service(struct icap_choices *options, enum adapt_point *point_of) {
     char error[RECORD_FILE_ERROR], *content, *service = NULL, *point = NULL;
     struct recorded_exchange exchange;
     bool good = true;
@@ -321,8 +321,8 @@ static bool is_of_one_service(struct icap_choices *options, enum icap_point *poi
     }
     record_file_close(&file);
     *point_of = point != NULL && slice_starts_with(slice_from(point), SLICE("reqmod"))
-                    ? ICAP_REQMOD_PRECACHE
-                    : ICAP_RESPMOD_PRECACHE;
+                    ? ADAPT_REQMOD_PRECACHE
+                    : ADAPT_RESPMOD_PRECACHE;
     free(service);
     free(point);
     if (!good)

@@ -66,7 +66,7 @@ unsigned disk_remove_surely(struct disk *disk, const struct cache_name *name);
 unsigned disk_forget(struct disk *disk, const struct cache_name *name);
 /* False: it counts, but not after a restart, because a volume could not write it down. */
 bool disk_purge(struct disk *disk, const struct object_filter *filter, enum purge_action action);
-/* How often a service has been bumped, for what it has made to stay old (icap/tag.h). `service` is
+/* How often a service has been bumped, for what it has made to stay old (adapt/service_tag.h). `service` is
  * its number there. False: as above. */
 bool disk_keep_generation(struct disk *disk, uint64_t service, uint64_t generation);
 /* 0: never */

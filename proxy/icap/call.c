@@ -11,12 +11,12 @@ static const struct icap_service_settings *settings_of(const struct icap_call *c
 }
 
 void icap_call_has_all(struct icap_call *call, uint64_t microseconds) {
-    icap_times_add(&call->service->account.to_last_byte, microseconds);
+    adapter_times_add(&call->service->account.to_last_byte, microseconds);
     call->to_last_byte = microseconds;
 }
 
 static void count_verdict(struct icap_call *call) {
-    struct icap_account *account = &call->service->account;
+    struct adapter_account *account = &call->service->account;
     switch (call->verdict) {
     case ICAP_UNMODIFIED: account->unmodified++; break;
     case ICAP_MODIFIED: *(call->partial ? &account->partial : &account->modified) += 1; break;
@@ -25,7 +25,7 @@ static void count_verdict(struct icap_call *call) {
     }
     account->unable += call->unable != NULL;
     uint64_t took = clocks_microseconds(CLOCK_MONOTONIC) - call->started;
-    icap_times_add(&account->to_verdict, took);
+    adapter_times_add(&account->to_verdict, took);
     if (call->verdict == ICAP_UNMODIFIED || !call->parts.has_body)
         icap_call_has_all(call, took);
 }
@@ -34,7 +34,7 @@ void icap_call_settle(struct icap_call *call, enum icap_verdict verdict) {
     ASSERT(call->verdict == ICAP_PENDING);
     call->verdict = verdict;
     if (call->tag == 0) /* nobody was asked */
-        call->tag = icap_tag_value(call->service->quota->tag);
+        call->tag = service_tag_value(call->service->quota->tag);
     count_verdict(call);
     if (call->recording != NULL)
         icap_recording_settled(call);
@@ -76,7 +76,7 @@ void icap_call_leave_connection(struct icap_call *call, bool reusable) {
 
 static bool may_try_again(const struct icap_call *call) {
     return call->verdict == ICAP_PENDING && !call->final && !call->virgin.failed &&
-           virgin_is_whole(&call->virgin);
+           virgin_body_is_whole(&call->virgin);
 }
 
 /* A connection from the pool may have died while it was idle: that says nothing of the service. */
@@ -87,7 +87,7 @@ static bool icap_call_may_repeat(const struct icap_call *call, enum icap_failure
 
 static void start_over(struct icap_call *call) {
     net_buffer_give(call->net, &call->in);
-    virgin_restart(&call->virgin);
+    virgin_body_restart(&call->virgin);
     free(call->adapted_bytes);
     call->adapted_bytes = NULL;
     call->parts_known = call->partial = false;
@@ -172,7 +172,7 @@ void icap_call_look(struct icap_call *call) {
     dial_cancel(&call->dial);
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
-        icap_limbo_add(&call->endpoint->limbo, &call->connection);
+        icap_lost_connections_add(&call->endpoint->lost_connections, &call->connection);
     }
     call->repeated = true; /* a fresh connection would be to the same host */
     icap_call_fail(call, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
@@ -205,8 +205,8 @@ static void icap_call_on_total_timeout(struct timer *timer) {
 
 /* What it answers is of now, or of later; a bump since the call began has come later too. */
 static void note_asking(struct icap_call *call) {
-    const struct icap_tag *tag = call->service->quota->tag;
-    call->asked.era = icap_tag_moment(tag, call->endpoint->index).era;
+    const struct service_tag *tag = call->service->quota->tag;
+    call->asked.era = service_tag_moment(tag, call->endpoint->index).era;
     call->shifts = icap_health_shifts(call->endpoint->health);
 }
 
@@ -269,7 +269,7 @@ static void seek_service(struct icap_call *call) {
     }
     if (call->queued) {
         call->in_queue = clocks_microseconds(CLOCK_MONOTONIC) - call->started;
-        icap_times_add(&service->account.queue, call->in_queue);
+        adapter_times_add(&service->account.queue, call->in_queue);
     }
     call->turn = call->endpoint->known.turn;
     list_append(&call->endpoint->calls, &call->link);
@@ -356,7 +356,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     if (call->net->recorder != NULL)
         icap_recording_begin(call, request);
     call->started = clocks_microseconds(CLOCK_MONOTONIC);
-    call->asked.generation = icap_tag_generation(service->quota->tag);
+    call->asked.generation = service_tag_generation(service->quota->tag);
     timer_init(&call->timer, icap_call_on_timeout);
     timer_init(&call->total, icap_call_on_total_timeout);
     if (settings->total_timeout > 0)
@@ -364,7 +364,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     task_init(&call->task, icap_call_on_task);
     task_init(&call->send_task, on_virgin_news);
     icap_waiter_init(&call->waiter, &call->task);
-    virgin_init(&call->virgin, call->net->loop, request->virgin, &limits);
+    virgin_body_init(&call->virgin, call->net->loop, request->virgin, &limits);
     source_set_waker(&call->virgin.first, &call->send_task);
     icap_call_watch(call, true);
     seek_service(call);
@@ -373,7 +373,7 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
 struct source *icap_call_body(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     if (call->verdict == ICAP_UNMODIFIED)
-        return call->has_body ? virgin_hand_on(&call->virgin) : NULL;
+        return call->has_body ? virgin_body_hand_on(&call->virgin) : NULL;
     if (!call->parts.has_body)
         return NULL;
     return call->recording == NULL ? &call->body : icap_recording_body(call, &call->body);
@@ -383,10 +383,10 @@ bool icap_call_recover(struct icap_call *call, struct source **body) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     ASSERT(call->verdict == ICAP_FAILED || call->broken);
     *body = NULL;
-    if (!virgin_is_whole(&call->virgin) || call->virgin.failed)
+    if (!virgin_body_is_whole(&call->virgin) || call->virgin.failed)
         return false;
     if (call->has_body)
-        *body = virgin_hand_on(&call->virgin);
+        *body = virgin_body_hand_on(&call->virgin);
     return true;
 }
 
@@ -398,7 +398,7 @@ void icap_call_forget_reader(struct icap_call *call) {
 
 uint64_t icap_call_kept(const struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    bool undecided = call->verdict == ICAP_PENDING && virgin_is_whole(&call->virgin);
+    bool undecided = call->verdict == ICAP_PENDING && virgin_body_is_whole(&call->virgin);
     return undecided ? spill_file_length(&call->virgin.kept) : 0;
 }
 
@@ -414,7 +414,7 @@ void icap_call_commit(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     bool wanted = call->partial && !call->body_ended;
     if (call->verdict != ICAP_PENDING && !wanted)
-        virgin_stop_keeping(&call->virgin);
+        virgin_body_stop_keeping(&call->virgin);
 }
 
 void icap_call_close(struct icap_call *call) {
@@ -432,7 +432,7 @@ void icap_call_close(struct icap_call *call) {
     sender_stop(&call->sender);
     call->service->account.kept_on_disk += call->virgin.kept.on_disk;
     call->service->account.unkept += call->virgin.unkept;
-    virgin_release(&call->virgin);
+    virgin_body_release(&call->virgin);
     if (call->recording != NULL)
         icap_recording_end(call);
     free(call->head);

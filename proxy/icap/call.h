@@ -14,7 +14,7 @@
  *
  * The virgin body is sent as the source gives it, read and written at the same time; a preview is
  * sent where the service asked for one, with ieof where the body ends within it. What may be wanted
- * again of it is kept (icap/virgin.h): until the verdict, and where the service has bypass until
+ * again of it is kept (adapt/virgin_body.h): until the verdict, and where the service has bypass until
  * icap_call_commit. A pooled connection that dies before the first byte of an answer is replaced by
  * a fresh one, once, and so is one that ends with 408; another endpoint is tried, once, when one
  * fails before its verdict. A virgin body that breaks off is never completed with a last chunk.
@@ -31,10 +31,10 @@
 #ifndef RETORT_ICAP_CALL_H
 #define RETORT_ICAP_CALL_H
 
+#include "adapt/virgin_body.h"
 #include "http/chunked.h"
 #include "icap/recording.h"
 #include "icap/service.h"
-#include "icap/virgin.h"
 #include "icap/wire.h"
 #include "net/dial.h"
 #include "net/sender.h"
@@ -90,10 +90,10 @@ struct icap_call {
      * of all tries; the status of the answer, 0 while there is none. */
     uint64_t in_queue, to_last_byte, bytes_out, bytes_in;
     unsigned status;
-    struct icap_tag_moment asked; /* see icap/tag.h */
-    uint64_t tag;                 /* what the verdict is of; 0: not known */
-    uint64_t shifts;              /* that its connection has come after */
-    unsigned told;                /* enum icap_told: of the client, to whom gave the verdict */
+    struct service_tag_moment asked; /* see adapt/service_tag.h */
+    uint64_t tag;                    /* what the verdict is of; 0: not known */
+    uint64_t shifts;                 /* that its connection has come after */
+    unsigned told;                   /* enum icap_told: of the client, to whom gave the verdict */
     int64_t permitted; /* icap/permission.h; for the verdict on a request without a body */
     bool queued;
     bool final; /* no other try */
@@ -101,7 +101,7 @@ struct icap_call {
     bool preview_waits; /* for the body: `timer` ends that */
     /* sending */
     char *head; /* ICAP head and HTTP heads */
-    struct virgin virgin;
+    struct virgin_body virgin;
     struct sender sender;
     struct task send_task;
     struct icap_request request; /* but for `virgin` */

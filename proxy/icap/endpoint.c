@@ -68,7 +68,7 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     timer_init(&endpoint->look_timer, on_look);
     task_init(&endpoint->change_task, on_change);
     list_init(&endpoint->calls);
-    icap_limbo_init(&endpoint->limbo);
+    icap_lost_connections_init(&endpoint->lost_connections);
     endpoint->pool = pool_new(service->net, &service->net->counters.icap_connections_open);
     on_change(&endpoint->change_task);
     return endpoint;
@@ -94,7 +94,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     task_cancel(&endpoint->change_task);
     timer_cancel(&loop->timers, &endpoint->retry);
     timer_cancel(&loop->timers, &endpoint->look_timer);
-    icap_limbo_end(&endpoint->limbo);
+    icap_lost_connections_end(&endpoint->lost_connections);
     pool_free(&endpoint->pool);
     tls_client_free(&endpoint->tls);
     free(endpoint->head);
@@ -104,7 +104,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
 /* Does the service do what it is configured for? */
 static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
                                   const struct icap_options *options) {
-    bool reqmod = icap_point_is_reqmod(endpoint->service->settings->point);
+    bool reqmod = adapt_point_is_reqmod(endpoint->service->settings->point);
     if (reqmod && !options->reqmod)
         return "its Methods do not list REQMOD: configure another point";
     if (!reqmod && !options->respmod)
@@ -152,7 +152,7 @@ static void warn_of_lists(const struct icap_endpoint *endpoint,
 /* A late one is not shown either. */
 static void see_options_istag(struct icap_endpoint *endpoint, struct icap_probe_answer *answer) {
     struct icap_options *options = answer->options;
-    struct icap_tag_sight sight =
+    struct service_tag_sight sight =
         icap_endpoint_see_istag(endpoint, slice_from(options->istag), &answer->asked);
     if (sight.late)
         memcpy(options->istag, endpoint->known.options.istag, sizeof options->istag);
@@ -283,7 +283,7 @@ void icap_endpoint_close_idle(struct icap_endpoint *endpoint) {
     while (icap_endpoint_is_lost(endpoint) &&
            (connection = pool_take(endpoint->pool, icap_endpoint_key(endpoint), NULL, NULL)) !=
                NULL)
-        icap_limbo_add(&endpoint->limbo, &connection);
+        icap_lost_connections_add(&endpoint->lost_connections, &connection);
     pool_close_idle(endpoint->pool);
     struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
     icap_quota_note(endpoint->service->quota, &bid, endpoint->service->net->loop);
@@ -311,7 +311,7 @@ static void endpoint_follow(struct icap_endpoint *endpoint) {
     if (known->state == ICAP_STATE_DOWN)
         icap_endpoint_close_idle(endpoint);
     if (!icap_endpoint_is_lost(endpoint))
-        icap_limbo_end(&endpoint->limbo);
+        icap_lost_connections_end(&endpoint->lost_connections);
     else if (!list_empty(&endpoint->calls))
         loop_timer_after(service->net->loop, &endpoint->look_timer, 0);
     endpoint_hold(endpoint);
@@ -373,7 +373,7 @@ void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection *
     struct icap_service *service = endpoint->service;
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     if (icap_endpoint_is_lost(endpoint))
-        icap_limbo_add(&endpoint->limbo, connection);
+        icap_lost_connections_add(&endpoint->lost_connections, connection);
     else if (reusable && !service->retired && endpoint->known.state != ICAP_STATE_DOWN)
         pool_give(endpoint->pool, icap_endpoint_key(endpoint), connection,
                   service->settings->idle_timeout, idle_most(endpoint));
@@ -459,16 +459,16 @@ static void show_istag(struct icap_endpoint *endpoint, struct slice istag) {
     icap_health_see_istag(endpoint->health, known);
 }
 
-struct icap_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
-                                              const struct icap_tag_moment *asked) {
+struct service_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
+                                                 const struct service_tag_moment *asked) {
     const struct loop *loop = endpoint->service->net->loop;
-    struct icap_tag *tag = endpoint->service->quota->tag;
-    struct icap_tag_sight sight = {0, false, false};
+    struct service_tag *tag = endpoint->service->quota->tag;
+    struct service_tag_sight sight = {0, false, false};
     if (istag.length == 0) {
-        sight.made = icap_tag_of_generation(tag, asked->generation);
+        sight.result = service_tag_of_generation(tag, asked->generation);
         return sight;
     }
-    sight = icap_tag_see(tag, endpoint->index, istag, asked, loop->now);
+    sight = service_tag_see(tag, endpoint->index, istag, asked, loop->now);
     if (!sight.late)
         show_istag(endpoint, istag);
     if (sight.shifted)

@@ -18,7 +18,7 @@
 #ifndef RETORT_ICAP_ENDPOINT_H
 #define RETORT_ICAP_ENDPOINT_H
 
-#include "icap/limbo.h"
+#include "icap/lost_connections.h"
 #include "icap/quota.h"
 #include "net/pool.h"
 #include "settings/settings.h"
@@ -47,7 +47,7 @@ struct icap_endpoint {
     struct timer look_timer;
     bool looking;
     struct list_link calls; /* that have a place */
-    struct icap_limbo limbo;
+    struct icap_lost_connections lost_connections;
     struct tls_client *tls; /* NULL: its uri is icap */
     uint64_t shifts;        /* that its idle connections have come after */
     struct pool *pool;
@@ -88,9 +88,9 @@ static inline bool icap_endpoint_is_lost(const struct icap_endpoint *endpoint) {
     return endpoint->known.state == ICAP_STATE_DOWN && endpoint->known.unreachable;
 }
 /* An ISTag seen in any response (empty: none) to what was asked at that moment: what the response
- * is of, see icap/tag.h. */
-struct icap_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
-                                              const struct icap_tag_moment *asked);
+ * is of, see adapt/service_tag.h. */
+struct service_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
+                                                 const struct service_tag_moment *asked);
 struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint);
 /* For the pool. */
 struct slice icap_endpoint_key(const struct icap_endpoint *endpoint);

@@ -140,7 +140,7 @@ void icap_health_reached(struct icap_health *health, const struct loop *loop);
 /* The ISTag that the last answer had, of all workers', is what operators are shown. */
 void icap_health_see_istag(struct icap_health *health, const char istag[ICAP_TAG]);
 void icap_health_show_istag(struct icap_health *health, char istag[ICAP_TAG]);
-/* Its server has become another (icap/tag.h). The old processes of one that reads its configuration
+/* Its server has become another (adapt/service_tag.h). The old processes of one that reads its configuration
  * again stay as long as somebody has a connection to them, of whatever service, and c-icap ignores
  * further orders as long as they stay: so all connections from before are to be closed, to all
  * endpoints of that host and port. icap_health_shifts is one more then. */

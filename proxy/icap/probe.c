@@ -25,14 +25,14 @@ struct icap_probe {
     struct net_buffer *in;
     char request[REQUEST_MAX];
     struct slice left;
-    struct icap_tag_moment asked;
+    struct service_tag_moment asked;
 };
 
 static void probe_on_ready(struct connection *connection);
 
 static struct slice write_request(struct icap_probe *probe) {
     const struct icap_endpoint *endpoint = probe->endpoint;
-    probe->asked = icap_tag_moment(endpoint->service->quota->tag, endpoint->index);
+    probe->asked = service_tag_moment(endpoint->service->quota->tag, endpoint->index);
     int length = snprintf(probe->request, sizeof probe->request,
                           "OPTIONS %sEncapsulated: null-body=0\r\n\r\n", endpoint->head);
     return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
@@ -43,7 +43,7 @@ static void drop_connection(struct icap_probe *probe, bool lost) {
         return;
     probe->net->counters.icap_connections_open--;
     if (lost)
-        icap_limbo_add(&probe->endpoint->limbo, &probe->connection);
+        icap_lost_connections_add(&probe->endpoint->lost_connections, &probe->connection);
     else
         connection_close(&probe->connection);
 }

@@ -19,7 +19,7 @@ struct icap_probe_answer {
     struct icap_options *options; /* NULL: the next two say why */
     enum icap_failure failure;
     const char *error;
-    struct icap_tag_moment asked;  /* when it was */
+    struct service_tag_moment asked; /* when it was */
     struct connection *connection; /* serves again: whoever is called takes it; NULL: it is gone */
 };
 

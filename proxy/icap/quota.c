@@ -3,19 +3,19 @@
 #include "base/assert.h"
 
 /* The same service's as before, if it was there. */
-static struct icap_tag *tag_for(const struct icap_service_settings *settings,
-                                const struct icap_quotas *before) {
+static struct service_tag *tag_for(const struct icap_service_settings *settings,
+                                   const struct icap_quotas *before) {
     for (size_t i = 0; before != NULL && i < before->count; i++)
-        if (icap_tag_is_of(before->services[i].tag, settings))
-            return icap_tag_reference(before->services[i].tag);
-    return icap_tag_new(settings);
+        if (service_tag_is_of(before->services[i].tag, settings))
+            return service_tag_reference(before->services[i].tag);
+    return service_tag_new(settings);
 }
 
-static struct icap_unadapted *unadapted_for(const char *name, const struct icap_quotas *before) {
+static struct bypasses *bypasses_for(const char *name, const struct icap_quotas *before) {
     for (size_t i = 0; before != NULL && i < before->count; i++)
         if (strcmp(before->names[i], name) == 0)
-            return icap_unadapted_reference(before->services[i].unadapted);
-    return icap_unadapted_new(name);
+            return bypasses_reference(before->services[i].bypasses);
+    return bypasses_new(name);
 }
 
 static struct icap_health *health_for(const struct icap_service_settings *settings, unsigned index,
@@ -51,7 +51,7 @@ struct icap_quotas *icap_quotas_new(const struct settings *settings,
         quota->tag = tag_for(&settings->icap_services[i], before);
         for (unsigned j = 0; j < quota->endpoint_count; j++)
             quota->health[j] = health_for(&settings->icap_services[i], j, before);
-        quota->unadapted = unadapted_for(settings->icap_services[i].name, before);
+        quota->bypasses = bypasses_for(settings->icap_services[i].name, before);
         quotas->names[i] = xstrdup(settings->icap_services[i].name);
     }
     return quotas;
@@ -75,8 +75,8 @@ void icap_quotas_release(struct icap_quotas **quotasp) {
         ASSERT(list_empty(&quotas->services[i].waiting));
         ASSERT(list_empty(&quotas->services[i].holding));
         pthread_mutex_destroy(&quotas->services[i].lock);
-        icap_tag_release(&quotas->services[i].tag);
-        icap_unadapted_release(&quotas->services[i].unadapted);
+        service_tag_release(&quotas->services[i].tag);
+        bypasses_release(&quotas->services[i].bypasses);
         for (unsigned j = 0; j < quotas->services[i].endpoint_count; j++)
             icap_health_release(&quotas->services[i].health[j]);
         free(quotas->names[i]);
@@ -86,7 +86,7 @@ void icap_quotas_release(struct icap_quotas **quotasp) {
     FREE_OBJ(quotas);
 }
 
-struct icap_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name) {
+struct service_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name) {
     CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
     for (size_t i = 0; i < quotas->count; i++)
         if (strcmp(quotas->names[i], name) == 0)

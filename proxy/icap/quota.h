@@ -18,18 +18,18 @@
  *     struct icap_quotas *quotas = icap_quotas_new(settings, NULL);    one a service, by main
  *     struct icap_quotas *later = icap_quotas_new(reloaded, quotas);   goes on with tags and health
  *
- * With it goes what else workers share of a service: its tag (icap/tag.h), the health of its
- * endpoints (icap/health.h), and what passed it unadapted (icap/unadapted.h).
+ * With it goes what else workers share of a service: its tag (adapt/service_tag.h), the health of its
+ * endpoints (icap/health.h), and the messages that passed it unadapted (adapt/bypasses.h).
  *
  * Threads: any; one lock a service.
  */
 #ifndef RETORT_ICAP_QUOTA_H
 #define RETORT_ICAP_QUOTA_H
 
+#include "adapt/bypasses.h"
+#include "adapt/service_tag.h"
 #include "event/waiter.h"
 #include "icap/health.h"
-#include "icap/tag.h"
-#include "icap/unadapted.h"
 #include "settings/settings.h"
 
 struct icap_quota_endpoint {
@@ -48,9 +48,9 @@ struct icap_quota {
     unsigned asking; /* workers in `waiting` */
     struct list_link waiting;
     struct list_link holding; /* workers that keep one idle of which they have no share */
-    struct icap_tag *tag;     /* referenced */
+    struct service_tag *tag;  /* referenced */
     struct icap_health *health[ICAP_ENDPOINTS_MAX]; /* likewise */
-    struct icap_unadapted *unadapted;               /* likewise */
+    struct bypasses *bypasses;                      /* likewise */
     struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
 };
 
@@ -84,7 +84,7 @@ struct icap_quota_keeper {
 struct icap_quotas *icap_quotas_new(const struct settings *settings,
                                     const struct icap_quotas *before);
 /* The service's of that name, not referenced; NULL: there is none. */
-struct icap_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name);
+struct service_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name);
 struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas);
 void icap_quotas_release(struct icap_quotas **quotasp);
 

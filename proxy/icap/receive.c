@@ -34,13 +34,13 @@ static void icap_receive_go_on(struct icap_call *call) {
     feed_lift_limit(&call->sender.feed);
     if (!call->may_204 && !call->may_206 && !call->service->settings->bypass &&
         !call->request.trickle)
-        virgin_stop_keeping(&call->virgin); /* nothing can ask for it any more */
+        virgin_body_stop_keeping(&call->virgin); /* nothing can ask for it any more */
     icap_call_send(call);
 }
 
 /* A verdict that refers to the virgin body; false: the call has failed. */
 static bool has_original(struct icap_call *call) {
-    bool whole = virgin_is_whole(&call->virgin);
+    bool whole = virgin_body_is_whole(&call->virgin);
     if (!whole)
         icap_call_fail(call, ICAP_FAILURE_REFUSED,
                        "it wants the original of a body that is larger than keep and keep_on_disk");
@@ -178,7 +178,7 @@ static void icap_receive_modified(struct icap_call *call) {
     call->previewing = false; /* the preview was enough: nothing more is wanted */
     call->outcome = satisfied ? ICAP_SATISFIED : ICAP_MODIFIED;
     if (!call->partial && !call->service->settings->bypass)
-        virgin_stop_keeping(&call->virgin);
+        virgin_body_stop_keeping(&call->virgin);
     icap_endpoint_succeeded(call->endpoint);
     if (call->parts.has_body) {
         icap_call_body_init(call);
@@ -254,8 +254,8 @@ static void take_inability(struct icap_call *call, const struct http_head *head)
 
 static void take_istag(struct icap_call *call, const struct http_head *head) {
     struct slice istag = http_head_value(head, HTTP_ISTAG);
-    struct icap_tag_sight sight = icap_endpoint_see_istag(call->endpoint, istag, &call->asked);
-    call->tag = sight.made;
+    struct service_tag_sight sight = icap_endpoint_see_istag(call->endpoint, istag, &call->asked);
+    call->tag = sight.result;
     if (sight.shifted)
         call->shifts = icap_health_shifts(call->endpoint->health);
 }
@@ -448,9 +448,9 @@ static bool finish_body(struct icap_call *call) {
     if (call->original) {
         count_saved(call, call->skip_left);
         call->body_ended = false;
-        virgin_replay(&call->virgin);
+        virgin_body_replay(&call->virgin);
     } else if (call->partial) {
-        virgin_stop_keeping(&call->virgin);
+        virgin_body_stop_keeping(&call->virgin);
     }
     return true;
 }

@@ -209,7 +209,7 @@ static struct recorded_exchange recording_describe(const struct icap_call *call,
     return (struct recorded_exchange){
         .id = request->transaction_id,
         .service = slice_from(call->service->settings->name),
-        .point = slice_from(icap_point_name(call->service->settings->point)),
+        .point = slice_from(adapt_point_name(call->service->settings->point)),
         .method = word(request->request_head, 0),
         .url = word(request->request_head, 1),
         .client_ip = request->client_ip,

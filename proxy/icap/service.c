@@ -17,8 +17,8 @@ struct icap_service *icap_service_new(struct net_context *net,
     list_init(&service->waiting);
     task_init(&service->wake_task, on_places);
     task_init(&service->release_task, service_on_release);
-    icap_teller_init(&service->teller, quota->unadapted, net->loop);
-    icap_ledger_open(net->ledger, settings->name, &service->entry, &service->account);
+    bypass_log_init(&service->bypass_log, quota->bypasses, net->loop);
+    adapter_accounts_open(net->ledger, settings->name, &service->entry, &service->account);
     service->endpoint_count = settings->endpoint_count;
     for (unsigned i = 0; i < service->endpoint_count; i++)
         service->endpoints[i] = icap_endpoint_new(service, i);
@@ -45,8 +45,8 @@ void icap_service_free(struct icap_service **servicep) {
     task_cancel(&service->release_task);
     for (unsigned i = 0; i < service->endpoint_count; i++)
         icap_endpoint_free(&service->endpoints[i]);
-    icap_teller_release(&service->teller);
-    icap_ledger_close(&service->entry);
+    bypass_log_release(&service->bypass_log);
+    adapter_accounts_close(&service->entry);
     FREE_OBJ(service);
 }
 
@@ -186,7 +186,7 @@ void icap_service_bypassed(struct icap_service *service, const char *reason) {
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     service->account.bypassed++;
     service->net->counters.icap_bypassed++;
-    icap_teller_note(&service->teller, reason);
+    bypass_log_note(&service->bypass_log, reason);
 }
 
 void icap_service_keep_known(struct icap_service *service) {
@@ -197,7 +197,7 @@ void icap_service_keep_known(struct icap_service *service) {
 
 void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
                          uint64_t turn, enum icap_failure failure, const char *error) {
-    struct icap_account *account = &service->account;
+    struct adapter_account *account = &service->account;
     uint64_t *const counts[] = {
         [ICAP_FAILURE_CONNECT] = &account->error_connect,
         [ICAP_FAILURE_HANDSHAKE] = &account->error_connect,

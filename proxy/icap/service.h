@@ -19,8 +19,8 @@
 #ifndef RETORT_ICAP_SERVICE_H
 #define RETORT_ICAP_SERVICE_H
 
+#include "adapt/adapter_accounts.h"
 #include "icap/endpoint.h"
-#include "icap/ledger.h"
 
 enum icap_readiness { ICAP_SERVICE_UP, ICAP_SERVICE_WAIT, ICAP_SERVICE_FULL, ICAP_SERVICE_DOWN };
 
@@ -47,9 +47,9 @@ struct icap_service {
     struct task wake_task;
     struct waiter *holder; /* in the quota, for what it keeps idle */
     struct task release_task;
-    struct icap_teller teller;
-    struct icap_account account;
-    struct icap_ledger_entry entry; /* of the account, in net->ledger */
+    struct bypass_log bypass_log;
+    struct adapter_account account;
+    struct adapter_accounts_entry entry; /* of the account, in net->ledger */
 };
 
 static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *task) {

@@ -13,7 +13,7 @@
 #include "net/address.h"
 #include "net/counters.h"
 
-struct icap_ledger;
+struct adapter_accounts;
 struct memory_share;
 struct recorder;
 struct own_networks;
@@ -50,10 +50,10 @@ struct net_context {
     struct loop *loop;
     struct counters counters;
     struct resolver *resolver;
-    struct settings *settings;  /* the worker's current snapshot; a transaction keeps its own */
-    struct icap_ledger *ledger; /* icap/ledger.h; NULL: none is kept */
-    struct recorder *recorder;  /* record/recorder.h, of a recording under way; else NULL */
-    struct verdicts *verdicts;  /* adapt/verdicts.h, of all workers; NULL: none are kept */
+    struct settings *settings; /* the worker's current snapshot; a transaction keeps its own */
+    struct adapter_accounts *ledger;   /* adapt/adapter_accounts.h; NULL: none is kept */
+    struct recorder *recorder;         /* record/recorder.h, of a recording under way; else NULL */
+    struct verdicts *verdicts;         /* adapt/verdicts.h, of all workers; NULL: none are kept */
     struct own_networks *own_networks; /* net/reach.h; NULL: not read yet */
     struct address admin_address;      /* of the admin plane; length 0: it has none */
     struct net_buffers free_buffers, free_large_buffers;

@@ -104,22 +104,22 @@ static bool apply_icap_service(struct load *load, const struct document_section 
         !check_icap_tls(load, section, service) || !check_icap_include(load, section, service))
         return false;
     service->max_connections_given = document_value(section, "max_connections") != NULL;
-    if (service->remember && service->point != ICAP_RESPMOD_POSTCACHE)
+    if (service->remember && service->point != ADAPT_RESPMOD_POSTCACHE)
         return load_fail(load, load_line_of(section, "remember"),
                          "remember: only what is made behind the cache is kept beside what is "
                          "stored; write point = respmod_postcache, or leave it out");
-    if (strcmp(service->verdict_by[0], "*") != 0 && !icap_point_is_reqmod(service->point))
+    if (strcmp(service->verdict_by[0], "*") != 0 && !adapt_point_is_reqmod(service->point))
         return load_fail(load, load_line_of(section, "verdict_by"),
                          "verdict_by is for services at reqmod_precache and reqmod_postcache; "
                          "leave it out");
     if (service->down_min > service->down_max)
         return load_fail(load, load_line_of(section, "down_min"),
                          "down_min is larger than down_max");
-    if (service->decode && icap_point_is_reqmod(service->point))
+    if (service->decode && adapt_point_is_reqmod(service->point))
         return load_fail(load, load_line_of(section, "decode"),
                          "decode is for responses, and this service is asked about requests; "
                          "leave it out");
-    if (service->patience_after > 0 && service->point != ICAP_RESPMOD_PRECACHE)
+    if (service->patience_after > 0 && service->point != ADAPT_RESPMOD_PRECACHE)
         return load_fail(load, load_line_of(section, "patience_after"),
                          "patience_after is for services at respmod_precache; leave it out");
     load->settings->any_patience |= service->patience_after > 0;
@@ -162,7 +162,7 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
             return load_fail(load, value->line, "services: \"%s\" stands twice in the list",
                              value->text);
     adapt->services[adapt->service_count++] = service;
-    if (icap_point_is_reqmod(service->point) &&
+    if (adapt_point_is_reqmod(service->point) &&
         url_class_conditions(adapt->url_class)->content_types != NULL)
         log_warn(
             "%s:%d: service %s is asked about requests, but class %s has a content_type and so "

@@ -26,11 +26,11 @@ static const char *const access_log_words[] = {"squid",          "combined",    
                                                "squid_extended", "combined_extended", NULL};
 static const char *const disk_io_words[] = {"auto", "threads", NULL};
 static const char *const disk_admission_words[] = {"all", "second", NULL};
-static const char *const icap_point_words[] = {"reqmod_precache", "reqmod_postcache",
-                                               "respmod_precache", "respmod_postcache", NULL};
+static const char *const adapt_point_words[] = {"reqmod_precache", "reqmod_postcache",
+                                                "respmod_precache", "respmod_postcache", NULL};
 
-const char *icap_point_name(enum icap_point point) {
-    return icap_point_words[point];
+const char *adapt_point_name(enum adapt_point point) {
+    return adapt_point_words[point];
 }
 static const char *const policy_cache_words[] = {"normal", "never", "always", NULL};
 static const char *const set_cookie_words[] = {"explicit", "store", "pass", "strip", NULL};
@@ -547,7 +547,7 @@ const struct option options[] = {
          "service: each transaction goes to the endpoint with the fewest transactions in "
          "progress, and once more to another one if the first fails before its verdict.",
      .example = "{ \"icap://10.0.0.1/gray\", \"icap://10.0.0.2/gray\" }"},
-    {SERVICE(point), .name = "point", WORD(icap_point_words), .required = true,
+    {SERVICE(point), .name = "point", WORD(adapt_point_words), .required = true,
      DOC "Sets when the service is asked (RFC 3507, 6.1). reqmod_precache: about each request, "
          "before the cache is searched. reqmod_postcache: about a request that goes to the "
          "origin, after the cache had no answer; the response is still stored under the request "

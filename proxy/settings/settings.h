@@ -83,20 +83,20 @@ struct disk_settings {
 };
 
 /* The vectoring points of RFC 3507 §6.1, in the order in which a request meets them. */
-enum icap_point {
-    ICAP_REQMOD_PRECACHE,
-    ICAP_REQMOD_POSTCACHE,
-    ICAP_RESPMOD_PRECACHE,
-    ICAP_RESPMOD_POSTCACHE,
-    ICAP_POINTS,
+enum adapt_point {
+    ADAPT_REQMOD_PRECACHE,
+    ADAPT_REQMOD_POSTCACHE,
+    ADAPT_RESPMOD_PRECACHE,
+    ADAPT_RESPMOD_POSTCACHE,
+    ADAPT_POINTS,
 };
 
-static inline bool icap_point_is_reqmod(enum icap_point point) {
-    return point == ICAP_REQMOD_PRECACHE || point == ICAP_REQMOD_POSTCACHE;
+static inline bool adapt_point_is_reqmod(enum adapt_point point) {
+    return point == ADAPT_REQMOD_PRECACHE || point == ADAPT_REQMOD_POSTCACHE;
 }
 
 /* As in the configuration. */
-const char *icap_point_name(enum icap_point point);
+const char *adapt_point_name(enum adapt_point point);
 
 enum { ICAP_ENDPOINTS_MAX = 16 };
 
@@ -105,7 +105,7 @@ struct icap_service_settings {
     char **uri_texts;      /* one an endpoint; ends with NULL */
     struct url *endpoints; /* the same, parsed: slices of uri_texts */
     unsigned endpoint_count;
-    enum icap_point point;
+    enum adapt_point point;
     bool remember;               /* what it makes is kept beside what is stored */
     bool ignore_istag;           /* its results are good until it is bumped */
     char **remember_by;          /* fields of requests on which that depends; ends with NULL */

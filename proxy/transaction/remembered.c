@@ -10,7 +10,7 @@ bool remembered_begin(struct transaction *transaction) {
     if (!transaction->adapt->any_remembered || transaction->caching.control.no_transform ||
         !transaction_may_adapt_late(transaction))
         return false;
-    unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE,
+    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE,
                                       transaction_rules(transaction), chosen);
     unsigned all = count;
     count = adapt_set_remembered(chosen, count);

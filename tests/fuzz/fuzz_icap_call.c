@@ -98,7 +98,7 @@ static void set_up_settings(struct run *run) {
         .uri_texts = run->uri_texts,
         .endpoints = &run->uri,
         .endpoint_count = 1,
-        .point = run->flags & FLAG_REQMOD ? ICAP_REQMOD_PRECACHE : ICAP_RESPMOD_PRECACHE,
+        .point = run->flags & FLAG_REQMOD ? ADAPT_REQMOD_PRECACHE : ADAPT_RESPMOD_PRECACHE,
         .bypass = run->flags & FLAG_BYPASS,
         .timeout = 3600000,
         .connect_timeout = 3600000,

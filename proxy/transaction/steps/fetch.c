@@ -11,8 +11,9 @@
 
 /* Whatever type the response will be of. */
 static bool has_respmod(struct transaction *transaction) {
-    return transaction->adapt->any[ICAP_RESPMOD_PRECACHE] &&
-           adapt_set_has(transaction->adapt, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction));
+    return transaction->adapt->any[ADAPT_RESPMOD_PRECACHE] &&
+           adapt_set_has(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
+                         transaction_rules(transaction));
 }
 
 static bool has_services(struct transaction *transaction) {

@@ -190,10 +190,10 @@ static bool part_will_do(struct transaction *transaction) {
 static void drop_outdated(struct transaction *transaction) {
     struct icap_service *services[ADAPT_CHAIN_MAX];
     if (transaction->lookup.object == NULL || !object_is_made(transaction->lookup.object) ||
-        !transaction->adapt->any[ICAP_RESPMOD_PRECACHE])
+        !transaction->adapt->any[ADAPT_RESPMOD_PRECACHE])
         return;
     struct object_making making = object_making(transaction->lookup.object);
-    unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
+    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
                                       transaction_rules(transaction), services);
     if (making.kind != OBJECT_SEEN || count == 0 ||
         adapt_mark_chain(services, count) != making.chain ||

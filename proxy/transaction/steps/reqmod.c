@@ -8,7 +8,7 @@
 
 static const char unusable_url[] = "an adaptation service made the URL into one that can't be used";
 
-static void reqmod_start(struct transaction *transaction, enum icap_point point,
+static void reqmod_start(struct transaction *transaction, enum adapt_point point,
                          struct adapt_chain *chain) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count =
@@ -16,7 +16,7 @@ static void reqmod_start(struct transaction *transaction, enum icap_point point,
     transaction_own_request(transaction);
     transaction_take_body(transaction);
     struct http_head *request = transaction->request.head;
-    if (point == ICAP_REQMOD_POSTCACHE) {
+    if (point == ADAPT_REQMOD_POSTCACHE) {
         request = &transaction->reqmod_postcache->head;
         http_head_assign(request, transaction->request.head);
     }
@@ -27,7 +27,7 @@ static void reqmod_start(struct transaction *transaction, enum icap_point point,
                       &transaction->arena, transaction->net, &transaction->task);
 }
 
-static bool is_for(struct transaction *transaction, enum icap_point point) {
+static bool is_for(struct transaction *transaction, enum adapt_point point) {
     const struct adapt_set *set = transaction->adapt;
     return adapt_set_has(set, point, transaction_rules(transaction)) &&
            adapt_set_has(set, point, transaction_request_rules(transaction));
@@ -35,14 +35,14 @@ static bool is_for(struct transaction *transaction, enum icap_point point) {
 
 bool transaction_wants_reqmod(struct transaction *transaction) {
     /* A request repeated in the background has been adapted before. */
-    return transaction->adapt->any[ICAP_REQMOD_PRECACHE] && !transaction->exchange->background &&
-           is_for(transaction, ICAP_REQMOD_PRECACHE);
+    return transaction->adapt->any[ADAPT_REQMOD_PRECACHE] && !transaction->exchange->background &&
+           is_for(transaction, ADAPT_REQMOD_PRECACHE);
 }
 
 enum step transaction_ask_origin(struct transaction *transaction) {
-    bool wanted = transaction->adapt->any[ICAP_REQMOD_POSTCACHE] &&
+    bool wanted = transaction->adapt->any[ADAPT_REQMOD_POSTCACHE] &&
                   !transaction_is_internal(transaction) &&
-                  is_for(transaction, ICAP_REQMOD_POSTCACHE);
+                  is_for(transaction, ADAPT_REQMOD_POSTCACHE);
     return wanted ? STEP_REQMOD_POSTCACHE : STEP_FETCH;
 }
 
@@ -104,7 +104,7 @@ static enum step reqmod_failed(struct transaction *transaction, const struct ada
 enum step step_reqmod(struct transaction *transaction) {
     if (transaction->reqmod == NULL) {
         transaction->reqmod = arena_alloc(&transaction->arena, sizeof *transaction->reqmod);
-        reqmod_start(transaction, ICAP_REQMOD_PRECACHE, transaction->reqmod);
+        reqmod_start(transaction, ADAPT_REQMOD_PRECACHE, transaction->reqmod);
     }
     switch (transaction->reqmod->state) {
     case ADAPT_RUNNING: return STEP_WAIT;
@@ -151,7 +151,7 @@ enum step step_reqmod_postcache(struct transaction *transaction) {
     if (transaction->reqmod_postcache == NULL) {
         transaction->reqmod_postcache =
             arena_alloc(&transaction->arena, sizeof *transaction->reqmod_postcache);
-        reqmod_start(transaction, ICAP_REQMOD_POSTCACHE, &transaction->reqmod_postcache->chain);
+        reqmod_start(transaction, ADAPT_REQMOD_POSTCACHE, &transaction->reqmod_postcache->chain);
     }
     switch (transaction->reqmod_postcache->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;

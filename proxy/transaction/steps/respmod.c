@@ -5,9 +5,9 @@
 
 static bool respmod_is_wanted(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
-    return set->any[ICAP_RESPMOD_PRECACHE] &&
-           adapt_set_has(set, ICAP_RESPMOD_PRECACHE, transaction_rules(transaction)) &&
-           adapt_set_has(set, ICAP_RESPMOD_PRECACHE,
+    return set->any[ADAPT_RESPMOD_PRECACHE] &&
+           adapt_set_has(set, ADAPT_RESPMOD_PRECACHE, transaction_rules(transaction)) &&
+           adapt_set_has(set, ADAPT_RESPMOD_PRECACHE,
                          transaction_response_rules(transaction, transaction->response.head));
 }
 
@@ -19,7 +19,7 @@ static bool can_be_adapted(const struct transaction *transaction) {
 /* All that might have been asked: a look-up does not know yet what the response is. */
 static void note_services(struct transaction *transaction) {
     struct icap_service *services[ADAPT_CHAIN_MAX];
-    unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
+    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
                                       transaction_rules(transaction), services);
     transaction->seen = arena_alloc(&transaction->arena, sizeof *transaction->seen);
     adapt_mark_begin(transaction->seen, services, count);
@@ -37,7 +37,7 @@ static uint64_t patience_of(struct icap_service *const *chosen, unsigned count) 
 }
 
 static unsigned respmod_choose(struct transaction *transaction, struct icap_service **chosen) {
-    return adapt_set_choose(transaction->adapt, ICAP_RESPMOD_PRECACHE,
+    return adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
                             transaction_response_rules(transaction, transaction->response.head),
                             chosen);
 }

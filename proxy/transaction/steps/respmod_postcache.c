@@ -10,13 +10,13 @@
 
 bool transaction_may_adapt_late(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
-    return set->any[ICAP_RESPMOD_POSTCACHE] && !transaction->exchange->background &&
+    return set->any[ADAPT_RESPMOD_POSTCACHE] && !transaction->exchange->background &&
            !transaction->request.is_connect && !transaction_is_internal(transaction) &&
-           adapt_set_has(set, ICAP_RESPMOD_POSTCACHE, transaction_rules(transaction));
+           adapt_set_has(set, ADAPT_RESPMOD_POSTCACHE, transaction_rules(transaction));
 }
 
 enum step transaction_answer(struct transaction *transaction) {
-    if (!transaction->adapt->any[ICAP_RESPMOD_POSTCACHE] ||
+    if (!transaction->adapt->any[ADAPT_RESPMOD_POSTCACHE] ||
         transaction->outcome.result == RESULT_SERVICE || !transaction_may_adapt_late(transaction))
         return STEP_DELIVER;
     return transaction->variant != NULL && transaction->lookup.object != NULL
@@ -41,7 +41,7 @@ static enum step respmod_postcache_begin(struct transaction *transaction) {
     const struct object *subject = transaction_shown(transaction);
     struct http_head *response = late_head(transaction, subject);
     const uint64_t *rules = transaction_response_rules(transaction, response);
-    unsigned count = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE, rules, chosen);
+    unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     if (transaction->variant != NULL)
         count = remembered_leave_out(transaction->variant, chosen, count);
     if (count == 0 || response->status == 304 || response->status == 206)

@@ -113,7 +113,7 @@ static enum step variant_go_on(struct transaction *transaction) {
 static unsigned variant_choose(struct transaction *transaction, const struct http_head *response,
                                struct icap_service **chosen) {
     const uint64_t *rules = transaction_response_rules(transaction, response);
-    unsigned all = adapt_set_choose(transaction->adapt, ICAP_RESPMOD_POSTCACHE, rules, chosen);
+    unsigned all = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
     while (count < all && remembered_includes(transaction->variant, chosen[count]))
         count++;

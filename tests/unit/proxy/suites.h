@@ -38,7 +38,7 @@ Suite *range_suite(void);
 Suite *reach_suite(void);
 Suite *vary_suite(void);
 Suite *wire_suite(void);
-Suite *icap_tag_suite(void);
+Suite *service_tag_suite(void);
 Suite *disk_record_suite(void);
 Suite *disk_index_suite(void);
 Suite *disk_volume_suite(void);

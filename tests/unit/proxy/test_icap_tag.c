@@ -1,7 +1,7 @@
 /* What the results of an ICAP service go by. */
 #include "suites.h"
 
-#include "icap/tag.h"
+#include "adapt/service_tag.h"
 
 static char *uris[] = {"icap://one/s", "icap://two/s", NULL};
 
@@ -10,128 +10,129 @@ static struct icap_service_settings settings_of(char *name) {
 }
 
 /* In answer to what was asked just now. */
-static uint64_t see(struct icap_tag *tag, unsigned endpoint, struct slice istag,
+static uint64_t see(struct service_tag *tag, unsigned endpoint, struct slice istag,
                     uint64_t generation) {
-    struct icap_tag_moment asked = icap_tag_moment(tag, endpoint);
+    struct service_tag_moment asked = service_tag_moment(tag, endpoint);
     asked.generation = generation;
-    return icap_tag_see(tag, endpoint, istag, &asked, 0).made;
+    return service_tag_see(tag, endpoint, istag, &asked, 0).result;
 }
 
 START_TEST(unknown_at_first) {
     struct icap_service_settings settings = settings_of("s");
-    struct icap_tag *tag = icap_tag_new(&settings);
-    ck_assert_uint_eq(icap_tag_value(tag), 0);
-    icap_tag_bump(tag);
-    ck_assert_uint_eq(icap_tag_value(tag), 0);
-    icap_tag_release(&tag);
+    struct service_tag *tag = service_tag_new(&settings);
+    ck_assert_uint_eq(service_tag_value(tag), 0);
+    service_tag_bump(tag);
+    ck_assert_uint_eq(service_tag_value(tag), 0);
+    service_tag_release(&tag);
 }
 END_TEST
 
 START_TEST(may_ignore_the_istag) {
     struct icap_service_settings settings = settings_of("s"), obeying = settings_of("s");
     settings.ignore_istag = true;
-    struct icap_tag *tag = icap_tag_new(&settings);
-    uint64_t at_first = icap_tag_value(tag);
+    struct service_tag *tag = service_tag_new(&settings);
+    uint64_t at_first = service_tag_value(tag);
     ck_assert_uint_ne(at_first, 0);
     ck_assert_uint_eq(see(tag, 0, SLICE("\"1\""), 0), at_first);
     ck_assert_uint_eq(see(tag, 1, SLICE("\"2\""), 0), at_first);
-    ck_assert_uint_eq(icap_tag_value(tag), at_first);
-    icap_tag_bump(tag);
-    ck_assert_uint_ne(icap_tag_value(tag), at_first);
-    ck_assert_uint_eq(icap_tag_of_generation(tag, 0), at_first);
-    ck_assert(!icap_tag_is_of(tag, &obeying));
-    icap_tag_release(&tag);
+    ck_assert_uint_eq(service_tag_value(tag), at_first);
+    service_tag_bump(tag);
+    ck_assert_uint_ne(service_tag_value(tag), at_first);
+    ck_assert_uint_eq(service_tag_of_generation(tag, 0), at_first);
+    ck_assert(!service_tag_is_of(tag, &obeying));
+    service_tag_release(&tag);
 }
 END_TEST
 
 START_TEST(follows_the_istag) {
     struct icap_service_settings settings = settings_of("s");
-    struct icap_tag *tag = icap_tag_new(&settings);
+    struct service_tag *tag = service_tag_new(&settings);
     uint64_t one = see(tag, 0, SLICE("\"1\""), 0);
     ck_assert_uint_ne(one, 0);
-    ck_assert_uint_eq(icap_tag_value(tag), one);
+    ck_assert_uint_eq(service_tag_value(tag), one);
     ck_assert_uint_eq(see(tag, 0, SLICE("\"1\""), 0), one);
     ck_assert_uint_eq(see(tag, 1, SLICE("\"1\""), 0), one); /* both say the same */
     uint64_t two = see(tag, 1, SLICE("\"2\""), 0);
     ck_assert_uint_ne(two, one);
-    ck_assert_uint_eq(icap_tag_value(tag), two);
+    ck_assert_uint_eq(service_tag_value(tag), two);
     ck_assert_uint_eq(see(tag, 0, SLICE("\"1\""), 0), two);
     ck_assert_uint_ne(see(tag, 0, SLICE("\"2\""), 0), two); /* both say the new one */
-    icap_tag_release(&tag);
+    service_tag_release(&tag);
 }
 END_TEST
 
 START_TEST(a_bump_leaves_behind_what_is_under_way) {
     struct icap_service_settings settings = settings_of("s");
-    struct icap_tag *tag = icap_tag_new(&settings);
+    struct service_tag *tag = service_tag_new(&settings);
     uint64_t before = see(tag, 0, SLICE("\"1\""), 0);
-    uint64_t asked = icap_tag_generation(tag);
-    icap_tag_bump(tag);
-    ck_assert_uint_ne(icap_tag_value(tag), before);
+    uint64_t asked = service_tag_generation(tag);
+    service_tag_bump(tag);
+    ck_assert_uint_ne(service_tag_value(tag), before);
     ck_assert_uint_eq(see(tag, 0, SLICE("\"1\""), asked), before);
-    ck_assert_uint_ne(icap_tag_value(tag), before);
-    ck_assert_uint_eq(see(tag, 0, SLICE("\"1\""), icap_tag_generation(tag)), icap_tag_value(tag));
-    icap_tag_release(&tag);
+    ck_assert_uint_ne(service_tag_value(tag), before);
+    ck_assert_uint_eq(see(tag, 0, SLICE("\"1\""), service_tag_generation(tag)),
+                      service_tag_value(tag));
+    service_tag_release(&tag);
 }
 END_TEST
 
 START_TEST(a_late_answer_changes_nothing) {
     struct icap_service_settings settings = settings_of("s");
-    struct icap_tag *tag = icap_tag_new(&settings);
+    struct service_tag *tag = service_tag_new(&settings);
     uint64_t one = see(tag, 0, SLICE("\"1\""), 0);
-    struct icap_tag_moment before = icap_tag_moment(tag, 0);
+    struct service_tag_moment before = service_tag_moment(tag, 0);
     uint64_t two = see(tag, 0, SLICE("\"2\""), 0);
-    struct icap_tag_sight late = icap_tag_see(tag, 0, SLICE("\"1\""), &before, 0);
+    struct service_tag_sight late = service_tag_see(tag, 0, SLICE("\"1\""), &before, 0);
     ck_assert(late.late && !late.shifted);
-    ck_assert_uint_eq(late.made, one); /* its result is of the old one */
-    ck_assert_uint_eq(icap_tag_value(tag), two);
-    struct icap_tag_sight same = icap_tag_see(tag, 0, SLICE("\"2\""), &before, 0);
+    ck_assert_uint_eq(late.result, one); /* its result is of the old one */
+    ck_assert_uint_eq(service_tag_value(tag), two);
+    struct service_tag_sight same = service_tag_see(tag, 0, SLICE("\"2\""), &before, 0);
     ck_assert(!same.late);
-    ck_assert_uint_eq(same.made, two);
+    ck_assert_uint_eq(same.result, two);
     ck_assert_uint_eq(see(tag, 0, SLICE("\"1\""), 0), one); /* asked since: it is back */
-    ck_assert_uint_eq(icap_tag_value(tag), one);
+    ck_assert_uint_eq(service_tag_value(tag), one);
     /* Of another endpoint nothing was seen meanwhile. */
-    before = icap_tag_moment(tag, 1);
+    before = service_tag_moment(tag, 1);
     see(tag, 0, SLICE("\"3\""), 0);
-    ck_assert(!icap_tag_see(tag, 1, SLICE("\"1\""), &before, 0).late);
-    icap_tag_release(&tag);
+    ck_assert(!service_tag_see(tag, 1, SLICE("\"1\""), &before, 0).late);
+    service_tag_release(&tag);
 }
 END_TEST
 
 START_TEST(a_shift_is_of_a_steady_service) {
     struct icap_service_settings settings = settings_of("s");
-    struct icap_tag *tag = icap_tag_new(&settings);
-    struct icap_tag_moment asked;
+    struct service_tag *tag = service_tag_new(&settings);
+    struct service_tag_moment asked;
     char istag[4] = "\"a\"";
     for (; istag[1] < 'z'; istag[1]++) { /* never the same twice */
-        asked = icap_tag_moment(tag, 0);
-        ck_assert(!icap_tag_see(tag, 0, slice_make(istag, 3), &asked, 0).shifted);
+        asked = service_tag_moment(tag, 0);
+        ck_assert(!service_tag_see(tag, 0, slice_make(istag, 3), &asked, 0).shifted);
     }
     see(tag, 0, SLICE("\"1\""), 0);
     see(tag, 0, SLICE("\"1\""), 0);
-    asked = icap_tag_moment(tag, 0);
-    ck_assert(icap_tag_see(tag, 0, SLICE("\"2\""), &asked, 0).shifted);
-    asked = icap_tag_moment(tag, 0);
-    ck_assert(icap_tag_see(tag, 0, SLICE("\"3\""), &asked, 1000).shifted); /* a second later */
-    icap_tag_release(&tag);
+    asked = service_tag_moment(tag, 0);
+    ck_assert(service_tag_see(tag, 0, SLICE("\"2\""), &asked, 0).shifted);
+    asked = service_tag_moment(tag, 0);
+    ck_assert(service_tag_see(tag, 0, SLICE("\"3\""), &asked, 1000).shifted); /* a second later */
+    service_tag_release(&tag);
 }
 END_TEST
 
 START_TEST(is_of_one_service) {
     struct icap_service_settings settings = settings_of("s"), other = settings_of("t");
-    struct icap_tag *tag = icap_tag_new(&settings), *theirs = icap_tag_new(&other);
-    ck_assert(icap_tag_is_of(tag, &settings));
-    ck_assert(!icap_tag_is_of(tag, &other));
+    struct service_tag *tag = service_tag_new(&settings), *theirs = service_tag_new(&other);
+    ck_assert(service_tag_is_of(tag, &settings));
+    ck_assert(!service_tag_is_of(tag, &other));
     ck_assert_uint_ne(see(tag, 0, SLICE("\"1\""), 0), see(theirs, 0, SLICE("\"1\""), 0));
     other = settings_of("s");
     other.endpoint_count = 1;
-    ck_assert(!icap_tag_is_of(tag, &other));
-    icap_tag_release(&tag);
-    icap_tag_release(&theirs);
+    ck_assert(!service_tag_is_of(tag, &other));
+    service_tag_release(&tag);
+    service_tag_release(&theirs);
 }
 END_TEST
 
-Suite *icap_tag_suite(void) {
+Suite *service_tag_suite(void) {
     const TTest *tests[] = {unknown_at_first,
                             may_ignore_the_istag,
                             follows_the_istag,

@@ -36,7 +36,7 @@ START_TEST(the_whole_language_is_read) {
     ck_assert_str_eq(s->access_logs[0].path, "/path/access.log");
     ck_assert_int_eq(s->access_logs[0].format, ACCESS_LOG_SQUID);
     ck_assert_str_eq(s->icap_services[0].name, "gray");
-    ck_assert_int_eq(s->icap_services[0].point, ICAP_RESPMOD_PRECACHE);
+    ck_assert_int_eq(s->icap_services[0].point, ADAPT_RESPMOD_PRECACHE);
     ck_assert(s->icap_services[0].bypass);
     ck_assert_uint_eq(s->icap_services[0].timeout, 5000);
     ck_assert_uint_eq(s->icap_services[0].endpoints[0].port, 1344);

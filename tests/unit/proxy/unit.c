@@ -112,7 +112,7 @@ int main(void) {
     srunner_add_suite(runner, vary_suite());
     srunner_add_suite(runner, wire_suite());
     srunner_add_suite(runner, exchange_suite());
-    srunner_add_suite(runner, icap_tag_suite());
+    srunner_add_suite(runner, service_tag_suite());
     srunner_add_suite(runner, disk_record_suite());
     srunner_add_suite(runner, disk_index_suite());
     srunner_add_suite(runner, disk_volume_suite());
