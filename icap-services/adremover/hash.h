@@ -5,6 +5,11 @@
  * Hosts are hashed from their end, so that one pass over "a.b.example" passes by "example",
  * "b.example" and the whole.
  *
+ *     uint32_t hash = HASH_WORD_SEED;
+ *     while (at < end && is_of_word(*at))
+ *         hash = hash_word_step(hash, (unsigned char)*at++);    as hash_word of all of them
+ *     uint32_t key = hash_key(HASH_KIND_WORD, hash);            where the index has the word's rules
+ *
  * Threads: pure.
  */
 #ifndef RETORT_ADREMOVER_HASH_H

@@ -2,7 +2,7 @@
  * A regular expression of a filter list, in JavaScript's language as far as PCRE2 speaks it.
  *
  *     struct regex *regex = regex_create(SLICE("^https?:\\/\\/ads\\d+\\."), false);     NULL: bad
- *     if (regex_matches(regex, url)) ...
+ *     if (regex_matches(regex, url, url_in_lower_case)) ...
  *     regex_free(&regex);
  *
  * Before the expression runs, the URL has to contain its `literal`: the longest text that whatever

@@ -6,7 +6,7 @@
  *     struct job *job = queue_take(&queue, LANE_SMALL);     whose turn it is; NULL: none waits
  *     queue_put_back(&queue, job);             it is the next one of its lane again
  *     queue_remove(job);                       wherever it stands
- *     struct job *job = queue_most_greedy(&queue, lane);    who has to go when there is no room
+ *     struct job *job = queue_most_greedy(&queue, lane, newcomer);    who goes when there is no room
  *
  * Two lanes, so that no small job stands behind a large one. In each lane the clients take turns by
  * what their jobs cost (deficit round robin: Shreedhar and Varghese, 1995): one with a thousand

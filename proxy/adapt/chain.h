@@ -1,7 +1,7 @@
 /*
  * A chain of services at one vectoring point: each adapts what the one before it returned.
  *
- *     adapt_chain_start(&chain, services, count, &message, arena, net, &transaction->task);
+ *     adapt_chain_start(&chain, set, services, count, &message, arena, net, &transaction->task);
  *     ... the task runs until chain.state is no longer ADAPT_RUNNING ...
  *     ADAPT_DONE       message->request or ->response and message->body are the adapted ones
  *     ADAPT_SATISFIED  REQMOD: message->response and ->body are the answer to the client

@@ -33,7 +33,7 @@
  *     POST /icap/record/take?recording=     records that wait, none or some
  *     POST /icap/record/stop?recording=     ends it; what is left is to be taken, up to the END
  *
- *     struct admin *admin = admin_start(settings, &calls, error, sizeof error);
+ *     struct admin *admin = admin_start(settings, &calls, error);
  *     ...
  *     admin_stop(&admin);
  *

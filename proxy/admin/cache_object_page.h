@@ -1,6 +1,9 @@
 /*
  * The pages about one stored object: its state, its content, and one that is put in by hand.
  *
+ *     struct cache_call call = {page, calls, request, cache, disk, arena};
+ *     cache_object_page_show(&call);                 the request has been answered
+ *
  * Threads: those of the admin plane, one at a time (admin.c).
  */
 #ifndef RETORT_ADMIN_CACHE_OBJECT_PAGE_H

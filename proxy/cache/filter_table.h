@@ -2,7 +2,7 @@
  * Many filters at once: which of the events since then concerns this object? An event is a filter
  * with a number and what it does.
  *
- *     filter_table_add(&table, &filter, PURGE_REMOVE, number);
+ *     filter_table_add(&table, &filter, PURGE_REMOVE, number, keep_after);
  *     struct filter_found found = filter_table_find(&table, object, number_of_object);
  *     if (found.action == PURGE_REMOVE) ...
  *

@@ -3,7 +3,7 @@
  * the origin and the others wait for what it brings.
  *
  *     switch (flight_join(flights, &name, now, &flight)) {
- *     case FLIGHT_LEADS:   fetch; then flight_land(&flight, FLIGHT_STORED) or as it came out
+ *     case FLIGHT_LEADS:   fetch; then flight_land(&flight, outcome, now, loop)
  *     case FLIGHT_FOLLOWS: if (flight_wait(flight, &slot, mailbox, task)) ... wait for the task;
  *                          flight_outcome() says how it ended; flight_leave(&flight, &slot)
  *     case FLIGHT_ALONE:   this was not to be stored lately: fetch for yourself

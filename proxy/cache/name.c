@@ -6,7 +6,7 @@
 
 static struct cache_secret the_secret;
 
-static __attribute__((constructor)) void choose_secret(void) {
+static __attribute__((constructor)) void name_choose_secret(void) {
     random_fill(the_secret.bytes, sizeof the_secret.bytes);
 }
 

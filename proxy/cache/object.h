@@ -2,7 +2,7 @@
  * A cache object: one stored response, immutable but for its body, which may still be arriving.
  *
  *     struct object *object = object_new(key, url, &request, &response, &freshness, body);
- *     cache_insert(cache, object);
+ *     cache_insert(cache, object, &arrival);              see cache/store.h
  *     object_release(&object);
  *
  * object_head() is ready to be sent: status line and field lines, each with its CRLF, without the

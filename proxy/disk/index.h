@@ -2,10 +2,10 @@
  * The index of a volume: where on it the records of a key stand, in 32 bytes of memory for each.
  *
  *     struct disk_index *index = disk_index_new(segment_count, blocks_in_segment, 32);
- *     disk_index_put(index, key, variant, &place);               in the place of an older one
+ *     disk_index_put(index, key, &place);                        in the place of an older one
  *     unsigned count = disk_index_find(index, key, places, 8);   newest first
- *     disk_index_hide(index, key, variant);                      what takes its place is on its way
- *     disk_index_drop_segment(index, segment, on_dropped, arg);  before the segment is used again
+ *     disk_index_hide(index, key, variant, true);                what takes its place is on its way
+ *     disk_index_drop_segment(index, segment);                   before the segment is used again
  *
  * Keys are the low halves of cache keys: what is found may be another's, and whoever reads the
  * record compares the whole key. Entries stand in chunks and are chained twice by their numbers, in

@@ -6,7 +6,7 @@
  *     if (reading_begin(&reading, volume, &place, key)) {
  *         while (reading_wants(&reading))                        bytes, length, offset
  *             reading_got(&reading, volume_read(volume, ...));
- *         object = reading_end(&reading, reads, purges);         NULL: of no use
+ *         object = reading_end(&reading, reads, purges, NULL);   NULL: of no use
  *     }
  *
  * A small record is read whole and verified, and the object's body is what was read (BODY_HELD in

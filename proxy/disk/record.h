@@ -17,7 +17,7 @@
  *     record_write(&front, url, head, vary, sums, out);
  *
  *     struct record record;
- *     switch (record_read(&record, bytes, sequence)) ...
+ *     switch (record_read(&record, bytes, identity, sequence)) ...
  *
  * Numbers are in the byte order of the machine; the volume's header tells when that is another.
  *

@@ -5,6 +5,10 @@
  * share a segment is gathered, and appended like others when it is whole; those that are being
  * gathered may take half of the queue, so that slow ones leave room for what is complete.
  *
+ *     case JOB_STREAM_OPEN: stream_begin(volume, job); break;
+ *     case JOB_STREAM_PUT:  done = stream_take(volume, job); break;     false: the job is kept
+ *     case JOB_STREAM_END:  stream_finish(volume, job); break;
+ *
  * Threads: the writer's, but for what is marked.
  */
 #ifndef RETORT_DISK_STREAM_H

@@ -2,7 +2,7 @@
  * ICAP on the wire (RFC 3507 §4.4): what an Encapsulated header says, and how requests are written.
  *
  *     struct icap_encapsulated parts;
- *     if (!icap_encapsulated_parse(&parts, value)) -> the response can't be trusted
+ *     if (!icap_encapsulated_parse(&parts, value, most)) ...      the response can't be trusted
  *
  * Threads: values.
  */

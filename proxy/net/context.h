@@ -2,6 +2,11 @@
  * What the parts of one worker thread share below the transaction: its loop, its counters, its
  * resolver and its spare read buffers. Made by the worker, lent to everybody else.
  *
+ *     struct net_buffer *buffer = net_buffer_try(net);              NULL: there is no memory
+ *     if (!net_buffer_make_room(net, &buffer, limit)) ...           the head is too large
+ *     struct slice bytes = net_buffer_bytes(buffer);                what has come and is not used yet
+ *     net_buffer_give(net, &buffer);
+ *
  * Threads: one context per worker thread, used by no other.
  */
 #ifndef RETORT_NET_CONTEXT_H

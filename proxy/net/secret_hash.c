@@ -8,7 +8,7 @@ enum { SECRET = 192 };
 
 static unsigned char secret[SECRET];
 
-static __attribute__((constructor)) void choose_secret(void) {
+static __attribute__((constructor)) void secret_hash_choose(void) {
     random_fill(secret, sizeof secret);
 }
 

@@ -2,9 +2,9 @@
  * What services behind the cache make of a transaction: of the request for the origin, and of the
  * response for the client.
  *
- *     transaction->outgoing = arena_alloc(arena, sizeof *transaction->outgoing);
+ *     transaction->reqmod_postcache = arena_alloc(arena, sizeof *transaction->reqmod_postcache);
  *     ... route and FETCH take head, url and authority from there ...
- *     adapt_chain_close(&transaction->outgoing->chain);
+ *     adapt_chain_close(&transaction->reqmod_postcache->chain);
  *
  *     transaction->late = arena_zalloc(arena, sizeof *transaction->late);
  *     late_start(transaction->late, transaction, subject, late_head(transaction, subject), chosen,

@@ -2,9 +2,9 @@
  * A parcel: a response that was made while its client looked at a page that asks for patience, kept
  * until the client collects it.
  *
- *     struct parcel *parcel = parcels_open(parcels, &client, now, &limits);   NULL: no room
+ *     struct parcel *parcel = parcels_open(parcels, &client, now, length, most, directory);
+ *     ... NULL: there is no room
  *     ... parcel->token is in the page's URL
- *     parcel_note_progress(parcel, bytes);
  *     if (parcel_append(parcel, bytes, count)) ...  false: all bodies take too much, or the disk
  *     parcel_ready(parcel, head, now + keep);       or parcel_failed(parcel, reason, now + keep)
  *     parcel_release(&parcel);                      whoever made it lets go; it stays in the table

@@ -1,0 +1,105 @@
+#!/bin/sh
+# Do the checks notice what they are for? Each gets a small tree that fits, and one that doesn't for every rule: what it says of
+# these is asked for. One check a rule.
+
+here=$(cd "$(dirname "$0")" && pwd)
+command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+passed=0
+failed=0
+
+# A tree that all checks are content with.
+tree() {
+    rm -rf "$scratch/tree"
+    mkdir -p "$scratch/tree/common/base" "$scratch/tree/proxy/net" "$scratch/tree/icap-services/gray"
+    cd "$scratch/tree" || exit 1
+    cat >common/base/box.h <<'END'
+/*
+ * A box.
+ *
+ *     struct box *box = box_new(BOX_LARGE);      NULL: no memory
+ *     box->weight = 3;
+ *     if (box_holds(box, thing, ...)) ...
+ *     box_free(&box);
+ */
+enum box_size { BOX_SMALL, BOX_LARGE };
+struct lid {
+    int colour;
+};
+struct box {
+    int weight;
+    struct lid *lid;
+};
+struct box *box_new(enum box_size size);
+bool box_holds(const struct box *box, int thing, int count);
+void box_free(struct box **boxp);
+END
+    printf '#include "base/box.h"\n\nstatic int box_weigh(void) {\n}\n' >common/base/box.c
+    printf '#include "base/box.h"\n\nstatic int wire_pull(void) {\n}\n' >proxy/net/wire.c
+    printf '#include "base/box.h"\n' >icap-services/gray/gray.c
+}
+
+# expect CHECK TEXT: it fails, and says that. Without a text it passes.
+expect() {
+    if said=$("$here/check-$1.sh" "$scratch/tree" 2>&1); then status=0; else status=1; fi
+    case "$status:$2:$said" in
+    0::*) passed=$((passed + 1)) ;;
+    1:?*:*"${2:-nothing}"*) passed=$((passed + 1)) ;;
+    *)
+        failed=$((failed + 1))
+        echo "check-$1.sh should have said: ${2:-nothing}; it said:"
+        echo "$said" | sed 's/^/    /'
+        ;;
+    esac
+}
+
+# wrong_example SED TEXT: the header with one line changed.
+wrong_example() {
+    tree
+    sed -i "$1" common/base/box.h
+    expect headers "common/base/box.h:$2"
+}
+
+for check in headers names includes; do
+    tree
+    expect $check ""
+done
+
+wrong_example 's/box_free(&box);/box_free(\&box, 1);/' "7: box_free is given 2 arguments, and takes 1"
+wrong_example 's/thing, ...))/thing))/' "6: box_holds is given 2 arguments, and takes 3"
+wrong_example 's/ box_free(&box);/ box_drop(\&box);/' "7: box_drop is not declared anywhere"
+wrong_example 's/box->weight = 3/box->size = 3/' "5: struct box has no member size"
+wrong_example 's/box->weight = 3/other->size = 3/' "5: no struct has a member size"
+wrong_example 's/box->weight = 3/box_free(box->lid)/' "5: box_free is given a struct lid, and takes a struct box"
+wrong_example 's/box_new(BOX_LARGE)/box_new(BOX_HUGE)/' "4: there is no constant BOX_HUGE"
+wrong_example 's/struct box \*box = box_new/struct bag *box = box_new/' "4: there is no struct bag"
+wrong_example '/^ \*   /d' "1: declares 3 functions, and its opening comment has no example"
+wrong_example '1,8d' "1: does not open with a comment"
+
+tree
+sed -i 's/wire_pull/box_weigh/' proxy/net/wire.c
+expect names "proxy/net/wire.c:3: there is a static box_weigh in another file too"
+tree
+sed -i 's/static int wire_pull/static __attribute__((cold)) int box_weigh/' proxy/net/wire.c
+expect names "proxy/net/wire.c:3: there is a static box_weigh in another file too"
+
+# include FILE HEADER TEXT: FILE includes HEADER, which exists.
+include() {
+    tree
+    mkdir -p "$(dirname "$1")"
+    if [ -n "$2" ]; then
+        for root in common proxy icap-services; do
+            [ ! -d "$here/../$root/$(dirname "$2")" ] || { mkdir -p "$root/$(dirname "$2")" && : >"$root/$2"; }
+        done
+    fi
+    printf '#include "%s"\n' "$2" >"$1"
+    expect includes "$3"
+}
+
+include common/base/other.c net/wire.h "leads out of common/"
+include proxy/net/other.c gray/gray.h "leads to icap-services/"
+include icap-services/gray/other.c net/wire.h "leads to proxy/"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
