@@ -6,7 +6,7 @@
  * "b.example" and the whole.
  *
  *     uint32_t hash = HASH_WORD_SEED;
- *     while (at < end && is_of_word(*at))
+ *     while (at < end)
  *         hash = hash_word_step(hash, (unsigned char)*at++);    as hash_word of all of them
  *     uint32_t key = hash_key(HASH_KIND_WORD, hash);            where the index has the word's rules
  *

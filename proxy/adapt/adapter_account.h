@@ -2,8 +2,8 @@
  * An account: what one service has done, in numbers (adapt/adapter_account.def) and in times.
  *
  *     account->requests++;
- *     icap_times_add(&account->to_verdict, microseconds);
- *     icap_account_add(&sum, account);                       of several workers
+ *     adapter_times_add(&account->to_verdict, microseconds);
+ *     adapter_account_add(&sum, account);                    of several workers
  *
  * Times are counted by powers of two: times.below[i] counts those from 64 us << (i - 1) up to
  * 64 us << i; the last one counts all longer ones.

@@ -3,9 +3,9 @@
  * reload, the service of the same name continues the sums, and transactions that still use the old
  * service are counted as well.
  *
- *     adapter_accounts_open(accounts, settings->name, &adapter->account_entry, &adapter->account);
+ *     adapter_accounts_open(accounts, settings->name, &service->entry, &service->account);
  *     adapter_accounts_sum(accounts, "gray", &sum);      of open and of closed accounts
- *     adapter_accounts_close(&adapter->account_entry);   its numbers stay in the sum
+ *     adapter_accounts_close(&service->entry);           its numbers stay in the sum
  *     adapter_accounts_free(&accounts);                  every account has been closed
  *
  * A name that was ever in the settings keeps its sum.

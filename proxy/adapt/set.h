@@ -3,7 +3,7 @@
  * for.
  *
  *     struct adapt_set *set = adapt_set_new(net, mailbox, settings, origins, quotas);
- *     unsigned count = adapt_set_choose(set, ICAP_RESPMOD_PRECACHE, bits, chosen);
+ *     unsigned count = adapt_set_choose(set, ADAPT_RESPMOD_PRECACHE, bits, chosen);
  *     adapt_set_release(&set);
  *
  * A transaction references the set that it began with, so that a reload takes nothing from under

@@ -8,10 +8,9 @@ that are indented by five blanks or more. In these
 
 - a function that the tree declares is called with as many arguments as it takes, and with the structs that it takes; "..."
   stands for any,
-- a function whose name begins as those of a header do is declared,
+- a function or a constant whose name begins with the same word as others of the tree do exists,
 - a struct that is named exists, and has the members that are asked of it: of variables that the example declares, of what a
-  function of the tree returned, and behind "->" anywhere,
-- constants exist whose names begin as those of the header do.
+  function of the tree returned, and behind "->" anywhere.
 
 Prints FILE:LINE: what does not fit. One check a header.
 """
@@ -28,11 +27,6 @@ INVENTED = {"pipe", "upper"}
 
 # A header that declares fewer functions may do without an example.
 FEW = 3
-
-
-def words(names):
-    """What the names begin with."""
-    return {name.split("_")[0] for name in names if "_" in name.strip("_")}
 
 
 class Example:
@@ -68,20 +62,20 @@ class Checker:
     def __init__(self, top):
         self.top, self.known = top, Declarations(top, files(top, (".h", ".c", ".def")))
         self.found = []
-        self.beginnings = {"_".join(name.split("_")[:2]) for name in self.known.functions if name.count("_") > 1}
+        self.first_words = {kind: {name.split("_")[0] for name in names if "_" in name.strip("_")}
+                            for kind, names in (("function", self.known.functions), ("constant", self.known.constants))}
 
     def say(self, example, at, text):
         self.found.append((example.path, example.line(at), text))
 
-    def check_calls(self, example, prefixes):
+    def check_calls(self, example):
         for match in re.finditer(r"(?<![\w.>])([A-Za-z_]\w*)\(", example.code):
             name, end = match.group(1), closing(example.code, match.end() - 1)
             if name in KEYWORDS:
                 continue
             if name not in self.known.functions:
-                words = name.split("_")
-                if name not in self.known.private and name not in self.known.all_members and not self.is_declared_here(example, name) \
-                        and len(words) > 1 and (words[0] in prefixes or "_".join(words[:2]) in self.beginnings):
+                if self.is_of_the_tree(name, "function") and name not in self.known.private | self.known.all_members \
+                        and not self.is_declared_here(example, name):
                     self.say(example, match.start(), "%s is not declared anywhere" % name)
                 continue
             given = example.code[match.end():end] if end >= 0 else "..."
@@ -115,6 +109,10 @@ class Checker:
         for member in re.findall(r"\w+", steps.group(2)):
             tag = self.known.member_tags.get((tag, member))
         return tag
+
+    def is_of_the_tree(self, name, kind):
+        """Does it begin as others of the tree do? Then it is to be one of them, and not of a library or made up."""
+        return "_" in name and name.split("_")[0] in self.first_words[kind]
 
     @staticmethod
     def is_declared_here(example, name):
@@ -158,10 +156,10 @@ class Checker:
                 if members and member not in members:
                     self.say(example, match.start(), "struct %s has no member %s" % (match.group(1), member))
 
-    def check_constants(self, example, prefixes):
+    def check_constants(self, example):
         for match in re.finditer(r"(?<![\w./%-])([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?![\w./*(-])", example.code):
             name = match.group(1)
-            if name.split("_")[0] in prefixes and name not in self.known.constants and not self.is_pasted(name):
+            if self.is_of_the_tree(name, "constant") and name not in self.known.constants and not self.is_pasted(name):
                 self.say(example, match.start(), "there is no constant %s" % name)
 
     def is_pasted(self, name):
@@ -170,7 +168,6 @@ class Checker:
 
     def check_header(self, path):
         text, own = read(self.top, path), Declarations(self.top, [path])
-        functions, constants = words(own.functions), words(own.constants)
         if not text.startswith("/*"):
             self.found.append((path, 1, "does not open with a comment that says what it is for"))
             return
@@ -179,9 +176,9 @@ class Checker:
             if number == 1 and not blocks and len(own.functions) >= FEW:
                 self.found.append((path, 1, "declares %d functions, and its opening comment has no example" % len(own.functions)))
             for example in blocks:
-                self.check_calls(example, functions)
+                self.check_calls(example)
                 self.check_members(example)
-                self.check_constants(example, constants)
+                self.check_constants(example)
 
 
 def main():
