@@ -17,6 +17,7 @@ common_libcommon_la_SOURCES = \
 	common/base/spill_file.c common/base/spill_file.h \
 	common/base/spool.c common/base/spool.h \
 	common/base/text.c common/base/text.h \
+	common/base/version.c common/base/version.h \
 	common/event/bytes_source.c common/event/bytes_source.h \
 	common/event/loop.c common/event/loop.h \
 	common/event/mailbox.c common/event/mailbox.h \

@@ -62,6 +62,7 @@ icap_services_libalgorithms_la_SOURCES = \
 	icap-services/gray/jpeg_gray.c icap-services/gray/jpeg_gray.h \
 	icap-services/gray/picture.c icap-services/gray/picture.h \
 	icap-services/gray/picture_cost.c icap-services/gray/picture_cost.h \
+	icap-services/gray/picture_libraries.c icap-services/gray/picture_libraries.h \
 	icap-services/gray/png_gray.c icap-services/gray/png_gray.h \
 	icap-services/gray/png_info.c icap-services/gray/png_info.h \
 	icap-services/gray/png_strip.c icap-services/gray/png_strip.h \
@@ -192,7 +193,7 @@ helper_sources = icap-services/helpers/helper_loop.c icap-services/helpers/helpe
 # What `retortctl adlist` runs.
 helper_PROGRAMS += icap-services/retort-adlist
 icap_services_retort_adlist_CPPFLAGS = $(services_cppflags)
-icap_services_retort_adlist_CFLAGS = $(AM_CFLAGS)
+icap_services_retort_adlist_CFLAGS = $(AM_CFLAGS) $(PCRE2_CFLAGS) $(PSL_CFLAGS) $(IDN2_CFLAGS)
 icap_services_retort_adlist_SOURCES = icap-services/adremover/adlist.c
 icap_services_retort_adlist_LDADD = icap-services/libalgorithms.la $(adremover_libs)
 

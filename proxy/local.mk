@@ -181,7 +181,7 @@ proxy_libproxy_a_SOURCES = \
 
 proxy_retort_CPPFLAGS = $(proxy_cppflags)
 proxy_retort_CFLAGS = $(proxy_cflags)
-proxy_retort_SOURCES = proxy/main.c
+proxy_retort_SOURCES = proxy/main.c proxy/libraries.c proxy/libraries.h
 proxy_libs = proxy/libproxy.a common/libcommon.la $(CARES_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) \
 	$(PCRE2_LIBS) $(MICROHTTPD_LIBS) $(URING_LIBS) $(XXHASH_LIBS) $(TLS_LIBS) \
 	$(ZLIB_LIBS) $(BROTLI_DECODER_LIBS) $(ZSTD_LIBS) -lpthread -lm

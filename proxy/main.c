@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "adapt/verdicts.h"
 #include "admin/admin.h"
 #include "base/assert.h"
@@ -9,6 +7,7 @@
 #include "cache/memory.h"
 #include "claims.h"
 #include "disk/disk.h"
+#include "libraries.h"
 #include "net/memory_share.h"
 #include "readiness.h"
 #include "record/recorder.h"
@@ -55,11 +54,11 @@ static void main_usage(FILE *out) {
     fputs("usage: retort [-t|-T] -f FILE\n"
           "       retort --print-options markdown|man\n"
           "\n"
-          "  -f FILE  the configuration; see retort.conf(5)\n"
-          "  -t       check the configuration and what it names on this machine, and exit\n"
-          "  -T       check the configuration alone, for another machine, and exit\n"
-          "  -V       print the version\n"
-          "  -h       print this\n"
+          "  -f FILE        the configuration; see retort.conf(5)\n"
+          "  -t             check the configuration and what it names on this machine, and exit\n"
+          "  -T             check the configuration alone, for another machine, and exit\n"
+          "  -V, --version  print the version, and those of the libraries\n"
+          "  -h, --help     print this\n"
           "\n"
           "Runs in the foreground. SIGHUP reads the configuration again, SIGUSR1 opens the logs "
           "again,\n"
@@ -558,7 +557,7 @@ int main(int argc, char **argv) {
         case 't': check = true; break;
         case 'T': check = alone = true; break;
         case 'p': return print_options(optarg);
-        case 'V': puts(PACKAGE_STRING); return 0;
+        case 'V': version_print("retort", libraries_list()); return 0;
         case 'h': main_usage(stdout); return 0;
         default: main_usage(stderr); return 2;
         }

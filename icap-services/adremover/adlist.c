@@ -5,8 +5,13 @@
 #include "adremover/filter.h"
 #include "adremover/request_kind.h"
 #include "base/assert.h"
+#include "base/version.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include <getopt.h>
+#include <idn2.h>
+#include <libpsl.h>
+#include <pcre2.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -34,7 +39,19 @@ static const char usage_text[] =
     "                     websocket font media other document; else by the URL's ending\n"
     "  -f, --from URL     of the page that the URLs belong to\n"
     "  -T, --time         nanoseconds for each URL, and on average\n"
+    "  -h, --help         print this\n"
+    "  -V, --version      print the version\n\n"
     "A line of input may also be URL, URL of its page and type, with tabs between.\n";
+
+static void adlist_version(void) {
+    char pcre2[64];
+    pcre2_config(PCRE2_CONFIG_VERSION, pcre2); /* at most 24 bytes, as its manual says */
+    const struct version_library libraries[] = {{"PCRE2", pcre2},
+                                                {"libpsl", psl_get_version()},
+                                                {"libidn2", idn2_check_version(NULL)},
+                                                {NULL, NULL}};
+    version_print("retort-adlist", libraries);
+}
 
 static int adlist_complain(const char *what, const char *detail) {
     fprintf(stderr, "retortctl: %s%s\n", what, detail);
@@ -230,18 +247,18 @@ static bool load_lists(struct adlist *adlist, int count, char **paths) {
 }
 
 static bool adlist_read_options(struct adlist *adlist, int argc, char **argv) {
-    static const struct option options[] = {{"type", required_argument, NULL, 't'},
-                                            {"from", required_argument, NULL, 'f'},
-                                            {"time", no_argument, NULL, 'T'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"type", required_argument, NULL, 't'}, {"from", required_argument, NULL, 'f'},
+        {"time", no_argument, NULL, 'T'},       {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},    {NULL, 0, NULL, 0}};
     int letter;
-    while ((letter = getopt_long(argc, argv, "t:f:Th", options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "t:f:ThV", options, NULL)) != -1) {
         switch (letter) {
         case 't': adlist->types = adlist_type_of(slice_from(optarg)); break;
         case 'f': adlist->page = adlist_host_of(slice_from(optarg)); break;
         case 'T': adlist->time = true; break;
         case 'h': fputs(usage_text, stdout); exit(EXIT_SUCCESS);
+        case 'V': adlist_version(); exit(EXIT_SUCCESS);
         default: return false;
         }
         if (letter == 't' && adlist->types == 0) {

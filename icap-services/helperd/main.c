@@ -3,7 +3,7 @@
  */
 #include "base/log.h"
 #include "base/signals.h"
-#include "config.h"
+#include "base/version.h"
 #include "helperd/supervisor.h"
 
 #include <getopt.h>
@@ -14,11 +14,12 @@
 static _Noreturn void helperd_usage(FILE *to, int status) {
     fprintf(to,
             "usage: retort-helperd [-t|-T] [-d] -f FILE\n"
-            "  -f FILE  the configuration\n"
-            "  -t       check it and what it names on this machine, and exit\n"
-            "  -T       check it alone, for another machine, and exit\n"
-            "  -d       log more\n"
-            "  -h, --help; --version\n"
+            "  -f FILE        the configuration\n"
+            "  -t             check it and what it names on this machine, and exit\n"
+            "  -T             check it alone, for another machine, and exit\n"
+            "  -d             log more\n"
+            "  -h, --help     print this\n"
+            "  -V, --version  print the version\n"
             "Runs in the foreground. SIGTERM: finish and exit. SIGHUP: read FILE again. SIGUSR1:\n"
             "open the log again.\n");
     exit(status);
@@ -43,14 +44,14 @@ int main(int argc, char **argv) {
     enum log_level level = LOG_LEVEL_INFO;
     static const struct option options[] = {
         {"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "f:tTdh", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "f:tTdhV", options, NULL)) != -1;) {
         switch (c) {
         case 'f': path = optarg; break;
         case 't': only_check = true; break;
         case 'T': only_check = alone = true; break;
         case 'd': level = LOG_LEVEL_DEBUG; break;
         case 'h': helperd_usage(stdout, 0);
-        case 'V': puts("retort-helperd " PACKAGE_VERSION); return 0;
+        case 'V': version_print("retort-helperd", NULL); return 0;
         default: helperd_usage(stderr, 2);
         }
     }

@@ -4,10 +4,12 @@
  * as recipes say.
  */
 #include "base/log.h"
+#include "base/version.h"
 #include "gray/bmp_gray.h"
 #include "gray/gif_gray.h"
 #include "gray/image_type.h"
 #include "gray/jpeg_gray.h"
+#include "gray/picture_libraries.h"
 #include "gray/png_gray.h"
 #include "gray/tiff_form.h"
 #include "gray/webp_gray.h"
@@ -145,8 +147,14 @@ static _Noreturn void gray_helper_usage(FILE *to, int status) {
                 "  --pixels NUMBER                             larger images are refused\n"
                 "  --recipe 'TYPE=PROGRAM WORD... | PROGRAM'   images for other programs\n"
                 "  --programs-write                            those may write files\n"
+                "  --help, --version                           print this, or the version\n"
                 "ARGUMENTS are width=N, quality=N, strip, larger, joined by '&'.\n");
     exit(status);
+}
+
+static _Noreturn void gray_helper_version(void) {
+    version_print("gray-helper", picture_libraries());
+    exit(0);
 }
 
 static void add_recipe(const char *text) {
@@ -165,6 +173,8 @@ static void read_option(int name) {
                                     : NULL;
     if (name == 'h')
         gray_helper_usage(stdout, 0);
+    if (name == 'V')
+        gray_helper_version();
     if (name == 'r')
         add_recipe(optarg);
     else if (name == 'o')
@@ -176,18 +186,15 @@ static void read_option(int name) {
 }
 
 static void gray_helper_read_options(int argc, char **argv) {
-    static const struct option options[] = {{"memory", required_argument, NULL, 'm'},
-                                            {"file", required_argument, NULL, 'f'},
-                                            {"cpu", required_argument, NULL, 'c'},
-                                            {"pixels", required_argument, NULL, 'p'},
-                                            {"recipe", required_argument, NULL, 'r'},
-                                            {"once", no_argument, NULL, 'o'},
-                                            {"programs-write", no_argument, NULL, 'w'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"memory", required_argument, NULL, 'm'},   {"file", required_argument, NULL, 'f'},
+        {"cpu", required_argument, NULL, 'c'},      {"pixels", required_argument, NULL, 'p'},
+        {"recipe", required_argument, NULL, 'r'},   {"once", no_argument, NULL, 'o'},
+        {"programs-write", no_argument, NULL, 'w'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},        {NULL, 0, NULL, 0}};
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         add_recipe(recipes[i]);
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, "hV", options, NULL)) != -1;)
         read_option(c);
     if (argc - optind > (helper.once ? 1 : 0))
         gray_helper_usage(stderr, 2);

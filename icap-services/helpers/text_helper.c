@@ -4,6 +4,7 @@
  * has changed; one that can't be read leaves the old table in place.
  */
 #include "base/log.h"
+#include "base/version.h"
 #include "helpers/helper_loop.h"
 #include "inject/text_table.h"
 #include "service/option.h"
@@ -60,23 +61,30 @@ static _Noreturn void text_helper_usage(FILE *to, int status) {
                 "       text-helper [--file FILE] --once ADDRESS     by hand\n"
                 "Takes jobs on descriptor 0; started by retort-helperd. FILE has lines\n"
                 "ADDRESS/BITS<TAB>TEXT and default<TAB>TEXT; %%{ip} stands for the client's "
-                "address.\nTIME passes before each answer: for trying what waits for one.\n");
+                "address.\nTIME passes before each answer: for trying what waits for one.\n"
+                "--help prints this, --version the version.\n");
     exit(status);
 }
 
+static _Noreturn void text_helper_version(void) {
+    version_print("text-helper", NULL);
+    exit(0);
+}
+
 static void text_helper_read_options(int argc, char **argv) {
-    static const struct option options[] = {{"file", required_argument, NULL, 'f'},
-                                            {"delay", required_argument, NULL, 'd'},
-                                            {"once", required_argument, NULL, 'o'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "f:d:o:h", options, NULL)) != -1;) {
+    static const struct option options[] = {
+        {"file", required_argument, NULL, 'f'}, {"delay", required_argument, NULL, 'd'},
+        {"once", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},    {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "f:d:o:hV", options, NULL)) != -1;) {
         if (c == 'f')
             texts.path = optarg;
         else if (c == 'o')
             texts.once = optarg;
         else if (c == 'h')
             text_helper_usage(stdout, 0);
+        else if (c == 'V')
+            text_helper_version();
         else if (c != 'd' || !service_option_duration(slice_from(optarg), &texts.delay))
             text_helper_usage(stderr, 2);
     }

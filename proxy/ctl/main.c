@@ -2,7 +2,7 @@
  * retortctl: look into and steer a running retort, and the helper pools of retort-helperd.
  * Exit status: 0 done, 1 it did not work (the reason is on stderr), 2 used wrongly.
  */
-#include "config.h"
+#include "base/version.h"
 #include "ctl/adlist_command.h"
 #include "ctl/answer.h"
 #include "ctl/cache_command.h"
@@ -133,7 +133,7 @@ static void retortctl_usage(FILE *out) {
           "                        (else $RETORT_HELPERD, else " HELPERD_DEFAULT ")\n"
           "  -j, --json            the answer as it came\n"
           "  -h, --help\n"
-          "      --version\n",
+          "  -V, --version\n",
           out);
 }
 
@@ -251,13 +251,13 @@ int main(int argc, char **argv) {
     };
     int letter;
     /* '+': what follows the command is the command's. */
-    while ((letter = getopt_long(argc, argv, "+s:H:jh", options, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "+s:H:jhV", options, NULL)) != -1) {
         switch (letter) {
         case 's': choices.admin = optarg; break;
         case 'H': choices.helperd = optarg; break;
         case 'j': choices.json = true; break;
         case 'h': retortctl_usage(stdout); return EXIT_SUCCESS;
-        case 'V': puts("retortctl " PACKAGE_VERSION); return EXIT_SUCCESS;
+        case 'V': version_print("retortctl", NULL); return EXIT_SUCCESS;
         default: fputs("see retortctl --help\n", stderr); return EXIT_USAGE;
         }
     }
