@@ -1,13 +1,19 @@
 #!/bin/sh
-# Holds the order in which the folders of the source tree may include each other:
+# Holds the order in which the rooms of the source tree may include each other. A room is a folder; each has a rank, and includes
+# itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: net, cache, settings <- disk <- client, origin, icap <- adapt <- transaction
+#     <- proxy/: net, cache, settings, match, record <- disk <- client, origin <- adapt, client/http1, icap <- transaction
 #     <- worker, admin, main, ctl
-#   client/, origin/ and icap/ never include one another; icap-services/ includes common/ and
-#   itself; only icap-services/host-c-icap includes headers of c-icap.
+#     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
-# Prints each include that goes against it as FILE:LINE: RULE. One check a source file.
+#   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/ and icap/, for example.
+#   - A room of a protocol is closed: it is included by the files that are named below, and by no others.
+#   - proxy/ never includes icap-services/, and icap-services/ never includes proxy/.
+#   - Only icap-services/host-c-icap includes headers of c-icap.
+#   - A folder that has no rank below is an error, so that a new room gets its place.
+#
+# Prints each include that breaks a rule as FILE:LINE: RULE. One check a source file.
 # Usage: check-includes.sh [TOP-OF-THE-TREE]
 
 top=${1:-$(dirname "$0")/..}
@@ -16,18 +22,25 @@ cd "$top" || exit 1
 find common proxy icap-services -type f \( -name '*.[ch]' -o -name '*.def' \) | LC_ALL=C sort |
 LC_ALL=C awk '
 BEGIN {
-    rank["common/base"] = 0
-    rank["common/event"] = rank["common/http"] = 1
-    rank["common/service"] = 2
-    rank["proxy/net"] = rank["proxy/cache"] = rank["proxy/settings"] = 3
-    rank["proxy/match"] = rank["proxy/record"] = 3
-    rank["proxy/disk"] = 3.5
-    rank["proxy/client"] = rank["proxy/origin"] = 4
-    rank["proxy/adapt"] = rank["proxy/icap"] = 5
-    rank["proxy/transaction"] = 6
-    rank["proxy/admin"] = rank["proxy/ctl"] = rank["proxy"] = 7
-    apart["proxy/client"] = apart["proxy/origin"] = 1
-    apart["common/event"] = apart["common/http"] = 1
+    rooms(0, "common/base")
+    rooms(1, "common/event common/http")
+    rooms(2, "common/service")
+    rooms(3, "proxy/net proxy/cache proxy/settings proxy/match proxy/record")
+    rooms(4, "proxy/disk")
+    rooms(5, "proxy/client proxy/origin")
+    rooms(6, "proxy/adapt proxy/client/http1 proxy/icap")
+    rooms(7, "proxy/transaction proxy/transaction/steps")
+    rooms(8, "proxy proxy/admin proxy/ctl")
+    rooms(3, "icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
+    rooms(4, "icap-services/helpers icap-services/helperd icap-services/host-c-icap")
+
+    stand_apart("common/event common/http")
+    stand_apart("proxy/client proxy/origin proxy/icap")
+    stand_apart("icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
+    stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap")
+
+    closed("proxy/client/http1", "proxy/worker.c")
+    closed("proxy/icap", "proxy/adapt/ proxy/admin/admin.h proxy/ctl/icap_replay.c proxy/readiness.c proxy/worker.h")
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.
     count = split("access acl array body c-icap-conf c-icap cache cfg_param ci_regex ci_threads " \
@@ -40,10 +53,42 @@ BEGIN {
 
 { exists[$0] = 1; files[++file_count] = $0 }
 
-# The folder that a file is of: two levels, or "proxy" for what stands directly in there.
-function folder_of(path,   parts, n) {
-    n = split(path, parts, "/")
-    return n <= 2 ? parts[1] : parts[1] "/" parts[2]
+function rooms(height, names,   list, n, i) {
+    n = split(names, list, " ")
+    for (i = 1; i <= n; i++)
+        rank[list[i]] = height
+}
+
+function stand_apart(names,   list, n, i, k) {
+    n = split(names, list, " ")
+    for (i = 1; i <= n; i++)
+        for (k = 1; k <= n; k++)
+            if (i != k)
+                apart[list[i], list[k]] = 1
+}
+
+# doors: the files that may include the room, and folders with a slash at the end.
+function closed(room, doors) {
+    closed_rooms[room] = doors
+}
+
+# Is the file one of the doors of the room?
+function is_door(file, room,   list, n, i) {
+    n = split(closed_rooms[room], list, " ")
+    for (i = 1; i <= n; i++)
+        if (file == list[i] || (list[i] ~ /\/$/ && index(file, list[i]) == 1))
+            return 1
+    return 0
+}
+
+# The group of rooms that stands apart from others is that of a folder and of all folders in it.
+function are_apart(from, to,   pair, ends) {
+    for (pair in apart) {
+        split(pair, ends, SUBSEP)
+        if (index(from "/", ends[1] "/") == 1 && index(to "/", ends[2] "/") == 1)
+            return 1
+    }
+    return 0
 }
 
 function directory_of(path) {
@@ -70,7 +115,7 @@ function resolve(file, name,   roots, n, i, path, first) {
 
 # The rule that an include breaks, "" when it breaks none.
 function broken(file, name, quoted,   from, to, target) {
-    from = folder_of(file)
+    from = directory_of(file)
     if (quoted && name ~ /(^|\/)\.\.?\//)
         return "names a path with dots; write it from the root of the include path"
     target = quoted ? resolve(file, name) : ""
@@ -79,26 +124,30 @@ function broken(file, name, quoted,   from, to, target) {
             return "is of c-icap, which only icap-services/host-c-icap may include"
         return ""
     }
-    to = folder_of(target)
+    to = directory_of(target)
     if (from ~ /^common/ && to !~ /^common/)
         return "leads out of common/, which includes nothing but itself"
-    if (from ~ /^icap-services/)
-        return to ~ /^proxy/ ? "leads to proxy/, which icap-services/ never includes" : ""
-    if (to ~ /^icap-services/)
+    if (from ~ /^icap-services/ && to ~ /^proxy/)
+        return "leads to proxy/, which icap-services/ never includes"
+    if (from ~ /^proxy/ && to ~ /^icap-services/)
         return "leads to icap-services/, which proxy/ never includes"
-    if (!(from in rank))
-        return "stands in " from "/, which has no rank; give it one in tests/check-includes.sh"
+    if (to == from)
+        return ""
     if (!(to in rank))
         return "leads to " to "/, which has no rank; give it one in tests/check-includes.sh"
+    if (are_apart(from, to))
+        return "goes sideways: " from "/ and " to "/ never include one another"
     if (rank[to] > rank[from])
         return "goes up: " from "/ may not include " to "/"
-    if (rank[to] == rank[from] && to != from && to in apart)
-        return "goes sideways: " from "/ and " to "/ never include one another"
+    if (to in closed_rooms && !is_door(file, to))
+        return "leads into " to "/, which is closed to this file"
     return ""
 }
 
 function check(file,   line, number, name, rule, good) {
-    good = 1
+    good = directory_of(file) in rank
+    if (!good)
+        printf "%s:1: stands in %s/, which has no rank; give it one in tests/check-includes.sh\n", file, directory_of(file)
     number = 0
     while ((getline line < file) > 0) {
         number++
