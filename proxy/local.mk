@@ -30,7 +30,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/conditional.c proxy/cache/conditional.h \
 	proxy/cache/content.c proxy/cache/content.h \
 	proxy/cache/control.c proxy/cache/control.h \
-	proxy/cache/flight.c proxy/cache/flight.h \
+	proxy/cache/shared_fetch.c proxy/cache/shared_fetch.h \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
 	proxy/cache/key.c proxy/cache/key.h \
 	proxy/cache/memory.c proxy/cache/memory.h \
@@ -121,22 +121,22 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/internal.c \
 	proxy/transaction/invalidate.c \
 	proxy/transaction/join.c proxy/transaction/join.h \
-	proxy/transaction/late.c proxy/transaction/late.h \
+	proxy/transaction/postcache.c proxy/transaction/postcache.h \
 	proxy/transaction/message.c \
-	proxy/transaction/parcel.c proxy/transaction/parcel.h \
-	proxy/transaction/part.c \
-	proxy/transaction/patience.c proxy/transaction/patience.h \
-	proxy/transaction/policy.c \
+	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
+	proxy/transaction/stored_part.c \
+	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \
+	proxy/transaction/caching.c \
 	proxy/transaction/pump.c proxy/transaction/pump.h \
 	proxy/transaction/ranges.c \
 	proxy/transaction/refresh.c \
 	proxy/transaction/request.h \
 	proxy/transaction/response.h \
-	proxy/transaction/remembered.c proxy/transaction/remembered.h \
+	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
 	proxy/transaction/outcome.c proxy/transaction/outcome.h \
 	proxy/transaction/reverse_map.c \
 	proxy/transaction/route.c proxy/transaction/route.h \
-	proxy/transaction/rules.c \
+	proxy/transaction/request_rules.c \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/relay.c proxy/transaction/relay.h \
 	proxy/transaction/steps/receive.c proxy/transaction/steps/admit.c \

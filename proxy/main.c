@@ -11,7 +11,7 @@
 #include "net/memory_share.h"
 #include "readiness.h"
 #include "record/recorder.h"
-#include "transaction/parcel.h"
+#include "transaction/waiting_download.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -33,9 +33,9 @@ struct retort {
     struct settings *first; /* those of the start */
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
-    struct flights *flights;
+    struct shared_fetches *shared_fetches;
     struct origin_places *places;
-    struct parcels *parcels;
+    struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
     struct origin_groups *origins; /* of settings */
     struct icap_quotas *quotas;    /* likewise */
@@ -74,9 +74,9 @@ static bool start_workers(struct retort *retort, struct claims *claims,
         .memory = retort->memory,
         .cache = retort->cache,
         .disk = retort->disk,
-        .flights = retort->flights,
+        .shared_fetches = retort->shared_fetches,
         .places = retort->places,
-        .parcels = retort->parcels,
+        .waiting_downloads = retort->waiting_downloads,
         .verdicts = retort->verdicts,
         .origins = retort->origins,
         .quotas = retort->quotas,
@@ -449,11 +449,11 @@ static void main_release(struct retort *retort) {
     if (retort->cache != NULL)
         cache_free(&retort->cache);
     disk_close(&retort->disk);
-    if (retort->flights != NULL)
-        flights_free(&retort->flights);
+    if (retort->shared_fetches != NULL)
+        shared_fetches_free(&retort->shared_fetches);
     memory_shares_free(&retort->memory);
     origin_places_free(&retort->places);
-    parcels_free(&retort->parcels);
+    waiting_downloads_free(&retort->waiting_downloads);
     verdicts_free(&retort->verdicts);
     origin_groups_release(&retort->origins);
     icap_quotas_release(&retort->quotas);
@@ -488,9 +488,9 @@ static int main_run(struct retort *retort) {
     retort->cache = calls.cache = cache_new(retort->settings->cache.memory);
     memory_set_giver(cache_give_back, retort->cache);
     retort->memory = memory_shares_new(retort->settings->workers);
-    retort->flights = flights_new();
+    retort->shared_fetches = shared_fetches_new();
     retort->places = origin_places_new();
-    retort->parcels = parcels_new();
+    retort->waiting_downloads = waiting_downloads_new();
     retort->verdicts = verdicts_new(retort->settings->verdict_space);
     retort->origins = origin_groups_new(retort->settings, NULL);
     retort->first = settings_reference(retort->settings);

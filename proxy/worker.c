@@ -128,9 +128,9 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->mailbox = &worker->mailbox;
     host->cache = shared->cache;
     host->disk = shared->disk;
-    host->flights = shared->flights;
+    host->shared_fetches = shared->shared_fetches;
     host->places = shared->places;
-    host->parcels = shared->parcels;
+    host->waiting_downloads = shared->waiting_downloads;
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
     host->adapt = adapt_set_new(&worker->net, &worker->mailbox, worker->settings, shared->origins,

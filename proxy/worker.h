@@ -14,7 +14,7 @@
 #ifndef RETORT_WORKER_H
 #define RETORT_WORKER_H
 
-#include "cache/flight.h"
+#include "cache/shared_fetch.h"
 #include "cache/store.h"
 #include "claims.h"
 #include "client/client.h"
@@ -46,9 +46,9 @@ struct worker_shared {
     struct memory_shares *memory; /* one for each worker */
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
-    struct flights *flights;
+    struct shared_fetches *shared_fetches;
     struct origin_places *places;
-    struct parcels *parcels;
+    struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
     struct icap_quotas *quotas;    /* likewise */

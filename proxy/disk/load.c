@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* How the bytes come: at once or not at all; by whoever may wait; later, by another thread. */
-enum patience { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
+enum waiting_page { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
 
 enum { COUNT_OF_PLACES = 2 * DISK_VARIANTS };
 
@@ -31,7 +31,7 @@ struct disk_load {
     struct disk *disk;
     struct cache_name name; /* its URL is owned */
     struct cache_arrival arrival;
-    enum patience patience;
+    enum waiting_page patience;
     struct load_place places[COUNT_OF_PLACES]; /* what renews others first */
     unsigned count, at;
     bool promotes; /* small ones become the memory cache's */
@@ -86,7 +86,7 @@ static bool is_promoted(const struct disk_load *load) {
 }
 
 static struct disk_load *load_new(struct disk *disk, const struct cache_name *name,
-                                  enum patience patience) {
+                                  enum waiting_page patience) {
     struct load_place places[COUNT_OF_PLACES];
     if (disk == NULL)
         return NULL;

@@ -81,7 +81,7 @@ static struct slice forward_fields(struct transaction *transaction, bool status)
     return arena_join(&transaction->arena, pieces, 8);
 }
 
-struct slice transaction_cache_fields(struct transaction *transaction) {
+struct slice cache_status_fields(struct transaction *transaction) {
     bool status = transaction->settings->cache.status_field;
     struct slice fields = transaction->lookup.object != NULL && is_hit(transaction)
                               ? hit_fields(transaction, status)

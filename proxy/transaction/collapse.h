@@ -1,17 +1,17 @@
 /*
- * Collapse: the part of one transaction in a fetch that several share (cache/flight.h). It leads
- * the fetch, or follows it for a limited time.
+ * Collapse: the part of one transaction in a fetch that several share (cache/shared_fetch.h). It
+ * leads the fetch, or follows it for a limited time.
  *
  * Threads: the worker's.
  */
 #ifndef RETORT_TRANSACTION_COLLAPSE_H
 #define RETORT_TRANSACTION_COLLAPSE_H
 
-#include "cache/flight.h"
+#include "cache/shared_fetch.h"
 #include "event/timer.h"
 
 struct collapse {
-    struct flight *flight; /* the fetch under way: led, or followed */
+    struct shared_fetch *fetch; /* the fetch under way: led, or followed */
     bool leads;
     bool expired;
     struct waiter *waiter; /* while it follows */

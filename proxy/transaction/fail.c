@@ -12,7 +12,7 @@ static const char page[] = "<!DOCTYPE html>\n"
                            "</body></html>\n";
 
 /* Where the trouble is, when it is not with the request. */
-static const char *transaction_fail_place(const struct transaction *transaction) {
+static const char *fail_service(const struct transaction *transaction) {
     const struct adapt_chain *chains[ACCESS_CHAINS];
     for (unsigned i = transaction_chains(transaction, chains); i-- > 0;)
         if (chains[i]->state == ADAPT_FAILED)
@@ -29,7 +29,7 @@ static bool blames_origin(const struct transaction *transaction, unsigned status
 
 static struct slice write_page(struct transaction *transaction, unsigned status,
                                const char *reason) {
-    const char *service = transaction_fail_place(transaction);
+    const char *service = fail_service(transaction);
     struct slice where = slice_make("", 0);
     const char *before = "";
     if (service != NULL) {
@@ -45,12 +45,12 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
                         transaction_id(transaction));
 }
 
-enum step transaction_fail(struct transaction *transaction, unsigned status, const char *reason) {
+enum step fail_with(struct transaction *transaction, unsigned status, const char *reason) {
     struct reply *reply = &transaction->delivery.reply;
     struct slice text = write_page(transaction, status, reason);
-    transaction_own_request(transaction);
+    request_own(transaction);
     if (!transaction->storing.begun) { /* else the response is good, and others may have it */
-        transaction_land(transaction, FLIGHT_FAILED);
+        lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
         object_release(&transaction->lookup.object);
     }
     body_release(&transaction->storing.body);
@@ -77,14 +77,14 @@ enum step transaction_fail(struct transaction *transaction, unsigned status, con
     return STEP_DELIVER;
 }
 
-enum step transaction_deny(struct transaction *transaction, const char *reason) {
+enum step fail_denied(struct transaction *transaction, const char *reason) {
     transaction->net->counters.client_denied++;
-    enum step next = transaction_fail(transaction, 403, reason);
+    enum step next = fail_with(transaction, 403, reason);
     transaction->outcome.result = RESULT_DENIED;
     return next;
 }
 
-enum step transaction_deny_destination(struct transaction *transaction, const char *reason) {
+enum step fail_destination_denied(struct transaction *transaction, const char *reason) {
     transaction->net->counters.destinations_denied++;
-    return transaction_deny(transaction, reason);
+    return fail_denied(transaction, reason);
 }

@@ -6,12 +6,12 @@
 /* The host "retort.internal": a few things that Retort serves itself, through the cache like
  * anything else. The neutral resources are what replaced advertisements turn into. */
 
-bool transaction_is_internal(const struct transaction *transaction) {
+bool internal_is_asked(const struct transaction *transaction) {
     return slice_equal_nocase(transaction->request.url.host, SLICE("retort.internal"));
 }
 
-static void internal_answer(struct transaction *transaction, unsigned status, struct slice type,
-                            struct slice cache_control, struct slice body) {
+static void internal_respond(struct transaction *transaction, unsigned status, struct slice type,
+                             struct slice cache_control, struct slice body) {
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     http_head_init(head);
@@ -21,7 +21,7 @@ static void internal_answer(struct transaction *transaction, unsigned status, st
     http_head_add(head, SLICE("Content-Type"), type);
     http_head_add(head, SLICE("Cache-Control"), cache_control);
     transaction->response.head = head;
-    transaction_note_moment(transaction);
+    storing_note_moment(transaction);
     transaction->response.request_time = transaction->response.response_time =
         transaction->net->loop->wall;
     transaction->fetch.origin_name = SLICE("retort.internal");
@@ -31,13 +31,13 @@ static void internal_answer(struct transaction *transaction, unsigned status, st
     transaction->response.body = bytes_source_start(source, body, transaction->net->loop);
 }
 
-void transaction_answer_internally(struct transaction *transaction) {
+void internal_answer(struct transaction *transaction) {
     struct slice path = url_path(&transaction->request.url);
     const struct neutral *neutral = neutral_find(slice_make(path.base + 1, path.length - 1));
     if (neutral != NULL)
-        internal_answer(transaction, 200, neutral->type, SLICE("public, max-age=86400"),
-                        neutral->body);
+        internal_respond(transaction, 200, neutral->type, SLICE("public, max-age=86400"),
+                         neutral->body);
     else
-        internal_answer(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
-                        SLICE("retort.internal has no such thing\n"));
+        internal_respond(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
+                         SLICE("retort.internal has no such thing\n"));
 }

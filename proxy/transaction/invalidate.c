@@ -33,7 +33,7 @@ static struct cache_name invalidate_name_of(struct transaction *transaction,
                                                &transaction->arena));
 }
 
-struct slice transaction_resolve(struct transaction *transaction, struct slice reference) {
+struct slice request_resolve(struct transaction *transaction, struct slice reference) {
     struct url url;
     if (reference.length == 0)
         return slice_make("", 0);
@@ -50,7 +50,7 @@ static void remove_stored(struct transaction *transaction, const struct cache_na
 
 static void invalidate_reference(struct transaction *transaction, struct slice reference) {
     struct url url;
-    struct slice text = transaction_resolve(transaction, reference);
+    struct slice text = request_resolve(transaction, reference);
     /* Another origin's objects are not this one's to invalidate. */
     if (text.length > 0 && url_parse(&url, text) &&
         slice_equal(url.host, transaction->request.url.host) &&
@@ -62,7 +62,7 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
 
 /* What the response itself brings is newer than what it makes stale, unless somebody else has
  * removed the same since the origin was asked. */
-void transaction_invalidate(struct transaction *transaction) {
+void invalidate_stored(struct transaction *transaction) {
     struct cache *cache = transaction->host->cache;
     const struct http_head *response = transaction->response.head;
     if (http_method_is_safe(transaction->request.head->method_id) || response->status < 200 ||

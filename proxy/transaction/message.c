@@ -20,14 +20,14 @@ static void prepare_request(struct transaction *transaction, struct http_head *r
     request->target = transaction->request.url_text;
 }
 
-void transaction_begin_message(struct transaction *transaction, struct adapt_message *message,
-                               struct http_head *request, struct http_head *response) {
+void message_begin(struct transaction *transaction, struct adapt_message *message,
+                   struct http_head *request, struct http_head *response) {
     prepare_request(transaction, request);
     *message = (struct adapt_message){
         .request = request,
         .response = response,
         .path = url_path(&transaction->request.url),
-        .client_ip = transaction_client_ip(transaction),
+        .client_ip = request_client_ip(transaction),
         .client_port = address_port(&transaction->exchange->client->address),
         .server_ip = server_ip(transaction),
         .proxy_authorization = transaction->request.credentials,
@@ -39,14 +39,14 @@ void transaction_begin_message(struct transaction *transaction, struct adapt_mes
     http_head_remove(response, HTTP_PROXY_AUTHENTICATE);
 }
 
-struct http_head *transaction_copy_request(struct transaction *transaction) {
+struct http_head *message_copy_request(struct transaction *transaction) {
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
     http_head_assign(request, transaction->request.head);
     return request;
 }
 
-void transaction_leave_untold(struct transaction *transaction, struct http_head *response,
-                              struct icap_service *const *services, unsigned count) {
+void message_remove_untold(struct transaction *transaction, struct http_head *response,
+                           struct icap_service *const *services, unsigned count) {
     bool decode = false;
     for (unsigned i = 0; i < count; i++)
         decode |= services[i]->settings->decode;

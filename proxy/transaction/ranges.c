@@ -19,7 +19,7 @@ static void set_head(struct transaction *transaction, struct http_head *head, un
     head->status = status;
     head->reason = slice_from(http_reason(status));
     transaction->outcome.status = status;
-    transaction->delivery.reply.head = transaction_write_head(transaction, head);
+    transaction->delivery.reply.head = delivery_write_head(transaction, head);
 }
 
 static void reply_unsatisfiable(struct transaction *transaction, struct http_head *head,
@@ -82,7 +82,7 @@ static void reply_parts(struct transaction *transaction, struct http_head *head,
     transaction->net->counters.cache_multipart++;
 }
 
-void transaction_choose_ranges(struct transaction *transaction) {
+void ranges_choose(struct transaction *transaction) {
     struct object *object = transaction_shown(transaction);
     struct reply *reply = &transaction->delivery.reply;
     struct arena *arena = &transaction->arena;

@@ -6,7 +6,7 @@
 /* The stored response lives on under a new head: after a 304 (RFC 9111 §4.3.4), or after the
  * response to a HEAD that is about the same bytes (§4.3.5). */
 
-const struct http_head *transaction_as_get(struct transaction *transaction) {
+const struct http_head *request_as_get(struct transaction *transaction) {
     if (transaction->request.head->method_id == HTTP_METHOD_GET)
         return transaction->request.head;
     struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
@@ -16,30 +16,30 @@ const struct http_head *transaction_as_get(struct transaction *transaction) {
     return request;
 }
 
-bool transaction_refresh(struct transaction *transaction, const struct http_head *news,
-                         enum flight_outcome *outcome) {
+bool refresh_object(struct transaction *transaction, const struct http_head *news,
+                    enum shared_fetch_outcome *outcome) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
-    const struct http_head *request = transaction_as_get(transaction);
+    const struct http_head *request = request_as_get(transaction);
     struct object *object = transaction->lookup.object;
     struct freshness freshness;
     if (!object_merge_head(object, news, merged))
         return false;
-    transaction_review_policy(transaction, merged);
-    struct freshness_rules rules = transaction_freshness_rules(transaction);
+    caching_review(transaction, merged);
+    struct freshness_rules rules = caching_freshness_rules(transaction);
     freshness_of_response(&freshness, &rules, request, merged, transaction->response.request_time,
                           transaction->response.response_time);
     if (freshness.storable)
-        transaction_strip_cookies(transaction, merged);
+        caching_strip_cookies(transaction, merged);
     const struct object_making making = object_making(object);
     struct object *fresh =
         object_new_made(transaction->caching.name.key, transaction->caching.name.url, request,
                         merged, &freshness, object->body, &making, NULL);
     fresh->scope = object->scope;
-    *outcome = FLIGHT_UNSTORED;
+    *outcome = SHARED_FETCH_UNSTORED;
     if (freshness.storable)
-        *outcome = transaction_insert(transaction, fresh);
+        *outcome = storing_insert(transaction, fresh);
     else
-        transaction_drop(transaction, object);
+        storing_drop(transaction, object);
     object_release(&transaction->lookup.object);
     transaction->lookup.object = fresh;
     return true;
@@ -90,20 +90,20 @@ static enum evidence refresh_judge(const struct http_head *response, const struc
 
 /* A response that says nothing by which it could be compared freshens nothing: the bytes may be of
  * long ago. */
-void transaction_learn_from_head(struct transaction *transaction) {
+void refresh_from_head(struct transaction *transaction) {
     struct object *object =
         transaction->lookup.object != NULL ? transaction->lookup.object : transaction->lookup.part;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD ||
         transaction->response.head->status != 200 || object == NULL ||
         (object->status != 200 && object->status != 206))
         return;
-    enum flight_outcome outcome;
+    enum shared_fetch_outcome outcome;
     enum evidence evidence = refresh_judge(transaction->response.head, object);
     bool renews = evidence == SAME && object == transaction->lookup.object;
-    if (renews && transaction_refresh(transaction, transaction->response.head, &outcome)) {
+    if (renews && refresh_object(transaction, transaction->response.head, &outcome)) {
         transaction->net->counters.cache_head_updated++;
     } else if (renews || evidence == OTHER) {
-        transaction_drop(transaction, object);
+        storing_drop(transaction, object);
         transaction->net->counters.cache_head_dropped++;
     }
 }

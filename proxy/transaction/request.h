@@ -1,6 +1,6 @@
 /*
- * The request of a transaction as it is now: what the client sent, with what REQMOD and the policies
- * of the cache have made of it since.
+ * The request of a transaction as it is now: what the client sent, with what REQMOD and the
+ * policies of the cache have made of it since.
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */

@@ -159,7 +159,7 @@ static void map_refresh(struct transaction *transaction) {
     http_head_add(transaction->response.head, SLICE("Refresh"), value);
 }
 
-void transaction_reverse_map(struct transaction *transaction) {
+void reverse_map_response(struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
     if (route == NULL || route->map == NULL || !route->map->rewrite_location)
         return;

@@ -33,7 +33,7 @@ static const struct parent_settings *find_parent(struct transaction *transaction
     size_t from = settings->parent_rules, to = from + settings->parent_count;
     if (settings->parent_count == 0)
         return NULL;
-    size_t rule = rules_next(transaction_request_rules(transaction), from, to);
+    size_t rule = rules_next(request_rules_without_type(transaction), from, to);
     return rule < to ? &settings->parents[rule - from] : NULL;
 }
 
@@ -130,7 +130,7 @@ const char *route_denial(const struct transaction *transaction) {
 static struct slice authority_of(struct transaction *transaction, const struct url *url) {
     return url->port == 80 && !url->host_is_ipv6
                ? url->host
-               : transaction_authority(transaction, url->host, url->port == 80 ? 0 : url->port);
+               : request_write_authority(transaction, url->host, url->port == 80 ? 0 : url->port);
 }
 
 /* A server resolves ".." before it looks, and so could end up outside of what a map shows. */
@@ -208,7 +208,7 @@ uint64_t route_hash(struct transaction *transaction) {
         return 0;
     switch (origins->rules.hash_by) {
     case ORIGINS_HASH_HOST: return route_hash_text(url->host);
-    case ORIGINS_HASH_CLIENT: return route_hash_text(transaction_client_ip(transaction));
+    case ORIGINS_HASH_CLIENT: return route_hash_text(request_client_ip(transaction));
     case ORIGINS_HASH_URL: break;
     }
     if (transaction->request.is_connect)

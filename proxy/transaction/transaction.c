@@ -1,4 +1,4 @@
-#include "transaction/patience.h"
+#include "transaction/waiting_page.h"
 
 #include "base/assert.h"
 
@@ -32,21 +32,21 @@ const char *step_name(enum step step) {
 
 /* What a hit has nothing of, in the order in which one thing reads from another. */
 static void end_fetch(struct transaction *transaction) {
-    transaction_land(transaction, FLIGHT_LEFT);
-    flight_leave(&transaction->lookup.collapse.flight, &transaction->lookup.collapse.waiter);
+    lookup_tell_followers(transaction, SHARED_FETCH_ABANDONED);
+    shared_fetch_leave(&transaction->lookup.collapse.fetch, &transaction->lookup.collapse.waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
     disk_load_end(&transaction->lookup.load);
     if (transaction->respmod_postcache != NULL)
-        late_end(transaction->respmod_postcache);
+        postcache_end(transaction->respmod_postcache);
     if (transaction->variant != NULL)
-        remembered_end(transaction);
+        adapted_variant_end(transaction);
     pump_stop(&transaction->storing.pump);
     relay_free(&transaction->tunnel.relay);
     if (transaction->tunnel.dial != NULL)
         dial_cancel(transaction->tunnel.dial);
     source_close(&transaction->response.body);
     if (transaction->waiting_page != NULL)
-        patience_end(transaction);
+        waiting_page_end(transaction);
     if (transaction->respmod != NULL)
         adapt_chain_close(transaction->respmod);
     if (transaction->fetch.call != NULL)
@@ -140,12 +140,12 @@ static struct transaction *transaction_new(struct transaction_host *host) {
     return transaction;
 }
 
-void transaction_land(struct transaction *transaction, enum flight_outcome outcome) {
+void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome) {
     if (!transaction->lookup.collapse.leads)
         return;
     transaction->lookup.collapse.leads = false;
-    flight_land(&transaction->lookup.collapse.flight, outcome, loop_seconds(transaction->net->loop),
-                transaction->net->loop);
+    shared_fetch_finish(&transaction->lookup.collapse.fetch, outcome,
+                        loop_seconds(transaction->net->loop), transaction->net->loop);
 }
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange) {
@@ -159,19 +159,20 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
     transaction_run(transaction);
 }
 
-static void on_parcels(struct timer *timer) {
-    struct transaction_host *host = CONTAINER_OF(timer, struct transaction_host, parcels_timer);
+static void waiting_downloads_on_timer(struct timer *timer) {
+    struct transaction_host *host =
+        CONTAINER_OF(timer, struct transaction_host, waiting_downloads_timer);
     struct loop *loop = host->net->loop;
-    timer_set(&loop->timers, timer, parcels_expire(host->parcels, loop->now));
+    timer_set(&loop->timers, timer, waiting_downloads_expire(host->waiting_downloads, loop->now));
 }
 
 void transaction_host_init(struct transaction_host *host) {
-    timer_init(&host->parcels_timer, on_parcels);
+    timer_init(&host->waiting_downloads_timer, waiting_downloads_on_timer);
 }
 
 void transaction_host_release(struct transaction_host *host) {
     if (host->net != NULL)
-        timer_cancel(&host->net->loop->timers, &host->parcels_timer);
+        timer_cancel(&host->net->loop->timers, &host->waiting_downloads_timer);
     while (host->free_list != NULL) {
         struct transaction *next = host->free_list->next_free;
         arena_release(&host->free_list->arena);
@@ -190,7 +191,7 @@ void transaction_abort_all(struct transaction_host *host) {
     }
 }
 
-void transaction_own_request(struct transaction *transaction) {
+void request_own(struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     bool target_is_original = transaction->request.original_url.base == request->target.base;
     if (transaction->exchange->owned)
@@ -201,7 +202,7 @@ void transaction_own_request(struct transaction *transaction) {
     transaction->request.original_method = request->method;
 }
 
-void transaction_take_body(struct transaction *transaction) {
+void request_take_body(struct transaction *transaction) {
     if (transaction->request.body_taken)
         return;
     transaction->request.body_taken = true;
@@ -210,7 +211,7 @@ void transaction_take_body(struct transaction *transaction) {
 
 unsigned transaction_chains(const struct transaction *transaction,
                             const struct adapt_chain *chains[ACCESS_CHAINS]) {
-    const struct remembered *remembered = transaction->variant;
+    const struct adapted_variant *variant = transaction->variant;
     unsigned count = 0;
     if (transaction->reqmod != NULL)
         chains[count++] = transaction->reqmod;
@@ -218,14 +219,14 @@ unsigned transaction_chains(const struct transaction *transaction,
         chains[count++] = &transaction->reqmod_postcache->chain;
     if (transaction->respmod != NULL)
         chains[count++] = transaction->respmod;
-    if (remembered != NULL && remembered->late != NULL)
-        chains[count++] = &remembered->late->chain;
+    if (variant != NULL && variant->postcache != NULL)
+        chains[count++] = &variant->postcache->chain;
     if (transaction->respmod_postcache != NULL)
         chains[count++] = &transaction->respmod_postcache->chain;
     return count;
 }
 
-struct freshness_rules transaction_freshness_rules(const struct transaction *transaction) {
+struct freshness_rules caching_freshness_rules(const struct transaction *transaction) {
     const struct settings *settings = transaction->settings;
     return (struct freshness_rules){
         .heuristic_fraction = settings->cache.heuristic_fraction,
@@ -250,8 +251,8 @@ struct slice transaction_joined_value(struct transaction *transaction, const str
     return value;
 }
 
-enum object_scope transaction_scope(const struct transaction *transaction) {
-    if (transaction_is_internal(transaction))
+enum object_scope caching_scope(const struct transaction *transaction) {
+    if (internal_is_asked(transaction))
         return OBJECT_FOR_ALL;
     const struct listen_settings *listen = transaction->exchange->listen;
     if (listen->mode == LISTEN_REVERSE)
@@ -259,8 +260,8 @@ enum object_scope transaction_scope(const struct transaction *transaction) {
     return listen->local_destinations == LOCAL_ALLOW ? OBJECT_FORWARD_LOCAL : OBJECT_FORWARD;
 }
 
-bool transaction_write_url(struct transaction *transaction, const struct url *from, struct url *url,
-                           struct slice *text, struct slice *authority) {
+bool request_write_url(struct transaction *transaction, const struct url *from, struct url *url,
+                       struct slice *text, struct slice *authority) {
     *url = *from;
     size_t capacity = url_room(url);
     char *bytes = arena_alloc(&transaction->arena, capacity);
@@ -273,18 +274,18 @@ bool transaction_write_url(struct transaction *transaction, const struct url *fr
     return true;
 }
 
-void transaction_show_host(struct transaction *transaction, struct slice host) {
+void request_show_host(struct transaction *transaction, struct slice host) {
     if (host.length > 0 && !slice_equal(host, transaction->request.authority))
         http_head_set(transaction->request.head, HTTP_HOST, transaction->request.authority);
 }
 
-bool transaction_set_url(struct transaction *transaction, const struct url *url) {
-    return transaction_write_url(transaction, url, &transaction->request.url,
-                                 &transaction->request.url_text, &transaction->request.authority);
+bool request_set_url(struct transaction *transaction, const struct url *url) {
+    return request_write_url(transaction, url, &transaction->request.url,
+                             &transaction->request.url_text, &transaction->request.authority);
 }
 
-struct slice transaction_authority(struct transaction *transaction, struct slice host,
-                                   uint16_t port) {
+struct slice request_write_authority(struct transaction *transaction, struct slice host,
+                                     uint16_t port) {
     enum { MORE = 32 }; /* than the host: "[]:65535" */
     char *text = arena_alloc(&transaction->arena, host.length + MORE), *at = text;
     bool v6 = memchr(host.base, ':', host.length) != NULL;
@@ -301,7 +302,7 @@ struct slice transaction_authority(struct transaction *transaction, struct slice
     return slice_make(text, (size_t)(at - text));
 }
 
-struct slice transaction_client_ip(struct transaction *transaction) {
+struct slice request_client_ip(struct transaction *transaction) {
     if (transaction->request.client_ip.base == NULL)
         transaction->request.client_ip =
             arena_slice(&transaction->arena, client_ip(transaction->exchange->client));

@@ -1,4 +1,4 @@
-#include "transaction/patience.h"
+#include "transaction/waiting_page.h"
 
 /* ADMIT: may this client do that here? */
 
@@ -88,37 +88,36 @@ static bool is_for_caches(const struct http_head *request) {
 
 static enum step refuse_purge(struct transaction *transaction) {
     transaction->net->counters.client_purges_refused++;
-    return transaction_fail(
-        transaction, 405,
-        "PURGE and BAN are not served: who runs the proxy removes what is stored with "
-        "retortctl cache purge, or retortctl cache delete");
+    return fail_with(transaction, 405,
+                     "PURGE and BAN are not served: who runs the proxy removes what is stored with "
+                     "retortctl cache purge, or retortctl cache delete");
 }
 
 enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     if (!client_allowed(transaction))
-        return transaction_deny(transaction, "this client may not use this listener");
+        return fail_denied(transaction, "this client may not use this listener");
     if (transaction->request.is_connect &&
         !settings_connect_port_allowed(transaction->settings, transaction->request.url.port))
-        return transaction_deny(transaction, "CONNECT to this port is not allowed");
+        return fail_denied(transaction, "CONNECT to this port is not allowed");
     if (http_head_has(request, HTTP_VIA) && is_loop(transaction))
-        return transaction_fail(transaction, 508,
-                                "the request has come back to where it was: a "
-                                "forwarding loop");
+        return fail_with(transaction, 508,
+                         "the request has come back to where it was: a "
+                         "forwarding loop");
     if (http_head_has(request, HTTP_EXPECT) && expects_the_unknown(request))
-        return transaction_fail(transaction, 417, "only 100-continue can be expected");
+        return fail_with(transaction, 417, "only 100-continue can be expected");
     if (request->method_id == HTTP_METHOD_TRACE)
-        return transaction_fail(transaction, 405, "TRACE is not served");
+        return fail_with(transaction, 405, "TRACE is not served");
     if (is_for_caches(request))
         return refuse_purge(transaction);
     if (request->method_id == HTTP_METHOD_OPTIONS && http_head_has(request, HTTP_MAX_FORWARDS) &&
         !count_down(transaction))
-        return transaction_fail(transaction, 501,
-                                "Max-Forwards ends here, where OPTIONS are not served");
-    if (transaction->settings->any_patience && patience_is_url(url_path(&transaction->request.url)))
-        return patience_collect(transaction);
+        return fail_with(transaction, 501, "Max-Forwards ends here, where OPTIONS are not served");
+    if (transaction->settings->any_patience &&
+        waiting_page_is_url(url_path(&transaction->request.url)))
+        return waiting_page_collect(transaction);
     note_upgrade(transaction);
     if (http_head_has(request, HTTP_TE))
         note_trailers(transaction);
-    return transaction_wants_reqmod(transaction) ? STEP_REQMOD : STEP_LOOKUP;
+    return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }

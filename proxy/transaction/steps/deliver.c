@@ -7,7 +7,7 @@
 /* DELIVER: the answer goes to the client, from a stored object, from a body that is still arriving,
  * or as an error page. */
 
-struct slice transaction_write_head(struct transaction *transaction, const struct http_head *head) {
+struct slice delivery_write_head(struct transaction *transaction, const struct http_head *head) {
     struct slice text = http_head_text(head, http_head_write_response, &transaction->arena);
     return slice_make(text.base, text.length - 2); /* the empty line comes behind our fields */
 }
@@ -23,7 +23,7 @@ static void reply_not_modified(struct transaction *transaction, const struct htt
         if (conditional_kept_in_304(stored->fields[i].id))
             http_head_add(head, stored->fields[i].name, stored->fields[i].value);
     transaction->outcome.status = 304;
-    transaction->delivery.reply.head = transaction_write_head(transaction, head);
+    transaction->delivery.reply.head = delivery_write_head(transaction, head);
     transaction->delivery.reply.no_content = true;
     transaction->delivery.reply.body = NULL;
 }
@@ -60,7 +60,7 @@ static void reply_object(struct transaction *transaction) {
     reply->body = object->body;
     reply->length = known_length(object->body, object->body->expected);
     reply->no_content = object->status == 204;
-    transaction_choose_ranges(transaction);
+    ranges_choose(transaction);
 }
 
 /* A response that is not stored goes out as it came. */
@@ -77,7 +77,7 @@ static void reply_response(struct transaction *transaction) {
         return;
     }
     http_head_remove(response, HTTP_CONTENT_LENGTH);
-    reply->head = transaction_write_head(transaction, response);
+    reply->head = delivery_write_head(transaction, response);
     reply->body = transaction->storing.body;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
         reply->length = known_length(transaction->storing.body, reply->length);
@@ -86,20 +86,21 @@ static void reply_response(struct transaction *transaction) {
 
 /* What came out of services behind the cache: whole, and known by no validator but its ETag. */
 static void reply_late(struct transaction *transaction) {
-    const struct late *late = transaction->respmod_postcache;
+    const struct postcache *postcache = transaction->respmod_postcache;
     struct reply *reply = &transaction->delivery.reply;
-    transaction->outcome.status = late->head->status;
-    if (client_has(transaction, late->head->status, http_head_value(late->head, HTTP_ETAG), 0)) {
-        reply_not_modified(transaction, late->head);
+    transaction->outcome.status = postcache->head->status;
+    if (client_has(transaction, postcache->head->status,
+                   http_head_value(postcache->head, HTTP_ETAG), 0)) {
+        reply_not_modified(transaction, postcache->head);
         return;
     }
-    http_head_remove(late->head, HTTP_CONTENT_LENGTH);
-    reply->head = transaction_write_head(transaction, late->head);
-    reply->body = late->body;
+    http_head_remove(postcache->head, HTTP_CONTENT_LENGTH);
+    reply->head = delivery_write_head(transaction, postcache->head);
+    reply->body = postcache->body;
     reply->length = -1;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
-        reply->length = known_length(late->body, late->body->expected);
-    reply->no_content = late->head->status == 204;
+        reply->length = known_length(postcache->body, postcache->body->expected);
+    reply->no_content = postcache->head->status == 204;
 }
 
 /* What comes behind the body of this very response goes on behind it, in chunks for that. A stored
@@ -119,7 +120,7 @@ static void add_trailers(struct transaction *transaction) {
 static void deliver_prepare(struct transaction *transaction) {
     if (transaction->delivery.reply.head.base != NULL)
         return; /* an error page */
-    transaction->delivery.reply.extra = transaction_cache_fields(transaction);
+    transaction->delivery.reply.extra = cache_status_fields(transaction);
     if (transaction->respmod_postcache != NULL && transaction->respmod_postcache->answers) {
         reply_late(transaction);
         return;
@@ -140,6 +141,6 @@ enum step step_deliver(struct transaction *transaction) {
         if (exchange_reply(exchange, &transaction->delivery.reply))
             return STEP_LOG;
     }
-    transaction_settle(transaction);
+    storing_settle(transaction);
     return exchange->state == EXCHANGE_SENDING ? STEP_WAIT : STEP_LOG;
 }

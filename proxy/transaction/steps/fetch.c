@@ -12,12 +12,11 @@
 /* Whatever type the response will be of. */
 static bool has_respmod(struct transaction *transaction) {
     return transaction->adapt->any[ADAPT_RESPMOD_PRECACHE] &&
-           adapt_set_has(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                         transaction_rules(transaction));
+           adapt_set_has(transaction->adapt, ADAPT_RESPMOD_PRECACHE, request_rules(transaction));
 }
 
 static bool has_services(struct transaction *transaction) {
-    return has_respmod(transaction) || transaction_may_adapt_late(transaction);
+    return has_respmod(transaction) || respmod_postcache_may_want(transaction);
 }
 
 /* The request for the origin. */
@@ -42,7 +41,7 @@ static void set_conditions(struct transaction *transaction, struct http_head *he
         return;
     if (head->method_id == HTTP_METHOD_GET)
         remove_conditions(head);
-    if (!has_respmod(transaction) && transaction_complete_part(transaction, head))
+    if (!has_respmod(transaction) && stored_part_ask_for_rest(transaction, head))
         return;
     if (!transaction->lookup.revalidating)
         return;
@@ -78,7 +77,7 @@ static void add_forwarding_fields(struct transaction *transaction, struct http_h
     struct slice chain = transaction_joined_value(transaction, head, HTTP_X_FORWARDED_FOR);
     http_head_set(head, HTTP_X_FORWARDED_FOR,
                   arena_concat(arena, chain, chain.length > 0 ? SLICE(", ") : SLICE(""),
-                               transaction_client_ip(transaction)));
+                               request_client_ip(transaction)));
 }
 
 /* How the body will be framed; chunked where its length is not known. */
@@ -181,7 +180,7 @@ static void fetch_start_call(struct transaction *transaction) {
     char *trailer_space = ask_for_trailers(transaction, head);
     add_forwarding_fields(transaction, head);
     bool chunked = frame_body(transaction, head);
-    struct slice place = transaction_authority(transaction, to->host, to->port);
+    struct slice place = request_write_authority(transaction, to->host, to->port);
     enum reach reach = route_reach(transaction);
     const struct settings *settings = transaction->settings;
     struct origin_request request = {
@@ -212,7 +211,7 @@ static void fetch_start_call(struct transaction *transaction) {
     /* What was found counts from when it was looked for: the origin's word does not bring back what
      * has been purged since. */
     if (transaction->lookup.object == NULL && transaction->lookup.part == NULL)
-        transaction_note_moment(transaction);
+        storing_note_moment(transaction);
     transaction->fetch.call = arena_alloc(arena, sizeof *transaction->fetch.call);
     origin_call_start(transaction->fetch.call, transaction->net, transaction->host->origins,
                       &request, arena_alloc(arena, sizeof *transaction->response.head),
@@ -233,8 +232,8 @@ static enum step use_stale(struct transaction *transaction) {
     source_close(&transaction->response.body);
     transaction->response.head = NULL;
     transaction->outcome.result = RESULT_STALE;
-    transaction_land(transaction, FLIGHT_FAILED);
-    return transaction_answer(transaction);
+    lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
+    return respmod_postcache_or_deliver(transaction);
 }
 
 static void give_up_seat(struct transaction *transaction) {
@@ -267,7 +266,7 @@ static enum step without_seat(struct transaction *transaction, const char *reaso
         return use_stale(transaction);
     transaction->net->counters.origin_failures++;
     transaction->fetch.origin_name = slice_from(transaction->fetch.route->group->name);
-    return transaction_fail(transaction, 503, reason);
+    return fail_with(transaction, 503, reason);
 }
 
 static enum step take_seat(struct transaction *transaction) {
@@ -308,22 +307,22 @@ static void set_deadline(struct transaction *transaction) {
 
 /* Prepares and starts the call; another step when there is nothing to call. */
 static enum step fetch_start(struct transaction *transaction) {
-    transaction_own_request(transaction);
-    transaction_take_body(transaction);
-    if (transaction_is_internal(transaction)) {
-        transaction_answer_internally(transaction);
+    request_own(transaction);
+    request_take_body(transaction);
+    if (internal_is_asked(transaction)) {
+        internal_answer(transaction);
         return STEP_RESPMOD;
     }
     transaction->fetch.route = route_find(transaction);
     if (transaction->fetch.route == NULL)
-        return transaction_fail(transaction, 404, "no map rule is for this URL");
+        return fail_with(transaction, 404, "no map rule is for this URL");
     if (!route_stays_below_map(transaction))
-        return transaction_fail(transaction, 400,
-                                "the path has a segment that a server may take for \".\" or "
-                                "\"..\", and so lead elsewhere than it says");
+        return fail_with(transaction, 400,
+                         "the path has a segment that a server may take for \".\" or "
+                         "\"..\", and so lead elsewhere than it says");
     const char *denial = route_denial(transaction);
     if (denial != NULL)
-        return transaction_deny_destination(transaction, denial);
+        return fail_destination_denied(transaction, denial);
     set_deadline(transaction);
     if (transaction->fetch.route->group != NULL)
         return fetch_join_group(transaction);
@@ -362,13 +361,13 @@ static bool go_elsewhere(struct transaction *transaction, enum step *next) {
 static enum step no_request(struct transaction *transaction) {
     const struct exchange *exchange = transaction->exchange;
     if (!exchange->body_failed)
-        return transaction_fail(transaction, 502,
-                                "an adaptation service broke off in the request's body, or made "
-                                "another of it without changing its Content-Length");
+        return fail_with(transaction, 502,
+                         "an adaptation service broke off in the request's body, or made "
+                         "another of it without changing its Content-Length");
     transaction->net->counters.client_aborts++;
     if (exchange->body_timed_out)
-        return transaction_fail(transaction, 408, "the request's body did not come in time");
-    return transaction_fail(transaction, 400, transaction->fetch.call->error);
+        return fail_with(transaction, 408, "the request's body did not come in time");
+    return fail_with(transaction, 400, transaction->fetch.call->error);
 }
 
 static enum step fetch_failed(struct transaction *transaction) {
@@ -376,7 +375,7 @@ static enum step fetch_failed(struct transaction *transaction) {
     enum step next;
     transaction->response.head = NULL;
     if (call->failure == ORIGIN_DENIED)
-        return transaction_deny_destination(transaction, call->error);
+        return fail_destination_denied(transaction, call->error);
     if (may_go_elsewhere(transaction) && go_elsewhere(transaction, &next))
         return next;
     if (call->failure != ORIGIN_NO_REQUEST && stale_will_do(transaction, true)) {
@@ -387,7 +386,7 @@ static enum step fetch_failed(struct transaction *transaction) {
         return no_request(transaction);
     transaction->net->counters.origin_failures++;
     unsigned status = call->failure == ORIGIN_TIMED_OUT ? 504 : 502;
-    return transaction_fail(transaction, status, call->error);
+    return fail_with(transaction, status, call->error);
 }
 
 /* The question was another one than it should have been. */
@@ -403,15 +402,15 @@ static enum step ask_again(struct transaction *transaction) {
 /* 304 to our own question. Where it does not go with what is stored, which then can't be brought up
  * to date, the whole is asked for. */
 static enum step revalidated(struct transaction *transaction) {
-    enum flight_outcome outcome;
-    if (!transaction_refresh(transaction, transaction->response.head, &outcome)) {
+    enum shared_fetch_outcome outcome;
+    if (!refresh_object(transaction, transaction->response.head, &outcome)) {
         transaction->lookup.revalidating = false;
         return ask_again(transaction);
     }
     transaction->net->counters.cache_revalidated++;
     transaction->outcome.result = RESULT_REVALIDATED;
-    transaction_land(transaction, outcome);
-    return transaction_answer(transaction);
+    lookup_tell_followers(transaction, outcome);
+    return respmod_postcache_or_deliver(transaction);
 }
 
 /* The rest that was asked for is not to be had: then all of it. */
@@ -425,11 +424,11 @@ static enum step fetch_whole(struct transaction *transaction) {
 static enum step parent_wants_credentials(struct transaction *transaction) {
     bool shown = transaction->fetch.route->origins->credentials != NULL;
     transaction->net->counters.origin_failures++;
-    return transaction_fail(transaction, 502,
-                            shown ? "the parent proxy does not take the credentials of its origins "
-                                    "section"
-                                  : "the parent proxy wants credentials: set them in its origins "
-                                    "section");
+    return fail_with(transaction, 502,
+                     shown ? "the parent proxy does not take the credentials of its origins "
+                             "section"
+                           : "the parent proxy wants credentials: set them in its origins "
+                             "section");
 }
 
 /* To a CONNECT: the tunnel is open, or the parent says why it can't be. */
@@ -438,8 +437,8 @@ static enum step parent_answered(struct transaction *transaction) {
     if (status >= 200 && status < 300)
         return STEP_TUNNEL;
     transaction->net->counters.origin_failures++;
-    return transaction_fail(transaction, status == 504 ? 504 : 502,
-                            "the parent proxy did not open the tunnel");
+    return fail_with(transaction, status == 504 ? 504 : 502,
+                     "the parent proxy did not open the tunnel");
 }
 
 /* Whole seconds that have passed, not seconds that have begun: a response that came at once is not
@@ -473,22 +472,22 @@ enum step step_fetch(struct transaction *transaction) {
     if (!transaction->request.takes_trailers)
         http_head_remove(response, HTTP_TRAILER);
     note_times(transaction);
-    transaction_date_response(transaction); /* so that a 304 renews the age of what it confirms */
+    response_date(transaction); /* so that a 304 renews the age of what it confirms */
     transaction->response.body = origin_call_body(call);
-    if (transaction->fetch.completing && !transaction_part_completes(transaction)) {
+    if (transaction->fetch.completing && !stored_part_completes(transaction)) {
         if (response->status == 206 || response->status == 416)
             return fetch_whole(transaction);
         transaction->fetch.completing = false;
     }
-    transaction_reverse_map(transaction); /* first: invalidation works on the clients' URLs */
-    transaction_invalidate(transaction);
+    reverse_map_response(transaction); /* first: invalidation works on the clients' URLs */
+    invalidate_stored(transaction);
     if (response->status == 304 && transaction->lookup.revalidating)
         return revalidated(transaction);
     if (response->status >= 500 && response->status <= 504 && response->status != 501 &&
         stale_will_do(transaction, false))
         return use_stale(transaction);
     if (!has_respmod(transaction)) /* else it is about other bytes than the adapted ones */
-        transaction_learn_from_head(transaction);
+        refresh_from_head(transaction);
     if (transaction->lookup.object != NULL) {
         transaction->outcome.result = RESULT_REFRESHED;
         transaction->lookup.replaced = transaction->lookup.object;

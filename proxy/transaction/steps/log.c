@@ -1,4 +1,4 @@
-#include "transaction/patience.h"
+#include "transaction/waiting_page.h"
 
 #include "base/assert.h"
 
@@ -53,9 +53,9 @@ static bool worth_finishing(const struct transaction *transaction) {
 /* Whatever reads from the exchange ends before the exchange does. */
 static void let_client_go(struct transaction *transaction) {
     if (transaction->respmod_postcache != NULL)
-        late_end(transaction->respmod_postcache);
+        postcache_end(transaction->respmod_postcache);
     if (transaction->variant != NULL)
-        remembered_let_client_go(transaction);
+        adapted_variant_let_client_go(transaction);
     if (transaction->storing.pump.state == PUMP_RUNNING && !worth_finishing(transaction))
         pump_stop(&transaction->storing.pump);
     pump_set_unread(&transaction->storing.pump);
@@ -76,18 +76,18 @@ static void let_client_go(struct transaction *transaction) {
 
 /* Should requests try a refresh again at once? */
 static void note_refresh(struct transaction *transaction) {
-    struct flights *flights = transaction->host->flights;
+    struct shared_fetches *fetches = transaction->host->shared_fetches;
     bool failed = transaction->outcome.result == RESULT_ERROR ||
                   transaction->outcome.result == RESULT_STALE ||
                   (transaction->outcome.result == RESULT_REFRESHED && !transaction->storing.begun &&
                    transaction->response.head->status >= 500);
     if (failed) {
         transaction->net->counters.cache_background_failures++;
-        flight_note_failure(flights, &transaction->caching.name,
-                            loop_seconds(transaction->net->loop),
-                            (time_t)((transaction->settings->cache.refresh_pause + 999) / 1000));
+        shared_fetch_note_failure(
+            fetches, &transaction->caching.name, loop_seconds(transaction->net->loop),
+            (time_t)((transaction->settings->cache.refresh_pause + 999) / 1000));
     } else {
-        flight_note_success(flights, &transaction->caching.name);
+        shared_fetch_note_success(fetches, &transaction->caching.name);
     }
 }
 
@@ -99,13 +99,13 @@ enum step step_log(struct transaction *transaction) {
             write_entry(transaction);
         if (transaction->exchange->background)
             note_refresh(transaction);
-        transaction_settle(transaction); /* before the client can ask again */
+        storing_settle(transaction); /* before the client can ask again */
         let_client_go(transaction);
     }
-    transaction_settle(transaction);
-    if (transaction->waiting_page != NULL && patience_goes_on(transaction))
+    storing_settle(transaction);
+    if (transaction->waiting_page != NULL && waiting_page_goes_on(transaction))
         return STEP_WAIT;
     bool waits = transaction->storing.pump.state == PUMP_RUNNING ||
-                 (transaction->variant != NULL && remembered_is_at_work(transaction->variant));
+                 (transaction->variant != NULL && adapted_variant_is_at_work(transaction->variant));
     return waits ? STEP_WAIT : STEP_DONE;
 }

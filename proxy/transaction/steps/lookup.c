@@ -34,12 +34,12 @@ static enum step hit(struct transaction *transaction, enum cache_result result) 
     transaction->outcome.result = result;
     if (result != RESULT_REVALIDATED)
         transaction->net->counters.cache_hits++;
-    return transaction_answer(transaction);
+    return respmod_postcache_or_deliver(transaction);
 }
 
 static enum step lookup_pass(struct transaction *transaction) {
     transaction->outcome.result = RESULT_PASS;
-    return transaction_ask_origin(transaction);
+    return reqmod_postcache_or_fetch(transaction);
 }
 
 static void lookup_on_collapse_timeout(struct timer *timer) {
@@ -66,15 +66,15 @@ static bool may_collapse(const struct transaction *transaction) {
 /* Somebody is fetching this already: wait for that, but not for ever. */
 static enum step lookup_follow(struct transaction *transaction) {
     transaction->net->counters.cache_collapsed++;
-    transaction_own_request(transaction);
+    request_own(transaction);
     if (transaction->lookup.collapse_until == 0)
         transaction->lookup.collapse_until =
             transaction->net->loop->now + transaction->settings->cache.collapse_timeout;
     timer_init(&transaction->lookup.collapse.timer, lookup_on_collapse_timeout);
     timer_set(&transaction->net->loop->timers, &transaction->lookup.collapse.timer,
               transaction->lookup.collapse_until);
-    if (flight_wait(transaction->lookup.collapse.flight, &transaction->lookup.collapse.waiter,
-                    transaction->host->mailbox, &transaction->task))
+    if (shared_fetch_wait(transaction->lookup.collapse.fetch, &transaction->lookup.collapse.waiter,
+                          transaction->host->mailbox, &transaction->task))
         return STEP_WAIT;
     loop_defer(transaction->net->loop, &transaction->task);
     return STEP_WAIT;
@@ -82,27 +82,27 @@ static enum step lookup_follow(struct transaction *transaction) {
 
 static enum step miss(struct transaction *transaction) {
     if (may_collapse(transaction)) {
-        switch (flight_join(transaction->host->flights, &transaction->caching.name,
-                            loop_seconds(transaction->net->loop),
-                            &transaction->lookup.collapse.flight)) {
-        case FLIGHT_LEADS: transaction->lookup.collapse.leads = true; break;
-        case FLIGHT_FOLLOWS: return lookup_follow(transaction);
-        case FLIGHT_ALONE: break;
+        switch (shared_fetch_join(transaction->host->shared_fetches, &transaction->caching.name,
+                                  loop_seconds(transaction->net->loop),
+                                  &transaction->lookup.collapse.fetch)) {
+        case SHARED_FETCH_LEADS: transaction->lookup.collapse.leads = true; break;
+        case SHARED_FETCH_FOLLOWS: return lookup_follow(transaction);
+        case SHARED_FETCH_ALONE: break;
         }
     }
     transaction->outcome.result = RESULT_MISS;
     transaction->net->counters.cache_misses++;
-    return transaction_ask_origin(transaction);
+    return reqmod_postcache_or_fetch(transaction);
 }
 
-/* What became of the flight that was followed; false: it is still aloft. Whoever came to nothing
+/* What became of the fetch that was followed; false: it is still running. Whoever came to nothing
  * with it fetches for itself; only a leader that just left is worth another try together. */
-static bool has_landed(struct transaction *transaction) {
-    enum flight_outcome outcome = flight_outcome(transaction->lookup.collapse.flight);
-    if (outcome == FLIGHT_ALOFT && !transaction->lookup.collapse.expired)
+static bool shared_fetch_has_ended(struct transaction *transaction) {
+    enum shared_fetch_outcome outcome = shared_fetch_outcome(transaction->lookup.collapse.fetch);
+    if (outcome == SHARED_FETCH_RUNNING && !transaction->lookup.collapse.expired)
         return false;
-    transaction->lookup.alone = outcome != FLIGHT_LEFT;
-    flight_leave(&transaction->lookup.collapse.flight, &transaction->lookup.collapse.waiter);
+    transaction->lookup.alone = outcome != SHARED_FETCH_ABANDONED;
+    shared_fetch_leave(&transaction->lookup.collapse.fetch, &transaction->lookup.collapse.waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
     object_release(&transaction->lookup.object);
     object_release(&transaction->lookup.part);
@@ -113,16 +113,15 @@ static bool has_landed(struct transaction *transaction) {
 
 /* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
 static enum step stale_meanwhile(struct transaction *transaction) {
-    if (flight_may_refresh(transaction->host->flights, &transaction->caching.name,
-                           loop_seconds(transaction->net->loop)) &&
+    if (shared_fetch_may_refresh(transaction->host->shared_fetches, &transaction->caching.name,
+                                 loop_seconds(transaction->net->loop)) &&
         exchange_repeat_in_background(transaction->exchange))
         transaction->net->counters.cache_background++;
     return hit(transaction, RESULT_STALE);
 }
 
 static enum step only_if_cached(struct transaction *transaction) {
-    return transaction_fail(transaction, 504,
-                            "the client asked for a stored response, and there is none");
+    return fail_with(transaction, 504, "the client asked for a stored response, and there is none");
 }
 
 /* What memory has let go may still be on disk: looked for once. True: it is being read. */
@@ -134,7 +133,7 @@ static bool is_reading_disk(struct transaction *transaction) {
         transaction->lookup.load = disk_load_start(host->disk, &transaction->caching.name,
                                                    host->mailbox, &transaction->task);
     if (transaction->lookup.load != NULL && !disk_load_is_done(transaction->lookup.load)) {
-        transaction_own_request(transaction);
+        request_own(transaction);
         return true;
     }
     transaction->lookup.disk_asked = true;
@@ -142,10 +141,10 @@ static bool is_reading_disk(struct transaction *transaction) {
 }
 
 static struct object *lookup_look_up(struct transaction *transaction) {
-    if (transaction->adapt->any_remembered && remembered_begin(transaction))
-        return remembered_look_up(transaction);
+    if (transaction->adapt->any_remembered && adapted_variant_begin(transaction))
+        return adapted_variant_look_up(transaction);
     return cache_lookup(transaction->host->cache, &transaction->caching.name,
-                        transaction->request.head, transaction_scope(transaction));
+                        transaction->request.head, caching_scope(transaction));
 }
 
 /* From memory, where what is found on disk goes first, be it by another request; else, where memory
@@ -161,7 +160,7 @@ static void take_from_disk(struct transaction *transaction) {
         return;
     }
     struct object *read = disk_load_take(transaction->lookup.load, transaction->request.head,
-                                         transaction_scope(transaction));
+                                         caching_scope(transaction));
     disk_load_end(&transaction->lookup.load);
     transaction->net->counters.cache_disk_hits += read != NULL;
     transaction->lookup.object = lookup_look_up(transaction);
@@ -182,7 +181,7 @@ static void drop_spoiled(struct transaction *transaction) {
 
 /* Services behind the cache see whole responses only. */
 static bool part_will_do(struct transaction *transaction) {
-    return !transaction_may_adapt_late(transaction) && transaction_part_will_do(transaction);
+    return !respmod_postcache_may_want(transaction) && stored_part_will_do(transaction);
 }
 
 /* A service that saw the response before it was stored is another by now (RFC 3507 §4.7): it has to
@@ -194,7 +193,7 @@ static void drop_outdated(struct transaction *transaction) {
         return;
     struct object_making making = object_making(transaction->lookup.object);
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                                      transaction_rules(transaction), services);
+                                      request_rules(transaction), services);
     if (making.kind != OBJECT_SEEN || count == 0 ||
         adapt_mark_chain(services, count) != making.chain ||
         !adapt_mark_is_old(services, count, making.tag))
@@ -218,13 +217,13 @@ static bool drop_unable(struct transaction *transaction) {
  * has no part in it. */
 static bool lookup_begin(struct transaction *transaction) {
     cache_control_parse(&transaction->caching.control, transaction->request.head);
-    if (!transaction_begin_policy(transaction))
+    if (!caching_begin(transaction))
         return false;
     transaction->caching.allowed = true;
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
-    transaction_take_name(transaction);
-    transaction_ask_by_name(transaction);
+    caching_take_name(transaction);
+    caching_ask_by_name(transaction);
     return true;
 }
 
@@ -232,13 +231,13 @@ enum step step_lookup(struct transaction *transaction) {
     if (transaction->request.is_connect || transaction->request.is_upgrade ||
         !matter_for_cache(transaction))
         return lookup_pass(transaction);
-    if (transaction->lookup.collapse.flight != NULL && !has_landed(transaction))
+    if (transaction->lookup.collapse.fetch != NULL && !shared_fetch_has_ended(transaction))
         return STEP_WAIT;
     if (!transaction->caching.allowed && !lookup_begin(transaction))
         return transaction->caching.control.only_if_cached ? only_if_cached(transaction)
                                                            : lookup_pass(transaction);
     if (transaction->lookup.load == NULL)
-        transaction_note_moment(transaction);
+        storing_note_moment(transaction);
     transaction->lookup.object = lookup_look_up(transaction);
     if (transaction->lookup.object == NULL && is_reading_disk(transaction))
         return STEP_WAIT;

@@ -17,9 +17,9 @@ static enum step receive_connect(struct transaction *transaction) {
     struct url url;
     transaction->request.is_connect = true;
     if (transaction->exchange->listen->mode != LISTEN_FORWARD)
-        return transaction_fail(transaction, 405, "CONNECT is for forward proxies");
+        return fail_with(transaction, 405, "CONNECT is for forward proxies");
     if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
-        return transaction_fail(transaction, 400, "the CONNECT target is not host:port");
+        return fail_with(transaction, 400, "the CONNECT target is not host:port");
     size_t capacity = url_room(&url);
     char *text = arena_alloc(&transaction->arena, capacity);
     transaction->request.url_text = slice_make(text, url_rewrite_authority(&url, text, capacity));
@@ -31,12 +31,12 @@ static enum step receive_connect(struct transaction *transaction) {
 static enum step receive_absolute(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
-    if (!url_parse(&url, request->target) || !transaction_set_url(transaction, &url))
-        return transaction_fail(transaction, 400, "the request target is not a valid URL");
+    if (!url_parse(&url, request->target) || !request_set_url(transaction, &url))
+        return fail_with(transaction, 400, "the request target is not a valid URL");
     if (!slice_equal(transaction->request.url.scheme, SLICE("http")))
-        return transaction_fail(transaction, 501,
-                                "only http:// URLs can be fetched; for https:// "
-                                "clients use CONNECT");
+        return fail_with(transaction, 501,
+                         "only http:// URLs can be fetched; for https:// "
+                         "clients use CONNECT");
     transaction->request.for_whole_server =
         request->method_id == HTTP_METHOD_OPTIONS && url.path_query.length == 0;
     return STEP_ADMIT;
@@ -46,11 +46,11 @@ static enum step receive_origin_form(struct transaction *transaction, struct sli
     struct http_head *request = transaction->request.head;
     struct url url;
     if (host.length == 0)
-        return transaction_fail(transaction, 400, "the request names no host");
+        return fail_with(transaction, 400, "the request names no host");
     if (!url_parse_authority(&url, host, 80))
-        return transaction_fail(transaction, 400, "the Host header is not host[:port]");
-    if (!url_set_target(&url, request->target) || !transaction_set_url(transaction, &url))
-        return transaction_fail(transaction, 400, "the request target is not a valid path");
+        return fail_with(transaction, 400, "the Host header is not host[:port]");
+    if (!url_set_target(&url, request->target) || !request_set_url(transaction, &url))
+        return fail_with(transaction, 400, "the request target is not a valid path");
     transaction->request.original_url = transaction->request.url_text;
     return STEP_ADMIT;
 }
@@ -66,13 +66,13 @@ static enum step receive_target(struct transaction *transaction, struct slice ho
         return receive_connect(transaction);
     if (request->target.length > 0 && request->target.base[0] == '/') {
         if (transaction->exchange->listen->mode == LISTEN_FORWARD)
-            return transaction_fail(transaction, 400,
-                                    "this is a forward proxy: the request target "
-                                    "must be an absolute URL");
+            return fail_with(transaction, 400,
+                             "this is a forward proxy: the request target "
+                             "must be an absolute URL");
         return receive_origin_form(transaction, host);
     }
     if (slice_equal(request->target, SLICE("*")))
-        return transaction_fail(transaction, 501, "OPTIONS * is not served here");
+        return fail_with(transaction, 501, "OPTIONS * is not served here");
     return receive_absolute(transaction);
 }
 
@@ -81,13 +81,13 @@ enum step step_receive(struct transaction *transaction) {
     struct slice host;
     remember_for_log(transaction);
     if (exchange->error_status != 0)
-        return transaction_fail(transaction, exchange->error_status, exchange->error_text);
+        return fail_with(transaction, exchange->error_status, exchange->error_text);
     if (exchange->listen == NULL)
-        return transaction_fail(transaction, 503, "this listener has been removed by a reload");
+        return fail_with(transaction, 503, "this listener has been removed by a reload");
     if (!has_one_host(transaction->request.head, &host))
-        return transaction_fail(transaction, 400, "the request needs exactly one Host header");
+        return fail_with(transaction, 400, "the request needs exactly one Host header");
     enum step next = receive_target(transaction, host);
     if (next == STEP_ADMIT)
-        transaction_show_host(transaction, host);
+        request_show_host(transaction, host);
     return next;
 }

@@ -11,16 +11,16 @@ static const char unusable_url[] = "an adaptation service made the URL into one 
 static void reqmod_start(struct transaction *transaction, enum adapt_point point,
                          struct adapt_chain *chain) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    unsigned count =
-        adapt_set_choose(transaction->adapt, point, transaction_request_rules(transaction), chosen);
-    transaction_own_request(transaction);
-    transaction_take_body(transaction);
+    unsigned count = adapt_set_choose(transaction->adapt, point,
+                                      request_rules_without_type(transaction), chosen);
+    request_own(transaction);
+    request_take_body(transaction);
     struct http_head *request = transaction->request.head;
     if (point == ADAPT_REQMOD_POSTCACHE) {
         request = &transaction->reqmod_postcache->head;
         http_head_assign(request, transaction->request.head);
     }
-    transaction_begin_message(transaction, &transaction->message, request, NULL);
+    message_begin(transaction, &transaction->message, request, NULL);
     transaction->message.body = transaction->request.body;
     transaction->request.body = NULL;
     adapt_chain_start(chain, transaction->adapt, chosen, count, &transaction->message,
@@ -29,20 +29,19 @@ static void reqmod_start(struct transaction *transaction, enum adapt_point point
 
 static bool is_for(struct transaction *transaction, enum adapt_point point) {
     const struct adapt_set *set = transaction->adapt;
-    return adapt_set_has(set, point, transaction_rules(transaction)) &&
-           adapt_set_has(set, point, transaction_request_rules(transaction));
+    return adapt_set_has(set, point, request_rules(transaction)) &&
+           adapt_set_has(set, point, request_rules_without_type(transaction));
 }
 
-bool transaction_wants_reqmod(struct transaction *transaction) {
+bool reqmod_is_wanted(struct transaction *transaction) {
     /* A request repeated in the background has been adapted before. */
     return transaction->adapt->any[ADAPT_REQMOD_PRECACHE] && !transaction->exchange->background &&
            is_for(transaction, ADAPT_REQMOD_PRECACHE);
 }
 
-enum step transaction_ask_origin(struct transaction *transaction) {
+enum step reqmod_postcache_or_fetch(struct transaction *transaction) {
     bool wanted = transaction->adapt->any[ADAPT_REQMOD_POSTCACHE] &&
-                  !transaction_is_internal(transaction) &&
-                  is_for(transaction, ADAPT_REQMOD_POSTCACHE);
+                  !internal_is_asked(transaction) && is_for(transaction, ADAPT_REQMOD_POSTCACHE);
     return wanted ? STEP_REQMOD_POSTCACHE : STEP_FETCH;
 }
 
@@ -67,13 +66,13 @@ static enum step adopt_request(struct transaction *transaction) {
     if (transaction->request.is_connect)
         return STEP_LOOKUP;
     if (transaction->request.is_upgrade && request->method_id != HTTP_METHOD_GET)
-        return transaction_fail(transaction, 502,
-                                "an adaptation service changed the method of a request for an "
-                                "upgrade");
-    if (!parse_target(request, &url) || !transaction_set_url(transaction, &url) ||
+        return fail_with(transaction, 502,
+                         "an adaptation service changed the method of a request for an "
+                         "upgrade");
+    if (!parse_target(request, &url) || !request_set_url(transaction, &url) ||
         !slice_equal(transaction->request.url.scheme, SLICE("http")))
-        return transaction_fail(transaction, 502, unusable_url);
-    transaction_show_host(transaction, http_head_value(request, HTTP_HOST));
+        return fail_with(transaction, 502, unusable_url);
+    request_show_host(transaction, http_head_value(request, HTTP_HOST));
     return STEP_LOOKUP;
 }
 
@@ -84,21 +83,21 @@ static enum step adopt_response(struct transaction *transaction) {
     transaction->outcome.result = RESULT_SERVICE;
     transaction->response.response_time = transaction->net->loop->wall;
     if (transaction->response.head == NULL || transaction->response.head->status < 200)
-        return transaction_fail(transaction, 502,
-                                "an adaptation service answered with something unusable");
+        return fail_with(transaction, 502,
+                         "an adaptation service answered with something unusable");
     /* To the client any 2xx means that the tunnel is open, whatever page comes with it. */
     if (transaction->request.is_connect && transaction->response.head->status < 300)
-        return transaction_fail(transaction, 403, "an adaptation service answered for the origin");
+        return fail_with(transaction, 403, "an adaptation service answered for the origin");
     return STEP_STORE;
 }
 
 static enum step reqmod_failed(struct transaction *transaction, const struct adapt_chain *chain) {
     const struct exchange *exchange = transaction->exchange;
     if (exchange->body_timed_out)
-        return transaction_fail(transaction, 408, "the request's body did not come in time");
+        return fail_with(transaction, 408, "the request's body did not come in time");
     if (exchange->body_failed)
-        return transaction_fail(transaction, 400, "the request's body broke off");
-    return transaction_fail(transaction, 502, chain->error);
+        return fail_with(transaction, 400, "the request's body broke off");
+    return fail_with(transaction, 502, chain->error);
 }
 
 enum step step_reqmod(struct transaction *transaction) {
@@ -116,7 +115,7 @@ enum step step_reqmod(struct transaction *transaction) {
 
 /* The request for the origin may be for another place. */
 static enum step adopt_outgoing(struct transaction *transaction) {
-    struct outgoing *outgoing = transaction->reqmod_postcache;
+    struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
     struct http_head *request = &outgoing->head;
     struct slice text;
     struct url url;
@@ -130,12 +129,12 @@ static enum step adopt_outgoing(struct transaction *transaction) {
     if (transaction->request.is_connect)
         return STEP_FETCH;
     if (!parse_target(request, &url) ||
-        !transaction_write_url(transaction, &url, &outgoing->url, &text, &outgoing->authority) ||
+        !request_write_url(transaction, &url, &outgoing->url, &text, &outgoing->authority) ||
         !slice_equal(outgoing->url.scheme, SLICE("http")))
-        return transaction_fail(transaction, 502, unusable_url);
+        return fail_with(transaction, 502, unusable_url);
     if (!slice_equal(request->method, transaction->request.head->method))
-        return transaction_fail(transaction, 502,
-                                "an adaptation service behind the cache changed the method");
+        return fail_with(transaction, 502,
+                         "an adaptation service behind the cache changed the method");
     return STEP_FETCH;
 }
 

@@ -1,4 +1,4 @@
-#include "transaction/patience.h"
+#include "transaction/waiting_page.h"
 
 /* RESPMOD: services that change responses before the cache stores them, so that a response is
  * adapted once and served many times. */
@@ -6,27 +6,27 @@
 static bool respmod_is_wanted(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
     return set->any[ADAPT_RESPMOD_PRECACHE] &&
-           adapt_set_has(set, ADAPT_RESPMOD_PRECACHE, transaction_rules(transaction)) &&
+           adapt_set_has(set, ADAPT_RESPMOD_PRECACHE, request_rules(transaction)) &&
            adapt_set_has(set, ADAPT_RESPMOD_PRECACHE,
-                         transaction_response_rules(transaction, transaction->response.head));
+                         request_rules_for_response(transaction, transaction->response.head));
 }
 
 static bool can_be_adapted(const struct transaction *transaction) {
     return transaction->response.head->status != 304 && transaction->response.head->status != 206 &&
-           !transaction_is_internal(transaction);
+           !internal_is_asked(transaction);
 }
 
 /* All that might have been asked: a look-up does not know yet what the response is. */
 static void note_services(struct transaction *transaction) {
     struct icap_service *services[ADAPT_CHAIN_MAX];
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                                      transaction_rules(transaction), services);
+                                      request_rules(transaction), services);
     transaction->seen = arena_alloc(&transaction->arena, sizeof *transaction->seen);
     adapt_mark_begin(transaction->seen, services, count);
 }
 
 /* The shortest that a service asks for. */
-static uint64_t patience_of(struct icap_service *const *chosen, unsigned count) {
+static uint64_t waiting_page_after(struct icap_service *const *chosen, unsigned count) {
     uint64_t least = 0;
     for (unsigned i = 0; i < count; i++) {
         uint64_t after = chosen[i]->settings->patience_after;
@@ -38,7 +38,7 @@ static uint64_t patience_of(struct icap_service *const *chosen, unsigned count) 
 
 static unsigned respmod_choose(struct transaction *transaction, struct icap_service **chosen) {
     return adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
-                            transaction_response_rules(transaction, transaction->response.head),
+                            request_rules_for_response(transaction, transaction->response.head),
                             chosen);
 }
 
@@ -46,8 +46,8 @@ static void respmod_start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count = respmod_choose(transaction, chosen);
     note_services(transaction);
-    transaction_begin_message(transaction, &transaction->message,
-                              transaction_copy_request(transaction), transaction->response.head);
+    message_begin(transaction, &transaction->message, message_copy_request(transaction),
+                  transaction->response.head);
     transaction->message.body = transaction->response.body;
     transaction->expected_length =
         transaction->response.body != NULL ? transaction->response.body->length : 0;
@@ -56,13 +56,13 @@ static void respmod_start(struct transaction *transaction) {
     adapt_chain_start(transaction->respmod, transaction->adapt, chosen, count,
                       &transaction->message, &transaction->arena, transaction->net,
                       &transaction->task);
-    patience_begin(transaction, patience_of(chosen, count));
+    waiting_page_begin(transaction, waiting_page_after(chosen, count));
 }
 
 static enum step respmod_answer_head(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count = respmod_choose(transaction, chosen);
-    transaction_leave_untold(transaction, transaction->response.head, chosen, count);
+    message_remove_untold(transaction, transaction->response.head, chosen, count);
     return STEP_STORE;
 }
 
@@ -76,9 +76,9 @@ enum step step_respmod(struct transaction *transaction) {
     }
     switch (transaction->respmod->state) {
     case ADAPT_RUNNING:
-        return patience_is_over(transaction) ? patience_reply(transaction) : STEP_WAIT;
+        return waiting_page_is_due(transaction) ? waiting_page_reply(transaction) : STEP_WAIT;
     case ADAPT_DONE: break;
-    default: return transaction_fail(transaction, 502, transaction->respmod->error);
+    default: return fail_with(transaction, 502, transaction->respmod->error);
     }
     adapt_mark_take(transaction->seen, transaction->respmod);
     transaction->response.head = transaction->message.response;

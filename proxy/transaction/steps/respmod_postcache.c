@@ -8,16 +8,16 @@
  * What they have changed is a thing of its own: it has neither the stored response's validators nor
  * its ranges. What they leave alone goes out like any stored response. */
 
-bool transaction_may_adapt_late(struct transaction *transaction) {
+bool respmod_postcache_may_want(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
     return set->any[ADAPT_RESPMOD_POSTCACHE] && !transaction->exchange->background &&
-           !transaction->request.is_connect && !transaction_is_internal(transaction) &&
-           adapt_set_has(set, ADAPT_RESPMOD_POSTCACHE, transaction_rules(transaction));
+           !transaction->request.is_connect && !internal_is_asked(transaction) &&
+           adapt_set_has(set, ADAPT_RESPMOD_POSTCACHE, request_rules(transaction));
 }
 
-enum step transaction_answer(struct transaction *transaction) {
+enum step respmod_postcache_or_deliver(struct transaction *transaction) {
     if (!transaction->adapt->any[ADAPT_RESPMOD_POSTCACHE] ||
-        transaction->outcome.result == RESULT_SERVICE || !transaction_may_adapt_late(transaction))
+        transaction->outcome.result == RESULT_SERVICE || !respmod_postcache_may_want(transaction))
         return STEP_DELIVER;
     return transaction->variant != NULL && transaction->lookup.object != NULL
                ? STEP_VARIANT
@@ -27,7 +27,7 @@ enum step transaction_answer(struct transaction *transaction) {
 static enum step respmod_postcache_answer_head(struct transaction *transaction,
                                                struct http_head *response,
                                                struct icap_service *const *chosen, unsigned count) {
-    transaction_leave_untold(transaction, response, chosen, count);
+    message_remove_untold(transaction, response, chosen, count);
     http_head_remove(response, HTTP_ETAG);
     transaction->respmod_postcache->answers = true;
     transaction->respmod_postcache->head = response;
@@ -39,31 +39,31 @@ static enum step respmod_postcache_answer_head(struct transaction *transaction,
 static enum step respmod_postcache_begin(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     const struct object *subject = transaction_shown(transaction);
-    struct http_head *response = late_head(transaction, subject);
-    const uint64_t *rules = transaction_response_rules(transaction, response);
+    struct http_head *response = postcache_head(transaction, subject);
+    const uint64_t *rules = request_rules_for_response(transaction, response);
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     if (transaction->variant != NULL)
-        count = remembered_leave_out(transaction->variant, chosen, count);
+        count = adapted_variant_leave_out(transaction->variant, chosen, count);
     if (count == 0 || response->status == 304 || response->status == 206)
         return STEP_DELIVER;
-    transaction_own_request(transaction);
+    request_own(transaction);
     transaction->respmod_postcache =
         arena_zalloc(&transaction->arena, sizeof *transaction->respmod_postcache);
     if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
         return respmod_postcache_answer_head(transaction, response, chosen, count);
-    late_start(transaction->respmod_postcache, transaction, subject, response, chosen, count);
+    postcache_start(transaction->respmod_postcache, transaction, subject, response, chosen, count);
     return STEP_WAIT;
 }
 
 static void begin_pump(struct transaction *transaction, int64_t length) {
-    struct late *late = transaction->respmod_postcache;
-    if (late->message.body == NULL) {
-        late->body = body_of_bytes(slice_make("", 0));
+    struct postcache *postcache = transaction->respmod_postcache;
+    if (postcache->message.body == NULL) {
+        postcache->body = body_of_bytes(slice_make("", 0));
         return;
     }
-    late->body = body_new(transaction->net, BODY_PASSING, length);
-    pump_start(&late->pump, transaction->net->loop, &late->message.body, late->body, 0,
-               &transaction->task);
+    postcache->body = body_new(transaction->net, BODY_PASSING, length);
+    pump_start(&postcache->pump, transaction->net->loop, &postcache->message.body, postcache->body,
+               0, &transaction->task);
 }
 
 /* What passes by is read once, and that the services have done. */
@@ -75,43 +75,43 @@ static bool can_be_read_again(const struct transaction *transaction) {
 /* What is not stored, or will not be after all, has passed through the services; what is stored can
  * be sent from there. */
 static enum step unchanged(struct transaction *transaction) {
-    struct late *late = transaction->respmod_postcache;
+    struct postcache *postcache = transaction->respmod_postcache;
     if (can_be_read_again(transaction)) {
-        source_close(&late->message.body);
-        adapt_chain_close(&late->chain);
+        source_close(&postcache->message.body);
+        adapt_chain_close(&postcache->chain);
         return STEP_DELIVER;
     }
-    begin_pump(transaction, late->message.body != NULL ? late->message.body->length : 0);
+    begin_pump(transaction, postcache->message.body != NULL ? postcache->message.body->length : 0);
     if (transaction->lookup.object != NULL) {
-        late->answers = true;
-        late->head = late->message.response;
+        postcache->answers = true;
+        postcache->head = postcache->message.response;
         return STEP_DELIVER;
     }
     body_release(&transaction->storing.body);
-    transaction->storing.body = body_reference(late->body);
+    transaction->storing.body = body_reference(postcache->body);
     return STEP_DELIVER;
 }
 
 static enum step respmod_postcache_changed(struct transaction *transaction) {
-    struct late *late = transaction->respmod_postcache;
+    struct postcache *postcache = transaction->respmod_postcache;
     const struct object *subject = transaction_shown(transaction);
     struct slice etag = subject != NULL ? object_etag(subject)
                                         : http_head_value(transaction->response.head, HTTP_ETAG);
-    late->answers = true;
-    late->head = late->message.response;
-    late_forget_etag(late->head, etag);
-    begin_pump(transaction, late->message.body != NULL ? late->message.body->length : 0);
+    postcache->answers = true;
+    postcache->head = postcache->message.response;
+    postcache_forget_etag(postcache->head, etag);
+    begin_pump(transaction, postcache->message.body != NULL ? postcache->message.body->length : 0);
     return STEP_DELIVER;
 }
 
 enum step step_respmod_postcache(struct transaction *transaction) {
-    transaction_settle(transaction);
+    storing_settle(transaction);
     if (transaction->respmod_postcache == NULL)
         return respmod_postcache_begin(transaction);
     switch (transaction->respmod_postcache->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: break;
-    default: return transaction_fail(transaction, 502, transaction->respmod_postcache->chain.error);
+    default: return fail_with(transaction, 502, transaction->respmod_postcache->chain.error);
     }
     return transaction->respmod_postcache->chain.modified ? respmod_postcache_changed(transaction)
                                                           : unchanged(transaction);

@@ -9,7 +9,7 @@
 /* STORE: the response's body begins to flow into memory, kept if it may be stored, passing through
  * if not; DELIVER reads from there while it arrives. */
 
-void transaction_date_response(struct transaction *transaction) {
+void response_date(struct transaction *transaction) {
     if (http_head_has(transaction->response.head, HTTP_DATE))
         return;
     char date[HTTP_DATE_LENGTH + 1];
@@ -21,7 +21,7 @@ void transaction_date_response(struct transaction *transaction) {
 static void complete_head(struct transaction *transaction) {
     struct http_head *response = transaction->response.head;
     struct arena *arena = &transaction->arena;
-    transaction_date_response(transaction);
+    response_date(transaction);
     struct slice via = transaction_joined_value(transaction, response, HTTP_VIA);
     http_head_set(response, HTTP_VIA,
                   arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""), SLICE("1.1 "),
@@ -51,17 +51,16 @@ static bool stands_for_get(struct transaction *transaction) {
     const struct http_field *place = http_head_find(response, HTTP_CONTENT_LOCATION);
     return transaction->request.head->method_id == HTTP_METHOD_POST && response->status == 200 &&
            place != NULL && http_head_find_next(response, HTTP_CONTENT_LOCATION, place) == NULL &&
-           slice_equal(transaction_resolve(transaction, place->value),
-                       transaction->request.url_text);
+           slice_equal(request_resolve(transaction, place->value), transaction->request.url_text);
 }
 
 /* No lookup has been made for it. */
 static bool prepare_post(struct transaction *transaction) {
-    if (!stands_for_get(transaction) || !transaction_begin_policy(transaction))
+    if (!stands_for_get(transaction) || !caching_begin(transaction))
         return false;
-    transaction_take_name(transaction);
+    caching_take_name(transaction);
     /* It was the whole URL that was asked for. */
-    return !transaction_sends_name(transaction) ||
+    return !caching_sends_name(transaction) ||
            slice_equal(transaction->caching.name.url, transaction->request.url_text);
 }
 
@@ -69,7 +68,7 @@ static bool prepare_post(struct transaction *transaction) {
  * request shows in nothing that the response is stored by; those before it make the request that it
  * is stored for. */
 static bool is_unable(const struct transaction *transaction) {
-    const struct outgoing *outgoing = transaction->reqmod_postcache;
+    const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
     return (transaction->respmod != NULL && transaction->respmod->unable) ||
            (outgoing != NULL && (outgoing->chain.unable || outgoing->chain.bypassed));
 }
@@ -86,10 +85,10 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
     if (transaction->respmod != NULL && (transaction->caching.control.no_transform ||
                                          !adapt_chain_is_storable(transaction->respmod)))
         return STORE_NOWHERE;
-    transaction_review_policy(transaction, transaction->response.head);
-    struct freshness_rules rules = transaction_freshness_rules(transaction);
+    caching_review(transaction, transaction->response.head);
+    struct freshness_rules rules = caching_freshness_rules(transaction);
     freshness_of_response(freshness, &rules,
-                          post ? transaction_as_get(transaction) : transaction->request.head,
+                          post ? request_as_get(transaction) : transaction->request.head,
                           transaction->response.head, transaction->response.request_time,
                           transaction->response.response_time);
     if (!freshness->storable || (post && freshness->heuristic))
@@ -129,33 +128,33 @@ static void pass_waiting(struct transaction *transaction) {
 }
 
 /* What was purged on its way is not in the index: those who wait for it ask anew. */
-enum flight_outcome transaction_insert(struct transaction *transaction, struct object *object) {
+enum shared_fetch_outcome storing_insert(struct transaction *transaction, struct object *object) {
     struct cache_arrival arrival = {
         .since = transaction->storing.since,
-        .max_variants = transaction_max_variants(transaction),
+        .max_variants = caching_max_variants(transaction),
     };
     if (!cache_insert(transaction->host->cache, object, &arrival)) {
         cache_supersede(transaction->host->cache, object);
         disk_supersede(transaction->host->disk, object);
-        return FLIGHT_LEFT;
+        return SHARED_FETCH_ABANDONED;
     }
     disk_store(transaction->host->disk, object, &transaction->storing.disk_since);
-    return FLIGHT_STORED;
+    return SHARED_FETCH_STORED;
 }
 
-void transaction_drop(struct transaction *transaction, struct object *object) {
+void storing_drop(struct transaction *transaction, struct object *object) {
     cache_drop(transaction->host->cache, object);
     const struct cache_name name = object_name(object);
     disk_remove(transaction->host->disk, &name, object);
 }
 
-void transaction_note_moment(struct transaction *transaction) {
+void storing_note_moment(struct transaction *transaction) {
     transaction->storing.since = cache_now(transaction->host->cache);
     transaction->storing.disk_since = disk_now(transaction->host->disk);
 }
 
 static void keep_object_now(struct transaction *transaction) {
-    transaction_land(transaction, transaction_insert(transaction, transaction->lookup.object));
+    lookup_tell_followers(transaction, storing_insert(transaction, transaction->lookup.object));
 }
 
 /* The services that the response has passed. */
@@ -181,7 +180,7 @@ static void begin_object(struct transaction *transaction, const struct freshness
     transaction->lookup.object = object_new_made(
         transaction->caching.name.key, transaction->caching.name.url, transaction->request.head,
         transaction->response.head, freshness, transaction->storing.body, &making, NULL);
-    transaction->lookup.object->scope = (uint8_t)transaction_scope(transaction);
+    transaction->lookup.object->scope = (uint8_t)caching_scope(transaction);
     transaction->storing.begun = true;
     transaction->net->counters.cache_stores++;
     if (transaction->storing.body->expected >= 0 ||
@@ -197,18 +196,18 @@ static void drop_replaced(struct transaction *transaction) {
         is_unable(transaction) || (transaction->respmod != NULL && transaction->respmod->bypassed);
     if (transaction->lookup.replaced != NULL && transaction->response.head->status < 500 &&
         !missed && transaction->request.head->method_id == HTTP_METHOD_GET)
-        transaction_drop(transaction, transaction->lookup.replaced);
+        storing_drop(transaction, transaction->lookup.replaced);
 }
 
 /* A large body goes to disk as it passes. */
 static void begin_stream(struct transaction *transaction, const struct freshness *freshness) {
     struct body *nothing = body_of_bytes(SLICE(""));
-    transaction_strip_cookies(transaction, transaction->response.head);
+    caching_strip_cookies(transaction, transaction->response.head);
     struct object_making making = seen_by(transaction);
     struct object *object = object_new_made(
         transaction->caching.name.key, transaction->caching.name.url, transaction->request.head,
         transaction->response.head, freshness, nothing, &making, NULL);
-    object->scope = (uint8_t)transaction_scope(transaction);
+    object->scope = (uint8_t)caching_scope(transaction);
     transaction->storing.pump.stream = disk_stream_open(
         transaction->host->disk, object, (uint64_t)transaction->response.body->length,
         &transaction->storing.disk_since);
@@ -221,21 +220,21 @@ static void begin_stream(struct transaction *transaction, const struct freshness
 enum step step_store(struct transaction *transaction) {
     struct freshness freshness;
     if (transaction->variant != NULL)
-        remembered_forget(transaction->variant);
+        adapted_variant_forget(transaction->variant);
     complete_head(transaction);
     enum storage storage = where_to_store(transaction, &freshness);
     bool keep = storage == STORE_IN_MEMORY;
     if (transaction->response.head->status == 206)
-        keep = transaction_take_part(transaction, keep);
+        keep = stored_part_join(transaction, keep);
     transaction->delivery.reply.length = announced_length(transaction);
     store_begin_body(transaction, keep);
     if (keep) {
-        transaction_strip_cookies(transaction, transaction->response.head);
+        caching_strip_cookies(transaction, transaction->response.head);
         begin_object(transaction, &freshness);
     } else {
         drop_replaced(transaction);
-        transaction_drop_part(transaction);
-        transaction_land(transaction, FLIGHT_UNSTORED);
+        stored_part_drop(transaction);
+        lookup_tell_followers(transaction, SHARED_FETCH_UNSTORED);
         if (transaction->caching.allowed)
             transaction->net->counters.cache_uncacheable++;
     }
@@ -248,7 +247,7 @@ enum step step_store(struct transaction *transaction) {
         pump_start(&transaction->storing.pump, transaction->net->loop, &transaction->response.body,
                    transaction->storing.body, transaction->settings->cache.max_object,
                    &transaction->task);
-    return transaction_answer(transaction);
+    return respmod_postcache_or_deliver(transaction);
 }
 
 static void settle_object(struct transaction *transaction) {
@@ -256,13 +255,13 @@ static void settle_object(struct transaction *transaction) {
     if (!transaction->storing.begun || transaction->storing.settled || object == NULL)
         return;
     if (transaction->storing.pump.overflowed)
-        transaction_land(transaction, FLIGHT_UNSTORED);
+        lookup_tell_followers(transaction, SHARED_FETCH_UNSTORED);
     if (transaction->storing.pump.state == PUMP_RUNNING)
         return;
     transaction->storing.settled = true;
     if (body_state(object->body) != BODY_COMPLETE) {
-        transaction_drop(transaction, object);
-        transaction_land(transaction, FLIGHT_FAILED);
+        storing_drop(transaction, object);
+        lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
     } else if (object->body->expected < 0 && !transaction->storing.pump.overflowed) {
         keep_object_now(transaction);
     } else if (transaction->storing.pump.state !=
@@ -271,8 +270,8 @@ static void settle_object(struct transaction *transaction) {
     }
 }
 
-void transaction_settle(struct transaction *transaction) {
+void storing_settle(struct transaction *transaction) {
     settle_object(transaction);
     if (transaction->variant != NULL)
-        remembered_settle(transaction);
+        adapted_variant_settle(transaction);
 }

@@ -70,13 +70,13 @@ static enum step reached(struct transaction *transaction) {
 static enum step not_reached(struct transaction *transaction) {
     const struct dial *reach = transaction->tunnel.dial;
     if (reach->denied)
-        return transaction_deny_destination(transaction, reach->error);
+        return fail_destination_denied(transaction, reach->error);
     if (transaction->fetch.seat != NULL) {
         origin_seat_failed(transaction->fetch.seat, reach->error);
         origin_seat_leave(transaction->fetch.seat);
     }
     transaction->net->counters.origin_failures++;
-    return transaction_fail(transaction, reach->timed_out ? 504 : 502, reach->error);
+    return fail_with(transaction, reach->timed_out ? 504 : 502, reach->error);
 }
 
 enum step step_tunnel(struct transaction *transaction) {

@@ -5,17 +5,17 @@
 /* VARIANT: what services behind the cache make of a stored response for all clients: used again, or
  * made, once for all who want it, and stored beside what it is made of. */
 
-static void land(struct transaction *transaction, enum flight_outcome outcome) {
-    struct remembered *remembered = transaction->variant;
-    if (!remembered->leads)
+static void land(struct transaction *transaction, enum shared_fetch_outcome outcome) {
+    struct adapted_variant *variant = transaction->variant;
+    if (!variant->leads)
         return;
-    remembered->leads = false;
-    flight_land(&remembered->flight, outcome, loop_seconds(transaction->net->loop),
-                transaction->net->loop);
+    variant->leads = false;
+    shared_fetch_finish(&variant->fetch, outcome, loop_seconds(transaction->net->loop),
+                        transaction->net->loop);
 }
 
-static void variant_finish(struct transaction *transaction, enum flight_outcome outcome) {
-    transaction->variant->state = REMEMBERED_OVER;
+static void variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome) {
+    transaction->variant->state = ADAPTED_VARIANT_OVER;
     land(transaction, outcome);
 }
 
@@ -23,11 +23,11 @@ static void variant_finish(struct transaction *transaction, enum flight_outcome 
  * are said to depend on, and those that they name themselves (`theirs`). */
 static struct slice write_selector(struct transaction *transaction, const struct object *of,
                                    struct slice theirs) {
-    const struct remembered *remembered = transaction->variant;
+    const struct adapted_variant *variant = transaction->variant;
     struct http_head *vary = arena_alloc(&transaction->arena, sizeof *vary);
     http_head_init(vary);
-    for (unsigned i = 0; i < remembered->count; i++)
-        for (char **by = remembered->services[i]->settings->remember_by; by != NULL && *by != NULL;
+    for (unsigned i = 0; i < variant->count; i++)
+        for (char **by = variant->services[i]->settings->remember_by; by != NULL && *by != NULL;
              by++)
             if (strcmp(*by, "none") != 0)
                 http_head_add(vary, SLICE("Vary"), slice_from(*by));
@@ -73,7 +73,7 @@ static struct slice known_fields(struct transaction *transaction) {
 
 /* Those who want the same variant of the same response, as far as it is known before it is made
  * which one that is. Line ends tell such a name from a URL. */
-static struct cache_name flight_name(struct transaction *transaction) {
+static struct cache_name shared_fetch_name(struct transaction *transaction) {
     char hex[SLICE_HEX];
     struct slice url = transaction->caching.name.url;
     struct slice selector =
@@ -91,15 +91,15 @@ static void variant_on_collapse_timeout(struct timer *timer) {
 }
 
 static enum step variant_follow(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    remembered->state = REMEMBERED_FOLLOWS;
+    struct adapted_variant *variant = transaction->variant;
+    variant->state = ADAPTED_VARIANT_FOLLOWS;
     transaction->net->counters.cache_collapsed++;
     transaction->lookup.collapse.expired = false;
     timer_init(&transaction->lookup.collapse.timer, variant_on_collapse_timeout);
     loop_timer_after(transaction->net->loop, &transaction->lookup.collapse.timer,
                      transaction->settings->cache.collapse_timeout);
-    if (!flight_wait(remembered->flight, &remembered->waiter, transaction->host->mailbox,
-                     &transaction->task))
+    if (!shared_fetch_wait(variant->fetch, &variant->waiter, transaction->host->mailbox,
+                           &transaction->task))
         loop_defer(transaction->net->loop, &transaction->task);
     return STEP_WAIT;
 }
@@ -112,45 +112,46 @@ static enum step variant_go_on(struct transaction *transaction) {
 /* The services that want this response, of those that are remembered. */
 static unsigned variant_choose(struct transaction *transaction, const struct http_head *response,
                                struct icap_service **chosen) {
-    const uint64_t *rules = transaction_response_rules(transaction, response);
+    const uint64_t *rules = request_rules_for_response(transaction, response);
     unsigned all = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
-    while (count < all && remembered_includes(transaction->variant, chosen[count]))
+    while (count < all && adapted_variant_includes(transaction->variant, chosen[count]))
         count++;
     return count;
 }
 
 static enum step variant_ask(struct transaction *transaction, struct http_head *response,
                              struct icap_service *const *chosen, unsigned count) {
-    struct remembered *remembered = transaction->variant;
-    remembered->state = REMEMBERED_ASKS;
-    remembered->since = cache_now(transaction->host->cache);
-    remembered->of = object_reference(transaction->lookup.object);
-    adapt_mark_begin(&remembered->mark, remembered->services, remembered->count);
-    remembered->late = arena_zalloc(&transaction->arena, sizeof *remembered->late);
-    late_start(remembered->late, transaction, transaction->lookup.object, response, chosen, count);
+    struct adapted_variant *variant = transaction->variant;
+    variant->state = ADAPTED_VARIANT_ASKS;
+    variant->since = cache_now(transaction->host->cache);
+    variant->of = object_reference(transaction->lookup.object);
+    adapt_mark_begin(&variant->mark, variant->services, variant->count);
+    variant->postcache = arena_zalloc(&transaction->arena, sizeof *variant->postcache);
+    postcache_start(variant->postcache, transaction, transaction->lookup.object, response, chosen,
+                    count);
     return STEP_WAIT;
 }
 
 /* There is no variant: it has to be made, by this request or another one. */
 static enum step variant_make(struct transaction *transaction) {
     enum { ROUNDS = 3 };
-    struct remembered *remembered = transaction->variant;
+    struct adapted_variant *variant = transaction->variant;
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    struct http_head *response = late_head(transaction, transaction->lookup.object);
+    struct http_head *response = postcache_head(transaction, transaction->lookup.object);
     unsigned count = variant_choose(transaction, response, chosen), status = response->status;
     if (transaction->request.head->method_id == HTTP_METHOD_HEAD || status == 304 || status == 206)
         return STEP_RESPMOD_POSTCACHE;
     if (count == 0)
         return variant_go_on(transaction);
-    transaction_own_request(transaction);
-    if (transaction->settings->cache.collapse_timeout > 0 && remembered->rounds++ < ROUNDS) {
-        const struct cache_name name = flight_name(transaction);
-        switch (flight_join(transaction->host->flights, &name, loop_seconds(transaction->net->loop),
-                            &remembered->flight)) {
-        case FLIGHT_LEADS: remembered->leads = true; break;
-        case FLIGHT_FOLLOWS: return variant_follow(transaction);
-        case FLIGHT_ALONE: break;
+    request_own(transaction);
+    if (transaction->settings->cache.collapse_timeout > 0 && variant->rounds++ < ROUNDS) {
+        const struct cache_name name = shared_fetch_name(transaction);
+        switch (shared_fetch_join(transaction->host->shared_fetches, &name,
+                                  loop_seconds(transaction->net->loop), &variant->fetch)) {
+        case SHARED_FETCH_LEADS: variant->leads = true; break;
+        case SHARED_FETCH_FOLLOWS: return variant_follow(transaction);
+        case SHARED_FETCH_ALONE: break;
         }
     }
     return variant_ask(transaction, response, chosen, count);
@@ -170,44 +171,44 @@ static struct slice field_of(struct transaction *transaction, const struct objec
 
 /* Puts the variant, with its new head, in the place of the old one. */
 static void variant_renew(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
+    struct adapted_variant *variant = transaction->variant;
     const struct object *stored = transaction->lookup.object;
     static const enum http_name kept[] = {HTTP_DATE, HTTP_EXPIRES};
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
-    object_parse_head(remembered->made, head);
+    object_parse_head(variant->object, head);
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         struct slice value = field_of(transaction, stored, kept[i]);
         if (value.length > 0)
             http_head_set(head, kept[i], value);
     }
     struct freshness freshness = object_freshness(stored);
-    struct object_making making = object_making(remembered->made);
-    struct slice selector = object_selector(remembered->made);
+    struct object_making making = object_making(variant->object);
+    struct slice selector = object_selector(variant->object);
     struct object *renewed =
         object_new_made(stored->key, object_url(stored), transaction->request.head, head,
-                        &freshness, remembered->made->body, &making, &selector);
-    renewed->scope = remembered->made->scope;
+                        &freshness, variant->object->body, &making, &selector);
+    renewed->scope = variant->object->scope;
     const struct cache_arrival arrival = {
         .since = cache_now(transaction->host->cache),
-        .max_variants = transaction_max_variants(transaction),
+        .max_variants = caching_max_variants(transaction),
         .of = stored,
     };
     cache_insert(transaction->host->cache, renewed, &arrival);
-    object_release(&remembered->made);
-    remembered->made = renewed;
+    object_release(&variant->object);
+    variant->object = renewed;
 }
 
 /* A variant that was there. */
 static enum step variant_show(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
+    struct adapted_variant *variant = transaction->variant;
     struct counters *counters = &transaction->net->counters;
-    if (remembered->made->response_time >= transaction->lookup.object->response_time)
+    if (variant->object->response_time >= transaction->lookup.object->response_time)
         return use(transaction, &counters->adapted_hits);
     /* The origin has confirmed what it was made of. If what it said of its lifetime is not what the
      * variant says, either of origin and service may have changed that. */
-    if (!slice_equal(field_of(transaction, remembered->made, HTTP_CACHE_CONTROL),
+    if (!slice_equal(field_of(transaction, variant->object, HTTP_CACHE_CONTROL),
                      field_of(transaction, transaction->lookup.object, HTTP_CACHE_CONTROL))) {
-        object_release(&remembered->made);
+        object_release(&variant->object);
         return variant_make(transaction);
     }
     variant_renew(transaction);
@@ -215,32 +216,32 @@ static enum step variant_show(struct transaction *transaction) {
 }
 
 static enum step variant_begin(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
+    struct adapted_variant *variant = transaction->variant;
     struct counters *counters = &transaction->net->counters;
-    if (remembered->only)
+    if (variant->only)
         return use(transaction, object_making(transaction->lookup.object).kind == OBJECT_LEFT_ALONE
                                     ? &counters->adapted_left_alone
                                     : &counters->adapted_hits);
-    if (remembered->applied)
+    if (variant->applied)
         return use(transaction, &counters->adapted_left_alone);
-    return remembered->made != NULL ? variant_show(transaction) : variant_make(transaction);
+    return variant->object != NULL ? variant_show(transaction) : variant_make(transaction);
 }
 
 /* The one who was followed has come to something, or it takes too long. */
 static enum step variant_resume(struct transaction *transaction) {
     enum { NO_MORE = 100 };
-    struct remembered *remembered = transaction->variant;
-    enum flight_outcome outcome = flight_outcome(remembered->flight);
-    if (outcome == FLIGHT_ALOFT && !transaction->lookup.collapse.expired)
+    struct adapted_variant *variant = transaction->variant;
+    enum shared_fetch_outcome outcome = shared_fetch_outcome(variant->fetch);
+    if (outcome == SHARED_FETCH_RUNNING && !transaction->lookup.collapse.expired)
         return STEP_WAIT;
-    flight_leave(&remembered->flight, &remembered->waiter);
+    shared_fetch_leave(&variant->fetch, &variant->waiter);
     timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
-    remembered->state = REMEMBERED_NOTHING;
-    if (outcome != FLIGHT_STORED && outcome != FLIGHT_LEFT)
-        remembered->rounds = NO_MORE;
-    struct object *object = remembered_look_up(transaction);
-    if (object == NULL || remembered->only)
-        remembered_forget(remembered); /* what this transaction holds is still good for it */
+    variant->state = ADAPTED_VARIANT_NONE;
+    if (outcome != SHARED_FETCH_STORED && outcome != SHARED_FETCH_ABANDONED)
+        variant->rounds = NO_MORE;
+    struct object *object = adapted_variant_look_up(transaction);
+    if (object == NULL || variant->only)
+        adapted_variant_forget(variant); /* what this transaction holds is still good for it */
     object_release(&object);
     return variant_begin(transaction);
 }
@@ -290,7 +291,7 @@ static bool take_freshness(struct transaction *transaction, const struct http_he
     struct slice control = transaction_joined_value(transaction, head, HTTP_CACHE_CONTROL);
     if (slice_equal(control, field_of(transaction, of, HTTP_CACHE_CONTROL)))
         return vary_usable(head);
-    struct freshness_rules rules = transaction_freshness_rules(transaction);
+    struct freshness_rules rules = caching_freshness_rules(transaction);
     freshness_of_response(&its_own, &rules, transaction->request.head, head,
                           (time_t)of->response_time, (time_t)of->response_time);
     if (its_own.lifetime < freshness->lifetime)
@@ -301,100 +302,99 @@ static bool take_freshness(struct transaction *transaction, const struct http_he
 static struct object *new_variant(struct transaction *transaction, const struct http_head *head,
                                   enum object_kind kind, const struct freshness *freshness,
                                   struct body *body) {
-    struct remembered *remembered = transaction->variant;
-    const struct object_making making = {kind, remembered->chain,
-                                         adapt_mark_tag(&remembered->mark)};
+    struct adapted_variant *variant = transaction->variant;
+    const struct object_making making = {kind, variant->chain, adapt_mark_tag(&variant->mark)};
     struct slice theirs = transaction_joined_value(transaction, head, HTTP_VARY);
-    struct slice selector = write_selector(transaction, remembered->of, theirs);
+    struct slice selector = write_selector(transaction, variant->of, theirs);
     struct object *object =
-        object_new_made(remembered->of->key, object_url(remembered->of), transaction->request.head,
-                        head, freshness, body, &making, &selector);
-    object->scope = remembered->of->scope;
+        object_new_made(variant->of->key, object_url(variant->of), transaction->request.head, head,
+                        freshness, body, &making, &selector);
+    object->scope = variant->of->scope;
     return object;
 }
 
 /* The variant's body is what comes out of the services. */
 static void variant_begin_body(struct transaction *transaction, const struct http_head *head,
                                enum object_kind kind, const struct freshness *freshness) {
-    struct remembered *remembered = transaction->variant;
-    struct late *late = remembered->late;
-    if (late->message.body == NULL)
-        late->body = body_of_bytes(slice_make("", 0));
+    struct adapted_variant *variant = transaction->variant;
+    struct postcache *postcache = variant->postcache;
+    if (postcache->message.body == NULL)
+        postcache->body = body_of_bytes(slice_make("", 0));
     else
-        late->body = body_new(transaction->net, remembered->keep ? BODY_SHARED : BODY_PASSING,
-                              late->message.body->length);
-    remembered->made = new_variant(transaction, head, kind, freshness, late->body);
-    if (late->message.body != NULL)
-        pump_start(&late->pump, transaction->net->loop, &late->message.body, late->body,
-                   transaction->settings->cache.max_object, &transaction->task);
-    if (!remembered->keep)
-        variant_finish(transaction, FLIGHT_UNSTORED);
-    remembered_settle(transaction);
+        postcache->body = body_new(transaction->net, variant->keep ? BODY_SHARED : BODY_PASSING,
+                                   postcache->message.body->length);
+    variant->object = new_variant(transaction, head, kind, freshness, postcache->body);
+    if (postcache->message.body != NULL)
+        pump_start(&postcache->pump, transaction->net->loop, &postcache->message.body,
+                   postcache->body, transaction->settings->cache.max_object, &transaction->task);
+    if (!variant->keep)
+        variant_finish(transaction, SHARED_FETCH_UNSTORED);
+    adapted_variant_settle(transaction);
 }
 
 static enum step left_alone(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    struct freshness freshness = object_freshness(remembered->of);
+    struct adapted_variant *variant = transaction->variant;
+    struct freshness freshness = object_freshness(variant->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
-    object_parse_head(remembered->of, head);
+    object_parse_head(variant->of, head);
     /* What passes by is read once, and that the services have done. */
-    if (remembered->of->body->kind == BODY_PASSING) {
-        remembered->keep = false;
+    if (variant->of->body->kind == BODY_PASSING) {
+        variant->keep = false;
         variant_begin_body(transaction, head, OBJECT_LEFT_ALONE, &freshness);
         return variant_go_on(transaction);
     }
-    late_end(remembered->late);
-    if (!remembered->keep) {
-        variant_finish(transaction, FLIGHT_FAILED);
+    postcache_end(variant->postcache);
+    if (!variant->keep) {
+        variant_finish(transaction, SHARED_FETCH_FAILED);
         return variant_go_on(transaction);
     }
-    remembered->made =
-        new_variant(transaction, head, OBJECT_LEFT_ALONE, &freshness, remembered->of->body);
-    remembered_settle(transaction);
+    variant->object =
+        new_variant(transaction, head, OBJECT_LEFT_ALONE, &freshness, variant->of->body);
+    adapted_variant_settle(transaction);
     return variant_go_on(transaction);
 }
 
 static enum step variant_changed(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    struct http_head *head = remembered->late->message.response;
+    struct adapted_variant *variant = transaction->variant;
+    struct http_head *head = variant->postcache->message.response;
     struct freshness freshness;
-    late_forget_etag(head, object_etag(remembered->of));
-    const struct object_making making = {OBJECT_MADE, remembered->chain,
-                                         adapt_mark_tag(&remembered->mark)};
+    postcache_forget_etag(head, object_etag(variant->of));
+    const struct object_making making = {OBJECT_MADE, variant->chain,
+                                         adapt_mark_tag(&variant->mark)};
     set_validator(transaction, head, &making);
     keep_tags(transaction, head);
-    remembered->keep = take_freshness(transaction, head, &freshness) && remembered->keep;
+    variant->keep = take_freshness(transaction, head, &freshness) && variant->keep;
     variant_begin_body(transaction, head, OBJECT_MADE, &freshness);
     return variant_go_on(transaction);
 }
 
 static enum step variant_answered(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    struct adapt_chain *chain = &remembered->late->chain;
+    struct adapted_variant *variant = transaction->variant;
+    struct adapt_chain *chain = &variant->postcache->chain;
     struct counters *counters = &transaction->net->counters;
-    adapt_mark_take(&remembered->mark, chain);
-    remembered->keep =
-        adapt_chain_is_storable(chain) && !chain->unable && adapt_mark_tag(&remembered->mark) != 0;
-    remembered->state = REMEMBERED_KEEPS;
+    adapt_mark_take(&variant->mark, chain);
+    variant->keep =
+        adapt_chain_is_storable(chain) && !chain->unable && adapt_mark_tag(&variant->mark) != 0;
+    variant->state = ADAPTED_VARIANT_STORES;
     counters->adapted_made++;
-    counters->adapted_made_again += remembered->old;
+    counters->adapted_made_again += variant->old;
     return chain->modified ? variant_changed(transaction) : left_alone(transaction);
 }
 
 enum step step_variant(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    transaction_settle(transaction);
-    if (remembered->state == REMEMBERED_NOTHING)
+    struct adapted_variant *variant = transaction->variant;
+    storing_settle(transaction);
+    if (variant->state == ADAPTED_VARIANT_NONE)
         return variant_begin(transaction);
-    if (remembered->state == REMEMBERED_FOLLOWS)
+    if (variant->state == ADAPTED_VARIANT_FOLLOWS)
         return variant_resume(transaction);
-    switch (remembered->late->chain.state) {
+    switch (variant->postcache->chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return variant_answered(transaction);
     default: break;
     }
-    variant_finish(transaction, FLIGHT_FAILED);
-    return transaction_fail(transaction, 502, remembered->late->chain.error);
+    variant_finish(transaction, SHARED_FETCH_FAILED);
+    return fail_with(transaction, 502, variant->postcache->chain.error);
 }
 
 /* Until it is in the index, its variants must not be. */
@@ -405,48 +405,48 @@ static bool variant_is_stored(const struct transaction *transaction) {
 }
 
 static void variant_store(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
+    struct adapted_variant *variant = transaction->variant;
     const struct cache_arrival arrival = {
-        .since = remembered->since,
-        .max_variants = transaction_max_variants(transaction),
-        .of = remembered->of,
+        .since = variant->since,
+        .max_variants = caching_max_variants(transaction),
+        .of = variant->of,
     };
-    bool stored = cache_insert(transaction->host->cache, remembered->made, &arrival);
-    variant_finish(transaction, stored ? FLIGHT_STORED : FLIGHT_LEFT);
+    bool stored = cache_insert(transaction->host->cache, variant->object, &arrival);
+    variant_finish(transaction, stored ? SHARED_FETCH_STORED : SHARED_FETCH_ABANDONED);
 }
 
-void remembered_settle(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    if (remembered->state != REMEMBERED_KEEPS || remembered->made == NULL)
+void adapted_variant_settle(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    if (variant->state != ADAPTED_VARIANT_STORES || variant->object == NULL)
         return;
-    const struct pump *pump = &remembered->late->pump;
+    const struct pump *pump = &variant->postcache->pump;
     /* It is too large, or what it is made of is. */
-    if (remembered->made->body->kind == BODY_PASSING)
-        variant_finish(transaction, FLIGHT_UNSTORED);
-    else if (body_state(remembered->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
-        variant_finish(transaction, FLIGHT_FAILED);
+    if (variant->object->body->kind == BODY_PASSING)
+        variant_finish(transaction, SHARED_FETCH_UNSTORED);
+    else if (body_state(variant->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
+        variant_finish(transaction, SHARED_FETCH_FAILED);
     else if (pump->state != PUMP_RUNNING && variant_is_stored(transaction))
         variant_store(transaction);
 }
 
-bool remembered_is_at_work(const struct remembered *remembered) {
-    return remembered->state == REMEMBERED_KEEPS;
+bool adapted_variant_is_at_work(const struct adapted_variant *variant) {
+    return variant->state == ADAPTED_VARIANT_STORES;
 }
 
-void remembered_let_client_go(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    if (remembered_is_at_work(remembered))
-        pump_set_unread(&remembered->late->pump);
+void adapted_variant_let_client_go(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    if (adapted_variant_is_at_work(variant))
+        pump_set_unread(&variant->postcache->pump);
     else
-        remembered_end(transaction);
+        adapted_variant_end(transaction);
 }
 
-void remembered_end(struct transaction *transaction) {
-    struct remembered *remembered = transaction->variant;
-    variant_finish(transaction, FLIGHT_LEFT);
-    flight_leave(&remembered->flight, &remembered->waiter);
-    if (remembered->late != NULL)
-        late_end(remembered->late);
-    object_release(&remembered->made);
-    object_release(&remembered->of);
+void adapted_variant_end(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    variant_finish(transaction, SHARED_FETCH_ABANDONED);
+    shared_fetch_leave(&variant->fetch, &variant->waiter);
+    if (variant->postcache != NULL)
+        postcache_end(variant->postcache);
+    object_release(&variant->object);
+    object_release(&variant->of);
 }

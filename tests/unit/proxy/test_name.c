@@ -2,7 +2,7 @@
  * and so is what has one key all the same. */
 #include "store_bench.h"
 
-#include "cache/flight.h"
+#include "cache/shared_fetch.h"
 #include "net/secret_hash.h"
 
 #include <time.h>
@@ -278,23 +278,23 @@ START_TEST(variants_of_one_key) {
 END_TEST
 
 START_TEST(flights_of_one_key) {
-    struct flights *flights = flights_new();
-    struct flight *first, *second;
-    ck_assert_int_eq(flight_join(flights, &one, 100, &first), FLIGHT_LEADS);
-    ck_assert(!flight_may_refresh(flights, &one, 100));
-    ck_assert(flight_may_refresh(flights, &two, 100));
-    ck_assert_int_eq(flight_join(flights, &two, 100, &second), FLIGHT_LEADS);
-    flight_land(&first, FLIGHT_UNSTORED, 100, NULL);
-    flight_land(&second, FLIGHT_STORED, 100, NULL);
-    ck_assert_int_eq(flight_join(flights, &one, 100, &first), FLIGHT_ALONE);
-    ck_assert_int_eq(flight_join(flights, &two, 100, &second), FLIGHT_LEADS);
-    flight_land(&second, FLIGHT_STORED, 100, NULL);
-    flight_note_failure(flights, &one, 100, 60);
-    ck_assert(!flight_may_refresh(flights, &one, 100));
-    ck_assert(flight_may_refresh(flights, &two, 100));
-    flight_note_success(flights, &two);
-    ck_assert(!flight_may_refresh(flights, &one, 100));
-    flights_free(&flights);
+    struct shared_fetches *fetches = shared_fetches_new();
+    struct shared_fetch *first, *second;
+    ck_assert_int_eq(shared_fetch_join(fetches, &one, 100, &first), SHARED_FETCH_LEADS);
+    ck_assert(!shared_fetch_may_refresh(fetches, &one, 100));
+    ck_assert(shared_fetch_may_refresh(fetches, &two, 100));
+    ck_assert_int_eq(shared_fetch_join(fetches, &two, 100, &second), SHARED_FETCH_LEADS);
+    shared_fetch_finish(&first, SHARED_FETCH_UNSTORED, 100, NULL);
+    shared_fetch_finish(&second, SHARED_FETCH_STORED, 100, NULL);
+    ck_assert_int_eq(shared_fetch_join(fetches, &one, 100, &first), SHARED_FETCH_ALONE);
+    ck_assert_int_eq(shared_fetch_join(fetches, &two, 100, &second), SHARED_FETCH_LEADS);
+    shared_fetch_finish(&second, SHARED_FETCH_STORED, 100, NULL);
+    shared_fetch_note_failure(fetches, &one, 100, 60);
+    ck_assert(!shared_fetch_may_refresh(fetches, &one, 100));
+    ck_assert(shared_fetch_may_refresh(fetches, &two, 100));
+    shared_fetch_note_success(fetches, &two);
+    ck_assert(!shared_fetch_may_refresh(fetches, &one, 100));
+    shared_fetches_free(&fetches);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
 
 /* What the policies of the settings say about this transaction. */
 
-static void policy_step_resolve(struct transaction *transaction, const uint64_t *rules) {
+static void caching_resolve_policy(struct transaction *transaction, const uint64_t *rules) {
     const struct settings *settings = transaction->settings;
     transaction->caching.policy = NULL;
     if (rules_before(rules, settings->policy_count) == 0)
@@ -20,10 +20,10 @@ static void ignore_no_cache(struct cache_control *asked) {
         asked->max_age = -1;
 }
 
-bool transaction_begin_policy(struct transaction *transaction) {
+bool caching_begin(struct transaction *transaction) {
     if (transaction->settings->policy_count == 0)
         return true;
-    policy_step_resolve(transaction, transaction_request_rules(transaction));
+    caching_resolve_policy(transaction, request_rules_without_type(transaction));
     const struct cache_policy *policy = transaction->caching.policy;
     if (policy == NULL)
         return true;
@@ -36,19 +36,19 @@ bool transaction_begin_policy(struct transaction *transaction) {
     return true;
 }
 
-void transaction_take_name(struct transaction *transaction) {
+void caching_take_name(struct transaction *transaction) {
     transaction->caching.name = cache_name_of(cache_url_by_policy(
         transaction->request.url_text, transaction->caching.policy, &transaction->arena));
 }
 
-bool transaction_sends_name(const struct transaction *transaction) {
+bool caching_sends_name(const struct transaction *transaction) {
     return transaction->caching.policy == NULL ||
            transaction->caching.policy->query_sent == POLICY_QUERY_STORED;
 }
 
-void transaction_ask_by_name(struct transaction *transaction) {
+void caching_ask_by_name(struct transaction *transaction) {
     struct slice whole = transaction->request.url_text, name = transaction->caching.name.url;
-    if (!transaction_sends_name(transaction) || slice_equal(name, whole))
+    if (!caching_sends_name(transaction) || slice_equal(name, whole))
         return;
     size_t path_at = (size_t)(transaction->request.url.path_query.base - whole.base);
     transaction->request.url_text = name;
@@ -56,19 +56,19 @@ void transaction_ask_by_name(struct transaction *transaction) {
     transaction->request.rules = NULL;
 }
 
-void transaction_review_policy(struct transaction *transaction, const struct http_head *response) {
+void caching_review(struct transaction *transaction, const struct http_head *response) {
     if (transaction->settings->policies_by_type)
-        policy_step_resolve(transaction, transaction_response_rules(transaction, response));
+        caching_resolve_policy(transaction, request_rules_for_response(transaction, response));
 }
 
 /* What others are to get has no cookie; who is not to share the response keeps it. */
-void transaction_strip_cookies(const struct transaction *transaction, struct http_head *response) {
+void caching_strip_cookies(const struct transaction *transaction, struct http_head *response) {
     const struct cache_policy *policy = transaction->caching.policy;
     if (policy != NULL && (policy->strip_cookies || policy->set_cookie == POLICY_SET_COOKIE_STRIP))
         http_head_remove(response, HTTP_SET_COOKIE);
 }
 
-unsigned transaction_max_variants(const struct transaction *transaction) {
+unsigned caching_max_variants(const struct transaction *transaction) {
     const struct cache_policy *policy = transaction->caching.policy;
     return policy != NULL && policy->max_variants > 0 ? policy->max_variants
                                                       : transaction->settings->cache.max_variants;

@@ -1,17 +1,17 @@
-#include "transaction/late.h"
+#include "transaction/postcache.h"
 
 #include "transaction/transaction.h"
 
 /* The same for all that services behind the cache see of a response. */
 
-void late_end(struct late *late) {
-    pump_stop(&late->pump);
-    source_close(&late->message.body);
-    adapt_chain_close(&late->chain);
-    body_release(&late->body);
+void postcache_end(struct postcache *postcache) {
+    pump_stop(&postcache->pump);
+    source_close(&postcache->message.body);
+    adapt_chain_close(&postcache->chain);
+    body_release(&postcache->body);
 }
 
-struct http_head *late_head(struct transaction *transaction, const struct object *subject) {
+struct http_head *postcache_head(struct transaction *transaction, const struct object *subject) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     if (subject == NULL) {
         http_head_assign(head, transaction->response.head);
@@ -32,19 +32,19 @@ static struct slice opaque_tag(struct slice etag) {
     return slice_starts_with(etag, SLICE("W/")) ? slice_make(etag.base + 2, etag.length - 2) : etag;
 }
 
-void late_forget_etag(struct http_head *head, struct slice old_etag) {
+void postcache_forget_etag(struct http_head *head, struct slice old_etag) {
     if (slice_equal(opaque_tag(http_head_value(head, HTTP_ETAG)), opaque_tag(old_etag)))
         http_head_remove(head, HTTP_ETAG);
 }
 
-void late_start(struct late *late, struct transaction *transaction, const struct object *subject,
-                struct http_head *response, struct icap_service *const *chosen, unsigned count) {
+void postcache_start(struct postcache *postcache, struct transaction *transaction,
+                     const struct object *subject, struct http_head *response,
+                     struct icap_service *const *chosen, unsigned count) {
     struct body *body = subject != NULL ? subject->body : transaction->storing.body;
-    transaction_begin_message(transaction, &late->message, transaction_copy_request(transaction),
-                              response);
+    message_begin(transaction, &postcache->message, message_copy_request(transaction), response);
     if (response->status != 204)
-        late->message.body = body_source_open(&late->source, body, transaction->net->loop,
-                                              transaction->host->mailbox);
-    adapt_chain_start(&late->chain, transaction->adapt, chosen, count, &late->message,
+        postcache->message.body = body_source_open(&postcache->source, body, transaction->net->loop,
+                                                   transaction->host->mailbox);
+    adapt_chain_start(&postcache->chain, transaction->adapt, chosen, count, &postcache->message,
                       &transaction->arena, transaction->net, &transaction->task);
 }

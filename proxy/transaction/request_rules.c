@@ -3,7 +3,7 @@
 /* For which rules of the settings a transaction is. They are asked once, and again only when a
  * service has changed the request. */
 
-static const uint64_t *transaction_rules_find(struct transaction *transaction) {
+static const uint64_t *request_rules_find(struct transaction *transaction) {
     const struct class_subject subject = {
         .method = transaction->request.head->method,
         .host = transaction->request.url.host,
@@ -14,22 +14,22 @@ static const uint64_t *transaction_rules_find(struct transaction *transaction) {
     return rules_find(transaction->settings->rules, &subject, &transaction->arena);
 }
 
-const uint64_t *transaction_rules(struct transaction *transaction) {
+const uint64_t *request_rules(struct transaction *transaction) {
     if (transaction->request.rules == NULL)
         transaction->request.rules = rules_glance(
             transaction->settings->rules, &transaction->request.url, transaction->request.url_text);
     if (transaction->request.rules == NULL)
-        transaction->request.rules = transaction_rules_find(transaction);
+        transaction->request.rules = request_rules_find(transaction);
     return transaction->request.rules;
 }
 
-const uint64_t *transaction_request_rules(struct transaction *transaction) {
-    return rules_without_type(transaction->settings->rules, transaction_rules(transaction),
+const uint64_t *request_rules_without_type(struct transaction *transaction) {
+    return rules_without_type(transaction->settings->rules, request_rules(transaction),
                               &transaction->arena);
 }
 
-const uint64_t *transaction_response_rules(struct transaction *transaction,
+const uint64_t *request_rules_for_response(struct transaction *transaction,
                                            const struct http_head *response) {
-    return rules_with_type(transaction->settings->rules, transaction_rules(transaction),
+    return rules_with_type(transaction->settings->rules, request_rules(transaction),
                            http_head_value(response, HTTP_CONTENT_TYPE), &transaction->arena);
 }

@@ -28,7 +28,7 @@ static enum range_kind wanted(struct transaction *transaction, const struct http
     return kind;
 }
 
-bool transaction_part_will_do(struct transaction *transaction) {
+bool stored_part_will_do(struct transaction *transaction) {
     struct part part;
     bool is_in;
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
@@ -38,7 +38,7 @@ bool transaction_part_will_do(struct transaction *transaction) {
     return wanted(transaction, head, &part, &is_in) == RANGE_UNSATISFIABLE || is_in;
 }
 
-bool transaction_complete_part(struct transaction *transaction, struct http_head *head) {
+bool stored_part_ask_for_rest(struct transaction *transaction, struct http_head *head) {
     struct part part;
     const struct object *object = transaction->lookup.part;
     if (object == NULL || head->method_id != HTTP_METHOD_GET || http_head_has(head, HTTP_RANGE) ||
@@ -73,7 +73,7 @@ static struct object *partner(const struct transaction *transaction, const struc
     return object;
 }
 
-bool transaction_part_completes(const struct transaction *transaction) {
+bool stored_part_completes(const struct transaction *transaction) {
     struct part part, stored;
     return transaction->response.head->status == 206 && arrived(transaction, &part) &&
            partner(transaction, &part, &stored) != NULL && part_end(&part) == part.whole;
@@ -100,7 +100,7 @@ static bool join_heads(struct transaction *transaction, const struct object *obj
     return true;
 }
 
-static void transaction_part_describe(struct transaction *transaction, const struct part *part) {
+static void stored_part_describe(struct transaction *transaction, const struct part *part) {
     struct http_head *response = transaction->response.head;
     http_head_remove(response, HTTP_CONTENT_LENGTH);
     if (part_is_whole(part)) {
@@ -123,7 +123,7 @@ static bool stored_is_better(const struct transaction *transaction, const struct
                           http_head_value(transaction->response.head, HTTP_ETAG));
 }
 
-bool transaction_take_part(struct transaction *transaction, bool keep) {
+bool stored_part_join(struct transaction *transaction, bool keep) {
     struct part part, stored, all;
     bool asked =
         transaction->fetch.completing || http_head_has(transaction->request.head, HTTP_RANGE);
@@ -146,7 +146,7 @@ bool transaction_take_part(struct transaction *transaction, bool keep) {
         keep = join_heads(transaction, object) && keep;
         transaction->net->counters.cache_combined++;
     }
-    transaction_part_describe(transaction, &all);
+    stored_part_describe(transaction, &all);
     return keep;
 }
 
@@ -158,8 +158,8 @@ static bool part_is_outdated(const struct transaction *transaction) {
                                                        http_head_value(response, HTTP_ETAG)));
 }
 
-void transaction_drop_part(struct transaction *transaction) {
+void stored_part_drop(struct transaction *transaction) {
     if (transaction->lookup.part != NULL &&
         transaction->request.head->method_id == HTTP_METHOD_GET && part_is_outdated(transaction))
-        transaction_drop(transaction, transaction->lookup.part);
+        storing_drop(transaction, transaction->lookup.part);
 }

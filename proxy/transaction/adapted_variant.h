@@ -1,0 +1,74 @@
+/*
+ * An adapted variant: what services behind the cache make of a stored response for all clients. It
+ * is stored beside that response, and goes to every client whose request passes the same services,
+ * until the tag of one of them changes (adapt/mark.h). Then it is made again.
+ *
+ *     if (adapted_variant_begin(transaction))                          LOOKUP
+ *         object = adapted_variant_look_up(transaction);
+ *     ... VARIANT has the variant made if there is none ...
+ *     shown = transaction_shown(transaction);                          DELIVER
+ *     adapted_variant_settle(transaction);                             LOG, until it is stored
+ *     adapted_variant_end(transaction);
+ *
+ * The stored response stays the transaction's object: it says how fresh the variant is, and the
+ * origin is asked about it. Of several requests for the same variant one has it made, and the
+ * others wait.
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_ADAPTED_VARIANT_H
+#define RETORT_TRANSACTION_ADAPTED_VARIANT_H
+
+#include "adapt/mark.h"
+#include "cache/shared_fetch.h"
+#include "cache/store.h"
+#include "transaction/postcache.h"
+
+enum adapted_variant_state {
+    ADAPTED_VARIANT_NONE,
+    ADAPTED_VARIANT_FOLLOWS, /* another one's making of it */
+    ADAPTED_VARIANT_ASKS,    /* the services */
+    ADAPTED_VARIANT_STORES,  /* waits for what will be stored */
+    ADAPTED_VARIANT_OVER,
+};
+
+struct adapted_variant {
+    enum adapted_variant_state state;
+    struct icap_service *services[ADAPT_CHAIN_MAX]; /* that may want it, whatever it is */
+    unsigned count;
+    uint32_t chain;        /* these services; see struct object_making */
+    struct object *object; /* the variant; referenced */
+    bool only;             /* transaction->object is the variant, there is nothing else */
+    bool old;              /* there was one, under other tags */
+    bool applied;          /* the response has been through the services */
+    bool others;           /* services may want it that are not remembered */
+    struct adapt_mark mark;
+    struct cache_moment since;
+    struct postcache *postcache; /* NULL: nobody was asked */
+    bool keep;                   /* what is made may be stored */
+    struct object *of;           /* what it is made of; referenced */
+    struct shared_fetch *fetch;
+    bool leads;
+    struct waiter *waiter; /* while it follows */
+    unsigned rounds;
+};
+
+/* False: no service that is remembered may want the response. */
+bool adapted_variant_begin(struct transaction *transaction);
+struct object *adapted_variant_look_up(struct transaction *transaction);
+/* What was found has been replaced, or is no more good. */
+void adapted_variant_forget(struct adapted_variant *variant);
+/* Is it one of the services that are remembered? */
+bool adapted_variant_includes(const struct adapted_variant *variant,
+                              const struct icap_service *service);
+/* Takes the services that have seen the response out of those that are to see it. */
+unsigned adapted_variant_leave_out(const struct adapted_variant *variant,
+                                   struct icap_service **chosen, unsigned count);
+void adapted_variant_settle(struct transaction *transaction);
+/* What will be stored is made without the client, all else ends. */
+void adapted_variant_let_client_go(struct transaction *transaction);
+bool adapted_variant_is_at_work(const struct adapted_variant *variant);
+/* Ends what is under way; those who wait for it ask for themselves. Harmless when repeated. */
+void adapted_variant_end(struct transaction *transaction);
+
+#endif

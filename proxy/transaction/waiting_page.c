@@ -1,0 +1,302 @@
+#include "transaction/waiting_page.h"
+
+#include "base/assert.h"
+#include "http/head_parser.h"
+
+/* TICK: milliseconds between looks at the progress. */
+enum { TICK = 500, REFRESH_SECONDS = 2, NAME_MAX_SHOWN = 100, PIECE = 16384, TURNS = 16 };
+
+#define PREFIX "/.retort-patience/"
+
+static const char page_text[] =
+    "<!DOCTYPE html>\n"
+    "<html><head><meta charset=\"utf-8\"><title>%.*s</title>\n"
+    "<meta http-equiv=\"refresh\" content=\"%d; url=%.*s\"></head>\n"
+    "<body><h1>%.*s is being checked</h1>\n"
+    "<p>%.*s</p>\n"
+    "<p>It comes by itself when that is done. This page asks again every %d seconds; or "
+    "<a href=\"%.*s\">ask now</a>.</p>\n"
+    "</body></html>\n";
+
+static bool waiting_page_is_plain(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+}
+
+/* The last part of the path, under which a browser saves what it gets; nothing in it needs an
+ * escape anywhere. */
+static struct slice waiting_page_name_of(struct slice path) {
+    size_t begin = path.length;
+    while (begin > 0 && path.base[begin - 1] != '/')
+        begin--;
+    struct slice name = slice_make(path.base + begin, path.length - begin);
+    for (size_t i = 0; i < name.length; i++)
+        if (!waiting_page_is_plain(name.base[i]))
+            return SLICE("download");
+    return name.length == 0 || name.length > NAME_MAX_SHOWN ? SLICE("download") : name;
+}
+
+static struct slice progress_text(struct transaction *transaction,
+                                  const struct waiting_download *download) {
+    unsigned long received = (unsigned long)atomic_load(&download->received);
+    unsigned long expected = download->expected > 0 ? (unsigned long)download->expected : 0;
+    if (expected == 0 || received > expected)
+        return arena_printf(&transaction->arena, "%lu bytes have come so far.", received);
+    unsigned percent = (unsigned)((double)received * 100 / (double)expected);
+    return arena_printf(&transaction->arena,
+                        "<progress max=\"100\" value=\"%u\"></progress> %u %% (%lu of %lu bytes)",
+                        percent, percent, received, expected);
+}
+
+/* The page in place of what is not there yet. */
+static enum step waiting_page_send(struct transaction *transaction,
+                                   const struct waiting_download *download) {
+    struct reply *reply = &transaction->delivery.reply;
+    struct arena *arena = &transaction->arena;
+    struct slice name = waiting_page_name_of(url_path(&transaction->request.url));
+    struct slice url =
+        arena_concat(arena, SLICE(PREFIX), slice_from(download->token), SLICE("/"), name);
+    struct slice progress = progress_text(transaction, download);
+    struct slice text =
+        arena_printf(arena, page_text, SLICE_PRINT(name), REFRESH_SECONDS, SLICE_PRINT(url),
+                     SLICE_PRINT(name), SLICE_PRINT(progress), REFRESH_SECONDS, SLICE_PRINT(url));
+    body_release(&transaction->storing.body);
+    transaction->storing.body = body_of_bytes(text);
+    transaction->outcome.status = 200;
+    transaction->outcome.result = RESULT_SERVICE;
+    transaction->outcome.step = step_name(transaction->step);
+    reply->head = arena_printf(arena,
+                               "HTTP/1.1 200 OK\r\n"
+                               "Content-Type: text/html; charset=utf-8\r\n"
+                               "Cache-Control: no-store\r\n"
+                               "Refresh: %d; url=%.*s\r\n"
+                               "Via: 1.1 %s\r\n",
+                               REFRESH_SECONDS, SLICE_PRINT(url), transaction->settings->name);
+    reply->body = transaction->storing.body;
+    reply->length = (int64_t)text.length;
+    return STEP_DELIVER;
+}
+
+/* The side of whoever makes it. */
+
+static void waiting_page_note_progress(struct waiting_page *page) {
+    const struct transaction *transaction = page->transaction;
+    uint64_t received = adapt_chain_received(transaction->respmod);
+    if (received > atomic_load(&page->download->received))
+        atomic_store(&page->download->received, received);
+}
+
+static void waiting_page_on_timer(struct timer *timer) {
+    struct waiting_page *page = CONTAINER_OF(timer, struct waiting_page, timer);
+    CHECK_OBJ(page, WAITING_PAGE_MAGIC);
+    struct transaction *transaction = page->transaction;
+    struct loop *loop = transaction->net->loop;
+    if (page->download == NULL) {
+        page->due = true;
+        loop_defer(loop, &transaction->task);
+        return;
+    }
+    waiting_page_note_progress(page);
+    loop_timer_after(loop, timer, TICK);
+    uint64_t keep = transaction->settings->patience_keep;
+    if (loop->now < atomic_load(&page->download->asked) + keep)
+        return;
+    page->abandoned = true;
+    loop_defer(loop, &transaction->task);
+}
+
+static bool is_navigation(const struct http_head *request) {
+    struct slice destination = SLICE("Sec-Fetch-Dest");
+    const struct http_field *field = http_head_find_text(request, destination);
+    const struct http_field *accept = http_head_find_text(request, SLICE("Accept"));
+    if (request->method_id != HTTP_METHOD_GET || accept == NULL ||
+        (field != NULL && !slice_equal_nocase(field->value, SLICE("document"))))
+        return false;
+    struct slice rest = accept->value, element;
+    while (slice_next_element(&rest, &element))
+        if (slice_starts_with_nocase(element, SLICE("text/html")))
+            return true;
+    return false;
+}
+
+static bool is_html(const struct http_head *response) {
+    struct slice type = http_head_value(response, HTTP_CONTENT_TYPE);
+    return slice_starts_with_nocase(type, SLICE("text/html")) ||
+           slice_starts_with_nocase(type, SLICE("application/xhtml"));
+}
+
+void waiting_page_begin(struct transaction *transaction, uint64_t after) {
+    const struct http_head *response = transaction->message.response;
+    if (after == 0 || transaction->exchange->background || response->status != 200 ||
+        is_html(response) || !is_navigation(transaction->request.head))
+        return;
+    struct waiting_page *page = arena_alloc(&transaction->arena, sizeof *page);
+    INIT_OBJ(page, WAITING_PAGE_MAGIC);
+    page->transaction = transaction;
+    timer_init(&page->timer, waiting_page_on_timer);
+    loop_timer_after(transaction->net->loop, &page->timer, after);
+    transaction->waiting_page = page;
+}
+
+bool waiting_page_is_due(const struct transaction *transaction) {
+    return transaction->waiting_page != NULL && transaction->waiting_page->due;
+}
+
+enum step waiting_page_reply(struct transaction *transaction) {
+    struct waiting_page *page = transaction->waiting_page;
+    const struct settings *settings = transaction->settings;
+    struct loop *loop = transaction->net->loop;
+    page->due = false;
+    page->download = waiting_downloads_open(
+        transaction->host->waiting_downloads, &transaction->exchange->client->address, loop->now,
+        transaction->respmod->decoding != NULL ? -1 : transaction->expected_length,
+        settings->patience_space, settings->temporary_directory);
+    if (page->download == NULL)
+        return STEP_WAIT; /* too many wait: this one as if there were no patience */
+    waiting_page_note_progress(page);
+    adapt_chain_keep_quiet(transaction->respmod);
+    loop_timer_after(loop, &page->timer, TICK);
+    transaction->net->counters.patience_pages++;
+    lookup_tell_followers(transaction, SHARED_FETCH_UNSTORED);
+    return waiting_page_send(transaction, page->download);
+}
+
+static void waiting_page_let_go(struct waiting_page *page) {
+    struct transaction *transaction = page->transaction;
+    struct transaction_host *host = transaction->host;
+    timer_cancel(&transaction->net->loop->timers, &page->timer);
+    source_close(&page->body);
+    waiting_download_release(&page->download);
+    timer_set(&transaction->net->loop->timers, &host->waiting_downloads_timer,
+              transaction->net->loop->now);
+}
+
+static uint64_t end_of_keeping(const struct transaction *transaction) {
+    return transaction->net->loop->now + transaction->settings->patience_keep;
+}
+
+static bool waiting_page_fail(struct waiting_page *page, const char *error) {
+    struct transaction *transaction = page->transaction;
+    transaction->net->counters.patience_failures++;
+    waiting_download_failed(page->download, error, end_of_keeping(transaction));
+    waiting_page_let_go(page);
+    return false;
+}
+
+static void waiting_page_take_result(struct waiting_page *page) {
+    struct transaction *transaction = page->transaction;
+    page->head = transaction->message.response;
+    page->body = transaction->message.body;
+    transaction->message.body = NULL;
+    if (page->body != NULL)
+        source_set_waker(page->body, &transaction->task);
+}
+
+/* The result into the download, as far as it has come. */
+static bool waiting_page_keep_result(struct waiting_page *page) {
+    char piece[PIECE];
+    struct transaction *transaction = page->transaction;
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        size_t got = 0;
+        enum source_status status =
+            page->body == NULL ? SOURCE_END : source_read(page->body, piece, PIECE, &got);
+        if (status == SOURCE_WAIT)
+            return true;
+        if (status == SOURCE_FAILED)
+            return waiting_page_fail(page, "the response broke off");
+        if (status == SOURCE_END) {
+            waiting_download_ready(page->download, page->head, end_of_keeping(transaction));
+            waiting_page_let_go(page);
+            return false;
+        }
+        if (!waiting_download_append(page->download, piece, got))
+            return waiting_page_fail(
+                page, "there is no room to keep it for you; patience_space limits that");
+    }
+    loop_defer(transaction->net->loop, &transaction->task);
+    return true;
+}
+
+bool waiting_page_goes_on(struct transaction *transaction) {
+    struct waiting_page *page = transaction->waiting_page;
+    if (page == NULL || page->download == NULL)
+        return false;
+    const struct adapt_chain *chain = transaction->respmod;
+    if (page->abandoned)
+        return waiting_page_fail(page, "nobody has asked for it any more");
+    if (chain->state == ADAPT_RUNNING)
+        return true;
+    if (chain->state != ADAPT_DONE)
+        return waiting_page_fail(page, chain->error);
+    if (page->head == NULL)
+        waiting_page_take_result(page);
+    return waiting_page_keep_result(page);
+}
+
+void waiting_page_end(struct transaction *transaction) {
+    struct waiting_page *page = transaction->waiting_page;
+    if (page == NULL)
+        return;
+    timer_cancel(&transaction->net->loop->timers, &page->timer);
+    if (page->download != NULL)
+        waiting_page_fail(page, "the proxy has given it up");
+    transaction->waiting_page = NULL;
+}
+
+/* The side of whoever asks for it. */
+
+bool waiting_page_is_url(struct slice path) {
+    return slice_starts_with(path, SLICE(PREFIX));
+}
+
+static struct slice waiting_page_token_of(struct slice path) {
+    size_t before = strlen(PREFIX);
+    size_t length = path.length - before < WAITING_DOWNLOAD_TOKEN ? path.length - before
+                                                                  : WAITING_DOWNLOAD_TOKEN;
+    return slice_make(path.base + before, length);
+}
+
+/* As if a service had answered. */
+static enum step waiting_page_hand_over(struct transaction *transaction,
+                                        struct waiting_download **downloadp) {
+    struct arena *arena = &transaction->arena;
+    struct slice bytes =
+        arena_slice(arena, slice_make((*downloadp)->head, (*downloadp)->head_length));
+    struct http_head *head = arena_alloc(arena, sizeof *head);
+    if (http_head_parse_response(head, bytes.base, bytes.length, 0) <= 0) {
+        waiting_download_release(downloadp);
+        return fail_with(transaction, 502, "its head is too large to be kept");
+    }
+    transaction->response.head = head;
+    transaction->response.response_time = transaction->response.request_time =
+        transaction->net->loop->wall;
+    transaction->outcome.result = RESULT_SERVICE;
+    transaction->response.body = waiting_download_body(downloadp, arena, transaction->net->loop);
+    transaction->net->counters.patience_delivered++;
+    return STEP_STORE;
+}
+
+enum step waiting_page_collect(struct transaction *transaction) {
+    const struct address *client = &transaction->exchange->client->address;
+    struct slice token = waiting_page_token_of(url_path(&transaction->request.url));
+    struct waiting_download *download = NULL;
+    request_own(transaction);
+    if (transaction->request.head->method_id == HTTP_METHOD_GET)
+        download = waiting_downloads_find(transaction->host->waiting_downloads, token, client,
+                                          transaction->net->loop->now);
+    if (download == NULL)
+        return fail_with(transaction, 404,
+                         "nothing is kept under this address any more; ask for the "
+                         "download again");
+    enum waiting_download_state state = waiting_download_state(download);
+    const char *error = download->error;
+    enum step next;
+    if (state == WAITING_DOWNLOAD_READY)
+        return waiting_page_hand_over(transaction, &download);
+    if (state == WAITING_DOWNLOAD_FAILED)
+        next = fail_with(transaction, 502, error);
+    else
+        next = waiting_page_send(transaction, download);
+    waiting_download_release(&download);
+    return next;
+}
