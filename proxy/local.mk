@@ -47,9 +47,20 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/walk.c proxy/cache/walk.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
-	proxy/client/client.c proxy/client/client.h \
-	proxy/client/outbox.c \
-	proxy/client/request_body.c proxy/client/response.c \
+	proxy/client/background.c \
+	proxy/client/clients.c proxy/client/clients.h \
+	proxy/client/exchange.c proxy/client/exchange.h \
+	proxy/client/listen_set.c proxy/client/listen_set.h \
+	proxy/client/reply.h \
+	proxy/client/http1/http1.h \
+	proxy/client/http1/chunks.c proxy/client/http1/chunks.h \
+	proxy/client/http1/connection.c proxy/client/http1/connection.h \
+	proxy/client/http1/exchange.c proxy/client/http1/exchange.h \
+	proxy/client/http1/outbox.c proxy/client/http1/outbox.h \
+	proxy/client/http1/reply.c proxy/client/http1/reply.h \
+	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
+	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
+	proxy/client/http1/sender.c proxy/client/http1/sender.h \
 	proxy/disk/disk.c proxy/disk/disk.h \
 	proxy/disk/disk_body.c proxy/disk/disk_body.h \
 	proxy/disk/doorkeeper.c proxy/disk/doorkeeper.h \
@@ -96,6 +107,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/context.c proxy/net/context.h \
 	proxy/net/counters.c proxy/net/counters.h proxy/net/counters.def \
 	proxy/net/dial.c proxy/net/dial.h \
+	proxy/net/duplex.c proxy/net/duplex.h \
 	proxy/net/feed.c proxy/net/feed.h \
 	proxy/net/gather.h \
 	proxy/net/io.h \

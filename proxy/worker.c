@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/reserve.h"
+#include "client/http1/http1.h"
 #include "net/listener.h"
 #include "net/memory_share.h"
 #include "net/reach.h"
@@ -29,7 +30,8 @@ struct worker {
     struct mailbox mailbox;
     struct net_context net;
     struct settings *settings;
-    struct client_hooks clients;
+    struct clients clients;
+    struct http1_host http1;
     struct transaction_host host;
     struct origin_checks *checks; /* NULL: another worker's task */
     struct listener **listeners;
@@ -42,7 +44,7 @@ struct worker {
 static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
     struct worker *worker;
     CAST_OBJ(worker, arg, WORKER_MAGIC);
-    if (client_lacks_memory(&worker->clients, &worker->net)) {
+    if (clients_lack_memory(&worker->clients)) {
         close(fd);
         return;
     }
@@ -51,7 +53,7 @@ static void on_accept(struct listener *listener, int fd, const struct address *c
         close(fd);
         return;
     }
-    client_accept(&worker->net, fd, client, listener_address(listener), &worker->clients);
+    http1_accept(&worker->http1, fd, client, listener_address(listener));
 }
 
 static void worker_on_request(struct exchange *exchange, void *arg) {
@@ -61,15 +63,16 @@ static void worker_on_request(struct exchange *exchange, void *arg) {
 }
 
 static void stop_if_drained(struct worker *worker) {
-    if (worker->draining && worker->clients.client_count == 0 && list_empty(&worker->host.active))
+    if (worker->draining && worker->clients.connection_count == 0 &&
+        list_empty(&worker->host.active))
         worker->stopped = true;
 }
 
 static void on_drain_timeout(struct timer *timer) {
     struct worker *worker = CONTAINER_OF(timer, struct worker, drain_timer);
     CHECK_OBJ(worker, WORKER_MAGIC);
-    log_warn("worker %u: %u clients are still busy after drain_timeout; their connections are cut",
-             worker->index, worker->clients.client_count);
+    log_warn("worker %u: %u client connections are still busy after drain_timeout and are cut",
+             worker->index, worker->clients.connection_count);
     worker->stopped = true;
 }
 
@@ -161,8 +164,9 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     worker->net.share = memory_shares_of(shared->memory, worker->index);
     worker->net.admin_address = shared->admin_address;
     worker->net.resolver = resolver_new(&worker->net);
-    client_hooks_init(&worker->clients, &worker->mailbox, shared->clients, worker_on_request,
-                      worker);
+    clients_init(&worker->clients, &worker->net, &worker->mailbox, shared->clients,
+                 worker_on_request, worker);
+    http1_host_init(&worker->http1, &worker->clients);
     timer_init(&worker->drain_timer, on_drain_timeout);
     start_transactions(worker, shared);
     if (worker->net.resolver == NULL) {
@@ -196,7 +200,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 static void cut_everything(struct worker *worker) {
     origin_checks_free(&worker->checks);
     transaction_abort_all(&worker->host);
-    client_abort_all(&worker->clients);
+    clients_abort(&worker->clients);
 }
 
 static void note_exhaustion(struct worker *worker) {
@@ -250,7 +254,8 @@ void worker_join(struct worker **workerp) {
     pool_free(&worker->host.origins);
     adapt_set_release(&worker->host.adapt);
     transaction_host_release(&worker->host);
-    client_hooks_release(&worker->clients);
+    http1_host_release(&worker->http1);
+    clients_release(&worker->clients);
     resolver_free(&worker->net.resolver);
     reach_release(&worker->net);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
@@ -281,7 +286,7 @@ static void on_reload(struct message *message) {
     struct settings *old = worker->settings;
     worker->settings = reload->settings;
     worker->net.settings = reload->settings;
-    client_settings_changed(&worker->clients);
+    clients_settings_changed(&worker->clients);
     struct origin_groups *origins = reload->origins;
     struct icap_quotas *quotas = reload->quotas;
     struct claims *claims = reload->claims;
@@ -466,7 +471,7 @@ static void on_drain(struct message *message) {
     worker->draining = true;
     close_listeners(worker);
     origin_checks_free(&worker->checks);
-    client_drain(&worker->clients);
+    clients_drain(&worker->clients);
     pool_close_idle(worker->host.origins);
     loop_timer_after(&worker->loop, &worker->drain_timer, worker->settings->drain_timeout);
 }

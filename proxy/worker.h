@@ -17,7 +17,7 @@
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
 #include "claims.h"
-#include "client/client.h"
+#include "client/clients.h"
 #include "icap/service.h"
 #include "net/counters.h"
 #include "origin/place.h"

@@ -428,7 +428,8 @@ static void put_request_line(struct line *line, const struct access_entry *entry
     put_plain(line, entry->method, false);
     access_log_put(line, SLICE(" "));
     put_plain(line, entry->url, false);
-    access_log_put(line, entry->version == 10 ? SLICE(" HTTP/1.0") : SLICE(" HTTP/1.1"));
+    access_log_put(line, SLICE(" HTTP/"));
+    access_log_put(line, entry->version);
 }
 
 /* "%h %l %u %t \"%r\" %>s %B \"%{Referer}i\" \"%{User-agent}i\"", as Apache's LogFormat says it. */

@@ -31,7 +31,7 @@ struct access_entry {
     uint64_t number;      /* shown in hexadecimal digits: the transaction's id */
     struct slice client, method, url, content_type, origin;
     const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
-    unsigned version;                /* of the client's HTTP: 10 or 11 */
+    struct slice version;            /* of the client's HTTP: "1.1" */
     unsigned status;
     uint64_t bytes;      /* sent to the client, heads included */
     uint64_t body_bytes; /* without them */

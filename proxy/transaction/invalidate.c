@@ -29,7 +29,7 @@ static struct slice make_absolute(struct transaction *transaction, struct slice 
 static struct cache_name invalidate_name_of(struct transaction *transaction,
                                             struct slice url_text) {
     return cache_name_of(cache_url_by_settings(url_text, transaction->settings,
-                                               &transaction->exchange->client->address,
+                                               &transaction->exchange->ends->client,
                                                &transaction->arena));
 }
 

@@ -28,7 +28,7 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .response = response,
         .path = url_path(&transaction->request.url),
         .client_ip = request_client_ip(transaction),
-        .client_port = address_port(&transaction->exchange->client->address),
+        .client_port = address_port(&transaction->exchange->ends->client),
         .server_ip = server_ip(transaction),
         .proxy_authorization = transaction->request.credentials,
         .transaction_id = slice_from(transaction_id(transaction)),

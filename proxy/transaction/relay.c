@@ -11,8 +11,8 @@ static void relay_finish(struct relay *relay) {
 }
 
 static void break_off(struct relay *relay) {
-    connection_abort(&relay->sides[0]);
-    connection_abort(&relay->sides[1]);
+    duplex_abort(relay->sides[0]);
+    duplex_abort(relay->sides[1]);
     relay_finish(relay);
 }
 
@@ -23,12 +23,9 @@ static bool holds_bytes(const struct relay_way *way) {
 /* Writes what the way holds. False: it has to wait, or the tunnel is broken. */
 static bool relay_push(struct relay *relay, int from) {
     struct relay_way *way = &relay->ways[from];
-    struct connection *to = relay->sides[!from];
     size_t sent;
     while (holds_bytes(way)) {
-        struct slice bytes = net_buffer_bytes(way->buffer);
-        struct iovec piece = {(void *)bytes.base, bytes.length};
-        switch (connection_write(to, &piece, 1, &sent)) {
+        switch (duplex_write(relay->sides[!from], net_buffer_bytes(way->buffer), &sent)) {
         case IO_DONE:
             way->buffer->begin += sent;
             relay->bytes[from] += sent;
@@ -46,15 +43,13 @@ static bool relay_push(struct relay *relay, int from) {
 static bool relay_pull(struct relay *relay, int from) {
     struct relay_way *way = &relay->ways[from];
     size_t got;
-    if (!relay->sides[from]->readable)
-        return false;
     way->buffer = net_buffer_take(relay->net);
-    switch (connection_read(relay->sides[from], way->buffer->data, way->buffer->capacity, &got)) {
+    switch (duplex_read(relay->sides[from], way->buffer->data, way->buffer->capacity, &got)) {
     case IO_DONE: way->buffer->end = got; return true;
     case IO_WAIT: break;
     case IO_END:
         way->ended = true;
-        connection_shutdown(relay->sides[!from]);
+        duplex_finish(relay->sides[!from]);
         break;
     case IO_FAILED: break_off(relay); break;
     }
@@ -85,39 +80,28 @@ static void relay_on_task(struct task *task) {
         relay_both(relay);
 }
 
-static void relay_on_ready(struct connection *connection) {
-    struct relay *relay;
-    CAST_OBJ(relay, connection->event.owner, RELAY_MAGIC);
-    if (relay->over)
-        return;
-    relay_both(relay);
-}
-
 static void relay_on_timeout(struct timer *timer) {
     struct relay *relay = CONTAINER_OF(timer, struct relay, timer);
     CHECK_OBJ(relay, RELAY_MAGIC);
     break_off(relay);
 }
 
-struct relay *relay_new(struct net_context *net, struct connection *sides[2],
-                        struct net_buffer *leftovers[2], uint64_t idle_timeout,
-                        struct task *waker) {
+struct relay *relay_new(struct net_context *net, struct duplex *const sides[2],
+                        uint64_t idle_timeout, struct task *waker) {
     struct relay *relay;
     ALLOC_OBJ(relay, RELAY_MAGIC);
     relay->net = net;
-    for (int i = 0; i < 2; i++) {
-        relay->sides[i] = sides[i];
-        relay->ways[i].buffer = leftovers[i];
-    }
     relay->idle_timeout = idle_timeout;
     relay->waker = waker;
     task_init(&relay->task, relay_on_task);
     timer_init(&relay->timer, relay_on_timeout);
     loop_timer_after(net->loop, &relay->timer, idle_timeout);
-    connection_set_owner(relay->sides[0], relay_on_ready, relay);
-    connection_set_owner(relay->sides[1], relay_on_ready, relay);
+    for (int i = 0; i < 2; i++) {
+        relay->sides[i] = sides[i];
+        sides[i]->waker = &relay->task;
+    }
     net->counters.tunnels++;
-    relay_on_ready(relay->sides[0]);
+    relay_both(relay);
     return relay;
 }
 
@@ -130,7 +114,7 @@ void relay_free(struct relay **relayp) {
     timer_cancel(&relay->net->loop->timers, &relay->timer);
     task_cancel(&relay->task);
     for (int i = 0; i < 2; i++) {
-        connection_close(&relay->sides[i]);
+        duplex_close(&relay->sides[i]);
         net_buffer_give(relay->net, &relay->ways[i].buffer);
     }
     FREE_OBJ(relay);

@@ -2,7 +2,7 @@
  * A relay: bytes both ways between a client and an origin, until both have finished (RFC 9110
  * §9.3.6).
  *
- *     struct relay *relay = relay_new(net, sides, leftovers, idle, &task);   client, then origin
+ *     struct relay *relay = relay_new(net, sides, idle, &task);   client, then origin
  *     ... the task runs when relay->over ...
  *     relay_free(&relay);
  *
@@ -12,7 +12,7 @@
 #ifndef RETORT_TRANSACTION_RELAY_H
 #define RETORT_TRANSACTION_RELAY_H
 
-#include "net/connection.h"
+#include "net/duplex.h"
 
 struct relay_way {
     struct net_buffer *buffer;
@@ -23,19 +23,19 @@ struct relay {
     unsigned magic;
 #define RELAY_MAGIC 0x70be1000u
     struct net_context *net;
-    struct connection *sides[2]; /* client, origin */
-    struct relay_way ways[2];    /* from client, from origin */
+    struct duplex *sides[2];  /* client, origin; owned */
+    struct relay_way ways[2]; /* from client, from origin */
     struct timer timer;
-    struct task task; /* goes on with what had to give others their turn */
+    struct task task; /* a side is ready, or what had to give others their turn goes on */
     uint64_t idle_timeout;
     uint64_t bytes[2];
     bool over;
     struct task *waker;
 };
 
-/* Takes both connections, and what has been read from each of them already (NULL: nothing). */
-struct relay *relay_new(struct net_context *net, struct connection *sides[2],
-                        struct net_buffer *leftovers[2], uint64_t idle_timeout, struct task *waker);
+/* Takes both sides. */
+struct relay *relay_new(struct net_context *net, struct duplex *const sides[2],
+                        uint64_t idle_timeout, struct task *waker);
 void relay_free(struct relay **relayp);
 
 #endif

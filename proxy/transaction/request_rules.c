@@ -9,7 +9,7 @@ static const uint64_t *request_rules_find(struct transaction *transaction) {
         .host = transaction->request.url.host,
         .url = transaction->request.url_text,
         .path = url_path(&transaction->request.url),
-        .client = &transaction->exchange->client->address,
+        .client = &transaction->exchange->ends->client,
     };
     return rules_find(transaction->settings->rules, &subject, &transaction->arena);
 }

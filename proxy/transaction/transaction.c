@@ -185,7 +185,7 @@ void transaction_host_release(struct transaction_host *host) {
 void transaction_abort_all(struct transaction_host *host) {
     LIST_FOR_EACH_SAFE (link, next, &host->active) {
         struct transaction *transaction = CONTAINER_OF(link, struct transaction, link);
-        if (transaction->exchange != NULL && transaction->exchange->client->connection != NULL)
+        if (transaction->exchange != NULL)
             exchange_abort(transaction->exchange);
         transaction_end(transaction);
     }
@@ -305,6 +305,6 @@ struct slice request_write_authority(struct transaction *transaction, struct sli
 struct slice request_client_ip(struct transaction *transaction) {
     if (transaction->request.client_ip.base == NULL)
         transaction->request.client_ip =
-            arena_slice(&transaction->arena, client_ip(transaction->exchange->client));
+            arena_slice(&transaction->arena, exchange_client_ip(transaction->exchange));
     return transaction->request.client_ip;
 }

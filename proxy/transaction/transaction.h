@@ -11,7 +11,7 @@
  * RESPMOD_POSTCACHE where services are to see it), an error page from anywhere, an answer that a
  * service made from REQMOD to STORE.
  *
- *     transaction_start(host, exchange);          from the client's on_request
+ *     transaction_start(host, exchange);          from clients.on_request
  *
  * Memory: one arena a transaction, recycled with it. Threads: the worker's.
  */
@@ -19,7 +19,7 @@
 #define RETORT_TRANSACTION_TRANSACTION_H
 
 #include "adapt/chain.h"
-#include "client/client.h"
+#include "client/exchange.h"
 #include "transaction/access_log.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/caching.h"

@@ -148,7 +148,7 @@ enum step waiting_page_reply(struct transaction *transaction) {
     struct loop *loop = transaction->net->loop;
     page->due = false;
     page->download = waiting_downloads_open(
-        transaction->host->waiting_downloads, &transaction->exchange->client->address, loop->now,
+        transaction->host->waiting_downloads, &transaction->exchange->ends->client, loop->now,
         transaction->respmod->decoding != NULL ? -1 : transaction->expected_length,
         settings->patience_space, settings->temporary_directory);
     if (page->download == NULL)
@@ -277,7 +277,7 @@ static enum step waiting_page_hand_over(struct transaction *transaction,
 }
 
 enum step waiting_page_collect(struct transaction *transaction) {
-    const struct address *client = &transaction->exchange->client->address;
+    const struct address *client = &transaction->exchange->ends->client;
     struct slice token = waiting_page_token_of(url_path(&transaction->request.url));
     struct waiting_download *download = NULL;
     request_own(transaction);

@@ -4,7 +4,7 @@
 
 static bool client_allowed(const struct transaction *transaction) {
     const struct listen_settings *listen = transaction->exchange->listen;
-    const struct address *client = &transaction->exchange->client->address;
+    const struct address *client = &transaction->exchange->ends->client;
     for (size_t i = 0; i < listen->allow_count; i++)
         if (network_contains(&listen->allow[i], client))
             return true;
@@ -34,34 +34,15 @@ static bool is_loop(const struct transaction *transaction) {
     return false;
 }
 
-/* "Expect: 100-continue" is the only expectation there is (RFC 9110 §10.1.1). */
-static bool expects_the_unknown(const struct http_head *request) {
-    struct slice expect = http_head_value(request, HTTP_EXPECT);
-    return expect.base != NULL && request->version >= 11 &&
-           !slice_equal_nocase(expect, SLICE("100-continue"));
-}
-
 /* RFC 9110 §7.8: a request that would go on in another protocol. Only WebSocket is let through: an
  * upgrade to HTTP/2 would carry requests past everything that Retort checks. */
 static void note_upgrade(struct transaction *transaction) {
-    const struct http_head *request = transaction->request.head;
-    if (!http_head_has(request, HTTP_UPGRADE) || request->version < 11 ||
-        request->method_id != HTTP_METHOD_GET ||
-        transaction->exchange->framing.kind != FRAMING_NONE ||
-        !http_head_has_token(request, HTTP_CONNECTION, SLICE("upgrade")) ||
-        !slice_equal_nocase(http_head_value(request, HTTP_UPGRADE), SLICE("websocket")))
+    const struct exchange *exchange = transaction->exchange;
+    if (transaction->request.head->method_id != HTTP_METHOD_GET || exchange->body_length != 0 ||
+        !slice_equal_nocase(exchange->upgrade, SLICE("websocket")))
         return;
     transaction->request.is_upgrade = true;
-    transaction->request.upgrade =
-        arena_slice(&transaction->arena, http_head_value(request, HTTP_UPGRADE));
-}
-
-/* Only where Connection says that TE is the client's own, not left over from before it. */
-static void note_trailers(struct transaction *transaction) {
-    const struct http_head *request = transaction->request.head;
-    transaction->request.takes_trailers =
-        request->version >= 11 && http_head_has_token(request, HTTP_TE, SLICE("trailers")) &&
-        http_head_has_token(request, HTTP_CONNECTION, SLICE("te"));
+    transaction->request.upgrade = arena_slice(&transaction->arena, exchange->upgrade);
 }
 
 /* RFC 9110 §7.6.2: one proxy fewer from here on. False: no further than here. */
@@ -104,7 +85,7 @@ enum step step_admit(struct transaction *transaction) {
         return fail_with(transaction, 508,
                          "the request has come back to where it was: a "
                          "forwarding loop");
-    if (http_head_has(request, HTTP_EXPECT) && expects_the_unknown(request))
+    if (transaction->exchange->expects_unknown)
         return fail_with(transaction, 417, "only 100-continue can be expected");
     if (request->method_id == HTTP_METHOD_TRACE)
         return fail_with(transaction, 405, "TRACE is not served");
@@ -116,8 +97,8 @@ enum step step_admit(struct transaction *transaction) {
     if (transaction->settings->any_patience &&
         waiting_page_is_url(url_path(&transaction->request.url)))
         return waiting_page_collect(transaction);
-    note_upgrade(transaction);
-    if (http_head_has(request, HTTP_TE))
-        note_trailers(transaction);
+    if (transaction->exchange->upgrade.length > 0)
+        note_upgrade(transaction);
+    transaction->request.takes_trailers = transaction->exchange->takes_trailers;
     return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }

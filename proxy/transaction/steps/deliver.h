@@ -6,7 +6,7 @@
 #ifndef RETORT_TRANSACTION_STEPS_DELIVER_H
 #define RETORT_TRANSACTION_STEPS_DELIVER_H
 
-#include "client/client.h"
+#include "client/exchange.h"
 
 struct delivery {
     bool replied;

@@ -68,11 +68,10 @@ static void remove_ranges(struct transaction *transaction, struct http_head *hea
 
 static void add_forwarding_fields(struct transaction *transaction, struct http_head *head) {
     struct arena *arena = &transaction->arena;
-    unsigned version = transaction->exchange->request.version;
     struct slice via = transaction_joined_value(transaction, head, HTTP_VIA);
     http_head_set(head, HTTP_VIA,
                   arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""),
-                               version >= 11 ? SLICE("1.1 ") : SLICE("1.0 "),
+                               transaction->exchange->version, SLICE(" "),
                                slice_from(transaction->settings->name)));
     struct slice chain = transaction_joined_value(transaction, head, HTTP_X_FORWARDED_FOR);
     http_head_set(head, HTTP_X_FORWARDED_FOR,
@@ -112,8 +111,7 @@ static void on_interim(void *arg, const struct http_head *head) {
     http_head_remove_hop_by_hop(interim);
     http_head_remove_framing(interim);
     if (transaction->exchange != NULL)
-        exchange_hint(transaction->exchange,
-                      http_head_text(interim, http_head_write_response, &transaction->arena));
+        exchange_interim(transaction->exchange, interim);
 }
 
 /* The fields that end at this hop, but for an upgrade that we pass on. */

@@ -15,7 +15,6 @@ static struct slice content_type(const struct transaction *transaction) {
 
 static void write_entry(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
-    bool unreadable = exchange->error_status != 0;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t end = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -24,13 +23,13 @@ static void write_entry(struct transaction *transaction) {
         .time = {loop->wall, (long)loop->wall_milliseconds * 1000000},
         .duration = (end - exchange->started) / 1000,
         .number = transaction->number,
-        .client = client_ip(exchange->client),
+        .client = exchange_client_ip(exchange),
         .method = transaction->request.original_method,
         .url = transaction->request.original_url,
         .content_type = content_type(transaction),
         .origin = transaction->fetch.origin_name,
-        .request = unreadable ? NULL : transaction->request.head,
-        .version = unreadable ? 11 : exchange->request.version,
+        .request = transaction->request.head,
+        .version = exchange->version,
         .status = transaction->outcome.status,
         .bytes = exchange->bytes_sent,
         .body_bytes = exchange_body_bytes(exchange),

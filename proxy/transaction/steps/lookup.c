@@ -8,7 +8,7 @@
 static bool matter_for_cache(const struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     return (request->method_id == HTTP_METHOD_GET || request->method_id == HTTP_METHOD_HEAD) &&
-           transaction->request.body == NULL && transaction->exchange->framing.kind == FRAMING_NONE;
+           transaction->request.body == NULL && transaction->exchange->body_length == 0;
 }
 
 /* Clients that take the same codings shall find the same variant, and the origin be asked for it.

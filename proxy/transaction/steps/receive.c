@@ -3,15 +3,6 @@
 /* RECEIVE: what does the client want, and of whom? From the request head to one absolute URL (RFC
  * 9110 §7.1, RFC 9112 §3.2). */
 
-static bool has_one_host(const struct http_head *request, struct slice *host) {
-    const struct http_field *field = http_head_find(request, HTTP_HOST);
-    *host = slice_make("", 0);
-    if (field == NULL)
-        return request->version < 11; /* RFC 9112 §3.2: required from HTTP/1.1 on */
-    *host = field->value;
-    return http_head_find_next(request, HTTP_HOST, field) == NULL;
-}
-
 static enum step receive_connect(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
@@ -42,8 +33,9 @@ static enum step receive_absolute(struct transaction *transaction) {
     return STEP_ADMIT;
 }
 
-static enum step receive_origin_form(struct transaction *transaction, struct slice host) {
+static enum step receive_origin_form(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
+    struct slice host = transaction->exchange->authority;
     struct url url;
     if (host.length == 0)
         return fail_with(transaction, 400, "the request names no host");
@@ -60,7 +52,7 @@ static void remember_for_log(struct transaction *transaction) {
     transaction->request.original_method = transaction->request.head->method;
 }
 
-static enum step receive_target(struct transaction *transaction, struct slice host) {
+static enum step receive_target(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     if (request->method_id == HTTP_METHOD_CONNECT)
         return receive_connect(transaction);
@@ -69,7 +61,7 @@ static enum step receive_target(struct transaction *transaction, struct slice ho
             return fail_with(transaction, 400,
                              "this is a forward proxy: the request target "
                              "must be an absolute URL");
-        return receive_origin_form(transaction, host);
+        return receive_origin_form(transaction);
     }
     if (slice_equal(request->target, SLICE("*")))
         return fail_with(transaction, 501, "OPTIONS * is not served here");
@@ -78,16 +70,13 @@ static enum step receive_target(struct transaction *transaction, struct slice ho
 
 enum step step_receive(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
-    struct slice host;
     remember_for_log(transaction);
     if (exchange->error_status != 0)
         return fail_with(transaction, exchange->error_status, exchange->error_text);
     if (exchange->listen == NULL)
         return fail_with(transaction, 503, "this listener has been removed by a reload");
-    if (!has_one_host(transaction->request.head, &host))
-        return fail_with(transaction, 400, "the request needs exactly one Host header");
-    enum step next = receive_target(transaction, host);
+    enum step next = receive_target(transaction);
     if (next == STEP_ADMIT)
-        request_show_host(transaction, host);
+        request_show_host(transaction, exchange->authority);
     return next;
 }

@@ -6,23 +6,32 @@
  * reaches out to the origin here unless a parent proxy has done so, or after an Upgrade that the
  * origin has answered with 101. */
 
-static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
-
-static enum step open_tunnel(struct transaction *transaction, struct slice head,
-                             struct connection *origin, struct net_buffer *ahead) {
-    struct exchange *exchange = transaction->exchange;
+/* `protocol` is what an upgrade leads to; empty: the answer to a CONNECT. */
+static enum step open_tunnel(struct transaction *transaction, struct http_head *head,
+                             struct slice protocol, struct connection *origin,
+                             struct net_buffer *ahead) {
     transaction->outcome.result = RESULT_TUNNEL;
-    if (!exchange_interim(exchange, head)) {
+    transaction->outcome.status = head->status;
+    struct duplex *client = exchange_open_tunnel(transaction->exchange, head, protocol);
+    if (client == NULL) {
         connection_close(&origin);
         net_buffer_give(transaction->net, &ahead);
         return STEP_LOG;
     }
-    struct net_buffer *leftovers[2] = {NULL, ahead};
-    struct connection *sides[2] = {exchange_take_connection(exchange, &leftovers[0]), origin};
-    transaction->tunnel.relay =
-        relay_new(transaction->net, sides, leftovers, transaction->settings->origin.tunnel_timeout,
-                  &transaction->task);
+    struct duplex *sides[2] = {client, connection_duplex_new(&origin, &ahead)};
+    transaction->tunnel.relay = relay_new(
+        transaction->net, sides, transaction->settings->origin.tunnel_timeout, &transaction->task);
     return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
+}
+
+static enum step answer_connect(struct transaction *transaction, struct connection *origin,
+                                struct net_buffer *ahead) {
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    http_head_init(head);
+    head->version = 11;
+    head->status = 200;
+    head->reason = SLICE("Connection established");
+    return open_tunnel(transaction, head, slice_make("", 0), origin, ahead);
 }
 
 /* What the origin said to the upgrade goes to the client, for both are now in that protocol. */
@@ -32,21 +41,16 @@ static enum step switch_protocols(struct transaction *transaction) {
     struct slice upgrade = http_head_value(response, HTTP_UPGRADE);
     http_head_remove_hop_by_hop(response);
     http_head_remove_framing(response);
-    http_head_set(response, HTTP_CONNECTION, SLICE("Upgrade"));
-    http_head_set(response, HTTP_UPGRADE,
-                  upgrade.length > 0 ? upgrade : transaction->request.upgrade);
-    struct slice head = http_head_text(response, http_head_write_response, &transaction->arena);
-    transaction->outcome.status = 101;
     struct connection *origin = origin_call_take_connection(transaction->fetch.call, &ahead);
-    return open_tunnel(transaction, head, origin, ahead);
+    return open_tunnel(transaction, response,
+                       upgrade.length > 0 ? upgrade : transaction->request.upgrade, origin, ahead);
 }
 
 /* A parent proxy has opened the tunnel for us. */
 static enum step open_by_parent(struct transaction *transaction) {
     struct net_buffer *ahead;
-    transaction->outcome.status = 200;
     struct connection *parent = origin_call_take_connection(transaction->fetch.call, &ahead);
-    return open_tunnel(transaction, slice_from(established), parent, ahead);
+    return answer_connect(transaction, parent, ahead);
 }
 
 static void connect_start(struct transaction *transaction) {
@@ -62,9 +66,7 @@ static void connect_start(struct transaction *transaction) {
 static enum step reached(struct transaction *transaction) {
     if (transaction->fetch.seat != NULL)
         origin_seat_answered(transaction->fetch.seat, 200);
-    transaction->outcome.status = 200;
-    return open_tunnel(transaction, slice_from(established),
-                       dial_take(transaction->tunnel.dial, NULL, NULL), NULL);
+    return answer_connect(transaction, dial_take(transaction->tunnel.dial, NULL, NULL), NULL);
 }
 
 static enum step not_reached(struct transaction *transaction) {

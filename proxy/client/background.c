@@ -1,0 +1,79 @@
+#include "client/clients.h"
+
+/* The exchange for which no client waits: it has a request without a body, and its reply goes
+ * nowhere. */
+struct background_exchange {
+    struct exchange base;
+    struct exchange_ends ends;
+    struct address destination;
+    char *request_bytes; /* what base.request points to; owned */
+};
+
+static void background_reply(struct exchange *exchange, const struct reply *reply) {
+    (void)reply;
+    exchange->state = EXCHANGE_SENT;
+}
+
+static void background_interim(struct exchange *exchange, const struct http_head *head) {
+    (void)exchange;
+    (void)head;
+}
+
+static struct duplex *background_open_tunnel(struct exchange *exchange, struct http_head *head,
+                                             struct slice protocol) {
+    (void)head;
+    (void)protocol;
+    exchange_abort(exchange);
+    return NULL;
+}
+
+static void background_abort(struct exchange *exchange) {
+    exchange->state = EXCHANGE_ABORTED;
+}
+
+static void background_finish(struct exchange *exchange) {
+    struct background_exchange *own = CONTAINER_OF(exchange, struct background_exchange, base);
+    exchange_release(exchange);
+    free(own->request_bytes);
+    free(own);
+}
+
+static const struct exchange_class background_class = {
+    .name = "background",
+    .reply = background_reply,
+    .interim = background_interim,
+    .open_tunnel = background_open_tunnel,
+    .abort = background_abort,
+    .finish = background_finish,
+};
+
+static void background_copy_request(struct background_exchange *own, const struct http_head *head) {
+    struct http_head *request = &own->base.request;
+    own->request_bytes = xmalloc(http_head_size(head));
+    http_head_copy(request, head, own->request_bytes);
+    http_head_remove(request, HTTP_RANGE); /* what is stored is whole */
+    http_head_remove(request, HTTP_IF_RANGE);
+    own->base.owned = true;
+}
+
+/* The listener's settings are those of now: the transaction that begins holds the current snapshot,
+ * whatever reloads `exchange` has waited over. */
+bool exchange_repeat_in_background(const struct exchange *exchange) {
+    struct clients *clients = exchange->clients;
+    const struct listen_settings *listen =
+        listen_set_find(clients->listen_set, &exchange->listen->address);
+    if (listen == NULL)
+        return false;
+    struct background_exchange *own = xcalloc(1, sizeof *own);
+    own->ends = *exchange->ends;
+    own->destination = *exchange->ends->destination;
+    own->ends.destination = &own->destination;
+    exchange_init(&own->base, &background_class, clients, &own->ends, listen);
+    background_copy_request(own, &exchange->request);
+    own->base.background = true;
+    own->base.version = exchange->version;
+    own->base.scheme = exchange->scheme;
+    own->base.authority = http_head_value(&own->base.request, HTTP_HOST);
+    clients->on_request(&own->base, clients->arg);
+    return true;
+}

@@ -1,0 +1,126 @@
+#include "client/clients.h"
+
+#include "base/reserve.h"
+
+/* Nanoseconds: a reply that is younger is not slow yet; between two that are broken off. */
+#define SHED_AFTER UINT64_C(2000000000)
+#define SHED_PAUSE UINT64_C(20000000)
+
+void clients_init(struct clients *clients, struct net_context *net, struct mailbox *mailbox,
+                  struct client_total *total,
+                  void (*on_request)(struct exchange *exchange, void *arg), void *arg) {
+    *clients = (struct clients){
+        .net = net,
+        .mailbox = mailbox,
+        .on_request = on_request,
+        .arg = arg,
+        .listen_set = listen_set_new(net->settings),
+        .total = total,
+    };
+    list_init(&clients->connections);
+}
+
+void clients_release(struct clients *clients) {
+    listen_set_release(&clients->listen_set);
+}
+
+bool client_total_add(struct client_total *total, unsigned most) {
+    if (atomic_fetch_add_explicit(&total->count, 1, memory_order_relaxed) < most)
+        return true;
+    atomic_fetch_sub_explicit(&total->count, 1, memory_order_relaxed);
+    return false;
+}
+
+void clients_add(struct clients *clients, struct client_connection *connection,
+                 const struct client_connection_class *class, const struct address *address,
+                 const struct address *listener) {
+    connection->clients = clients;
+    connection->class = class;
+    connection->listener = *listener;
+    connection->ends.client = *address;
+    connection->ends.destination = &connection->listener;
+    connection->listen = listen_set_find(clients->listen_set, listener);
+    list_append(&clients->connections, &connection->link);
+    clients->connection_count++;
+    clients->net->counters.client_connections++;
+    clients->net->counters.client_connections_open++;
+}
+
+void clients_remove(struct client_connection *connection) {
+    struct clients *clients = connection->clients;
+    list_remove(&connection->link);
+    clients->connection_count--;
+    atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);
+    clients->net->counters.client_connections_open--;
+}
+
+void clients_settings_changed(struct clients *clients) {
+    listen_set_release(&clients->listen_set);
+    clients->listen_set = listen_set_new(clients->net->settings);
+    LIST_FOR_EACH (link, &clients->connections) {
+        struct client_connection *connection = CONTAINER_OF(link, struct client_connection, link);
+        connection->listen = listen_set_find(clients->listen_set, &connection->listener);
+    }
+}
+
+void clients_drain(struct clients *clients) {
+    clients->draining = true;
+    LIST_FOR_EACH_SAFE (link, next, &clients->connections) {
+        struct client_connection *connection = CONTAINER_OF(link, struct client_connection, link);
+        connection->class->drain(connection);
+    }
+}
+
+void clients_abort(struct clients *clients) {
+    LIST_FOR_EACH_SAFE (link, next, &clients->connections) {
+        struct client_connection *connection = CONTAINER_OF(link, struct client_connection, link);
+        connection->class->abort(connection);
+    }
+}
+
+/* The exchange whose client has taken least for the time it had, of those that had time enough;
+ * NULL: there is none. */
+static struct exchange *clients_slowest(const struct clients *clients, uint64_t now) {
+    struct exchange *chosen = NULL;
+    double least = 0;
+    LIST_FOR_EACH (link, &clients->connections) {
+        struct client_connection *connection = CONTAINER_OF(link, struct client_connection, link);
+        struct exchange *exchange = connection->class->slowest(connection);
+        if (exchange == NULL || now - exchange->started < SHED_AFTER)
+            continue;
+        double rate = (double)exchange->bytes_sent / (double)(now - exchange->started);
+        if (chosen == NULL || rate < least) {
+            chosen = exchange;
+            least = rate;
+        }
+    }
+    return chosen;
+}
+
+/* One at a time, and not all at once: what they held comes free only when they have ended. */
+static void clients_shed(struct clients *clients) {
+    uint64_t now = clients->net->loop->now_nanoseconds;
+    if (now < clients->sheds_again)
+        return;
+    clients->sheds_again = now + SHED_PAUSE;
+    struct exchange *exchange = clients_slowest(clients, now);
+    if (exchange == NULL)
+        return;
+    clients->net->counters.client_memory_shed++;
+    exchange_abort(exchange);
+}
+
+bool clients_lack_memory(struct clients *clients) {
+    struct net_context *net = clients->net;
+    if (reserve_is_low())
+        reserve_refill(); /* others may have freed theirs */
+    if (reserve_is_low()) {
+        net->counters.memory_refused++;
+        return true;
+    }
+    if (net->pressure != NET_FULL)
+        return false;
+    net->counters.client_memory_refused++;
+    clients_shed(clients);
+    return true;
+}

@@ -1,0 +1,91 @@
+/*
+ * The connections from clients of one worker, whatever protocol they speak: how many there are, who
+ * makes way when memory is short, and what becomes of them at a reload and at the end.
+ *
+ *     clients_init(&clients, net, mailbox, total, on_request, worker);
+ *     if (clients_lack_memory(&clients) || !client_total_add(total, max_connections))
+ *         close(fd);
+ *     else
+ *         http1_accept(&http1, fd, &address, &listener);     which calls clients_add
+ *     ...
+ *     clients_settings_changed(&clients);                    net->settings is another snapshot
+ *     clients_drain(&clients);                               each connection ends with its requests
+ *     clients_abort(&clients);
+ *     clients_release(&clients);
+ *
+ * Each protocol's connection contains a struct client_connection with a table of what is to be done
+ * with it from here. One connection may carry several requests at a time.
+ *
+ * Threads: the worker's, but for struct client_total.
+ */
+#ifndef RETORT_CLIENT_CLIENTS_H
+#define RETORT_CLIENT_CLIENTS_H
+
+#include "client/exchange.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+/* How many connections there are of all workers together, which client.max_connections bounds. It
+ * stands alone in its line of memory: only who accepts and closes connections touches it. */
+struct client_total {
+    alignas(64) _Atomic unsigned count;
+};
+
+struct client_connection;
+
+struct client_connection_class {
+    const char *name;
+    /* Ends when its requests have been answered; at once if there are none. */
+    void (*drain)(struct client_connection *connection);
+    /* Breaks the connection; the transactions of its requests learn that their client is gone. */
+    void (*abort)(struct client_connection *connection);
+    /* Of the exchanges that send a body, the one that has been sent least a second; NULL: there is
+     * none. */
+    struct exchange *(*slowest)(struct client_connection *connection);
+};
+
+struct client_connection {
+    struct clients *clients;
+    const struct listen_settings *listen; /* of clients->listen_set; NULL: a reload removed it */
+    struct exchange_ends ends;
+    const struct client_connection_class *class;
+    struct list_link link;
+    struct address listener; /* where the connection was accepted */
+};
+
+struct clients {
+    struct net_context *net;
+    struct mailbox *mailbox;
+    void (*on_request)(struct exchange *exchange, void *arg);
+    void *arg;
+    struct listen_set *listen_set; /* of net->settings */
+    bool draining;                 /* no connection takes a further request */
+    struct list_link connections;
+    unsigned connection_count;
+    struct client_total *total; /* connections of all workers */
+    uint64_t sheds_again;       /* nanoseconds of the loop's clock */
+};
+
+/* net->settings is set. */
+void clients_init(struct clients *clients, struct net_context *net, struct mailbox *mailbox,
+                  struct client_total *total,
+                  void (*on_request)(struct exchange *exchange, void *arg), void *arg);
+void clients_release(struct clients *clients);
+/* net->settings has become another snapshot: later requests go by that. */
+void clients_settings_changed(struct clients *clients);
+void clients_drain(struct clients *clients);
+void clients_abort(struct clients *clients);
+/* Memory is exhausted, or connections hold as much as they may, so that nothing new is to begin. In
+ * the latter case the replies to slow readers are broken off, one after the other. */
+bool clients_lack_memory(struct clients *clients);
+
+/* Counts a connection. False: there are `most` already. clients_remove counts it off. */
+bool client_total_add(struct client_total *total, unsigned most);
+/* For protocols. The connection has been counted in clients->total. */
+void clients_add(struct clients *clients, struct client_connection *connection,
+                 const struct client_connection_class *class, const struct address *address,
+                 const struct address *listener);
+void clients_remove(struct client_connection *connection);
+
+#endif

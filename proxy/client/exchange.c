@@ -1,0 +1,35 @@
+#include "client/exchange.h"
+
+#include "client/clients.h"
+
+void exchange_init(struct exchange *exchange, const struct exchange_class *class,
+                   struct clients *clients, struct exchange_ends *ends,
+                   const struct listen_settings *listen) {
+    exchange->magic = EXCHANGE_MAGIC;
+    exchange->class = class;
+    exchange->clients = clients;
+    exchange->ends = ends;
+    exchange->listen_set = listen_set_reference(clients->listen_set);
+    exchange->listen = listen;
+    exchange->started = clients->net->loop->now_nanoseconds;
+}
+
+struct slice exchange_client_ip(struct exchange *exchange) {
+    struct exchange_ends *ends = exchange->ends;
+    if (ends->ip_length == 0)
+        ends->ip_length = (uint8_t)address_format_ip(&ends->client, ends->ip);
+    return slice_make(ends->ip, ends->ip_length);
+}
+
+void exchange_own_request(struct exchange *exchange, struct arena *arena) {
+    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
+    if (exchange->owned)
+        return;
+    exchange->owned = true;
+    char *copy = arena_alloc(arena, http_head_size(&exchange->request));
+    http_head_copy(&exchange->request, &exchange->request, copy);
+    if (exchange->authority.length > 0)
+        exchange->authority = arena_slice(arena, exchange->authority);
+    if (exchange->upgrade.length > 0)
+        exchange->upgrade = arena_slice(arena, exchange->upgrade);
+}

@@ -1,0 +1,263 @@
+#include "client/http1/connection.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "client/http1/exchange.h"
+#include "client/http1/outbox.h"
+#include "client/http1/request_head.h"
+#include "client/http1/sender.h"
+
+#include <errno.h>
+
+/* Milliseconds; bytes. */
+enum { LINGER_TIME = 2000, LINGER_BYTES = 1 << 20 };
+
+void http1_host_init(struct http1_host *host, struct clients *clients) {
+    host->clients = clients;
+    host->free_exchanges = NULL;
+    host->free_exchange_count = 0;
+}
+
+void http1_host_release(struct http1_host *host) {
+    while (host->free_exchanges != NULL) {
+        struct http1_exchange *next = host->free_exchanges->next_free;
+        free(host->free_exchanges);
+        host->free_exchanges = next;
+    }
+}
+
+void http1_connection_arm(struct http1_connection *connection, uint64_t milliseconds) {
+    struct loop *loop = connection->net->loop;
+    if (milliseconds == TIMER_NEVER)
+        timer_set(&loop->timers, &connection->timer, TIMER_NEVER);
+    else
+        loop_timer_after(loop, &connection->timer, milliseconds);
+}
+
+static void http1_connection_free(struct http1_connection *connection) {
+    ASSERT(connection->exchange == NULL);
+    connection_close(&connection->socket);
+    net_buffer_give(connection->net, &connection->buffer);
+    free(connection->held_memory);
+    timer_cancel(&connection->net->loop->timers, &connection->timer);
+    task_cancel(&connection->turn);
+    clients_remove(&connection->client);
+    FREE_OBJ(connection);
+}
+
+static bool is_served(const struct http1_connection *connection) {
+    return connection->exchange != NULL || connection->state == HTTP1_LINGERING;
+}
+
+static void http1_connection_on_turn(struct task *task) {
+    struct http1_connection *connection = CONTAINER_OF(task, struct http1_connection, turn);
+    CHECK_OBJ(connection, HTTP1_CONNECTION_MAGIC);
+    if (!is_served(connection))
+        http1_connection_serve(connection);
+}
+
+/* Reads away what the client still sends, so that closing does not reset the connection before the
+ * client has seen the reply (RFC 9112 §9.6). */
+static bool linger_read(struct http1_connection *connection) {
+    char scrap[4096];
+    size_t got;
+    while (connection->socket->readable) {
+        enum io_status status = connection_read(connection->socket, scrap, sizeof scrap, &got);
+        connection->lingered += got;
+        if (status == IO_END || status == IO_FAILED || connection->lingered > LINGER_BYTES) {
+            http1_connection_free(connection);
+            return false;
+        }
+        if (status == IO_WAIT)
+            break;
+    }
+    return true;
+}
+
+static bool linger_begin(struct http1_connection *connection) {
+    connection_shutdown(connection->socket);
+    http1_connection_arm(connection, LINGER_TIME);
+    connection->lingered = 0;
+    return linger_read(connection);
+}
+
+void http1_connection_lost(struct http1_connection *connection) {
+    connection->finished = true;
+    if (connection->exchange == NULL) {
+        if (!connection->serving) /* else http1_connection_serve frees it */
+            http1_connection_free(connection);
+        return;
+    }
+    struct exchange *exchange = &connection->exchange->base;
+    exchange->state = EXCHANGE_ABORTED;
+    connection_close(&connection->socket);
+    http1_connection_arm(connection, TIMER_NEVER);
+    if (exchange->waker != NULL)
+        loop_defer(connection->net->loop, exchange->waker);
+}
+
+static void busy_on_timeout(struct http1_connection *connection) {
+    struct http1_exchange *exchange = connection->exchange;
+    if (exchange->base.state != EXCHANGE_REQUEST) {
+        exchange_abort(&exchange->base);
+        return;
+    }
+    exchange->base.body_failed = exchange->base.body_timed_out = true;
+    source_wake(&exchange->body);
+}
+
+static void http1_connection_on_timeout(struct timer *timer) {
+    struct http1_connection *connection = CONTAINER_OF(timer, struct http1_connection, timer);
+    CHECK_OBJ(connection, HTTP1_CONNECTION_MAGIC);
+    switch (connection->state) {
+    case HTTP1_HEAD:
+        connection->net->counters.client_timeouts++;
+        /* fall through */
+    case HTTP1_IDLE:
+    case HTTP1_LINGERING: http1_connection_free(connection); return;
+    case HTTP1_BUSY: connection->net->counters.client_timeouts++; busy_on_timeout(connection);
+    }
+}
+
+static void wait_for_request(struct http1_connection *connection) {
+    const struct settings *settings = connection->net->settings;
+    bool empty = connection->buffer == NULL || connection->buffer->begin == connection->buffer->end;
+    if (empty) {
+        net_buffer_give(connection->net, &connection->buffer);
+        connection->head_checked = 0;
+    }
+    if (!empty && connection->state != HTTP1_HEAD) {
+        connection->state = HTTP1_HEAD;
+        http1_connection_arm(connection, settings->client.header_timeout);
+    } else if (empty && connection->requests > 0) {
+        connection->state = HTTP1_IDLE;
+        http1_connection_arm(connection, settings->client.idle_timeout);
+    }
+}
+
+static void serve_requests(struct http1_connection *connection) {
+    const struct counters *counters = &connection->net->counters;
+    unsigned last = connection->requests + HTTP1_TURN_REQUESTS;
+    uint64_t enough = counters->client_bytes_out + HTTP1_TURN_BYTES;
+    while (!connection->finished && !is_served(connection) && connection->held_memory == NULL) {
+        if (connection->requests == last || counters->client_bytes_out >= enough) {
+            loop_defer(connection->net->loop, &connection->turn);
+            break;
+        }
+        if (connection->buffer != NULL && http1_request_head_parse(connection))
+            continue;
+        if (!connection->socket->readable) {
+            wait_for_request(connection);
+            break;
+        }
+        http1_request_head_fill(connection);
+    }
+}
+
+bool http1_connection_serve(struct http1_connection *connection) {
+    if (connection->held_memory != NULL)
+        http1_outbox_flush(connection);
+    connection->serving = true;
+    serve_requests(connection);
+    connection->serving = false;
+    enum io_status flushed = http1_outbox_flush(connection);
+    if (connection->exchange != NULL)
+        return true; /* it writes what is left before its own */
+    if (flushed == IO_WAIT) {
+        http1_connection_arm(connection, connection->net->settings->client.send_timeout);
+        return true;
+    }
+    if (connection->finished || flushed == IO_FAILED) {
+        http1_connection_free(connection);
+        return false;
+    }
+    return connection->state != HTTP1_LINGERING || linger_begin(connection);
+}
+
+static void busy_on_ready(struct http1_connection *connection) {
+    struct connection *socket = connection->socket;
+    struct http1_exchange *exchange = connection->exchange;
+    if (socket->broken) { /* nobody is there for the reply: do not wait for it */
+        http1_connection_lost(connection);
+        return;
+    }
+    if (socket->readable)
+        source_wake(&exchange->body);
+    if (socket->writable && exchange->base.state == EXCHANGE_SENDING)
+        http1_sender_send(exchange);
+    else if (socket->writable)
+        http1_outbox_flush(connection);
+}
+
+static void http1_connection_on_ready(struct connection *socket) {
+    struct http1_connection *connection;
+    CAST_OBJ(connection, socket->event.owner, HTTP1_CONNECTION_MAGIC);
+    if (connection->state == HTTP1_BUSY)
+        busy_on_ready(connection);
+    else if (connection->state == HTTP1_LINGERING && connection->held_memory == NULL)
+        linger_read(connection);
+    else if (connection->held_memory == NULL || socket->writable)
+        http1_connection_serve(connection);
+}
+
+/* As struct client_connection_class has them. */
+
+static struct http1_connection *http1_connection_of(struct client_connection *client) {
+    struct http1_connection *connection = CONTAINER_OF(client, struct http1_connection, client);
+    CHECK_OBJ(connection, HTTP1_CONNECTION_MAGIC);
+    return connection;
+}
+
+static void http1_connection_drain(struct client_connection *client) {
+    struct http1_connection *connection = http1_connection_of(client);
+    if (connection->state == HTTP1_IDLE && !http1_connection_has_input(connection) &&
+        connection->held.length == 0)
+        http1_connection_free(connection);
+    else if (connection->exchange != NULL)
+        connection->exchange->keep_alive = false;
+}
+
+static void http1_connection_abort(struct client_connection *client) {
+    struct http1_connection *connection = http1_connection_of(client);
+    connection_abort(&connection->socket);
+    http1_connection_lost(connection);
+}
+
+static struct exchange *http1_connection_slowest(struct client_connection *client) {
+    struct http1_exchange *exchange = http1_connection_of(client)->exchange;
+    bool sends =
+        exchange != NULL && exchange->base.state == EXCHANGE_SENDING && exchange->has_reader;
+    return sends ? &exchange->base : NULL;
+}
+
+static const struct client_connection_class http1_connection_class = {
+    .name = "HTTP/1",
+    .drain = http1_connection_drain,
+    .abort = http1_connection_abort,
+    .slowest = http1_connection_slowest,
+};
+
+/* The first request mostly is there by now, and a connection that is closed behind its reply need
+ * not be watched. */
+static void http1_connection_begin(struct http1_connection *connection) {
+    if (!http1_connection_serve(connection) || connection->socket == NULL ||
+        connection_watch(connection->socket))
+        return;
+    log_error("cannot watch a client connection: %s", strerror(errno));
+    http1_connection_lost(connection);
+}
+
+void http1_accept(struct http1_host *host, int fd, const struct address *address,
+                  const struct address *listener) {
+    struct clients *clients = host->clients;
+    struct http1_connection *connection;
+    ALLOC_OBJ(connection, HTTP1_CONNECTION_MAGIC);
+    connection->net = clients->net;
+    connection->host = host;
+    connection->socket = connection_adopt(clients->net, &fd, http1_connection_on_ready, connection);
+    timer_init(&connection->timer, http1_connection_on_timeout);
+    task_init(&connection->turn, http1_connection_on_turn);
+    clients_add(clients, &connection->client, &http1_connection_class, address, listener);
+    http1_connection_arm(connection, clients->net->settings->client.idle_timeout);
+    http1_connection_begin(connection);
+}

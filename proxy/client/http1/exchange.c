@@ -1,0 +1,147 @@
+#include "client/http1/exchange.h"
+
+#include "base/assert.h"
+#include "client/http1/outbox.h"
+#include "client/http1/reply.h"
+#include "client/http1/request_body.h"
+#include "client/http1/sender.h"
+
+enum { EXCHANGES_KEPT = 256 };
+
+struct http1_exchange *http1_exchange_new(struct http1_connection *connection) {
+    struct http1_host *host = connection->host;
+    struct http1_exchange *exchange = host->free_exchanges;
+    if (exchange != NULL) {
+        host->free_exchanges = exchange->next_free;
+        host->free_exchange_count--;
+    } else {
+        exchange = xmalloc(sizeof *exchange);
+    }
+    /* All but the head, which its parser initialises, and what only some use. */
+    enum { CLEARED = offsetof(struct http1_exchange, base.state) };
+    memset((char *)exchange + CLEARED, 0, offsetof(struct http1_exchange, reader) - CLEARED);
+    exchange->connection = connection;
+    return exchange;
+}
+
+void http1_exchange_drop(struct http1_exchange *exchange) {
+    struct http1_host *host = exchange->connection->host;
+    if (host->free_exchange_count >= EXCHANGES_KEPT) {
+        free(exchange);
+        return;
+    }
+    exchange->next_free = host->free_exchanges;
+    host->free_exchanges = exchange;
+    host->free_exchange_count++;
+}
+
+bool http1_exchange_send_now(struct http1_exchange *exchange, struct slice head, size_t *sent) {
+    struct iovec pieces[] = {{NULL, 0}, {(void *)head.base, head.length}};
+    *sent = 0;
+    if (exchange->base.state != EXCHANGE_REQUEST || exchange->connection->socket == NULL)
+        return false;
+    http1_outbox_write(exchange->connection, pieces, 1, false, sent);
+    exchange->base.bytes_sent += *sent;
+    return *sent == head.length;
+}
+
+/* The same of a head that is still to be written. */
+static bool send_head_now(struct http1_exchange *exchange, const struct http_head *head,
+                          size_t *sent) {
+    struct arena arena;
+    arena_init(&arena);
+    struct slice text = http_head_text(head, http_head_write_response, &arena);
+    bool all = http1_exchange_send_now(exchange, text, sent);
+    arena_release(&arena);
+    return all;
+}
+
+static void http1_exchange_abort(struct exchange *base) {
+    struct http1_connection *connection = http1_exchange_of(base)->connection;
+    if (connection->socket == NULL)
+        return;
+    http1_outbox_flush(connection);
+    connection_abort(&connection->socket);
+    http1_connection_lost(connection);
+}
+
+/* Half a head would spoil what follows. */
+static void http1_exchange_interim(struct exchange *base, const struct http_head *head) {
+    struct http1_exchange *exchange = http1_exchange_of(base);
+    size_t sent;
+    if (base->request.version >= 11 && !send_head_now(exchange, head, &sent) && sent > 0)
+        http1_exchange_abort(base);
+}
+
+static struct duplex *http1_exchange_open_tunnel(struct exchange *base, struct http_head *head,
+                                                 struct slice protocol) {
+    struct http1_exchange *exchange = http1_exchange_of(base);
+    struct http1_connection *connection = exchange->connection;
+    size_t sent;
+    if (protocol.length > 0) {
+        http_head_set(head, HTTP_CONNECTION, SLICE("Upgrade"));
+        http_head_set(head, HTTP_UPGRADE, protocol);
+    }
+    if (!send_head_now(exchange, head, &sent)) {
+        http1_exchange_abort(base);
+        return NULL;
+    }
+    connection->finished = true;
+    return connection_duplex_new(&connection->socket, &connection->buffer);
+}
+
+/* What becomes of the connection behind its exchange. */
+static void exchange_ended(struct http1_connection *connection, bool reusable, bool body_ended) {
+    connection->exchange = NULL;
+    connection->state = HTTP1_IDLE;
+    if (connection->socket == NULL)
+        connection->finished = true;
+    else if (!reusable && body_ended && !http1_connection_has_input(connection))
+        connection->finished = true;
+    else if (!reusable && !connection->finished)
+        connection->state = HTTP1_LINGERING;
+    if (!connection->serving)
+        http1_connection_serve(connection);
+}
+
+static void http1_exchange_finish(struct exchange *base) {
+    struct http1_exchange *exchange = http1_exchange_of(base);
+    struct http1_connection *connection = exchange->connection;
+    bool reusable =
+        base->state == EXCHANGE_SENT && exchange->keep_alive && http1_request_body_skip(exchange);
+    bool body_ended = exchange->body_ended;
+    task_cancel(&exchange->reader_task);
+    if (exchange->has_reader)
+        body_reader_close(&exchange->reader);
+    exchange_release(base);
+    http1_exchange_drop(exchange);
+    exchange_ended(connection, reusable, body_ended);
+}
+
+static const struct exchange_class http1_exchange_class = {
+    .name = "HTTP/1",
+    .body = http1_request_body_take,
+    .reply = http1_reply_start,
+    .interim = http1_exchange_interim,
+    .open_tunnel = http1_exchange_open_tunnel,
+    .abort = http1_exchange_abort,
+    .finish = http1_exchange_finish,
+};
+
+void http1_exchange_begin(struct http1_exchange *exchange) {
+    struct http1_connection *connection = exchange->connection;
+    struct client_connection *client = &connection->client;
+    struct clients *clients = client->clients;
+    exchange_init(&exchange->base, &http1_exchange_class, clients, &client->ends, client->listen);
+    task_init(&exchange->reader_task, http1_sender_on_body);
+    connection->exchange = exchange;
+    connection->state = HTTP1_BUSY;
+    connection->requests++;
+    http1_connection_arm(connection, TIMER_NEVER);
+    connection->net->counters.client_requests++;
+    http1_request_body_init(exchange);
+    unsigned most = connection->net->settings->client.max_requests;
+    if (clients->draining || client->listen == NULL || (most > 0 && connection->requests >= most))
+        exchange->keep_alive = false;
+    clients->on_request(&exchange->base, clients->arg);
+}

@@ -1,0 +1,73 @@
+#include "client/http1/reply.h"
+
+#include "client/http1/request_body.h"
+#include "client/http1/sender.h"
+
+/* The fields that say where the reply ends and what becomes of the connection, and the empty
+ * line. */
+static void frame_head(struct http1_exchange *exchange, const struct reply *reply) {
+    bool old_client = exchange->base.request.version < 11;
+    char *at = exchange->frame;
+    if (reply->length >= 0 && !reply->no_content) {
+        at = slice_put(at, SLICE("Content-Length: "));
+        at = slice_put_number(at, reply->length);
+        at = slice_put(at, SLICE("\r\n"));
+    } else if (!reply->no_content && exchange->has_reader && !old_client) {
+        exchange->use_chunked = true;
+        at = slice_put(at, SLICE("Transfer-Encoding: chunked\r\n"));
+    } else if (!reply->no_content && exchange->has_reader) {
+        /* HTTP/1.0: the end of the connection is the end of the body */
+        exchange->keep_alive = false;
+    }
+    if (!exchange->keep_alive)
+        at = slice_put(at, SLICE("Connection: close\r\n"));
+    else if (old_client)
+        at = slice_put(at, SLICE("Connection: keep-alive\r\n"));
+    at = slice_put(at, SLICE("\r\n"));
+    exchange->frame_end = (unsigned)(at - exchange->frame);
+}
+
+static void begin_body(struct http1_exchange *exchange, const struct reply *reply) {
+    if (reply->body == NULL || exchange->base.is_head || reply->no_content)
+        return;
+    if (reply->part_count > 0) {
+        exchange->parts_body = reply->body;
+        exchange->next_part = reply->parts;
+        exchange->parts_left = reply->part_count;
+        exchange->tail = reply->tail;
+        return;
+    }
+    http1_sender_read(exchange, reply->body);
+    if (reply->part)
+        body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
+}
+
+/* RFC 9110 §7.8: a client that would change to another protocol may speak that already. Where the
+ * answer is no, what it has sent by then is not taken for a request. */
+static bool may_have_switched(const struct http1_exchange *exchange) {
+    return http_head_has(&exchange->base.request, HTTP_UPGRADE) &&
+           http1_connection_has_input(exchange->connection);
+}
+
+/* False: where the next request would begin is not known, or none is wanted. */
+static bool may_go_on(struct http1_exchange *exchange, const struct reply *reply) {
+    return !reply->close && !exchange->base.clients->draining &&
+           !(exchange->body_in_use && !exchange->body_ended) && http1_request_body_skip(exchange) &&
+           !may_have_switched(exchange);
+}
+
+void http1_reply_start(struct exchange *base, const struct reply *reply) {
+    struct http1_exchange *exchange = http1_exchange_of(base);
+    base->state = EXCHANGE_SENDING;
+    exchange->parts[0] = reply->head;
+    exchange->parts[1] = reply->extra;
+    exchange->first_chunk = true;
+    exchange->trailers = reply->trailers;
+    if (!may_go_on(exchange, reply))
+        exchange->keep_alive = false;
+    begin_body(exchange, reply);
+    frame_head(exchange, reply);
+    base->head_bytes =
+        base->bytes_sent + reply->head.length + reply->extra.length + exchange->frame_end;
+    http1_sender_send(exchange);
+}

@@ -1,0 +1,193 @@
+#include "client/http1/request_body.h"
+
+#include "base/assert.h"
+
+static void arm_body_timer(struct http1_exchange *exchange) {
+    struct http1_connection *connection = exchange->connection;
+    loop_timer_after(connection->net->loop, &connection->timer,
+                     connection->net->settings->client.body_timeout);
+}
+
+static enum source_status request_body_ended(struct http1_exchange *exchange) {
+    struct http1_connection *connection = exchange->connection;
+    exchange->body_ended = true;
+    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+    return SOURCE_END;
+}
+
+static enum source_status waits(struct http1_exchange *exchange) {
+    arm_body_timer(exchange);
+    return SOURCE_WAIT;
+}
+
+static enum source_status request_body_failed(struct http1_exchange *exchange) {
+    exchange->base.body_failed = true;
+    return SOURCE_FAILED;
+}
+
+static struct slice buffered(const struct http1_connection *connection) {
+    return connection->buffer == NULL ? slice_make(NULL, 0) : net_buffer_bytes(connection->buffer);
+}
+
+static enum source_status request_body_from_socket(struct http1_exchange *exchange, char *to,
+                                                   size_t capacity, size_t *got) {
+    struct http1_connection *connection = exchange->connection;
+    if (!connection->socket->readable)
+        return waits(exchange);
+    switch (connection_read(connection->socket, to, capacity, got)) {
+    case IO_DONE:
+        connection->net->counters.client_bytes_in += *got;
+        timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+        return SOURCE_DATA;
+    case IO_WAIT: return waits(exchange);
+    default: return request_body_failed(exchange);
+    }
+}
+
+static enum source_status read_length(struct http1_exchange *exchange, char *to, size_t capacity,
+                                      size_t *got) {
+    struct http1_connection *connection = exchange->connection;
+    struct slice waiting = buffered(connection);
+    enum source_status status = SOURCE_DATA;
+    if (exchange->body_left == 0)
+        return request_body_ended(exchange);
+    if (capacity > exchange->body_left)
+        capacity = (size_t)exchange->body_left;
+    if (waiting.length > 0) {
+        *got = waiting.length < capacity ? waiting.length : capacity;
+        memcpy(to, waiting.base, *got);
+        connection->buffer->begin += *got;
+    } else {
+        status = request_body_from_socket(exchange, to, capacity, got);
+    }
+    exchange->body_left -= *got;
+    if (exchange->body_left == 0)
+        exchange->body_ended = true;
+    return status;
+}
+
+/* More coded bytes into the buffer. */
+static enum source_status request_body_refill(struct http1_exchange *exchange) {
+    struct http1_connection *connection = exchange->connection;
+    size_t got = 0;
+    if (connection->buffer == NULL)
+        connection->buffer = net_buffer_take(connection->net);
+    connection->buffer->begin = connection->buffer->end = 0;
+    enum source_status status = request_body_from_socket(exchange, connection->buffer->data,
+                                                         connection->buffer->capacity, &got);
+    connection->buffer->end = got;
+    return status;
+}
+
+static enum source_status request_body_read_chunked(struct http1_exchange *exchange, char *to,
+                                                    size_t capacity, size_t *got) {
+    struct http1_connection *connection = exchange->connection;
+    for (;;) {
+        struct slice input = buffered(connection);
+        if (input.length > 0) {
+            enum chunked_status status =
+                chunked_decode(&exchange->chunked, &input, to, capacity, got);
+            connection->buffer->begin = connection->buffer->end - input.length;
+            if (status == CHUNKED_BAD)
+                return request_body_failed(exchange);
+            if (status == CHUNKED_END)
+                exchange->body_ended = true;
+            if (*got > 0)
+                return SOURCE_DATA;
+            if (status == CHUNKED_END)
+                return request_body_ended(exchange);
+        }
+        enum source_status status = request_body_refill(exchange);
+        if (status != SOURCE_DATA)
+            return status;
+    }
+}
+
+/* The client waits for this before it sends. Half a head would spoil what follows. */
+static void send_continue(struct http1_exchange *exchange) {
+    size_t sent;
+    if (!exchange->expects_continue)
+        return;
+    exchange->expects_continue = false;
+    if (buffered(exchange->connection).length == 0 &&
+        !http1_exchange_send_now(exchange, SLICE("HTTP/1.1 100 Continue\r\n\r\n"), &sent))
+        exchange_abort(&exchange->base);
+}
+
+static enum source_status request_body_read(struct source *source, char *buffer, size_t capacity,
+                                            size_t *got) {
+    struct http1_exchange *exchange = CONTAINER_OF(source, struct http1_exchange, body);
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    *got = 0;
+    if (exchange->body_ended)
+        return SOURCE_END;
+    if (exchange->base.body_failed || exchange->connection->socket == NULL)
+        return SOURCE_FAILED;
+    ASSERT(exchange->base.owned);
+    send_continue(exchange);
+    if (exchange->connection->socket == NULL)
+        return request_body_failed(exchange); /* it went instead of taking the 100 */
+    return exchange->framing.kind == FRAMING_CHUNKED
+               ? request_body_read_chunked(exchange, buffer, capacity, got)
+               : read_length(exchange, buffer, capacity, got);
+}
+
+static void request_body_close(struct source *source) {
+    struct http1_exchange *exchange = CONTAINER_OF(source, struct http1_exchange, body);
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    exchange->body_in_use = false;
+}
+
+static const struct source_class body_class = {"request body", request_body_read,
+                                               request_body_close, NULL};
+
+/* As struct exchange has it. */
+static int64_t length_of(const struct framing *framing) {
+    switch (framing->kind) {
+    case FRAMING_NONE: return 0;
+    case FRAMING_LENGTH: return (int64_t)framing->length;
+    default: return -1;
+    }
+}
+
+void http1_request_body_init(struct http1_exchange *exchange) {
+    const struct framing *framing = &exchange->framing;
+    struct exchange *base = &exchange->base;
+    base->body_length = length_of(framing);
+    source_init(&exchange->body, &body_class, exchange->connection->net->loop,
+                framing->kind == FRAMING_LENGTH ? base->body_length : -1);
+    exchange->body_left = framing->length;
+    exchange->body_ended = base->body_length == 0;
+    if (framing->kind == FRAMING_CHUNKED)
+        chunked_init(&exchange->chunked);
+    exchange->expects_continue =
+        !exchange->body_ended && base->error_status == 0 && base->request.version >= 11 &&
+        http_head_has_token(&base->request, HTTP_EXPECT, SLICE("100-continue"));
+}
+
+struct source *http1_request_body_take(struct exchange *base) {
+    struct http1_exchange *exchange = http1_exchange_of(base);
+    ASSERT(!exchange->body_taken);
+    exchange->body_taken = exchange->body_in_use = true;
+    return &exchange->body;
+}
+
+bool http1_request_body_skip(struct http1_exchange *exchange) {
+    enum { TRIES = 16 };
+    char scrap[4096];
+    size_t got;
+    if (exchange->body_ended)
+        return true;
+    if (exchange->base.body_failed || exchange->expects_continue ||
+        exchange->connection->socket == NULL)
+        return false;
+    exchange->base.owned = true;
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        enum source_status status = request_body_read(&exchange->body, scrap, sizeof scrap, &got);
+        if (status == SOURCE_END)
+            return true;
+        if (status != SOURCE_DATA)
+            return false;
+    }
+    return false;
+}

@@ -1,0 +1,136 @@
+#include "client/http1/request_head.h"
+
+#include "client/http1/exchange.h"
+#include "client/http1/outbox.h"
+#include "http/head_parser.h"
+
+static const char head_too_large[] = "the request head is larger than client.max_head";
+
+/* A request that can't be parsed takes the same way as any other, so that it is answered and
+ * logged. */
+static void begin_unreadable(struct http1_connection *connection, unsigned status,
+                             const char *text) {
+    struct http1_exchange *exchange = http1_exchange_new(connection);
+    http_head_init(&exchange->base.request);
+    exchange->base.version = SLICE("1.1");
+    exchange->base.error_status = status;
+    exchange->base.error_text = text;
+    connection->net->counters.client_bad_requests++;
+    http1_exchange_begin(exchange);
+}
+
+/* RFC 9112 §3.2: exactly one from HTTP/1.1 on. */
+static bool read_host(struct exchange *exchange) {
+    const struct http_head *request = &exchange->request;
+    const struct http_field *field = http_head_find(request, HTTP_HOST);
+    if (field == NULL)
+        return request->version < 11;
+    exchange->authority = field->value;
+    return http_head_find_next(request, HTTP_HOST, field) == NULL;
+}
+
+static void refuse(struct http1_exchange *exchange, unsigned status, const char *text) {
+    exchange->base.error_status = status;
+    exchange->base.error_text = text;
+    exchange->framing.kind = FRAMING_NONE;
+    exchange->keep_alive = false;
+    exchange->connection->net->counters.client_bad_requests++;
+}
+
+/* What the fields ask of us that HTTP/1.0 has no words for. TE and Upgrade count only where
+ * Connection says that they are the client's own, not left over from a proxy before us. */
+static void read_wishes(struct http1_exchange *exchange) {
+    const struct http_head *request = &exchange->base.request;
+    if (request->version < 11)
+        return;
+    if (http_head_has(request, HTTP_EXPECT)) {
+        struct slice expect = http_head_value(request, HTTP_EXPECT);
+        exchange->base.expects_unknown = !slice_equal_nocase(expect, SLICE("100-continue"));
+    }
+    if (http_head_has(request, HTTP_UPGRADE) &&
+        http_head_has_token(request, HTTP_CONNECTION, SLICE("upgrade")))
+        exchange->base.upgrade = http_head_value(request, HTTP_UPGRADE);
+    if (http_head_has(request, HTTP_TE))
+        exchange->base.takes_trailers = http_head_has_token(request, HTTP_TE, SLICE("trailers")) &&
+                                        http_head_has_token(request, HTTP_CONNECTION, SLICE("te"));
+}
+
+static void begin_readable(struct http1_exchange *exchange) {
+    struct http_head *request = &exchange->base.request;
+    /* RFC 9110 §9.3.6: a CONNECT leads out of HTTP. Where it is refused, what stands behind it was
+     * meant for a tunnel and is nobody's request. */
+    exchange->keep_alive =
+        framing_keeps_alive(request) && request->method_id != HTTP_METHOD_CONNECT;
+    exchange->base.is_head = request->method_id == HTTP_METHOD_HEAD;
+    exchange->base.version = request->version < 11 ? SLICE("1.0") : SLICE("1.1");
+    exchange->base.scheme = SLICE("http");
+    if (!framing_of_request(&exchange->framing, request))
+        refuse(exchange, exchange->framing.status, exchange->framing.error);
+    else if (!read_host(&exchange->base))
+        refuse(exchange, 400, "the request needs exactly one Host header");
+    read_wishes(exchange);
+    http1_exchange_begin(exchange);
+}
+
+/* There is no memory for more. Nothing is asked for: what is said is constant. */
+static void refuse_for_memory(struct http1_connection *connection) {
+    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                               "Content-Length: 0\r\n"
+                               "Cache-Control: no-store\r\n"
+                               "Retry-After: 1\r\n"
+                               "Connection: close\r\n\r\n";
+    struct iovec pieces[] = {{NULL, 0}, {(void *)(uintptr_t)busy, sizeof busy - 1}};
+    size_t put;
+    http1_outbox_write(connection, pieces, 1, false, &put);
+    connection->state = HTTP1_LINGERING;
+}
+
+bool http1_request_head_parse(struct http1_connection *connection) {
+    struct slice bytes = net_buffer_bytes(connection->buffer);
+    if (bytes.length == 0)
+        return false;
+    if (clients_lack_memory(connection->client.clients)) {
+        refuse_for_memory(connection);
+        return true;
+    }
+    size_t most = connection->net->settings->client.max_head;
+    struct http1_exchange *exchange = http1_exchange_new(connection);
+    ssize_t used = http_head_parse_request(&exchange->base.request, bytes.base, bytes.length,
+                                           connection->head_checked);
+    connection->head_checked = used == 0 ? bytes.length : 0;
+    if (used > 0 && (size_t)used <= most) {
+        connection->buffer->begin += (size_t)used;
+        begin_readable(exchange);
+        return true;
+    }
+    http1_exchange_drop(exchange);
+    if (used == 0 && bytes.length < most)
+        return false;
+    if (used < 0)
+        begin_unreadable(connection, http_error_status((enum http_error) - used),
+                         http_error_text((enum http_error) - used));
+    else
+        begin_unreadable(connection, 431, head_too_large);
+    return true;
+}
+
+void http1_request_head_fill(struct http1_connection *connection) {
+    size_t got;
+    struct net_context *net = connection->net;
+    struct net_buffer **buffer = &connection->buffer;
+    if (*buffer == NULL)
+        *buffer = net_buffer_take(net);
+    if (!net_buffer_make_room(net, buffer, net->settings->client.max_head)) {
+        begin_unreadable(connection, 431, head_too_large);
+        return;
+    }
+    switch (connection_read(connection->socket, (*buffer)->data + (*buffer)->end,
+                            (*buffer)->capacity - (*buffer)->end, &got)) {
+    case IO_DONE:
+        (*buffer)->end += got;
+        net->counters.client_bytes_in += got;
+        break;
+    case IO_WAIT: break;
+    default: http1_connection_lost(connection);
+    }
+}

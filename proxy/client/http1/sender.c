@@ -1,0 +1,235 @@
+#include "client/http1/sender.h"
+
+#include "base/assert.h"
+#include "client/http1/chunks.h"
+#include "client/http1/outbox.h"
+
+void http1_sender_on_body(struct task *task) {
+    struct http1_exchange *exchange = CONTAINER_OF(task, struct http1_exchange, reader_task);
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    if (exchange->base.state == EXCHANGE_SENDING)
+        http1_sender_send(exchange);
+}
+
+void http1_sender_read(struct http1_exchange *exchange, struct body *body) {
+    exchange->has_reader = true;
+    body_reader_open(&exchange->reader, body, &exchange->reader_task,
+                     exchange->base.clients->mailbox);
+}
+
+/* Where the body's first piece has room in front of it, the head goes there: one piece is quicker
+ * to send than several. Returns how many are left. */
+static int join_head(struct http1_exchange *exchange, struct iovec *pieces, int head, int count) {
+    size_t length = 0;
+    for (int i = 0; i < head; i++)
+        length += pieces[i].iov_len;
+    char *front = body_reader_front(&exchange->reader, length), *at = front;
+    if (front == NULL)
+        return count;
+    for (int i = 0; i < head; i++) {
+        memcpy(at, pieces[i].iov_base, pieces[i].iov_len);
+        at += pieces[i].iov_len;
+    }
+    pieces[0] = (struct iovec){front, length + pieces[head].iov_len};
+    for (int i = head + 1; i < count; i++)
+        pieces[i - head] = pieces[i];
+    return count - head;
+}
+
+/* Head, frame and body pieces that can be sent now: 1 + HTTP1_PIECES at most. */
+static int sender_gather(struct http1_exchange *exchange, struct iovec *pieces) {
+    int count = 0;
+    size_t bytes;
+    for (int i = 0; i < 2; i++)
+        if (exchange->parts[i].length > 0)
+            pieces[count++] =
+                (struct iovec){(void *)exchange->parts[i].base, exchange->parts[i].length};
+    if (exchange->frame_begin < exchange->frame_end)
+        pieces[count++] = (struct iovec){exchange->frame + exchange->frame_begin,
+                                         exchange->frame_end - exchange->frame_begin};
+    if (!exchange->has_reader)
+        return count;
+    if (exchange->use_chunked)
+        return http1_chunks_gather(exchange, pieces, count);
+    int body = body_reader_pieces(&exchange->reader, pieces + count, HTTP1_PIECES - count, &bytes);
+    return count > 0 && body > 0 ? join_head(exchange, pieces, count, count + body) : count + body;
+}
+
+/* Takes `sent` bytes off what gather offered. */
+static void sender_consume(struct http1_exchange *exchange, size_t sent) {
+    for (int i = 0; i < 2 && sent > 0; i++) {
+        struct slice *part = &exchange->parts[i];
+        size_t piece = sent < part->length ? sent : part->length;
+        part->base += piece;
+        part->length -= piece;
+        sent -= piece;
+    }
+    size_t framed = exchange->frame_end - exchange->frame_begin;
+    size_t piece = sent < framed ? sent : framed;
+    exchange->frame_begin += (unsigned)piece;
+    sent -= piece;
+    if (exchange->use_chunked)
+        http1_chunks_consume(exchange, sent);
+    else if (sent > 0)
+        body_reader_advance(&exchange->reader, sent);
+}
+
+static void sender_sent_all(struct http1_exchange *exchange) {
+    struct http1_connection *connection = exchange->connection;
+    exchange->base.state = EXCHANGE_SENT;
+    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+    if (exchange->base.waker != NULL)
+        loop_defer(connection->net->loop, exchange->base.waker);
+}
+
+/* The next piece of a multipart body; false: there is none. */
+static bool next_part(struct http1_exchange *exchange) {
+    if (exchange->parts_body == NULL)
+        return false;
+    if (exchange->has_reader)
+        body_reader_close(&exchange->reader);
+    exchange->has_reader = false;
+    if (exchange->parts_left == 0) {
+        exchange->parts_body = NULL;
+        exchange->parts[0] = exchange->tail;
+        return true;
+    }
+    const struct reply_part *part = exchange->next_part++;
+    exchange->parts_left--;
+    exchange->parts[0] = part->head;
+    http1_sender_read(exchange, exchange->parts_body);
+    body_reader_choose(&exchange->reader, part->first, part->count);
+    return true;
+}
+
+/* Nothing can be sent right now: is that the end, a failure, or a pause? True: look again. */
+static bool at_pause(struct http1_exchange *exchange) {
+    struct http1_connection *connection = exchange->connection;
+    if ((!exchange->has_reader || body_reader_done(&exchange->reader)) && next_part(exchange))
+        return true;
+    if (!exchange->has_reader || exchange->end_framed) {
+        sender_sent_all(exchange);
+        return false;
+    }
+    if (body_reader_done(&exchange->reader)) {
+        if (exchange->use_chunked)
+            return true; /* to frame the end */
+        sender_sent_all(exchange);
+        return false;
+    }
+    if (body_reader_failed(&exchange->reader)) {
+        exchange_abort(&exchange->base);
+        return false;
+    }
+    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+    return !body_reader_wait(&exchange->reader);
+}
+
+/* What stands in a file goes out from there; *tried false: nothing of it is ready. */
+static enum io_status send_from_file(struct http1_exchange *exchange, size_t most, size_t *sent,
+                                     bool *tried) {
+    off_t offset;
+    int fd;
+    bool copy;
+    size_t length = exchange->has_reader && !body_reader_failed(&exchange->reader)
+                        ? body_reader_file(&exchange->reader, &fd, &offset, &copy)
+                        : 0;
+    *tried = length > 0;
+    if (!*tried)
+        return IO_WAIT;
+    if (length > most)
+        length = most;
+    struct connection *connection = exchange->connection->socket;
+    return copy ? connection_copy_file(connection, fd, offset, length, sent)
+                : connection_send_file(connection, fd, &offset, length, sent);
+}
+
+/* No more than `most` bytes of them. */
+static int sender_cut_off(struct iovec *pieces, int count, size_t most) {
+    for (int i = 0; i < count; i++) {
+        if (pieces[i].iov_len >= most) {
+            pieces[i].iov_len = most;
+            return i + 1;
+        }
+        most -= pieces[i].iov_len;
+    }
+    return count;
+}
+
+/* Behind a head, in the same packets. */
+static bool file_follows(struct http1_exchange *exchange) {
+    off_t offset;
+    int fd;
+    bool copy;
+    return exchange->has_reader && exchange->reader.body->kind == BODY_BACKED &&
+           !exchange->use_chunked && exchange->parts_body == NULL &&
+           !body_reader_failed(&exchange->reader) &&
+           body_reader_file(&exchange->reader, &fd, &offset, &copy) > 0;
+}
+
+static enum io_status send_some(struct http1_exchange *exchange, size_t most, size_t *sent,
+                                bool *tried) {
+    struct http1_connection *connection = exchange->connection;
+    struct iovec pieces[2 + HTTP1_PIECES];
+    int count = sender_cut_off(pieces + 1, sender_gather(exchange, pieces + 1), most);
+    *sent = 0;
+    *tried = count > 0 || connection->held.length > 0;
+    if (count == 0) {
+        enum io_status status = http1_outbox_flush(connection);
+        return status != IO_DONE ? status : send_from_file(exchange, most, sent, tried);
+    }
+    if (http1_outbox_hold(connection, pieces + 1, count, sent))
+        return IO_DONE;
+    return http1_outbox_write(connection, pieces, count, file_follows(exchange), sent);
+}
+
+/* Until the client has taken some, or others have been served. */
+static void await_progress(struct http1_exchange *exchange) {
+    struct http1_connection *connection = exchange->connection;
+    if (exchange->has_reader)
+        body_reader_rest(&exchange->reader);
+    loop_timer_after(connection->net->loop, &connection->timer,
+                     connection->net->settings->client.send_timeout);
+}
+
+/* Of most responses nothing is left behind the first write. */
+static bool is_over(const struct http1_exchange *exchange) {
+    if (!exchange->has_reader || exchange->parts_body != NULL ||
+        exchange->frame_begin < exchange->frame_end)
+        return false;
+    return exchange->use_chunked ? http1_chunks_are_out(exchange)
+                                 : body_reader_done(&exchange->reader);
+}
+
+void http1_sender_send(struct http1_exchange *exchange) {
+    CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
+    struct http1_connection *connection = exchange->connection;
+    size_t left = HTTP1_TURN_BYTES, sent;
+    bool tried;
+    while (left > 0) {
+        if (exchange->use_chunked)
+            http1_chunks_frame(exchange);
+        enum io_status status = send_some(exchange, left, &sent, &tried);
+        if (!tried) {
+            if (at_pause(exchange))
+                continue;
+            return;
+        }
+        switch (status) {
+        case IO_DONE:
+            connection->net->counters.client_bytes_out += sent;
+            exchange->base.bytes_sent += sent;
+            sender_consume(exchange, sent);
+            if (is_over(exchange)) {
+                sender_sent_all(exchange);
+                return;
+            }
+            left -= sent;
+            break;
+        case IO_WAIT: await_progress(exchange); return;
+        default: http1_connection_lost(connection); return;
+        }
+    }
+    await_progress(exchange);
+    loop_defer(connection->net->loop, &exchange->reader_task);
+}

@@ -1,0 +1,48 @@
+/*
+ * The listeners of one snapshot of the settings, held by the exchanges that began under it.
+ *
+ *     struct listen_set *set = listen_set_new(net->settings);
+ *     const struct listen_settings *listen = listen_set_find(set, &address);     NULL: removed
+ *     exchange->listen_set = listen_set_reference(set);
+ *     ...
+ *     listen_set_release(&exchange->listen_set);
+ *
+ * A set holds a reference on its snapshot, so that a reload takes no listener's settings from under
+ * a request. Each worker has sets of its own: their count is a plain integer, and a request writes
+ * to no memory that other workers write to as well.
+ *
+ * Threads: the worker's.
+ */
+#ifndef RETORT_CLIENT_LISTEN_SET_H
+#define RETORT_CLIENT_LISTEN_SET_H
+
+#include "base/assert.h"
+#include "settings/settings.h"
+
+struct listen_set {
+    unsigned magic;
+#define LISTEN_SET_MAGIC 0x115e5e70u
+    unsigned references;
+    struct settings *settings; /* referenced */
+};
+
+struct listen_set *listen_set_new(struct settings *settings);
+void listen_set_free(struct listen_set *set);
+/* The settings of the listener at that address; NULL: the snapshot has none. */
+const struct listen_settings *listen_set_find(const struct listen_set *set,
+                                              const struct address *address);
+
+static inline struct listen_set *listen_set_reference(struct listen_set *set) {
+    CHECK_OBJ(set, LISTEN_SET_MAGIC);
+    set->references++;
+    return set;
+}
+
+static inline void listen_set_release(struct listen_set **setp) {
+    struct listen_set *set = *setp;
+    *setp = NULL;
+    if (set != NULL && --set->references == 0)
+        listen_set_free(set);
+}
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * A duplex: bytes both ways between us and one other side. It may be a connection of its own, or
+ * one of many streams that share a connection.
+ *
+ *     struct duplex *duplex = connection_duplex_new(&connection, &ahead);
+ *     duplex->waker = &task;                       runs when a read or a write may do more
+ *     switch (duplex_read(duplex, buffer, sizeof buffer, &got)) ...
+ *     duplex_finish(duplex);                       no more comes from us
+ *     duplex_close(&duplex);
+ *
+ * IO_DONE: some bytes; IO_WAIT: the waker will run; IO_END: the other side has finished; IO_FAILED:
+ * the duplex is broken.
+ *
+ * Threads: the loop's. Ownership: whoever holds the pointer.
+ */
+#ifndef RETORT_NET_DUPLEX_H
+#define RETORT_NET_DUPLEX_H
+
+#include "base/assert.h"
+#include "net/connection.h"
+
+struct duplex;
+
+struct duplex_class {
+    const char *name;
+    enum io_status (*read)(struct duplex *duplex, char *buffer, size_t capacity, size_t *got);
+    enum io_status (*write)(struct duplex *duplex, struct slice bytes, size_t *put);
+    void (*finish)(struct duplex *duplex);
+    void (*abort)(struct duplex *duplex);
+    void (*close)(struct duplex *duplex);
+};
+
+struct duplex {
+    unsigned magic;
+#define DUPLEX_MAGIC 0xd0b1e800u
+    const struct duplex_class *class;
+    struct task *waker; /* of the user; NULL: nobody waits */
+};
+
+/* Of a connection, and of the bytes that have been read from it already (NULL: none). Takes both. */
+struct duplex *connection_duplex_new(struct connection **connectionp, struct net_buffer **aheadp);
+
+static inline enum io_status duplex_read(struct duplex *duplex, char *buffer, size_t capacity,
+                                         size_t *got) {
+    CHECK_OBJ(duplex, DUPLEX_MAGIC);
+    return duplex->class->read(duplex, buffer, capacity, got);
+}
+
+static inline enum io_status duplex_write(struct duplex *duplex, struct slice bytes, size_t *put) {
+    CHECK_OBJ(duplex, DUPLEX_MAGIC);
+    return duplex->class->write(duplex, bytes, put);
+}
+
+/* Ends our direction; the other side may go on sending. */
+static inline void duplex_finish(struct duplex *duplex) {
+    CHECK_OBJ(duplex, DUPLEX_MAGIC);
+    duplex->class->finish(duplex);
+}
+
+/* Breaks both directions, so that the other side can't take what it got for the whole. */
+static inline void duplex_abort(struct duplex *duplex) {
+    CHECK_OBJ(duplex, DUPLEX_MAGIC);
+    duplex->class->abort(duplex);
+}
+
+static inline void duplex_close(struct duplex **duplexp) {
+    struct duplex *duplex = *duplexp;
+    *duplexp = NULL;
+    if (duplex == NULL)
+        return;
+    CHECK_OBJ(duplex, DUPLEX_MAGIC);
+    duplex->class->close(duplex);
+}
+
+#endif
