@@ -112,11 +112,12 @@ static void clients_shed(struct clients *clients) {
 
 bool clients_lack_memory(struct clients *clients) {
     struct net_context *net = clients->net;
-    if (reserve_is_low())
-        reserve_refill(); /* others may have freed theirs */
     if (reserve_is_low()) {
-        net->counters.memory_refused++;
-        return true;
+        reserve_refill(); /* others may have freed theirs */
+        if (reserve_is_low()) {
+            net->counters.memory_refused++;
+            return true;
+        }
     }
     if (net->pressure != NET_FULL)
         return false;

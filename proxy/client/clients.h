@@ -80,6 +80,20 @@ void clients_abort(struct clients *clients);
  * the latter case the replies to slow readers are broken off, one after the other. */
 bool clients_lack_memory(struct clients *clients);
 
+/* For protocols: sets what each exchange has. `exchange->request` stays as it is; all behind it has
+ * been cleared. */
+static inline void exchange_init(struct exchange *exchange, const struct exchange_class *class,
+                                 struct clients *clients, struct exchange_ends *ends,
+                                 const struct listen_settings *listen) {
+    exchange->magic = EXCHANGE_MAGIC;
+    exchange->class = class;
+    exchange->clients = clients;
+    exchange->ends = ends;
+    exchange->listen_set = listen_set_reference(clients->listen_set);
+    exchange->listen = listen;
+    exchange->started = clients->net->loop->now_nanoseconds;
+}
+
 /* Counts a connection. False: there are `most` already. clients_remove counts it off. */
 bool client_total_add(struct client_total *total, unsigned most);
 /* For protocols. The connection has been counted in clients->total. */

@@ -1,19 +1,5 @@
 #include "client/exchange.h"
 
-#include "client/clients.h"
-
-void exchange_init(struct exchange *exchange, const struct exchange_class *class,
-                   struct clients *clients, struct exchange_ends *ends,
-                   const struct listen_settings *listen) {
-    exchange->magic = EXCHANGE_MAGIC;
-    exchange->class = class;
-    exchange->clients = clients;
-    exchange->ends = ends;
-    exchange->listen_set = listen_set_reference(clients->listen_set);
-    exchange->listen = listen;
-    exchange->started = clients->net->loop->now_nanoseconds;
-}
-
 struct slice exchange_client_ip(struct exchange *exchange) {
     struct exchange_ends *ends = exchange->ends;
     if (ends->ip_length == 0)

@@ -82,6 +82,13 @@ struct exchange {
 #define EXCHANGE_MAGIC 0xe0c4a13eu
     const struct exchange_class *class;
     struct http_head request;
+    struct clients *clients;
+    struct exchange_ends *ends;
+    struct listen_set *listen_set;        /* referenced */
+    const struct listen_settings *listen; /* of listen_set; NULL: a reload has removed it */
+    uint64_t started;                     /* of the loop's clock, nanoseconds */
+    struct slice version;                 /* of HTTP, "1.1", as Via and the access log show it */
+    struct slice scheme;                  /* of a target in origin form */
     /* What follows begins as zero. */
     enum exchange_state state;
     bool background; /* nobody waits for the reply: exchange_repeat_in_background */
@@ -95,26 +102,14 @@ struct exchange {
     unsigned error_status; /* not 0: the request can't be served; error_text is the reason */
     const char *error_text;
     int64_t body_length;    /* 0: no body; -1: known when it has ended. It can be read once. */
-    struct slice version;   /* of HTTP, "1.1", as Via and the access log show it */
-    struct slice scheme;    /* of a target in origin form */
     struct slice authority; /* Host, or what stands for it; empty: none was sent */
     struct slice upgrade;   /* what the client would change to (RFC 9110 §7.8); empty: nothing */
-    struct clients *clients;
-    struct exchange_ends *ends;
-    struct listen_set *listen_set;        /* referenced */
-    const struct listen_settings *listen; /* of listen_set; NULL: a reload has removed it */
     struct task *waker;
-    uint64_t started;    /* of the loop's clock, nanoseconds */
     uint64_t bytes_sent; /* to the client, all of the reply and interim responses */
     uint64_t head_bytes; /* of those, what goes before the reply's body */
 };
 
-/* For protocols: sets what each exchange has. `exchange->request` stays as it is; all behind it has
- * been cleared. */
-void exchange_init(struct exchange *exchange, const struct exchange_class *class,
-                   struct clients *clients, struct exchange_ends *ends,
-                   const struct listen_settings *listen);
-/* For protocols: gives back what exchange_init took. */
+/* For protocols: gives back what exchange_init (client/clients.h) took. */
 static inline void exchange_release(struct exchange *exchange) {
     listen_set_release(&exchange->listen_set);
     exchange->magic = 0;

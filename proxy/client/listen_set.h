@@ -33,7 +33,6 @@ const struct listen_settings *listen_set_find(const struct listen_set *set,
                                               const struct address *address);
 
 static inline struct listen_set *listen_set_reference(struct listen_set *set) {
-    CHECK_OBJ(set, LISTEN_SET_MAGIC);
     set->references++;
     return set;
 }

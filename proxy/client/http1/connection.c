@@ -26,14 +26,6 @@ void http1_host_release(struct http1_host *host) {
     }
 }
 
-void http1_connection_arm(struct http1_connection *connection, uint64_t milliseconds) {
-    struct loop *loop = connection->net->loop;
-    if (milliseconds == TIMER_NEVER)
-        timer_set(&loop->timers, &connection->timer, TIMER_NEVER);
-    else
-        loop_timer_after(loop, &connection->timer, milliseconds);
-}
-
 static void http1_connection_free(struct http1_connection *connection) {
     ASSERT(connection->exchange == NULL);
     connection_close(&connection->socket);
@@ -91,7 +83,7 @@ void http1_connection_lost(struct http1_connection *connection) {
     struct exchange *exchange = &connection->exchange->base;
     exchange->state = EXCHANGE_ABORTED;
     connection_close(&connection->socket);
-    http1_connection_arm(connection, TIMER_NEVER);
+    http1_connection_disarm(connection);
     if (exchange->waker != NULL)
         loop_defer(connection->net->loop, exchange->waker);
 }
@@ -144,13 +136,10 @@ static void serve_requests(struct http1_connection *connection) {
             loop_defer(connection->net->loop, &connection->turn);
             break;
         }
-        if (connection->buffer != NULL && http1_request_head_parse(connection))
-            continue;
-        if (!connection->socket->readable) {
+        if (!http1_request_head_read(connection)) {
             wait_for_request(connection);
             break;
         }
-        http1_request_head_fill(connection);
     }
 }
 

@@ -45,8 +45,14 @@ struct http1_connection {
 /* What one connection is served and sent before others get their turn: 1 MB and its head. */
 enum { HTTP1_TURN_REQUESTS = 64, HTTP1_TURN_BYTES = (1024 + 16) * 1024 };
 
-/* Sets the connection's one timer; TIMER_NEVER stops it. */
-void http1_connection_arm(struct http1_connection *connection, uint64_t milliseconds);
+/* Sets the connection's one timer. */
+static inline void http1_connection_arm(struct http1_connection *connection,
+                                        uint64_t milliseconds) {
+    loop_timer_after(connection->net->loop, &connection->timer, milliseconds);
+}
+static inline void http1_connection_disarm(struct http1_connection *connection) {
+    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+}
 /* Serves requests one after the other until one has to wait, there is none, or others have their
  * turn. Exchanges that are finished within on_request come back here rather than calling deeper.
  * False: the connection is gone. */

@@ -8,22 +8,6 @@
 
 enum { EXCHANGES_KEPT = 256 };
 
-struct http1_exchange *http1_exchange_new(struct http1_connection *connection) {
-    struct http1_host *host = connection->host;
-    struct http1_exchange *exchange = host->free_exchanges;
-    if (exchange != NULL) {
-        host->free_exchanges = exchange->next_free;
-        host->free_exchange_count--;
-    } else {
-        exchange = xmalloc(sizeof *exchange);
-    }
-    /* All but the head, which its parser initialises, and what only some use. */
-    enum { CLEARED = offsetof(struct http1_exchange, base.state) };
-    memset((char *)exchange + CLEARED, 0, offsetof(struct http1_exchange, reader) - CLEARED);
-    exchange->connection = connection;
-    return exchange;
-}
-
 void http1_exchange_drop(struct http1_exchange *exchange) {
     struct http1_host *host = exchange->connection->host;
     if (host->free_exchange_count >= EXCHANGES_KEPT) {
@@ -137,7 +121,7 @@ void http1_exchange_begin(struct http1_exchange *exchange) {
     connection->exchange = exchange;
     connection->state = HTTP1_BUSY;
     connection->requests++;
-    http1_connection_arm(connection, TIMER_NEVER);
+    http1_connection_disarm(connection);
     connection->net->counters.client_requests++;
     http1_request_body_init(exchange);
     unsigned most = connection->net->settings->client.max_requests;

@@ -43,11 +43,25 @@ struct http1_exchange {
 };
 
 static inline struct http1_exchange *http1_exchange_of(struct exchange *exchange) {
-    CHECK_OBJ(exchange, EXCHANGE_MAGIC);
     return CONTAINER_OF(exchange, struct http1_exchange, base);
 }
 
-struct http1_exchange *http1_exchange_new(struct http1_connection *connection);
+/* With an empty request head for the parser to fill in. */
+static inline struct http1_exchange *http1_exchange_new(struct http1_connection *connection) {
+    struct http1_host *host = connection->host;
+    struct http1_exchange *exchange = host->free_exchanges;
+    if (exchange != NULL) {
+        host->free_exchanges = exchange->next_free;
+        host->free_exchange_count--;
+    } else {
+        exchange = xmalloc(sizeof *exchange);
+    }
+    /* All but the head, which its parser initialises, and what only some use. */
+    enum { CLEARED = offsetof(struct http1_exchange, base.state) };
+    memset((char *)exchange + CLEARED, 0, offsetof(struct http1_exchange, reader) - CLEARED);
+    exchange->connection = connection;
+    return exchange;
+}
 /* One for which on_request has not been called. */
 void http1_exchange_drop(struct http1_exchange *exchange);
 /* The request is there: calls on_request. */

@@ -4,14 +4,13 @@
 
 static void arm_body_timer(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
-    loop_timer_after(connection->net->loop, &connection->timer,
-                     connection->net->settings->client.body_timeout);
+    http1_connection_arm(connection, connection->net->settings->client.body_timeout);
 }
 
 static enum source_status request_body_ended(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
     exchange->body_ended = true;
-    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+    http1_connection_disarm(connection);
     return SOURCE_END;
 }
 
@@ -37,7 +36,7 @@ static enum source_status request_body_from_socket(struct http1_exchange *exchan
     switch (connection_read(connection->socket, to, capacity, got)) {
     case IO_DONE:
         connection->net->counters.client_bytes_in += *got;
-        timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+        http1_connection_disarm(connection);
         return SOURCE_DATA;
     case IO_WAIT: return waits(exchange);
     default: return request_body_failed(exchange);
@@ -141,27 +140,21 @@ static void request_body_close(struct source *source) {
 static const struct source_class body_class = {"request body", request_body_read,
                                                request_body_close, NULL};
 
-/* As struct exchange has it. */
-static int64_t length_of(const struct framing *framing) {
-    switch (framing->kind) {
-    case FRAMING_NONE: return 0;
-    case FRAMING_LENGTH: return (int64_t)framing->length;
-    default: return -1;
-    }
-}
-
 void http1_request_body_init(struct http1_exchange *exchange) {
     const struct framing *framing = &exchange->framing;
     struct exchange *base = &exchange->base;
-    base->body_length = length_of(framing);
-    source_init(&exchange->body, &body_class, exchange->connection->net->loop,
-                framing->kind == FRAMING_LENGTH ? base->body_length : -1);
+    int64_t length = framing->kind == FRAMING_LENGTH ? (int64_t)framing->length : -1;
+    source_init(&exchange->body, &body_class, exchange->connection->net->loop, length);
+    if (framing->kind == FRAMING_NONE || length == 0) {
+        exchange->body_ended = true;
+        return;
+    }
+    base->body_length = length;
     exchange->body_left = framing->length;
-    exchange->body_ended = base->body_length == 0;
     if (framing->kind == FRAMING_CHUNKED)
         chunked_init(&exchange->chunked);
     exchange->expects_continue =
-        !exchange->body_ended && base->error_status == 0 && base->request.version >= 11 &&
+        base->error_status == 0 && base->request.version >= 11 &&
         http_head_has_token(&base->request, HTTP_EXPECT, SLICE("100-continue"));
 }
 

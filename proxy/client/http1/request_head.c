@@ -13,6 +13,7 @@ static void begin_unreadable(struct http1_connection *connection, unsigned statu
     struct http1_exchange *exchange = http1_exchange_new(connection);
     http_head_init(&exchange->base.request);
     exchange->base.version = SLICE("1.1");
+    exchange->base.scheme = SLICE("http");
     exchange->base.error_status = status;
     exchange->base.error_text = text;
     connection->net->counters.client_bad_requests++;
@@ -85,7 +86,8 @@ static void refuse_for_memory(struct http1_connection *connection) {
     connection->state = HTTP1_LINGERING;
 }
 
-bool http1_request_head_parse(struct http1_connection *connection) {
+/* True: the buffer held a whole head, and an exchange has begun; or there is no memory for one. */
+static bool parse_head(struct http1_connection *connection) {
     struct slice bytes = net_buffer_bytes(connection->buffer);
     if (bytes.length == 0)
         return false;
@@ -114,7 +116,9 @@ bool http1_request_head_parse(struct http1_connection *connection) {
     return true;
 }
 
-void http1_request_head_fill(struct http1_connection *connection) {
+/* Reads once into the buffer. False: an exchange has begun for a head that is too large, or the
+ * connection is lost. */
+static bool fill_buffer(struct http1_connection *connection) {
     size_t got;
     struct net_context *net = connection->net;
     struct net_buffer **buffer = &connection->buffer;
@@ -122,15 +126,26 @@ void http1_request_head_fill(struct http1_connection *connection) {
         *buffer = net_buffer_take(net);
     if (!net_buffer_make_room(net, buffer, net->settings->client.max_head)) {
         begin_unreadable(connection, 431, head_too_large);
-        return;
+        return false;
     }
     switch (connection_read(connection->socket, (*buffer)->data + (*buffer)->end,
                             (*buffer)->capacity - (*buffer)->end, &got)) {
     case IO_DONE:
         (*buffer)->end += got;
         net->counters.client_bytes_in += got;
-        break;
-    case IO_WAIT: break;
-    default: http1_connection_lost(connection);
+        return true;
+    case IO_WAIT: return true;
+    default: http1_connection_lost(connection); return false;
+    }
+}
+
+bool http1_request_head_read(struct http1_connection *connection) {
+    for (;;) {
+        if (connection->buffer != NULL && parse_head(connection))
+            return true;
+        if (!connection->socket->readable)
+            return false;
+        if (!fill_buffer(connection))
+            return true;
     }
 }

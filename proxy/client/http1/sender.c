@@ -77,7 +77,7 @@ static void sender_consume(struct http1_exchange *exchange, size_t sent) {
 static void sender_sent_all(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
     exchange->base.state = EXCHANGE_SENT;
-    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+    http1_connection_disarm(connection);
     if (exchange->base.waker != NULL)
         loop_defer(connection->net->loop, exchange->base.waker);
 }
@@ -121,7 +121,7 @@ static bool at_pause(struct http1_exchange *exchange) {
         exchange_abort(&exchange->base);
         return false;
     }
-    timer_set(&connection->net->loop->timers, &connection->timer, TIMER_NEVER);
+    http1_connection_disarm(connection);
     return !body_reader_wait(&exchange->reader);
 }
 
@@ -188,8 +188,7 @@ static void await_progress(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
     if (exchange->has_reader)
         body_reader_rest(&exchange->reader);
-    loop_timer_after(connection->net->loop, &connection->timer,
-                     connection->net->settings->client.send_timeout);
+    http1_connection_arm(connection, connection->net->settings->client.send_timeout);
 }
 
 /* Of most responses nothing is left behind the first write. */
