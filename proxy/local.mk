@@ -60,7 +60,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/reply.c proxy/client/http1/reply.h \
 	proxy/client/http1/request_body.c proxy/client/http1/request_body.h \
 	proxy/client/http1/request_head.c proxy/client/http1/request_head.h \
-	proxy/client/http1/sender.c proxy/client/http1/sender.h \
+	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
 	proxy/disk/disk.c proxy/disk/disk.h \
 	proxy/disk/disk_body.c proxy/disk/disk_body.h \
 	proxy/disk/doorkeeper.c proxy/disk/doorkeeper.h \

@@ -1,7 +1,7 @@
 #include "client/http1/chunks.h"
 
 #include "base/assert.h"
-#include "client/http1/sender.h"
+#include "client/http1/reply_sender.h"
 
 static void chunks_append(struct http1_exchange *exchange, struct slice text) {
     ASSERT(exchange->frame_end + text.length <= sizeof exchange->frame);

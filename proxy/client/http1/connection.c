@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "client/http1/exchange.h"
 #include "client/http1/outbox.h"
+#include "client/http1/reply_sender.h"
 #include "client/http1/request_head.h"
-#include "client/http1/sender.h"
 
 #include <errno.h>
 
@@ -173,7 +173,7 @@ static void busy_on_ready(struct http1_connection *connection) {
     if (socket->readable)
         source_wake(&exchange->body);
     if (socket->writable && exchange->base.state == EXCHANGE_SENDING)
-        http1_sender_send(exchange);
+        http1_reply_sender_send(exchange);
     else if (socket->writable)
         http1_outbox_flush(connection);
 }

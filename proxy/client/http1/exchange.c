@@ -3,8 +3,8 @@
 #include "base/assert.h"
 #include "client/http1/outbox.h"
 #include "client/http1/reply.h"
+#include "client/http1/reply_sender.h"
 #include "client/http1/request_body.h"
-#include "client/http1/sender.h"
 
 enum { EXCHANGES_KEPT = 256 };
 
@@ -117,7 +117,7 @@ void http1_exchange_begin(struct http1_exchange *exchange) {
     struct client_connection *client = &connection->client;
     struct clients *clients = client->clients;
     exchange_init(&exchange->base, &http1_exchange_class, clients, &client->ends, client->listen);
-    task_init(&exchange->reader_task, http1_sender_on_body);
+    task_init(&exchange->reader_task, http1_reply_sender_on_body);
     connection->exchange = exchange;
     connection->state = HTTP1_BUSY;
     connection->requests++;

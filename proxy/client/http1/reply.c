@@ -1,7 +1,7 @@
 #include "client/http1/reply.h"
 
+#include "client/http1/reply_sender.h"
 #include "client/http1/request_body.h"
-#include "client/http1/sender.h"
 
 /* The fields that say where the reply ends and what becomes of the connection, and the empty
  * line. */
@@ -37,7 +37,7 @@ static void begin_body(struct http1_exchange *exchange, const struct reply *repl
         exchange->tail = reply->tail;
         return;
     }
-    http1_sender_read(exchange, reply->body);
+    http1_reply_sender_read(exchange, reply->body);
     if (reply->part)
         body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
 }
@@ -69,5 +69,5 @@ void http1_reply_start(struct exchange *base, const struct reply *reply) {
     frame_head(exchange, reply);
     base->head_bytes =
         base->bytes_sent + reply->head.length + reply->extra.length + exchange->frame_end;
-    http1_sender_send(exchange);
+    http1_reply_sender_send(exchange);
 }

@@ -2,7 +2,7 @@
  * The beginning of a reply on the wire: its head, with the fields that say where the reply ends and
  * what becomes of the connection.
  *
- *     exchange->class->reply(exchange, &reply);       http1_reply_start; then http1_sender goes on
+ *     exchange->class->reply(exchange, &reply);       http1_reply_start; then http1_reply_sender goes on
  */
 #ifndef RETORT_CLIENT_HTTP1_REPLY_H
 #define RETORT_CLIENT_HTTP1_REPLY_H

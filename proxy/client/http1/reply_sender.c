@@ -1,17 +1,17 @@
-#include "client/http1/sender.h"
+#include "client/http1/reply_sender.h"
 
 #include "base/assert.h"
 #include "client/http1/chunks.h"
 #include "client/http1/outbox.h"
 
-void http1_sender_on_body(struct task *task) {
+void http1_reply_sender_on_body(struct task *task) {
     struct http1_exchange *exchange = CONTAINER_OF(task, struct http1_exchange, reader_task);
     CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
     if (exchange->base.state == EXCHANGE_SENDING)
-        http1_sender_send(exchange);
+        http1_reply_sender_send(exchange);
 }
 
-void http1_sender_read(struct http1_exchange *exchange, struct body *body) {
+void http1_reply_sender_read(struct http1_exchange *exchange, struct body *body) {
     exchange->has_reader = true;
     body_reader_open(&exchange->reader, body, &exchange->reader_task,
                      exchange->base.clients->mailbox);
@@ -37,7 +37,7 @@ static int join_head(struct http1_exchange *exchange, struct iovec *pieces, int 
 }
 
 /* Head, frame and body pieces that can be sent now: 1 + HTTP1_PIECES at most. */
-static int sender_gather(struct http1_exchange *exchange, struct iovec *pieces) {
+static int reply_sender_gather(struct http1_exchange *exchange, struct iovec *pieces) {
     int count = 0;
     size_t bytes;
     for (int i = 0; i < 2; i++)
@@ -56,7 +56,7 @@ static int sender_gather(struct http1_exchange *exchange, struct iovec *pieces) 
 }
 
 /* Takes `sent` bytes off what gather offered. */
-static void sender_consume(struct http1_exchange *exchange, size_t sent) {
+static void reply_sender_consume(struct http1_exchange *exchange, size_t sent) {
     for (int i = 0; i < 2 && sent > 0; i++) {
         struct slice *part = &exchange->parts[i];
         size_t piece = sent < part->length ? sent : part->length;
@@ -74,7 +74,7 @@ static void sender_consume(struct http1_exchange *exchange, size_t sent) {
         body_reader_advance(&exchange->reader, sent);
 }
 
-static void sender_sent_all(struct http1_exchange *exchange) {
+static void reply_sender_sent_all(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
     exchange->base.state = EXCHANGE_SENT;
     http1_connection_disarm(connection);
@@ -97,7 +97,7 @@ static bool next_part(struct http1_exchange *exchange) {
     const struct reply_part *part = exchange->next_part++;
     exchange->parts_left--;
     exchange->parts[0] = part->head;
-    http1_sender_read(exchange, exchange->parts_body);
+    http1_reply_sender_read(exchange, exchange->parts_body);
     body_reader_choose(&exchange->reader, part->first, part->count);
     return true;
 }
@@ -108,13 +108,13 @@ static bool at_pause(struct http1_exchange *exchange) {
     if ((!exchange->has_reader || body_reader_done(&exchange->reader)) && next_part(exchange))
         return true;
     if (!exchange->has_reader || exchange->end_framed) {
-        sender_sent_all(exchange);
+        reply_sender_sent_all(exchange);
         return false;
     }
     if (body_reader_done(&exchange->reader)) {
         if (exchange->use_chunked)
             return true; /* to frame the end */
-        sender_sent_all(exchange);
+        reply_sender_sent_all(exchange);
         return false;
     }
     if (body_reader_failed(&exchange->reader)) {
@@ -145,7 +145,7 @@ static enum io_status send_from_file(struct http1_exchange *exchange, size_t mos
 }
 
 /* No more than `most` bytes of them. */
-static int sender_cut_off(struct iovec *pieces, int count, size_t most) {
+static int reply_sender_cut_off(struct iovec *pieces, int count, size_t most) {
     for (int i = 0; i < count; i++) {
         if (pieces[i].iov_len >= most) {
             pieces[i].iov_len = most;
@@ -171,7 +171,7 @@ static enum io_status send_some(struct http1_exchange *exchange, size_t most, si
                                 bool *tried) {
     struct http1_connection *connection = exchange->connection;
     struct iovec pieces[2 + HTTP1_PIECES];
-    int count = sender_cut_off(pieces + 1, sender_gather(exchange, pieces + 1), most);
+    int count = reply_sender_cut_off(pieces + 1, reply_sender_gather(exchange, pieces + 1), most);
     *sent = 0;
     *tried = count > 0 || connection->held.length > 0;
     if (count == 0) {
@@ -200,7 +200,7 @@ static bool is_over(const struct http1_exchange *exchange) {
                                  : body_reader_done(&exchange->reader);
 }
 
-void http1_sender_send(struct http1_exchange *exchange) {
+void http1_reply_sender_send(struct http1_exchange *exchange) {
     CHECK_OBJ(&exchange->base, EXCHANGE_MAGIC);
     struct http1_connection *connection = exchange->connection;
     size_t left = HTTP1_TURN_BYTES, sent;
@@ -218,9 +218,9 @@ void http1_sender_send(struct http1_exchange *exchange) {
         case IO_DONE:
             connection->net->counters.client_bytes_out += sent;
             exchange->base.bytes_sent += sent;
-            sender_consume(exchange, sent);
+            reply_sender_consume(exchange, sent);
             if (is_over(exchange)) {
-                sender_sent_all(exchange);
+                reply_sender_sent_all(exchange);
                 return;
             }
             left -= sent;
