@@ -30,6 +30,7 @@ struct worker {
     struct mailbox mailbox;
     struct net_context net;
     struct settings *settings;
+    struct address admin_address; /* length 0: there is no admin plane */
     struct clients clients;
     struct http1_host http1;
     struct transaction_host host;
@@ -151,6 +152,26 @@ static bool has_forward_listener(const struct settings *settings) {
     return false;
 }
 
+/* The addresses are those of the listeners and of the admin plane, which is the last one. */
+static void configure_net(struct worker *worker) {
+    const struct settings *settings = worker->settings;
+    size_t count = settings->listen_count;
+    struct address *listens = xcalloc(count + 1, sizeof *listens);
+    for (size_t i = 0; i < count; i++)
+        listens[i] = settings->listens[i].address;
+    if (worker->admin_address.length > 0)
+        listens[count++] = worker->admin_address;
+    net_context_configure(&worker->net, &(struct net_configuration){
+                                            .memory = settings->client.memory,
+                                            .listens = listens,
+                                            .listen_count = count,
+                                            .dns_ipv6 = settings->origin.dns_ipv6,
+                                            .dns_timeout = settings->origin.dns_timeout,
+                                            .dns_ttl_max = settings->origin.dns_ttl_max,
+                                        });
+    free(listens);
+}
+
 static bool worker_prepare(struct worker *worker, const struct worker_shared *shared,
                            struct claims *claims, char error[SETTINGS_ERROR]) {
     if (!loop_init(&worker->loop) || !mailbox_init(&worker->mailbox, &worker->loop)) {
@@ -162,7 +183,8 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     worker->net.verdicts = shared->verdicts;
     worker->net.settings = worker->settings;
     worker->net.share = memory_shares_of(shared->memory, worker->index);
-    worker->net.admin_address = shared->admin_address;
+    worker->admin_address = shared->admin_address;
+    configure_net(worker);
     worker->net.resolver = resolver_new(&worker->net);
     clients_init(&worker->clients, &worker->net, &worker->mailbox, shared->clients,
                  worker_on_request, worker);
@@ -286,6 +308,7 @@ static void on_reload(struct message *message) {
     struct settings *old = worker->settings;
     worker->settings = reload->settings;
     worker->net.settings = reload->settings;
+    configure_net(worker);
     clients_settings_changed(&worker->clients);
     struct origin_groups *origins = reload->origins;
     struct icap_quotas *quotas = reload->quotas;

@@ -5,27 +5,28 @@
 
 #include <stdlib.h>
 
-/* A rule, among those of its host by the order of their paths. */
-struct rule {
+/* The maps of a host stand in a row, in the order of their paths. */
+struct map_entry {
     struct slice host, path; /* host "": any */
-    const struct map_settings *map;
-    const struct rule *shorter; /* the longest path that this one begins with; NULL: none */
+    size_t number;
+    const struct map_entry *shorter; /* the longest path that this one begins with; NULL: none */
 };
 
-/* Those of one host. */
-struct group {
-    const struct rule *rules;
+/* The maps of one host. */
+struct map_group {
+    const struct map_entry *entries;
     size_t count;
 };
 
 struct map_table {
     unsigned magic;
 #define MAP_TABLE_MAGIC 0x4d415054u
-    struct rule *rules;
-    struct group *groups;
+    struct map_entry *entries;
+    size_t count, capacity;
+    struct map_group *groups;
     size_t group_count;
     struct name_table hosts; /* with the numbers of groups */
-    struct group any;
+    struct map_group any;
 };
 
 static int map_table_compare(struct slice a, struct slice b) {
@@ -34,48 +35,61 @@ static int map_table_compare(struct slice a, struct slice b) {
     return difference != 0 ? difference : (a.length > b.length) - (a.length < b.length);
 }
 
-static int compare_rules(const void *a, const void *b) {
-    const struct rule *x = a, *y = b;
+static int map_table_compare_entries(const void *a, const void *b) {
+    const struct map_entry *x = a, *y = b;
     int by_host = map_table_compare(x->host, y->host);
     return by_host != 0 ? by_host : map_table_compare(x->path, y->path);
 }
 
 /* All paths with which one begins stand before it, and each begins with the one before. */
-static void find_shorter(struct rule *rule) {
-    const struct rule *candidate = rule - 1;
-    while (candidate != NULL && !slice_starts_with(rule->path, candidate->path))
+static void find_shorter(struct map_entry *entry) {
+    const struct map_entry *candidate = entry - 1;
+    while (candidate != NULL && !slice_starts_with(entry->path, candidate->path))
         candidate = candidate->shorter;
-    rule->shorter = candidate;
+    entry->shorter = candidate;
 }
 
-static void make_groups(struct map_table *table, size_t count) {
-    struct group *group = NULL;
-    for (size_t i = 0; i < count; i++) {
-        struct rule *rule = &table->rules[i];
-        if (group != NULL && slice_equal(group->rules->host, rule->host)) {
+static void make_groups(struct map_table *table) {
+    struct map_group *group = NULL;
+    for (size_t i = 0; i < table->count; i++) {
+        struct map_entry *entry = &table->entries[i];
+        if (group != NULL && slice_equal(group->entries->host, entry->host)) {
             group->count++;
-            find_shorter(rule);
+            find_shorter(entry);
             continue;
         }
-        group = rule->host.length == 0 ? &table->any : &table->groups[table->group_count];
-        *group = (struct group){rule, 1};
+        group = entry->host.length == 0 ? &table->any : &table->groups[table->group_count];
+        *group = (struct map_group){entry, 1};
         if (group != &table->any)
-            name_table_add(&table->hosts, rule->host, (uint32_t)table->group_count++);
+            name_table_add(&table->hosts, entry->host, (uint32_t)table->group_count++);
     }
 }
 
-struct map_table *map_table_new(const struct map_settings *maps, size_t count) {
+struct map_table *map_table_new(void) {
     struct map_table *table;
     ALLOC_OBJ(table, MAP_TABLE_MAGIC);
-    table->rules = xcalloc(count + 1, sizeof *table->rules);
-    table->groups = xcalloc(count + 1, sizeof *table->groups);
-    for (size_t i = 0; i < count; i++)
-        table->rules[i] = (struct rule){
-            .host = slice_from(maps[i].host), .path = slice_from(maps[i].path), .map = &maps[i]};
-    qsort(table->rules, count, sizeof *table->rules, compare_rules);
-    make_groups(table, count);
-    name_table_seal(&table->hosts);
     return table;
+}
+
+void map_table_add(struct map_table *table, struct slice host, struct slice path, size_t number) {
+    CHECK_OBJ(table, MAP_TABLE_MAGIC);
+    ASSERT(table->groups == NULL);
+    if (table->count == table->capacity) {
+        table->capacity = table->capacity == 0 ? 16 : table->capacity * 2;
+        table->entries = xrealloc(table->entries, table->capacity * sizeof *table->entries);
+    }
+    table->entries[table->count++] =
+        (struct map_entry){.host = host, .path = path, .number = number};
+}
+
+void map_table_seal(struct map_table *table) {
+    CHECK_OBJ(table, MAP_TABLE_MAGIC);
+    ASSERT(table->groups == NULL);
+    table->groups = xcalloc(table->count + 1, sizeof *table->groups);
+    if (table->count > 0)
+        qsort(table->entries, table->count, sizeof *table->entries, map_table_compare_entries);
+    make_groups(table);
+    name_table_seal(&table->hosts);
 }
 
 void map_table_free(struct map_table **tablep) {
@@ -86,28 +100,28 @@ void map_table_free(struct map_table **tablep) {
     CHECK_OBJ(table, MAP_TABLE_MAGIC);
     name_table_release(&table->hosts);
     free(table->groups);
-    free(table->rules);
+    free(table->entries);
     FREE_OBJ(table);
 }
 
 /* What the path begins with stands at or before where the path itself would stand. */
-static const struct rule *find_in(const struct group *group, struct slice path) {
+static const struct map_entry *find_in(const struct map_group *group, struct slice path) {
     size_t from = 0, to = group->count;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (map_table_compare(group->rules[middle].path, path) <= 0)
+        if (map_table_compare(group->entries[middle].path, path) <= 0)
             from = middle + 1;
         else
             to = middle;
     }
-    const struct rule *rule = from == 0 ? NULL : &group->rules[from - 1];
-    while (rule != NULL && !slice_starts_with(path, rule->path))
-        rule = rule->shorter;
-    return rule;
+    const struct map_entry *entry = from == 0 ? NULL : &group->entries[from - 1];
+    while (entry != NULL && !slice_starts_with(path, entry->path))
+        entry = entry->shorter;
+    return entry;
 }
 
-static const struct rule *find_by_host(const struct map_table *table, struct slice host,
-                                       struct slice path) {
+static const struct map_entry *find_by_host(const struct map_table *table, struct slice host,
+                                            struct slice path) {
     struct numbers found = name_table_find(&table->hosts, host);
     return found.count == 0 ? NULL : find_in(&table->groups[found.each[0]], path);
 }
@@ -120,19 +134,18 @@ static struct slice without_port(struct slice host) {
     return colon == NULL ? host : slice_make(host.base, (size_t)(colon - host.base));
 }
 
-const struct map_settings *map_table_find(const struct map_table *table, struct slice host,
-                                          struct slice path) {
+size_t map_table_find(const struct map_table *table, struct slice host, struct slice path) {
     CHECK_OBJ(table, MAP_TABLE_MAGIC);
-    const struct rule *rule = NULL;
+    const struct map_entry *entry = NULL;
     if (table->group_count > 0) {
         struct slice name = without_port(host);
-        rule = find_by_host(table, host, path);
-        const struct rule *other =
+        entry = find_by_host(table, host, path);
+        const struct map_entry *other =
             name.length == host.length ? NULL : find_by_host(table, name, path);
-        if (rule == NULL || (other != NULL && other->path.length > rule->path.length))
-            rule = other;
+        if (entry == NULL || (other != NULL && other->path.length > entry->path.length))
+            entry = other;
     }
-    if (rule == NULL)
-        rule = find_in(&table->any, path);
-    return rule == NULL ? NULL : rule->map;
+    if (entry == NULL)
+        entry = find_in(&table->any, path);
+    return entry == NULL ? MAP_TABLE_NONE : entry->number;
 }

@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "net/memory_share.h"
-#include "settings/settings.h"
 
 void net_context_init(struct net_context *net, struct loop *loop) {
     memset(net, 0, sizeof *net);
@@ -18,7 +17,23 @@ static void free_all(struct net_buffers *buffers) {
     buffers->count = 0;
 }
 
+static struct address *copy_addresses(const struct address *addresses, size_t count) {
+    struct address *copy = xcalloc(count + 1, sizeof *copy);
+    if (count > 0)
+        memcpy(copy, addresses, count * sizeof *copy);
+    return copy;
+}
+
+void net_context_configure(struct net_context *net, const struct net_configuration *configuration) {
+    struct address *listens = copy_addresses(configuration->listens, configuration->listen_count);
+    free(net->configured.listens);
+    net->configured = *configuration;
+    net->configured.listens = listens;
+}
+
 void net_context_release(struct net_context *net) {
+    free(net->configured.listens);
+    net->configured.listens = NULL;
     free_all(&net->free_buffers);
     free_all(&net->free_large_buffers);
     spool_blocks_release(&net->spare_blocks);
@@ -48,7 +63,7 @@ static void net_context_tell(struct net_context *net) {
     net->told = net->loop->now;
     net->told_bytes = net->buffer_bytes;
     net->counters.client_memory = held_by(net);
-    size_t all = memory_share_tell(net->share, held_by(net)), most = net->settings->client.memory;
+    size_t all = memory_share_tell(net->share, held_by(net)), most = net->configured.memory;
     net->pressure = all >= most ? NET_FULL : all >= most - most / 4 ? NET_TIGHT : NET_EASY;
 }
 

@@ -51,6 +51,16 @@ struct net_buffers {
  * new begins. */
 enum net_pressure { NET_EASY, NET_TIGHT, NET_FULL };
 
+/* What the operator's configuration says to this room. */
+struct net_configuration {
+    size_t memory;           /* bytes that the connections of all workers may hold */
+    struct address *listens; /* where this proxy itself listens, with its admin plane */
+    size_t listen_count;
+    bool dns_ipv6;        /* names are asked for addresses of IPv6 as well */
+    uint64_t dns_timeout; /* milliseconds, for all tries together; counts at the start */
+    uint64_t dns_ttl_max; /* milliseconds that an address is remembered at most */
+};
+
 struct net_context {
     struct loop *loop;
     struct counters counters;
@@ -60,7 +70,7 @@ struct net_context {
     struct recorder *recorder;         /* record/recorder.h, of a recording under way; else NULL */
     struct verdicts *verdicts;         /* adapt/verdicts.h, of all workers; NULL: none are kept */
     struct own_networks *own_networks; /* net/reach.h; NULL: not read yet */
-    struct address admin_address;      /* of the admin plane; length 0: it has none */
+    struct net_configuration configured; /* net_context_configure */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
     size_t buffer_bytes;        /* of buffers that somebody has */
@@ -71,6 +81,8 @@ struct net_context {
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);
+/* Copies the configuration with its addresses. A worker calls it at the start and at each reload. */
+void net_context_configure(struct net_context *net, const struct net_configuration *configuration);
 void net_context_release(struct net_context *net);
 
 /* What the connections of this worker hold, to the share, and with it how tight memory is. At most

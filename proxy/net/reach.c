@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "settings/settings.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -186,11 +185,11 @@ static bool leads_to(const struct address *address, const struct address *listen
 }
 
 static bool has_listener(const struct net_context *net, const struct address *address) {
-    const struct settings *settings = net->settings;
-    bool found = leads_to(address, &net->admin_address);
-    for (size_t i = 0; i < settings->listen_count && !found; i++)
-        found = leads_to(address, &settings->listens[i].address);
-    return found;
+    const struct net_configuration *configured = &net->configured;
+    for (size_t i = 0; i < configured->listen_count; i++)
+        if (leads_to(address, &configured->listens[i]))
+            return true;
+    return false;
 }
 
 static bool is_listened_on(struct net_context *net, const struct address *address) {

@@ -3,7 +3,6 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "net/secret_hash.h"
-#include "settings/settings.h"
 
 #include <ares.h>
 #include <errno.h>
@@ -109,7 +108,7 @@ struct resolver *resolver_new(struct net_context *net) {
     list_init(&resolver->sockets);
     timer_init(&resolver->timer, resolver_on_timer);
     struct ares_options options = {
-        .timeout = (int)(net->settings->origin.dns_timeout / TRIES) + 1,
+        .timeout = (int)(net->configured.dns_timeout / TRIES) + 1,
         .tries = TRIES,
         .sock_state_cb = on_socket_state,
         .sock_state_cb_data = resolver,
@@ -219,7 +218,7 @@ static void on_found(void *arg, int status, int timeouts, struct ares_addrinfo *
     struct name_entry *entry;
     CAST_OBJ(entry, arg, NAME_ENTRY_MAGIC);
     struct net_context *net = entry->resolver->net;
-    uint64_t ttl = net->settings->origin.dns_ttl_max;
+    uint64_t ttl = net->configured.dns_ttl_max;
     (void)timeouts;
     entry->asking = false;
     if (status == ARES_EDESTRUCTION)
@@ -247,7 +246,7 @@ static void on_found(void *arg, int status, int timeouts, struct ares_addrinfo *
 
 static void resolver_ask(struct resolver *resolver, struct name_entry *entry) {
     struct ares_addrinfo_hints hints = {
-        .ai_family = resolver->net->settings->origin.dns_ipv6 ? AF_UNSPEC : AF_INET,
+        .ai_family = resolver->net->configured.dns_ipv6 ? AF_UNSPEC : AF_INET,
         .ai_socktype = SOCK_STREAM,
     };
     entry->asking = true;
@@ -284,7 +283,7 @@ bool resolver_knows(const struct resolver *resolver, struct slice host, struct r
         return false;
     address_parse_ip(&result->addresses[0], SLICE("127.0.0.1"), 0);
     address_parse_ip(&result->addresses[1], SLICE("::1"), 0);
-    result->count = resolver->net->settings->origin.dns_ipv6 ? 2 : 1;
+    result->count = resolver->net->configured.dns_ipv6 ? 2 : 1;
     return true;
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "http/url.h"
-#include "settings/settings.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -152,6 +152,14 @@ static int compare_maps(const void *a, const void *b) {
     return by_host != 0 ? by_host : strcmp(x->path, y->path);
 }
 
+static void fill_map_table(struct settings *settings) {
+    settings->map_table = map_table_new();
+    for (size_t i = 0; i < settings->map_count; i++)
+        map_table_add(settings->map_table, slice_from(settings->maps[i].host),
+                      slice_from(settings->maps[i].path), i);
+    map_table_seal(settings->map_table);
+}
+
 bool load_maps(struct load *load) {
     struct settings *settings = load->settings;
     size_t i = 0;
@@ -168,7 +176,7 @@ bool load_maps(struct load *load) {
                                  section->title);
     }
     qsort(settings->maps, settings->map_count, sizeof *settings->maps, compare_maps);
-    settings->map_table = map_table_new(settings->maps, settings->map_count);
+    fill_map_table(settings);
     return true;
 }
 

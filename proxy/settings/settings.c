@@ -161,7 +161,8 @@ void settings_release(struct settings **settingsp) {
 const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
                                              struct slice path) {
     CHECK_OBJ(settings, SETTINGS_MAGIC);
-    return map_table_find(settings->map_table, host, path);
+    size_t map = map_table_find(settings->map_table, host, path);
+    return map == MAP_TABLE_NONE ? NULL : &settings->maps[map];
 }
 
 bool settings_connect_port_allowed(const struct settings *settings, uint16_t port) {

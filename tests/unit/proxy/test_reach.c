@@ -7,21 +7,21 @@
 
 static struct loop loop;
 static struct net_context net = {.loop = &loop};
-static struct settings *settings;
-
 static void setup(void) {
-    settings = settings_from("listen \"127.0.0.1:3128\" { mode = forward }\n"
-                             "listen \"[::1]:3129\" { mode = forward }\n"
-                             "listen \"0.0.0.0:8080\" { mode = forward }\n"
-                             "listen \":8081\" { mode = forward }\n");
-    net.settings = settings;
-    ck_assert(address_parse(&net.admin_address, SLICE("127.0.0.1:9000"), 0));
+    static const char *const listened[] = {"127.0.0.1:3128", "[::1]:3129", "0.0.0.0:8080", ":8081",
+                                           "127.0.0.1:9000"};
+    enum { COUNT = sizeof listened / sizeof *listened };
+    struct address listens[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        ck_assert(address_parse(&listens[i], slice_from(listened[i]), 0));
+    net_context_configure(&net,
+                          &(struct net_configuration){.listens = listens, .listen_count = COUNT});
     ck_assert(reach_prepare(&net));
 }
 
 static void teardown(void) {
     reach_release(&net);
-    settings_release(&settings);
+    net_context_release(&net);
 }
 
 static bool allows(enum reach reach, const char *ip, uint16_t port) {
