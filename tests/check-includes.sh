@@ -3,8 +3,8 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: net, cache, settings, match, record <- disk <- client, origin <- adapt, client/http1, icap <- transaction
-#     <- worker, admin, main, ctl
+#     <- proxy/: net <- match <- record, settings <- cache, origin <- disk <- client <- adapt, client/http1, icap
+#     <- transaction <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
 #   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/ and icap/, for example.
@@ -25,17 +25,24 @@ BEGIN {
     rooms(0, "common/base")
     rooms(1, "common/event common/http")
     rooms(2, "common/service")
-    rooms(3, "proxy/net proxy/cache proxy/settings proxy/match proxy/record")
-    rooms(4, "proxy/disk")
-    rooms(5, "proxy/client proxy/origin")
-    rooms(6, "proxy/adapt proxy/client/http1 proxy/icap")
-    rooms(7, "proxy/transaction proxy/transaction/steps")
-    rooms(8, "proxy proxy/admin proxy/ctl")
+    rooms(3, "proxy/net")
+    rooms(4, "proxy/match")
+    rooms(5, "proxy/record proxy/settings")
+    rooms(6, "proxy/cache proxy/origin")
+    rooms(7, "proxy/disk")
+    rooms(8, "proxy/client")
+    rooms(9, "proxy/adapt proxy/client/http1 proxy/icap")
+    rooms(10, "proxy/transaction proxy/transaction/steps")
+    rooms(11, "proxy/admin")
+    rooms(12, "proxy proxy/ctl")
     rooms(3, "icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
     rooms(4, "icap-services/helpers icap-services/helperd icap-services/host-c-icap")
 
     stand_apart("common/event common/http")
-    stand_apart("proxy/client proxy/origin proxy/icap")
+    stand_apart("proxy/record proxy/settings")
+    stand_apart("proxy/cache proxy/origin")
+    stand_apart("proxy/disk proxy/client proxy/origin proxy/icap")
+    stand_apart("proxy/disk proxy/adapt")
     stand_apart("icap-services/adremover icap-services/gray icap-services/gzip icap-services/inject")
     stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap")
 
