@@ -6,9 +6,9 @@
 #include "settings/negative.h"
 #include "settings/policy.h"
 
-/* Statuses that tell of the request, of fields and content of it that are no part of a key: who has
- * them stored with a request of his own has them served to everybody. docs/CACHE.md has the reason
- * of each. */
+/* Whether an answer with this status depends on parts of the request that are not in the key. If it
+ * were stored, one client's strange request would decide what everybody gets. docs/CACHE.md, "Errors
+ * that are never stored", has the reason for each status. */
 static bool tells_of_request(unsigned status) {
     switch (status) {
     case 400:
