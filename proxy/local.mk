@@ -126,37 +126,44 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/seat.c proxy/origin/seat.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
-	proxy/transaction/cache_status.c \
-	proxy/transaction/caching.h \
-	proxy/transaction/collapse.h \
-	proxy/transaction/fail.c \
-	proxy/transaction/internal.c \
-	proxy/transaction/invalidate.c \
-	proxy/transaction/join.c proxy/transaction/join.h \
-	proxy/transaction/postcache.c proxy/transaction/postcache.h \
-	proxy/transaction/message.c \
-	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
-	proxy/transaction/stored_part.c \
-	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \
-	proxy/transaction/caching.c \
-	proxy/transaction/pump.c proxy/transaction/pump.h \
-	proxy/transaction/ranges.c \
-	proxy/transaction/refresh.c \
-	proxy/transaction/request.h \
-	proxy/transaction/response.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
+	proxy/transaction/cache_status.c proxy/transaction/cache_status.h \
+	proxy/transaction/caching.c proxy/transaction/caching.h \
+	proxy/transaction/collapse.h \
+	proxy/transaction/fail.c proxy/transaction/fail.h \
+	proxy/transaction/internal.c proxy/transaction/internal.h \
+	proxy/transaction/invalidate.c proxy/transaction/invalidate.h \
+	proxy/transaction/join.c proxy/transaction/join.h \
+	proxy/transaction/message.c proxy/transaction/message.h \
 	proxy/transaction/outcome.c proxy/transaction/outcome.h \
-	proxy/transaction/reverse_map.c \
-	proxy/transaction/route.c proxy/transaction/route.h \
-	proxy/transaction/request_rules.c \
-	proxy/transaction/transaction.c proxy/transaction/transaction.h \
+	proxy/transaction/postcache.c proxy/transaction/postcache.h \
+	proxy/transaction/pump.c proxy/transaction/pump.h \
+	proxy/transaction/ranges.c proxy/transaction/ranges.h \
+	proxy/transaction/refresh.c proxy/transaction/refresh.h \
 	proxy/transaction/relay.c proxy/transaction/relay.h \
-	proxy/transaction/steps/receive.c proxy/transaction/steps/admit.c \
-	proxy/transaction/steps/reqmod.c proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
-	proxy/transaction/steps/fetch.c proxy/transaction/steps/fetch.h proxy/transaction/steps/respmod.c \
-	proxy/transaction/steps/store.c proxy/transaction/steps/store.h proxy/transaction/steps/variant.c \
-	proxy/transaction/steps/respmod_postcache.c proxy/transaction/steps/tunnel.c proxy/transaction/steps/tunnel.h \
-	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h proxy/transaction/steps/log.c \
+	proxy/transaction/request.c proxy/transaction/request.h \
+	proxy/transaction/request_rules.c proxy/transaction/request_rules.h \
+	proxy/transaction/response.c proxy/transaction/response.h \
+	proxy/transaction/reverse_map.c proxy/transaction/reverse_map.h \
+	proxy/transaction/route.c proxy/transaction/route.h \
+	proxy/transaction/step.h \
+	proxy/transaction/stored_part.c proxy/transaction/stored_part.h \
+	proxy/transaction/transaction.c proxy/transaction/transaction.h \
+	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
+	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \
+	proxy/transaction/steps/receive.c \
+	proxy/transaction/steps/admit.c \
+	proxy/transaction/steps/reqmod.c proxy/transaction/steps/reqmod.h \
+	proxy/transaction/steps/reqmod_postcache.h \
+	proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
+	proxy/transaction/steps/fetch.c proxy/transaction/steps/fetch.h \
+	proxy/transaction/steps/respmod.c \
+	proxy/transaction/steps/store.c proxy/transaction/steps/store.h \
+	proxy/transaction/steps/variant.c \
+	proxy/transaction/steps/respmod_postcache.c proxy/transaction/steps/respmod_postcache.h \
+	proxy/transaction/steps/tunnel.c proxy/transaction/steps/tunnel.h \
+	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h \
+	proxy/transaction/steps/log.c \
 	proxy/claims.c proxy/claims.h \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/worker.c proxy/worker.h \

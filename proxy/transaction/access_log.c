@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "http/bytes.h"
+#include "transaction/outcome.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,7 @@
 #include "transaction/adapted_variant.h"
 
+#include "transaction/request_rules.h"
+#include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 
 bool adapted_variant_begin(struct transaction *transaction) {

@@ -23,6 +23,7 @@
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
 #include "transaction/postcache.h"
+#include "transaction/transaction.h"
 
 enum adapted_variant_state {
     ADAPTED_VARIANT_NONE,
@@ -70,5 +71,13 @@ void adapted_variant_let_client_go(struct transaction *transaction);
 bool adapted_variant_is_at_work(const struct adapted_variant *variant);
 /* Ends what is under way; those who wait for it ask for themselves. Harmless when repeated. */
 void adapted_variant_end(struct transaction *transaction);
+
+/* Of a stored response, what goes to the client: itself, or a variant of it; NULL: none is stored.
+ */
+static inline struct object *transaction_shown(const struct transaction *transaction) {
+    return transaction->variant != NULL && transaction->variant->object != NULL
+               ? transaction->variant->object
+               : transaction->lookup.object;
+}
 
 #endif

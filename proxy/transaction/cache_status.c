@@ -1,3 +1,5 @@
+#include "transaction/cache_status.h"
+
 #include "transaction/transaction.h"
 
 /* What each delivery adds to a stored head: how old it is (RFC 9111 §5.1), and how the cache took

@@ -1,6 +1,9 @@
-#include "transaction/transaction.h"
+#include "transaction/caching.h"
 
 #include "cache/key.h"
+#include "transaction/internal.h"
+#include "transaction/request_rules.h"
+#include "transaction/transaction.h"
 
 /* What the policies of the settings say about this transaction. */
 
@@ -72,4 +75,27 @@ unsigned caching_max_variants(const struct transaction *transaction) {
     const struct cache_policy *policy = transaction->caching.policy;
     return policy != NULL && policy->max_variants > 0 ? policy->max_variants
                                                       : transaction->settings->cache.max_variants;
+}
+
+struct freshness_rules caching_freshness_rules(const struct transaction *transaction) {
+    const struct settings *settings = transaction->settings;
+    return (struct freshness_rules){
+        .heuristic_fraction = settings->cache.heuristic_fraction,
+        .heuristic_max = (int64_t)(settings->cache.heuristic_max / 1000),
+        .stale_while_revalidate = (int64_t)(settings->cache.stale_while_revalidate / 1000),
+        .negative_ttl = settings->cache.negative_ttl,
+        /* RFC 9213 §3: these speak to caches that work for the origin, as reverse proxies do. */
+        .targeted =
+            transaction->exchange->listen->mode == LISTEN_REVERSE ? settings->cache.targeted : NULL,
+        .policy = transaction->caching.policy,
+    };
+}
+
+enum object_scope caching_scope(const struct transaction *transaction) {
+    if (internal_is_asked(transaction))
+        return OBJECT_FOR_ALL;
+    const struct listen_settings *listen = transaction->exchange->listen;
+    if (listen->mode == LISTEN_REVERSE)
+        return OBJECT_REVERSE;
+    return listen->local_destinations == LOCAL_ALLOW ? OBJECT_FORWARD_LOCAL : OBJECT_FORWARD;
 }

@@ -1,13 +1,22 @@
 /*
  * Caching: whether and how the cache takes part in a transaction, and under which name.
  *
+ *     if (caching_begin(transaction)) {             LOOKUP
+ *         caching_take_name(transaction);
+ *         caching_ask_by_name(transaction);
+ *     }
+ *     caching_review(transaction, response);        STORE: what the policies say of the response
+ *     struct freshness_rules rules = caching_freshness_rules(transaction);
+ *
  * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_CACHING_H
 #define RETORT_TRANSACTION_CACHING_H
 
 #include "cache/control.h"
+#include "cache/freshness.h"
 #include "cache/name.h"
+#include "cache/object.h"
 #include "settings/policy.h"
 
 struct caching {
@@ -16,5 +25,25 @@ struct caching {
     struct cache_control control;      /* the request's */
     struct cache_name name;            /* what is stored, or is to be stored, has it */
 };
+
+struct transaction;
+
+/* Settles by which policy the cache works, and applies what it says of the request. False: the
+ * cache has no part. */
+bool caching_begin(struct transaction *transaction);
+/* By which what is stored for this URL under that policy is found. */
+void caching_take_name(struct transaction *transaction);
+/* Does the origin get no more of the query than what the name has? */
+bool caching_sends_name(const struct transaction *transaction);
+/* From here on the request is for the URL that its name has, unless the policy sends the whole one:
+ * what the policy takes out could else decide what others get. */
+void caching_ask_by_name(struct transaction *transaction);
+/* The response is there: policies for what it is join in. */
+void caching_review(struct transaction *transaction, const struct http_head *response);
+void caching_strip_cookies(const struct transaction *transaction, struct http_head *response);
+unsigned caching_max_variants(const struct transaction *transaction);
+struct freshness_rules caching_freshness_rules(const struct transaction *transaction);
+/* Whom a response to this request is for. */
+enum object_scope caching_scope(const struct transaction *transaction);
 
 #endif

@@ -1,6 +1,7 @@
-#include "transaction/transaction.h"
+#include "transaction/fail.h"
 
 #include "base/assert.h"
+#include "transaction/transaction.h"
 
 /* Error pages: a short one that names the reason, and says who said it. */
 

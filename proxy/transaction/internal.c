@@ -1,7 +1,8 @@
-#include "transaction/transaction.h"
+#include "transaction/internal.h"
 
 #include "event/bytes_source.h"
 #include "http/neutral.h"
+#include "transaction/transaction.h"
 
 /* The host "retort.internal": a few things that Retort serves itself, through the cache like
  * anything else. The neutral resources are what replaced advertisements turn into. */

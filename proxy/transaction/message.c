@@ -1,3 +1,5 @@
+#include "transaction/message.h"
+
 #include "transaction/transaction.h"
 
 /* What services are told of the transaction, the same at each point: a message whose heads are

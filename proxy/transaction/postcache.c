@@ -1,5 +1,6 @@
 #include "transaction/postcache.h"
 
+#include "transaction/message.h"
 #include "transaction/transaction.h"
 
 /* The same for all that services behind the cache see of a response. */

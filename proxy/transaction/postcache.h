@@ -20,13 +20,6 @@
 
 struct transaction;
 
-struct reqmod_postcache {
-    struct adapt_chain chain;
-    struct http_head head;
-    struct url url; /* absolute, normalised */
-    struct slice authority;
-};
-
 struct postcache {
     struct adapt_chain chain;
     struct adapt_message message;

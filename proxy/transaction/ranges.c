@@ -1,6 +1,8 @@
-#include "transaction/transaction.h"
+#include "transaction/ranges.h"
 
 #include "cache/part.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/transaction.h"
 
 #include <stdlib.h>
 

@@ -1,20 +1,11 @@
-#include "transaction/transaction.h"
+#include "transaction/refresh.h"
 
 #include "cache/part.h"
 #include "http/date.h"
+#include "transaction/transaction.h"
 
 /* The stored response lives on under a new head: after a 304 (RFC 9111 §4.3.4), or after the
  * response to a HEAD that is about the same bytes (§4.3.5). */
-
-const struct http_head *request_as_get(struct transaction *transaction) {
-    if (transaction->request.head->method_id == HTTP_METHOD_GET)
-        return transaction->request.head;
-    struct http_head *request = arena_alloc(&transaction->arena, sizeof *request);
-    memcpy(request, transaction->request.head, sizeof *request);
-    request->method_id = HTTP_METHOD_GET;
-    request->method = http_method_text(HTTP_METHOD_GET);
-    return request;
-}
 
 bool refresh_object(struct transaction *transaction, const struct http_head *news,
                     enum shared_fetch_outcome *outcome) {

@@ -1,3 +1,5 @@
+#include "transaction/request_rules.h"
+
 #include "transaction/transaction.h"
 
 /* For which rules of the settings a transaction is. They are asked once, and again only when a

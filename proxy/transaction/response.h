@@ -16,4 +16,9 @@ struct response {
     time_t request_time, response_time; /* RFC 9111 §4.2.3 */
 };
 
+struct transaction;
+
+/* One without Date is of when it came (RFC 9110 §6.6.1). */
+void response_date(struct transaction *transaction);
+
 #endif

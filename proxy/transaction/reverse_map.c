@@ -1,3 +1,5 @@
+#include "transaction/reverse_map.h"
+
 #include "transaction/transaction.h"
 
 /* URLs in a response's headers that lead to the origin itself become what the client must ask for:

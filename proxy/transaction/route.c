@@ -4,6 +4,8 @@
 #include "cache/key.h"
 #include "http/dot_segments.h"
 #include "net/resolver.h"
+#include "transaction/request_rules.h"
+#include "transaction/steps/reqmod_postcache.h"
 #include "transaction/transaction.h"
 
 #include <xxhash.h>

@@ -1,8 +1,9 @@
-#include "transaction/transaction.h"
+#include "transaction/stored_part.h"
 
 #include "base/assert.h"
 #include "cache/part.h"
 #include "transaction/join.h"
+#include "transaction/transaction.h"
 
 /* Parts in the cache (RFC 9111 §3.3, §3.4): when a stored one will do, how it is made whole, and
  * what becomes of one that arrives. */

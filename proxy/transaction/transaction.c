@@ -1,6 +1,12 @@
-#include "transaction/waiting_page.h"
+#include "transaction/transaction.h"
 
 #include "base/assert.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/postcache.h"
+#include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod_postcache.h"
+#include "transaction/waiting_download.h"
+#include "transaction/waiting_page.h"
 
 #include <stdio.h>
 
@@ -140,14 +146,6 @@ static struct transaction *transaction_new(struct transaction_host *host) {
     return transaction;
 }
 
-void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome) {
-    if (!transaction->lookup.collapse.leads)
-        return;
-    transaction->lookup.collapse.leads = false;
-    shared_fetch_finish(&transaction->lookup.collapse.fetch, outcome,
-                        loop_seconds(transaction->net->loop), transaction->net->loop);
-}
-
 void transaction_start(struct transaction_host *host, struct exchange *exchange) {
     struct transaction *transaction = transaction_new(host);
     transaction->adapt = adapt_set_reference(host->adapt);
@@ -191,24 +189,6 @@ void transaction_abort_all(struct transaction_host *host) {
     }
 }
 
-void request_own(struct transaction *transaction) {
-    const struct http_head *request = transaction->request.head;
-    bool target_is_original = transaction->request.original_url.base == request->target.base;
-    if (transaction->exchange->owned)
-        return;
-    exchange_own_request(transaction->exchange, &transaction->arena);
-    if (target_is_original)
-        transaction->request.original_url = request->target;
-    transaction->request.original_method = request->method;
-}
-
-void request_take_body(struct transaction *transaction) {
-    if (transaction->request.body_taken)
-        return;
-    transaction->request.body_taken = true;
-    transaction->request.body = exchange_body(transaction->exchange);
-}
-
 unsigned transaction_chains(const struct transaction *transaction,
                             const struct adapt_chain *chains[ACCESS_CHAINS]) {
     const struct adapted_variant *variant = transaction->variant;
@@ -226,20 +206,6 @@ unsigned transaction_chains(const struct transaction *transaction,
     return count;
 }
 
-struct freshness_rules caching_freshness_rules(const struct transaction *transaction) {
-    const struct settings *settings = transaction->settings;
-    return (struct freshness_rules){
-        .heuristic_fraction = settings->cache.heuristic_fraction,
-        .heuristic_max = (int64_t)(settings->cache.heuristic_max / 1000),
-        .stale_while_revalidate = (int64_t)(settings->cache.stale_while_revalidate / 1000),
-        .negative_ttl = settings->cache.negative_ttl,
-        /* RFC 9213 §3: these speak to caches that work for the origin, as reverse proxies do. */
-        .targeted =
-            transaction->exchange->listen->mode == LISTEN_REVERSE ? settings->cache.targeted : NULL,
-        .policy = transaction->caching.policy,
-    };
-}
-
 struct slice transaction_joined_value(struct transaction *transaction, const struct http_head *head,
                                       enum http_name id) {
     const struct http_field *field = http_head_find(head, id);
@@ -249,62 +215,4 @@ struct slice transaction_joined_value(struct transaction *transaction, const str
         value = arena_join(&transaction->arena, pieces, 3);
     }
     return value;
-}
-
-enum object_scope caching_scope(const struct transaction *transaction) {
-    if (internal_is_asked(transaction))
-        return OBJECT_FOR_ALL;
-    const struct listen_settings *listen = transaction->exchange->listen;
-    if (listen->mode == LISTEN_REVERSE)
-        return OBJECT_REVERSE;
-    return listen->local_destinations == LOCAL_ALLOW ? OBJECT_FORWARD_LOCAL : OBJECT_FORWARD;
-}
-
-bool request_write_url(struct transaction *transaction, const struct url *from, struct url *url,
-                       struct slice *text, struct slice *authority) {
-    *url = *from;
-    size_t capacity = url_room(url);
-    char *bytes = arena_alloc(&transaction->arena, capacity);
-    size_t length = url_rewrite(url, bytes, capacity);
-    if (length == 0)
-        return false;
-    *text = slice_make(bytes, length);
-    const char *begin = bytes + url->scheme.length + 3;
-    *authority = slice_make(begin, (size_t)(url->path_query.base - begin));
-    return true;
-}
-
-void request_show_host(struct transaction *transaction, struct slice host) {
-    if (host.length > 0 && !slice_equal(host, transaction->request.authority))
-        http_head_set(transaction->request.head, HTTP_HOST, transaction->request.authority);
-}
-
-bool request_set_url(struct transaction *transaction, const struct url *url) {
-    return request_write_url(transaction, url, &transaction->request.url,
-                             &transaction->request.url_text, &transaction->request.authority);
-}
-
-struct slice request_write_authority(struct transaction *transaction, struct slice host,
-                                     uint16_t port) {
-    enum { MORE = 32 }; /* than the host: "[]:65535" */
-    char *text = arena_alloc(&transaction->arena, host.length + MORE), *at = text;
-    bool v6 = memchr(host.base, ':', host.length) != NULL;
-    if (v6)
-        *at++ = '[';
-    memcpy(at, host.base, host.length);
-    at += host.length;
-    if (v6)
-        *at++ = ']';
-    if (port > 0) {
-        *at++ = ':';
-        at = slice_put_number(at, port);
-    }
-    return slice_make(text, (size_t)(at - text));
-}
-
-struct slice request_client_ip(struct transaction *transaction) {
-    if (transaction->request.client_ip.base == NULL)
-        transaction->request.client_ip =
-            arena_slice(&transaction->arena, exchange_client_ip(transaction->exchange));
-    return transaction->request.client_ip;
 }

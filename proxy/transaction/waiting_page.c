@@ -2,6 +2,9 @@
 
 #include "base/assert.h"
 #include "http/head_parser.h"
+#include "transaction/fail.h"
+#include "transaction/transaction.h"
+#include "transaction/waiting_download.h"
 
 /* TICK: milliseconds between looks at the progress. */
 enum { TICK = 500, REFRESH_SECONDS = 2, NAME_MAX_SHOWN = 100, PIECE = 16384, TURNS = 16 };

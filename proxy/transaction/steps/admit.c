@@ -1,3 +1,7 @@
+#include "transaction/transaction.h"
+
+#include "transaction/fail.h"
+#include "transaction/steps/reqmod.h"
 #include "transaction/waiting_page.h"
 
 /* ADMIT: may this client do that here? */

@@ -1,8 +1,14 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/deliver.h"
 
 #include "base/assert.h"
 #include "cache/conditional.h"
 #include "http/date.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/cache_status.h"
+#include "transaction/postcache.h"
+#include "transaction/ranges.h"
+#include "transaction/steps/respmod_postcache.h"
+#include "transaction/transaction.h"
 
 /* DELIVER: the answer goes to the client, from a stored object, from a body that is still arriving,
  * or as an error page. */

@@ -13,4 +13,9 @@ struct delivery {
     struct reply reply;
 };
 
+struct transaction;
+
+/* The status line and the fields, in the arena. */
+struct slice delivery_write_head(struct transaction *transaction, const struct http_head *head);
+
 #endif

@@ -1,8 +1,18 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/fetch.h"
 
 #include "base/assert.h"
 #include "http/credentials.h"
 #include "http/date.h"
+#include "transaction/fail.h"
+#include "transaction/internal.h"
+#include "transaction/invalidate.h"
+#include "transaction/refresh.h"
+#include "transaction/request_rules.h"
+#include "transaction/reverse_map.h"
+#include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod_postcache.h"
+#include "transaction/stored_part.h"
+#include "transaction/transaction.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,11 @@
-#include "transaction/waiting_page.h"
+#include "transaction/transaction.h"
 
 #include "base/assert.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/postcache.h"
+#include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod_postcache.h"
+#include "transaction/waiting_page.h"
 
 /* LOG: the line in the access log; then the client is let go, and an object that is still arriving
  * is seen home. */

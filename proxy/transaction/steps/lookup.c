@@ -1,7 +1,14 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/lookup.h"
 
 #include "cache/accept_encoding.h"
 #include "cache/key.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/fail.h"
+#include "transaction/request_rules.h"
+#include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod_postcache.h"
+#include "transaction/stored_part.h"
+#include "transaction/transaction.h"
 
 /* LOOKUP: is there a stored response that this request may have (RFC 9111 §4)? */
 
@@ -275,4 +282,12 @@ enum step step_lookup(struct transaction *transaction) {
     transaction->lookup.revalidating = transaction->lookup.object->etag_length > 0 ||
                                        object_last_modified(transaction->lookup.object) != 0;
     return miss(transaction);
+}
+
+void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome) {
+    if (!transaction->lookup.collapse.leads)
+        return;
+    transaction->lookup.collapse.leads = false;
+    shared_fetch_finish(&transaction->lookup.collapse.fetch, outcome,
+                        loop_seconds(transaction->net->loop), transaction->net->loop);
 }

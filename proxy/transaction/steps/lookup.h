@@ -22,4 +22,9 @@ struct lookup {
     struct collapse collapse; /* the fetch under way for this name */
 };
 
+struct transaction;
+
+/* The leader tells those who follow how its fetch came out. */
+void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome);
+
 #endif

@@ -1,5 +1,7 @@
 #include "transaction/transaction.h"
 
+#include "transaction/fail.h"
+
 /* RECEIVE: what does the client want, and of whom? From the request head to one absolute URL (RFC
  * 9110 §7.1, RFC 9112 §3.2). */
 

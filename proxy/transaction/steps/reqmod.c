@@ -1,6 +1,12 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/reqmod.h"
 
 #include "base/assert.h"
+#include "transaction/fail.h"
+#include "transaction/internal.h"
+#include "transaction/message.h"
+#include "transaction/request_rules.h"
+#include "transaction/steps/reqmod_postcache.h"
+#include "transaction/transaction.h"
 
 /* REQMOD: services that change requests, or answer them, before the cache is asked; and
  * REQMOD_POSTCACHE: those behind it, which see only what goes to the origin. What these make of a

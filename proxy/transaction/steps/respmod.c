@@ -1,3 +1,9 @@
+#include "transaction/transaction.h"
+
+#include "transaction/fail.h"
+#include "transaction/internal.h"
+#include "transaction/message.h"
+#include "transaction/request_rules.h"
 #include "transaction/waiting_page.h"
 
 /* RESPMOD: services that change responses before the cache stores them, so that a response is

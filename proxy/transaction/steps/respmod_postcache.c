@@ -1,6 +1,13 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/respmod_postcache.h"
 
 #include "base/assert.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/fail.h"
+#include "transaction/internal.h"
+#include "transaction/message.h"
+#include "transaction/postcache.h"
+#include "transaction/request_rules.h"
+#include "transaction/transaction.h"
 
 /* RESPMOD_POSTCACHE: services that change responses behind the cache: each client's copy on its
  * way out, wherever it comes from. What is stored stays as it is.

@@ -1,22 +1,18 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/store.h"
 
 #include "cache/conditional.h"
 #include "cache/key.h"
 #include "http/date.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod_postcache.h"
+#include "transaction/stored_part.h"
+#include "transaction/transaction.h"
 
 #include <stdio.h>
 
 /* STORE: the response's body begins to flow into memory, kept if it may be stored, passing through
  * if not; DELIVER reads from there while it arrives. */
-
-void response_date(struct transaction *transaction) {
-    if (http_head_has(transaction->response.head, HTTP_DATE))
-        return;
-    char date[HTTP_DATE_LENGTH + 1];
-    http_date_format(date, transaction->response.response_time);
-    http_head_set(transaction->response.head, HTTP_DATE,
-                  arena_slice(&transaction->arena, slice_make(date, HTTP_DATE_LENGTH)));
-}
 
 static void complete_head(struct transaction *transaction) {
     struct http_head *response = transaction->response.head;

@@ -1,6 +1,8 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/tunnel.h"
 
 #include "base/assert.h"
+#include "transaction/fail.h"
+#include "transaction/transaction.h"
 
 /* TUNNEL: the client and the origin leave HTTP, and bytes flow both ways: after a CONNECT, which
  * reaches out to the origin here unless a parent proxy has done so, or after an Upgrade that the

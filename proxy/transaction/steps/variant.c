@@ -1,6 +1,10 @@
 #include "transaction/transaction.h"
 
 #include "cache/vary.h"
+#include "transaction/adapted_variant.h"
+#include "transaction/fail.h"
+#include "transaction/postcache.h"
+#include "transaction/request_rules.h"
 
 /* VARIANT: what services behind the cache make of a stored response for all clients: used again, or
  * made, once for all who want it, and stored beside what it is made of. */

@@ -1,0 +1,21 @@
+/*
+ * The host "retort.internal": a few things that Retort serves itself, through the cache like
+ * anything else.
+ *
+ *     if (internal_is_asked(transaction))
+ *         internal_answer(transaction);        the response is there, as if an origin had sent it
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_INTERNAL_H
+#define RETORT_TRANSACTION_INTERNAL_H
+
+#include "transaction/step.h"
+
+#include <stdbool.h>
+
+/* An answer that Retort makes itself, as if an origin had sent it. */
+bool internal_is_asked(const struct transaction *transaction);
+void internal_answer(struct transaction *transaction);
+
+#endif

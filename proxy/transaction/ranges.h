@@ -1,0 +1,15 @@
+/*
+ * The parts of a stored response that the client asked for (RFC 9110 §14.2, §15.3.7): one of them
+ * as the body, several as multipart/byteranges. The bytes go out from where they are stored.
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_RANGES_H
+#define RETORT_TRANSACTION_RANGES_H
+
+#include "transaction/step.h"
+
+/* Makes of the reply, a stored response, the parts of it that the request asks for. */
+void ranges_choose(struct transaction *transaction);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * REQMOD_POSTCACHE: services behind the cache that change requests, or answer them. They see only
+ * what goes to the origin. What they make of a request is the origin's: the response is stored as
+ * the answer to the client's request.
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_STEPS_REQMOD_POSTCACHE_H
+#define RETORT_TRANSACTION_STEPS_REQMOD_POSTCACHE_H
+
+#include "adapt/chain.h"
+#include "http/url.h"
+#include "transaction/step.h"
+
+struct reqmod_postcache {
+    struct adapt_chain chain;
+    struct http_head head; /* of the request for the origin */
+    struct url url;        /* absolute, normalised */
+    struct slice authority;
+};
+
+/* To the origin, by way of services that change requests behind the cache where there are any. */
+enum step reqmod_postcache_or_fetch(struct transaction *transaction);
+
+#endif
