@@ -106,6 +106,10 @@ struct origin_call {
 void origin_call_start(struct origin_call *call, struct net_context *net, struct pool *pool,
                        const struct origin_request *request, struct http_head *response,
                        struct task *waker);
+/* Fields may come behind the response's body (call->trailers). */
+static inline bool origin_call_may_have_trailers(const struct origin_call *call) {
+    return call->framing.kind == FRAMING_CHUNKED;
+}
 /* The response's body, once; NULL when there is none. */
 struct source *origin_call_body(struct origin_call *call);
 /* The bytes of the body that came with the head, in the buffer that they came in, where they are

@@ -47,34 +47,19 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
 }
 
 enum step fail_with(struct transaction *transaction, unsigned status, const char *reason) {
-    struct reply *reply = &transaction->delivery.reply;
     struct slice text = write_page(transaction, status, reason);
     request_own(transaction);
     if (!transaction->storing.begun) { /* else the response is good, and others may have it */
         lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
         object_release(&transaction->lookup.object);
     }
-    body_release(&transaction->storing.body);
-    transaction->storing.body = body_of_bytes(text);
-    transaction->outcome.status = status;
+    struct http_head *head = delivery_make_page(transaction, status, text);
+    if (status == 405)
+        http_head_add(head, SLICE("Allow"), SLICE("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
+    transaction->delivery.reply.close = status == 400 || status == 408 || status == 413 ||
+                                        status == 417 || status == 431 || status == 501;
     transaction->outcome.error = reason;
     transaction->outcome.result = RESULT_ERROR;
-    transaction->outcome.step = step_name(transaction->step);
-    reply->head = arena_printf(
-        &transaction->arena,
-        "HTTP/1.1 %u %s\r\n"
-        "Content-Type: text/html; charset=utf-8\r\n"
-        "Cache-Control: no-store\r\n"
-        "Via: 1.1 %s\r\n"
-        "%s",
-        status, http_reason(status), transaction->settings->name,
-        status == 405 ? "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n" : "");
-    reply->extra = slice_make("", 0);
-    reply->body = transaction->storing.body;
-    reply->length = (int64_t)text.length;
-    reply->no_content = false;
-    reply->close = status == 400 || status == 408 || status == 413 || status == 417 ||
-                   status == 431 || status == 501;
     return STEP_DELIVER;
 }
 

@@ -20,8 +20,7 @@ static struct slice make_boundary(struct transaction *transaction) {
 static void set_head(struct transaction *transaction, struct http_head *head, unsigned status) {
     head->status = status;
     head->reason = slice_from(http_reason(status));
-    transaction->outcome.status = status;
-    transaction->delivery.reply.head = delivery_write_head(transaction, head);
+    delivery_set_head(transaction, head);
 }
 
 static void reply_unsatisfiable(struct transaction *transaction, struct http_head *head,

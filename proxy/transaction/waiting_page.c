@@ -54,7 +54,6 @@ static struct slice progress_text(struct transaction *transaction,
 /* The page in place of what is not there yet. */
 static enum step waiting_page_send(struct transaction *transaction,
                                    const struct waiting_download *download) {
-    struct reply *reply = &transaction->delivery.reply;
     struct arena *arena = &transaction->arena;
     struct slice name = waiting_page_name_of(url_path(&transaction->request.url));
     struct slice url =
@@ -63,20 +62,10 @@ static enum step waiting_page_send(struct transaction *transaction,
     struct slice text =
         arena_printf(arena, page_text, SLICE_PRINT(name), REFRESH_SECONDS, SLICE_PRINT(url),
                      SLICE_PRINT(name), SLICE_PRINT(progress), REFRESH_SECONDS, SLICE_PRINT(url));
-    body_release(&transaction->storing.body);
-    transaction->storing.body = body_of_bytes(text);
-    transaction->outcome.status = 200;
+    struct http_head *head = delivery_make_page(transaction, 200, text);
+    http_head_add(head, SLICE("Refresh"),
+                  arena_printf(arena, "%d; url=%.*s", REFRESH_SECONDS, SLICE_PRINT(url)));
     transaction->outcome.result = RESULT_SERVICE;
-    transaction->outcome.step = step_name(transaction->step);
-    reply->head = arena_printf(arena,
-                               "HTTP/1.1 200 OK\r\n"
-                               "Content-Type: text/html; charset=utf-8\r\n"
-                               "Cache-Control: no-store\r\n"
-                               "Refresh: %d; url=%.*s\r\n"
-                               "Via: 1.1 %s\r\n",
-                               REFRESH_SECONDS, SLICE_PRINT(url), transaction->settings->name);
-    reply->body = transaction->storing.body;
-    reply->length = (int64_t)text.length;
     return STEP_DELIVER;
 }
 

@@ -2,17 +2,10 @@
 
 #include "base/assert.h"
 
-static bool more_requests_wait(const struct http1_connection *connection) {
-    return connection->serving && connection->buffer != NULL &&
-           connection->buffer->begin < connection->buffer->end;
-}
-
 bool http1_outbox_hold(struct http1_connection *connection, const struct iovec *pieces, int count,
                        size_t *held) {
     struct http1_host *host = connection->host;
     char *end = host->outbox + sizeof host->outbox, *at = host->outbox;
-    if (!more_requests_wait(connection) || connection->held_memory != NULL)
-        return false;
     if (connection->held.length > 0)
         at = (char *)connection->held.base + connection->held.length;
     char *begin = at;
@@ -65,7 +58,7 @@ static void move_out(struct http1_connection *connection) {
     connection->held.base = connection->held_memory;
 }
 
-enum io_status http1_outbox_flush(struct http1_connection *connection) {
+enum io_status http1_outbox_flush_held(struct http1_connection *connection) {
     enum io_status status = IO_DONE;
     struct iovec piece;
     size_t put;

@@ -3,19 +3,28 @@
 #include "client/http1/reply_sender.h"
 #include "client/http1/request_body.h"
 
+/* The status line and the field lines, without an empty line. */
+static struct slice head_lines(const struct reply *reply) {
+    if (reply->head == NULL)
+        return reply->stored;
+    struct slice text = http_head_text(reply->head, http_head_write_response, reply->arena);
+    return slice_make(text.base, text.length - 2);
+}
+
 /* The fields that say where the reply ends and what becomes of the connection, and the empty
  * line. */
-static void frame_head(struct http1_exchange *exchange, const struct reply *reply) {
+static void frame_head(struct http1_exchange *exchange, const struct reply *reply,
+                       bool has_content) {
     bool old_client = exchange->base.request.version < 11;
     char *at = exchange->frame;
-    if (reply->length >= 0 && !reply->no_content) {
+    if (reply->length >= 0 && has_content) {
         at = slice_put(at, SLICE("Content-Length: "));
         at = slice_put_number(at, reply->length);
         at = slice_put(at, SLICE("\r\n"));
-    } else if (!reply->no_content && exchange->has_reader && !old_client) {
+    } else if (has_content && exchange->has_reader && !old_client) {
         exchange->use_chunked = true;
         at = slice_put(at, SLICE("Transfer-Encoding: chunked\r\n"));
-    } else if (!reply->no_content && exchange->has_reader) {
+    } else if (has_content && exchange->has_reader) {
         /* HTTP/1.0: the end of the connection is the end of the body */
         exchange->keep_alive = false;
     }
@@ -28,8 +37,6 @@ static void frame_head(struct http1_exchange *exchange, const struct reply *repl
 }
 
 static void begin_body(struct http1_exchange *exchange, const struct reply *reply) {
-    if (reply->body == NULL || exchange->base.is_head || reply->no_content)
-        return;
     if (reply->part_count > 0) {
         exchange->parts_body = reply->body;
         exchange->next_part = reply->parts;
@@ -59,15 +66,17 @@ static bool may_go_on(struct http1_exchange *exchange, const struct reply *reply
 void http1_reply_start(struct exchange *base, const struct reply *reply) {
     struct http1_exchange *exchange = http1_exchange_of(base);
     base->state = EXCHANGE_SENDING;
-    exchange->parts[0] = reply->head;
+    exchange->parts[0] = head_lines(reply);
     exchange->parts[1] = reply->extra;
     exchange->first_chunk = true;
     exchange->trailers = reply->trailers;
     if (!may_go_on(exchange, reply))
         exchange->keep_alive = false;
-    begin_body(exchange, reply);
-    frame_head(exchange, reply);
-    base->head_bytes =
-        base->bytes_sent + reply->head.length + reply->extra.length + exchange->frame_end;
+    bool has_content = !reply_has_no_content(reply);
+    if (has_content && reply->body != NULL && !base->is_head)
+        begin_body(exchange, reply);
+    frame_head(exchange, reply, has_content);
+    base->head_bytes = base->bytes_sent + exchange->parts[0].length + exchange->parts[1].length +
+                       exchange->frame_end;
     http1_reply_sender_send(exchange);
 }

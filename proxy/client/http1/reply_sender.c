@@ -178,7 +178,8 @@ static enum io_status send_some(struct http1_exchange *exchange, size_t most, si
         enum io_status status = http1_outbox_flush(connection);
         return status != IO_DONE ? status : send_from_file(exchange, most, sent, tried);
     }
-    if (http1_outbox_hold(connection, pieces + 1, count, sent))
+    if (http1_outbox_is_worth_it(connection) &&
+        http1_outbox_hold(connection, pieces + 1, count, sent))
         return IO_DONE;
     return http1_outbox_write(connection, pieces, count, file_follows(exchange), sent);
 }

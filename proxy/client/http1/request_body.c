@@ -165,12 +165,10 @@ struct source *http1_request_body_take(struct exchange *base) {
     return &exchange->body;
 }
 
-bool http1_request_body_skip(struct http1_exchange *exchange) {
+bool http1_request_body_skip_rest(struct http1_exchange *exchange) {
     enum { TRIES = 16 };
     char scrap[4096];
     size_t got;
-    if (exchange->body_ended)
-        return true;
     if (exchange->base.body_failed || exchange->expects_continue ||
         exchange->connection->socket == NULL)
         return false;

@@ -14,8 +14,12 @@
 
 void http1_request_body_init(struct http1_exchange *exchange);
 struct source *http1_request_body_take(struct exchange *exchange);
+/* As http1_request_body_skip, of a body that has not ended. */
+bool http1_request_body_skip_rest(struct http1_exchange *exchange);
 /* Reads away what nobody has read. True: the connection stands behind the body. What is in the
  * buffer already costs nothing; waiting for more is not worth it. */
-bool http1_request_body_skip(struct http1_exchange *exchange);
+static inline bool http1_request_body_skip(struct http1_exchange *exchange) {
+    return exchange->body_ended || http1_request_body_skip_rest(exchange);
+}
 
 #endif

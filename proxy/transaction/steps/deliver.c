@@ -13,9 +13,33 @@
 /* DELIVER: the answer goes to the client, from a stored object, from a body that is still arriving,
  * or as an error page. */
 
-struct slice delivery_write_head(struct transaction *transaction, const struct http_head *head) {
-    struct slice text = http_head_text(head, http_head_write_response, &transaction->arena);
-    return slice_make(text.base, text.length - 2); /* the empty line comes behind our fields */
+void delivery_set_head(struct transaction *transaction, const struct http_head *head) {
+    transaction->outcome.status = transaction->delivery.reply.status = head->status;
+    transaction->delivery.reply.head = head;
+    transaction->delivery.reply.arena = &transaction->arena;
+}
+
+struct http_head *delivery_make_page(struct transaction *transaction, unsigned status,
+                                     struct slice text) {
+    struct arena *arena = &transaction->arena;
+    struct http_head *head = arena_alloc(arena, sizeof *head);
+    http_head_init(head);
+    head->version = 11;
+    head->status = status;
+    head->reason = slice_from(http_reason(status));
+    http_head_add(head, SLICE("Content-Type"), SLICE("text/html; charset=utf-8"));
+    http_head_add(head, SLICE("Cache-Control"), SLICE("no-store"));
+    http_head_add(head, SLICE("Via"),
+                  arena_concat(arena, SLICE("1.1 "), slice_from(transaction->settings->name)));
+    body_release(&transaction->storing.body);
+    transaction->storing.body = body_of_bytes(text);
+    transaction->outcome.step = step_name(transaction->step);
+    transaction->delivery.reply = (struct reply){
+        .body = transaction->storing.body,
+        .length = (int64_t)text.length,
+    };
+    delivery_set_head(transaction, head);
+    return head;
 }
 
 /* The client's copy is as good as ours: a head without a body (RFC 9110 §15.4.5). */
@@ -28,9 +52,7 @@ static void reply_not_modified(struct transaction *transaction, const struct htt
     for (unsigned i = 0; i < stored->field_count; i++)
         if (conditional_kept_in_304(stored->fields[i].id))
             http_head_add(head, stored->fields[i].name, stored->fields[i].value);
-    transaction->outcome.status = 304;
-    transaction->delivery.reply.head = delivery_write_head(transaction, head);
-    transaction->delivery.reply.no_content = true;
+    delivery_set_head(transaction, head);
     transaction->delivery.reply.body = NULL;
 }
 
@@ -55,17 +77,16 @@ static int64_t known_length(const struct body *body, int64_t announced) {
 static void reply_object(struct transaction *transaction) {
     struct object *object = transaction_shown(transaction);
     struct reply *reply = &transaction->delivery.reply;
-    transaction->outcome.status = object->status;
     if (client_has(transaction, object->status, object_etag(object), object->changed_by)) {
         struct http_head *stored = arena_alloc(&transaction->arena, sizeof *stored);
         object_parse_head(object, stored);
         reply_not_modified(transaction, stored);
         return;
     }
-    reply->head = object_head(object);
+    transaction->outcome.status = reply->status = object->status;
+    reply->stored = object_head(object);
     reply->body = object->body;
     reply->length = known_length(object->body, object->body->expected);
-    reply->no_content = object->status == 204;
     ranges_choose(transaction);
 }
 
@@ -77,36 +98,32 @@ static void reply_response(struct transaction *transaction) {
     struct slice field = http_head_value(response, HTTP_LAST_MODIFIED);
     if (field.base != NULL && may_have(transaction, response->status))
         http_date_parse(field, &modified);
-    transaction->outcome.status = response->status;
     if (client_has(transaction, response->status, http_head_value(response, HTTP_ETAG), modified)) {
         reply_not_modified(transaction, response);
         return;
     }
     http_head_remove(response, HTTP_CONTENT_LENGTH);
-    reply->head = delivery_write_head(transaction, response);
+    delivery_set_head(transaction, response);
     reply->body = transaction->storing.body;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
         reply->length = known_length(transaction->storing.body, reply->length);
-    reply->no_content = response->status == 204 || response->status == 304;
 }
 
 /* What came out of services behind the cache: whole, and known by no validator but its ETag. */
 static void reply_late(struct transaction *transaction) {
     const struct postcache *postcache = transaction->respmod_postcache;
     struct reply *reply = &transaction->delivery.reply;
-    transaction->outcome.status = postcache->head->status;
     if (client_has(transaction, postcache->head->status,
                    http_head_value(postcache->head, HTTP_ETAG), 0)) {
         reply_not_modified(transaction, postcache->head);
         return;
     }
     http_head_remove(postcache->head, HTTP_CONTENT_LENGTH);
-    reply->head = delivery_write_head(transaction, postcache->head);
+    delivery_set_head(transaction, postcache->head);
     reply->body = postcache->body;
     reply->length = -1;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
         reply->length = known_length(postcache->body, postcache->body->expected);
-    reply->no_content = postcache->head->status == 204;
 }
 
 /* What comes behind the body of this very response goes on behind it, in chunks for that. A stored
@@ -115,8 +132,8 @@ static void add_trailers(struct transaction *transaction) {
     struct reply *reply = &transaction->delivery.reply;
     const struct origin_call *call = transaction->fetch.call;
     if (!transaction->request.takes_trailers || call == NULL ||
-        call->framing.kind != FRAMING_CHUNKED || reply->body == NULL ||
-        reply->body != transaction->storing.body || reply->no_content || reply->part ||
+        !origin_call_may_have_trailers(call) || reply->body == NULL ||
+        reply->body != transaction->storing.body || reply_has_no_content(reply) || reply->part ||
         reply->part_count > 0)
         return;
     reply->trailers = &call->trailers;
@@ -124,8 +141,8 @@ static void add_trailers(struct transaction *transaction) {
 }
 
 static void deliver_prepare(struct transaction *transaction) {
-    if (transaction->delivery.reply.head.base != NULL)
-        return; /* an error page */
+    if (transaction->delivery.reply.status != 0)
+        return; /* a page of ours */
     transaction->delivery.reply.extra = cache_status_fields(transaction);
     if (transaction->respmod_postcache != NULL && transaction->respmod_postcache->answers) {
         reply_late(transaction);

@@ -8,14 +8,17 @@
 
 #include "client/exchange.h"
 
+struct transaction;
+
 struct delivery {
     bool replied;
     struct reply reply;
 };
 
-struct transaction;
-
-/* The status line and the fields, in the arena. */
-struct slice delivery_write_head(struct transaction *transaction, const struct http_head *head);
+/* Makes that the reply's head. */
+void delivery_set_head(struct transaction *transaction, const struct http_head *head);
+/* Makes an HTML page of ours the reply. Returns its head, for more fields. */
+struct http_head *delivery_make_page(struct transaction *transaction, unsigned status,
+                                     struct slice text);
 
 #endif
