@@ -116,24 +116,23 @@ static bool same_disks(const struct settings *old, const struct settings *new) {
 static void find_fixed(const struct settings *first, const struct settings *new,
                        struct findings *left) {
     if (first->workers != new->workers)
-        findings_add(left, "workers stays %u and does not become %u: restart retort to apply it",
+        findings_add(left, "workers is still %u, not %u: restart retort to apply the change",
                      first->workers, new->workers);
     const char *before = first->admin.listen == NULL ? "off" : first->admin.listen;
     const char *after = new->admin.listen == NULL ? "off" : new->admin.listen;
     if (strcmp(before, after) != 0)
-        findings_add(left,
-                     "admin.listen stays %s and does not become %s: restart retort to apply it",
+        findings_add(left, "admin.listen is still %s, not %s: restart retort to apply the change",
                      before, after);
     if (!same_disks(first, new))
-        findings_add(left, "cache.disk and cache.disk_io stay as they were at the start: restart "
-                           "retort to apply the change");
+        findings_add(left, "cache.disk and cache.disk_io are still as they were at the start: "
+                           "restart retort to apply the change");
 }
 
 static void apply_log(const struct settings *settings) {
     log_set_level(settings->log_level);
     if (settings->error_log != NULL && !log_open_file(settings->error_log))
-        log_error("cannot open error_log %s: %s; messages go on to where they went; its directory "
-                  "must be there, and retort's user may write to it",
+        log_error("cannot open error_log %s: %s; messages still go to the old place: create the "
+                  "directory, and let retort's user write to it",
                   settings->error_log, strerror(errno));
 }
 
@@ -217,9 +216,9 @@ static bool reload(void *context, char error[SETTINGS_ERROR], struct findings *l
     warn_of(left, "not applied: ");
     if (good)
         log_info("configuration read again from %s%s", retort->path,
-                 left->count == 0 ? "" : "; not all of it is in use, see the warnings above");
+                 left->count == 0 ? "" : "; some changes are not in use, see the warnings above");
     else
-        log_error("reload refused, the running configuration stays: %s", error);
+        log_error("reload refused, the old configuration stays in use: %s", error);
     return good;
 }
 
@@ -373,7 +372,8 @@ static void raise_file_limit(void) {
 }
 
 static void start_drain(struct retort *retort) {
-    log_info("draining: no new connections; exit when the open ones are done");
+    log_info(
+        "draining: retort accepts no new connections and exits when the open ones have finished");
     atomic_store(&retort->draining, true);
     for (unsigned i = 0; i < retort->worker_count; i++)
         worker_drain(retort->workers[i]);

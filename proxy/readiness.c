@@ -14,8 +14,8 @@
 static void of_temporary_directory(const struct settings *settings, struct findings *findings) {
     if (settings->icap_service_count > 0 && access(settings->temporary_directory, W_OK | X_OK) != 0)
         findings_add(findings,
-                     "temporary_directory %s: %s; bodies larger than icap_service.keep have no "
-                     "place to wait in: make it, let this user write to it, or name another",
+                     "temporary_directory %s: %s; bodies larger than icap_service.keep can not be "
+                     "kept there: create it, let this user write to it, or choose another one",
                      settings->temporary_directory, strerror(errno));
 }
 

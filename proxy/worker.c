@@ -197,8 +197,8 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     }
     if (!reach_prepare(&worker->net) && has_forward_listener(worker->settings)) {
         snprintf(error, SETTINGS_ERROR,
-                 "cannot read the machine's own addresses, which clients may not reach: %s; a "
-                 "sandbox has to allow sockets of AF_NETLINK",
+                 "cannot read the machine's own addresses, which listen.local_destinations "
+                 "protects: %s; in a sandbox, allow AF_NETLINK sockets",
                  strerror(errno));
         return false;
     }
@@ -231,8 +231,9 @@ static void note_exhaustion(struct worker *worker) {
     if (now < worker->complains_again)
         return;
     worker->complains_again = now + COMPLAINT_PAUSE;
-    log_warn("memory is exhausted: what is stored goes, and requests may be refused "
-             "(memory_refused counts them): lower cache.memory, or give the process more");
+    log_warn("memory is exhausted: stored responses are removed, and requests may be refused "
+             "(retort_memory_refused_total counts them): lower cache.memory, or give the process "
+             "more memory");
 }
 
 static void *worker_main(void *arg) {

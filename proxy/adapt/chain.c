@@ -282,8 +282,8 @@ static void reroute(struct adapt_chain *chain, struct slice names) {
         if (service != NULL)
             chain->services[chain->count++] = service;
         else
-            log_warn("icap service %s: X-Next-Services names \"%.*s\", which is no icap_service of "
-                     "the same point",
+            log_warn("icap service %s: X-Next-Services names \"%.*s\", which is not an "
+                     "icap_service of the same point",
                      chain->services[chain->at]->settings->name, SLICE_PRINT(name));
     }
 }
@@ -516,7 +516,7 @@ static void late_verdict(struct adapt_chain *chain, struct icap_call *call) {
         if (fits_told(chain, call))
             trickle_go_on(chain->trickle, &body);
         else
-            trickle_cut(chain->trickle, "it made another response of it");
+            trickle_cut(chain->trickle, "it changed the response");
         break;
     default: late_failure(chain, call); break;
     }

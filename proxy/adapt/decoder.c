@@ -77,7 +77,7 @@ static const char *limit_passed(const struct decoder_layer *layer) {
         return "its body decodes to more than decode_size";
     if (limits->ratio > 0 && layer->given > DECODER_FREE &&
         layer->given / limits->ratio > coded_bytes(layer->decoder))
-        return "its body decodes to more than decode_ratio times as much";
+        return "its body decodes to more than decode_ratio times its size";
     return NULL;
 }
 
@@ -92,7 +92,7 @@ static enum source_status given(struct decoder_layer *layer) {
 static enum source_status at_end_of_input(struct decoder_layer *layer) {
     if (layer->taken == 0 || layer->whole)
         return decoder_ended(layer);
-    return decoder_failed(layer, "its body breaks off inside its content coding");
+    return decoder_failed(layer, "its body ends in the middle of its content coding");
 }
 
 static enum source_status layer_read(struct source *source, char *buffer, size_t capacity,
@@ -105,7 +105,7 @@ static enum source_status layer_read(struct source *source, char *buffer, size_t
     if (layer->failed)
         return SOURCE_FAILED;
     if (layer->state == NULL && !open_layer(layer))
-        return decoder_failed(layer, "there is no memory to decode its body with");
+        return decoder_failed(layer, "there is not enough memory to decode its body");
     for (unsigned turn = 0; turn < TURNS; turn++) {
         *got = decoder_run(layer, buffer, capacity);
         if (*got > 0)

@@ -98,7 +98,7 @@ static void tell_error(const struct decoding *decoding) {
         url.length = URL_SHOWN;
     if (decoder->limited) {
         counters->adapt_decode_limited++;
-        log_warn("icap service %s: %.*s: %s; raise that if it should be adapted all the same",
+        log_warn("icap service %s: %.*s: %s; raise this limit if such bodies should be adapted",
                  decoding->service, SLICE_PRINT(url), decoder->error);
     } else {
         counters->adapt_decode_broken++;

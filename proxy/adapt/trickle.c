@@ -9,7 +9,7 @@
 
 enum { URL_SHOWN = 200 };
 
-static const char other_body[] = "what it made begins with other bytes";
+static const char other_body[] = "its result begins with other bytes";
 
 static void reset(struct trickle *trickle) {
     XXH3_64bits_reset_withSecret(trickle->state, cache_secret()->bytes, CACHE_SECRET);
@@ -151,8 +151,8 @@ void trickle_cut(struct trickle *trickle, const char *reason) {
     if (trickle->closed)
         return;
     trickle->net->counters.adapt_trickle_cut++;
-    log_warn("icap service %s: %.*s: %s, and the client has a part of the body: its connection is "
-             "cut",
+    log_warn("icap service %s: %.*s: %s, and the client already has a part of the body, so its "
+             "connection is cut",
              trickle->settings->name, SLICE_PRINT(url), reason);
     source_wake(&trickle->source);
 }

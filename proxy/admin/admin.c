@@ -89,7 +89,7 @@ static bool came_by_proxy(struct MHD_Connection *connection) {
     return false;
 }
 
-static const char too_long[] = "no such request needs a body this long";
+static const char too_long[] = "the request's body is longer than this request can need";
 
 static bool announces_too_much(struct MHD_Connection *connection, size_t most) {
     uint64_t length;
@@ -204,11 +204,11 @@ static enum MHD_Result admin_on_request(void *arg, struct MHD_Connection *connec
         return admin_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, request->complaint);
     if (came_by_proxy(connection))
         page_error(&page, MHD_HTTP_FORBIDDEN,
-                   "requests that a proxy has passed on (Via, Forwarded, X-Forwarded-For) are not "
+                   "requests that come through a proxy (Via, Forwarded, X-Forwarded-For) are not "
                    "served; connect to admin.listen directly");
     else if (!admin->local && from_browser_page(connection))
         page_error(&page, MHD_HTTP_FORBIDDEN,
-                   "only requests to a loopback address, and none from web pages, are served");
+                   "only requests to a loopback address are served, and none from web pages");
     else
         make_page(admin, &page,
                   &(struct page_request){
@@ -264,8 +264,9 @@ static bool admin_make_room(const struct address *address, char *error) {
         close(fd);
     if (reason != ECONNREFUSED) {
         snprintf(error, SETTINGS_ERROR, "admin.listen: %s %s, or choose another path", path,
-                 reason == EACCES ? "is another user's: remove it if no retort of that user runs"
-                                  : "is in use: another retort seems to run; stop it");
+                 reason == EACCES
+                     ? "belongs to another user: remove it if no retort of that user is running"
+                     : "is in use: another retort seems to be running; stop it");
         return false;
     }
     unlink(path);
@@ -304,7 +305,7 @@ static int listen_at(const struct address *address, char *error) {
     address_format(address, text);
     snprintf(error, SETTINGS_ERROR, "admin.listen: %s can not be used: %s%s", text,
              strerror(reason),
-             local ? "; its directory must be there, and retort's user may write to it" : "");
+             local ? "; create its directory, and let retort's user write to it" : "");
     if (fd >= 0)
         close(fd);
     return -1;

@@ -71,7 +71,8 @@ bool cache_call_take_url(const struct cache_call *call, char **url, size_t *leng
     const char *text = cache_call_argument(call, "url");
     *url = text == NULL ? NULL : cache_call_normalised(text, length);
     if (*url == NULL)
-        page_error(call->page, 400, "say which: url=http://HOST/PATH, percent-encoded");
+        page_error(call->page, 400,
+                   "the argument url= is missing: write url=http://HOST/PATH, percent-encoded");
     return *url != NULL;
 }
 

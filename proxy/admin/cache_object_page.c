@@ -99,7 +99,7 @@ static void write_message(struct page *page, const struct object *object) {
     if (!good) {
         free(page->text);
         page->text = NULL;
-        page_error(page, 500, "it can't be read from disk; see the log");
+        page_error(page, 500, "the object can't be read from disk; see the error log");
         return;
     }
     page->status = 200;
@@ -117,9 +117,9 @@ void cache_object_page_content(const struct cache_call *call) {
     if (variant >= walk.count)
         cache_call_not_stored(call);
     else if (body_state(walk.objects[variant]->body) == BODY_FAILED)
-        page_error(call->page, 500, "it can't be read from disk; see the log");
+        page_error(call->page, 500, "the object can't be read from disk; see the error log");
     else if (body_state(walk.objects[variant]->body) != BODY_COMPLETE)
-        page_error(call->page, 409, "it has not arrived yet");
+        page_error(call->page, 409, "the object has not arrived completely yet");
     else
         write_message(call->page, walk.objects[variant]);
     cache_walk_end(&walk);
@@ -140,7 +140,8 @@ static bool cache_object_page_judge(const struct cache_call *call, const struct 
         freshness->always_revalidate = false;
     } else if (!freshness->storable) {
         char reason[200];
-        snprintf(reason, sizeof reason, "it may not be stored (%s); with lifetime= it is",
+        snprintf(reason, sizeof reason,
+                 "the response may not be stored (%s); add lifetime= to store it all the same",
                  freshness->reason);
         page_error(call->page, 409, reason);
         return false;
@@ -169,7 +170,7 @@ static void cache_object_page_store(const struct cache_call *call, struct slice 
         return;
     struct body *body = body_of_many_bytes(bytes);
     if (body == NULL) {
-        page_error(call->page, 503, "there is no memory for it now: try again later");
+        page_error(call->page, 503, "there is not enough memory now: try again later");
         return;
     }
     struct cache_name name = cache_call_name_of(call, url);
@@ -178,11 +179,11 @@ static void cache_object_page_store(const struct cache_call *call, struct slice 
     struct cache_arrival arrival = {.since = cache_now(call->cache)};
     struct disk_moment since = disk_now(call->disk);
     if (!cache_insert(call->cache, object, &arrival))
-        page_error(call->page, 409, "it was purged at the same moment: say it again");
+        page_error(call->page, 409, "the object was purged at the same moment: repeat the request");
     else if (!is_on_disk(call, object, &since))
         page_error(call->page, 500,
-                   "it counts from now on, but a disk could not write it, or is too small for it, "
-                   "so that after a restart it would not: see the log, and say it again");
+                   "the object is in the cache now, but a disk could not store it or is too small "
+                   "for it, so a restart would undo it: see the error log, and repeat the request");
     else
         page_json(call->page, 200,
                   json_pack("{s:o}", "stored", cache_object_page_json(call, object)));
@@ -195,7 +196,7 @@ static bool too_large(const struct cache_call *call) {
     cache_statistics(call->cache, &statistics);
     if (call->request->body.length < statistics.limit)
         return false;
-    page_error(call->page, 413, "the cache is not that large");
+    page_error(call->page, 413, "the response is larger than the whole cache");
     return true;
 }
 

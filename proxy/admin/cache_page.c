@@ -139,7 +139,9 @@ static void page_purge(const struct cache_call *call) {
         cache_call_argument(call, "prefix") != NULL || cache_call_argument(call, "host") != NULL ||
         cache_call_argument(call, "tag") != NULL || cache_call_argument(call, "regex") != NULL;
     if (narrow == cache_call_is_set(call, "all")) {
-        page_error(call->page, 400, "say what: prefix=, host=, tag=, regex=, or else all=yes");
+        page_error(call->page, 400,
+                   "choose what to purge: use one or more of prefix=, host=, tag= and regex=, or "
+                   "only all=yes");
         return;
     }
     if (!cache_page_choose(call, &chosen))
@@ -150,7 +152,7 @@ static void page_purge(const struct cache_call *call) {
     bool counted = content_purge_soon(call->cache, &chosen.filter, action_of(call), &count);
     release_chosen(&chosen);
     if (counted)
-        log_info("%llu cached objects purged by the admin plane", (unsigned long long)count);
+        log_info("%llu cached objects purged through the admin plane", (unsigned long long)count);
     if (!kept)
         page_not_kept(call->page);
     else
@@ -200,7 +202,7 @@ static void page_ban(const struct cache_call *call) {
     char reason[300];
     const char *regex = cache_call_argument(call, "regex");
     if (regex == NULL) {
-        page_error(call->page, 400, "say what: regex=");
+        page_error(call->page, 400, "the argument regex= is missing");
         return;
     }
     struct chosen chosen;
@@ -228,7 +230,8 @@ static void page_lifetime(const struct cache_call *call) {
     struct cache_name name;
     uint64_t seconds;
     if (cache_call_argument(call, "seconds") == NULL) {
-        page_error(call->page, 400, "say how long from now: seconds=");
+        page_error(call->page, 400,
+                   "the argument seconds= is missing: it is the lifetime from now");
         return;
     }
     if (!cache_call_take_stored(call, &name) ||
@@ -294,6 +297,8 @@ bool cache_page_make(struct page *page, const struct admin_calls *calls,
     if (allow == NULL)
         return false;
     page->allow = allow;
-    page_error(page, 405, "this page has other methods; Allow says which");
+    page_error(
+        page, 405,
+        "this page does not support the method; the Allow field lists those that it supports");
     return true;
 }

@@ -30,8 +30,8 @@ static void guests_tell(struct guests *guests) {
     if (now - guests->told < TELL_AGAIN)
         return;
     guests->told = now;
-    log_warn("admin: more than %d connections are open, so those that are still are closed: look "
-             "for who opens them and does not finish requests (ss -xp, ss -tp)",
+    log_warn("admin: more than %d connections are open, so idle ones are closed: find the program "
+             "that opens them and does not finish its requests (ss -xp, ss -tp)",
              (int)GUESTS_MOST);
 }
 

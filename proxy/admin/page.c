@@ -50,8 +50,8 @@ void page_error(struct page *page, unsigned status, const char *reason) {
 
 void page_not_kept(struct page *page) {
     page_error(page, 500,
-               "it counts from now on, but a disk could not write it down, so that after a restart "
-               "it would not: see the log, and say it again");
+               "the change is in force now, but a disk could not store it, so a restart would undo "
+               "it: see the error log, and repeat the request");
 }
 
 enum { PAGE_BODY_MAX = 64 << 10, PAGE_INJECT_MAX = 64 << 20 };

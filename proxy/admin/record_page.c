@@ -65,8 +65,8 @@ static void record_page_start(const struct record_call *call, struct record_filt
     const char *unmasked = argument(call, "unmasked");
     bool masked = unmasked == NULL || strcmp(unmasked, "yes") != 0;
     struct recorder *recorder = recorder_new(filter, limits, masked);
-    log_info("ICAP exchanges are recorded, asked for by the admin plane%s",
-             masked ? "" : ", with all secrets in them");
+    log_info("recording of ICAP exchanges started through the admin plane%s",
+             masked ? "" : ", with all secrets");
     call->calls->record(call->calls->context, recorder);
     page_json(call->page, 200,
               json_pack("{s:I}", "recording", (json_int_t)recorder_number(recorder)));
@@ -77,7 +77,7 @@ static void page_record(const struct record_call *call) {
     struct record_filter filter = {0};
     struct recorder_limits limits;
     if (is_busy(call))
-        page_error(call->page, 409, "somebody records already; wait until that has ended");
+        page_error(call->page, 409, "another recording is in progress; wait until it has ended");
     else if (record_page_take_filter(call, &filter) && take_limits(call, &limits))
         record_page_start(call, &filter, &limits);
     record_filter_release(&filter);
@@ -92,7 +92,7 @@ static struct recorder *record_page_find(const struct record_call *call) {
         number == recorder_number(recorder))
         return recorder;
     recorder_release(&recorder);
-    page_error(call->page, 404, "there is no such recording, or another one has come after it");
+    page_error(call->page, 404, "there is no such recording, or a newer one has replaced it");
     return NULL;
 }
 
@@ -110,7 +110,7 @@ static void page_stop(const struct record_call *call) {
     struct recorder *recorder = record_page_find(call);
     if (recorder == NULL)
         return;
-    recorder_stop(recorder, "it was stopped");
+    recorder_stop(recorder, "the recording was stopped");
     page_json(call->page, 200, json_pack("{s:b}", "stopped", 1));
     recorder_release(&recorder);
 }
@@ -135,7 +135,7 @@ bool record_page_make(struct page *page, const struct admin_calls *calls,
             return true;
         }
         page->allow = "POST";
-        page_error(page, 405, "this changes something: use POST");
+        page_error(page, 405, "this page changes something: use POST");
         return true;
     }
     return false;

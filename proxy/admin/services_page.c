@@ -115,13 +115,14 @@ bool services_page_bump(struct page *page, const struct admin_calls *calls,
         return false;
     if (strcmp(request->method, "POST") != 0) {
         page->allow = "POST";
-        page_error(page, 405, "this changes something: use POST");
+        page_error(page, 405, "this page changes something: use POST");
     } else if (name == NULL) {
-        page_error(page, 400, "say which service: ?name=");
+        page_error(page, 400, "the argument name= is missing: it is the name of a service");
     } else if (calls->bump == NULL || !calls->bump(calls->context, name, &kept)) {
         page_error(page, 404, "there is no icap_service of that name; see /services");
     } else {
-        log_info("icap service %s: all its results are old now, said the admin plane", name);
+        log_info("icap service %s: all its results were marked outdated through the admin plane",
+                 name);
         if (kept)
             page_json(page, 200, json_pack("{s:s}", "bumped", name));
         else

@@ -158,8 +158,9 @@ void purge_log_sum_up(struct purge_log *log, uint64_t oldest, size_t most,
     purge_log_write_all(log, slots);
     pthread_rwlock_unlock(&log->lock);
     if (cut)
-        log_warn("disk: too many purges to keep; what was stored before the older ones counts as "
-                 "purged: purge by tag or in larger groups, or give the disk a larger size");
+        log_warn("disk: there are too many purges to store, so the older ones are replaced by one "
+                 "purge of everything stored before them: purge by tag or in larger groups, or "
+                 "raise disk.size");
 }
 
 /* Reading. */

@@ -272,7 +272,7 @@ bool queue_sync(struct volume *volume) {
     if (synced)
         return true;
     atomic_fetch_add_explicit(&volume->count.errors, 1, memory_order_relaxed);
-    log_error("disk %s: what was written can't be written to the device: %s; a loss of power may "
+    log_error("disk %s: written data could not be synced to the device: %s; a loss of power may "
               "undo it: check the device",
               volume->path, strerror(errno));
     return false;

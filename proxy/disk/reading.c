@@ -73,7 +73,7 @@ void reading_got(struct reading *reading, bool good) {
     case RECORD_GOOD:
         reading->state = READING_DONE;
         if (!fits_its_place(reading))
-            reading_fail(reading, "it is another one");
+            reading_fail(reading, "it belongs to another object");
         return;
     case RECORD_SHORT:
         if (reading->record.front_length <= length ||

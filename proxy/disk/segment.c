@@ -36,8 +36,8 @@ static void segment_count_units(_Atomic uint64_t *counter, uint64_t by) {
 static void note_failure(struct volume *volume, int error) {
     segment_count_units(&volume->count.errors, 1);
     if (volume->failures++ == 0)
-        log_error("disk %s: a write failed: %s; objects are left out of it while that lasts: check "
-                  "the device and its free space",
+        log_error("disk %s: a write failed: %s; objects are not stored there until writing works "
+                  "again: check the device and its free space",
                   volume->path, strerror(error));
     if (volume->failures >= FAILURES_MAX)
         volume->paused_until = volume_clock() + PAUSE;

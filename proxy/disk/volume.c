@@ -53,8 +53,8 @@ static void warn_of_readers(const struct volume *volume) {
     struct stat status;
     if (fstat(volume->fd, &status) == 0 &&
         (status.st_mode & (S_ISREG(status.st_mode) ? S_IRWXG | S_IRWXO : S_IRWXO)) != 0)
-        log_warn("disk %s: others than its owner may read or write it, and with it the secret that "
-                 "protects the cache: take that right away (chmod 600)",
+        log_warn("disk %s: users other than its owner can read or write it, and so the secret in "
+                 "it that protects the cache: run chmod 600",
                  volume->path);
 }
 
@@ -72,7 +72,7 @@ static bool may_make(const char *path) {
 }
 
 bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_ERROR]) {
-    static const char advice[] = "name a directory, a file or a device that retort may write";
+    static const char advice[] = "choose a directory, a file or a device that retort may write";
     struct stat status;
     char *path = file_of(settings->path);
     int reason = 0;
@@ -93,10 +93,10 @@ static int open_file(struct volume *volume, char error[SETTINGS_ERROR]) {
     volume->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (volume->fd < 0)
         return volume_refuse(error, path, "cannot open it", strerror(errno),
-                             "name a directory, a file or a device that retort may write");
+                             "choose a directory, a file or a device that retort may write");
     if (flock(volume->fd, LOCK_EX | LOCK_NB) != 0)
         return volume_refuse(error, path, "it is in use", strerror(errno),
-                             "end the other retort, or give each its own");
+                             "stop the other retort, or give each a disk of its own");
     warn_of_readers(volume);
     return 0;
 }
@@ -113,24 +113,25 @@ static int volume_reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
     const char *path = volume->path;
     uint64_t wanted = volume->settings->size;
     if (fstat(volume->fd, &status) != 0)
-        return volume_refuse(error, path, "cannot look at it", strerror(errno),
-                             "name another path");
+        return volume_refuse(error, path, "its status can not be read", strerror(errno),
+                             "choose another path");
     if (S_ISBLK(status.st_mode)) {
         if (device_size(volume->fd) < wanted)
-            return volume_refuse(error, path, "the device is too small", "size says more",
-                                 "set size to what it has, or less");
+            return volume_refuse(error, path, "the device is too small",
+                                 "size is larger than the device",
+                                 "lower size to at most the size of the device");
         return 0;
     }
     if (!S_ISREG(status.st_mode))
         return volume_refuse(error, path, "it is neither a file nor a device",
-                             "it can't be written", "name a directory, a file or a device");
+                             "it can't be written", "choose a directory, a file or a device");
     if ((uint64_t)status.st_size != wanted && ftruncate(volume->fd, (off_t)wanted) != 0)
-        return volume_refuse(error, path, "cannot give it its size", strerror(errno),
-                             "set size to less");
+        return volume_refuse(error, path, "its space can not be reserved", strerror(errno),
+                             "lower size");
     int failed = posix_fallocate(volume->fd, 0, (off_t)wanted);
     if (failed != 0)
-        log_warn("disk %s: there is no room for all of it: %s; what finds none is not kept there: "
-                 "free some, or set size to less",
+        log_warn("disk %s: its whole size can not be reserved: %s; objects that find no space are "
+                 "not stored there: free some space, or lower size",
                  path, strerror(failed));
     return 0;
 }
@@ -191,11 +192,11 @@ static void explain_empty(const struct volume *volume, const struct volume_heade
         log_warn("disk %s: its size has changed from %lu to %lu bytes: it starts empty",
                  volume->path, (unsigned long)found->size, (unsigned long)volume->header.size);
     else if (good)
-        log_warn("disk %s: its keys were made with another secret than those of the disks named "
-                 "before it: it starts empty",
+        log_warn("disk %s: its secret differs from that of the disks before it in the "
+                 "configuration: it starts empty",
                  volume->path);
     else if (volume_header_is_of_another_version(found))
-        log_warn("disk %s: another version of retort has written it: it starts empty",
+        log_warn("disk %s: it was written by another version of retort: it starts empty",
                  volume->path);
     else if (found->magic != 0)
         log_warn("disk %s: its header is damaged or not retort's: it starts empty", volume->path);
@@ -237,10 +238,10 @@ static int begin_segments(struct volume *volume, char error[SETTINGS_ERROR]) {
     const struct volume_header *header = &volume->header;
     if (header->segment_count < SEGMENTS_LEAST)
         return volume_refuse(error, volume->path, "it is too small", "a few MB are needed",
-                             "set size to more");
+                             "raise size");
     if (header->segment_size / RECORD_ALIGN * header->segment_count > UINT32_MAX - 1)
-        return volume_refuse(error, volume->path, "it is too large", "one volume ends at 2 TB",
-                             "use several disk sections");
+        return volume_refuse(error, volume->path, "it is too large",
+                             "a volume can have at most 2 TB", "use several disk sections");
     volume->segments = xcalloc(header->segment_count, sizeof *volume->segments);
     for (uint32_t i = 0; i < header->segment_count; i++) {
         volume->segments[i].run = 1;
@@ -390,8 +391,8 @@ void volume_report_bad(struct volume *volume, uint64_t key, const struct disk_pl
         return;
     volume_note_lost(volume);
     atomic_fetch_add_explicit(&volume->count.corrupt, 1, memory_order_relaxed);
-    log_error("disk %s: the record at %lu is damaged (%s); the object is lost: if that goes on, "
-              "check the device",
+    log_error("disk %s: the record at %lu is damaged (%s); the object is lost: if this happens "
+              "again, check the device",
               volume->path, (unsigned long)volume_offset(place->at), what);
 }
 

@@ -69,10 +69,9 @@ bool volume_blank_purges(struct volume *volume) {
 static bool volume_purges_fail(struct volume *volume) {
     volume->purges.broken = true;
     atomic_fetch_add_explicit(&volume->count.errors, 1, memory_order_relaxed);
-    log_error(
-        "disk %s: a purge could not be written: %s; after a restart it would not count there: "
-        "purge again, or remove the file before it",
-        volume->path, strerror(errno));
+    log_error("disk %s: a purge could not be written: %s; a restart would bring the purged objects "
+              "back: purge again, or remove the file before a restart",
+              volume->path, strerror(errno));
     return false;
 }
 
@@ -333,12 +332,13 @@ static void read_area(struct volume *volume, uint64_t generation, struct purge_l
     scan_area(&scan);
     *lost = *lost || scan.lost || (scan.hole && scan.more);
     if (scan.twin_damaged)
-        log_warn("disk %s: a list of purges is damaged; its twin is good", volume->path);
+        log_warn("disk %s: one copy of the list of purges is damaged; the other copy is good",
+                 volume->path);
     if (scan.damaged)
         atomic_fetch_add_explicit(&volume->count.corrupt, 1, memory_order_relaxed);
     if (scan.damaged && !*lost)
-        log_error("disk %s: a list of purges is damaged, and so is its twin: what was stored there "
-                  "before the purges behind the damage counts as purged; check the device",
+        log_error("disk %s: both copies of the list of purges are damaged: objects stored before "
+                  "the purges after the damaged place count as purged; check the device",
                   volume->path);
 }
 
@@ -346,8 +346,8 @@ static void read_area(struct volume *volume, uint64_t generation, struct purge_l
 static void count_as_purged(struct volume *volume, struct purge_log *log) {
     purge_log_lose(log);
     atomic_fetch_add_explicit(&volume->count.corrupt, 1, memory_order_relaxed);
-    log_error("disk %s: a list of purges is damaged, and so is its twin: all that is stored there "
-              "counts as purged; check the device",
+    log_error("disk %s: both copies of the list of purges are damaged: all objects on the disk "
+              "count as purged; check the device",
               volume->path);
 }
 

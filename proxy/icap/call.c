@@ -186,7 +186,7 @@ static void icap_call_give_up(struct icap_call *call, const char *error) {
     task_cancel(&call->task);
     call->repeated = true;
     icap_call_fail(call, queued ? ICAP_FAILURE_QUEUE : ICAP_FAILURE_TIMEOUT,
-                   queued ? "no connection to it became free in time, nor did it answer OPTIONS"
+                   queued ? "no connection to it became free in time, or it did not answer OPTIONS"
                           : error);
 }
 
@@ -221,7 +221,8 @@ static bool icap_call_connected(struct icap_call *call) {
     call->service->account.requests++;
     if (!icap_call_write_head(call)) {
         call->final = true;
-        icap_call_fail(call, ICAP_FAILURE_REFUSED, "the heads are too large for it");
+        icap_call_fail(call, ICAP_FAILURE_REFUSED,
+                       "the heads of the message are too large for an ICAP request");
         return false;
     }
     return true;
@@ -261,7 +262,8 @@ static void seek_service(struct icap_call *call) {
         call->queued = true;
         return;
     case ICAP_SERVICE_FULL:
-        icap_call_refuse(call, ICAP_FAILURE_QUEUE, "too many wait for a connection to it");
+        icap_call_refuse(call, ICAP_FAILURE_QUEUE,
+                         "too many messages already wait for a connection to it");
         return;
     case ICAP_SERVICE_DOWN:
         icap_call_refuse(call, ICAP_FAILURE_DOWN, icap_service_error(service));

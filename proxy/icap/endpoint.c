@@ -106,9 +106,9 @@ static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
                                   const struct icap_options *options) {
     bool reqmod = adapt_point_is_reqmod(endpoint->service->settings->point);
     if (reqmod && !options->reqmod)
-        return "its Methods do not list REQMOD: configure another point";
+        return "its Methods do not list REQMOD: set point to a respmod point";
     if (!reqmod && !options->respmod)
-        return "its Methods do not list RESPMOD: configure another point";
+        return "its Methods do not list RESPMOD: set point to a reqmod point";
     return NULL;
 }
 
@@ -118,9 +118,9 @@ static void warn_of_no_limit(const struct icap_endpoint *endpoint,
     const struct icap_service_settings *settings = endpoint->service->settings;
     if (options->max_connections == 0 && !settings->max_connections_given &&
         endpoint->known.state == ICAP_STATE_UNKNOWN)
-        log_warn("icap service %s (%s) does not say how many connections it takes "
-                 "(Max-Connections): set max_connections to what it has threads for, else those "
-                 "beyond wait there and time out; now it is %u",
+        log_warn("icap service %s (%s) does not state how many connections it serves "
+                 "(Max-Connections): set max_connections to its number of threads, because further "
+                 "connections wait there and time out; it is %u now",
                  settings->name, endpoint->uri_text, settings->max_connections);
 }
 
@@ -133,9 +133,9 @@ static void warn_of_impatience(const struct icap_endpoint *endpoint,
     bool told = endpoint->known.have_options &&
                 endpoint->known.options.answers_within == options->answers_within;
     if (options->answers_within >= patience && !told)
-        log_warn("icap service %s (%s) may take %llu ms for an answer, and %s is %llu ms: set it "
-                 "to more, or the deadline of the service to less, else what is slow counts as a "
-                 "failure of the service",
+        log_warn("icap service %s (%s) may take %llu ms for an answer, but %s is %llu ms, so slow "
+                 "answers count as failures of the service: raise it, or lower the deadline of the "
+                 "service",
                  settings->name, endpoint->uri_text, (unsigned long long)options->answers_within,
                  thinks_longer ? "first_byte_timeout" : "timeout", (unsigned long long)patience);
 }
@@ -144,8 +144,8 @@ static void warn_of_lists(const struct icap_endpoint *endpoint,
                           const struct icap_options *options) {
     if (options->lists_too_long && !endpoint->known.options.lists_too_long)
         log_warn("icap service %s (%s): its Transfer-Preview, Transfer-Ignore and "
-                 "Transfer-Complete are longer than %d bytes together: all messages are sent to it "
-                 "whole; shorten them",
+                 "Transfer-Complete are longer than %d bytes together, so all messages are sent to "
+                 "it whole: shorten these lists",
                  endpoint->service->settings->name, endpoint->uri_text, ICAP_TRANSFER_SPACE);
 }
 

@@ -299,7 +299,7 @@ void icap_health_answered(struct icap_health *health, const void *who,
         health_come_up(health);
     } else if (known->state == ICAP_STATE_DOWN) {
         health_enter(health, ICAP_STATE_TRIAL);
-        log_info("icap service %s (%s) answers again, a message tries it", health->service,
+        log_info("icap service %s (%s) answers again; the next message tests it", health->service,
                  health->uri);
     }
     if (known->state == ICAP_STATE_UP)

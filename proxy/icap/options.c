@@ -56,12 +56,13 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
     memset(options, 0, sizeof *options);
     options->ttl = -1;
     if (head->status != 200) {
-        *error = head->status == 404 ? "OPTIONS says 404: there is no such service; check its uri"
-                                     : "OPTIONS was not answered with 200";
+        *error = head->status == 404
+                     ? "it answered OPTIONS with 404: there is no such service; check uri"
+                     : "it did not answer OPTIONS with 200";
         return false;
     }
     if (http_head_value(head, HTTP_ISTAG).length >= ICAP_TAG) {
-        *error = "the ISTag in its OPTIONS is longer than 255 bytes: RFC 3507 has 32 for it";
+        *error = "the ISTag in its OPTIONS is longer than 255 bytes: RFC 3507 allows 32";
         return false;
     }
     options->reqmod = http_head_has_token(head, HTTP_METHODS, SLICE("REQMOD"));

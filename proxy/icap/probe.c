@@ -67,7 +67,7 @@ static void probe_fail(struct icap_probe *probe, enum icap_failure failure, cons
 
 static void probe_on_timeout(struct timer *timer) {
     probe_fail(CONTAINER_OF(timer, struct icap_probe, timer), ICAP_FAILURE_TIMEOUT,
-               "OPTIONS was not answered in time");
+               "it did not answer OPTIONS in time");
 }
 
 static void dial_anew(struct icap_probe *probe) {
@@ -109,7 +109,7 @@ static bool probe_parse(struct icap_probe *probe) {
     if (used == 0)
         return false;
     if (used < 0) {
-        probe_fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is not ICAP");
+        probe_fail(probe, ICAP_FAILURE_PROTOCOL, "its answer to OPTIONS is not ICAP");
     } else if (icap_options_parse(&options, &head, &error)) {
         struct icap_probe_answer answer = {.options = &options, .asked = probe->asked};
         if (is_reusable(probe, &head, (size_t)used))
@@ -128,7 +128,7 @@ static void probe_receive(struct icap_probe *probe) {
         if (probe->in == NULL)
             probe->in = net_buffer_take(probe->net);
         if (!net_buffer_make_room(probe->net, &probe->in, HEAD_MAX)) {
-            probe_fail(probe, ICAP_FAILURE_PROTOCOL, "the answer to OPTIONS is too long");
+            probe_fail(probe, ICAP_FAILURE_PROTOCOL, "its answer to OPTIONS is too long");
             return;
         }
         switch (connection_read(probe->connection, probe->in->data + probe->in->end,

@@ -25,7 +25,7 @@ static void count_in(struct icap_call *call, size_t got) {
 /* 100: the service wants what follows the preview. */
 static void icap_receive_go_on(struct icap_call *call) {
     if (!call->previewing) {
-        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 100 where no preview was sent");
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it answered 100 although no preview was sent");
         return;
     }
     call->previewing = false;
@@ -75,11 +75,12 @@ static bool has_no_parts(struct icap_call *call, const struct http_head *head) {
 static void unmodified(struct icap_call *call, const struct http_head *head) {
     bool within_preview = call->previewing;
     if (!has_no_parts(call, head)) {
-        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 204 and sent a message with it");
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it answered 204 and sent a message with it");
         return;
     }
     if (!within_preview && !call->may_204) {
-        icap_call_fail(call, ICAP_FAILURE_PROTOCOL, "it said 204 where that was not offered");
+        icap_call_fail(call, ICAP_FAILURE_PROTOCOL,
+                       "it answered 204 although the request did not allow that");
         return;
     }
     if (!has_original(call))
@@ -202,12 +203,13 @@ static void icap_receive_refused(struct icap_call *call, unsigned status) {
         enum icap_failure failure;
         const char *error;
     } refusals[] = {
-        {206, ICAP_FAILURE_PROTOCOL, "it said 206 where that was not offered"},
-        {404, ICAP_FAILURE_GONE, "it said 404: there is no such service; check its uri"},
-        {405, ICAP_FAILURE_GONE, "it said 405: it does not do this method; check its point"},
-        {407, ICAP_FAILURE_GONE, "it said 407: it wants other credentials"},
-        {408, ICAP_FAILURE_PATIENCE, "it said 408: it ran out of patience"},
-        {503, ICAP_FAILURE_OVERLOADED, "it said 503: it is overloaded"},
+        {206, ICAP_FAILURE_PROTOCOL, "it answered 206 although the request did not allow that"},
+        {404, ICAP_FAILURE_GONE, "it answered 404: there is no such service; check uri"},
+        {405, ICAP_FAILURE_GONE, "it answered 405: it does not support this method; check point"},
+        {407, ICAP_FAILURE_GONE,
+         "it answered 407: it does not accept the credentials; check credentials"},
+        {408, ICAP_FAILURE_PATIENCE, "it answered 408: the message came too slowly for it"},
+        {503, ICAP_FAILURE_OVERLOADED, "it answered 503: it is overloaded"},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
         if (refusals[i].status == status) {
@@ -215,9 +217,9 @@ static void icap_receive_refused(struct icap_call *call, unsigned status) {
             return;
         }
     if (status >= 500)
-        icap_call_fail(call, ICAP_FAILURE_SERVER, "it failed (5xx)");
+        icap_call_fail(call, ICAP_FAILURE_SERVER, "it failed (status 5xx)");
     else
-        icap_call_fail(call, ICAP_FAILURE_REFUSED, "it refused (an unexpected status)");
+        icap_call_fail(call, ICAP_FAILURE_REFUSED, "it answered with an unexpected status");
 }
 
 /* RFC 9110 §5.3: a list may stand in several lines. */
@@ -465,8 +467,8 @@ static enum source_status read_original(struct icap_call *call, char *buffer, si
         enum source_status status = source_read(&call->virgin.replay, buffer, most, got);
         if (status == SOURCE_END && call->skip_left > 0) {
             icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL,
-                                "it wanted more of the body than there is");
-            call->error = "it wanted more of the body than there is";
+                                "it asked for more of the body than there is");
+            call->error = "it asked for more of the body than there is";
             call->body_failed = true;
             return SOURCE_FAILED;
         }
@@ -526,7 +528,7 @@ static enum source_status read_from_first(struct icap_call *call, char *buffer, 
 }
 
 static enum source_status too_short(struct icap_call *call) {
-    static const char error[] = "the body that it made ended before the length that it stated";
+    static const char error[] = "its body is shorter than the length that it stated";
     icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL, error);
     call->error = error;
     call->body_failed = call->broken = call->misstated = true;
@@ -550,7 +552,7 @@ static enum source_status read_last(struct icap_call *call, char *buffer, size_t
     *got = 0;
     if (status == SOURCE_DATA)
         return icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
-                                      "the body that it made is longer than it stated");
+                                      "its body is longer than the length that it stated");
     if (status != SOURCE_END || !call->last_there)
         return status;
     call->last_there = false;

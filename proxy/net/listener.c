@@ -115,11 +115,10 @@ static int listener_open_socket(const struct address *address, bool alone) {
 /* What to do about it. */
 static const char *advice_for(int reason) {
     switch (reason) {
-    case EACCES: return "; a port below 1024 takes root or CAP_NET_BIND_SERVICE";
+    case EACCES: return "; a port below 1024 needs root or CAP_NET_BIND_SERVICE";
     case EADDRINUSE:
-        return "; another program listens there (ss -ltnp shows which): stop it, or name another "
-               "address; "
-               "for two retorts side by side while one is replaced see share_listeners";
+        return "; another program listens there (ss -ltnp shows which): stop it, or choose another "
+               "address; to start a second retort that replaces the first, see share_listeners";
     case EADDRNOTAVAIL: return "; it must be an address of this machine (ip address shows them)";
     default: return "";
     }

@@ -72,8 +72,8 @@ static struct own_networks *read_own(void) {
 static void keep_former(struct net_context *net) {
     struct own_networks *own = net->own_networks;
     if (!own->complained)
-        log_error("the machine's own addresses can not be read: %s; those that were read last "
-                  "count on (listen.local_destinations)",
+        log_error("the machine's own addresses can not be read: %s; the addresses read before stay "
+                  "in use (listen.local_destinations)",
                   strerror(errno));
     own->complained = true;
     own->read_at = net->loop->now;
@@ -218,7 +218,8 @@ bool reach_allows_from(const struct net_context *net, enum reach reach,
 
 const char *reach_error(enum reach reach) {
     return reach == REACH_REMOTE
-               ? "clients of this listener reach no loopback or link-local address and none of the "
+               ? "clients of this listener may not reach loopback and link-local addresses and the "
                  "proxy's own machine (listen.local_destinations)"
-               : "the proxy itself listens there, and its clients do not reach it through it";
+               : "the proxy itself listens at this address, and clients may not reach it through "
+                 "the proxy";
 }

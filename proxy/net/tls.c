@@ -114,7 +114,7 @@ struct tls_client *tls_client_new(const struct tls_settings *settings, struct sl
     client->context = SSL_CTX_new(TLS_client_method());
     ERR_clear_error();
     if (client->context == NULL) {
-        tls_fail(client, "TLS can't be begun: out of memory");
+        tls_fail(client, "TLS can't be started: out of memory");
         return client;
     }
     tls_set_up(client);
@@ -157,7 +157,7 @@ struct tls_stream *tls_stream_new(struct tls_client *client, int fd) {
     SSL *ssl = SSL_new(client->context);
     if (ssl == NULL || SSL_set_fd(ssl, fd) != 1 || !name_host(ssl, client->host)) {
         SSL_free(ssl);
-        tls_fail(client, "TLS can't be begun: out of memory");
+        tls_fail(client, "TLS can't be started: out of memory");
         return NULL;
     }
     ERR_clear_error();
@@ -188,18 +188,20 @@ static void tell_of_certificate(struct tls_client *client, long result) {
     switch (result) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-        tls_fail(client, "its certificate is not for %s: write the name that it is for in uri",
+        tls_fail(client, "its certificate is not for %s: use the name from the certificate in uri",
                  client->host);
         return;
     case X509_V_ERR_CERT_HAS_EXPIRED:
-        tls_fail(client, "the certificate of %s has expired: renew it there", client->host);
+        tls_fail(client, "the certificate of %s has expired: renew it on that host", client->host);
         return;
     case X509_V_ERR_CERT_NOT_YET_VALID:
-        tls_fail(client, "the certificate of %s is not valid yet: set the clocks", client->host);
+        tls_fail(client, "the certificate of %s is not valid yet: check the clocks of both hosts",
+                 client->host);
         return;
     default:
         tls_fail(client,
-                 "the certificate of %s is not trusted (%s): set ca_file to that of its issuer",
+                 "the certificate of %s is not trusted (%s): set ca_file to the certificate of its "
+                 "issuer",
                  client->host, X509_verify_cert_error_string(result));
     }
 }
@@ -209,11 +211,11 @@ static void tell_of_certificate(struct tls_client *client, long result) {
 static bool tell_of_ours(struct tls_client *client, int code) {
     switch (code) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-        tls_fail(client, "it wants to see a certificate: set certificate and certificate_key");
+        tls_fail(client, "it demands a certificate: set certificate and certificate_key");
         return true;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2 knows no better word */
         if (!client->shows)
-            tls_fail(client, "it refuses the TLS handshake: if it wants to see a certificate, set "
+            tls_fail(client, "it refuses the TLS handshake: if it demands a certificate, set "
                              "certificate and certificate_key");
         return !client->shows;
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
@@ -223,11 +225,10 @@ static bool tell_of_ours(struct tls_client *client, int code) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
-        tls_fail(
-            client,
-            "it does not accept our certificate (%s): look at certificate, and at the authority "
-            "that the server believes (c-icap: cafile and client_ca)",
-            reason());
+        tls_fail(client,
+                 "it does not accept our certificate (%s): check certificate, and the authority "
+                 "that the server trusts (c-icap: cafile and client_ca)",
+                 reason());
         return client->shows;
     default: return false;
     }
@@ -243,7 +244,7 @@ static void tell_of_handshake(struct tls_stream *stream, int error) {
         tell_of_certificate(client, result);
     else if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
         tls_fail(client,
-                 "it does not speak TLS there: use the port that is for TLS, or write icap://");
+                 "it does not speak TLS at this port: use its port for TLS, or write icap://");
     else if (!tell_of_ours(client, ERR_GET_REASON(code)))
         tls_fail(client, "the TLS handshake failed: %s", reason());
 }
@@ -253,8 +254,7 @@ static void tell_of_failure(struct tls_client *client, int error) {
     if (error == SSL_ERROR_SYSCALL && errno != 0)
         tls_fail(client, "%s", strerrordesc_np(errno));
     else if (error == SSL_ERROR_SYSCALL || code == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-        tls_fail(client,
-                 "its connection ended without the end that TLS has for that (close_notify)");
+        tls_fail(client, "it closed the connection without a close_notify of TLS");
     else if (!tell_of_ours(client, code))
         tls_fail(client, "TLS: %s", reason());
     errno = EPROTO;

@@ -110,7 +110,7 @@ static void origin_call_on_total_timeout(struct timer *timer) {
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
     /* The pool's connections are no way out of it. */
     call->request.repeatable = false;
-    origin_call_fail(call, ORIGIN_TIMED_OUT, "it took longer than origin.total_timeout in all");
+    origin_call_fail(call, ORIGIN_TIMED_OUT, "it took longer than origin.total_timeout");
 }
 
 /* The connection is there: send, and listen at the same time. */

@@ -51,7 +51,7 @@ static bool origin_receive_parse(struct origin_call *call) {
         return true;
     }
     if (call->response->status < 200 && ++call->interim > INTERIM_MAX) {
-        origin_call_fail(call, ORIGIN_BAD, "its interim responses do not end");
+        origin_call_fail(call, ORIGIN_BAD, "it sent too many interim (1xx) responses");
         return true;
     }
     if (call->response->status < 200 && call->response->status != 100 &&

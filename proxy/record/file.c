@@ -91,11 +91,11 @@ static void take_end(struct record_file *file, const struct recorded_exchange *l
     end->unfinished = last->unfinished;
     snprintf(end->reason, sizeof end->reason, "%.*s", SLICE_PRINT(last->ended));
     if (last->kept != end->read + end->damaged)
-        record_file_complain(file, "%s: its end speaks of %llu exchanges, there are %llu",
+        record_file_complain(file, "%s: its end states %llu exchanges, but it contains %llu",
                              file->name, (unsigned long long)last->kept,
                              (unsigned long long)(end->read + end->damaged));
     else if (fgetc(file->stream) != EOF)
-        record_file_complain(file, "%s: something stands behind its end", file->name);
+        record_file_complain(file, "%s: there is data after its end", file->name);
 }
 
 /* NULL: there is no more. */
@@ -103,7 +103,8 @@ static char *read_record(struct record_file *file, struct icap_record_head *head
     char bytes[RECORDED_HEAD];
     size_t got = fread(bytes, 1, sizeof bytes, file->stream);
     if (got < sizeof bytes) {
-        record_file_complain(file, "%s is cut off at byte %llu: there is no end of the recording",
+        record_file_complain(file,
+                             "%s is cut off at byte %llu: the end of the recording is missing",
                              file->name, (unsigned long long)(file->at + got));
         return NULL;
     }
@@ -122,7 +123,7 @@ static char *read_record(struct record_file *file, struct icap_record_head *head
 static bool is_sound(struct record_file *file, const struct icap_record_head *head,
                      const char *content, struct recorded_exchange *exchange) {
     struct slice bytes = slice_make(content, head->length);
-    const char *error = "its sum is wrong";
+    const char *error = "its checksum is wrong";
     if (icap_record_content_fits(head, bytes) && recorded_exchange_parse(exchange, bytes, &error))
         return true;
     record_file_complain(file, "%s is damaged in the record at byte %llu: %s", file->name,

@@ -72,8 +72,8 @@ bool record_filter_set(struct record_filter *filter, const char *name, const cha
         return record_filter_set_number(&filter->sample, name, value, error);
     if (strcmp(name, "verdict") != 0)
         return record_filter_refuse(error, name,
-                                    "is no filter; there are service, point, host, prefix, regex, "
-                                    "verdict, status and sample");
+                                    "is not a filter; the filters are service, point, host, "
+                                    "prefix, regex, verdict, status and sample");
     return record_filter_is_one_of(value, verdicts)
                ? set_text(&filter->verdict, value)
                : record_filter_refuse(error, name,

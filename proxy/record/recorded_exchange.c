@@ -211,13 +211,13 @@ bool recorded_exchange_parse(struct recorded_exchange *exchange, struct slice co
     *exchange = (struct recorded_exchange){0};
     while (content.length > 0) {
         if (content.length < PART_HEAD || take_64(content.base + 8) > content.length - PART_HEAD) {
-            *error = "a part of it is longer than it is";
+            *error = "one of its parts is longer than the exchange";
             return false;
         }
         uint64_t length = take_64(content.base + 8);
         struct slice bytes = slice_make(content.base + PART_HEAD, (size_t)length);
         if (!exchange_take_part(exchange, take_32(content.base), bytes)) {
-            *error = "what it says of the exchange can't be read";
+            *error = "the description of the exchange can't be read";
             return false;
         }
         content.base += PART_HEAD + length;

@@ -117,7 +117,7 @@ static bool is_abandoned(const struct recorder *recorder, uint64_t now) {
 
 static void forget_abandoned(struct recorder *recorder) {
     pthread_mutex_lock(&recorder->lock);
-    recorder_end(recorder, "nobody took what was recorded");
+    recorder_end(recorder, "nobody read the recording");
     forget_waiting(recorder);
     pthread_mutex_unlock(&recorder->lock);
 }
@@ -126,7 +126,7 @@ bool recorder_is_over(struct recorder *recorder) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
     uint64_t now = clocks_microseconds(CLOCK_MONOTONIC);
     if (!atomic_load(&recorder->over) && now >= recorder->until)
-        recorder_stop(recorder, "the time is over");
+        recorder_stop(recorder, "its time limit was reached");
     if (is_abandoned(recorder, now))
         forget_abandoned(recorder);
     return atomic_load(&recorder->over);
@@ -248,7 +248,7 @@ static enum icap_keeping recorder_append(struct recorder *recorder, struct waiti
     if (!over) {
         list_append(&recorder->waiting, &record->link);
         if (++recorder->kept >= recorder->limits.exchanges)
-            recorder_end(recorder, "there are as many exchanges as were asked for");
+            recorder_end(recorder, "the requested number of exchanges was reached");
     }
     pthread_mutex_unlock(&recorder->lock);
     if (over)

@@ -75,10 +75,11 @@ static int on_section(cfg_t *cfg, cfg_opt_t *option, const char *text, void *res
         if (!same_title(other->title, cfg->title))
             continue;
         if (kind->title == NULL)
-            document_complain(cfg->line, "the section %s stands twice; the first one is in line %d",
+            document_complain(cfg->line,
+                              "the section %s is defined twice; the first one is in line %d",
                               cfg->name, other->line);
         else
-            document_complain(cfg->line, "%s \"%s\" stands twice; the first one is in line %d",
+            document_complain(cfg->line, "%s \"%s\" is defined twice; the first one is in line %d",
                               cfg->name, cfg->title, other->line);
         break;
     }
@@ -95,7 +96,7 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *result) 
         return -1;
     /* A list that is continued has more values by now than the one being added. */
     if (earlier != NULL && !(option_is_list(option) && opt->nvalues > 1)) {
-        document_complain(cfg->line, "%s stands twice; the first one is in line %d", opt->name,
+        document_complain(cfg->line, "%s is set twice; the first one is in line %d", opt->name,
                           earlier->line);
         return -1;
     }
@@ -126,12 +127,13 @@ static void complain_unknown(int line, const char *section, const char *name) {
         snprintf(place, sizeof place, " in section %s", section);
     if (elsewhere != NULL && elsewhere->parent != NULL)
         document_complain(
-            line, "%s stands out of place: write it in section %s, as in: %s { %s %s { ... } }",
+            line, "%s is in the wrong place: write it in section %s, as in: %s { %s %s { ... } }",
             name, elsewhere->parent, elsewhere->parent, name,
             elsewhere->title == NULL ? "" : elsewhere->title);
     else if (elsewhere != NULL && name[0] != '\0')
-        document_complain(line, "%s stands out of place: it is a section of its own, outside of %s",
-                          name, section);
+        document_complain(
+            line, "%s is in the wrong place: it is a section of its own and belongs outside %s",
+            name, section);
     else if (meant != NULL)
         document_complain(line, "unknown option \"%s\"%s; did you mean \"%s\"?", name, place,
                           meant);
@@ -147,7 +149,7 @@ static void on_confuse_error(cfg_t *cfg, const char *format, va_list arguments) 
     if (quoted_name(message, "no such option '", name, sizeof name))
         complain_unknown(cfg->line, section, name);
     else if (quoted_name(message, "missing equal sign after option '", name, sizeof name))
-        document_complain(cfg->line, "a '=' is missing behind %s", name);
+        document_complain(cfg->line, "a '=' is missing after %s", name);
     else if (quoted_name(message, "missing title for section '", name, sizeof name))
         document_complain(cfg->line, "%s needs a title, as in: %s %s { ... }", name, name,
                           options_find_section(name)->title);
@@ -157,11 +159,10 @@ static void on_confuse_error(cfg_t *cfg, const char *format, va_list arguments) 
     else if (strcmp(message, "premature end of file") == 0)
         document_complain(cfg->line, "the file ends where a value was expected");
     else if (quoted_name(message, "unexpected token '", name, sizeof name))
-        document_complain(
-            cfg->line,
-            "'%s' is out of place: name = value was expected; in a list, { a, b }, commas stand "
-            "between the values",
-            name);
+        document_complain(cfg->line,
+                          "'%s' is unexpected here: write NAME = VALUE; in a list, { a, b }, "
+                          "separate the values with commas",
+                          name);
     else
         document_complain(cfg->line, "%s", message);
 }
@@ -224,7 +225,7 @@ static void refuse_empty_lists(cfg_t *cfg, int line) {
     for (size_t i = 0; cfg->opts[i].name != NULL; i++) {
         const cfg_opt_t *opt = &cfg->opts[i];
         if (opt->type == CFGT_PTR && opt->nvalues == 0 && (opt->flags & CFGF_MODIFIED) != 0)
-            document_complain(line, "the list of %s is empty; leave it out to get the default",
+            document_complain(line, "the list of %s is empty; remove the option to use its default",
                               opt->name);
     }
 }
@@ -262,7 +263,8 @@ static char *document_read_file(const char *path, size_t *length, char *error) {
     size_t capacity = 0, got;
     *length = 0;
     if (file == NULL) {
-        snprintf(error, SETTINGS_ERROR, "%s: it can not be opened: %s", path, strerror(errno));
+        snprintf(error, SETTINGS_ERROR, "%s: the file can not be opened: %s", path,
+                 strerror(errno));
         return NULL;
     }
     do {
@@ -272,11 +274,11 @@ static char *document_read_file(const char *path, size_t *length, char *error) {
         *length += got;
     } while (got > 0 && *length == capacity && capacity < DOCUMENT_MAX_BYTES);
     if (ferror(file)) {
-        snprintf(error, SETTINGS_ERROR, "%s: it can not be read: %s", path, strerror(errno));
+        snprintf(error, SETTINGS_ERROR, "%s: the file can not be read: %s", path, strerror(errno));
         free(text);
         text = NULL;
     } else if (capacity >= DOCUMENT_MAX_BYTES) {
-        snprintf(error, SETTINGS_ERROR, "%s: it is too long for a configuration file", path);
+        snprintf(error, SETTINGS_ERROR, "%s: the file is too long for a configuration file", path);
         free(text);
         text = NULL;
     } else {

@@ -41,10 +41,10 @@ bool load_values(struct load *load, const struct document_section *section, cons
     for (size_t i = 0; section != NULL && i < section->value_count; i++) {
         const struct document_value *value = &section->values[i];
         if (!value_set(value->option, destination, value->text, reason, sizeof reason))
-            return value->option->secret
-                       ? load_fail(load, value->line, "%s: it %s", value->option->name, reason)
-                       : load_fail(load, value->line, "%s: \"%s\" %s", value->option->name,
-                                   value->text, reason);
+            return value->option->secret ? load_fail(load, value->line, "%s: the value %s",
+                                                     value->option->name, reason)
+                                         : load_fail(load, value->line, "%s: \"%s\" %s",
+                                                     value->option->name, value->text, reason);
     }
     return true;
 }
@@ -77,7 +77,7 @@ void warn_about_secrets(const struct load *load) {
     const char *path = load->settings->path;
     struct stat status;
     if (secret != NULL && stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0)
-        log_warn("%s:%d: %s is a secret, and every user of this machine may read the file: chgrp "
-                 "it to retort's group and chmod 640 %s",
+        log_warn("%s:%d: %s is a secret, but every user of this machine can read the file: change "
+                 "its group to retort's (chgrp) and run chmod 640 %s",
                  path, secret->line, secret->option->name, path);
 }

@@ -29,7 +29,7 @@ static bool check_icap_uris(struct load *load, const struct document_section *se
     while (service->uri_texts[count] != NULL)
         count++;
     if (count == 0 || count > ICAP_ENDPOINTS_MAX)
-        return load_fail(load, line, "uri: name 1 to %d addresses", ICAP_ENDPOINTS_MAX);
+        return load_fail(load, line, "uri: list 1 to %d addresses", ICAP_ENDPOINTS_MAX);
     service->endpoints = xcalloc(count, sizeof *service->endpoints);
     for (; service->endpoint_count < count; service->endpoint_count++)
         if (!parse_icap_uri(load, line, service->uri_texts[service->endpoint_count],
@@ -41,9 +41,10 @@ static bool check_icap_uris(struct load *load, const struct document_section *se
 static bool check_icap_credentials(struct load *load, const struct document_section *section,
                                    const struct icap_service_settings *service) {
     if (service->credentials != NULL && service->proxy_credentials)
-        return load_fail(load, load_line_of(section, "proxy_credentials"),
-                         "proxy_credentials: the service gets either our credentials or those of "
-                         "clients in Proxy-Authorization; leave one of the two out");
+        return load_fail(
+            load, load_line_of(section, "proxy_credentials"),
+            "proxy_credentials: Proxy-Authorization carries either the proxy's credentials or "
+            "those of clients; remove credentials or proxy_credentials");
     return true;
 }
 
@@ -66,12 +67,12 @@ static bool check_icap_tls(struct load *load, const struct document_section *sec
                            const struct icap_service_settings *service) {
     if ((service->certificate == NULL) != (service->certificate_key == NULL))
         return load_fail(load, section->line,
-                         "icap_service: certificate and certificate_key go together; set both");
+                         "icap_service: certificate and certificate_key need each other; set both");
     if (!uses_tls(service))
         return true;
     if (!service->verify)
-        log_warn("%s:%d: icap_service %s: verify is false, so whoever stands between can read and "
-                 "change what is sent to it; set ca_file instead",
+        log_warn("%s:%d: icap_service %s: verify is false, so anybody on the path to the server "
+                 "can read and change what is sent; set ca_file instead",
                  load->document->path, section->line, service->name);
     return check_readable(load, section, "ca_file", service->ca_file) &&
            check_readable(load, section, "certificate", service->certificate) &&
@@ -106,27 +107,27 @@ static bool apply_icap_service(struct load *load, const struct document_section 
     service->max_connections_given = document_value(section, "max_connections") != NULL;
     if (service->remember && service->point != ADAPT_RESPMOD_POSTCACHE)
         return load_fail(load, load_line_of(section, "remember"),
-                         "remember: only what is made behind the cache is kept beside what is "
-                         "stored; write point = respmod_postcache, or leave it out");
+                         "remember works only for services at respmod_postcache; set point = "
+                         "respmod_postcache, or remove remember");
     if (strcmp(service->verdict_by[0], "*") != 0 && !adapt_point_is_reqmod(service->point))
         return load_fail(load, load_line_of(section, "verdict_by"),
-                         "verdict_by is for services at reqmod_precache and reqmod_postcache; "
-                         "leave it out");
+                         "verdict_by works only for services at reqmod_precache and "
+                         "reqmod_postcache; remove it");
     if (service->down_min > service->down_max)
         return load_fail(load, load_line_of(section, "down_min"),
                          "down_min is larger than down_max");
     if (service->decode && adapt_point_is_reqmod(service->point))
-        return load_fail(load, load_line_of(section, "decode"),
-                         "decode is for responses, and this service is asked about requests; "
-                         "leave it out");
+        return load_fail(
+            load, load_line_of(section, "decode"),
+            "decode works only for responses, and this service is asked about requests; remove it");
     if (service->patience_after > 0 && service->point != ADAPT_RESPMOD_PRECACHE)
         return load_fail(load, load_line_of(section, "patience_after"),
-                         "patience_after is for services at respmod_precache; leave it out");
+                         "patience_after works only for services at respmod_precache; remove it");
     load->settings->any_patience |= service->patience_after > 0;
     if (service->preview > service->keep)
         return load_fail(load, load_line_of(section, "keep"),
-                         "keep is smaller than preview; a preview must be kept, or there would be "
-                         "nothing to send after a 204");
+                         "keep is smaller than preview; raise keep, because the preview must be "
+                         "kept to be sent after a 204");
     return true;
 }
 
@@ -159,15 +160,15 @@ static bool load_adapt_add_service(struct load *load, const struct document_valu
                          value->text);
     for (size_t i = 0; i < adapt->service_count; i++)
         if (adapt->services[i] == service)
-            return load_fail(load, value->line, "services: \"%s\" stands twice in the list",
-                             value->text);
+            return load_fail(load, value->line,
+                             "services: \"%s\" is listed twice; remove one of them", value->text);
     adapt->services[adapt->service_count++] = service;
     if (adapt_point_is_reqmod(service->point) &&
         url_class_conditions(adapt->url_class)->content_types != NULL)
-        log_warn(
-            "%s:%d: service %s is asked about requests, but class %s has a content_type and so "
-            "matches responses only: the service will never be asked",
-            load->document->path, value->line, service->name, url_class_name(adapt->url_class));
+        log_warn("%s:%d: service %s is asked about requests, but class %s has a content_type and "
+                 "matches only responses: the service will never be asked",
+                 load->document->path, value->line, service->name,
+                 url_class_name(adapt->url_class));
     return true;
 }
 

@@ -23,7 +23,8 @@ static bool apply_disk(struct load *load, const struct document_section *section
                          section->title);
     for (struct disk_settings *other = load->settings->cache.disks; other < disk; other++)
         if (strcmp(other->path, disk->path) == 0)
-            return load_fail(load, section->line, "disk: \"%s\" is taken by another disk",
+            return load_fail(load, section->line,
+                             "disk: \"%s\" is already used by another disk section",
                              section->title);
     return load_values(load, section, "disk", disk);
 }
@@ -50,7 +51,7 @@ bool load_cache(struct load *load) {
         return true;
     }
     return load_fail(load, load_line_of(section, "max_object"),
-                     "max_object is larger than cache.memory");
+                     "max_object is larger than cache.memory; lower it, or raise cache.memory");
 }
 
 void release_disks(struct settings *settings) {

@@ -18,8 +18,8 @@ static bool apply_url_class(struct load *load, const struct document_section *se
                          "url_class: \"all\" is built in; choose another name");
     if (section->value_count == 0)
         return load_fail(load, section->line,
-                         "url_class \"%s\" has no condition; use the class \"all\", which is built "
-                         "in, to match everything",
+                         "url_class \"%s\" has no condition; add one, or use the built-in class "
+                         "\"all\" to match everything",
                          section->title);
     bool good = load_values(load, section, "url_class", &conditions);
     if (good) {
@@ -68,8 +68,8 @@ static bool check_policy(struct load *load, const struct document_section *secti
     for (size_t i = 0; by_type && i < section->value_count; i++)
         if (is_about_requests(section->values[i].option))
             return load_fail(load, section->values[i].line,
-                             "%s can not be stated for class %s, whose content_type is not known "
-                             "before there is a response",
+                             "%s can not be set for class %s: its content_type is known only when "
+                             "the response arrives",
                              section->values[i].option->name, section->title);
     if (document_value(section, "ttl_min") != NULL && document_value(section, "ttl_max") != NULL &&
         policy->values.ttl_min > policy->values.ttl_max)
@@ -87,7 +87,9 @@ static bool apply_policy(struct load *load, const struct document_section *secti
                          "the class \"all\"",
                          section->title);
     if (section->value_count == 0)
-        return load_fail(load, section->line, "policy \"%s\" states nothing", section->title);
+        return load_fail(load, section->line,
+                         "policy \"%s\" sets no option; add one, or remove the section",
+                         section->title);
     if (!load_values(load, section, "policy", &policy->values))
         return false;
     OPTIONS_FOR_EACH (option, "policy")

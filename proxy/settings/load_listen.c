@@ -29,7 +29,8 @@ static bool apply_listen(struct load *load, const struct document_section *secti
         allow_private_networks(listen);
     for (struct listen_settings *other = load->settings->listens; other < listen; other++)
         if (address_equal(&other->address, &listen->address))
-            return load_fail(load, section->line, "listen: \"%s\" is taken by another listen",
+            return load_fail(load, section->line,
+                             "listen: \"%s\" is already used by another listen section",
                              section->title);
     return true;
 }

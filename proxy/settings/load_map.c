@@ -37,12 +37,13 @@ static bool map_prefix(struct load *load, const struct document_section *section
                          "map: \"%s\" is not a prefix; write \"http://HOST/PATH\" or \"/PATH\"",
                          section->title);
     if (strpbrk(section->title, "?#") != NULL)
-        return load_fail(load, section->line, "map: \"%s\" has more than a path behind the host",
+        return load_fail(load, section->line,
+                         "map: \"%s\" has a query or fragment; only a path may follow the host",
                          section->title);
     if (dot_segments_may_be_seen(url.path_query))
         return load_fail(load, section->line,
-                         "map: \"%s\" has a \".\" or \"..\" segment, which no URL has here; write "
-                         "the path without it",
+                         "map: \"%s\" has a \".\" or \"..\" segment, which Retort removes from "
+                         "URLs before it compares them; write the path without it",
                          section->title);
     size_t room = url_room(&url);
     char *text = xmalloc(room);
@@ -80,13 +81,13 @@ static bool map_parent(struct load *load, const struct document_section *section
         return true;
     map->parents = load_find_origins(load->settings, slice_from(map->parent_text));
     if (map->parents == NULL)
-        return load_fail(load, line, "parent: there is no origins section \"%s\"",
+        return load_fail(load, line,
+                         "parent: there is no origins section \"%s\"; add one or correct the name",
                          map->parent_text);
     if (map->origins != NULL)
-        return load_fail(
-            load, line,
-            "parent: the origin is a group already; only a single URL can be asked for "
-            "through a parent");
+        return load_fail(load, line,
+                         "parent: the origin is a group of servers; only an origin with a single "
+                         "URL can have a parent");
     return true;
 }
 
@@ -99,10 +100,10 @@ static bool map_origin(struct load *load, const struct document_section *section
         return load_fail(load, line, "origin: \"%s\" is not a URL; write \"http://HOST:PORT/PATH\"",
                          map->origin_text);
     if (!is_http(&map->origin))
-        return load_fail(load, line,
-                         "origin: \"%s\" is not an http URL, and no other scheme is spoken to "
-                         "origins yet",
-                         map->origin_text);
+        return load_fail(
+            load, line,
+            "origin: \"%s\" is not an http URL; Retort can not use other schemes to origins yet",
+            map->origin_text);
     if (strpbrk(map->origin_text, "?#") != NULL)
         return load_fail(load, line,
                          "origin: \"%s\" has a query or fragment; only a path may follow",
@@ -172,7 +173,8 @@ bool load_maps(struct load *load) {
         for (struct map_settings *other = settings->maps; other < map; other++)
             if (compare_maps(other, map) == 0)
                 return load_fail(load, section->line,
-                                 "map: \"%s\" means the same as the prefix of another map",
+                                 "map: \"%s\" means the same as the prefix of another map section; "
+                                 "remove one of them",
                                  section->title);
     }
     qsort(settings->maps, settings->map_count, sizeof *settings->maps, compare_maps);
@@ -186,11 +188,12 @@ void warn_about_maps(const struct load *load) {
     for (size_t i = 0; i < settings->listen_count; i++)
         reverse = reverse || settings->listens[i].mode == LISTEN_REVERSE;
     if (settings->map_count > 0 && !reverse)
-        log_warn("%s:%d: map is used by reverse listeners only, and there is none; add: listen "
-                 "\":8080\" { mode = reverse }",
+        log_warn("%s:%d: map sections are used by reverse listeners only, and there is none; add: "
+                 "listen \":8080\" { mode = reverse }",
                  settings->path, document_section(load->document, "map", NULL)->line);
     if (settings->map_count == 0 && reverse)
-        log_warn("%s: there is a reverse listener but no map, so it answers everything with 404",
+        log_warn("%s: there is a reverse listener but no map section, so it answers every request "
+                 "with 404; add: map \"/\" { origin = \"http://HOST:PORT/\" }",
                  settings->path);
 }
 

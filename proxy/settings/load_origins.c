@@ -15,7 +15,7 @@ static bool add_server(struct load *load, const struct document_value *value,
     for (struct origin_server_settings *other = origins->servers; other < server; other++)
         if (slice_equal_nocase(other->url.host, server->url.host) &&
             other->url.port == server->url.port)
-            return load_fail(load, value->line, "servers: \"%s\" stands twice; use weight=2",
+            return load_fail(load, value->line, "servers: \"%s\" is listed twice; use weight=2",
                              server->text);
     return true;
 }
@@ -28,7 +28,8 @@ static bool apply_servers(struct load *load, const struct document_section *sect
             !add_server(load, &section->values[i], origins))
             return false;
     if (origins->server_count > ORIGINS_SERVERS_MAX)
-        return load_fail(load, section->line, "origins: more than %u servers", ORIGINS_SERVERS_MAX);
+        return load_fail(load, section->line, "origins: a section can have at most %u servers",
+                         ORIGINS_SERVERS_MAX);
     return true;
 }
 

@@ -61,10 +61,9 @@ bool negative_ttl_check(const char *rule, char *error, size_t error_size) {
     uint64_t milliseconds;
     if (read_rule(rule, 0, &matches, &milliseconds))
         return true;
-    snprintf(
-        error, error_size,
-        "is not a time, with or without status codes from 400 to 599 before it: write \"30s\", "
-        "\"404 410 1m\" or \"5xx 5s\"");
+    snprintf(error, error_size,
+             "is not a time, optionally with status codes from 400 to 599 before it: write "
+             "\"30s\", \"404 410 1m\" or \"5xx 5s\"");
     return false;
 }
 

@@ -929,8 +929,8 @@ bool option_check_coding(const char *text, char *error, size_t error_size) {
     if (text[0] != '\0' && *bad == '\0' && strlen(text) <= LONGEST && strcmp(text, "identity") != 0)
         return true;
     snprintf(error, error_size,
-             "is not a content coding: write small letters, as in \"gzip\"; identity goes without "
-             "saying");
+             "is not a content coding: write it in small letters, as in \"gzip\"; identity is "
+             "always allowed and can not be listed");
     return false;
 }
 

@@ -30,13 +30,15 @@ static bool parse_word(struct origin_server_settings *server, struct slice word,
         return true;
     }
     if (!slice_starts_with(word, weight)) {
-        snprintf(error, error_size, "has \"%.*s\" behind the URL, where weight=N or backup may be",
+        snprintf(error, error_size,
+                 "has \"%.*s\" after the URL; only weight=N and backup may follow it",
                  SLICE_PRINT(word));
         return false;
     }
     word = slice_make(word.base + weight.length, word.length - weight.length);
     if (!slice_to_uint64(word, &value) || value < 1 || value > ORIGINS_WEIGHT_MAX)
-        return origins_complain(error, error_size, "has a weight that is no number from 1 to 256");
+        return origins_complain(error, error_size,
+                                "has a weight that is not a number from 1 to 256");
     server->weight = (unsigned)value;
     return true;
 }
@@ -53,10 +55,9 @@ bool origins_parse_server(struct origin_server_settings *server, const char *tex
     *server = (struct origin_server_settings){.text = slice_dup(word), .weight = 1};
     if (!url_parse(&server->url, slice_from(server->text)) || !is_place(&server->url) ||
         strchr(server->text, '#') != NULL)
-        return origins_complain(
-            error, error_size,
-            "is not a server: write \"http://HOST:PORT\", without a path, and behind "
-            "it weight=N or backup where wanted");
+        return origins_complain(error, error_size,
+                                "is not a server: write \"http://HOST:PORT\" without a path, "
+                                "optionally followed by weight=N or backup");
     while ((word = origins_next_word(&rest)).length > 0)
         if (!parse_word(server, word, error, error_size))
             return false;

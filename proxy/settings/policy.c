@@ -45,8 +45,8 @@ bool policy_check_parameter(const char *text, char *error, size_t error_size) {
     const char *bad = strpbrk(text, "&=?#* ");
     if (bad == NULL || (bad[0] == '*' && bad[1] == '\0'))
         return true;
-    snprintf(
-        error, error_size,
-        "is not the name of a parameter: write \"fbclid\", or \"utm_*\" for all that begin so");
+    snprintf(error, error_size,
+             "is not the name of a parameter: write \"fbclid\", or \"utm_*\" for all names that "
+             "begin with utm_");
     return false;
 }

@@ -54,9 +54,9 @@ static bool scan_character(struct scan *scan) {
     unsigned char c = (unsigned char)*scan->at;
     size_t length = character_length(scan->at, scan->end);
     if ((c < 0x20 && c != '\t' && c != '\r') || c == 0x7f)
-        return scan_fail(scan, scan->line, "a control character (0x%02x) stands here", c);
+        return scan_fail(scan, scan->line, "there is a control character (0x%02x) here", c);
     if (length == 0)
-        return scan_fail(scan, scan->line, "a byte (0x%02x) here is not UTF-8", c);
+        return scan_fail(scan, scan->line, "there is a byte (0x%02x) here that is not UTF-8", c);
     scan->at += length;
     return true;
 }
@@ -82,7 +82,7 @@ static bool scan_variable(struct scan *scan) {
         end++;
     size_t length = (size_t)(end - begin), name_length = 0;
     if (end == scan->end || *end != '}')
-        return scan_fail(scan, scan->line, "a ${ without its }; write \\$ for a dollar sign");
+        return scan_fail(scan, scan->line, "a ${ has no }; write \\$ for a dollar sign");
     while (name_length < length && begin[name_length] != ':')
         name_length++;
     snprintf(name, sizeof name, "%.*s", (int)name_length, begin);
@@ -141,12 +141,13 @@ static bool scan_block_comment(struct scan *scan) {
 static bool scan_brace(struct scan *scan) {
     if (*scan->at++ == '{') {
         if (scan->depth == sizeof scan->open_lines / sizeof *scan->open_lines)
-            return scan_fail(scan, scan->line, "a '{' too many: no section goes so deep");
+            return scan_fail(scan, scan->line,
+                             "there is one '{' too many: sections do not nest this deep");
         scan->open_lines[scan->depth++] = scan->line;
         return true;
     }
     if (scan->depth == 0)
-        return scan_fail(scan, scan->line, "a '}' without a '{'");
+        return scan_fail(scan, scan->line, "there is a '}' without a '{'");
     scan->depth--;
     return true;
 }
@@ -155,7 +156,7 @@ static bool scan_brace(struct scan *scan) {
 static bool scan_word(struct scan *scan) {
     while (scan->at < scan->end && strchr(" #\"'\t\n\r={}()+,", *scan->at) == NULL) {
         if (strchr("*|\\$", *scan->at) != NULL)
-            return scan_fail(scan, scan->line, "a value with '%c' must stand in quotes", *scan->at);
+            return scan_fail(scan, scan->line, "a value with '%c' must be in quotes", *scan->at);
         if (!scan_character(scan))
             return false;
     }
@@ -179,12 +180,11 @@ static bool scan_token(struct scan *scan) {
     case '#': scan_line_comment(scan); return true;
     case '+':
         if (!more || scan->at[1] != '=')
-            return scan_fail(scan, scan->line, "a value with '+' must stand in quotes");
+            return scan_fail(scan, scan->line, "a value with '+' must be in quotes");
         scan->at += 2;
         return true;
     case '(':
-    case ')':
-        return scan_fail(scan, scan->line, "a value with '%c' must stand in quotes", *scan->at);
+    case ')': return scan_fail(scan, scan->line, "a value with '%c' must be in quotes", *scan->at);
     case '/':
         if (more && scan->at[1] == '/') {
             scan_line_comment(scan);
@@ -193,7 +193,7 @@ static bool scan_token(struct scan *scan) {
         if (more && scan->at[1] == '*')
             return scan_block_comment(scan);
         if (more && strchr(" \t\r\n{}", scan->at[1]) != NULL)
-            return scan_fail(scan, scan->line, "a lone '/' must stand in quotes");
+            return scan_fail(scan, scan->line, "a lone '/' must be in quotes");
     }
     return scan_word(scan);
 }

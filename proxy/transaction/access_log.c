@@ -41,11 +41,12 @@ struct access_logs {
 
 static void access_log_tell(struct access_log *log, bool failing) {
     if (failing && !log->failing)
-        log_warn("cannot write the access log %s: %s; lines are lost until it can be written, and "
-                 "access_log_lines_lost counts them: make room there",
-                 log->path, strerror(errno));
+        log_warn(
+            "cannot write the access log %s: %s; lines are lost until this works again "
+            "(retort_access_log_lines_lost_total counts them): check the free space of its disk",
+            log->path, strerror(errno));
     else if (!failing && log->failing)
-        log_info("the access log %s is written again", log->path);
+        log_info("writing the access log %s works again", log->path);
     log->failing = failing;
 }
 
@@ -100,10 +101,9 @@ struct access_logs *access_logs_open(struct net_context *net, const struct setti
         const struct access_log_settings *wanted = &settings->access_logs[i];
         int fd = open(wanted->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
         if (fd < 0) {
-            log_error(
-                "cannot open the access log %s: %s; its lines are lost until a reload finds it "
-                "writable: its directory must be there, and retort's user may write to it",
-                wanted->path, strerror(errno));
+            log_error("cannot open the access log %s: %s; its lines are lost until a reload can "
+                      "open it: create its directory, and let retort's user write to it",
+                      wanted->path, strerror(errno));
             continue;
         }
         struct access_log *log = &logs->logs[logs->count++];

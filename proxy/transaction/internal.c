@@ -40,5 +40,5 @@ void internal_answer(struct transaction *transaction) {
                          neutral->body);
     else
         internal_respond(transaction, 404, SLICE("text/plain"), SLICE("no-store"),
-                         SLICE("retort.internal has no such thing\n"));
+                         SLICE("There is no such page at retort.internal.\n"));
 }

@@ -44,7 +44,7 @@ static struct slice progress_text(struct transaction *transaction,
     unsigned long received = (unsigned long)atomic_load(&download->received);
     unsigned long expected = download->expected > 0 ? (unsigned long)download->expected : 0;
     if (expected == 0 || received > expected)
-        return arena_printf(&transaction->arena, "%lu bytes have come so far.", received);
+        return arena_printf(&transaction->arena, "%lu bytes have arrived so far.", received);
     unsigned percent = (unsigned)((double)received * 100 / (double)expected);
     return arena_printf(&transaction->arena,
                         "<progress max=\"100\" value=\"%u\"></progress> %u %% (%lu of %lu bytes)",
@@ -202,8 +202,7 @@ static bool waiting_page_keep_result(struct waiting_page *page) {
             return false;
         }
         if (!waiting_download_append(page->download, piece, got))
-            return waiting_page_fail(
-                page, "there is no room to keep it for you; patience_space limits that");
+            return waiting_page_fail(page, "there is no space left to keep it (patience_space)");
     }
     loop_defer(transaction->net->loop, &transaction->task);
     return true;
@@ -215,7 +214,7 @@ bool waiting_page_goes_on(struct transaction *transaction) {
         return false;
     const struct adapt_chain *chain = transaction->respmod;
     if (page->abandoned)
-        return waiting_page_fail(page, "nobody has asked for it any more");
+        return waiting_page_fail(page, "the browser has stopped asking for it");
     if (chain->state == ADAPT_RUNNING)
         return true;
     if (chain->state != ADAPT_DONE)
@@ -257,7 +256,7 @@ static enum step waiting_page_hand_over(struct transaction *transaction,
     struct http_head *head = arena_alloc(arena, sizeof *head);
     if (http_head_parse_response(head, bytes.base, bytes.length, 0) <= 0) {
         waiting_download_release(downloadp);
-        return fail_with(transaction, 502, "its head is too large to be kept");
+        return fail_with(transaction, 502, "the head of the response is too large");
     }
     transaction->response.head = head;
     transaction->response.response_time = transaction->response.request_time =
@@ -278,8 +277,7 @@ enum step waiting_page_collect(struct transaction *transaction) {
                                           transaction->net->loop->now);
     if (download == NULL)
         return fail_with(transaction, 404,
-                         "nothing is kept under this address any more; ask for the "
-                         "download again");
+                         "there is no download at this address any more; start it again");
     enum waiting_download_state state = waiting_download_state(download);
     const char *error = download->error;
     enum step next;

@@ -261,7 +261,7 @@ def test_admin_is_open_while_others_hold_connections(lab):
         true(time.monotonic() - start < 10 * lab.patience, "retortctl waited")
         for wire in held:
             wire.close()
-        contains(proxy.process.log(), "those that are still are closed", "the log")
+        contains(proxy.process.log(), "so idle ones are closed", "the log")
 
 
 def test_pages_and_purges_at_the_same_time(lab):

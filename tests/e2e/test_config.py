@@ -83,7 +83,7 @@ def test_a_start_that_fails_says_what_to_do(lab):
         for lines, words in ((f'listen "127.0.0.1:{taken}" {{ mode = forward }}', ("Address already in use", "ss -ltnp")),
                              ('listen "192.0.2.1:3128" { mode = forward }', ("192.0.2.1:3128", "an address of this machine")),
                              (f'listen "127.0.0.1:{ports.take()}" {{ mode = forward }}\nadmin {{ listen = "/nowhere/retort.sock" }}',
-                              ("/nowhere/retort.sock", "No such file or directory", "its directory must be there"))):
+                              ("/nowhere/retort.sock", "No such file or directory", "create its directory"))):
             done = subprocess.run([lab.built("proxy/retort"), "-f", lab.write("start.conf", lines + "\n")], capture_output=True,
                                   text=True, check=False, timeout=20 * lab.patience, env={**os.environ, **lab.environment()})
             equal(done.returncode, 1, f"{lines}: exit status; it said: {done.stderr}")
@@ -96,7 +96,7 @@ def test_logs_that_can_not_be_opened(lab):
     proxy = Retort(lab, extra='error_log = "/nowhere/error.log"\naccess_log "/nowhere/access.log" { format = squid }\n')
     for what in ("error_log /nowhere/error.log", "the access log /nowhere/access.log"):
         contains(proxy.process.log(), f"cannot open {what}: No such file or directory", "the log")
-    equal(proxy.process.log().count("its directory must be there"), 2, "sentences that say what to do")
+    equal(proxy.process.log().count("create its directory"), 2, "sentences that say what to do")
 
 
 def test_a_temporary_directory_that_is_not_there_is_told(lab):

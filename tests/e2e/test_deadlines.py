@@ -55,7 +55,7 @@ def test_a_timeout_that_is_too_short_is_told(lab):
         if told is None:
             lacks(text, "for an answer", "log")
         else:
-            contains(text, "may take 800 ms for an answer, and " + told, "log")
+            contains(text, "may take 800 ms for an answer, but " + told, "log")
 
 
 def seconds_of(text, pattern):

@@ -14,9 +14,9 @@ from harness.suite import memcheck
 from harness.wire import Truncated, chunked, request
 
 BROKEN = "its body is not coded as its Content-Encoding says"
-BREAKS_OFF = "its body breaks off inside its content coding"
+BREAKS_OFF = "its body ends in the middle of its content coding"
 TOO_LARGE = "its body decodes to more than decode_size"
-TOO_MUCH = "its body decodes to more than decode_ratio times as much"
+TOO_MUCH = "its body decodes to more than decode_ratio times its size"
 ABOUT_BYTES = [("ETag", '"of-the-origin"'), ("Content-MD5", "bWQ1"), ("Digest", "md5=bWQ1"),
                ("Content-Digest", "sha-256=:YWJj:"), ("Repr-Digest", "sha-256=:YWJj:"), ("Accept-Ranges", "bytes")]
 
@@ -619,4 +619,4 @@ def test_decode_is_for_responses(lab):
         'listen "127.0.0.1:1" { mode = forward }\n'
         'icap_service s { uri = "icap://127.0.0.1/x" point = reqmod_precache decode = true }\n')
     equal(status != 0, True, "refused")
-    contains(said, "decode is for responses", "message")
+    contains(said, "decode works only for responses", "message")

@@ -154,14 +154,14 @@ def test_a_turned_bit_in_the_list_of_purges_undoes_nothing(lab):
     equal(bench.get("/own/kept", SMALL), (True, versions["/own/kept"]), "what was not purged: hit, version")
     hit, version = bench.get("/own/purged", SMALL)
     true(not hit and version > versions["/own/purged"], f"what was purged: hit {hit}, version {version}")
-    contains(bench.log(), "its twin is good", "the log")
+    contains(bench.log(), "the other copy is good", "the log")
     bench.proxy.stop()
     for place in bench.volume.purges():
         bench.volume.flip(place + 101)
     bench.proxy.start()
     for path in versions:
         true(not bench.get(path, SMALL)[0], f"{path}: a miss")
-    contains(bench.log(), "counts as purged", "the log")
+    contains(bench.log(), "count as purged", "the log")
     true(gauge(bench.proxy, "corrupt") > 0, "the damage is counted")
 
 

@@ -294,7 +294,7 @@ def test_no_room_for_the_volume(lab):
     origin = Origin(lab)
     own = Own(origin)
     proxy = Retort(lab, cache={"disk": {directory: {"size": "64MB"}}}, environment=faults.environment())
-    contains(proxy.process.log(), f"disk {directory}/retort.cache: there is no room for all of it", "the log")
+    contains(proxy.process.log(), f"disk {directory}/retort.cache: its whole size can not be reserved", "the log")
     version = own.check("/own/a", LARGE, proxy.get(own.url("/own/a", LARGE)))
     until(lambda: gauge(proxy, "objects") >= 1, 5 * lab.patience, "an object on disk")
     proxy.restart()
@@ -334,7 +334,7 @@ def test_a_small_file_system(lab):
         return
     Mount(lab, path)
     bench = Bench(lab, memory="8MB", directory=path)
-    contains(bench.proxy.process.log(), "there is no room for all of it", "the log")
+    contains(bench.proxy.process.log(), "its whole size can not be reserved", "the log")
     versions = bench.fill(names("m", 60), 1_900_000)
     contains(bench.proxy.process.log(), "No space left", "the log")
     true(gauge(bench.proxy, "errors") > 0, "errors counted")

@@ -34,8 +34,8 @@ def test_the_secret_of_a_volume(lab):
     os.chmod(volume.path, 0o644)
     bench.proxy.restart()
     equal(gauge(bench.proxy, "objects"), 0, "objects of another version")
-    contains(bench.proxy.process.log(), "another version of retort has written it: it starts empty", "the log")
-    contains(bench.proxy.process.log(), "take that right away (chmod 600)", "the log")
+    contains(bench.proxy.process.log(), "it was written by another version of retort: it starts empty", "the log")
+    contains(bench.proxy.process.log(), "run chmod 600", "the log")
 
 
 @seconds(120)

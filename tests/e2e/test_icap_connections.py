@@ -133,7 +133,7 @@ def test_queue_has_a_limit_and_a_deadline(lab):
     first.join()
     entries = proxy.log(4)
     errors = sorted(entry["icap"][0].get("error", "") for entry in entries)
-    equal([error[:13] for error in errors], ["", "no connection", "too many wait", "too many wait"], "errors")
+    equal([error[:13] for error in errors], ["", "no connection", "too many mess", "too many mess"], "errors")
     seen = account(proxy)["account"]
     equal((seen["bypassed"], seen["error_queue"]), (3, 3), "bypassed, error_queue")
     equal(account(proxy)["state"], "up", "state: that it is busy is no fault")

@@ -169,5 +169,5 @@ def test_no_limit_of_connections(lab):
         origin, _, proxy = start(lab, server=icap, **given)
         for _ in range(3):
             fetch(proxy, origin, 10)
-        equal(len(says(proxy, "set max_connections to what it has threads for")), lines, f"{stated}, {given}: warnings")
+        equal(len(says(proxy, "set max_connections to its number of threads")), lines, f"{stated}, {given}: warnings")
         proxy.stop()

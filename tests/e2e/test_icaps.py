@@ -67,7 +67,7 @@ def test_certificates(lab):
     ca, other = Authority(lab), Authority(lab, "other")
     alone = self_signed(lab, "alone")
     cases = [
-        (ca.certificate("name", hosts="DNS:icap.example.com"), {"ca_file": ca.file}, "is not for 127.0.0.1: write the name"),
+        (ca.certificate("name", hosts="DNS:icap.example.com"), {"ca_file": ca.file}, "is not for 127.0.0.1: use the name"),
         (ca.certificate("expired", days=-1), {"ca_file": ca.file}, "the certificate of 127.0.0.1 has expired: renew it"),
         (other.certificate("foreign"), {"ca_file": ca.file}, "is not trusted (unable to get local issuer certificate): set ca_file"),
         (alone, {}, "is not trusted (self-signed certificate): set ca_file"),
@@ -127,7 +127,7 @@ def test_client_certificate(lab):
         server = TlsIcapServer(lab, echo, good, clients=ca.file, newest=newest)
         origin, proxy = start(lab, server.uri(), ca_file=ca.file)
         equal(fetch(proxy, origin).status, 502, "without one")
-        says(proxy, "to see a certificate")
+        says(proxy, "demands a certificate")
         proxy.stop()
         origin, proxy = start(lab, server.uri(), ca_file=ca.file, certificate=ours.file, certificate_key=ours.key)
         same_bytes(fetch(proxy, origin).body, origin.body(2000), "with one")
@@ -149,7 +149,7 @@ def test_client_certificates_with_cicap(lab):
         same_bytes(fetch(proxy, origin).body, origin.body(2000), f"request {number}")
     true(proxy.counter("icap_connections") >= 6, "connections")
     equal(proxy.counter("icap_failures"), 0, "failures")
-    for options, error in (({}, "it wants to see a certificate: set certificate and certificate_key"),
+    for options, error in (({}, "it demands a certificate: set certificate and certificate_key"),
                            ({"certificate": foreign.file, "certificate_key": foreign.key}, "it does not accept our certificate")):
         origin, proxy = start(lab, uri, ca_file=ca.file, **options)
         equal(fetch(proxy, origin).status, 502, f"{error}: status")
@@ -168,7 +168,7 @@ def test_handshakes_that_fail(lab):
         connection._fill()
         connection.send(b"ICAP/1.0 400 Bad Request\r\n\r\n")
     for serve, error in ((silent, "did not finish the TLS handshake in time"),
-                         (cuts, "closed the connection in the TLS handshake"), (plain, "it does not speak TLS there")):
+                         (cuts, "closed the connection in the TLS handshake"), (plain, "it does not speak TLS at this port")):
         server = Server(lab, serve)
         origin, proxy = start(lab, f"icaps://{server.authority}/s", connect_timeout="300ms", bypass=True)
         same_bytes(fetch(proxy, origin).body, origin.body(2000), "bypassed")

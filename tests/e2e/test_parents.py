@@ -111,7 +111,7 @@ def test_squid_as_parent_wants_credentials(lab):
     wire.send(request("GET", "/text?say=tunnelled", host="x"))
     equal(wire.response().text(), "tunnelled", "through both")
     wire.close()
-    for options, why in (({}, "wants credentials"), ({"credentials": "proxy:wrong"}, "does not take the credentials")):
+    for options, why in (({}, "demands credentials"), ({"credentials": "proxy:wrong"}, "does not accept the credentials")):
         refused = child(lab, [squid.address], extra=ports_allowed, **options)
         for answer in (refused.get(origin.url("/echo")), connect(refused, origin.authority)[1]):
             equal(answer.status, 502, "status")
@@ -146,7 +146,7 @@ def test_a_parents_407_is_not_the_clients(lab):
     proxy = child(lab, [RawOrigin(lab, answer).address])
     got = proxy.get("http://one.example/")
     equal((got.status, got.header("Proxy-Authenticate")), (502, None), "answer")
-    contains(got.text(), "wants credentials", "page")
+    contains(got.text(), "demands credentials", "page")
 
 
 @memcheck

@@ -225,4 +225,4 @@ def test_where_it_can_be_asked_for(lab):
         'listen "127.0.0.1:1" { mode = forward }\n'
         'icap_service s { uri = "icap://127.0.0.1/x" point = respmod_postcache patience_after = "1s" }\n')
     true(status != 0, "refused")
-    contains(said, "patience_after is for services at respmod_precache", "message")
+    contains(said, "patience_after works only for services at respmod_precache", "message")

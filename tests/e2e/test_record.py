@@ -176,7 +176,7 @@ def test_replay_by_tls(lab):
     done = replay(lab, path, f"icaps://localhost:{port}/ex206", "--ca", ca.file)
     equal([done["exchanges"], done["equal"]], [4, 4], "replay")
     for uri, arguments, word in ((f"icaps://localhost:{port}/ex206", (), "is not trusted"),
-                                 (f"icaps://localhost:{port}/ex206", ("--ca", other.file), "ca_file to that of its issuer (here: --ca FILE)"),
+                                 (f"icaps://localhost:{port}/ex206", ("--ca", other.file), "ca_file to the certificate of its issuer (here: --ca FILE)"),
                                  (f"icaps://localhost:{port}/ex206", ("--ca", good.key), "must hold certificates in PEM (here: --ca FILE)"),
                                  (cicap.uri("ex206"), ("--ca", ca.file), "--ca is for icaps://")):
         status, out, errors = ctl(lab, "replay", path, "--service", uri, *arguments)
@@ -367,7 +367,7 @@ def test_limits(lab):
     equal([done["equal"], done["not_compared"]], [0, 2], "replay of bodies that are not whole")
 
     end = Recording(lab, proxy, "--seconds", "1").end()
-    equal([end["exchanges"], end["ended"]], [0, "the time is over"], "recording of a second")
+    equal([end["exchanges"], end["ended"]], [0, "its time limit was reached"], "recording of a second")
 
 
 def test_only_the_beginning_of_a_result(lab):
@@ -576,7 +576,7 @@ def test_damaged_files(lab):
                                   (whole[:starts[2] + HEAD + 10], 2, f"inside the record at byte {starts[2]}"),
                                   (changed(starts[1] + HEAD + 20, b"\0"), 2, f"damaged in the record at byte {starts[1]}"),
                                   (changed(starts[1] + 9, b"\xff"), 1, f"damaged at byte {starts[1]}"),
-                                  (whole + b"more", 3, "behind its end")):
+                                  (whole + b"more", 3, "after its end")):
         status, seen, errors, (replay_status, replayed, _) = look(data)
         equal([status, seen, replay_status], [1, exchanges, 2], f"{word}: {errors}; show, exchanges, replay")
         contains(errors, word, "message")

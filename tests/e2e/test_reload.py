@@ -105,11 +105,11 @@ def test_what_a_reload_leaves_is_said(lab):
     proxy = Retort(lab, reverse={"/": origin.url("/one/")})
     nowhere = lab.path("nowhere")
     for number, (text, expected) in enumerate((
-            (proxy.text(workers=3), "workers stays 1 and does not become 3: restart retort"),
+            (proxy.text(workers=3), "workers is still 1, not 3: restart retort"),
             (proxy.text() + f'access_log "{nowhere}/log" {{ format = json }}', "access_log"),
             (proxy.text() + f'error_log = "{nowhere}/log"', "error_log"),
             (proxy.text(cache={"memory": "32MB", "disk": {lab.directory: {"size": "64MB"}}}), "cache.disk"),
-            (proxy.text().replace(f'admin {{ listen = "{proxy.admin_path}" }}', ""), "admin.listen stays"),
+            (proxy.text().replace(f'admin {{ listen = "{proxy.admin_path}" }}', ""), "admin.listen is still"),
             (proxy.text(services=[Service("s", "icaps://127.0.0.1:1/x", ca_file=lab.write("ca.pem", "none"))]), "ca_file"))):
         proxy.write_config(text.replace("/one/", f"/page{number}/"))
         for _ in range(2):

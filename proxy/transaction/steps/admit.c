@@ -74,8 +74,8 @@ static bool is_for_caches(const struct http_head *request) {
 static enum step refuse_purge(struct transaction *transaction) {
     transaction->net->counters.client_purges_refused++;
     return fail_with(transaction, 405,
-                     "PURGE and BAN are not served: who runs the proxy removes what is stored with "
-                     "retortctl cache purge, or retortctl cache delete");
+                     "PURGE and BAN are not supported: the operator of the proxy can remove stored "
+                     "responses with retortctl cache purge or retortctl cache delete");
 }
 
 enum step step_admit(struct transaction *transaction) {
@@ -87,17 +87,17 @@ enum step step_admit(struct transaction *transaction) {
         return fail_denied(transaction, "CONNECT to this port is not allowed");
     if (http_head_has(request, HTTP_VIA) && is_loop(transaction))
         return fail_with(transaction, 508,
-                         "the request has come back to where it was: a "
-                         "forwarding loop");
+                         "the request came back to this proxy: a forwarding loop");
     if (transaction->exchange->expects_unknown)
-        return fail_with(transaction, 417, "only 100-continue can be expected");
+        return fail_with(transaction, 417, "the only supported value of Expect is 100-continue");
     if (request->method_id == HTTP_METHOD_TRACE)
-        return fail_with(transaction, 405, "TRACE is not served");
+        return fail_with(transaction, 405, "TRACE is not supported");
     if (is_for_caches(request))
         return refuse_purge(transaction);
     if (request->method_id == HTTP_METHOD_OPTIONS && http_head_has(request, HTTP_MAX_FORWARDS) &&
         !count_down(transaction))
-        return fail_with(transaction, 501, "Max-Forwards ends here, where OPTIONS are not served");
+        return fail_with(transaction, 501,
+                         "Max-Forwards ends at this proxy, and it does not answer OPTIONS");
     if (transaction->settings->any_patience &&
         waiting_page_is_url(url_path(&transaction->request.url)))
         return waiting_page_collect(transaction);

@@ -282,8 +282,9 @@ static enum step take_seat(struct transaction *transaction) {
     case SEAT_TAKEN: return fetch_ask(transaction);
     case SEAT_WAITING: return STEP_WAIT;
     case SEAT_REFUSED:
-        return without_seat(transaction, "all its servers are at max_connections, and as many "
-                                         "requests wait for one as queue_max allows");
+        return without_seat(
+            transaction,
+            "all its servers are at max_connections, and queue_max requests are already waiting");
     case SEAT_EXPIRED:
         return without_seat(transaction, "all its servers are at max_connections, and none became "
                                          "free within queue_timeout");
@@ -323,11 +324,11 @@ static enum step fetch_start(struct transaction *transaction) {
     }
     transaction->fetch.route = route_find(transaction);
     if (transaction->fetch.route == NULL)
-        return fail_with(transaction, 404, "no map rule is for this URL");
+        return fail_with(transaction, 404, "no map section matches this URL");
     if (!route_stays_below_map(transaction))
         return fail_with(transaction, 400,
-                         "the path has a segment that a server may take for \".\" or "
-                         "\"..\", and so lead elsewhere than it says");
+                         "the path has a segment that a server may take for \".\" or \"..\", so it "
+                         "could leave the mapped path");
     const char *denial = route_denial(transaction);
     if (denial != NULL)
         return fail_destination_denied(transaction, denial);
@@ -370,11 +371,11 @@ static enum step no_request(struct transaction *transaction) {
     const struct exchange *exchange = transaction->exchange;
     if (!exchange->body_failed)
         return fail_with(transaction, 502,
-                         "an adaptation service broke off in the request's body, or made "
-                         "another of it without changing its Content-Length");
+                         "an adaptation service stopped in the middle of the request's body, or "
+                         "changed the body's length without changing Content-Length");
     transaction->net->counters.client_aborts++;
     if (exchange->body_timed_out)
-        return fail_with(transaction, 408, "the request's body did not come in time");
+        return fail_with(transaction, 408, "the request's body did not arrive in time");
     return fail_with(transaction, 400, transaction->fetch.call->error);
 }
 
@@ -433,10 +434,9 @@ static enum step parent_wants_credentials(struct transaction *transaction) {
     bool shown = transaction->fetch.route->origins->credentials != NULL;
     transaction->net->counters.origin_failures++;
     return fail_with(transaction, 502,
-                     shown ? "the parent proxy does not take the credentials of its origins "
-                             "section"
-                           : "the parent proxy wants credentials: set them in its origins "
-                             "section");
+                     shown
+                         ? "the parent proxy does not accept the credentials in its origins section"
+                         : "the parent proxy demands credentials: set them in its origins section");
 }
 
 /* To a CONNECT: the tunnel is open, or the parent says why it can't be. */

@@ -128,7 +128,9 @@ static enum step stale_meanwhile(struct transaction *transaction) {
 }
 
 static enum step only_if_cached(struct transaction *transaction) {
-    return fail_with(transaction, 504, "the client asked for a stored response, and there is none");
+    return fail_with(
+        transaction, 504,
+        "the client accepts only a stored response (only-if-cached), and there is none");
 }
 
 /* What memory has let go may still be on disk: looked for once. True: it is being read. */

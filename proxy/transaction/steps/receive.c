@@ -10,7 +10,7 @@ static enum step receive_connect(struct transaction *transaction) {
     struct url url;
     transaction->request.is_connect = true;
     if (transaction->exchange->listen->mode != LISTEN_FORWARD)
-        return fail_with(transaction, 405, "CONNECT is for forward proxies");
+        return fail_with(transaction, 405, "CONNECT is supported by forward proxies only");
     if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
         return fail_with(transaction, 400, "the CONNECT target is not host:port");
     size_t capacity = url_room(&url);
@@ -66,7 +66,7 @@ static enum step receive_target(struct transaction *transaction) {
         return receive_origin_form(transaction);
     }
     if (slice_equal(request->target, SLICE("*")))
-        return fail_with(transaction, 501, "OPTIONS * is not served here");
+        return fail_with(transaction, 501, "OPTIONS * is not supported here");
     return receive_absolute(transaction);
 }
 

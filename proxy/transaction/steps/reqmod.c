@@ -12,7 +12,8 @@
  * REQMOD_POSTCACHE: those behind it, which see only what goes to the origin. What these make of a
  * request is the origin's: what comes back is stored as the answer to the client's request. */
 
-static const char unusable_url[] = "an adaptation service made the URL into one that can't be used";
+static const char unusable_url[] =
+    "an adaptation service changed the URL to one that can't be used";
 
 static void reqmod_start(struct transaction *transaction, enum adapt_point point,
                          struct adapt_chain *chain) {
@@ -73,8 +74,7 @@ static enum step adopt_request(struct transaction *transaction) {
         return STEP_LOOKUP;
     if (transaction->request.is_upgrade && request->method_id != HTTP_METHOD_GET)
         return fail_with(transaction, 502,
-                         "an adaptation service changed the method of a request for an "
-                         "upgrade");
+                         "an adaptation service changed the method of an upgrade request");
     if (!parse_target(request, &url) || !request_set_url(transaction, &url) ||
         !slice_equal(transaction->request.url.scheme, SLICE("http")))
         return fail_with(transaction, 502, unusable_url);
@@ -90,17 +90,17 @@ static enum step adopt_response(struct transaction *transaction) {
     transaction->response.response_time = transaction->net->loop->wall;
     if (transaction->response.head == NULL || transaction->response.head->status < 200)
         return fail_with(transaction, 502,
-                         "an adaptation service answered with something unusable");
+                         "an adaptation service sent an answer that can't be used");
     /* To the client any 2xx means that the tunnel is open, whatever page comes with it. */
     if (transaction->request.is_connect && transaction->response.head->status < 300)
-        return fail_with(transaction, 403, "an adaptation service answered for the origin");
+        return fail_with(transaction, 403, "an adaptation service answered instead of the origin");
     return STEP_STORE;
 }
 
 static enum step reqmod_failed(struct transaction *transaction, const struct adapt_chain *chain) {
     const struct exchange *exchange = transaction->exchange;
     if (exchange->body_timed_out)
-        return fail_with(transaction, 408, "the request's body did not come in time");
+        return fail_with(transaction, 408, "the request's body did not arrive in time");
     if (exchange->body_failed)
         return fail_with(transaction, 400, "the request's body broke off");
     return fail_with(transaction, 502, chain->error);
@@ -140,7 +140,7 @@ static enum step adopt_outgoing(struct transaction *transaction) {
         return fail_with(transaction, 502, unusable_url);
     if (!slice_equal(request->method, transaction->request.head->method))
         return fail_with(transaction, 502,
-                         "an adaptation service behind the cache changed the method");
+                         "an adaptation service at reqmod_postcache changed the method");
     return STEP_FETCH;
 }
 

@@ -36,7 +36,7 @@ static bool on_reload(void *context, char error[SETTINGS_ERROR], struct findings
     struct pretended_proxy *proxy = context;
     proxy->reloads++;
     if (proxy->leaves)
-        findings_add(left, "workers stays 1");
+        findings_add(left, "workers is still 1");
     snprintf(error, SETTINGS_ERROR, "retort.conf:7: no good");
     return !proxy->refuse;
 }
@@ -149,7 +149,7 @@ START_TEST(reload_says_what_is_wrong) {
     start_local();
     the_proxy.leaves = true;
     char *left = call("POST", "/reload", 200);
-    ck_assert_ptr_nonnull(strstr(left, "\"workers stays 1\""));
+    ck_assert_ptr_nonnull(strstr(left, "\"workers is still 1\""));
     free(left);
     the_proxy.refuse = true;
     char *text = call("POST", "/reload", 409);
@@ -246,7 +246,7 @@ START_TEST(only_a_dead_socket_is_replaced) {
     struct address address;
     start_local();
     ck_assert_ptr_null(start(error)); /* a second one on the same path */
-    ck_assert_ptr_nonnull(strstr(error, "another retort seems to run"));
+    ck_assert_ptr_nonnull(strstr(error, "another retort seems to be running"));
     free(call("GET", "/status", 200)); /* the first one does not mind */
     admin_stop(&the_admin);
 
@@ -281,7 +281,7 @@ START_TEST(another_users_socket_is_told_from_one_in_use) {
     ck_assert_int_eq(seteuid(NOBODY), 0);
     ck_assert_ptr_null(start(error));
     ck_assert_int_eq(seteuid(0), 0);
-    ck_assert_msg(strstr(error, "is another user's: remove it if") != NULL, "%s", error);
+    ck_assert_msg(strstr(error, "belongs to another user: remove it if") != NULL, "%s", error);
     stop();
 }
 END_TEST

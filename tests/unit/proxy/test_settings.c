@@ -234,7 +234,8 @@ static char *warnings_of(const char *text) {
 START_TEST(what_can_have_no_effect_is_warned_about) {
     char *map = warnings_of("listen \":1\" { mode = forward }\n"
                             "map \"/\" { origin = \"http://h/\" }\n");
-    ck_assert_ptr_nonnull(strstr(map, "good.conf:2: map is used by reverse listeners only"));
+    ck_assert_ptr_nonnull(
+        strstr(map, "good.conf:2: map sections are used by reverse listeners only"));
     free(map);
     char *reverse = warnings_of("listen \":1\" { mode = reverse }\n");
     ck_assert_ptr_nonnull(strstr(reverse, "there is a reverse listener but no map"));
