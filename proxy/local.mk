@@ -148,6 +148,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/route.c proxy/transaction/route.h \
 	proxy/transaction/step.h \
 	proxy/transaction/stored_part.c proxy/transaction/stored_part.h \
+	proxy/transaction/trace.c proxy/transaction/trace.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
 	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
 	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/clocks.h"
+#include "base/log.h"
 
 static void icap_call_on_ready(struct connection *connection);
 static void seek_connection(struct icap_call *call);
@@ -231,6 +232,8 @@ static bool icap_call_connected(struct icap_call *call) {
 static void seek_connection(struct icap_call *call) {
     struct icap_endpoint *endpoint = call->endpoint;
     call->reused = false;
+    log_debug("%.*s asks the service %s at %s", SLICE_PRINT(call->request.transaction_id),
+              settings_of(call)->name, endpoint->uri_text);
     /* What a server sends behind an answer must not become the answer to somebody else. */
     if (!call->repeated)
         call->connection =

@@ -1,10 +1,12 @@
 #include "transaction/transaction.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/postcache.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
+#include "transaction/trace.h"
 #include "transaction/waiting_download.h"
 #include "transaction/waiting_page.h"
 
@@ -99,18 +101,29 @@ static bool client_is_gone(const struct transaction *transaction) {
     return transaction->exchange != NULL && transaction->exchange->state == EXCHANGE_ABORTED;
 }
 
-static void transaction_run(struct transaction *transaction) {
+/* `traced` is known where this is inlined, so that it costs nothing in the loop. */
+static inline __attribute__((always_inline)) void run_steps(struct transaction *transaction,
+                                                            bool traced) {
     while (transaction->step != STEP_DONE) {
         enum step next = client_is_gone(transaction) && transaction->step < STEP_TUNNEL
                              ? STEP_LOG
                              : steps[transaction->step].run(transaction);
         transaction->begun |= steps[transaction->step].begins || next == STEP_WAIT;
+        if (traced)
+            trace_step(transaction, next);
         if (next == STEP_WAIT)
             return;
         ASSERT(next > transaction->step);
         transaction->step = next;
     }
     transaction_end(transaction);
+}
+
+static void transaction_run(struct transaction *transaction) {
+    if (__builtin_expect(transaction->settings->log_level == LOG_LEVEL_DEBUG, 0))
+        run_steps(transaction, true);
+    else
+        run_steps(transaction, false);
 }
 
 static void transaction_on_task(struct task *task) {

@@ -65,7 +65,8 @@ struct transaction {
     unsigned magic;
 #define TRANSACTION_MAGIC 0x74a450c7u
     enum step step;
-    bool begun; /* more than a hit has: see end_fetch */
+    bool begun;       /* more than a hit has: see end_fetch */
+    bool wait_traced; /* see trace_step */
     struct transaction_host *host;
     struct net_context *net;
     struct arena arena;

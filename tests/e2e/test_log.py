@@ -287,3 +287,53 @@ def test_nothing_steers_a_terminal(lab):
     for arguments in (("cache", "list"), ("--json", "cache", "list"), ("cache", "show", url), ("status",), ("cache", "purge", "--prefix", odd)):
         equal(hidden_in(proxy.ctl(*arguments, expect=None)), [], f"from retortctl {arguments}")
     equal(hidden_in(proxy.process.log()), [], "in the error log")
+
+
+def trace_of(proxy, number):
+    """What the error log says of a request, without times and ids, and without what depends on the client's socket."""
+    identity = proxy.log(number)[number - 1]["id"]
+    begun = re.compile(rf"^\S+ retort debug {identity} (.*)$", re.M)
+    until(lambda: "LOG -> DONE" in "\n".join(begun.findall(proxy.process.log())), 5 * proxy.lab.patience, "the last step")
+    return [re.sub(r" after \d+ ms", " after N ms", line) for line in begun.findall(proxy.process.log())
+            if not line.startswith("DELIVER waits")]
+
+
+@memcheck
+def test_debug_follows_a_request(lab):
+    """log_level = debug: a line for each step that a request has been through, and for each that waits."""
+    origin, icap = Origin(lab), IcapServer(lab, append(b"!"))
+    service = Service("echo", icap.uri("echo"), bypass=False)
+    proxy = Retort(lab, services=[service], extra="log_level = debug\n")
+    url, place = origin.url("/bytes", n=5000, cc="max-age=60"), origin.authority
+    proxy.get(url)
+    equal(trace_of(proxy, 1), [
+        f"RECEIVE -> ADMIT: GET {url} from 127.0.0.1",
+        "ADMIT -> LOOKUP",
+        "LOOKUP -> FETCH: nothing is stored",
+        f"FETCH waits for the origin {place}",
+        f"FETCH -> RESPMOD: 200 from {place}",
+        "RESPMOD waits for the service echo",
+        f"asks the service echo at {icap.uri('echo')}",
+        "RESPMOD -> STORE: echo MODIFIED after N ms",
+        "STORE -> DELIVER: the response is stored in memory as it arrives",
+        "DELIVER -> LOG: 200",
+        "LOG -> DONE: MISS 200"], "a miss")
+    proxy.get(url)
+    equal(trace_of(proxy, 2), [
+        f"RECEIVE -> ADMIT: GET {url} from 127.0.0.1",
+        "ADMIT -> LOOKUP",
+        "LOOKUP -> DELIVER: a fresh response is stored",
+        "DELIVER -> LOG: 200",
+        "LOG -> DONE: HIT 200"], "a hit")
+    proxy.get("http://127.0.0.1:1/")
+    equal(trace_of(proxy, 3)[-3:], [
+        "FETCH -> DELIVER: 127.0.0.1:1; Connection refused",
+        "DELIVER -> LOG: 502; Connection refused",
+        "LOG -> DONE: ERROR 502; Connection refused"], "an origin that is not there")
+
+
+def test_no_debug_lines_at_other_levels(lab):
+    origin, proxy = Origin(lab), Retort(lab)
+    proxy.get(origin.url("/bytes", n=10))
+    proxy.log(1)
+    equal(" debug " in proxy.process.log(), False, "a debug line at log_level = info")
