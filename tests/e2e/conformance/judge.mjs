@@ -103,27 +103,28 @@ if (markdown) {
     .map(kind => `| ${kind} | ${counts[kind].pass} | ${counts[kind].applicable} | ${counts[kind].possible} |`).join('\n')
   fs.writeFileSync(markdown, `# Conformance
 
-The public suite http-cache-tests ${version} (npm), run through Retort in reverse mode by \`tests/e2e/conformance/run.sh\`.
-This page is written by that script. The same script runs the suite through Retort as a forward proxy too; the same tests pass, but for
-those of Surrogate-Control, which speaks to reverse proxies alone.
+\`tests/e2e/conformance/run.sh\` runs the public suite http-cache-tests ${version} (npm) through Retort in reverse mode, and
+writes this page. The script also runs the suite through Retort as a forward proxy. The same tests pass there, except for
+those of Surrogate-Control, which is for reverse proxies only.
 
-| kind | passed | of those that apply | of those that a cache can pass which keeps to the RFCs |
+| kind | passed | of those that apply | of those that a cache can pass if it follows the RFCs |
 |---|---|---|---|
 ${summary}
 
-The last column leaves out tests that ask for what the RFCs forbid or advise against, or whose own messages contradict
-themselves; the reason stands with each of them below.
+The last column leaves out tests that ask for something that the RFCs forbid or advise against, and tests whose own
+messages contradict themselves. The tables below give the reason for each.
 
 ## Where editions of the suite differ
 
-The suite's repository (github.com/http-tests/cache-tests) has a newer edition than npm (that of July 2026). Of its required tests
-Retort passes all but headers-store-Transfer-Encoding, for the reason below. Where the two say different things, Retort does what the RFC says:
+The suite's repository (github.com/http-tests/cache-tests) has a newer edition than npm, of July 2026. Retort passes all
+its required tests except headers-store-Transfer-Encoding, for the reason below. Where the two editions differ, Retort
+does what the RFC says:
 
 | tests | npm edition | newest edition | RFC | Retort |
 |---|---|---|---|---|
 | age-parse-nonnumeric, -negative, -float | stale | fresh: the field is ignored | 9111, 5.1: "a cache SHOULD ignore the field" | as the newest |
 | age-parse-prefix-twoline, -dup-0, -dup-0-twoline, -dup-old | stale | fresh: the first member counts | 9111, 5.1: "SHOULD use the first member of the field value, discarding subsequent ones" | as the newest |
-| age-parse-parameter, -numeric-parameter | stale | only asks | 9111, 5.1: as for what is no integer | the field is ignored |
+| age-parse-parameter, -numeric-parameter | stale | only asks | 9111, 5.1: the same as for a value that is no integer | the field is ignored |
 | stale-close-\* | a cache's own 502 fails | a cache's own 502 passes | 9111, 5.2.2.2: "if the cache is disconnected, the cache MUST generate an error response rather than reuse the stale response" | as the newest |
 | cdn-\* (RFC 9213) | none | 24 tests of CDN-Cache-Control | 9213, 2.1: a field that does not parse "MUST be ignored by the cache" | all that are required pass, in reverse mode |
 | surrogate-\* | 21 tests | none | | pass, in reverse mode |
@@ -142,7 +143,7 @@ ${table('optimal', reason)}
 
 ## Checks that answer "no"
 
-These tests only ask what a cache does; there is no right answer. The others answer "yes".
+These tests only ask what a cache does; there is no right answer. The checks that are not listed answer "yes".
 
 | test | what it asks | what was seen |
 |---|---|---|
