@@ -31,6 +31,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/content.c proxy/cache/content.h \
 	proxy/cache/control.c proxy/cache/control.h \
 	proxy/cache/shared_fetch.c proxy/cache/shared_fetch.h \
+	proxy/cache/eviction.c proxy/cache/eviction.h \
+	proxy/cache/object_eviction.c proxy/cache/object_eviction.h \
 	proxy/cache/freshness.c proxy/cache/freshness.h \
 	proxy/cache/key.c proxy/cache/key.h \
 	proxy/cache/memory.c proxy/cache/memory.h \
@@ -43,7 +45,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/purger.c proxy/cache/purger.h \
 	proxy/cache/range.c proxy/cache/range.h \
 	proxy/cache/shard.c proxy/cache/shard.h \
-	proxy/cache/sieve.c proxy/cache/sieve.h \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/walk.c proxy/cache/walk.h \
 	proxy/cache/vary.c proxy/cache/vary.h \
@@ -63,7 +64,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/http1/reply_sender.c proxy/client/http1/reply_sender.h \
 	proxy/disk/disk.c proxy/disk/disk.h \
 	proxy/disk/disk_body.c proxy/disk/disk_body.h \
-	proxy/disk/doorkeeper.c proxy/disk/doorkeeper.h \
+	proxy/disk/admission_filter.c proxy/disk/admission_filter.h \
 	proxy/disk/index.c proxy/disk/index.h \
 	proxy/disk/purge_log.c proxy/disk/purge_log.h \
 	proxy/disk/purge_slot.c proxy/disk/purge_slot.h \

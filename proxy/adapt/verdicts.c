@@ -1,7 +1,7 @@
 #include "adapt/verdicts.h"
 
 #include "base/assert.h"
-#include "base/list.h"
+#include "cache/eviction.h"
 #include "net/secret_hash.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ struct entry {
 #define ENTRY_MAGIC 0x7e4d1c70u
     enum icap_verdict kind;
     struct entry *next;    /* of the same chain */
-    struct list_link link; /* in the part's list */
+    struct list_link link; /* in the part's eviction */
     uint64_t hash, tag, expires;
     bool has_body, routed, visited;
     uint32_t key_length, head_length, body_length, next_services_length;
@@ -26,8 +26,7 @@ struct part {
     pthread_mutex_t lock;
     struct entry **chains;
     size_t chain_count, count, bytes, limit;
-    struct list_link entries; /* newest first */
-    struct list_link *hand;   /* next to be looked at; &entries: start at the oldest */
+    struct eviction eviction;
 };
 
 struct verdicts {
@@ -46,8 +45,7 @@ struct verdicts *verdicts_new(size_t limit) {
         part->chain_count = CHAINS_FIRST;
         part->chains = xcalloc(CHAINS_FIRST, sizeof *part->chains);
         part->limit = limit / PARTS;
-        list_init(&part->entries);
-        part->hand = &part->entries;
+        eviction_init(&part->eviction);
     }
     return verdicts;
 }
@@ -76,9 +74,7 @@ static void verdicts_take_out(struct verdicts *verdicts, struct part *part, stru
     while (*at != entry)
         at = &(*at)->next;
     *at = entry->next;
-    if (part->hand == &entry->link)
-        part->hand = entry->link.prev;
-    list_remove(&entry->link);
+    eviction_leave(&part->eviction, &entry->link);
     part->count--;
     part->bytes -= verdicts_cost_of(entry);
     atomic_fetch_sub_explicit(&verdicts->count, 1, memory_order_relaxed);
@@ -106,26 +102,26 @@ static void verdicts_put_in(struct verdicts *verdicts, struct part *part, struct
     struct entry **chain = chain_of(part, entry->hash);
     entry->next = *chain;
     *chain = entry;
-    list_prepend(&part->entries, &entry->link);
+    eviction_enter(&part->eviction, &entry->link);
     part->count++;
     part->bytes += verdicts_cost_of(entry);
     atomic_fetch_add_explicit(&verdicts->count, 1, memory_order_relaxed);
 }
 
-/* The hand goes from old to new; what was asked for since it last came by stays for this time. */
+/* A verdict whose time is over goes at once. */
+static bool verdicts_take_use(struct list_link *link, void *arg) {
+    struct entry *entry = CONTAINER_OF(link, struct entry, link);
+    const uint64_t *now = arg;
+    CHECK_OBJ(entry, ENTRY_MAGIC);
+    bool used = entry->visited && entry->expires > *now;
+    entry->visited = false;
+    return used;
+}
+
 static void verdicts_evict_one(struct verdicts *verdicts, struct part *part, uint64_t now) {
-    for (;;) {
-        if (part->hand == &part->entries)
-            part->hand = part->entries.prev;
-        struct entry *entry = CONTAINER_OF(part->hand, struct entry, link);
-        CHECK_OBJ(entry, ENTRY_MAGIC);
-        if (!entry->visited || entry->expires <= now) {
-            verdicts_take_out(verdicts, part, entry);
-            return;
-        }
-        entry->visited = false;
-        part->hand = part->hand->prev;
-    }
+    struct list_link *link = eviction_choose(&part->eviction, verdicts_take_use, &now);
+    ASSERT(link != NULL);
+    verdicts_take_out(verdicts, part, CONTAINER_OF(link, struct entry, link));
 }
 
 static unsigned verdicts_keep_limit(struct verdicts *verdicts, struct part *part, uint64_t now) {

@@ -12,8 +12,8 @@
  * whole, since a request that only had the same sum would be let past a service that refuses it.
  *
  * One ends when its time is over, and when the service's tag (adapt/service_tag.h) is another than the one
- * that it was given under: that is compared when it is looked up. For room others go by SIEVE, as
- * objects of the cache do (cache/sieve.h).
+ * that it was given under: that is compared when it is looked up. When room is needed, verdicts are
+ * evicted as objects of the cache are (cache/eviction.h).
  *
  * Threads: any. Parts with a lock each, held for a look-up and for a copy of at most
  * VERDICT_BODY_MAX bytes and a head. Units: bytes, milliseconds of the loops' clock.

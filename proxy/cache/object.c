@@ -273,7 +273,7 @@ static struct object *new_with_room(struct cache_key key, size_t url_length, siz
     atomic_init(&object->references, 1);
     object->key = key;
     object->body = body_reference(body);
-    list_init(&object->sieve);
+    list_init(&object->eviction);
     object->url_length = (uint32_t)url_length;
     object->head_length = (uint32_t)head_length;
     object->vary_length = (uint32_t)vary_length;

@@ -50,7 +50,7 @@ struct object {
     unsigned magic;
 #define OBJECT_MAGIC 0x0b1ec700u
     uint16_t status, etag_length;
-    struct list_link sieve;
+    struct list_link eviction; /* object_eviction.h */
     struct body *body;
     /* see object_freshness */
     _Atomic int32_t lifetime;

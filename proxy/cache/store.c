@@ -2,9 +2,9 @@
 
 #include "base/assert.h"
 #include "cache/memory.h"
+#include "cache/object_eviction.h"
 #include "cache/purger.h"
 #include "cache/shard.h"
-#include "cache/sieve.h"
 
 #include <time.h>
 
@@ -28,7 +28,7 @@ struct cache {
     struct bans bans;
     struct purges purges;
     struct purger purger;
-    struct sieve sieve;
+    struct object_eviction eviction;
     struct shard shards[SHARDS];
 };
 
@@ -64,7 +64,7 @@ struct cache *cache_new(size_t limit) {
     bans_init(&cache->bans);
     purges_init(&cache->purges);
     purger_init(&cache->purger, walk_for_purges, cache);
-    sieve_init(&cache->sieve);
+    object_eviction_init(&cache->eviction);
     for (unsigned i = 0; i < SHARDS; i++)
         shard_init(&cache->shards[i]);
     return cache;
@@ -76,13 +76,13 @@ void cache_free(struct cache **cachep) {
     *cachep = NULL;
     CHECK_OBJ(cache, CACHE_MAGIC);
     purger_release(&cache->purger);
-    while ((object = sieve_any(&cache->sieve)) != NULL) {
+    while ((object = object_eviction_any(&cache->eviction)) != NULL) {
         cache_remove(cache, object);
         object_release(&object);
     }
     for (unsigned i = 0; i < SHARDS; i++)
         shard_release(&cache->shards[i]);
-    sieve_release(&cache->sieve);
+    object_eviction_release(&cache->eviction);
     purges_release(&cache->purges);
     bans_release(&cache->bans);
     pthread_mutex_destroy(&cache->banning);
@@ -102,7 +102,7 @@ static void link_object(struct cache *cache, struct shard *shard, struct object 
     object_reference(object);
     if (shard_add(shard, object))
         add_bytes(&cache->index_bytes, sizeof object);
-    sieve_enter(&cache->sieve, object);
+    object_eviction_enter(&cache->eviction, object);
     object->indexed = true;
     cache_add(&cache->pinned, object->pinned);
     add_bytes(&cache->bytes, object_cost(object));
@@ -115,7 +115,7 @@ static size_t unlink_objects(struct cache *cache, struct shard *shard, struct ob
                              size_t count) {
     uint64_t pinned = 0;
     size_t bytes = 0, taken = 0;
-    sieve_leave(&cache->sieve, objects, count);
+    object_eviction_leave(&cache->eviction, objects, count);
     for (size_t i = 0; i < count; i++) {
         struct object *object = objects[i];
         if (!object->indexed)
@@ -237,8 +237,8 @@ static bool is_scattered(const struct cache *cache) {
 }
 
 static bool cache_evict_one(struct cache *cache) {
-    struct object *victim =
-        is_scattered(cache) ? sieve_choose_oldest(&cache->sieve) : sieve_choose(&cache->sieve);
+    struct object *victim = is_scattered(cache) ? object_eviction_choose_oldest(&cache->eviction)
+                                                : object_eviction_choose(&cache->eviction);
     if (victim == NULL)
         return false;
     cache_remove(cache, victim);
@@ -475,9 +475,9 @@ bool cache_pin(struct cache *cache, struct object *object, bool pinned) {
     pthread_mutex_lock(&shard->lock);
     bool there = object->indexed;
     if (there && object->pinned != pinned) {
-        sieve_leave(&cache->sieve, &object, 1);
+        object_eviction_leave(&cache->eviction, &object, 1);
         object->pinned = pinned;
-        sieve_enter(&cache->sieve, object);
+        object_eviction_enter(&cache->eviction, object);
         cache_add(&cache->pinned, pinned ? 1 : (uint64_t)-1);
     }
     pthread_mutex_unlock(&shard->lock);

@@ -8,13 +8,13 @@
  *     if (!cache_insert(cache, object, &arrival)) ...                 purged on its way
  *     cache_remove(cache, object);
  *
- * Eviction is SIEVE: see sieve.h. Pinned objects are never evicted; they count like all others.
+ * Eviction is SIEVE: see eviction.h. Pinned objects are never evicted; they count like all others.
  *
  * What is banned or purged is never stored or used as if it were newer: see ban.h and purge.h.
  *
  * Threads: any. Sixty-four shards, each with its own lock, held for the walk of one hash chain;
- * never two at once, never across a system call. Under a shard's lock the sieve's may be taken, and
- * that of the bans.
+ * never two at once, never across a system call. Under a shard's lock the lock of
+ * object_eviction.h may be taken, and that of the bans.
  */
 #ifndef RETORT_CACHE_STORE_H
 #define RETORT_CACHE_STORE_H

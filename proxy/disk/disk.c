@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "disk/doorkeeper.h"
+#include "disk/admission_filter.h"
 #include "disk/reading.h"
 #include "disk/writer.h"
 
@@ -56,10 +56,10 @@ enum {
 
 /* What is asked for again after as many bytes as memory has would have been found there: half of
  * them and half of them, as the filters take turns. */
-static struct doorkeeper *doorkeeper_of_memory(uint64_t memory) {
+static struct admission_filter *admission_filter_of_memory(uint64_t memory) {
     uint64_t keys = memory / 2 / RECENT_LEAST;
     keys = keys < RECENT_KEYS ? RECENT_KEYS : keys > ADMISSION_KEYS ? ADMISSION_KEYS : keys;
-    return doorkeeper_new((unsigned)keys, memory / 2);
+    return admission_filter_new((unsigned)keys, memory / 2);
 }
 
 /* One secret for memory and all volumes: that of the first volume which has one. */
@@ -88,8 +88,8 @@ static bool open_volumes(struct disk *disk, char error[SETTINGS_ERROR]) {
             return false;
         disk->volumes[disk->count++] = volume;
         volume_read_purges(volume, &disk->purges);
-        if (settings->admission == DISK_ADMIT_SECOND && disk->doorkeeper == NULL)
-            disk->doorkeeper = doorkeeper_new(ADMISSION_KEYS, ADMISSION_KEYS);
+        if (settings->admission == DISK_ADMIT_SECOND && disk->admission == NULL)
+            disk->admission = admission_filter_new(ADMISSION_KEYS, ADMISSION_KEYS);
     }
     for (size_t i = 0; i < disk->count; i++)
         if (!volume_start(disk->volumes[i])) {
@@ -118,7 +118,7 @@ struct disk *disk_open(struct settings *settings, struct cache *cache, char erro
     purge_log_init(&disk->purges);
     purge_writer_init(&disk->writer, disk);
     take_secret(settings);
-    disk->recent = doorkeeper_of_memory(settings->cache.memory);
+    disk->recent = admission_filter_of_memory(settings->cache.memory);
     disk->reads = reads_new(reader_count(settings), settings->cache.disk_io == DISK_IO_AUTO);
     if (disk->reads == NULL)
         snprintf(error, SETTINGS_ERROR, "cannot start a thread");
@@ -149,8 +149,8 @@ void disk_close(struct disk **diskp) {
         volume_close(&disk->volumes[i]);
     purge_log_release(&disk->purges);
     purge_writer_release(&disk->writer);
-    doorkeeper_free(&disk->doorkeeper);
-    doorkeeper_free(&disk->recent);
+    admission_filter_free(&disk->admission);
+    admission_filter_free(&disk->recent);
     settings_release(&disk->settings);
     FREE_OBJ(disk);
 }
@@ -199,7 +199,7 @@ static bool disk_fits(const struct volume *volume, uint64_t body_length) {
 static bool is_admitted(struct disk *disk, const struct volume *volume, struct cache_key key,
                         uint64_t body_length) {
     return disk_fits(volume, body_length) && (volume->settings->admission == DISK_ADMIT_ALL ||
-                                              doorkeeper_has_seen(disk->doorkeeper, key, 1));
+                                              admission_filter_has_seen(disk->admission, key, 1));
 }
 
 static bool is_keepable(const struct object *object) {

@@ -123,8 +123,8 @@ struct disk {
     struct reads *reads;
     struct purge_log purges;
     struct purge_writer writer;
-    struct doorkeeper *doorkeeper; /* NULL: no volume asks for it */
-    struct doorkeeper *recent;     /* what was read, while memory would have held it */
+    struct admission_filter *admission; /* NULL: no volume asks for it */
+    struct admission_filter *recent;    /* what was read, while memory would have held it */
     size_t count;
     struct volume *volumes[];
 };

@@ -1,6 +1,6 @@
 #include "base/assert.h"
+#include "disk/admission_filter.h"
 #include "disk/disk.h"
-#include "disk/doorkeeper.h"
 #include "disk/reading.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static bool is_promoted(const struct disk_load *load) {
     for (unsigned i = 0; i < load->count; i++)
         bytes += (uint64_t)load->places[i].place.blocks * RECORD_ALIGN;
     return load->patience == LOAD_WAITING || cache_has_room(load->disk->cache, bytes) ||
-           doorkeeper_has_seen(load->disk->recent, load->name.key, bytes);
+           admission_filter_has_seen(load->disk->recent, load->name.key, bytes);
 }
 
 static struct disk_load *load_new(struct disk *disk, const struct cache_name *name,

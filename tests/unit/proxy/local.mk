@@ -20,7 +20,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_disk_record.c \
 	tests/unit/proxy/test_disk_stream.c \
 	tests/unit/proxy/test_disk_volume.c \
-	tests/unit/proxy/test_doorkeeper.c \
+	tests/unit/proxy/test_admission_filter.c \
 	tests/unit/proxy/test_recorded.c \
 	tests/unit/proxy/test_freshness.c \
 	tests/unit/proxy/test_icap_tag.c \

@@ -45,7 +45,7 @@ Suite *disk_volume_suite(void);
 Suite *disk_stream_suite(void);
 Suite *disk_damage_suite(void);
 Suite *purge_log_suite(void);
-Suite *doorkeeper_suite(void);
+Suite *admission_filter_suite(void);
 Suite *name_suite(void);
 Suite *verdicts_suite(void);
 

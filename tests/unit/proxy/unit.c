@@ -119,7 +119,7 @@ int main(void) {
     srunner_add_suite(runner, disk_stream_suite());
     srunner_add_suite(runner, disk_damage_suite());
     srunner_add_suite(runner, purge_log_suite());
-    srunner_add_suite(runner, doorkeeper_suite());
+    srunner_add_suite(runner, admission_filter_suite());
     srunner_add_suite(runner, verdicts_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
