@@ -124,6 +124,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/choice.c \
 	proxy/origin/group.c proxy/origin/group.h \
 	proxy/origin/place.c proxy/origin/place.h \
+	proxy/origin/scheme.c proxy/origin/scheme.h \
 	proxy/origin/seat.c proxy/origin/seat.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \

@@ -5,23 +5,25 @@
 
 #include <arpa/inet.h>
 
-static const struct scheme {
-    struct slice name;
-    uint16_t port;
-} schemes[] = {
-    {{"http", 4}, 80},
-    {{"https", 5}, 443},
-    {{"icap", 4}, 1344},
-    {{"icaps", 5}, 11344},
+const struct url_scheme url_schemes[URL_SCHEMES] = {
+    [URL_HTTP] = {{"http", 4}, 80},
+    [URL_HTTPS] = {{"https", 5}, 443},
+    [URL_ICAP] = {{"icap", 4}, 1344},
+    [URL_ICAPS] = {{"icaps", 5}, 11344},
 };
 
 enum { HOST_MAX = 255, PORT_DIGITS_MAX = 5 };
 
-static const struct scheme *find_scheme(struct slice name) {
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
-        if (slice_equal_nocase(schemes[i].name, name))
-            return &schemes[i];
+const struct url_scheme *url_scheme_find(struct slice name) {
+    for (size_t i = 0; i < URL_SCHEMES; i++)
+        if (slice_equal_nocase(url_schemes[i].name, name))
+            return &url_schemes[i];
     return NULL;
+}
+
+bool url_has_default_port(const struct url *url) {
+    const struct url_scheme *scheme = url_scheme_find(url->scheme);
+    return scheme != NULL && url->port == scheme->port;
 }
 
 static bool url_is_digit(char c) {
@@ -125,8 +127,8 @@ static bool take_path_query(struct url *url, struct slice text) {
     return bytes_skip(text.base, end, BYTES_TARGET) == end;
 }
 
-bool url_set_target(struct url *url, struct slice target) {
-    url->scheme = schemes[0].name;
+bool url_set_target(struct url *url, const struct url_scheme *scheme, struct slice target) {
+    url->scheme = scheme->name;
     return url->port != 0 && take_path_query(url, target);
 }
 
@@ -136,7 +138,7 @@ bool url_parse(struct url *url, struct slice text) {
     size_t scheme_length = length_until(text, ":");
     struct slice name = slice_make(text.base, scheme_length);
     struct slice rest = slice_make(text.base + scheme_length, text.length - scheme_length);
-    const struct scheme *scheme = find_scheme(name);
+    const struct url_scheme *scheme = url_scheme_find(name);
     if (scheme == NULL || !slice_starts_with(rest, SLICE("://")))
         return false;
     rest = slice_make(rest.base + 3, rest.length - 3);
@@ -260,7 +262,7 @@ static struct slice since(const char *begin, const char *end) {
 }
 
 size_t url_rewrite(struct url *url, char *out, size_t capacity) {
-    const struct scheme *scheme = find_scheme(url->scheme);
+    const struct url_scheme *scheme = url_scheme_find(url->scheme);
     if (capacity < url_room(url))
         return 0;
     char *at = slice_put_lower(out, url->scheme);

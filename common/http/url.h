@@ -17,11 +17,19 @@
 
 #include "base/slice.h"
 
+struct url_scheme {
+    struct slice name; /* lower case */
+    uint16_t port;     /* where a URL names none */
+};
+
+enum url_scheme_id { URL_HTTP, URL_HTTPS, URL_ICAP, URL_ICAPS, URL_SCHEMES };
+extern const struct url_scheme url_schemes[URL_SCHEMES];
+
 struct url {
     struct slice scheme; /* as written; compare without case */
     struct slice host;   /* without brackets */
     bool host_is_ipv6;   /* stood in brackets */
-    uint16_t port;       /* the scheme's default when absent: 80, 443, 1344 (icap), 11344 (icaps) */
+    uint16_t port;       /* the scheme's (url_schemes) when absent */
     bool port_given;
     struct slice path_query; /* from the first '/' or '?'; empty when absent (stands for "/") */
 };
@@ -31,8 +39,12 @@ bool url_parse(struct url *url, struct slice text);
  * `default_port` when absent, also behind a colon ("host:"); it may be 0. Whom that does not suit
  * (CONNECT) looks at port_given and port. */
 bool url_parse_authority(struct url *url, struct slice text, uint16_t default_port);
-/* Makes an http URL of a parsed authority (Host) and a target that begins with '/'. */
-bool url_set_target(struct url *url, struct slice target);
+/* Makes a URL of a scheme, a parsed authority (Host) and a target that begins with '/'. */
+bool url_set_target(struct url *url, const struct url_scheme *scheme, struct slice target);
+/* Without case; NULL: none of these. */
+const struct url_scheme *url_scheme_find(struct slice name);
+/* A URL names this port, or its scheme does for it. */
+bool url_has_default_port(const struct url *url);
 /* The path without the query; "/" when it is empty. */
 struct slice url_path(const struct url *url);
 

@@ -88,7 +88,7 @@ struct exchange {
     const struct listen_settings *listen; /* of listen_set; NULL: a reload has removed it */
     uint64_t started;                     /* of the loop's clock, nanoseconds */
     struct slice version;                 /* of HTTP, "1.1", as Via and the access log show it */
-    struct slice scheme;                  /* of a target in origin form */
+    const struct url_scheme *scheme;      /* of a target in origin form */
     /* What follows begins as zero. */
     enum exchange_state state;
     bool background; /* nobody waits for the reply: exchange_repeat_in_background */

@@ -29,9 +29,9 @@ static bool map_prefix(struct load *load, const struct document_section *section
     struct url url;
     bool any_host = section->title[0] == '/';
     struct slice title = slice_from(section->title);
-    bool parsed = any_host
-                      ? url_parse_authority(&url, SLICE("any"), 80) && url_set_target(&url, title)
-                      : url_parse(&url, title);
+    bool parsed = any_host ? url_parse_authority(&url, SLICE("any"), url_schemes[URL_HTTP].port) &&
+                                 url_set_target(&url, &url_schemes[URL_HTTP], title)
+                           : url_parse(&url, title);
     if (!parsed || !is_http(&url) || url.host.length > 255)
         return load_fail(load, section->line,
                          "map: \"%s\" is not a prefix; write \"http://HOST/PATH\" or \"/PATH\"",

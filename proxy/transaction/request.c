@@ -89,15 +89,16 @@ static struct slice request_directory(const struct transaction *transaction) {
 /* A reference made absolute (RFC 3986 §5.2); its dot segments go when it is normalised. */
 static struct slice request_make_absolute(struct transaction *transaction, struct slice reference) {
     struct arena *arena = &transaction->arena;
+    struct slice scheme = transaction->request.url.scheme;
     struct url url;
     if (url_parse(&url, reference))
         return reference;
     if (slice_starts_with(reference, SLICE("//")))
-        return arena_printf(arena, "http:%.*s", SLICE_PRINT(reference));
+        return arena_concat(arena, scheme, SLICE(":"), reference);
     struct slice before = slice_starts_with(reference, SLICE("/")) ? slice_make("", 0)
                                                                    : request_directory(transaction);
-    return arena_printf(arena, "http://%.*s%.*s%.*s", SLICE_PRINT(transaction->request.authority),
-                        SLICE_PRINT(before), SLICE_PRINT(reference));
+    return arena_concat(arena, scheme, SLICE("://"), transaction->request.authority, before,
+                        reference);
 }
 
 struct slice request_resolve(struct transaction *transaction, struct slice reference) {

@@ -10,15 +10,21 @@
 struct own_url {
     struct slice host;
     uint16_t port;
-    bool https;
+    struct slice scheme;
     struct slice base; /* path */
 };
 
 struct reference {
-    bool has_authority, https;
+    bool has_authority;
     struct url url;    /* if it has one */
     struct slice rest; /* path, query and fragment as they stand there */
 };
+
+/* Of the URL that the origin was asked for. */
+static struct slice asked_scheme(const struct transaction *transaction) {
+    const struct map_settings *map = transaction->fetch.route->map;
+    return map->origins != NULL ? transaction->fetch.seat->member->url.scheme : map->origin.scheme;
+}
 
 /* False: it leads nowhere that we know: another scheme, or relative to the request's path. */
 static bool read_reference(struct transaction *transaction, struct slice text,
@@ -26,15 +32,13 @@ static bool read_reference(struct transaction *transaction, struct slice text,
     *reference = (struct reference){.rest = text};
     struct slice absolute = text;
     if (slice_starts_with(text, SLICE("//")))
-        absolute = arena_printf(&transaction->arena, "http:%.*s", SLICE_PRINT(text));
+        absolute = arena_printf(&transaction->arena, "%.*s:%.*s",
+                                SLICE_PRINT(asked_scheme(transaction)), SLICE_PRINT(text));
     else if (slice_starts_with(text, SLICE("/")))
         return true;
     if (!url_parse(&reference->url, absolute))
         return false;
     reference->has_authority = true;
-    reference->https = slice_equal_nocase(reference->url.scheme, SLICE("https"));
-    if (!reference->https && !slice_equal_nocase(reference->url.scheme, SLICE("http")))
-        return false;
     size_t at = reference->url.scheme.length + 3;
     while (at < absolute.length && memchr("/?#", absolute.base[at], 3) == NULL)
         at++;
@@ -82,8 +86,8 @@ static bool map_path(struct transaction *transaction, struct slice path, struct 
 
 static bool map_own_url(struct transaction *transaction, const struct reference *reference,
                         const struct own_url *own, struct slice *view) {
-    return own->https == reference->https && own->port == reference->url.port &&
-           slice_equal_nocase(own->host, reference->url.host) &&
+    return slice_equal_nocase(own->scheme, reference->url.scheme) &&
+           own->port == reference->url.port && slice_equal_nocase(own->host, reference->url.host) &&
            to_prefix(transaction, reference->rest, own->base, view);
 }
 
@@ -92,18 +96,19 @@ static bool map_alias(struct transaction *transaction, const struct reference *r
     struct url url;
     if (!url_parse(&url, slice_from(alias)))
         return false;
-    const struct own_url own = {url.host, url.port, slice_equal_nocase(url.scheme, SLICE("https")),
-                                url.path_query};
+    const struct own_url own = {url.host, url.port, url.scheme, url.path_query};
     return map_own_url(transaction, reference, &own, view);
 }
 
 static bool map_absolute(struct transaction *transaction, const struct reference *reference,
                          struct slice *view) {
     const struct map_settings *map = transaction->fetch.route->map;
-    struct own_url own = {map->origin.host, map->origin.port, false, map->origin.path_query};
+    struct own_url own = {map->origin.host, map->origin.port, map->origin.scheme,
+                          map->origin.path_query};
     for (size_t i = 0; map->origins != NULL && i < map->origins->server_count; i++) {
         own.host = map->origins->servers[i].url.host;
         own.port = map->origins->servers[i].url.port;
+        own.scheme = map->origins->servers[i].url.scheme;
         if (map_own_url(transaction, reference, &own, view))
             return true;
     }
@@ -113,7 +118,8 @@ static bool map_absolute(struct transaction *transaction, const struct reference
         if (map_alias(transaction, reference, *alias, view))
             return true;
     /* With preserve_host this is how the origin was called. */
-    return map->preserve_host && !reference->https &&
+    return map->preserve_host &&
+           slice_equal_nocase(reference->url.scheme, transaction->request.url.scheme) &&
            reference->url.port == transaction->request.url.port &&
            slice_equal_nocase(reference->url.host, transaction->request.url.host) &&
            map_path(transaction, reference->rest, view);

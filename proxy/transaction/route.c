@@ -130,9 +130,10 @@ const char *route_denial(const struct transaction *transaction) {
 /* Where it would go if there were no parent, and with which path. */
 
 static struct slice authority_of(struct transaction *transaction, const struct url *url) {
-    return url->port == 80 && !url->host_is_ipv6
+    bool is_default = url_has_default_port(url);
+    return is_default && !url->host_is_ipv6
                ? url->host
-               : request_write_authority(transaction, url->host, url->port == 80 ? 0 : url->port);
+               : request_write_authority(transaction, url->host, is_default ? 0 : url->port);
 }
 
 /* A server resolves ".." before it looks, and so could end up outside of what a map shows. */
@@ -181,8 +182,8 @@ static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
     if (!transaction->request.is_connect) {
         struct slice authority =
             map != NULL ? authority_of(transaction, &map->origin) : route_host_of(transaction);
-        aim->target = arena_printf(arena, "http://%.*s%.*s", SLICE_PRINT(authority),
-                                   SLICE_PRINT(aim->target));
+        struct slice scheme = map != NULL ? map->origin.scheme : url_of(transaction)->scheme;
+        aim->target = arena_concat(arena, scheme, SLICE("://"), authority, aim->target);
         aim->host_header = authority;
     }
     aim_at(aim, &transaction->fetch.seat->member->url);

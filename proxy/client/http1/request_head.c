@@ -13,7 +13,7 @@ static void begin_unreadable(struct http1_connection *connection, unsigned statu
     struct http1_exchange *exchange = http1_exchange_new(connection);
     http_head_init(&exchange->base.request);
     exchange->base.version = SLICE("1.1");
-    exchange->base.scheme = SLICE("http");
+    exchange->base.scheme = &url_schemes[URL_HTTP];
     exchange->base.error_status = status;
     exchange->base.error_text = text;
     connection->net->counters.client_bad_requests++;
@@ -64,7 +64,7 @@ static void begin_readable(struct http1_exchange *exchange) {
         framing_keeps_alive(request) && request->method_id != HTTP_METHOD_CONNECT;
     exchange->base.is_head = request->method_id == HTTP_METHOD_HEAD;
     exchange->base.version = request->version < 11 ? SLICE("1.0") : SLICE("1.1");
-    exchange->base.scheme = SLICE("http");
+    exchange->base.scheme = &url_schemes[URL_HTTP];
     if (!framing_of_request(&exchange->framing, request))
         refuse(exchange, exchange->framing.status, exchange->framing.error);
     else if (!read_host(&exchange->base))

@@ -1,5 +1,6 @@
 #include "transaction/transaction.h"
 
+#include "origin/scheme.h"
 #include "transaction/fail.h"
 
 /* RECEIVE: what does the client want, and of whom? From the request head to one absolute URL (RFC
@@ -26,7 +27,7 @@ static enum step receive_absolute(struct transaction *transaction) {
     struct url url;
     if (!url_parse(&url, request->target) || !request_set_url(transaction, &url))
         return fail_with(transaction, 400, "the request target is not a valid URL");
-    if (!slice_equal(transaction->request.url.scheme, SLICE("http")))
+    if (!origin_can_fetch(transaction->request.url.scheme))
         return fail_with(transaction, 501,
                          "only http:// URLs can be fetched; for https:// "
                          "clients use CONNECT");
@@ -37,13 +38,14 @@ static enum step receive_absolute(struct transaction *transaction) {
 
 static enum step receive_origin_form(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
+    const struct url_scheme *scheme = transaction->exchange->scheme;
     struct slice host = transaction->exchange->authority;
     struct url url;
     if (host.length == 0)
         return fail_with(transaction, 400, "the request names no host");
-    if (!url_parse_authority(&url, host, 80))
+    if (!url_parse_authority(&url, host, scheme->port))
         return fail_with(transaction, 400, "the Host header is not host[:port]");
-    if (!url_set_target(&url, request->target) || !request_set_url(transaction, &url))
+    if (!url_set_target(&url, scheme, request->target) || !request_set_url(transaction, &url))
         return fail_with(transaction, 400, "the request target is not a valid path");
     transaction->request.original_url = transaction->request.url_text;
     return STEP_ADMIT;

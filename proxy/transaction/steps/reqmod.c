@@ -1,6 +1,7 @@
 #include "transaction/steps/reqmod.h"
 
 #include "base/assert.h"
+#include "origin/scheme.h"
 #include "transaction/fail.h"
 #include "transaction/internal.h"
 #include "transaction/message.h"
@@ -52,11 +53,14 @@ enum step reqmod_postcache_or_fetch(struct transaction *transaction) {
     return wanted ? STEP_REQMOD_POSTCACHE : STEP_FETCH;
 }
 
-static bool parse_target(const struct http_head *request, struct url *url) {
+/* What a service made of the target; a path is of the scheme that the request had. */
+static bool parse_target(const struct transaction *transaction, const struct http_head *request,
+                         struct url *url) {
+    const struct url_scheme *scheme = url_scheme_find(transaction->request.url.scheme);
     struct slice target = request->target;
     if (target.length > 0 && target.base[0] == '/')
-        return url_parse_authority(url, http_head_value(request, HTTP_HOST), 80) &&
-               url_set_target(url, target);
+        return url_parse_authority(url, http_head_value(request, HTTP_HOST), scheme->port) &&
+               url_set_target(url, scheme, target);
     return url_parse(url, target);
 }
 
@@ -75,8 +79,8 @@ static enum step adopt_request(struct transaction *transaction) {
     if (transaction->request.is_upgrade && request->method_id != HTTP_METHOD_GET)
         return fail_with(transaction, 502,
                          "an adaptation service changed the method of an upgrade request");
-    if (!parse_target(request, &url) || !request_set_url(transaction, &url) ||
-        !slice_equal(transaction->request.url.scheme, SLICE("http")))
+    if (!parse_target(transaction, request, &url) || !request_set_url(transaction, &url) ||
+        !origin_can_fetch(transaction->request.url.scheme))
         return fail_with(transaction, 502, unusable_url);
     request_show_host(transaction, http_head_value(request, HTTP_HOST));
     return STEP_LOOKUP;
@@ -134,9 +138,9 @@ static enum step adopt_outgoing(struct transaction *transaction) {
     request->method_id = http_method_lookup(request->method);
     if (transaction->request.is_connect)
         return STEP_FETCH;
-    if (!parse_target(request, &url) ||
+    if (!parse_target(transaction, request, &url) ||
         !request_write_url(transaction, &url, &outgoing->url, &text, &outgoing->authority) ||
-        !slice_equal(outgoing->url.scheme, SLICE("http")))
+        !origin_can_fetch(outgoing->url.scheme))
         return fail_with(transaction, 502, unusable_url);
     if (!slice_equal(request->method, transaction->request.head->method))
         return fail_with(transaction, 502,
