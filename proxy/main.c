@@ -55,10 +55,10 @@ static void main_usage(FILE *out) {
           "       retort --print-options markdown|man\n"
           "\n"
           "  -f FILE        the configuration; see retort.conf(5)\n"
-          "  -t             check the configuration and what it names on this machine, and exit\n"
-          "  -T             check the configuration alone, for another machine, and exit\n"
+          "  -t             check the configuration and the files and addresses in it, and exit\n"
+          "  -T             check the configuration only, for another machine, and exit\n"
           "  -V, --version  print the version, and those of the libraries\n"
-          "  -h, --help     print this\n"
+          "  -h, --help     print this help\n"
           "\n"
           "Runs in the foreground. SIGHUP reads the configuration again, SIGUSR1 opens the logs "
           "again,\n"
@@ -131,7 +131,7 @@ static void find_fixed(const struct settings *first, const struct settings *new,
 static void apply_log(const struct settings *settings) {
     log_set_level(settings->log_level);
     if (settings->error_log != NULL && !log_open_file(settings->error_log))
-        log_error("cannot open error_log %s: %s; messages still go to the old place: create the "
+        log_error("cannot open error_log %s: %s; messages still go to the old place: create its "
                   "directory, and let retort's user write to it",
                   settings->error_log, strerror(errno));
 }

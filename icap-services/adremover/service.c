@@ -59,22 +59,26 @@ struct adremover_exchange {
 
 static const struct service_option adremover_options[] = {
     {"List", SERVICE_OPTION_LIST, offsetof(struct adremover_settings, lists), NULL, 0, 0, NULL,
-     "file of rules in EasyList's language, or a hosts file; several may be given"},
+     "A file of rules in EasyList's syntax, or a hosts file. The option may be given several "
+     "times."},
     {"Rule", SERVICE_OPTION_LIST, offsetof(struct adremover_settings, rules), NULL, 0, 0, NULL,
-     "one rule; several may be given"},
+     "One rule. The option may be given several times."},
     {"Target", SERVICE_OPTION_CHOICE, offsetof(struct adremover_settings, way), "rewrite", 0, 0,
-     "rewrite|answer", "rewrite: ask for another URL instead; answer: answer at once"},
+     "rewrite|answer",
+     "rewrite: the request is changed to a neutral URL. answer: the service answers the request "
+     "itself."},
     {"Blank", SERVICE_OPTION_TEXT, offsetof(struct adremover_settings, blank),
      "http://retort.internal/blank.gif", 0, 0, NULL,
-     "rewrite: what is asked for in place of a picture"},
+     "The URL that replaces the URL of a picture with Target rewrite."},
     {"Neutral", SERVICE_OPTION_TEXT, offsetof(struct adremover_settings, neutral),
      "http://retort.internal/", 0, 0, NULL,
-     "rewrite: where empty.js, empty.css and the like are asked for"},
+     "The prefix of URLs for empty.js, empty.css and similar files with Target rewrite."},
     {"Picture", SERVICE_OPTION_TEXT, offsetof(struct adremover_settings, picture), "", 0, 0, NULL,
-     "answer: file of a picture to give in place of pictures"},
+     "A picture file that replaces pictures with Target answer."},
     {"Remember", SERVICE_OPTION_DURATION, offsetof(struct adremover_settings, remember), "0", 0,
      24 * 60 * 60 * 1000, NULL,
-     "how long what was said of a request holds for an equal one; 0: each is asked about"},
+     "How long the proxy may reuse a verdict for equal requests. 0 means that it asks about each "
+     "request."},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static const char *const adremover_counters[] = {"REPLACED", "EXCEPTIONS", "UNDECIDED", "STRIPPED",

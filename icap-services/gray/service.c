@@ -48,25 +48,26 @@ struct gray_exchange {
 
 static const struct service_option gray_options[] = {
     {"Helperd", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, helperd),
-     "/run/retort/helperd.sock", 0, 0, NULL, "socket of retort-helperd"},
+     "/run/retort/helperd.sock", 0, 0, NULL, "The socket of retort-helperd."},
     {"Pool", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, pool), "gray", 0, 0, NULL,
-     "its pool that makes images gray"},
+     "The pool of retort-helperd that makes images gray."},
     {"Arguments", SERVICE_OPTION_TEXT, offsetof(struct gray_settings, arguments), "", 0, 0, NULL,
-     "what is wanted of images beyond gray, where the URI does not say: width=320&strip"},
+     "Arguments for images whose ICAP URI has none, such as width=320&strip."},
     {"Deadline", SERVICE_OPTION_DURATION, offsetof(struct gray_settings, deadline), "4s", 1, 600000,
-     NULL, "how long an image may wait for the helper, from its last byte on"},
+     NULL, "How long an image may wait for the helper after its last byte has arrived."},
     {"MaxSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_size), "16M", 1024,
-     UINT64_C(1) << 32, NULL, "larger images are passed on as they are"},
+     UINT64_C(1) << 32, NULL, "Larger images are not changed."},
     {"MaxPixels", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, max_pixels), "100M", 1,
-     UINT64_C(1) << 40, NULL, "images of more pixels, by their headers, are passed on as they are"},
+     UINT64_C(1) << 40, NULL, "Images with more pixels in their header are not changed."},
     {"MinSize", SERVICE_OPTION_SIZE, offsetof(struct gray_settings, min_size), "0", 0,
-     UINT64_C(1) << 32, NULL, "images known to be smaller are passed on as they are"},
+     UINT64_C(1) << 32, NULL, "Images that are known to be smaller are not changed."},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct gray_settings, types),
      "image/jpeg image/jpg image/pjpeg image/gif image/png image/x-png image/webp image/bmp "
      "image/x-ms-bmp image/tiff",
-     0, 0, NULL, "content types to make gray"},
+     0, 0, NULL, "Content types that are made gray."},
     {"Sniff", SERVICE_OPTION_SWITCH, offsetof(struct gray_settings, sniff), "on", 0, 0, NULL,
-     "what has no type, or none that tells anything, is an image if its first bytes say so"},
+     "Whether a body without a meaningful content type counts as an image when its first bytes "
+     "look like one."},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static const char *const gray_counters[] = {"UNCHANGED",      "HELPER REFUSED", "HELPER FAILED",

@@ -50,26 +50,29 @@ enum { FLUSHES_AT_ONCE = 4 };
 
 static const struct service_option gzip_options[] = {
     {"Encodings", SERVICE_OPTION_LIST, offsetof(struct gzip_settings, encodings), "br zstd gzip", 0,
-     0, NULL, "encodings to use; of those a client likes best the first one here"},
+     0, NULL,
+     "The encodings to use. When a client likes several equally, the first one in this list is "
+     "used."},
     {"Level", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, levels[CODING_GZIP]), "6", 1, 9,
-     NULL, "zlib's level: 1 is fast, 9 is small"},
+     NULL, "The level of zlib: 1 is fast, 9 compresses best."},
     {"BrotliLevel", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, levels[CODING_BROTLI]),
-     "5", 0, 11, NULL, "brotli's quality: 0 is fast, 11 is small and very slow"},
+     "5", 0, 11, NULL, "The quality of brotli: 0 is fast, 11 compresses best and is very slow."},
     {"ZstdLevel", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, levels[CODING_ZSTD]), "6",
-     1, 19, NULL, "zstd's level: 1 is fast, 19 is small and very slow"},
+     1, 19, NULL, "The level of zstd: 1 is fast, 19 compresses best and is very slow."},
     {"MinSize", SERVICE_OPTION_SIZE, offsetof(struct gzip_settings, min_size), "256", 0,
-     UINT64_C(1) << 40, NULL, "bodies known to be shorter are left alone"},
+     UINT64_C(1) << 40, NULL, "Bodies that are known to be shorter are not compressed."},
     {"MinGain", SERVICE_OPTION_NUMBER, offsetof(struct gzip_settings, min_gain), "5", 0, 99, NULL,
-     "bodies whose beginning shrinks by less, in percent, are left alone; 0: none"},
+     "Bodies whose beginning shrinks by fewer percent are not compressed. 0 compresses all "
+     "bodies."},
     {"FlushEvery", SERVICE_OPTION_DURATION, offsetof(struct gzip_settings, flush_every), "20ms", 0,
-     3600000, NULL, "when the sender pauses, what is inside goes out, on average this often"},
+     3600000, NULL, "How often, on average, compressed data is flushed when the sender pauses."},
     {"Type", SERVICE_OPTION_LIST, offsetof(struct gzip_settings, types),
      "text/* application/javascript application/x-javascript application/json "
      "application/manifest+json application/xml application/wasm image/svg+xml +json +xml "
      "application/vnd.ms-fontobject font/ttf font/otf image/bmp image/x-icon",
-     0, 0, NULL, "content types to compress"},
+     0, 0, NULL, "Content types that are compressed."},
     {"SkipUrl", SERVICE_OPTION_LIST, offsetof(struct gzip_settings, skip_urls), NULL, 0, 0, NULL,
-     "patterns of URLs that are left alone, with * for any bytes"},
+     "Patterns of URLs that are not compressed. * stands for any bytes."},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
 
 static bool read_order(struct gzip_service *gzip, char *error, size_t error_size) {

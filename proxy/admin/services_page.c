@@ -119,7 +119,7 @@ bool services_page_bump(struct page *page, const struct admin_calls *calls,
     } else if (name == NULL) {
         page_error(page, 400, "the argument name= is missing: it is the name of a service");
     } else if (calls->bump == NULL || !calls->bump(calls->context, name, &kept)) {
-        page_error(page, 404, "there is no icap_service of that name; see /services");
+        page_error(page, 404, "there is no icap_service with this name; see /services");
     } else {
         log_info("icap service %s: all its results were marked outdated through the admin plane",
                  name);

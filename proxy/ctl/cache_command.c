@@ -124,7 +124,7 @@ static int show_counts(const struct cache_context *context, const struct http_an
     else
         json_object_foreach(json, name, value) if (json_is_integer(value))
             printf("%s %" JSON_INTEGER_FORMAT "\n", name, json_integer_value(value));
-    else if (json_is_false(value)) printf("in force; the rest is counted later\n");
+    else if (json_is_false(value)) printf("in force; the count is not complete yet\n");
     else if (json_is_true(value)) continue;
     else printf("%s %s\n", name, cache_command_text(value, "url"));
     json_decref(json);
@@ -272,10 +272,11 @@ static int preload(const struct cache_context *context, bool again) {
         .rate = PRELOAD_RATE,
     };
     if (options->via == NULL)
-        return cache_command_misused("say through which listener: --via ADDRESS:PORT");
+        return cache_command_misused(
+            "--via is missing: write --via ADDRESS:PORT with the address of a listener");
     if (options->rate != NULL && !preload_read_rate(&preload, options->rate))
         return cache_command_misused(
-            "--rate wants a number of requests a second, or 0 for no limit:");
+            "--rate needs a number of requests per second, or 0 for no limit:");
     for (int i = 1; i < options->word_count; i++)
         preload_word(&preload, options->words[i]);
     return preload.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -349,26 +350,36 @@ static const struct cache_verb {
     int (*run)(const struct cache_context *context);
     const char *help;
 } verbs[] = {
-    {"show", 1, 1, run_show, "URL                         its variants and their state"},
-    {"get", 1, 1, run_get, "URL [--variant N]           head and body of one"},
-    {"list", 0, 0, run_list, "[FILTER] [--limit N] [--after N]"},
-    {"delete", 1, 1, run_delete, "URL [--soft]                all variants"},
-    {"purge", 0, 0, run_purge, "FILTER | --all [--soft]     at once"},
-    {"ban", 1, 1, run_ban, "REGEX                       as objects are next looked up"},
-    {"bans", 0, 0, run_bans, "                            what is banned"},
-    {"expire", 2, 2, run_expire, "URL SECONDS                 fresh for so long from now"},
-    {"pin", 1, 1, run_pin, "URL                         not to be evicted"},
-    {"unpin", 1, 1, run_unpin, "URL"},
-    {"inject", 2, 2, inject, "URL FILE [--header LINE] [--status N] [--lifetime SECONDS]"},
-    {"fetch", 1, 1000000, run_fetch, "--via ADDRESS:PORT URL|@FILE ... [--header LINE] [--rate N]"},
+    {"show", 1, 1, run_show,
+     "URL                         show the variants of a URL and their state"},
+    {"get", 1, 1, run_get, "URL [--variant N]           print the head and body of a variant"},
+    {"list", 0, 0, run_list, "[FILTER] [--limit N] [--after N]  list stored objects"},
+    {"delete", 1, 1, run_delete, "URL [--soft]                remove all variants of a URL"},
+    {"purge", 0, 0, run_purge, "FILTER | --all [--soft]     remove matching objects at once"},
+    {"ban", 1, 1, run_ban,
+     "REGEX                       remove matching objects when they are next looked up"},
+    {"bans", 0, 0, run_bans, "                            list the bans"},
+    {"expire", 2, 2, run_expire,
+     "URL SECONDS                 make the object stale after so many seconds"},
+    {"pin", 1, 1, run_pin, "URL                         protect the object from eviction"},
+    {"unpin", 1, 1, run_unpin, "URL                         allow eviction of the object again"},
+    {"inject", 2, 2, inject,
+     "URL FILE [--header LINE] [--status N] [--lifetime SECONDS]\n                   store the "
+     "content of a file as the response for a URL"},
+    {"fetch", 1, 1000000, run_fetch,
+     "--via ADDRESS:PORT URL|@FILE ... [--header LINE] [--rate N]\n"
+     "                   request URLs through a listener, so that the cache stores the responses"},
     {"revalidate", 1, 1000000, run_revalidate,
-     "--via ADDRESS:PORT URL|@FILE ... [--header LINE] [--rate N]"},
+     "--via ADDRESS:PORT URL|@FILE ... [--header LINE] [--rate N]\n"
+     "                   the same, and the origin is asked even if a response is fresh"},
 };
 
 void cache_command_help(FILE *out) {
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         fprintf(out, "  cache %-10s %s\n", verbs[i].name, verbs[i].help);
-    fputs("  FILTER: --prefix URL, --host NAME, --tag KEY, --regex REGEX; all must fit\n", out);
+    fputs("  FILTER: --prefix URL, --host NAME, --tag KEY, --regex REGEX; all given ones must "
+          "match.\n    With --soft, objects become stale instead of being removed.\n",
+          out);
 }
 
 static const char **cache_command_value_of(struct options *options, const char *name) {
@@ -407,7 +418,9 @@ static bool cache_command_take_options(struct cache_context *context, int argc, 
         else {
             const char **value = cache_command_value_of(options, argv[i]);
             if (value == NULL || i + 1 == argc) {
-                fprintf(stderr, "retortctl: %s is no option, or has no value\n", argv[i]);
+                fprintf(stderr,
+                        "retortctl: %s is not an option of this command, or its value is missing\n",
+                        argv[i]);
                 return false;
             }
             *value = argv[++i];
@@ -422,7 +435,7 @@ static const char *cache_command_unfit(const struct options *options) {
     for (unsigned i = 0; i < options->header_count && reason == NULL; i++)
         reason = header_line_check(options->headers[i]);
     if (status != NULL && (strspn(status, "0123456789") != 3 || status[3] != '\0'))
-        reason = "--status wants three digits, as 404";
+        reason = "--status needs three digits, such as 404";
     return reason;
 }
 
@@ -440,8 +453,8 @@ int cache_command(const char *admin, bool json, int argc, char **argv) {
         if (strcmp(context.options.words[0], verbs[i].name) != 0)
             continue;
         if (words < verbs[i].least || words > verbs[i].most)
-            return cache_command_misused("too few words, or too many:");
+            return cache_command_misused("the number of arguments is wrong; the commands are:");
         return verbs[i].run(&context);
     }
-    return cache_command_misused("there is no such command; these are:");
+    return cache_command_misused("there is no such command; the commands are:");
 }

@@ -201,8 +201,8 @@ void difference_head(struct difference *difference, const struct http_head *head
     } else if (had || head != NULL) {
         difference->found |= DIFFERENCE_HEAD;
         difference_remark(difference, had && head != NULL ? "the recorded head can't be parsed"
-                                      : had               ? "there is no head in its answer now"
-                                                          : "there is a head in its answer now");
+                                      : had               ? "its answer has no head now"
+                                                          : "its answer has a head now");
     }
 }
 
@@ -261,7 +261,7 @@ void difference_body_end(struct difference *difference) {
         tell_body(difference, "in length");
     else if (exchange->result_whole && difference->sum != NULL &&
              XXH3_64bits_digest(difference->sum) != exchange->result_sum)
-        tell_body(difference, "beyond what was kept of it");
+        tell_body(difference, "after the recorded part");
 }
 
 void difference_release(struct difference *difference) {

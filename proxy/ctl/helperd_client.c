@@ -53,7 +53,7 @@ static char *read_answer(int fd) {
         ssize_t got = recv(fd, text + length, 65536, 0);
         if (got <= 0) {
             fprintf(stderr, "retort-helperd does not answer: %s\n",
-                    got == 0 ? "it hung up" : strerror(errno));
+                    got == 0 ? "it closed the connection" : strerror(errno));
             free(text);
             return NULL;
         }
@@ -81,7 +81,8 @@ static json_t *helperd_client_call(const char *path, json_t *command) {
     if (json_is_true(json_object_get(answer, "ok")))
         return answer;
     const char *error = json_string_value(json_object_get(answer, "error"));
-    fprintf(stderr, "%s\n", error != NULL ? error : "retort-helperd answered nonsense");
+    fprintf(stderr, "%s\n",
+            error != NULL ? error : "retort-helperd sent an answer that can't be read");
     json_decref(answer);
     return NULL;
 }
@@ -100,15 +101,14 @@ static void print_lane(const json_t *lane) {
     const json_t *most = json_object_get(lane, "most");
     if (helperd_client_number(lane, "begun") == 0 && helperd_client_number(lane, "queued") == 0)
         return;
-    printf(
-        "  %s jobs: %lld at work, %lld wait, of %lld clients; a wait of %lld ms on average, %lld "
-        "ms at most\n",
-        helperd_client_text(lane, "name"), helperd_client_number(lane, "at_work"),
-        helperd_client_number(lane, "queued"), helperd_client_number(lane, "clients"),
-        helperd_client_number(lane, "mean_wait_ms"),
-        helperd_client_number(lane, "longest_wait_ms"));
+    printf("  %s jobs: %lld running, %lld waiting, from %lld clients; they wait %lld ms on "
+           "average, %lld ms at most\n",
+           helperd_client_text(lane, "name"), helperd_client_number(lane, "at_work"),
+           helperd_client_number(lane, "queued"), helperd_client_number(lane, "clients"),
+           helperd_client_number(lane, "mean_wait_ms"),
+           helperd_client_number(lane, "longest_wait_ms"));
     if (most != NULL)
-        printf("    most wait for client %s: %lld\n", helperd_client_text(most, "client"),
+        printf("    most waiting jobs: client %s, %lld\n", helperd_client_text(most, "client"),
                helperd_client_number(most, "queued"));
 }
 
@@ -117,7 +117,7 @@ static void print_refusals(const json_t *refusals) {
         const char *name, *reason;
     } kinds[] = {{"queue_full", "the queue was full"},
                  {"share", "the queue was full, and the client had the most work in it"},
-                 {"too_late", "they would not have been done before their deadline"},
+                 {"too_late", "they could not have finished before their deadline"},
                  {"breaker", "helpers died one after another"},
                  {"stopping", "retort-helperd was stopping"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -138,13 +138,13 @@ static void print_pool(const json_t *pool) {
            helperd_client_number(pool, "mean_ms"));
     if (json_object_get(pool, "breaker_client") != NULL)
         printf(
-            "  its helpers die of jobs for client %s: these are refused until one of them works\n",
+            "  its helpers die on jobs of client %s: these jobs are refused until one succeeds\n",
             helperd_client_text(pool, "breaker_client"));
     else if (strcmp(helperd_client_text(pool, "breaker"), "closed") != 0)
-        printf(
-            "  its helpers die one after another: its jobs are refused until one of them works\n");
+        printf("  its helpers die one after another: its jobs are refused until a helper works "
+               "again\n");
     if (helperd_client_number(pool, "lines_dropped") > 0)
-        printf("  its helpers wrote too many lines: %lld were dropped, see log_lines in "
+        printf("  its helpers wrote too many log lines: %lld were dropped, see log_lines in "
                "retort-helperd(8)\n",
                helperd_client_number(pool, "lines_dropped"));
     const json_t *lanes = json_object_get(pool, "lanes");
@@ -271,7 +271,9 @@ static int top_command(const char *path, int argc, char **argv) {
     double interval = argc > 2 ? strtod(argv[2], &end) : 2;
     long times = argc > 3 && *end == 0 ? strtol(argv[3], &end, 10) : 0;
     if (*end != 0 || !(interval >= 0.01 && interval <= 3600) || times < 0) {
-        fprintf(stderr, "top wants seconds, 0.01 to 3600, and how often\n");
+        fprintf(
+            stderr,
+            "top needs the seconds between two updates (0.01 to 3600) and the number of updates\n");
         return 2;
     }
     return helperd_client_top(path, interval, times);
@@ -305,7 +307,7 @@ int helperd_client_command(const char *socket_path, int argc, char **argv) {
     char *end;
     long value = strtol(argv[3], &end, 10);
     if (*argv[3] == 0 || *end != 0 || value < -1000 || value > 1000000) {
-        fprintf(stderr, "%s is no number\n", argv[3]);
+        fprintf(stderr, "%s is not a number\n", argv[3]);
         return 2;
     }
     return simple_call(socket_path, json_pack("{s:s, s:s, s:i}", "call", argv[1], "pool", argv[2],

@@ -29,9 +29,9 @@ static const char *advice(int reason, bool local) {
     switch (reason) {
     case ENOENT: return ": is retort running, and is admin.listen set to this path?";
     case ECONNREFUSED:
-        return local ? ": nobody serves this socket any more: is retort running?"
+        return local ? ": no process listens on this socket: is retort running?"
                      : ": is retort running, and is admin.listen set to this address?";
-    case EACCES: return ": only root and the user that retort runs as may; try sudo";
+    case EACCES: return ": only root and retort's own user may connect; try sudo";
     default: return "";
     }
 }

@@ -58,7 +58,8 @@ static bool icap_command_take_number(const char *option, const char *text, uint6
 static bool icap_command_take_filter(struct icap_choices *options, char *text) {
     char error[RECORD_FILTER_ERROR], *equals = strchr(text, '=');
     if (equals == NULL || options->filter_count == RECORD_FILTERS_MAX)
-        return icap_command_refuse("--filter", "needs NAME=VALUE, and not too many of them");
+        return icap_command_refuse("--filter",
+                                   "needs NAME=VALUE, and can be given only a few times");
     *equals = '\0';
     if (!record_filter_set(&options->filter, text, equals + 1, error))
         return icap_command_refuse("--filter", error);
@@ -69,7 +70,7 @@ static bool icap_command_take_filter(struct icap_choices *options, char *text) {
 
 static bool take_ignored(struct icap_choices *options, const char *name) {
     if (options->ignored_count == ICAP_IGNORED_MAX)
-        return icap_command_refuse("--ignore", "was given too often");
+        return icap_command_refuse("--ignore", "was given too many times");
     options->ignored[options->ignored_count++] = name;
     return true;
 }
@@ -100,12 +101,12 @@ static bool icap_command_take_value(struct icap_choices *options, const char *na
             *texts[i].value = value;
             return true;
         }
-    return icap_command_refuse(name, "is no option of this command");
+    return icap_command_refuse(name, "is not an option of this command");
 }
 
 static bool take_word(struct icap_choices *options, const char *word) {
     if (options->word_count == (int)(sizeof options->words / sizeof *options->words))
-        return icap_command_refuse(word, "is one word too many");
+        return icap_command_refuse(word, "is one argument too many");
     options->words[options->word_count++] = word;
     return true;
 }
@@ -121,7 +122,7 @@ static bool icap_command_take_options(struct icap_choices *options, int argc, ch
         else if (strncmp(argv[i], "--", 2) != 0)
             good = take_word(options, argv[i]);
         else if (i + 1 == argc)
-            good = icap_command_refuse(argv[i], "is no option, or has no value");
+            good = icap_command_refuse(argv[i], "is not an option, or its value is missing");
         else {
             good = icap_command_take_value(options, argv[i], argv[i + 1]);
             i++;
@@ -144,17 +145,22 @@ static const struct icap_verb {
 } verbs[] = {
     {"record", 1, 1, run_record,
      "FILE [--filter NAME=VALUE] [--exchanges N] [--seconds N] [--body SIZE] [--memory SIZE] "
-     "[--unmasked]"},
-    {"show", 1, 3, icap_show, "FILE [NUMBER [PART]] [--filter NAME=VALUE]"},
+     "[--unmasked]\n"
+     "               record ICAP exchanges of the running proxy to a file"},
+    {"show", 1, 3, icap_show,
+     "FILE [NUMBER [PART]] [--filter NAME=VALUE]\n"
+     "               list the exchanges of a recording, or show one of them"},
     {"replay", 1, 1, icap_replay,
      "FILE --service URI [--ca FILE] [--filter NAME=VALUE] [--ignore FIELD] [--concurrency N] "
-     "[--timeout SECONDS] [--preview SIZE]"},
+     "[--timeout SECONDS] [--preview SIZE]\n"
+     "               send the recorded messages to a service and compare its answers"},
 };
 
 void icap_command_help(FILE *out) {
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         fprintf(out, "  icap %-7s %s\n", verbs[i].name, verbs[i].help);
-    fputs("  NAME: service, point, host, prefix, regex, status, verdict, sample; all must fit\n",
+    fputs("  NAME: service, point, host, prefix, regex, status, verdict, sample; all given filters "
+          "must match\n",
           out);
 }
 
@@ -165,16 +171,16 @@ static int icap_command_run(struct icap_choices *options, const char *name, int 
         if (!icap_command_take_options(options, argc, argv))
             return ICAP_EXIT_TROUBLE;
         if (options->word_count < verbs[i].least || options->word_count > verbs[i].most)
-            return icap_command_misused("too few words, or too many:");
+            return icap_command_misused("the number of arguments is wrong; the commands are:");
         return verbs[i].run(options);
     }
-    return icap_command_misused("there is no such command; these are:");
+    return icap_command_misused("there is no such command; the commands are:");
 }
 
 int icap_command(const char *admin, bool json, int argc, char **argv) {
     struct icap_choices options = {
         .admin = admin, .json = json, .preview = 4096, .concurrency = 4, .timeout = 10};
-    int status = argc < 2 ? icap_command_misused("which command? These are:")
+    int status = argc < 2 ? icap_command_misused("the command is missing; the commands are:")
                           : icap_command_run(&options, argv[1], argc - 2, argv + 2);
     record_filter_release(&options.filter);
     return status;

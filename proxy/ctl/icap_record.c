@@ -145,7 +145,8 @@ static void pause_a_little(void) {
 }
 
 static void cannot_write(const struct icap_choices *options) {
-    fprintf(stderr, "retortctl: can't write %s: %s; make room, or record less by --filter\n",
+    fprintf(stderr,
+            "retortctl: can't write %s: %s; free some space, or record less with --filter\n",
             options->words[0], strerror(errno));
 }
 
@@ -161,7 +162,7 @@ static bool icap_record_take(struct taking *taking) {
     bool good = written && take_records(taking, slice_make(answer.body, length));
     http_answer_release(&answer);
     if (written && !good)
-        icap_complain(0, "what retort sends can't be read: is it of another version?");
+        icap_complain(0, "the data from retort can't be read: does retort have another version?");
     if (good && length == 0)
         pause_a_little();
     return good;
@@ -185,8 +186,8 @@ static FILE *icap_record_create(const char *path) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     if (file == NULL)
-        fprintf(stderr, "retortctl: can't make %s: %s%s\n", path, strerror(errno),
-                errno == EEXIST ? "; choose another name, or remove it" : "");
+        fprintf(stderr, "retortctl: can't create %s: %s%s\n", path, strerror(errno),
+                errno == EEXIST ? "; choose another name, or remove the file" : "");
     return file;
 }
 
@@ -202,8 +203,8 @@ static void icap_record_tell(const struct taking *taking) {
         json_decref(json);
         return;
     }
-    printf("%lld exchanges recorded, %lld dropped, %lld under way at the end: %s\n", kept, dropped,
-           unfinished, taking->reason);
+    printf("%lld exchanges recorded, %lld dropped, %lld not finished at the end: %s\n", kept,
+           dropped, unfinished, taking->reason);
 }
 
 int icap_record(const struct icap_choices *options) {

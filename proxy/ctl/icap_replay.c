@@ -143,8 +143,8 @@ static void compare_body(struct item *item) {
             return;
         case SOURCE_FAILED:
             if (item->virgin.ran_out) {
-                finish_uncompared(item, "not compared: the service wanted more of the body than "
-                                        "was recorded");
+                finish_uncompared(
+                    item, "not compared: the service needs more of the body than was recorded");
                 return;
             }
             difference_verdict(&item->difference, "failed", item->call.error);
@@ -169,7 +169,7 @@ static void icap_replay_judge(struct item *item) {
     bool failed = call->verdict == ICAP_FAILED;
     if (failed && item->virgin.ran_out) {
         finish_uncompared(item,
-                          "not compared: the service wanted more of the body than was recorded");
+                          "not compared: the service needs more of the body than was recorded");
         return;
     }
     if (failed)
@@ -214,7 +214,7 @@ static const char *icap_replay_unfit(const struct recorded_exchange *exchange) {
     if (slice_equal(verdict, SLICE("abandoned")))
         return "not compared: the client left before the verdict";
     if (exchange->error.length > 0 && !slice_equal(verdict, SLICE("failed")))
-        return "not compared: its answer broke off when it was recorded";
+        return "not compared: the recorded answer is incomplete";
     return NULL;
 }
 
@@ -422,7 +422,7 @@ static int icap_replay_tell(const struct replay *replay) {
     if (complaint != NULL)
         return icap_complain(ICAP_EXIT_TROUBLE, complaint);
     if (tallies->exchanges == tallies->not_compared)
-        return icap_complain(ICAP_EXIT_TROUBLE, "there was nothing to compare");
+        return icap_complain(ICAP_EXIT_TROUBLE, "no exchange could be compared");
     if (tallies->answered == 0 && replay->error[0] != '\0') {
         fprintf(stderr, "retortctl: the service answered nothing: %s%s\n", replay->error,
                 strstr(replay->error, "ca_file") != NULL ? " (here: --ca FILE)" : "");
@@ -438,7 +438,7 @@ static int replay_file(struct icap_choices *options, struct replay *replay) {
         return icap_complain(ICAP_EXIT_TROUBLE, error);
     int status = ICAP_EXIT_TROUBLE;
     if (!icap_replay_set_up(replay)) {
-        icap_complain(0, "can't make an event loop");
+        icap_complain(0, "can't create an event loop");
     } else {
         icap_replay_run(replay);
         status = icap_replay_tell(replay);
@@ -458,14 +458,14 @@ static const char *take_uri(struct replay *replay) {
         return NULL;
     if (!is_uri || !slice_equal_nocase(uri->scheme, SLICE("icap")))
         return "--service needs a URI: icap://HOST:PORT/NAME, or icaps:// for TLS";
-    return options->ca == NULL ? NULL : "--ca is for icaps:// only: write that in --service";
+    return options->ca == NULL ? NULL : "--ca works only with icaps:// in --service";
 }
 
 int icap_replay(struct icap_choices *options) {
     struct replay *replay;
     if (options->service == NULL)
         return icap_complain(ICAP_EXIT_TROUBLE,
-                             "to which service? --service icap://HOST:PORT/NAME");
+                             "--service is missing: write --service icap://HOST:PORT/NAME");
     signal(SIGPIPE, SIG_IGN); /* TLS writes to connections that may have gone */
     ALLOC_OBJ(replay, REPLAY_MAGIC);
     replay->options = options;

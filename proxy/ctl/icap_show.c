@@ -97,7 +97,7 @@ static int show_one(struct icap_choices *options, const struct recorded_exchange
     if (options->word_count == 3) {
         if (!recorded_exchange_part(exchange, options->words[2], &bytes))
             return icap_complain(EXIT_FAILURE,
-                                 "there is no such part; there are asked, request_head, "
+                                 "there is no such part; the parts are asked, request_head, "
                                  "response_head, virgin, answered, result_head, result");
         fwrite(bytes.base, 1, bytes.length, stdout);
     } else if (options->json) {
@@ -113,14 +113,15 @@ static int find_one(struct icap_choices *options, struct record_file *file) {
     uint64_t wanted, number = 0;
     char *content;
     if (!slice_to_uint64(slice_from(options->words[1]), &wanted))
-        return icap_complain(EXIT_FAILURE, "behind the file stands the number of an exchange");
+        return icap_complain(EXIT_FAILURE,
+                             "the argument after the file must be the number of an exchange");
     while (record_file_next(file, &exchange, &content)) {
         int status = ++number == wanted ? show_one(options, &exchange, number) : -1;
         free(content);
         if (status >= 0)
             return status;
     }
-    return icap_complain(EXIT_FAILURE, "there is no exchange of that number");
+    return icap_complain(EXIT_FAILURE, "there is no exchange with this number");
 }
 
 /* JSON: an object a line. */
@@ -144,7 +145,7 @@ static void icap_show_list(struct icap_choices *options, struct record_file *fil
 
 static int tell_end(const struct icap_choices *options, const struct record_file_end *end) {
     if (!options->json)
-        printf("%llu exchanges, %llu dropped, %llu under way at the end%s%s\n",
+        printf("%llu exchanges, %llu dropped, %llu not finished at the end%s%s\n",
                (unsigned long long)end->read, (unsigned long long)end->dropped,
                (unsigned long long)end->unfinished, end->reason[0] != '\0' ? ": " : "",
                end->reason);

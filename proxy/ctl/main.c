@@ -90,25 +90,30 @@ static int reload_answer(const struct choices *choices, const struct http_answer
         retortctl_show_raw(choices, answer);
     else
         puts(whole ? "the configuration was read again and is in use"
-                   : "the configuration was read again, and all else of it is in use");
+                   : "the configuration was read again, and its other changes are in use");
     return whole ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int drain_answer(const struct choices *choices, const struct http_answer *answer) {
     if (choices->json)
         return retortctl_show_raw(choices, answer);
-    puts("retort accepts no more connections and exits when the transactions under way are done");
+    puts("retort accepts no more connections and exits when the open transactions have finished");
     return EXIT_SUCCESS;
 }
 
 static const struct command commands[] = {
-    {"status", "GET", "/status", status_answer, "state, cache, ICAP services, counters"},
-    {"metrics", "GET", "/metrics", retortctl_show_raw, "counters for Prometheus"},
-    {"origins", "GET", "/origins", origins_answer, "groups of origins and how their servers are"},
-    {"services", "GET", "/services", services_answer, "ICAP services: endpoints, counts, times"},
-    {"settings", "GET", "/settings", settings_answer, "the loaded settings, defaults included"},
-    {"reload", "POST", "/reload", reload_answer, "read the configuration again"},
-    {"drain", "POST", "/drain", drain_answer, "finish what is under way and exit"},
+    {"status", "GET", "/status", status_answer,
+     "show the state, the cache, ICAP services and counters"},
+    {"metrics", "GET", "/metrics", retortctl_show_raw,
+     "print all metrics in the format of Prometheus"},
+    {"origins", "GET", "/origins", origins_answer,
+     "show groups of origins and the state of their servers"},
+    {"services", "GET", "/services", services_answer,
+     "show ICAP services with endpoints, counts and times"},
+    {"settings", "GET", "/settings", settings_answer, "print the settings in use, with defaults"},
+    {"reload", "POST", "/reload", reload_answer, "read the configuration file again"},
+    {"drain", "POST", "/drain", drain_answer,
+     "accept no more connections, finish open transactions and exit"},
 };
 
 static void retortctl_usage(FILE *out) {
@@ -120,7 +125,7 @@ static void retortctl_usage(FILE *out) {
           out);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fputs("  services bump NAME  make what the service made up to now old\n", out);
+    fputs("  services bump NAME  mark all earlier results of a service as outdated\n", out);
     cache_command_help(out);
     icap_command_help(out);
     fputs("  adlist     what lists of the ad remover do with URLs, and what is in them\n"
@@ -162,7 +167,7 @@ static int run_command(const struct choices *choices, const struct command *comm
 static int bump_answer(const struct choices *choices, const struct http_answer *answer) {
     if (choices->json)
         return retortctl_show_raw(choices, answer);
-    puts("what the service made up to now counts as old, and is made again when it is asked for");
+    puts("all earlier results of the service are outdated and are made again when they are needed");
     return EXIT_SUCCESS;
 }
 
@@ -177,7 +182,7 @@ static int run_bump(const struct choices *choices, int argc, char **argv) {
     }
     if (strlen(argv[2]) > NAME_MAX_LENGTH || argv[2][strspn(argv[2], known)] != '\0')
         return retortctl_complain(
-            "there is no icap_service of that name; see \"retortctl services\"");
+            "there is no icap_service with this name; see \"retortctl services\"");
     snprintf(path, sizeof path, "/services/bump?name=%s", argv[2]);
     const struct command command = {"services", "POST", path, bump_answer, NULL};
     return run_command(choices, &command);

@@ -140,7 +140,7 @@ void show_origins(FILE *out, json_t *origins) {
     size_t i;
     json_t *group, *groups = json_object_get(origins, "origins");
     if (json_array_size(groups) == 0)
-        fputs("there are no groups: no origins section in the configuration\n", out);
+        fputs("there are no groups: the configuration has no origins section\n", out);
     json_array_foreach(groups, i, group) {
         if (i > 0)
             fputc('\n', out);
@@ -227,7 +227,7 @@ void show_services(FILE *out, json_t *services) {
     size_t i;
     json_t *service, *array = json_object_get(services, "services");
     if (json_array_size(array) == 0)
-        fputs("there are none: no icap_service section in the configuration\n", out);
+        fputs("there are no services: the configuration has no icap_service section\n", out);
     json_array_foreach(array, i, service) {
         if (i > 0)
             fputc('\n', out);
@@ -332,7 +332,7 @@ void show_settings(FILE *out, json_t *settings) {
     size_t i;
     json_object_foreach(settings, name, value) {
         if (strcmp(name, "file") == 0)
-            fprintf(out, "# %s, defaults included\n", json_string_value(value));
+            fprintf(out, "# %s, with defaults\n", json_string_value(value));
         else if (json_is_object(value))
             show_section(out, name, value, false);
         else if (strcmp(name, "connect_ports") == 0 || !holds_sections(value))

@@ -195,7 +195,7 @@ static bool waiting_page_keep_result(struct waiting_page *page) {
         if (status == SOURCE_WAIT)
             return true;
         if (status == SOURCE_FAILED)
-            return waiting_page_fail(page, "the response broke off");
+            return waiting_page_fail(page, "the response ended early");
         if (status == SOURCE_END) {
             waiting_download_ready(page->download, page->head, end_of_keeping(transaction));
             waiting_page_let_go(page);
@@ -230,7 +230,7 @@ void waiting_page_end(struct transaction *transaction) {
         return;
     timer_cancel(&transaction->net->loop->timers, &page->timer);
     if (page->download != NULL)
-        waiting_page_fail(page, "the proxy has given it up");
+        waiting_page_fail(page, "the proxy has stopped it");
     transaction->waiting_page = NULL;
 }
 

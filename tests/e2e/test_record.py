@@ -178,7 +178,7 @@ def test_replay_by_tls(lab):
     for uri, arguments, word in ((f"icaps://localhost:{port}/ex206", (), "is not trusted"),
                                  (f"icaps://localhost:{port}/ex206", ("--ca", other.file), "ca_file to the certificate of its issuer (here: --ca FILE)"),
                                  (f"icaps://localhost:{port}/ex206", ("--ca", good.key), "must hold certificates in PEM (here: --ca FILE)"),
-                                 (cicap.uri("ex206"), ("--ca", ca.file), "--ca is for icaps://")):
+                                 (cicap.uri("ex206"), ("--ca", ca.file), "--ca works only with icaps://")):
         status, out, errors = ctl(lab, "replay", path, "--service", uri, *arguments)
         equal(status, 2, f"{uri} {arguments}: {out} {errors}; exit status")
         contains(errors, word, f"{uri} {arguments}: message")
@@ -459,7 +459,7 @@ def test_no_room_for_the_file(lab):
     proxy.get(origin.url("/bytes", n=50000))
     _, errors = command.communicate(timeout=30 * lab.patience)
     equal(command.returncode, 1, "exit status")
-    contains(errors, f"can't write {path}: File too large; make room", "message")
+    contains(errors, f"can't write {path}: File too large; free some space", "message")
     equal(proxy.admin("POST", "/icap/record").status, 200, "status of the next recording")
 
 
@@ -537,7 +537,7 @@ def test_trouble(lab):
     path = recorded(lab, proxy, lambda proxy: proxy.get(origin.url("/bytes", n=10)), "--exchanges", "2")
     for arguments, word in (((path, "--service", icap.uri()), "--filter service=NAME"),
                             ((path, "--service", "icap://127.0.0.1:1/x", "--filter", "service=a"), "answered nothing"),
-                            ((path, "--service", icap.uri(), "--filter", "service=c"), "nothing to compare"),
+                            ((path, "--service", icap.uri(), "--filter", "service=c"), "no exchange could be compared"),
                             ((path, "--service", "http://127.0.0.1/"), "icap://"),
                             ((path,), "--service"),
                             ((path + ".none", "--service", icap.uri()), "can't open")):

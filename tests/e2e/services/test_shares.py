@@ -113,7 +113,7 @@ def test_one_clients_crashes_are_its_own(lab):
             until(lambda number=number: other.pool("bad")["restarts"] > min(number, 2), 10 * lab.patience, "the helper's end")
         pool = other.pool("bad")
         assert (pool["breaker"], pool["breaker_client"], pool["broken"]) == ("open", "10.0.0.1", 1), pool
-        assert pool["refusals"]["breaker"] == 1 and "for client 10.0.0.1: these are refused" in other.retortctl()
+        assert pool["refusals"]["breaker"] == 1 and "of client 10.0.0.1: these jobs are refused" in other.retortctl()
         assert result_of(submit_for(other, "10.0.0.2", 1000, b"good")) == (DONE, b"good")
         assert other.pool("bad")["breaker"] == "closed"
 
@@ -145,7 +145,7 @@ def test_a_full_queue_is_shared(lab):
         lanes = {lane["name"]: lane for lane in pool["lanes"]}
         assert lanes["small"]["clients"] == 2 and lanes["small"]["most"] == {"client": "10.0.0.1", "queued": 3, "cost": 3 * 4096}, lanes
         told = other.retortctl()
-        assert "4 wait, of 2 clients" in told and "for client 10.0.0.1: 3" in told and "1 jobs were refused: the queue was full\n" in told, told
+        assert "4 waiting, from 2 clients" in told and "for client 10.0.0.1: 3" in told and "1 jobs were refused: the queue was full\n" in told, told
         assert result_of(first)[0] == TIMEOUT
         assert [result_of(job)[0] for job in waiting + [newcomer]] == [DONE] * 4
 
