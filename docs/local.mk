@@ -2,7 +2,7 @@
 # so that they can be read and installed without building; tests/unit/proxy checks that they are
 # current.
 dist_man_MANS += docs/retort.8 docs/retort.conf.5 docs/retortctl.1
-dist_doc_DATA = README.md LICENSE docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
+dist_doc_DATA = README.md CHANGELOG.md SECURITY.md LICENSE docs/ARCHITECTURE.md docs/CACHE.md docs/CONFIGURATION.md docs/CONFORMANCE.md docs/ICAP.md \
 	docs/OPERATIONS.md docs/PERFORMANCE.md docs/SERVICES.md docs/TESTING.md
 EXTRA_DIST += docs/performance.json docs/plots
 

@@ -1,5 +1,6 @@
 /* Runs the unit tests of proxy/. CK_RUN_SUITE=settings in the environment runs one suite alone,
- * CK_FORK=no runs them all in this process, for a debugger. */
+ * CK_FORK=no runs them all in this process, for a debugger; CK_EXCLUDE_TAGS=disk leaves out those
+ * that take most of the time. */
 #include "suites.h"
 
 #include "base/assert.h"
@@ -64,6 +65,8 @@ Suite *suite_of(const char *noun, const TTest *const *tests, size_t count) {
     Suite *suite = suite_create(noun);
     TCase *cases = tcase_create(noun);
     tcase_set_timeout(cases, 60);
+    if (strncmp(noun, "disk", strlen("disk")) == 0)
+        tcase_set_tags(cases, "disk");
     for (size_t i = 0; i < count; i++)
         tcase_add_test(cases, tests[i]);
     suite_add_tcase(suite, cases);
