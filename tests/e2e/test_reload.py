@@ -15,6 +15,7 @@ from harness.process import Process
 from harness.raw_origin import RawOrigin
 from harness.retort import Retort, Service, run_check
 from harness.suite import memcheck
+from harness.wire import request
 
 
 class Gate:
@@ -89,6 +90,73 @@ def test_a_refresh_whose_listener_has_gone(lab):
     equal(got, [b"ok"], "the stale body")
     until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "the end of what is under way")
     equal((len(gate.origin.requests), proxy.counter("cache_background")), (1, 0), "requests at the origin, refreshes")
+
+
+def only_from(proxy, network):
+    """A reload after which the forward listener lets no others in."""
+    own = f'listen "{proxy.forward[0]}:{proxy.forward[1]}" {{ mode = forward '
+    proxy.write_config(proxy.text().replace(own, own + f"allow = {{ {network} }} "))
+    equal(proxy.reload().status, 200, "the reload")
+
+
+@memcheck
+def test_a_request_outlives_reloads(lab):
+    """What began under the old settings of the listener ends under them, its body included; the next request on the same connection
+    goes by the new ones."""
+    head, rest = threading.Semaphore(0), threading.Semaphore(0)
+
+    def answer(connection, _request):
+        head.acquire()  # pylint: disable=consider-using-with
+        connection.send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 8\r\n\r\nhalf")
+        rest.acquire()  # pylint: disable=consider-using-with
+        connection.send(b"done")
+        return False
+
+    origin = RawOrigin(lab, answer)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/slow")))
+        until(lambda: len(origin.requests) == 1, 10 * lab.patience, "the request at the origin")
+        for network in ("10.0.0.0/8", "10.1.0.0/16"):
+            only_from(proxy, network)
+        head.release()
+        until(lambda: proxy.counter("cache_stores") == 1, 10 * lab.patience, "the head of the response")
+        only_from(proxy, "10.2.0.0/16")
+        rest.release()
+        equal(wire.response().body, b"halfdone", "the body")
+        wire.send(request("GET", origin.url("/slow")))
+        equal(wire.response().status, 403, "the next request")
+
+
+@memcheck
+def test_a_connection_whose_listener_has_gone(lab):
+    """It says so, and closes."""
+    origin = Origin(lab)
+    proxy = Retort(lab)
+    with proxy.wire() as wire:
+        wire.send(request("GET", origin.url("/text?say=one")))
+        equal(wire.response().text(), "one", "before")
+        text = proxy.text()
+        proxy.write_config(re.sub(rf'listen "{proxy.forward[0]}:{proxy.forward[1]}" .*', "", text))
+        for number in range(2):
+            equal(proxy.reload().status, 200, f"reload {number}")
+        wire.send(request("GET", origin.url("/text?say=two")))
+        response = wire.response()
+        equal((response.status, response.header("Connection")), (503, "close"), "after")
+
+
+@memcheck
+def test_a_tunnel_outlives_reloads(lab):
+    origin = Origin(lab)
+    proxy = Retort(lab, extra=f"connect_ports = {{ {origin.port} }}")
+    with proxy.wire() as wire:
+        wire.send(f"CONNECT {origin.authority} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n".encode())
+        equal(wire.response("CONNECT").status, 200, "the tunnel")
+        for network in ("10.0.0.0/8", "10.1.0.0/16"):
+            only_from(proxy, network)
+            wire.send(request("GET", f"/text?say={network[:4]}", host="x"))
+            equal(wire.response().text(), network[:4], "through the tunnel")
+    until(lambda: proxy.counter("transactions_active") == 0, 10 * lab.patience, "the end of the tunnel")
 
 
 def reload_says(proxy, lab, expect=1):
