@@ -21,6 +21,7 @@ common_libcommon_la_SOURCES = \
 	common/event/bytes_source.c common/event/bytes_source.h \
 	common/event/loop.c common/event/loop.h \
 	common/event/mailbox.c common/event/mailbox.h \
+	common/event/question.c common/event/question.h \
 	common/event/source.h \
 	common/event/timer.c common/event/timer.h \
 	common/event/waiter.c common/event/waiter.h \

@@ -168,6 +168,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h \
 	proxy/transaction/steps/log.c \
 	proxy/claims.c proxy/claims.h \
+	proxy/control.c proxy/control.h \
+	proxy/server.c proxy/server.h \
 	proxy/readiness.c proxy/readiness.h \
 	proxy/worker.c proxy/worker.h \
 	proxy/settings/document.c proxy/settings/document.h proxy/settings/scan.c \
@@ -188,6 +190,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/match/regex.c proxy/match/regex.h \
 	proxy/match/rules.c proxy/match/rules.h \
 	proxy/settings/settings.c proxy/settings/settings.h \
+	proxy/settings/start_only.c proxy/settings/start_only.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/match/url_class.c proxy/match/url_class.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
@@ -196,6 +199,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/cache_object_page.c proxy/admin/cache_object_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \
 	proxy/admin/guests.c proxy/admin/guests.h \
+	proxy/admin/report.c proxy/admin/report.h \
+	proxy/admin/worker_report.c proxy/admin/worker_report.h \
 	proxy/admin/record_page.c proxy/admin/record_page.h \
 	proxy/admin/services_page.c proxy/admin/services_page.h \
 	proxy/admin/strict.c proxy/admin/strict.h \

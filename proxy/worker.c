@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/reserve.h"
 #include "client/http1/http1.h"
+#include "event/question.h"
 #include "net/listener.h"
 #include "net/memory_share.h"
 #include "net/reach.h"
@@ -367,105 +368,21 @@ void worker_record(struct worker *worker, struct recorder *recorder) {
     mailbox_post(&worker->mailbox, &record->message);
 }
 
-/* The asker may have given up before the worker answers: whoever is last frees. */
-struct report_message {
-    struct message message;
+static void worker_on_question(void *subject, void *answer) {
     struct worker *worker;
-    struct worker_report report;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool answered;
-    _Atomic unsigned holders;
-};
-
-static void report_leave(struct report_message *ask) {
-    if (atomic_fetch_sub(&ask->holders, 1) != 1)
-        return;
-    worker_report_release(&ask->report);
-    pthread_cond_destroy(&ask->wake);
-    pthread_mutex_destroy(&ask->lock);
-    free(ask);
+    CAST_OBJ(worker, subject, WORKER_MAGIC);
+    worker_report_fill(answer, &worker->net, worker->host.adapt);
 }
 
-static void report_service(struct worker_service *report, const struct icap_service *service) {
-    report->connections = icap_service_connections(service);
-    report->pending = service->waiting_count;
-    adapter_accounts_sum(service->net->ledger, service->settings->name, &report->account);
-    for (unsigned i = 0; i < service->endpoint_count; i++) {
-        const struct icap_endpoint *endpoint = service->endpoints[i];
-        report->endpoint_connections[i] = endpoint->busy;
-        if (report->istag[0] == '\0')
-            icap_health_show_istag(endpoint->health, report->istag);
-        if (report->product[0] == '\0')
-            memcpy(report->product, endpoint->known.options.product, sizeof report->product);
-    }
+static void release_answer(void *answer) {
+    worker_report_release(answer);
 }
 
-static void on_report(struct message *message) {
-    struct report_message *ask = CONTAINER_OF(message, struct report_message, message);
-    struct worker *worker = ask->worker;
+bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience) {
+    static const struct question_class question = {sizeof *report, worker_on_question,
+                                                   release_answer};
     CHECK_OBJ(worker, WORKER_MAGIC);
-    const struct adapt_set *set = worker->host.adapt;
-    ask->report.counters = worker->net.counters;
-    ask->report.settings = settings_reference(set->settings);
-    ask->report.service_count = set->service_count;
-    ask->report.services = xcalloc(set->service_count + 1, sizeof *ask->report.services);
-    for (size_t i = 0; i < set->service_count; i++)
-        report_service(&ask->report.services[i], set->services[i]);
-    pthread_mutex_lock(&ask->lock);
-    ask->answered = true;
-    pthread_cond_signal(&ask->wake);
-    pthread_mutex_unlock(&ask->lock);
-    report_leave(ask);
-}
-
-static struct report_message *report_new(struct worker *worker) {
-    struct report_message *ask = xcalloc(1, sizeof *ask);
-    pthread_condattr_t attributes;
-    ask->message.deliver = on_report;
-    ask->worker = worker;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&ask->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&ask->lock, NULL);
-    atomic_init(&ask->holders, 2);
-    return ask;
-}
-
-static struct timespec after(unsigned milliseconds) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    time.tv_sec += milliseconds / 1000;
-    time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    if (time.tv_nsec >= 1000000000) {
-        time.tv_sec++;
-        time.tv_nsec -= 1000000000;
-    }
-    return time;
-}
-
-bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience) {
-    struct report_message *ask = report_new(worker);
-    const struct timespec deadline = after(patience);
-    mailbox_post(&worker->mailbox, &ask->message);
-    pthread_mutex_lock(&ask->lock);
-    while (!ask->answered && pthread_cond_timedwait(&ask->wake, &ask->lock, &deadline) == 0)
-        continue;
-    bool answered = ask->answered;
-    if (answered) {
-        *report = ask->report;
-        memset(&ask->report, 0, sizeof ask->report);
-    }
-    pthread_mutex_unlock(&ask->lock);
-    report_leave(ask);
-    return answered;
-}
-
-void worker_report_release(struct worker_report *report) {
-    free(report->services);
-    report->services = NULL;
-    settings_release(&report->settings);
+    return question_ask(&worker->mailbox, &question, worker, report, patience);
 }
 
 struct order_message {

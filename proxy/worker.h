@@ -5,7 +5,7 @@
  *     struct worker *worker = worker_new(settings, &shared, index, claims, error);
  *     worker_start(worker);
  *     worker_reload(worker, settings, origins, quotas, &claims);    from any thread
- *     worker_report(worker, &report, 1000);
+ *     if (worker_ask(worker, &report, 1000)) ...                    admin/worker_report.h
  *     worker_drain(worker);
  *     worker_join(&worker);
  *
@@ -14,31 +14,15 @@
 #ifndef RETORT_WORKER_H
 #define RETORT_WORKER_H
 
+#include "admin/worker_report.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
 #include "claims.h"
 #include "client/clients.h"
-#include "icap/service.h"
-#include "net/counters.h"
 #include "origin/place.h"
 #include "settings/settings.h"
 
 struct worker;
-
-/* One ICAP service as a worker sees it, in the order of settings->icap_services. */
-struct worker_service {
-    unsigned connections, pending;
-    char istag[ICAP_TAG], product[ICAP_TAG]; /* empty: not known */
-    unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct adapter_account account;
-};
-
-struct worker_report {
-    struct counters counters;
-    struct settings *settings; /* the snapshot that `services` belongs to; referenced */
-    struct worker_service *services;
-    size_t service_count;
-};
 
 /* What all workers work on. */
 struct worker_shared {
@@ -66,9 +50,9 @@ void worker_reload(struct worker *worker, struct settings *settings, struct orig
 void worker_reopen_logs(struct worker *worker);
 /* From here on its ICAP exchanges are recorded. */
 void worker_record(struct worker *worker, struct recorder *recorder);
-/* False when the worker did not answer within so many milliseconds. */
-bool worker_report(struct worker *worker, struct worker_report *report, unsigned patience);
-void worker_report_release(struct worker_report *report);
+/* Its report. False: the worker did not answer within so many milliseconds. An answer means that
+ * all messages which were posted before have been delivered. */
+bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience);
 /* Stops accepting and ends when nothing is left to do, or after settings->drain_timeout. */
 void worker_drain(struct worker *worker);
 /* Ends at once. */

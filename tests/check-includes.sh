@@ -47,7 +47,7 @@ BEGIN {
     stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap")
 
     closed("proxy/client/http1", "proxy/worker.c")
-    closed("proxy/icap", "proxy/adapt/ proxy/admin/admin.h proxy/ctl/icap_replay.c proxy/readiness.c proxy/worker.h")
+    closed("proxy/icap", "proxy/adapt/ proxy/admin/worker_report.h proxy/ctl/icap_replay.c proxy/readiness.c")
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.
     count = split("access acl array body c-icap-conf c-icap cache cfg_param ci_regex ci_threads " \

@@ -43,46 +43,13 @@
 #ifndef RETORT_ADMIN_ADMIN_H
 #define RETORT_ADMIN_ADMIN_H
 
-#include "adapt/verdicts.h"
+#include "admin/report.h"
 #include "base/findings.h"
-#include "disk/disk.h"
-#include "icap/service.h"
-#include "net/counters.h"
 #include "settings/settings.h"
 
 struct admin;
 struct recorder;
 struct origin_groups;
-
-/* State of one ICAP service, as the workers see it. */
-struct admin_icap_service {
-    const char *name;     /* lives as long as the settings reference of the same answer */
-    const char *state;    /* "unknown", "up", "down" */
-    unsigned connections; /* open now */
-    unsigned pending;     /* transactions waiting for OPTIONS or a connection */
-    const struct icap_service_settings *settings; /* of that reference too */
-    char istag[ICAP_TAG], product[ICAP_TAG];      /* empty: not known */
-    struct icap_health_view health[ICAP_ENDPOINTS_MAX];
-    unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct adapter_account account; /* since the start */
-    uint64_t unadapted;             /* messages that passed it so, since `unadapted_since` */
-    int64_t unadapted_since;        /* seconds since 1970; 0: none do now */
-};
-
-struct admin_report {
-    struct counters counters;
-    struct settings *settings; /* referenced; the caller releases it */
-    const char *state;         /* "running", "draining" */
-    uint64_t uptime;           /* milliseconds */
-    uint64_t now;              /* the loops' clock */
-    unsigned workers_silent;   /* workers that did not answer in time */
-    uint64_t cache_bytes, cache_objects, cache_limit;
-    struct verdicts_statistics verdicts;
-    bool has_disk;
-    struct volume_statistics disk;
-    struct admin_icap_service *icap_services; /* the caller frees it */
-    size_t icap_service_count;
-};
 
 struct admin_calls {
     void *context;

@@ -61,11 +61,6 @@ static void take_report(const struct admin_calls *calls, struct admin_report *re
     calls->report(calls->context, report);
 }
 
-static void release_report(struct admin_report *report) {
-    free(report->icap_services);
-    settings_release(&report->settings);
-}
-
 static uint64_t counter_value(const struct counters *counters, size_t which) {
     uint64_t value;
     memcpy(&value, (const char *)counters + which * sizeof value, sizeof value);
@@ -146,7 +141,7 @@ static void page_status(struct page *page, const struct admin_calls *calls) {
         "file", report.settings->path, "cache", cache, "disk", disk_to_json(&report),
         "icap_services", services_to_json(&report), "counters", counters_to_json(&report.counters));
     page_json(page, 200, json);
-    release_report(&report);
+    admin_report_release(&report);
 }
 
 static void print_metric(FILE *out, const char *name, enum counter_kind kind, const char *help,
@@ -244,7 +239,7 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
     FILE *out = open_memstream(&page->text, &page->length);
     if (out == NULL) {
         page_no_memory(page);
-        release_report(&report);
+        admin_report_release(&report);
         return;
     }
     for (size_t i = 0; i < COUNTER_COUNT; i++) {
@@ -259,14 +254,14 @@ static void page_metrics(struct page *page, const struct admin_calls *calls) {
         page->status = 200;
         page->content_type = "text/plain; version=0.0.4; charset=utf-8";
     }
-    release_report(&report);
+    admin_report_release(&report);
 }
 
 static void page_services(struct page *page, const struct admin_calls *calls) {
     struct admin_report report;
     take_report(calls, &report);
     services_page_write(page, &report);
-    release_report(&report);
+    admin_report_release(&report);
 }
 
 static void page_settings(struct page *page, const struct admin_calls *calls) {
@@ -276,7 +271,7 @@ static void page_settings(struct page *page, const struct admin_calls *calls) {
     page->content_type = "application/json";
     page->text = settings_to_json(report.settings);
     page->length = strlen(page->text);
-    release_report(&report);
+    admin_report_release(&report);
 }
 
 /* The proxy logs the outcome, as after a signal. */

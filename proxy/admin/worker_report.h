@@ -1,0 +1,38 @@
+/*
+ * What one worker reports to the admin plane: its counters, and each ICAP service as it sees it.
+ *
+ *     struct worker_report report = {0};
+ *     worker_report_fill(&report, &worker->net, worker->host.adapt);    in the worker's thread
+ *     admin_report_add(&sum, &report);                                  see admin/report.h
+ *     worker_report_release(&report);
+ *
+ * Threads: a value; it is filled in the worker's thread and read in another one.
+ */
+#ifndef RETORT_ADMIN_WORKER_REPORT_H
+#define RETORT_ADMIN_WORKER_REPORT_H
+
+#include "adapt/set.h"
+#include "icap/service.h"
+#include "net/context.h"
+
+/* One ICAP service as a worker sees it. */
+struct worker_service_report {
+    unsigned connections;                    /* open now */
+    unsigned pending;                        /* transactions waiting for OPTIONS or a connection */
+    char istag[ICAP_TAG], product[ICAP_TAG]; /* empty: not known */
+    unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
+    struct adapter_account account;
+};
+
+struct worker_report {
+    struct counters counters;
+    struct settings *settings; /* the snapshot that `services` belongs to; referenced */
+    struct worker_service_report *services; /* in the order of settings->icap_services */
+    size_t service_count;
+};
+
+void worker_report_fill(struct worker_report *report, const struct net_context *net,
+                        const struct adapt_set *set);
+void worker_report_release(struct worker_report *report);
+
+#endif

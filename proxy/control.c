@@ -1,0 +1,106 @@
+#include "control.h"
+
+#include "base/assert.h"
+#include "disk/disk.h"
+#include "record/recorder.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static void control_report(void *context, struct admin_report *report) {
+    struct server *server = context;
+    pthread_mutex_lock(&server->lock);
+    struct settings *settings = settings_reference(server->settings);
+    struct icap_quotas *quotas = icap_quotas_reference(server->quotas);
+    pthread_mutex_unlock(&server->lock);
+    admin_report_begin(report, settings, quotas);
+    report->state = atomic_load(&server->draining) ? "draining" : "running";
+    report->uptime = report->now - server->started;
+    icap_quotas_release(&quotas);
+    settings_release(&settings);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        struct worker_report worker;
+        if (atomic_load(&server->ended) ||
+            !worker_ask(server->workers[i], &worker, SERVER_PATIENCE)) {
+            report->workers_silent++;
+            continue;
+        }
+        admin_report_add(report, &worker);
+        worker_report_release(&worker);
+    }
+    admin_report_add_shared(report, server->cache, server->disk, server->verdicts);
+}
+
+static bool control_reload(void *context, char error[SETTINGS_ERROR], struct findings *left) {
+    return server_reload(context, error, left);
+}
+
+static void control_drain(void *context) {
+    struct server *server = context;
+    /* The main thread does it; a second signal would end it at once. */
+    if (!atomic_exchange(&server->draining, true))
+        kill(getpid(), SIGTERM);
+}
+
+static bool control_bump(void *context, const char *service, bool *kept) {
+    struct server *server = context;
+    pthread_mutex_lock(&server->lock);
+    struct service_tag *tag = icap_quotas_tag(server->quotas, service);
+    if (tag != NULL)
+        *kept = disk_keep_generation(server->disk, tag->base, service_tag_bump(tag));
+    pthread_mutex_unlock(&server->lock);
+    return tag != NULL;
+}
+
+static struct settings *control_settings(void *context) {
+    struct server *server = context;
+    pthread_mutex_lock(&server->lock);
+    struct settings *settings = settings_reference(server->settings);
+    pthread_mutex_unlock(&server->lock);
+    return settings;
+}
+
+static struct origin_groups *control_origins(void *context) {
+    struct server *server = context;
+    pthread_mutex_lock(&server->lock);
+    struct origin_groups *origins = origin_groups_reference(server->origins);
+    pthread_mutex_unlock(&server->lock);
+    return origins;
+}
+
+/* When this returns all exchanges that begin are recorded. */
+static void control_record(void *context, struct recorder *recorder) {
+    struct server *server = context;
+    pthread_mutex_lock(&server->lock);
+    recorder_release(&server->recorder);
+    server->recorder = recorder_reference(recorder);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_record(server->workers[i], recorder);
+    server_await_workers(server);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static struct recorder *control_recorder(void *context) {
+    struct server *server = context;
+    pthread_mutex_lock(&server->lock);
+    struct recorder *recorder =
+        server->recorder == NULL ? NULL : recorder_reference(server->recorder);
+    pthread_mutex_unlock(&server->lock);
+    return recorder;
+}
+
+struct admin_calls control_calls(struct server *server) {
+    return (struct admin_calls){
+        .context = server,
+        .report = control_report,
+        .reload = control_reload,
+        .drain = control_drain,
+        .bump = control_bump,
+        .cache = server->cache,
+        .disk = server->disk,
+        .settings = control_settings,
+        .origins = control_origins,
+        .record = control_record,
+        .recorder = control_recorder,
+    };
+}

@@ -1,0 +1,18 @@
+/*
+ * Control: what the admin plane may ask of the server and order it to do.
+ *
+ *     struct admin_calls calls = control_calls(&server);
+ *     struct admin *admin = admin_start(server.settings, &calls, error);
+ *
+ * Threads: the calls come from the threads of the admin plane. They reach workers by messages.
+ */
+#ifndef RETORT_CONTROL_H
+#define RETORT_CONTROL_H
+
+#include "admin/admin.h"
+#include "server.h"
+
+/* After server_start. */
+struct admin_calls control_calls(struct server *server);
+
+#endif

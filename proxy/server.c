@@ -1,0 +1,237 @@
+#include "server.h"
+
+#include "adapt/verdicts.h"
+#include "base/assert.h"
+#include "base/clocks.h"
+#include "base/log.h"
+#include "cache/memory.h"
+#include "disk/disk.h"
+#include "net/memory_share.h"
+#include "readiness.h"
+#include "record/recorder.h"
+#include "settings/start_only.h"
+#include "transaction/waiting_download.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool start_workers(struct server *server, struct claims *claims,
+                          char error[SETTINGS_ERROR]) {
+    unsigned count = server->settings->workers;
+    const struct worker_shared shared = {
+        .clients = &server->clients,
+        .memory = server->memory,
+        .cache = server->cache,
+        .disk = server->disk,
+        .shared_fetches = server->shared_fetches,
+        .places = server->places,
+        .waiting_downloads = server->waiting_downloads,
+        .verdicts = server->verdicts,
+        .origins = server->origins,
+        .quotas = server->quotas,
+        .admin_address = server->settings->admin.address,
+    };
+    server->workers = xcalloc(count, sizeof *server->workers);
+    for (; server->worker_count < count; server->worker_count++) {
+        struct worker *worker =
+            worker_new(server->settings, &shared, server->worker_count, claims, error);
+        if (worker == NULL)
+            return false;
+        server->workers[server->worker_count] = worker;
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (!worker_start(server->workers[i])) {
+            snprintf(error, SETTINGS_ERROR, "cannot start a thread");
+            return false;
+        }
+    return true;
+}
+
+static void apply_log(const struct settings *settings) {
+    log_set_level(settings->log_level);
+    if (settings->error_log != NULL && !log_open_file(settings->error_log))
+        log_error("cannot open error_log %s: %s; messages still go to the old place: create its "
+                  "directory, and let retort's user write to it",
+                  settings->error_log, strerror(errno));
+}
+
+static void warn_of(const struct findings *findings, const char *before) {
+    for (unsigned i = 0; i < findings->count; i++)
+        log_warn("%s%s", before, findings->text[i]);
+    if (findings->more > 0)
+        log_warn("%sand %u more", before, findings->more);
+}
+
+/* All that refuses the configuration, in one message. */
+static void join_findings(const struct findings *findings, char error[SETTINGS_ERROR]) {
+    size_t length = 0;
+    error[0] = '\0';
+    for (unsigned i = 0; i < findings->count && length < SETTINGS_ERROR; i++)
+        length += (size_t)snprintf(error + length, SETTINGS_ERROR - length, "%s%s",
+                                   i == 0 ? "" : "; ", findings->text[i]);
+}
+
+/* NULL and a message: what begins is refused. */
+static struct claims *server_claim(const struct settings *settings, const struct settings *old,
+                                   char error[SETTINGS_ERROR]) {
+    struct findings findings = {0};
+    struct claims *claims = claims_make(settings, old, &findings);
+    if (claims == NULL)
+        join_findings(&findings, error);
+    return claims;
+}
+
+void server_await_workers(struct server *server) {
+    for (unsigned i = 0; i < server->worker_count && !atomic_load(&server->ended); i++) {
+        struct worker_report answer;
+        if (worker_ask(server->workers[i], &answer, SERVER_PATIENCE))
+            worker_report_release(&answer);
+    }
+}
+
+/* What was bumped stays so, whatever of it comes from disk. */
+static struct icap_quotas *quotas_for(const struct server *server,
+                                      const struct settings *settings) {
+    struct icap_quotas *quotas = icap_quotas_new(settings, server->quotas);
+    for (size_t i = 0; i < quotas->count; i++) {
+        struct service_tag *tag = quotas->services[i].tag;
+        service_tag_resume(tag, disk_kept_generation(server->disk, tag->base));
+    }
+    return quotas;
+}
+
+static void apply_settings(struct server *server, struct settings *settings,
+                           struct claims **claimsp) {
+    apply_log(settings);
+    cache_set_limit(server->cache, settings->cache.memory);
+    verdicts_set_limit(server->verdicts, settings->verdict_space);
+    struct origin_groups *origins = origin_groups_new(settings, server->origins);
+    struct icap_quotas *quotas = quotas_for(server, settings);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_reload(server->workers[i], settings, origins, quotas, claimsp);
+    server_await_workers(server);
+    settings_release(&server->settings);
+    origin_groups_release(&server->origins);
+    icap_quotas_release(&server->quotas);
+    server->settings = settings;
+    server->origins = origins;
+    server->quotas = quotas;
+}
+
+/* Under the lock. */
+static bool server_read_again(struct server *server, char error[SETTINGS_ERROR],
+                              struct findings *left) {
+    struct settings *settings = settings_load(server->path, error);
+    if (settings == NULL)
+        return false;
+    struct claims *claims = server_claim(settings, server->settings, error);
+    if (claims == NULL) {
+        settings_release(&settings);
+        return false;
+    }
+    start_only_compare(server->first, settings, left);
+    readiness_of_files(settings, left);
+    settings->workers = server->first->workers;
+    apply_settings(server, settings, &claims);
+    return true;
+}
+
+bool server_reload(struct server *server, char error[SETTINGS_ERROR], struct findings *left) {
+    pthread_mutex_lock(&server->lock);
+    bool good = server_read_again(server, error, left);
+    pthread_mutex_unlock(&server->lock);
+    warn_of(left, "not applied: ");
+    if (good)
+        log_info("configuration read again from %s%s", server->path,
+                 left->count == 0 ? "" : "; some changes are not in use, see the warnings above");
+    else
+        log_error("reload refused, the old configuration stays in use: %s", error);
+    return good;
+}
+
+void server_reopen_logs(struct server *server) {
+    pthread_mutex_lock(&server->lock);
+    apply_log(server->settings);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_reopen_logs(server->workers[i]);
+    pthread_mutex_unlock(&server->lock);
+    log_info("logs opened again");
+}
+
+void server_drain(struct server *server) {
+    log_info(
+        "draining: retort accepts no new connections and exits when the open ones have finished");
+    atomic_store(&server->draining, true);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_drain(server->workers[i]);
+}
+
+void server_stop(struct server *server) {
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_stop(server->workers[i]);
+}
+
+void server_wait(struct server *server) {
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_wait(server->workers[i]);
+    atomic_store(&server->ended, true);
+}
+
+static bool open_disk(struct server *server, char error[SETTINGS_ERROR]) {
+    server->disk = disk_open(server->settings, server->cache, error);
+    return error[0] == '\0';
+}
+
+/* What the workers share, but for the disk. */
+static void make_shared(struct server *server) {
+    const struct settings *settings = server->settings;
+    server->cache = cache_new(settings->cache.memory);
+    memory_set_giver(cache_give_back, server->cache);
+    server->memory = memory_shares_new(settings->workers);
+    server->shared_fetches = shared_fetches_new();
+    server->places = origin_places_new();
+    server->waiting_downloads = waiting_downloads_new();
+    server->verdicts = verdicts_new(settings->verdict_space);
+    server->origins = origin_groups_new(server->settings, NULL);
+}
+
+bool server_start(struct server *server, char error[SETTINGS_ERROR]) {
+    struct findings findings = {0};
+    server->started = clocks_milliseconds(CLOCK_MONOTONIC);
+    apply_log(server->settings);
+    readiness_of_files(server->settings, &findings);
+    warn_of(&findings, "");
+    make_shared(server);
+    server->first = settings_reference(server->settings);
+    struct claims *claims = server_claim(server->settings, NULL, error);
+    bool opened = claims != NULL && open_disk(server, error);
+    server->quotas = quotas_for(server, server->settings);
+    bool started = opened && start_workers(server, claims, error);
+    claims_free(&claims);
+    return started;
+}
+
+/* What reads and writes the disk ends before those whom it tells, what is on it after those who use
+ * it. */
+void server_release(struct server *server) {
+    disk_stop(server->disk);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        worker_join(&server->workers[i]);
+    free(server->workers);
+    memory_set_giver(NULL, NULL);
+    if (server->cache != NULL)
+        cache_free(&server->cache);
+    disk_close(&server->disk);
+    if (server->shared_fetches != NULL)
+        shared_fetches_free(&server->shared_fetches);
+    memory_shares_free(&server->memory);
+    origin_places_free(&server->places);
+    waiting_downloads_free(&server->waiting_downloads);
+    verdicts_free(&server->verdicts);
+    origin_groups_release(&server->origins);
+    icap_quotas_release(&server->quotas);
+    recorder_release(&server->recorder);
+    settings_release(&server->first);
+    settings_release(&server->settings);
+}

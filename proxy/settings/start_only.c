@@ -1,0 +1,32 @@
+#include "settings/start_only.h"
+
+#include <string.h>
+
+static bool same_disk(const struct disk_settings *a, const struct disk_settings *b) {
+    return strcmp(a->path, b->path) == 0 && a->size == b->size && a->admission == b->admission &&
+           a->max_object == b->max_object && a->threads == b->threads &&
+           a->write_queue == b->write_queue && a->write_wait == b->write_wait;
+}
+
+static bool same_disks(const struct settings *old, const struct settings *new) {
+    bool same =
+        old->cache.disk_count == new->cache.disk_count && old->cache.disk_io == new->cache.disk_io;
+    for (size_t i = 0; same && i < new->cache.disk_count; i++)
+        same = same_disk(&old->cache.disks[i], &new->cache.disks[i]);
+    return same;
+}
+
+void start_only_compare(const struct settings *first, const struct settings *new,
+                        struct findings *left) {
+    if (first->workers != new->workers)
+        findings_add(left, "workers is still %u, not %u: restart retort to apply the change",
+                     first->workers, new->workers);
+    const char *before = first->admin.listen == NULL ? "off" : first->admin.listen;
+    const char *after = new->admin.listen == NULL ? "off" : new->admin.listen;
+    if (strcmp(before, after) != 0)
+        findings_add(left, "admin.listen is still %s, not %s: restart retort to apply the change",
+                     before, after);
+    if (!same_disks(first, new))
+        findings_add(left, "cache.disk and cache.disk_io are still as they were at the start: "
+                           "restart retort to apply the change");
+}
