@@ -7,6 +7,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	proxy/ctl/http_call.c \
 	proxy/ctl/show.c \
 	tests/unit/guard.c tests/unit/guard.h \
+	tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h \
 	tests/unit/proxy/store_bench.c tests/unit/proxy/store_bench.h \
 	tests/unit/proxy/suites.h \
 	tests/unit/proxy/test_address.c \
@@ -23,6 +24,9 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_admission_filter.c \
 	tests/unit/proxy/test_recorded.c \
 	tests/unit/proxy/test_freshness.c \
+	tests/unit/proxy/test_http1_ends.c \
+	tests/unit/proxy/test_http1_replies.c \
+	tests/unit/proxy/test_http1_requests.c \
 	tests/unit/proxy/test_icap_tag.c \
 	tests/unit/proxy/test_manual.c \
 	tests/unit/proxy/test_map.c \

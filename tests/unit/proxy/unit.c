@@ -110,6 +110,9 @@ int main(void) {
     srunner_add_suite(runner, connection_suite());
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, freshness_suite());
+    srunner_add_suite(runner, http1_requests_suite());
+    srunner_add_suite(runner, http1_replies_suite());
+    srunner_add_suite(runner, http1_ends_suite());
     srunner_add_suite(runner, range_suite());
     srunner_add_suite(runner, reach_suite());
     srunner_add_suite(runner, vary_suite());
