@@ -131,7 +131,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
 	proxy/transaction/cache_status.c proxy/transaction/cache_status.h \
 	proxy/transaction/caching.c proxy/transaction/caching.h \
-	proxy/transaction/collapse.h \
+	proxy/transaction/collapse.c proxy/transaction/collapse.h \
 	proxy/transaction/fail.c proxy/transaction/fail.h \
 	proxy/transaction/internal.c proxy/transaction/internal.h \
 	proxy/transaction/invalidate.c proxy/transaction/invalidate.h \
@@ -157,10 +157,10 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/receive.c \
 	proxy/transaction/steps/admit.c \
 	proxy/transaction/steps/reqmod.c proxy/transaction/steps/reqmod.h \
-	proxy/transaction/steps/reqmod_postcache.h \
+	proxy/transaction/steps/reqmod_postcache.c proxy/transaction/steps/reqmod_postcache.h \
 	proxy/transaction/steps/lookup.c proxy/transaction/steps/lookup.h \
 	proxy/transaction/steps/fetch.c proxy/transaction/steps/fetch.h \
-	proxy/transaction/steps/respmod.c \
+	proxy/transaction/steps/respmod.c proxy/transaction/steps/respmod.h \
 	proxy/transaction/steps/store.c proxy/transaction/steps/store.h \
 	proxy/transaction/steps/variant.c \
 	proxy/transaction/steps/respmod_postcache.c proxy/transaction/steps/respmod_postcache.h \

@@ -22,6 +22,7 @@
 #include "adapt/mark.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
+#include "transaction/collapse.h"
 #include "transaction/postcache.h"
 #include "transaction/transaction.h"
 
@@ -33,6 +34,7 @@ enum adapted_variant_state {
     ADAPTED_VARIANT_OVER,
 };
 
+/* Written by adapted_variant.c and steps/variant.c. */
 struct adapted_variant {
     enum adapted_variant_state state;
     struct icap_service *services[ADAPT_CHAIN_MAX]; /* that may want it, whatever it is */
@@ -48,9 +50,7 @@ struct adapted_variant {
     struct postcache *postcache; /* NULL: nobody was asked */
     bool keep;                   /* what is made may be stored */
     struct object *of;           /* what it is made of; referenced */
-    struct shared_fetch *fetch;
-    bool leads;
-    struct waiter *waiter; /* while it follows */
+    struct collapse collapse;    /* of those who want it made */
     unsigned rounds;
 };
 
@@ -77,7 +77,7 @@ void adapted_variant_end(struct transaction *transaction);
 static inline struct object *transaction_shown(const struct transaction *transaction) {
     return transaction->variant != NULL && transaction->variant->object != NULL
                ? transaction->variant->object
-               : transaction->lookup.object;
+               : transaction_object(transaction);
 }
 
 #endif

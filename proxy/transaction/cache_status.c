@@ -1,5 +1,6 @@
 #include "transaction/cache_status.h"
 
+#include "transaction/adapted_variant.h"
 #include "transaction/transaction.h"
 
 /* What each delivery adds to a stored head: how old it is (RFC 9111 §5.1), and how the cache took
@@ -31,7 +32,7 @@ static struct slice forward_reason(const struct transaction *transaction) {
 
 static struct slice hit_fields(struct transaction *transaction, bool status) {
     enum { MORE = 128 }; /* than the name takes */
-    struct freshness freshness = object_freshness(transaction->lookup.object);
+    struct freshness freshness = object_freshness(transaction_object(transaction));
     struct slice name = slice_from(transaction->settings->name);
     int64_t age = freshness_age(&freshness, transaction->net->loop->wall);
     char *fields = arena_alloc(&transaction->arena, name.length + MORE);
@@ -62,9 +63,9 @@ static struct slice with_x_cache(struct transaction *transaction, struct slice f
 static struct slice forward_fields(struct transaction *transaction, bool status) {
     struct slice age = slice_make("", 0);
     char digits[SLICE_DIGITS];
-    if (transaction->lookup.object != NULL &&
-        (!transaction->storing.begun || transaction->lookup.object->initial_age > 0)) {
-        struct freshness freshness = object_freshness(transaction->lookup.object);
+    if (transaction_object(transaction) != NULL &&
+        (transaction->storing.object == NULL || transaction_object(transaction)->initial_age > 0)) {
+        struct freshness freshness = object_freshness(transaction_object(transaction));
         age = slice_of_number(digits, freshness_age(&freshness, transaction->net->loop->wall));
     }
     struct slice reason = forward_reason(transaction);
@@ -77,7 +78,7 @@ static struct slice forward_fields(struct transaction *transaction, bool status)
         status ? SLICE("Cache-Status: ") : none,
         status ? slice_from(transaction->settings->name) : none,
         status ? reason : none,
-        status && transaction->storing.begun ? SLICE("; stored") : none,
+        status && transaction->storing.object != NULL ? SLICE("; stored") : none,
         status ? SLICE("\r\n") : none,
     };
     return arena_join(&transaction->arena, pieces, 8);
@@ -85,7 +86,7 @@ static struct slice forward_fields(struct transaction *transaction, bool status)
 
 struct slice cache_status_fields(struct transaction *transaction) {
     bool status = transaction->settings->cache.status_field;
-    struct slice fields = transaction->lookup.object != NULL && is_hit(transaction)
+    struct slice fields = transaction_object(transaction) != NULL && is_hit(transaction)
                               ? hit_fields(transaction, status)
                               : forward_fields(transaction, status);
     return transaction->settings->cache.x_cache ? with_x_cache(transaction, fields) : fields;

@@ -23,7 +23,7 @@ static void ignore_no_cache(struct cache_control *asked) {
         asked->max_age = -1;
 }
 
-bool caching_begin(struct transaction *transaction) {
+bool caching_begin_post(struct transaction *transaction) {
     if (transaction->settings->policy_count == 0)
         return true;
     caching_resolve_policy(transaction, request_rules_without_type(transaction));
@@ -37,6 +37,12 @@ bool caching_begin(struct transaction *transaction) {
     if (policy->ignore_client_no_cache)
         ignore_no_cache(&transaction->caching.control);
     return true;
+}
+
+bool caching_begin(struct transaction *transaction) {
+    cache_control_parse(&transaction->caching.control, transaction->request.head);
+    transaction->caching.allowed = caching_begin_post(transaction);
+    return transaction->caching.allowed;
 }
 
 void caching_take_name(struct transaction *transaction) {
@@ -53,10 +59,7 @@ void caching_ask_by_name(struct transaction *transaction) {
     struct slice whole = transaction->request.url_text, name = transaction->caching.name.url;
     if (!caching_sends_name(transaction) || slice_equal(name, whole))
         return;
-    size_t path_at = (size_t)(transaction->request.url.path_query.base - whole.base);
-    transaction->request.url_text = name;
-    transaction->request.url.path_query = slice_make(name.base + path_at, name.length - path_at);
-    transaction->request.rules = NULL;
+    request_shorten_url(transaction, name);
 }
 
 void caching_review(struct transaction *transaction, const struct http_head *response) {

@@ -19,8 +19,9 @@
 #include "cache/object.h"
 #include "settings/policy.h"
 
+/* Written by caching.c. */
 struct caching {
-    bool allowed;
+    bool allowed;                      /* LOOKUP has found that the cache takes part */
     const struct cache_policy *policy; /* NULL: none is for this */
     struct cache_control control;      /* the request's */
     struct cache_name name;            /* what is stored, or is to be stored, has it */
@@ -31,6 +32,8 @@ struct transaction;
 /* Settles by which policy the cache works, and applies what it says of the request. False: the
  * cache has no part. */
 bool caching_begin(struct transaction *transaction);
+/* The same for a POST whose answer may be stored, without a look-up. */
+bool caching_begin_post(struct transaction *transaction);
 /* By which what is stored for this URL under that policy is found. */
 void caching_take_name(struct transaction *transaction);
 /* Does the origin get no more of the query than what the name has? */

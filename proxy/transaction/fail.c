@@ -49,24 +49,25 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
 enum step fail_with(struct transaction *transaction, unsigned status, const char *reason) {
     struct slice text = write_page(transaction, status, reason);
     request_own(transaction);
-    if (!transaction->storing.begun) { /* else the response is good, and others may have it */
+    /* What is being stored is good, and others may have it. */
+    if (transaction->storing.object == NULL) {
         lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
-        object_release(&transaction->lookup.object);
+        lookup_forget(transaction);
     }
-    struct http_head *head = delivery_make_page(transaction, status, text);
+    struct http_head *head = delivery_make_page(transaction, RESULT_ERROR, status, text);
     if (status == 405)
         http_head_add(head, SLICE("Allow"), SLICE("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
-    transaction->delivery.reply.close = status == 400 || status == 408 || status == 413 ||
-                                        status == 417 || status == 431 || status == 501;
-    transaction->outcome.error = reason;
-    transaction->outcome.result = RESULT_ERROR;
+    if (status == 400 || status == 408 || status == 413 || status == 417 || status == 431 ||
+        status == 501)
+        delivery_close_connection(transaction);
+    outcome_set_error(&transaction->outcome, reason);
     return STEP_DELIVER;
 }
 
 enum step fail_denied(struct transaction *transaction, const char *reason) {
     transaction->net->counters.client_denied++;
     enum step next = fail_with(transaction, 403, reason);
-    transaction->outcome.result = RESULT_DENIED;
+    outcome_set_result(&transaction->outcome, RESULT_DENIED);
     return next;
 }
 

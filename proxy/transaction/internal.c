@@ -14,6 +14,7 @@ bool internal_is_asked(const struct transaction *transaction) {
 static void internal_respond(struct transaction *transaction, unsigned status, struct slice type,
                              struct slice cache_control, struct slice body) {
     struct arena *arena = &transaction->arena;
+    struct loop *loop = transaction->net->loop;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     http_head_init(head);
     head->version = 11;
@@ -21,15 +22,13 @@ static void internal_respond(struct transaction *transaction, unsigned status, s
     head->reason = slice_from(http_reason(status));
     http_head_add(head, SLICE("Content-Type"), type);
     http_head_add(head, SLICE("Cache-Control"), cache_control);
-    transaction->response.head = head;
     storing_note_moment(transaction);
-    transaction->response.request_time = transaction->response.response_time =
-        transaction->net->loop->wall;
-    transaction->fetch.origin_name = SLICE("retort.internal");
-    if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
-        return;
-    struct bytes_source *source = arena_alloc(arena, sizeof *source);
-    transaction->response.body = bytes_source_start(source, body, transaction->net->loop);
+    fetch_name_origin(transaction, SLICE("retort.internal"));
+    struct source *source = NULL;
+    if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
+        source = bytes_source_start(arena_alloc(arena, sizeof(struct bytes_source)), body, loop);
+    response_set(&transaction->response, head, &source);
+    response_set_times(&transaction->response, loop->wall, loop->wall);
 }
 
 void internal_answer(struct transaction *transaction) {

@@ -44,5 +44,5 @@ void invalidate_stored(struct transaction *transaction) {
     invalidate_reference(transaction, http_head_value(response, HTTP_LOCATION));
     invalidate_reference(transaction, http_head_value(response, HTTP_CONTENT_LOCATION));
     if (!disturbed)
-        transaction->storing.since.keys = cache_now(cache).keys;
+        storing_see_own_removal(transaction);
 }

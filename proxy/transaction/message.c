@@ -14,9 +14,7 @@ static struct slice server_ip(struct transaction *transaction) {
 
 /* Services see the whole URL, whatever form the client used. */
 static void prepare_request(struct transaction *transaction, struct http_head *request) {
-    struct slice credentials = http_head_value(request, HTTP_PROXY_AUTHORIZATION);
-    if (credentials.length > 0)
-        transaction->request.credentials = credentials;
+    request_keep_credentials(transaction, request);
     http_head_remove_hop_by_hop(request);
     http_head_remove(request, HTTP_PROXY_AUTHORIZATION);
     request->target = transaction->request.url_text;

@@ -26,12 +26,32 @@ enum cache_result {
     RESULT_ERROR,
 };
 
+/* Written by the functions below. */
 struct outcome {
     enum cache_result result;
     unsigned status;   /* of the response, as the client got it */
     const char *error; /* for the log and the error page; NULL: none */
     const char *step;  /* that decided it; NULL: DELIVER */
 };
+
+static inline void outcome_set_result(struct outcome *outcome, enum cache_result result) {
+    outcome->result = result;
+}
+
+static inline void outcome_set_status(struct outcome *outcome, unsigned status) {
+    outcome->status = status;
+}
+
+/* A page of the proxy's own is the answer, made by that step. */
+static inline void outcome_set_page(struct outcome *outcome, enum cache_result result,
+                                    const char *step) {
+    outcome->result = result;
+    outcome->step = step;
+}
+
+static inline void outcome_set_error(struct outcome *outcome, const char *error) {
+    outcome->error = error;
+}
 
 struct slice cache_result_name(enum cache_result result);
 /* Squid's name for it, so that its log analysers understand. */

@@ -24,10 +24,8 @@ struct postcache {
     struct adapt_chain chain;
     struct adapt_message message;
     struct body_source source; /* the response's body, as it is stored or passes by */
-    bool answers;              /* the client gets these: */
-    struct http_head *head;
-    struct pump pump;  /* from the last service */
-    struct body *body; /* to here; referenced */
+    struct pump pump;          /* from the last service */
+    struct body *body;         /* to here; referenced */
 };
 
 /* A copy of the head, as an origin would send it; `subject` NULL: of the response that is not

@@ -1,7 +1,6 @@
 #include "transaction/ranges.h"
 
 #include "cache/part.h"
-#include "transaction/adapted_variant.h"
 #include "transaction/transaction.h"
 
 #include <stdlib.h>
@@ -23,13 +22,13 @@ static void set_head(struct transaction *transaction, struct http_head *head, un
     delivery_set_head(transaction, head);
 }
 
-static void reply_unsatisfiable(struct transaction *transaction, struct http_head *head,
-                                uint64_t length) {
+static void reply_unsatisfiable(struct transaction *transaction, struct reply *reply,
+                                struct http_head *head, uint64_t length) {
     http_head_set(head, HTTP_CONTENT_RANGE,
                   arena_printf(&transaction->arena, "bytes */%lu", (unsigned long)length));
     set_head(transaction, head, 416);
-    transaction->delivery.reply.body = NULL;
-    transaction->delivery.reply.length = 0;
+    reply->body = NULL;
+    reply->length = 0;
 }
 
 static struct slice content_range(struct transaction *transaction, const struct range *range,
@@ -38,20 +37,19 @@ static struct slice content_range(struct transaction *transaction, const struct 
                         (unsigned long)(range->first + range->count - 1), (unsigned long)length);
 }
 
-static void reply_part(struct transaction *transaction, struct http_head *head,
+static void reply_part(struct transaction *transaction, struct reply *reply, struct http_head *head,
                        const struct range *range, const struct part *part) {
     http_head_set(head, HTTP_CONTENT_RANGE, content_range(transaction, range, part->whole));
     set_head(transaction, head, 206);
-    transaction->delivery.reply.part = true;
-    transaction->delivery.reply.first = range->first - part->first;
-    transaction->delivery.reply.length = (int64_t)range->count;
+    reply->part = true;
+    reply->first = range->first - part->first;
+    reply->length = (int64_t)range->count;
 }
 
 /* RFC 9110 §15.3.7.2. Returns the length of the whole. */
-static uint64_t make_parts(struct transaction *transaction, struct slice boundary,
-                           struct slice type, const struct range *ranges, unsigned count,
-                           const struct part *part) {
-    struct reply *reply = &transaction->delivery.reply;
+static uint64_t make_parts(struct transaction *transaction, struct reply *reply,
+                           struct slice boundary, struct slice type, const struct range *ranges,
+                           unsigned count, const struct part *part) {
     struct reply_part *parts = arena_alloc(&transaction->arena, count * sizeof *parts);
     uint64_t bytes = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -70,28 +68,26 @@ static uint64_t make_parts(struct transaction *transaction, struct slice boundar
     return bytes + reply->tail.length;
 }
 
-static void reply_parts(struct transaction *transaction, struct http_head *head,
-                        const struct range *ranges, unsigned count, const struct part *part) {
+static void reply_parts(struct transaction *transaction, struct reply *reply,
+                        struct http_head *head, const struct range *ranges, unsigned count,
+                        const struct part *part) {
     struct slice boundary = make_boundary(transaction);
     struct slice type = http_head_value(head, HTTP_CONTENT_TYPE);
-    uint64_t bytes = make_parts(transaction, boundary, type, ranges, count, part);
+    uint64_t bytes = make_parts(transaction, reply, boundary, type, ranges, count, part);
     http_head_set(head, HTTP_CONTENT_TYPE,
                   arena_printf(&transaction->arena, "multipart/byteranges; boundary=%.*s",
                                SLICE_PRINT(boundary)));
     set_head(transaction, head, 206);
-    transaction->delivery.reply.length = (int64_t)bytes;
+    reply->length = (int64_t)bytes;
     transaction->net->counters.cache_multipart++;
 }
 
-void ranges_choose(struct transaction *transaction) {
-    struct object *object = transaction_shown(transaction);
-    struct reply *reply = &transaction->delivery.reply;
+void ranges_choose(struct transaction *transaction, const struct object *object,
+                   struct reply *reply) {
     struct arena *arena = &transaction->arena;
     struct range_subject subject;
     unsigned count, most = transaction->settings->cache.max_ranges;
-    if (!http_head_has(transaction->request.head, HTTP_RANGE) ||
-        (object->status != 200 && object->status != 206) || reply->length < 0 ||
-        transaction->fetch.ranges_removed)
+    if ((object->status != 200 && object->status != 206) || transaction->fetch.ranges_removed)
         return;
     struct part part = {.count = (uint64_t)reply->length, .whole = (uint64_t)reply->length};
     struct http_head *head = arena_alloc(arena, sizeof *head);
@@ -103,14 +99,14 @@ void ranges_choose(struct transaction *transaction) {
     switch (range_of_request(ranges, most, &count, transaction->request.head, &subject)) {
     case RANGE_WHOLE: return;
     case RANGE_TOO_MANY: transaction->net->counters.cache_ranges_refused++; return;
-    case RANGE_UNSATISFIABLE: reply_unsatisfiable(transaction, head, part.whole); return;
+    case RANGE_UNSATISFIABLE: reply_unsatisfiable(transaction, reply, head, part.whole); return;
     case RANGE_PARTS: break;
     }
     if (!part_holds(&part, ranges, count))
         return; /* the part as it is stored */
     http_head_remove(head, HTTP_CONTENT_RANGE);
     if (count == 1)
-        reply_part(transaction, head, &ranges[0], &part);
+        reply_part(transaction, reply, head, &ranges[0], &part);
     else
-        reply_parts(transaction, head, ranges, count, &part);
+        reply_parts(transaction, reply, head, ranges, count, &part);
 }

@@ -7,9 +7,13 @@
 #ifndef RETORT_TRANSACTION_RANGES_H
 #define RETORT_TRANSACTION_RANGES_H
 
+#include "cache/object.h"
+#include "client/exchange.h"
 #include "transaction/step.h"
 
-/* Makes of the reply, a stored response, the parts of it that the request asks for. */
-void ranges_choose(struct transaction *transaction);
+/* Makes of the reply with that object, whose length is known, the parts of it that the request asks
+ * for. */
+void ranges_choose(struct transaction *transaction, const struct object *object,
+                   struct reply *reply);
 
 #endif

@@ -31,8 +31,7 @@ bool refresh_object(struct transaction *transaction, const struct http_head *new
         *outcome = storing_insert(transaction, fresh);
     else
         storing_drop(transaction, object);
-    object_release(&transaction->lookup.object);
-    transaction->lookup.object = fresh;
+    lookup_renew(transaction, fresh);
     return true;
 }
 

@@ -2,6 +2,69 @@
 
 #include "transaction/transaction.h"
 
+void request_begin(struct transaction *transaction) {
+    struct request *request = &transaction->request;
+    request->head = &transaction->exchange->request;
+    request->original_url = request->head->target;
+    request->original_method = request->head->method;
+}
+
+void request_set_connect(struct transaction *transaction, const struct url *url) {
+    struct request *request = &transaction->request;
+    size_t capacity = url_room(url);
+    char *text = arena_alloc(&transaction->arena, capacity);
+    request->kind = REQUEST_CONNECT;
+    request->url = *url;
+    request->url_text = slice_make(text, url_rewrite_authority(&request->url, text, capacity));
+    request->authority = request->url_text;
+}
+
+void request_set_upgrade(struct transaction *transaction, struct slice protocols) {
+    transaction->request.kind = REQUEST_UPGRADE;
+    transaction->request.upgrade = arena_slice(&transaction->arena, protocols);
+}
+
+void request_set_for_server(struct transaction *transaction) {
+    transaction->request.kind = REQUEST_FOR_SERVER;
+}
+
+void request_log_url(struct transaction *transaction) {
+    transaction->request.original_url = transaction->request.url_text;
+}
+
+void request_changed(struct transaction *transaction) {
+    transaction->request.rules = NULL;
+}
+
+void request_shorten_url(struct transaction *transaction, struct slice shorter) {
+    struct request *request = &transaction->request;
+    size_t path_at = (size_t)(request->url.path_query.base - request->url_text.base);
+    request->url_text = shorter;
+    request->url.path_query = slice_make(shorter.base + path_at, shorter.length - path_at);
+    request->rules = NULL;
+}
+
+void request_keep_credentials(struct transaction *transaction, const struct http_head *head) {
+    struct slice credentials = http_head_value(head, HTTP_PROXY_AUTHORIZATION);
+    if (credentials.length > 0)
+        transaction->request.credentials = credentials;
+}
+
+struct source *request_give_body(struct transaction *transaction) {
+    struct source *body = transaction->request.body;
+    transaction->request.body = NULL;
+    return body;
+}
+
+void request_put_body(struct transaction *transaction, struct source **bodyp) {
+    transaction->request.body = *bodyp;
+    *bodyp = NULL;
+}
+
+void request_close_body(struct transaction *transaction) {
+    source_close(&transaction->request.body);
+}
+
 void request_own(struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     bool target_is_original = transaction->request.original_url.base == request->target.base;

@@ -16,26 +16,51 @@
 #include "http/head.h"
 #include "http/url.h"
 
+enum request_kind {
+    REQUEST_PLAIN,
+    REQUEST_CONNECT,
+    REQUEST_UPGRADE,    /* would go on in another protocol (RFC 9110 §7.8) */
+    REQUEST_FOR_SERVER, /* OPTIONS of a URL without a path (RFC 9112 §3.2.4) */
+};
+
+/* Written by request.c and request_rules.c. */
 struct request {
+    enum request_kind kind;
+    bool body_taken;
     struct http_head *head;       /* the exchange's */
     struct slice original_url;    /* as the client asked, for the log */
     struct slice original_method; /* likewise */
     struct slice url_text;        /* absolute, normalised */
     struct url url;               /* its parts */
     struct slice authority;       /* "host" or "host:port" of url_text */
-    struct slice client_ip;       /* see transaction_client_ip */
+    struct slice client_ip;       /* see request_client_ip */
     struct slice upgrade;         /* the protocols that the client would change to */
-    bool is_connect, is_upgrade;
-    bool for_whole_server; /* OPTIONS of a URL without a path (RFC 9112 §3.2.4) */
-    bool takes_trailers;   /* the client does (RFC 9110 §10.1.4) */
-    bool body_taken;
-    struct source *body;      /* owned once taken */
-    struct slice credentials; /* Proxy-Authorization, kept from most services */
-    const uint64_t *rules;    /* see transaction_rules; NULL: not asked yet, or no longer true */
+    struct source *body;          /* owned once taken */
+    struct slice credentials;     /* Proxy-Authorization, kept from most services */
+    const uint64_t *rules;        /* see request_rules; NULL: not asked yet, or no longer true */
 };
 
 struct transaction;
 
+/* The exchange's request becomes the transaction's. */
+void request_begin(struct transaction *transaction);
+/* A CONNECT to that host and port. */
+void request_set_connect(struct transaction *transaction, const struct url *url);
+/* An upgrade to one of these protocols. */
+void request_set_upgrade(struct transaction *transaction, struct slice protocols);
+void request_set_for_server(struct transaction *transaction);
+/* The log shows the normalised URL: the client has sent it in pieces. */
+void request_log_url(struct transaction *transaction);
+/* A service has changed the request: its rules may be others. */
+void request_changed(struct transaction *transaction);
+/* The same URL with less in its query. */
+void request_shorten_url(struct transaction *transaction, struct slice shorter);
+/* Notes the Proxy-Authorization of a head from which it is about to be removed. */
+void request_keep_credentials(struct transaction *transaction, const struct http_head *head);
+/* The body, for a chain of services; NULL: none. request_put_body brings back what came out. */
+struct source *request_give_body(struct transaction *transaction);
+void request_put_body(struct transaction *transaction, struct source **bodyp);
+void request_close_body(struct transaction *transaction);
 /* Copies what the request's head points to, before the client's read buffer is used again. */
 void request_own(struct transaction *transaction);
 /* The request's body becomes the transaction's; once. */

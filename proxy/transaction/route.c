@@ -44,10 +44,9 @@ static void route_set_place(struct transaction *transaction, struct route *route
                             const struct url *origin) {
     if (transaction->settings->origin.max_connections == 0)
         return;
-    transaction->fetch.place =
-        origin_place_enter(transaction->host->places, origin, transaction->settings);
-    if (transaction->fetch.place != NULL)
-        route->group = transaction->fetch.place->group;
+    route->place = origin_place_enter(transaction->host->places, origin, transaction->settings);
+    if (route->place != NULL)
+        route->group = route->place->group;
 }
 
 static void find_for_forward(struct transaction *transaction, struct route *route) {
@@ -160,15 +159,15 @@ static void aim_by_map(struct transaction *transaction, struct aim *aim) {
 
 /* Unless a service has named a path since. */
 static bool is_for_whole_server(const struct transaction *transaction) {
-    return transaction->request.for_whole_server &&
+    return transaction->request.kind == REQUEST_FOR_SERVER &&
            transaction->request.head->method_id == HTTP_METHOD_OPTIONS &&
            slice_equal(url_of(transaction)->path_query, SLICE("/"));
 }
 
 static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim_at(aim, url_of(transaction));
-    aim->target = transaction->request.is_connect ? route_host_of(transaction)
-                                                  : url_of(transaction)->path_query;
+    aim->target = transaction->request.kind == REQUEST_CONNECT ? route_host_of(transaction)
+                                                               : url_of(transaction)->path_query;
     if (is_for_whole_server(transaction))
         aim->target = route_goes_to_parent(transaction->fetch.route) ? SLICE("") : SLICE("*");
     aim->host_header = route_host_of(transaction);
@@ -179,7 +178,7 @@ static void aim_by_url(struct transaction *transaction, struct aim *aim) {
 static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
     struct arena *arena = &transaction->arena;
     const struct map_settings *map = transaction->fetch.route->map;
-    if (!transaction->request.is_connect) {
+    if (transaction->request.kind != REQUEST_CONNECT) {
         struct slice authority =
             map != NULL ? authority_of(transaction, &map->origin) : route_host_of(transaction);
         struct slice scheme = map != NULL ? map->origin.scheme : url_of(transaction)->scheme;
@@ -214,7 +213,7 @@ uint64_t route_hash(struct transaction *transaction) {
     case ORIGINS_HASH_CLIENT: return route_hash_text(request_client_ip(transaction));
     case ORIGINS_HASH_URL: break;
     }
-    if (transaction->request.is_connect)
+    if (transaction->request.kind == REQUEST_CONNECT)
         return route_hash_text(transaction->request.authority);
     struct slice reduced = cache_url_by_policy(transaction->request.url_text,
                                                transaction->caching.policy, &transaction->arena);

@@ -13,6 +13,7 @@
 
 #include "net/reach.h"
 #include "origin/group.h"
+#include "origin/place.h"
 
 struct transaction;
 
@@ -21,8 +22,10 @@ struct route {
     struct slice target;                    /* with a map: path and query at its origin */
     const struct origins_settings *origins; /* NULL: one place, which the map or the URL names */
     struct origin_group *group; /* of them, or of a place whose connections are limited */
-    bool by_parent;             /* the group's servers are proxies */
-    bool may_go_directly;       /* when no server of the group answers */
+    struct origin_place
+        *place;           /* entered; NULL: connections are not limited, or it has been left */
+    bool by_parent;       /* the group's servers are proxies */
+    bool may_go_directly; /* when no server of the group answers */
 };
 
 /* What a request is sent to and with. */
@@ -35,6 +38,11 @@ struct aim {
 
 static inline bool route_goes_to_parent(const struct route *route) {
     return route->by_parent && route->group != NULL;
+}
+
+/* No server of the group is to be asked: the request goes to what its URL names. */
+static inline void route_go_directly(struct route *route) {
+    route->group = NULL;
 }
 
 struct route *route_find(struct transaction *transaction);

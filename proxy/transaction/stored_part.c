@@ -50,7 +50,6 @@ bool stored_part_ask_for_rest(struct transaction *transaction, struct http_head 
     http_head_set(head, HTTP_RANGE,
                   arena_printf(&transaction->arena, "bytes=%lu-", (unsigned long)part_end(&part)));
     http_head_set(head, HTTP_IF_RANGE, object_etag(object));
-    transaction->fetch.completing = true;
     return true;
 }
 
@@ -85,9 +84,10 @@ static void join_bodies(struct transaction *transaction, struct object *object,
                         const struct part *part, const struct part *stored) {
     uint64_t before = stored->first < part->first ? part->first - stored->first : 0;
     uint64_t after = part_end(stored) > part_end(part) ? part_end(stored) - part_end(part) : 0;
-    transaction->response.body =
-        join_new(&transaction->arena, transaction->net->loop, object->body, before,
-                 &transaction->response.body, stored->count - after, after);
+    struct source *arriving = response_give_body(&transaction->response);
+    struct source *joined = join_new(&transaction->arena, transaction->net->loop, object->body,
+                                     before, &arriving, stored->count - after, after);
+    response_set(&transaction->response, transaction->response.head, &joined);
 }
 
 /* RFC 9110 §15.3.7.3: the stored fields, with those of the new response over them. False: they are
@@ -97,7 +97,7 @@ static bool join_heads(struct transaction *transaction, const struct object *obj
     if (!object_merge_head(object, transaction->response.head, merged))
         return false;
     merged->status = 206;
-    transaction->response.head = merged;
+    response_set_head(&transaction->response, merged);
     return true;
 }
 

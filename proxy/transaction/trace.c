@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "transaction/adapted_variant.h"
-#include "transaction/postcache.h"
 #include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 
@@ -78,7 +78,7 @@ static void trace_say_services(struct trace_text *text, const struct adapt_chain
 }
 
 static void trace_say_storage(struct trace_text *text, const struct transaction *transaction) {
-    if (transaction->storing.begun)
+    if (transaction->storing.object != NULL)
         trace_say(text, "the response is stored in memory as it arrives");
     else if (transaction->storing.pump.stream != NULL)
         trace_say(text, "the response is written to disk as it arrives");
@@ -96,15 +96,17 @@ static void trace_say_end(struct trace_text *text, const struct transaction *tra
 static const struct adapt_chain *trace_chain(const struct transaction *transaction) {
     const struct adapted_variant *variant = transaction->variant;
     switch (transaction->step) {
-    case STEP_REQMOD: return transaction->reqmod;
+    case STEP_REQMOD: return transaction->reqmod != NULL ? &transaction->reqmod->chain : NULL;
     case STEP_REQMOD_POSTCACHE:
-        return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->chain : NULL;
-    case STEP_RESPMOD: return transaction->respmod;
+        return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->reqmod.chain
+                                                     : NULL;
+    case STEP_RESPMOD: return transaction->respmod != NULL ? &transaction->respmod->chain : NULL;
     case STEP_VARIANT:
         return variant != NULL && variant->postcache != NULL ? &variant->postcache->chain : NULL;
     case STEP_RESPMOD_POSTCACHE:
-        return transaction->respmod_postcache != NULL ? &transaction->respmod_postcache->chain
-                                                      : NULL;
+        return transaction->respmod_postcache != NULL
+                   ? &transaction->respmod_postcache->postcache.chain
+                   : NULL;
     default: return NULL;
     }
 }

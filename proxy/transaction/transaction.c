@@ -3,8 +3,9 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "transaction/adapted_variant.h"
-#include "transaction/postcache.h"
+#include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/trace.h"
 #include "transaction/waiting_download.h"
@@ -40,32 +41,20 @@ const char *step_name(enum step step) {
 
 /* What a hit has nothing of, in the order in which one thing reads from another. */
 static void end_fetch(struct transaction *transaction) {
-    lookup_tell_followers(transaction, SHARED_FETCH_ABANDONED);
-    shared_fetch_leave(&transaction->lookup.collapse.fetch, &transaction->lookup.collapse.waiter);
-    timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
-    disk_load_end(&transaction->lookup.load);
-    if (transaction->respmod_postcache != NULL)
-        postcache_end(transaction->respmod_postcache);
+    lookup_end(transaction);
+    respmod_postcache_end(transaction);
     if (transaction->variant != NULL)
         adapted_variant_end(transaction);
-    pump_stop(&transaction->storing.pump);
-    relay_free(&transaction->tunnel.relay);
-    if (transaction->tunnel.dial != NULL)
-        dial_cancel(transaction->tunnel.dial);
-    source_close(&transaction->response.body);
+    storing_end(transaction);
+    tunnel_end(transaction);
+    response_close_body(&transaction->response);
     if (transaction->waiting_page != NULL)
         waiting_page_end(transaction);
-    if (transaction->respmod != NULL)
-        adapt_chain_close(transaction->respmod);
-    if (transaction->fetch.call != NULL)
-        origin_call_close(transaction->fetch.call);
-    origin_seat_close(transaction->fetch.seat);
-    origin_place_leave(&transaction->fetch.place);
-    source_close(&transaction->request.body);
-    if (transaction->reqmod_postcache != NULL)
-        adapt_chain_close(&transaction->reqmod_postcache->chain);
-    if (transaction->reqmod != NULL)
-        adapt_chain_close(transaction->reqmod);
+    respmod_end(transaction);
+    fetch_end(transaction);
+    request_close_body(transaction);
+    reqmod_postcache_close(transaction);
+    reqmod_close(transaction, transaction->reqmod);
 }
 
 /* Lets go of everything. */
@@ -76,10 +65,9 @@ static void transaction_end(struct transaction *transaction) {
     task_cancel(&transaction->task);
     if (transaction->exchange != NULL)
         exchange_finish(&transaction->exchange);
-    object_release(&transaction->lookup.object);
-    object_release(&transaction->lookup.replaced);
-    object_release(&transaction->lookup.part);
-    body_release(&transaction->storing.body);
+    lookup_release(transaction);
+    storing_release(transaction);
+    delivery_release(transaction);
     adapt_set_release(&transaction->adapt);
     list_remove(&transaction->link);
     host->net->counters.transactions_active--;
@@ -164,7 +152,7 @@ void transaction_start(struct transaction_host *host, struct exchange *exchange)
     transaction->adapt = adapt_set_reference(host->adapt);
     transaction->settings = host->adapt->settings;
     transaction->exchange = exchange;
-    transaction->request.head = &exchange->request;
+    request_begin(transaction);
     exchange->waker = &transaction->task;
     transaction->number = host->id_prefix + host->id_next++;
     transaction_run(transaction);
@@ -207,15 +195,15 @@ unsigned transaction_chains(const struct transaction *transaction,
     const struct adapted_variant *variant = transaction->variant;
     unsigned count = 0;
     if (transaction->reqmod != NULL)
-        chains[count++] = transaction->reqmod;
+        chains[count++] = &transaction->reqmod->chain;
     if (transaction->reqmod_postcache != NULL)
-        chains[count++] = &transaction->reqmod_postcache->chain;
+        chains[count++] = &transaction->reqmod_postcache->reqmod.chain;
     if (transaction->respmod != NULL)
-        chains[count++] = transaction->respmod;
+        chains[count++] = &transaction->respmod->chain;
     if (variant != NULL && variant->postcache != NULL)
         chains[count++] = &variant->postcache->chain;
     if (transaction->respmod_postcache != NULL)
-        chains[count++] = &transaction->respmod_postcache->chain;
+        chains[count++] = &transaction->respmod_postcache->postcache.chain;
     return count;
 }
 

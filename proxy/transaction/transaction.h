@@ -19,7 +19,6 @@
 #define RETORT_TRANSACTION_TRANSACTION_H
 
 #include "adapt/chain.h"
-#include "adapt/mark.h"
 #include "client/exchange.h"
 #include "transaction/access_log.h"
 #include "transaction/caching.h"
@@ -57,8 +56,10 @@ struct transaction_host {
 };
 
 struct adapted_variant;
-struct postcache;
+struct reqmod;
 struct reqmod_postcache;
+struct respmod;
+struct respmod_postcache;
 struct waiting_page;
 
 struct transaction {
@@ -79,24 +80,22 @@ struct transaction {
     uint64_t number;
     char id[SLICE_HEX + 1]; /* see transaction_id */
 
+    /* One struct a phase, or for what passes from one phase to the next. Each is declared, and
+     * written, by the file that it is named after: others read it, and call that file's functions
+     * (tests/check-writers.sh). What a hit touches stands first. */
     struct outcome outcome;
     struct request request;
     struct caching caching;
     struct lookup lookup;
     struct delivery delivery;
 
-    struct adapt_message message; /* what the chains work on */
-    struct adapt_chain *reqmod, *respmod;
-    struct reqmod_postcache
-        *reqmod_postcache;           /* what services behind the cache made of the request for the
-                                        * origin; NULL: none */
-    struct adapt_mark *seen;         /* by which services before the cache; NULL: by none */
-    struct adapted_variant *variant; /* what they made for all clients; NULL: no such are asked */
-    struct postcache
-        *respmod_postcache;            /* what they make of the response for this client; NULL: none
-                                     * was asked */
-    struct waiting_page *waiting_page; /* NULL: none is asked for */
-    int64_t expected_length;           /* of the response's body before RESPMOD; -1: not known */
+    /* NULL where no service is asked. */
+    struct reqmod *reqmod;
+    struct reqmod_postcache *reqmod_postcache;
+    struct respmod *respmod;
+    struct adapted_variant *variant;
+    struct respmod_postcache *respmod_postcache;
+    struct waiting_page *waiting_page; /* NULL: the client needs none */
 
     struct fetch fetch;
     struct response response;
@@ -117,6 +116,13 @@ const char *transaction_id(struct transaction *transaction);
 /* The chains of services that it went through, in their order; returns how many. */
 unsigned transaction_chains(const struct transaction *transaction,
                             const struct adapt_chain *chains[ACCESS_CHAINS]);
+
+/* The stored response that the answer comes from: one that was found, or that is being stored now;
+ * NULL: none is. */
+static inline struct object *transaction_object(const struct transaction *transaction) {
+    return transaction->storing.object != NULL ? transaction->storing.object
+                                               : transaction->lookup.object;
+}
 
 /* A list field that may stand in several lines, as one value (RFC 9110 §5.3); empty when absent. */
 struct slice transaction_joined_value(struct transaction *transaction, const struct http_head *head,

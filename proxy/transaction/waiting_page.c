@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "http/head_parser.h"
 #include "transaction/fail.h"
+#include "transaction/steps/respmod.h"
 #include "transaction/transaction.h"
 #include "transaction/waiting_download.h"
 
@@ -62,10 +63,9 @@ static enum step waiting_page_send(struct transaction *transaction,
     struct slice text =
         arena_printf(arena, page_text, SLICE_PRINT(name), REFRESH_SECONDS, SLICE_PRINT(url),
                      SLICE_PRINT(name), SLICE_PRINT(progress), REFRESH_SECONDS, SLICE_PRINT(url));
-    struct http_head *head = delivery_make_page(transaction, 200, text);
+    struct http_head *head = delivery_make_page(transaction, RESULT_SERVICE, 200, text);
     http_head_add(head, SLICE("Refresh"),
                   arena_printf(arena, "%d; url=%.*s", REFRESH_SECONDS, SLICE_PRINT(url)));
-    transaction->outcome.result = RESULT_SERVICE;
     return STEP_DELIVER;
 }
 
@@ -73,7 +73,7 @@ static enum step waiting_page_send(struct transaction *transaction,
 
 static void waiting_page_note_progress(struct waiting_page *page) {
     const struct transaction *transaction = page->transaction;
-    uint64_t received = adapt_chain_received(transaction->respmod);
+    uint64_t received = adapt_chain_received(&transaction->respmod->chain);
     if (received > atomic_load(&page->download->received))
         atomic_store(&page->download->received, received);
 }
@@ -118,7 +118,7 @@ static bool is_html(const struct http_head *response) {
 }
 
 void waiting_page_begin(struct transaction *transaction, uint64_t after) {
-    const struct http_head *response = transaction->message.response;
+    const struct http_head *response = transaction->respmod->message.response;
     if (after == 0 || transaction->exchange->background || response->status != 200 ||
         is_html(response) || !is_navigation(transaction->request.head))
         return;
@@ -141,12 +141,12 @@ enum step waiting_page_reply(struct transaction *transaction) {
     page->due = false;
     page->download = waiting_downloads_open(
         transaction->host->waiting_downloads, &transaction->exchange->ends->client, loop->now,
-        transaction->respmod->decoding != NULL ? -1 : transaction->expected_length,
+        transaction->respmod->chain.decoding != NULL ? -1 : transaction->respmod->expected_length,
         settings->patience_space, settings->temporary_directory);
     if (page->download == NULL)
         return STEP_WAIT; /* too many wait: this one as if there were no patience */
     waiting_page_note_progress(page);
-    adapt_chain_keep_quiet(transaction->respmod);
+    respmod_keep_quiet(transaction);
     loop_timer_after(loop, &page->timer, TICK);
     transaction->net->counters.patience_pages++;
     lookup_tell_followers(transaction, SHARED_FETCH_UNSTORED);
@@ -177,9 +177,7 @@ static bool waiting_page_fail(struct waiting_page *page, const char *error) {
 
 static void waiting_page_take_result(struct waiting_page *page) {
     struct transaction *transaction = page->transaction;
-    page->head = transaction->message.response;
-    page->body = transaction->message.body;
-    transaction->message.body = NULL;
+    respmod_give_result(transaction, &page->head, &page->body);
     if (page->body != NULL)
         source_set_waker(page->body, &transaction->task);
 }
@@ -212,7 +210,7 @@ bool waiting_page_goes_on(struct transaction *transaction) {
     struct waiting_page *page = transaction->waiting_page;
     if (page == NULL || page->download == NULL)
         return false;
-    const struct adapt_chain *chain = transaction->respmod;
+    const struct adapt_chain *chain = &transaction->respmod->chain;
     if (page->abandoned)
         return waiting_page_fail(page, "the browser has stopped asking for it");
     if (chain->state == ADAPT_RUNNING)
@@ -258,11 +256,11 @@ static enum step waiting_page_hand_over(struct transaction *transaction,
         waiting_download_release(downloadp);
         return fail_with(transaction, 502, "the head of the response is too large");
     }
-    transaction->response.head = head;
-    transaction->response.response_time = transaction->response.request_time =
-        transaction->net->loop->wall;
-    transaction->outcome.result = RESULT_SERVICE;
-    transaction->response.body = waiting_download_body(downloadp, arena, transaction->net->loop);
+    struct loop *loop = transaction->net->loop;
+    outcome_set_result(&transaction->outcome, RESULT_SERVICE);
+    struct source *body = waiting_download_body(downloadp, arena, loop);
+    response_set(&transaction->response, head, &body);
+    response_set_times(&transaction->response, loop->wall, loop->wall);
     transaction->net->counters.patience_delivered++;
     return STEP_STORE;
 }

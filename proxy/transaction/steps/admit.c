@@ -45,8 +45,7 @@ static void note_upgrade(struct transaction *transaction) {
     if (transaction->request.head->method_id != HTTP_METHOD_GET || exchange->body_length != 0 ||
         !slice_equal_nocase(exchange->upgrade, SLICE("websocket")))
         return;
-    transaction->request.is_upgrade = true;
-    transaction->request.upgrade = arena_slice(&transaction->arena, exchange->upgrade);
+    request_set_upgrade(transaction, exchange->upgrade);
 }
 
 /* RFC 9110 §7.6.2: one proxy fewer from here on. False: no further than here. */
@@ -82,7 +81,7 @@ enum step step_admit(struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
     if (!client_allowed(transaction))
         return fail_denied(transaction, "this client may not use this listener");
-    if (transaction->request.is_connect &&
+    if (transaction->request.kind == REQUEST_CONNECT &&
         !settings_connect_port_allowed(transaction->settings, transaction->request.url.port))
         return fail_denied(transaction, "CONNECT to this port is not allowed");
     if (http_head_has(request, HTTP_VIA) && is_loop(transaction))
@@ -103,6 +102,5 @@ enum step step_admit(struct transaction *transaction) {
         return waiting_page_collect(transaction);
     if (transaction->exchange->upgrade.length > 0)
         note_upgrade(transaction);
-    transaction->request.takes_trailers = transaction->exchange->takes_trailers;
     return reqmod_is_wanted(transaction) ? STEP_REQMOD : STEP_LOOKUP;
 }

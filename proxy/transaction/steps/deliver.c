@@ -5,7 +5,6 @@
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/cache_status.h"
-#include "transaction/postcache.h"
 #include "transaction/ranges.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
@@ -14,13 +13,14 @@
  * or as an error page. */
 
 void delivery_set_head(struct transaction *transaction, const struct http_head *head) {
-    transaction->outcome.status = transaction->delivery.reply.status = head->status;
+    transaction->delivery.reply.status = head->status;
+    outcome_set_status(&transaction->outcome, head->status);
     transaction->delivery.reply.head = head;
     transaction->delivery.reply.arena = &transaction->arena;
 }
 
-struct http_head *delivery_make_page(struct transaction *transaction, unsigned status,
-                                     struct slice text) {
+struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
+                                     unsigned status, struct slice text) {
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     http_head_init(head);
@@ -31,11 +31,11 @@ struct http_head *delivery_make_page(struct transaction *transaction, unsigned s
     http_head_add(head, SLICE("Cache-Control"), SLICE("no-store"));
     http_head_add(head, SLICE("Via"),
                   arena_concat(arena, SLICE("1.1 "), slice_from(transaction->settings->name)));
-    body_release(&transaction->storing.body);
-    transaction->storing.body = body_of_bytes(text);
-    transaction->outcome.step = step_name(transaction->step);
+    body_release(&transaction->delivery.page);
+    transaction->delivery.page = body_of_bytes(text);
+    outcome_set_page(&transaction->outcome, result, step_name(transaction->step));
     transaction->delivery.reply = (struct reply){
-        .body = transaction->storing.body,
+        .body = transaction->delivery.page,
         .length = (int64_t)text.length,
     };
     delivery_set_head(transaction, head);
@@ -83,11 +83,13 @@ static void reply_object(struct transaction *transaction) {
         reply_not_modified(transaction, stored);
         return;
     }
-    transaction->outcome.status = reply->status = object->status;
+    reply->status = object->status;
+    outcome_set_status(&transaction->outcome, object->status);
     reply->stored = object_head(object);
     reply->body = object->body;
     reply->length = known_length(object->body, object->body->expected);
-    ranges_choose(transaction);
+    if (reply->length >= 0 && http_head_has(transaction->request.head, HTTP_RANGE))
+        ranges_choose(transaction, object, reply);
 }
 
 /* A response that is not stored goes out as it came. */
@@ -104,26 +106,28 @@ static void reply_response(struct transaction *transaction) {
     }
     http_head_remove(response, HTTP_CONTENT_LENGTH);
     delivery_set_head(transaction, response);
-    reply->body = transaction->storing.body;
+    reply->body = respmod_postcache_body(transaction);
+    reply->length = transaction->storing.announced_length;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
-        reply->length = known_length(transaction->storing.body, reply->length);
+        reply->length = known_length(reply->body, reply->length);
 }
 
 /* What came out of services behind the cache: whole, and known by no validator but its ETag. */
-static void reply_late(struct transaction *transaction) {
-    const struct postcache *postcache = transaction->respmod_postcache;
+static void reply_adapted(struct transaction *transaction) {
+    const struct respmod_postcache *adapted = transaction->respmod_postcache;
+    const struct body *body = adapted->postcache.body;
     struct reply *reply = &transaction->delivery.reply;
-    if (client_has(transaction, postcache->head->status,
-                   http_head_value(postcache->head, HTTP_ETAG), 0)) {
-        reply_not_modified(transaction, postcache->head);
+    if (client_has(transaction, adapted->head->status, http_head_value(adapted->head, HTTP_ETAG),
+                   0)) {
+        reply_not_modified(transaction, adapted->head);
         return;
     }
-    http_head_remove(postcache->head, HTTP_CONTENT_LENGTH);
-    delivery_set_head(transaction, postcache->head);
-    reply->body = postcache->body;
+    http_head_remove(adapted->head, HTTP_CONTENT_LENGTH);
+    delivery_set_head(transaction, adapted->head);
+    reply->body = adapted->postcache.body;
     reply->length = -1;
     if (transaction->request.head->method_id != HTTP_METHOD_HEAD)
-        reply->length = known_length(postcache->body, postcache->body->expected);
+        reply->length = known_length(body, body->expected);
 }
 
 /* What comes behind the body of this very response goes on behind it, in chunks for that. A stored
@@ -131,10 +135,9 @@ static void reply_late(struct transaction *transaction) {
 static void add_trailers(struct transaction *transaction) {
     struct reply *reply = &transaction->delivery.reply;
     const struct origin_call *call = transaction->fetch.call;
-    if (!transaction->request.takes_trailers || call == NULL ||
-        !origin_call_may_have_trailers(call) || reply->body == NULL ||
-        reply->body != transaction->storing.body || reply_has_no_content(reply) || reply->part ||
-        reply->part_count > 0)
+    if (!transaction->fetch.trailers || call == NULL || !origin_call_may_have_trailers(call) ||
+        reply->body == NULL || reply->body != transaction->storing.body ||
+        reply_has_no_content(reply) || reply->part || reply->part_count > 0)
         return;
     reply->trailers = &call->trailers;
     reply->length = -1;
@@ -144,15 +147,15 @@ static void deliver_prepare(struct transaction *transaction) {
     if (transaction->delivery.reply.status != 0)
         return; /* a page of ours */
     transaction->delivery.reply.extra = cache_status_fields(transaction);
-    if (transaction->respmod_postcache != NULL && transaction->respmod_postcache->answers) {
-        reply_late(transaction);
+    if (respmod_postcache_answers(transaction)) {
+        reply_adapted(transaction);
         return;
     }
-    if (transaction->lookup.object != NULL)
+    if (transaction_object(transaction) != NULL)
         reply_object(transaction);
     else
         reply_response(transaction);
-    if (transaction->request.takes_trailers)
+    if (transaction->fetch.trailers)
         add_trailers(transaction);
 }
 
@@ -166,4 +169,12 @@ enum step step_deliver(struct transaction *transaction) {
     }
     storing_settle(transaction);
     return exchange->state == EXCHANGE_SENDING ? STEP_WAIT : STEP_LOG;
+}
+
+void delivery_close_connection(struct transaction *transaction) {
+    transaction->delivery.reply.close = true;
+}
+
+void delivery_release(struct transaction *transaction) {
+    body_release(&transaction->delivery.page);
 }

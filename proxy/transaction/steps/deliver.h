@@ -1,24 +1,36 @@
 /*
  * DELIVER: the answer goes to the client.
  *
+ *     struct http_head *head = delivery_make_page(transaction, RESULT_ERROR, 502, text);
+ *     http_head_add(head, SLICE("Retry-After"), SLICE("10"));
+ *     delivery_close_connection(transaction);
+ *     return STEP_DELIVER;
+ *
  * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_STEPS_DELIVER_H
 #define RETORT_TRANSACTION_STEPS_DELIVER_H
 
 #include "client/exchange.h"
+#include "transaction/outcome.h"
 
 struct transaction;
 
+/* Written by deliver.c. */
 struct delivery {
     bool replied;
+    struct body *page; /* of the proxy's own; NULL: none; referenced */
     struct reply reply;
 };
 
 /* Makes that the reply's head. */
 void delivery_set_head(struct transaction *transaction, const struct http_head *head);
 /* Makes an HTML page of ours the reply. Returns its head, for more fields. */
-struct http_head *delivery_make_page(struct transaction *transaction, unsigned status,
-                                     struct slice text);
+struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
+                                     unsigned status, struct slice text);
+/* No further request of the client may be read. */
+void delivery_close_connection(struct transaction *transaction);
+/* Lets go of the page. */
+void delivery_release(struct transaction *transaction);
 
 #endif

@@ -51,8 +51,10 @@ static void set_conditions(struct transaction *transaction, struct http_head *he
         return;
     if (head->method_id == HTTP_METHOD_GET)
         remove_conditions(head);
-    if (!has_respmod(transaction) && stored_part_ask_for_rest(transaction, head))
+    if (!has_respmod(transaction) && stored_part_ask_for_rest(transaction, head)) {
+        transaction->fetch.completing = true;
         return;
+    }
     if (!transaction->lookup.revalidating)
         return;
     remove_conditions(head);
@@ -127,7 +129,7 @@ static void on_interim(void *arg, const struct http_head *head) {
 /* The fields that end at this hop, but for an upgrade that we pass on. */
 static void remove_hop_by_hop(struct transaction *transaction, struct http_head *head) {
     http_head_remove_hop_by_hop(head);
-    if (!transaction->request.is_upgrade)
+    if (transaction->request.kind != REQUEST_UPGRADE)
         return;
     http_head_set(head, HTTP_UPGRADE, transaction->request.upgrade);
     http_head_set(head, HTTP_CONNECTION, SLICE("Upgrade"));
@@ -137,10 +139,10 @@ static void remove_hop_by_hop(struct transaction *transaction, struct http_head 
  * of requests are dropped. */
 static char *ask_for_trailers(struct transaction *transaction, struct http_head *head) {
     http_head_remove(head, HTTP_TRAILER);
-    if (transaction->request.is_upgrade ||
-        (transaction->request.takes_trailers && has_services(transaction)))
-        transaction->request.takes_trailers = false;
-    if (!transaction->request.takes_trailers)
+    transaction->fetch.trailers = transaction->exchange->takes_trailers &&
+                                  transaction->request.kind != REQUEST_UPGRADE &&
+                                  !has_services(transaction);
+    if (!transaction->fetch.trailers)
         return NULL;
     http_head_set(head, HTTP_TE, SLICE("trailers"));
     http_head_set(head, HTTP_CONNECTION, SLICE("TE"));
@@ -148,7 +150,7 @@ static char *ask_for_trailers(struct transaction *transaction, struct http_head 
 }
 
 static bool is_repeatable(const struct transaction *transaction) {
-    return !transaction->request.is_upgrade && transaction->request.body == NULL &&
+    return transaction->request.kind != REQUEST_UPGRADE && transaction->request.body == NULL &&
            http_method_is_idempotent(outgoing(transaction)->method_id);
 }
 
@@ -200,7 +202,7 @@ static void fetch_start_call(struct transaction *transaction) {
         .method = head->method_id,
         .body = transaction->request.body,
         .chunked = chunked,
-        .upgrade = transaction->request.is_upgrade,
+        .upgrade = transaction->request.kind == REQUEST_UPGRADE,
         .on_interim = on_interim,
         .interim_arg = transaction,
         .trailer_space = trailer_space,
@@ -237,9 +239,8 @@ static bool stale_will_do(const struct transaction *transaction, bool disconnect
 
 /* The stored response stands in for the answer that did not come. */
 static enum step use_stale(struct transaction *transaction) {
-    source_close(&transaction->response.body);
-    transaction->response.head = NULL;
-    transaction->outcome.result = RESULT_STALE;
+    response_drop(&transaction->response);
+    outcome_set_result(&transaction->outcome, RESULT_STALE);
     lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
     return respmod_postcache_or_deliver(transaction);
 }
@@ -247,13 +248,14 @@ static enum step use_stale(struct transaction *transaction) {
 static void give_up_seat(struct transaction *transaction) {
     origin_seat_close(transaction->fetch.seat);
     transaction->fetch.seat = NULL;
-    origin_place_leave(&transaction->fetch.place);
+    origin_place_leave(&transaction->fetch.route->place);
 }
 
 /* The origin or the parent, at the seat if there is one. A tunnel that no parent opens begins at
  * TUNNEL. */
 static enum step fetch_ask(struct transaction *transaction) {
-    if (transaction->request.is_connect && !route_goes_to_parent(transaction->fetch.route))
+    if (transaction->request.kind == REQUEST_CONNECT &&
+        !route_goes_to_parent(transaction->fetch.route))
         return STEP_TUNNEL;
     fetch_start_call(transaction);
     return STEP_WAIT;
@@ -261,7 +263,7 @@ static enum step fetch_ask(struct transaction *transaction) {
 
 /* Nobody is to be asked any more for a server: straight to what the URL names. */
 static enum step go_directly(struct transaction *transaction) {
-    transaction->fetch.route->group = NULL;
+    route_go_directly(transaction->fetch.route);
     give_up_seat(transaction);
     return fetch_ask(transaction);
 }
@@ -299,7 +301,7 @@ static enum step fetch_join_group(struct transaction *transaction) {
         .hash = route_hash(transaction),
         .repeatable = is_repeatable(transaction),
         .only_up = route->may_go_directly,
-        .any_status = route->by_parent || transaction->fetch.place != NULL,
+        .any_status = route->by_parent || route->place != NULL,
         .deadline = transaction->fetch.deadline,
     };
     transaction->fetch.seat = arena_alloc(&transaction->arena, sizeof *transaction->fetch.seat);
@@ -382,7 +384,7 @@ static enum step no_request(struct transaction *transaction) {
 static enum step fetch_failed(struct transaction *transaction) {
     struct origin_call *call = transaction->fetch.call;
     enum step next;
-    transaction->response.head = NULL;
+    response_drop(&transaction->response);
     if (call->failure == ORIGIN_DENIED)
         return fail_destination_denied(transaction, call->error);
     if (may_go_elsewhere(transaction) && go_elsewhere(transaction, &next))
@@ -400,10 +402,9 @@ static enum step fetch_failed(struct transaction *transaction) {
 
 /* The question was another one than it should have been. */
 static enum step ask_again(struct transaction *transaction) {
-    source_close(&transaction->response.body);
+    response_drop(&transaction->response);
     origin_call_close(transaction->fetch.call);
     transaction->fetch.call = NULL;
-    transaction->response.head = NULL;
     give_up_seat(transaction);
     return fetch_start(transaction);
 }
@@ -413,11 +414,11 @@ static enum step ask_again(struct transaction *transaction) {
 static enum step revalidated(struct transaction *transaction) {
     enum shared_fetch_outcome outcome;
     if (!refresh_object(transaction, transaction->response.head, &outcome)) {
-        transaction->lookup.revalidating = false;
+        lookup_stop_revalidating(transaction);
         return ask_again(transaction);
     }
     transaction->net->counters.cache_revalidated++;
-    transaction->outcome.result = RESULT_REVALIDATED;
+    outcome_set_result(&transaction->outcome, RESULT_REVALIDATED);
     lookup_tell_followers(transaction, outcome);
     return respmod_postcache_or_deliver(transaction);
 }
@@ -425,7 +426,7 @@ static enum step revalidated(struct transaction *transaction) {
 /* The rest that was asked for is not to be had: then all of it. */
 static enum step fetch_whole(struct transaction *transaction) {
     transaction->fetch.completing = false;
-    object_release(&transaction->lookup.part);
+    lookup_forget_part(transaction);
     return ask_again(transaction);
 }
 
@@ -453,9 +454,8 @@ static enum step parent_answered(struct transaction *transaction) {
  * a second older because the clock's second changed meanwhile. */
 static void note_times(struct transaction *transaction) {
     const struct loop *loop = transaction->net->loop;
-    transaction->response.response_time = loop->wall;
-    transaction->response.request_time =
-        loop->wall - (time_t)((loop->now - transaction->fetch.asked_at) / 1000);
+    time_t passed = (time_t)((loop->now - transaction->fetch.asked_at) / 1000);
+    response_set_times(&transaction->response, loop->wall - passed, loop->wall);
 }
 
 enum step step_fetch(struct transaction *transaction) {
@@ -466,22 +466,24 @@ enum step step_fetch(struct transaction *transaction) {
         return fetch_failed(transaction);
     if (call->state != ORIGIN_ANSWERED)
         return STEP_WAIT;
-    struct http_head *response = transaction->response.head = call->response;
+    struct http_head *response = call->response;
+    response_set_head(&transaction->response, response);
     char *bytes = arena_alloc(&transaction->arena, http_head_size(response));
     http_head_copy(response, response, bytes);
     if (response->status == 407 && route_goes_to_parent(transaction->fetch.route))
         return parent_wants_credentials(transaction);
-    if (transaction->request.is_connect)
+    if (transaction->request.kind == REQUEST_CONNECT)
         return parent_answered(transaction);
     if (response->status == 101)
         return STEP_TUNNEL;
     http_head_remove_hop_by_hop(response);
     http_head_remove(response, HTTP_TRANSFER_ENCODING);
-    if (!transaction->request.takes_trailers)
+    if (!transaction->fetch.trailers)
         http_head_remove(response, HTTP_TRAILER);
     note_times(transaction);
     response_date(transaction); /* so that a 304 renews the age of what it confirms */
-    transaction->response.body = origin_call_body(call);
+    struct source *body = origin_call_body(call);
+    response_set(&transaction->response, response, &body);
     if (transaction->fetch.completing && !stored_part_completes(transaction)) {
         if (response->status == 206 || response->status == 416)
             return fetch_whole(transaction);
@@ -497,12 +499,28 @@ enum step step_fetch(struct transaction *transaction) {
     if (!has_respmod(transaction)) /* else it is about other bytes than the adapted ones */
         refresh_from_head(transaction);
     if (transaction->lookup.object != NULL) {
-        transaction->outcome.result = RESULT_REFRESHED;
-        transaction->lookup.replaced = transaction->lookup.object;
-        transaction->lookup.object = NULL;
-        transaction->lookup.revalidating = false;
+        outcome_set_result(&transaction->outcome, RESULT_REFRESHED);
+        lookup_replace(transaction);
     } else if (transaction->lookup.replaced != NULL) {
-        transaction->outcome.result = RESULT_REFRESHED;
+        outcome_set_result(&transaction->outcome, RESULT_REFRESHED);
     }
     return STEP_RESPMOD;
+}
+
+void fetch_name_origin(struct transaction *transaction, struct slice name) {
+    transaction->fetch.origin_name = name;
+}
+
+void fetch_forget_request(struct transaction *transaction) {
+    if (transaction->fetch.call != NULL)
+        origin_call_forget_request(transaction->fetch.call);
+}
+
+void fetch_end(struct transaction *transaction) {
+    struct fetch *fetch = &transaction->fetch;
+    if (fetch->call != NULL)
+        origin_call_close(fetch->call);
+    origin_seat_close(fetch->seat);
+    if (fetch->route != NULL)
+        origin_place_leave(&fetch->route->place);
 }

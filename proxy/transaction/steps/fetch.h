@@ -1,6 +1,10 @@
 /*
  * FETCH: asks the origin.
  *
+ *     fetch_name_origin(transaction, SLICE("retort.internal"));     somebody else answers
+ *     fetch_forget_request(transaction);                            LOG: the client is let go
+ *     fetch_end(transaction);
+ *
  * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_STEPS_FETCH_H
@@ -11,16 +15,26 @@
 #include "origin/seat.h"
 #include "transaction/route.h"
 
+/* Written by fetch.c. */
 struct fetch {
     bool ranges_removed;
+    bool trailers;   /* the origin was asked for them, and the client takes them */
     bool completing; /* asks for the rest of a stored part for a client that wants the whole */
     struct route *route;
-    struct origin_place *place; /* if it is asked by its URL, and connections are limited */
-    struct origin_seat *seat;   /* at a server of the route's group */
+    struct origin_seat *seat; /* at a server of the route's group */
     struct origin_call *call;
     uint64_t deadline;        /* for all that the origin does, in the loop's time */
     uint64_t asked_at;        /* of the loop's clock */
     struct slice origin_name; /* "host:port", for the log */
 };
+
+struct transaction;
+
+/* Who is asked, or answers in place of an origin; for the log. */
+void fetch_name_origin(struct transaction *transaction, struct slice name);
+/* Whoever makes the request's body is about to go. */
+void fetch_forget_request(struct transaction *transaction);
+/* Ends what is under way. Harmless when repeated. */
+void fetch_end(struct transaction *transaction);
 
 #endif

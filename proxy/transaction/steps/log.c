@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 #include "transaction/adapted_variant.h"
-#include "transaction/postcache.h"
+#include "transaction/steps/reqmod.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/waiting_page.h"
@@ -13,7 +13,7 @@
 static struct slice content_type(const struct transaction *transaction) {
     if (transaction->response.head != NULL && transaction->outcome.error == NULL)
         return http_head_value(transaction->response.head, HTTP_CONTENT_TYPE);
-    if (transaction->lookup.object == NULL)
+    if (transaction_object(transaction) == NULL)
         return transaction->outcome.error != NULL ? SLICE("text/html") : slice_make("", 0);
     return object_type(transaction_shown(transaction));
 }
@@ -49,31 +49,16 @@ static void write_entry(struct transaction *transaction) {
     access_logs_write(transaction->host->logs, &entry);
 }
 
-/* Others may be reading what arrives, or will ask for it: worth going on without the client. */
-static bool worth_finishing(const struct transaction *transaction) {
-    return transaction->storing.begun && !transaction->storing.pump.overflowed;
-}
-
 /* Whatever reads from the exchange ends before the exchange does. */
 static void let_client_go(struct transaction *transaction) {
-    if (transaction->respmod_postcache != NULL)
-        postcache_end(transaction->respmod_postcache);
+    respmod_postcache_end(transaction);
     if (transaction->variant != NULL)
         adapted_variant_let_client_go(transaction);
-    if (transaction->storing.pump.state == PUMP_RUNNING && !worth_finishing(transaction))
-        pump_stop(&transaction->storing.pump);
-    pump_set_unread(&transaction->storing.pump);
-    if (transaction->fetch.call != NULL)
-        origin_call_forget_request(transaction->fetch.call);
-    source_close(&transaction->request.body);
-    if (transaction->reqmod_postcache != NULL) {
-        source_close(&transaction->response.body);
-        adapt_chain_close(&transaction->reqmod_postcache->chain);
-    }
-    if (transaction->reqmod != NULL) {
-        source_close(&transaction->response.body);
-        adapt_chain_close(transaction->reqmod);
-    }
+    storing_let_client_go(transaction);
+    fetch_forget_request(transaction);
+    request_close_body(transaction);
+    reqmod_postcache_close(transaction);
+    reqmod_close(transaction, transaction->reqmod);
     transaction->exchange->waker = NULL;
     exchange_finish(&transaction->exchange);
 }
@@ -81,10 +66,11 @@ static void let_client_go(struct transaction *transaction) {
 /* Should requests try a refresh again at once? */
 static void note_refresh(struct transaction *transaction) {
     struct shared_fetches *fetches = transaction->host->shared_fetches;
-    bool failed = transaction->outcome.result == RESULT_ERROR ||
-                  transaction->outcome.result == RESULT_STALE ||
-                  (transaction->outcome.result == RESULT_REFRESHED && !transaction->storing.begun &&
-                   transaction->response.head->status >= 500);
+    bool failed =
+        transaction->outcome.result == RESULT_ERROR ||
+        transaction->outcome.result == RESULT_STALE ||
+        (transaction->outcome.result == RESULT_REFRESHED && transaction->storing.object == NULL &&
+         transaction->response.head->status >= 500);
     if (failed) {
         transaction->net->counters.cache_background_failures++;
         shared_fetch_note_failure(

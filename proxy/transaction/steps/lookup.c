@@ -38,22 +38,15 @@ static bool has_codings(const struct settings *settings) {
 
 /* The stored response goes out, or the word that the client's copy is still good. */
 static enum step hit(struct transaction *transaction, enum cache_result result) {
-    transaction->outcome.result = result;
+    outcome_set_result(&transaction->outcome, result);
     if (result != RESULT_REVALIDATED)
         transaction->net->counters.cache_hits++;
     return respmod_postcache_or_deliver(transaction);
 }
 
 static enum step lookup_pass(struct transaction *transaction) {
-    transaction->outcome.result = RESULT_PASS;
+    outcome_set_result(&transaction->outcome, RESULT_PASS);
     return reqmod_postcache_or_fetch(transaction);
-}
-
-static void lookup_on_collapse_timeout(struct timer *timer) {
-    struct transaction *transaction =
-        CONTAINER_OF(timer, struct transaction, lookup.collapse.timer);
-    transaction->lookup.collapse.expired = true;
-    loop_defer(transaction->net->loop, &transaction->task);
 }
 
 static bool may_wait(const struct transaction *transaction) {
@@ -74,30 +67,24 @@ static bool may_collapse(const struct transaction *transaction) {
 static enum step lookup_follow(struct transaction *transaction) {
     transaction->net->counters.cache_collapsed++;
     request_own(transaction);
-    if (transaction->lookup.collapse_until == 0)
-        transaction->lookup.collapse_until =
+    struct lookup *lookup = &transaction->lookup;
+    if (lookup->collapse_until == 0)
+        lookup->collapse_until =
             transaction->net->loop->now + transaction->settings->cache.collapse_timeout;
-    timer_init(&transaction->lookup.collapse.timer, lookup_on_collapse_timeout);
-    timer_set(&transaction->net->loop->timers, &transaction->lookup.collapse.timer,
-              transaction->lookup.collapse_until);
-    if (shared_fetch_wait(transaction->lookup.collapse.fetch, &transaction->lookup.collapse.waiter,
-                          transaction->host->mailbox, &transaction->task))
-        return STEP_WAIT;
-    loop_defer(transaction->net->loop, &transaction->task);
+    collapse_follow(&lookup->collapse, transaction->host->mailbox, &transaction->task,
+                    lookup->collapse_until);
     return STEP_WAIT;
 }
 
 static enum step miss(struct transaction *transaction) {
     if (may_collapse(transaction)) {
-        switch (shared_fetch_join(transaction->host->shared_fetches, &transaction->caching.name,
-                                  loop_seconds(transaction->net->loop),
-                                  &transaction->lookup.collapse.fetch)) {
-        case SHARED_FETCH_LEADS: transaction->lookup.collapse.leads = true; break;
-        case SHARED_FETCH_FOLLOWS: return lookup_follow(transaction);
-        case SHARED_FETCH_ALONE: break;
-        }
+        enum shared_fetch_role role =
+            collapse_join(&transaction->lookup.collapse, transaction->host->shared_fetches,
+                          &transaction->caching.name, transaction->net->loop);
+        if (role == SHARED_FETCH_FOLLOWS)
+            return lookup_follow(transaction);
     }
-    transaction->outcome.result = RESULT_MISS;
+    outcome_set_result(&transaction->outcome, RESULT_MISS);
     transaction->net->counters.cache_misses++;
     return reqmod_postcache_or_fetch(transaction);
 }
@@ -105,16 +92,12 @@ static enum step miss(struct transaction *transaction) {
 /* What became of the fetch that was followed; false: it is still running. Whoever came to nothing
  * with it fetches for itself; only a leader that just left is worth another try together. */
 static bool shared_fetch_has_ended(struct transaction *transaction) {
-    enum shared_fetch_outcome outcome = shared_fetch_outcome(transaction->lookup.collapse.fetch);
-    if (outcome == SHARED_FETCH_RUNNING && !transaction->lookup.collapse.expired)
+    enum shared_fetch_outcome outcome;
+    if (!collapse_has_ended(&transaction->lookup.collapse, &outcome))
         return false;
     transaction->lookup.alone = outcome != SHARED_FETCH_ABANDONED;
-    shared_fetch_leave(&transaction->lookup.collapse.fetch, &transaction->lookup.collapse.waiter);
-    timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
-    object_release(&transaction->lookup.object);
-    object_release(&transaction->lookup.part);
+    lookup_forget(transaction);
     object_release(&transaction->lookup.replaced);
-    transaction->lookup.revalidating = false;
     return true;
 }
 
@@ -225,10 +208,8 @@ static bool drop_unable(struct transaction *transaction) {
 /* Once: the request is another one afterwards, for which other policies might be. False: the cache
  * has no part in it. */
 static bool lookup_begin(struct transaction *transaction) {
-    cache_control_parse(&transaction->caching.control, transaction->request.head);
     if (!caching_begin(transaction))
         return false;
-    transaction->caching.allowed = true;
     if (has_codings(transaction->settings))
         reduce_accept_encoding(transaction);
     caching_take_name(transaction);
@@ -237,8 +218,8 @@ static bool lookup_begin(struct transaction *transaction) {
 }
 
 enum step step_lookup(struct transaction *transaction) {
-    if (transaction->request.is_connect || transaction->request.is_upgrade ||
-        !matter_for_cache(transaction))
+    if (transaction->request.kind == REQUEST_CONNECT ||
+        transaction->request.kind == REQUEST_UPGRADE || !matter_for_cache(transaction))
         return lookup_pass(transaction);
     if (transaction->lookup.collapse.fetch != NULL && !shared_fetch_has_ended(transaction))
         return STEP_WAIT;
@@ -287,9 +268,41 @@ enum step step_lookup(struct transaction *transaction) {
 }
 
 void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome) {
-    if (!transaction->lookup.collapse.leads)
-        return;
-    transaction->lookup.collapse.leads = false;
-    shared_fetch_finish(&transaction->lookup.collapse.fetch, outcome,
-                        loop_seconds(transaction->net->loop), transaction->net->loop);
+    collapse_finish(&transaction->lookup.collapse, outcome);
+}
+
+void lookup_renew(struct transaction *transaction, struct object *fresh) {
+    object_release(&transaction->lookup.object);
+    transaction->lookup.object = fresh;
+}
+
+void lookup_replace(struct transaction *transaction) {
+    transaction->lookup.replaced = transaction->lookup.object;
+    transaction->lookup.object = NULL;
+    transaction->lookup.revalidating = false;
+}
+
+void lookup_stop_revalidating(struct transaction *transaction) {
+    transaction->lookup.revalidating = false;
+}
+
+void lookup_forget_part(struct transaction *transaction) {
+    object_release(&transaction->lookup.part);
+}
+
+void lookup_forget(struct transaction *transaction) {
+    object_release(&transaction->lookup.object);
+    object_release(&transaction->lookup.part);
+    transaction->lookup.revalidating = false;
+}
+
+void lookup_end(struct transaction *transaction) {
+    collapse_end(&transaction->lookup.collapse);
+    disk_load_end(&transaction->lookup.load);
+}
+
+void lookup_release(struct transaction *transaction) {
+    object_release(&transaction->lookup.object);
+    object_release(&transaction->lookup.replaced);
+    object_release(&transaction->lookup.part);
 }

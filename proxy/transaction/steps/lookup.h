@@ -1,6 +1,14 @@
 /*
  * LOOKUP: is there a stored response that the request may have (RFC 9111 §4)?
  *
+ * FETCH, after the origin has answered about `object`:
+ *
+ *     if (status == 304)
+ *         lookup_renew(transaction, fresh);
+ *     else
+ *         lookup_replace(transaction);
+ *     lookup_tell_followers(transaction, SHARED_FETCH_STORED);
+ *
  * Threads: the worker's.
  */
 #ifndef RETORT_TRANSACTION_STEPS_LOOKUP_H
@@ -10,6 +18,7 @@
 #include "disk/disk.h"
 #include "transaction/collapse.h"
 
+/* Written by lookup.c. */
 struct lookup {
     struct object *object;   /* hit, or stale and to be revalidated; referenced */
     struct object *part;     /* stored, but not what the request needs of it; referenced */
@@ -24,6 +33,18 @@ struct lookup {
 
 struct transaction;
 
+/* The object lives on as this one, which becomes the look-up's. */
+void lookup_renew(struct transaction *transaction, struct object *fresh);
+/* The origin has sent something else than the object. */
+void lookup_replace(struct transaction *transaction);
+void lookup_stop_revalidating(struct transaction *transaction);
+void lookup_forget_part(struct transaction *transaction);
+/* Nothing that is stored has a part in the answer. */
+void lookup_forget(struct transaction *transaction);
+/* Ends what is under way. Harmless when repeated. */
+void lookup_end(struct transaction *transaction);
+/* Lets go of what was found. */
+void lookup_release(struct transaction *transaction);
 /* The leader tells those who follow how its fetch came out. */
 void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome);
 

@@ -9,16 +9,11 @@
 static enum step receive_connect(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
-    transaction->request.is_connect = true;
     if (transaction->exchange->listen->mode != LISTEN_FORWARD)
         return fail_with(transaction, 405, "CONNECT is supported by forward proxies only");
     if (!url_parse_authority(&url, request->target, 0) || url.port == 0)
         return fail_with(transaction, 400, "the CONNECT target is not host:port");
-    size_t capacity = url_room(&url);
-    char *text = arena_alloc(&transaction->arena, capacity);
-    transaction->request.url_text = slice_make(text, url_rewrite_authority(&url, text, capacity));
-    transaction->request.url = url;
-    transaction->request.authority = transaction->request.url_text;
+    request_set_connect(transaction, &url);
     return STEP_ADMIT;
 }
 
@@ -31,8 +26,8 @@ static enum step receive_absolute(struct transaction *transaction) {
         return fail_with(transaction, 501,
                          "only http:// URLs can be fetched; for https:// "
                          "clients use CONNECT");
-    transaction->request.for_whole_server =
-        request->method_id == HTTP_METHOD_OPTIONS && url.path_query.length == 0;
+    if (request->method_id == HTTP_METHOD_OPTIONS && url.path_query.length == 0)
+        request_set_for_server(transaction);
     return STEP_ADMIT;
 }
 
@@ -47,13 +42,8 @@ static enum step receive_origin_form(struct transaction *transaction) {
         return fail_with(transaction, 400, "the Host header is not host[:port]");
     if (!url_set_target(&url, scheme, request->target) || !request_set_url(transaction, &url))
         return fail_with(transaction, 400, "the request target is not a valid path");
-    transaction->request.original_url = transaction->request.url_text;
+    request_log_url(transaction);
     return STEP_ADMIT;
-}
-
-static void remember_for_log(struct transaction *transaction) {
-    transaction->request.original_url = transaction->request.head->target;
-    transaction->request.original_method = transaction->request.head->method;
 }
 
 static enum step receive_target(struct transaction *transaction) {
@@ -74,7 +64,6 @@ static enum step receive_target(struct transaction *transaction) {
 
 enum step step_receive(struct transaction *transaction) {
     struct exchange *exchange = transaction->exchange;
-    remember_for_log(transaction);
     if (exchange->error_status != 0)
         return fail_with(transaction, exchange->error_status, exchange->error_text);
     if (exchange->listen == NULL)

@@ -1,16 +1,48 @@
 /*
- * REQMOD: services that change requests, or answer them, before the cache is asked.
+ * REQMOD: services that change requests, or answer them, before the cache is asked. The functions
+ * below are REQMOD_POSTCACHE's too.
  *
- * Threads: the worker's.
+ *     struct reqmod *reqmod = arena_alloc(&transaction->arena, sizeof *reqmod);
+ *     reqmod_start(transaction, reqmod, ADAPT_REQMOD_PRECACHE, transaction->request.head);
+ *     ... the transaction's task runs until reqmod->chain.state is no longer ADAPT_RUNNING ...
+ *     reqmod_take_body(transaction, reqmod);
+ *     reqmod_close(transaction, reqmod);
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_STEPS_REQMOD_H
 #define RETORT_TRANSACTION_STEPS_REQMOD_H
 
+#include "adapt/chain.h"
+#include "http/url.h"
 #include "transaction/step.h"
 
 #include <stdbool.h>
 
-/* Is the request for a service that changes requests? */
+/* Written by reqmod.c. */
+struct reqmod {
+    struct adapt_chain chain;
+    struct adapt_message message;
+};
+
+/* Is the request for a service before the cache that changes requests? */
 bool reqmod_is_wanted(struct transaction *transaction);
+/* Is it for one at that point? */
+bool reqmod_is_wanted_at(struct transaction *transaction, enum adapt_point point);
+/* Has the services that want the request begin on that head of it. */
+void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum adapt_point point,
+                  struct http_head *head);
+/* The body that came out is the request's. */
+void reqmod_take_body(struct transaction *transaction, struct reqmod *reqmod);
+/* A service has answered in the origin's place. */
+enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *reqmod);
+enum step reqmod_fail(struct transaction *transaction, const struct reqmod *reqmod);
+/* The URL that an adapted head is for; a path is of the scheme that the request had. False: it can't
+ * be used. */
+bool reqmod_parse_target(const struct transaction *transaction, const struct http_head *head,
+                         struct url *url);
+enum step reqmod_fail_url(struct transaction *transaction);
+/* Ends what is under way, with what reads from it; NULL: nothing is. Harmless when repeated. */
+void reqmod_close(struct transaction *transaction, struct reqmod *reqmod);
 
 #endif

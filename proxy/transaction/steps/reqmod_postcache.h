@@ -8,12 +8,11 @@
 #ifndef RETORT_TRANSACTION_STEPS_REQMOD_POSTCACHE_H
 #define RETORT_TRANSACTION_STEPS_REQMOD_POSTCACHE_H
 
-#include "adapt/chain.h"
-#include "http/url.h"
-#include "transaction/step.h"
+#include "transaction/steps/reqmod.h"
 
+/* Written by reqmod_postcache.c. */
 struct reqmod_postcache {
-    struct adapt_chain chain;
+    struct reqmod reqmod;
     struct http_head head; /* of the request for the origin */
     struct url url;        /* absolute, normalised */
     struct slice authority;
@@ -21,5 +20,7 @@ struct reqmod_postcache {
 
 /* To the origin, by way of services that change requests behind the cache where there are any. */
 enum step reqmod_postcache_or_fetch(struct transaction *transaction);
+/* Ends what is under way, with what reads from it. Harmless when repeated. */
+void reqmod_postcache_close(struct transaction *transaction);
 
 #endif

@@ -1,9 +1,10 @@
-#include "transaction/transaction.h"
+#include "transaction/steps/respmod.h"
 
 #include "transaction/fail.h"
 #include "transaction/internal.h"
 #include "transaction/message.h"
 #include "transaction/request_rules.h"
+#include "transaction/transaction.h"
 #include "transaction/waiting_page.h"
 
 /* RESPMOD: services that change responses before the cache stores them, so that a response is
@@ -27,8 +28,7 @@ static void note_services(struct transaction *transaction) {
     struct icap_service *services[ADAPT_CHAIN_MAX];
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
                                       request_rules(transaction), services);
-    transaction->seen = arena_alloc(&transaction->arena, sizeof *transaction->seen);
-    adapt_mark_begin(transaction->seen, services, count);
+    adapt_mark_begin(&transaction->respmod->mark, services, count);
 }
 
 /* The shortest that a service asks for. */
@@ -51,17 +51,15 @@ static unsigned respmod_choose(struct transaction *transaction, struct icap_serv
 static void respmod_start(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
     unsigned count = respmod_choose(transaction, chosen);
+    struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
+    transaction->respmod = respmod;
     note_services(transaction);
-    message_begin(transaction, &transaction->message, message_copy_request(transaction),
+    message_begin(transaction, &respmod->message, message_copy_request(transaction),
                   transaction->response.head);
-    transaction->message.body = transaction->response.body;
-    transaction->expected_length =
-        transaction->response.body != NULL ? transaction->response.body->length : 0;
-    transaction->response.body = NULL;
-    transaction->respmod = arena_alloc(&transaction->arena, sizeof *transaction->respmod);
-    adapt_chain_start(transaction->respmod, transaction->adapt, chosen, count,
-                      &transaction->message, &transaction->arena, transaction->net,
-                      &transaction->task);
+    respmod->message.body = response_give_body(&transaction->response);
+    respmod->expected_length = respmod->message.body != NULL ? respmod->message.body->length : 0;
+    adapt_chain_start(&respmod->chain, transaction->adapt, chosen, count, &respmod->message,
+                      &transaction->arena, transaction->net, &transaction->task);
     waiting_page_begin(transaction, waiting_page_after(chosen, count));
 }
 
@@ -80,15 +78,31 @@ enum step step_respmod(struct transaction *transaction) {
             return respmod_answer_head(transaction);
         respmod_start(transaction);
     }
-    switch (transaction->respmod->state) {
+    struct respmod *respmod = transaction->respmod;
+    switch (respmod->chain.state) {
     case ADAPT_RUNNING:
         return waiting_page_is_due(transaction) ? waiting_page_reply(transaction) : STEP_WAIT;
     case ADAPT_DONE: break;
-    default: return fail_with(transaction, 502, transaction->respmod->error);
+    default: return fail_with(transaction, 502, respmod->chain.error);
     }
-    adapt_mark_take(transaction->seen, transaction->respmod);
-    transaction->response.head = transaction->message.response;
-    transaction->response.body = transaction->message.body;
-    transaction->message.body = NULL;
+    adapt_mark_take(&respmod->mark, &respmod->chain);
+    response_set(&transaction->response, respmod->message.response, &respmod->message.body);
     return STEP_STORE;
+}
+
+void respmod_give_result(struct transaction *transaction, struct http_head **headp,
+                         struct source **bodyp) {
+    struct adapt_message *message = &transaction->respmod->message;
+    *headp = message->response;
+    *bodyp = message->body;
+    message->body = NULL;
+}
+
+void respmod_keep_quiet(struct transaction *transaction) {
+    adapt_chain_keep_quiet(&transaction->respmod->chain);
+}
+
+void respmod_end(struct transaction *transaction) {
+    if (transaction->respmod != NULL)
+        adapt_chain_close(&transaction->respmod->chain);
 }

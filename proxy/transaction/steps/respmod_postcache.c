@@ -18,7 +18,7 @@
 bool respmod_postcache_may_want(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
     return set->any[ADAPT_RESPMOD_POSTCACHE] && !transaction->exchange->background &&
-           !transaction->request.is_connect && !internal_is_asked(transaction) &&
+           transaction->request.kind != REQUEST_CONNECT && !internal_is_asked(transaction) &&
            adapt_set_has(set, ADAPT_RESPMOD_POSTCACHE, request_rules(transaction));
 }
 
@@ -26,7 +26,7 @@ enum step respmod_postcache_or_deliver(struct transaction *transaction) {
     if (!transaction->adapt->any[ADAPT_RESPMOD_POSTCACHE] ||
         transaction->outcome.result == RESULT_SERVICE || !respmod_postcache_may_want(transaction))
         return STEP_DELIVER;
-    return transaction->variant != NULL && transaction->lookup.object != NULL
+    return transaction->variant != NULL && transaction_object(transaction) != NULL
                ? STEP_VARIANT
                : STEP_RESPMOD_POSTCACHE;
 }
@@ -36,9 +36,10 @@ static enum step respmod_postcache_answer_head(struct transaction *transaction,
                                                struct icap_service *const *chosen, unsigned count) {
     message_remove_untold(transaction, response, chosen, count);
     http_head_remove(response, HTTP_ETAG);
-    transaction->respmod_postcache->answers = true;
-    transaction->respmod_postcache->head = response;
-    transaction->respmod_postcache->body = body_of_bytes(slice_make("", 0));
+    struct respmod_postcache *adapted = transaction->respmod_postcache;
+    adapted->result = POSTCACHE_ADAPTED;
+    adapted->head = response;
+    adapted->postcache.body = body_of_bytes(slice_make("", 0));
     return STEP_DELIVER;
 }
 
@@ -58,12 +59,14 @@ static enum step respmod_postcache_begin(struct transaction *transaction) {
         arena_zalloc(&transaction->arena, sizeof *transaction->respmod_postcache);
     if (transaction->request.head->method_id == HTTP_METHOD_HEAD)
         return respmod_postcache_answer_head(transaction, response, chosen, count);
-    postcache_start(transaction->respmod_postcache, transaction, subject, response, chosen, count);
+    postcache_start(&transaction->respmod_postcache->postcache, transaction, subject, response,
+                    chosen, count);
     return STEP_WAIT;
 }
 
 static void begin_pump(struct transaction *transaction, int64_t length) {
-    struct postcache *postcache = transaction->respmod_postcache;
+    struct respmod_postcache *adapted = transaction->respmod_postcache;
+    struct postcache *postcache = &adapted->postcache;
     if (postcache->message.body == NULL) {
         postcache->body = body_of_bytes(slice_make("", 0));
         return;
@@ -82,31 +85,32 @@ static bool can_be_read_again(const struct transaction *transaction) {
 /* What is not stored, or will not be after all, has passed through the services; what is stored can
  * be sent from there. */
 static enum step unchanged(struct transaction *transaction) {
-    struct postcache *postcache = transaction->respmod_postcache;
+    struct respmod_postcache *adapted = transaction->respmod_postcache;
+    struct postcache *postcache = &adapted->postcache;
     if (can_be_read_again(transaction)) {
         source_close(&postcache->message.body);
         adapt_chain_close(&postcache->chain);
         return STEP_DELIVER;
     }
     begin_pump(transaction, postcache->message.body != NULL ? postcache->message.body->length : 0);
-    if (transaction->lookup.object != NULL) {
-        postcache->answers = true;
-        postcache->head = postcache->message.response;
+    if (transaction_object(transaction) != NULL) {
+        adapted->result = POSTCACHE_ADAPTED;
+        adapted->head = postcache->message.response;
         return STEP_DELIVER;
     }
-    body_release(&transaction->storing.body);
-    transaction->storing.body = body_reference(postcache->body);
+    adapted->result = POSTCACHE_PASSED;
     return STEP_DELIVER;
 }
 
 static enum step respmod_postcache_changed(struct transaction *transaction) {
-    struct postcache *postcache = transaction->respmod_postcache;
+    struct respmod_postcache *adapted = transaction->respmod_postcache;
+    struct postcache *postcache = &adapted->postcache;
     const struct object *subject = transaction_shown(transaction);
     struct slice etag = subject != NULL ? object_etag(subject)
                                         : http_head_value(transaction->response.head, HTTP_ETAG);
-    postcache->answers = true;
-    postcache->head = postcache->message.response;
-    postcache_forget_etag(postcache->head, etag);
+    adapted->result = POSTCACHE_ADAPTED;
+    adapted->head = postcache->message.response;
+    postcache_forget_etag(adapted->head, etag);
     begin_pump(transaction, postcache->message.body != NULL ? postcache->message.body->length : 0);
     return STEP_DELIVER;
 }
@@ -115,11 +119,29 @@ enum step step_respmod_postcache(struct transaction *transaction) {
     storing_settle(transaction);
     if (transaction->respmod_postcache == NULL)
         return respmod_postcache_begin(transaction);
-    switch (transaction->respmod_postcache->chain.state) {
+    switch (transaction->respmod_postcache->postcache.chain.state) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: break;
-    default: return fail_with(transaction, 502, transaction->respmod_postcache->chain.error);
+    default:
+        return fail_with(transaction, 502, transaction->respmod_postcache->postcache.chain.error);
     }
-    return transaction->respmod_postcache->chain.modified ? respmod_postcache_changed(transaction)
-                                                          : unchanged(transaction);
+    return transaction->respmod_postcache->postcache.chain.modified
+               ? respmod_postcache_changed(transaction)
+               : unchanged(transaction);
+}
+
+bool respmod_postcache_answers(const struct transaction *transaction) {
+    const struct respmod_postcache *adapted = transaction->respmod_postcache;
+    return adapted != NULL && adapted->result == POSTCACHE_ADAPTED;
+}
+
+struct body *respmod_postcache_body(const struct transaction *transaction) {
+    const struct respmod_postcache *adapted = transaction->respmod_postcache;
+    return adapted != NULL && adapted->result == POSTCACHE_PASSED ? adapted->postcache.body
+                                                                  : transaction->storing.body;
+}
+
+void respmod_postcache_end(struct transaction *transaction) {
+    if (transaction->respmod_postcache != NULL)
+        postcache_end(&transaction->respmod_postcache->postcache);
 }

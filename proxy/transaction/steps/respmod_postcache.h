@@ -2,6 +2,13 @@
  * RESPMOD_POSTCACHE: services that change responses behind the cache: each client's copy on its way
  * out, wherever it comes from. What is stored stays as it is.
  *
+ *     return respmod_postcache_or_deliver(transaction);       whoever has the response
+ *
+ *     if (respmod_postcache_answers(transaction))              DELIVER
+ *         body = transaction->respmod_postcache->postcache.body;
+ *     else
+ *         body = respmod_postcache_body(transaction);
+ *
  * Threads: the worker's. Memory: the transaction's arena.
  */
 #ifndef RETORT_TRANSACTION_STEPS_RESPMOD_POSTCACHE_H
@@ -10,6 +17,25 @@
 #include "transaction/postcache.h"
 #include "transaction/step.h"
 
+enum postcache_result {
+    POSTCACHE_UNCHANGED, /* the response goes out as it was */
+    POSTCACHE_PASSED,    /* its body has passed through the services, and comes from them */
+    POSTCACHE_ADAPTED,   /* head and body are what the services made */
+};
+
+/* Written by respmod_postcache.c. */
+struct respmod_postcache {
+    struct postcache postcache;
+    enum postcache_result result;
+    struct http_head *head; /* POSTCACHE_ADAPTED */
+};
+
+/* Does the client get what services made of the response? */
+bool respmod_postcache_answers(const struct transaction *transaction);
+/* The body of a response that is not stored, as the client is to get it. */
+struct body *respmod_postcache_body(const struct transaction *transaction);
+/* Ends what is under way. Harmless when repeated. */
+void respmod_postcache_end(struct transaction *transaction);
 /* To the client, by way of services that change responses behind the cache where there are any. */
 enum step respmod_postcache_or_deliver(struct transaction *transaction);
 /* May a service behind the cache want the response, whatever it will turn out to be? */

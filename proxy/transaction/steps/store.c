@@ -5,6 +5,7 @@
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
 #include "transaction/steps/reqmod_postcache.h"
+#include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/stored_part.h"
 #include "transaction/transaction.h"
@@ -52,7 +53,7 @@ static bool stands_for_get(struct transaction *transaction) {
 
 /* No lookup has been made for it. */
 static bool prepare_post(struct transaction *transaction) {
-    if (!stands_for_get(transaction) || !caching_begin(transaction))
+    if (!stands_for_get(transaction) || !caching_begin_post(transaction))
         return false;
     caching_take_name(transaction);
     /* It was the whole URL that was asked for. */
@@ -65,8 +66,8 @@ static bool prepare_post(struct transaction *transaction) {
  * is stored for. */
 static bool is_unable(const struct transaction *transaction) {
     const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
-    return (transaction->respmod != NULL && transaction->respmod->unable) ||
-           (outgoing != NULL && (outgoing->chain.unable || outgoing->chain.bypassed));
+    return (transaction->respmod != NULL && transaction->respmod->chain.unable) ||
+           (outgoing != NULL && (outgoing->reqmod.chain.unable || outgoing->reqmod.chain.bypassed));
 }
 
 /* STORE_ON_DISK: it is too large for memory, but may stand on disk. */
@@ -79,7 +80,7 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
     /* What a service had no chance to adapt, or left alone since this client wants no change, is
      * not kept: it would be served to all for its whole lifetime. */
     if (transaction->respmod != NULL && (transaction->caching.control.no_transform ||
-                                         !adapt_chain_is_storable(transaction->respmod)))
+                                         !adapt_chain_is_storable(&transaction->respmod->chain)))
         return STORE_NOWHERE;
     caching_review(transaction, transaction->response.head);
     struct freshness_rules rules = caching_freshness_rules(transaction);
@@ -105,7 +106,7 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
 
 static void store_begin_body(struct transaction *transaction, bool keep) {
     if (!has_body(transaction)) {
-        source_close(&transaction->response.body);
+        response_close_body(&transaction->response);
         transaction->storing.body = body_of_bytes(slice_make("", 0));
         return;
     }
@@ -150,22 +151,22 @@ void storing_note_moment(struct transaction *transaction) {
 }
 
 static void keep_object_now(struct transaction *transaction) {
-    lookup_tell_followers(transaction, storing_insert(transaction, transaction->lookup.object));
+    lookup_tell_followers(transaction, storing_insert(transaction, transaction->storing.object));
 }
 
 /* The services that the response has passed. */
 static struct object_making seen_by(const struct transaction *transaction) {
-    const struct adapt_mark *seen = transaction->seen;
+    const struct respmod *respmod = transaction->respmod;
     struct object_making making = {OBJECT_UNSEEN, 0, 0};
     if (is_unable(transaction)) {
         making.kind = OBJECT_UNABLE;
         return making;
     }
-    if (seen == NULL || adapt_mark_tag(seen) == 0)
+    if (respmod == NULL || adapt_mark_tag(&respmod->mark) == 0)
         return making;
     making.kind = OBJECT_SEEN;
-    making.chain = adapt_mark_chain(seen->services, seen->count);
-    making.tag = adapt_mark_tag(seen);
+    making.chain = adapt_mark_chain(respmod->mark.services, respmod->mark.count);
+    making.tag = adapt_mark_tag(&respmod->mark);
     return making;
 }
 
@@ -173,11 +174,10 @@ static struct object_making seen_by(const struct transaction *transaction) {
  * must not join a body that may yet turn out too large to keep. */
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
     struct object_making making = seen_by(transaction);
-    transaction->lookup.object = object_new_made(
+    transaction->storing.object = object_new_made(
         transaction->caching.name.key, transaction->caching.name.url, transaction->request.head,
         transaction->response.head, freshness, transaction->storing.body, &making, NULL);
-    transaction->lookup.object->scope = (uint8_t)caching_scope(transaction);
-    transaction->storing.begun = true;
+    transaction->storing.object->scope = (uint8_t)caching_scope(transaction);
     transaction->net->counters.cache_stores++;
     if (transaction->storing.body->expected >= 0 ||
         body_state(transaction->storing.body) == BODY_COMPLETE)
@@ -188,8 +188,8 @@ static void begin_object(struct transaction *transaction, const struct freshness
  * keeping: the old one must not stand in for it while it may be served stale. An error, or a
  * response that missed its service, says nothing about it. */
 static void drop_replaced(struct transaction *transaction) {
-    bool missed =
-        is_unable(transaction) || (transaction->respmod != NULL && transaction->respmod->bypassed);
+    bool missed = is_unable(transaction) ||
+                  (transaction->respmod != NULL && transaction->respmod->chain.bypassed);
     if (transaction->lookup.replaced != NULL && transaction->response.head->status < 500 &&
         !missed && transaction->request.head->method_id == HTTP_METHOD_GET)
         storing_drop(transaction, transaction->lookup.replaced);
@@ -222,7 +222,7 @@ enum step step_store(struct transaction *transaction) {
     bool keep = storage == STORE_IN_MEMORY;
     if (transaction->response.head->status == 206)
         keep = stored_part_join(transaction, keep);
-    transaction->delivery.reply.length = announced_length(transaction);
+    transaction->storing.announced_length = announced_length(transaction);
     store_begin_body(transaction, keep);
     if (keep) {
         caching_strip_cookies(transaction, transaction->response.head);
@@ -239,16 +239,17 @@ enum step step_store(struct transaction *transaction) {
         begin_stream(transaction, &freshness);
     if (transaction->response.body != NULL && !keep && transaction->storing.pump.stream == NULL)
         pass_waiting(transaction);
-    if (transaction->response.body != NULL)
-        pump_start(&transaction->storing.pump, transaction->net->loop, &transaction->response.body,
+    struct source *arriving = response_give_body(&transaction->response);
+    if (arriving != NULL)
+        pump_start(&transaction->storing.pump, transaction->net->loop, &arriving,
                    transaction->storing.body, transaction->settings->cache.max_object,
                    &transaction->task);
     return respmod_postcache_or_deliver(transaction);
 }
 
 static void settle_object(struct transaction *transaction) {
-    struct object *object = transaction->lookup.object;
-    if (!transaction->storing.begun || transaction->storing.settled || object == NULL)
+    struct object *object = transaction->storing.object;
+    if (object == NULL || transaction->storing.settled)
         return;
     if (transaction->storing.pump.overflowed)
         lookup_tell_followers(transaction, SHARED_FETCH_UNSTORED);
@@ -270,4 +271,28 @@ void storing_settle(struct transaction *transaction) {
     settle_object(transaction);
     if (transaction->variant != NULL)
         adapted_variant_settle(transaction);
+}
+
+bool storing_is_worth_finishing(const struct storing *storing) {
+    return storing->object != NULL && !storing->pump.overflowed;
+}
+
+void storing_let_client_go(struct transaction *transaction) {
+    struct storing *storing = &transaction->storing;
+    if (storing->pump.state == PUMP_RUNNING && !storing_is_worth_finishing(storing))
+        pump_stop(&storing->pump);
+    pump_set_unread(&storing->pump);
+}
+
+void storing_end(struct transaction *transaction) {
+    pump_stop(&transaction->storing.pump);
+}
+
+void storing_release(struct transaction *transaction) {
+    object_release(&transaction->storing.object);
+    body_release(&transaction->storing.body);
+}
+
+void storing_see_own_removal(struct transaction *transaction) {
+    transaction->storing.since.keys = cache_now(transaction->host->cache).keys;
 }

@@ -16,10 +16,12 @@
 #include "disk/disk.h"
 #include "transaction/pump.h"
 
+/* Written by store.c. */
 struct storing {
-    bool begun;        /* the object is what this transaction brings into the cache */
-    bool settled;      /* it is in the index, or will never be */
-    struct body *body; /* referenced */
+    bool settled;             /* the object is in the index, or will never be */
+    struct object *object;    /* what this transaction stores; NULL: nothing; referenced */
+    struct body *body;        /* of the response, stored or passing by; referenced */
+    int64_t announced_length; /* that the client is told; -1: not known */
     struct pump pump;
     /* what had been purged when what is stored was looked for; nothing found: when the origin was
      * asked */
@@ -33,6 +35,16 @@ struct transaction;
 enum shared_fetch_outcome storing_insert(struct transaction *transaction, struct object *object);
 /* Out of the cache, in memory and on disk. */
 void storing_drop(struct transaction *transaction, struct object *object);
+/* Is the object arriving still, and will it be stored whole? Then others may wait for it. */
+bool storing_is_worth_finishing(const struct storing *storing);
+/* The client reads no more of the body. */
+void storing_let_client_go(struct transaction *transaction);
+/* Ends what is under way. Harmless when repeated. */
+void storing_end(struct transaction *transaction);
+/* Lets go of object and body. */
+void storing_release(struct transaction *transaction);
+/* What this transaction itself has just removed does not count against what it stores. */
+void storing_see_own_removal(struct transaction *transaction);
 /* Notes what has been purged by now. */
 void storing_note_moment(struct transaction *transaction);
 /* What was to be stored has arrived, or will not: an object of unknown length enters the index now

@@ -12,8 +12,8 @@
 static enum step open_tunnel(struct transaction *transaction, struct http_head *head,
                              struct slice protocol, struct connection *origin,
                              struct net_buffer *ahead) {
-    transaction->outcome.result = RESULT_TUNNEL;
-    transaction->outcome.status = head->status;
+    outcome_set_result(&transaction->outcome, RESULT_TUNNEL);
+    outcome_set_status(&transaction->outcome, head->status);
     struct duplex *client = exchange_open_tunnel(transaction->exchange, head, protocol);
     if (client == NULL) {
         connection_close(&origin);
@@ -58,8 +58,7 @@ static enum step open_by_parent(struct transaction *transaction) {
 static void connect_start(struct transaction *transaction) {
     struct url *url = &transaction->request.url;
     transaction->tunnel.dial = arena_alloc(&transaction->arena, sizeof *transaction->tunnel.dial);
-    transaction->fetch.origin_name =
-        arena_slice(&transaction->arena, transaction->request.url_text);
+    fetch_name_origin(transaction, arena_slice(&transaction->arena, transaction->request.url_text));
     dial_start(transaction->tunnel.dial, transaction->net, url->host, url->port,
                route_reach(transaction), transaction->settings->origin.connect_timeout,
                &transaction->task);
@@ -88,7 +87,7 @@ enum step step_tunnel(struct transaction *transaction) {
         return transaction->tunnel.relay->over ? STEP_LOG : STEP_WAIT;
     if (transaction->exchange->state == EXCHANGE_ABORTED)
         return STEP_LOG;
-    if (!transaction->request.is_connect)
+    if (transaction->request.kind != REQUEST_CONNECT)
         return switch_protocols(transaction);
     if (transaction->fetch.call != NULL)
         return open_by_parent(transaction);
@@ -99,4 +98,10 @@ enum step step_tunnel(struct transaction *transaction) {
     case DIAL_FAILED: return not_reached(transaction);
     default: return STEP_WAIT;
     }
+}
+
+void tunnel_end(struct transaction *transaction) {
+    relay_free(&transaction->tunnel.relay);
+    if (transaction->tunnel.dial != NULL)
+        dial_cancel(transaction->tunnel.dial);
 }

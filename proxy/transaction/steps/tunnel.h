@@ -11,9 +11,15 @@
 #include "net/dial.h"
 #include "transaction/relay.h"
 
+/* Written by tunnel.c. */
 struct tunnel {
     struct dial *dial;   /* of a CONNECT */
     struct relay *relay; /* owned; NULL: the tunnel is not open yet */
 };
+
+struct transaction;
+
+/* Ends what is under way. Harmless when repeated. */
+void tunnel_end(struct transaction *transaction);
 
 #endif

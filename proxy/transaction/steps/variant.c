@@ -9,18 +9,9 @@
 /* VARIANT: what services behind the cache make of a stored response for all clients: used again, or
  * made, once for all who want it, and stored beside what it is made of. */
 
-static void land(struct transaction *transaction, enum shared_fetch_outcome outcome) {
-    struct adapted_variant *variant = transaction->variant;
-    if (!variant->leads)
-        return;
-    variant->leads = false;
-    shared_fetch_finish(&variant->fetch, outcome, loop_seconds(transaction->net->loop),
-                        transaction->net->loop);
-}
-
 static void variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome) {
     transaction->variant->state = ADAPTED_VARIANT_OVER;
-    land(transaction, outcome);
+    collapse_finish(&transaction->variant->collapse, outcome);
 }
 
 /* What the stored response was selected by, then what the variant is: the fields that its services
@@ -60,7 +51,7 @@ static struct slice fields_of(struct arena *arena, const char *line, const char 
 /* The fields by which the services have told variants of this response apart before: those of one
  * that is stored; empty: none is. */
 static struct slice known_fields(struct transaction *transaction) {
-    const struct object *of = transaction->lookup.object;
+    const struct object *of = transaction_object(transaction);
     struct slice fields = SLICE("");
     struct cache_walk walk = {0};
     cache_walk_name(transaction->host->cache, &walk, &transaction->caching.name);
@@ -81,30 +72,18 @@ static struct cache_name shared_fetch_name(struct transaction *transaction) {
     char hex[SLICE_HEX];
     struct slice url = transaction->caching.name.url;
     struct slice selector =
-        write_selector(transaction, transaction->lookup.object, known_fields(transaction));
+        write_selector(transaction, transaction_object(transaction), known_fields(transaction));
     slice_put_hex(hex, transaction->variant->chain);
     return cache_name_of(arena_concat(&transaction->arena, url, SLICE("\n"),
                                       slice_make(hex, SLICE_HEX), SLICE("\n"), selector));
-}
-
-static void variant_on_collapse_timeout(struct timer *timer) {
-    struct transaction *transaction =
-        CONTAINER_OF(timer, struct transaction, lookup.collapse.timer);
-    transaction->lookup.collapse.expired = true;
-    loop_defer(transaction->net->loop, &transaction->task);
 }
 
 static enum step variant_follow(struct transaction *transaction) {
     struct adapted_variant *variant = transaction->variant;
     variant->state = ADAPTED_VARIANT_FOLLOWS;
     transaction->net->counters.cache_collapsed++;
-    transaction->lookup.collapse.expired = false;
-    timer_init(&transaction->lookup.collapse.timer, variant_on_collapse_timeout);
-    loop_timer_after(transaction->net->loop, &transaction->lookup.collapse.timer,
-                     transaction->settings->cache.collapse_timeout);
-    if (!shared_fetch_wait(variant->fetch, &variant->waiter, transaction->host->mailbox,
-                           &transaction->task))
-        loop_defer(transaction->net->loop, &transaction->task);
+    collapse_follow(&variant->collapse, transaction->host->mailbox, &transaction->task,
+                    transaction->net->loop->now + transaction->settings->cache.collapse_timeout);
     return STEP_WAIT;
 }
 
@@ -129,11 +108,11 @@ static enum step variant_ask(struct transaction *transaction, struct http_head *
     struct adapted_variant *variant = transaction->variant;
     variant->state = ADAPTED_VARIANT_ASKS;
     variant->since = cache_now(transaction->host->cache);
-    variant->of = object_reference(transaction->lookup.object);
+    variant->of = object_reference(transaction_object(transaction));
     adapt_mark_begin(&variant->mark, variant->services, variant->count);
     variant->postcache = arena_zalloc(&transaction->arena, sizeof *variant->postcache);
-    postcache_start(variant->postcache, transaction, transaction->lookup.object, response, chosen,
-                    count);
+    postcache_start(variant->postcache, transaction, transaction_object(transaction), response,
+                    chosen, count);
     return STEP_WAIT;
 }
 
@@ -142,7 +121,7 @@ static enum step variant_make(struct transaction *transaction) {
     enum { ROUNDS = 3 };
     struct adapted_variant *variant = transaction->variant;
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
-    struct http_head *response = postcache_head(transaction, transaction->lookup.object);
+    struct http_head *response = postcache_head(transaction, transaction_object(transaction));
     unsigned count = variant_choose(transaction, response, chosen), status = response->status;
     if (transaction->request.head->method_id == HTTP_METHOD_HEAD || status == 304 || status == 206)
         return STEP_RESPMOD_POSTCACHE;
@@ -151,12 +130,10 @@ static enum step variant_make(struct transaction *transaction) {
     request_own(transaction);
     if (transaction->settings->cache.collapse_timeout > 0 && variant->rounds++ < ROUNDS) {
         const struct cache_name name = shared_fetch_name(transaction);
-        switch (shared_fetch_join(transaction->host->shared_fetches, &name,
-                                  loop_seconds(transaction->net->loop), &variant->fetch)) {
-        case SHARED_FETCH_LEADS: variant->leads = true; break;
-        case SHARED_FETCH_FOLLOWS: return variant_follow(transaction);
-        case SHARED_FETCH_ALONE: break;
-        }
+        enum shared_fetch_role role = collapse_join(
+            &variant->collapse, transaction->host->shared_fetches, &name, transaction->net->loop);
+        if (role == SHARED_FETCH_FOLLOWS)
+            return variant_follow(transaction);
     }
     return variant_ask(transaction, response, chosen, count);
 }
@@ -176,7 +153,7 @@ static struct slice field_of(struct transaction *transaction, const struct objec
 /* Puts the variant, with its new head, in the place of the old one. */
 static void variant_renew(struct transaction *transaction) {
     struct adapted_variant *variant = transaction->variant;
-    const struct object *stored = transaction->lookup.object;
+    const struct object *stored = transaction_object(transaction);
     static const enum http_name kept[] = {HTTP_DATE, HTTP_EXPIRES};
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(variant->object, head);
@@ -206,12 +183,12 @@ static void variant_renew(struct transaction *transaction) {
 static enum step variant_show(struct transaction *transaction) {
     struct adapted_variant *variant = transaction->variant;
     struct counters *counters = &transaction->net->counters;
-    if (variant->object->response_time >= transaction->lookup.object->response_time)
+    if (variant->object->response_time >= transaction_object(transaction)->response_time)
         return use(transaction, &counters->adapted_hits);
     /* The origin has confirmed what it was made of. If what it said of its lifetime is not what the
      * variant says, either of origin and service may have changed that. */
     if (!slice_equal(field_of(transaction, variant->object, HTTP_CACHE_CONTROL),
-                     field_of(transaction, transaction->lookup.object, HTTP_CACHE_CONTROL))) {
+                     field_of(transaction, transaction_object(transaction), HTTP_CACHE_CONTROL))) {
         object_release(&variant->object);
         return variant_make(transaction);
     }
@@ -223,9 +200,10 @@ static enum step variant_begin(struct transaction *transaction) {
     struct adapted_variant *variant = transaction->variant;
     struct counters *counters = &transaction->net->counters;
     if (variant->only)
-        return use(transaction, object_making(transaction->lookup.object).kind == OBJECT_LEFT_ALONE
-                                    ? &counters->adapted_left_alone
-                                    : &counters->adapted_hits);
+        return use(transaction,
+                   object_making(transaction_object(transaction)).kind == OBJECT_LEFT_ALONE
+                       ? &counters->adapted_left_alone
+                       : &counters->adapted_hits);
     if (variant->applied)
         return use(transaction, &counters->adapted_left_alone);
     return variant->object != NULL ? variant_show(transaction) : variant_make(transaction);
@@ -235,11 +213,9 @@ static enum step variant_begin(struct transaction *transaction) {
 static enum step variant_resume(struct transaction *transaction) {
     enum { NO_MORE = 100 };
     struct adapted_variant *variant = transaction->variant;
-    enum shared_fetch_outcome outcome = shared_fetch_outcome(variant->fetch);
-    if (outcome == SHARED_FETCH_RUNNING && !transaction->lookup.collapse.expired)
+    enum shared_fetch_outcome outcome;
+    if (!collapse_has_ended(&variant->collapse, &outcome))
         return STEP_WAIT;
-    shared_fetch_leave(&variant->fetch, &variant->waiter);
-    timer_cancel(&transaction->net->loop->timers, &transaction->lookup.collapse.timer);
     variant->state = ADAPTED_VARIANT_NONE;
     if (outcome != SHARED_FETCH_STORED && outcome != SHARED_FETCH_ABANDONED)
         variant->rounds = NO_MORE;
@@ -404,8 +380,8 @@ enum step step_variant(struct transaction *transaction) {
 /* Until it is in the index, its variants must not be. */
 static bool variant_is_stored(const struct transaction *transaction) {
     const struct body *body = transaction->variant->of->body;
-    return !transaction->storing.begun || transaction->storing.settled || body->expected >= 0 ||
-           transaction->storing.pump.state == PUMP_IDLE;
+    return transaction->storing.object == NULL || transaction->storing.settled ||
+           body->expected >= 0 || transaction->storing.pump.state == PUMP_IDLE;
 }
 
 static void variant_store(struct transaction *transaction) {
@@ -448,7 +424,7 @@ void adapted_variant_let_client_go(struct transaction *transaction) {
 void adapted_variant_end(struct transaction *transaction) {
     struct adapted_variant *variant = transaction->variant;
     variant_finish(transaction, SHARED_FETCH_ABANDONED);
-    shared_fetch_leave(&variant->fetch, &variant->waiter);
+    collapse_end(&variant->collapse);
     if (variant->postcache != NULL)
         postcache_end(variant->postcache);
     object_release(&variant->object);

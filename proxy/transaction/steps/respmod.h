@@ -1,0 +1,35 @@
+/*
+ * RESPMOD: services that change responses before the cache stores them, so that a response is
+ * adapted once and served many times.
+ *
+ *     if (transaction->respmod != NULL && transaction->respmod->chain.unable) ...      STORE
+ *     adapt_mark_tag(&transaction->respmod->mark)
+ *     respmod_give_result(transaction, &head, &body);                  the waiting page
+ *     respmod_end(transaction);
+ *
+ * Threads: the worker's. Memory: the transaction's arena.
+ */
+#ifndef RETORT_TRANSACTION_STEPS_RESPMOD_H
+#define RETORT_TRANSACTION_STEPS_RESPMOD_H
+
+#include "adapt/chain.h"
+#include "adapt/mark.h"
+#include "transaction/step.h"
+
+/* Written by respmod.c. */
+struct respmod {
+    struct adapt_chain chain;
+    struct adapt_message message;
+    struct adapt_mark mark;  /* the services that the response has passed */
+    int64_t expected_length; /* of the body before it is adapted; -1: not known */
+};
+
+/* What the services have made, once they have. */
+void respmod_give_result(struct transaction *transaction, struct http_head **headp,
+                         struct source **bodyp);
+/* Nothing of the body trickles to the client, who is told in another way. */
+void respmod_keep_quiet(struct transaction *transaction);
+/* Ends what is under way. Harmless when repeated. */
+void respmod_end(struct transaction *transaction);
+
+#endif
