@@ -133,5 +133,33 @@ tree
 printf '#include <c_icap/service.h>\n' >icap-services/gray/a.c
 expect includes "is of c-icap"
 
+# guide LINE TEXT: what is said of a guide with this line. Without a text it is good.
+guide() {
+    tree
+    mkdir -p docs proxy/admin tests/e2e
+    printf '# Options\n\n### client.memory\n\n## What is where?\n' >docs/CONFIGURATION.md
+    printf 'COUNTER(memory_refused)\n' >proxy/admin/counters.def
+    printf 'def test_hit(lab):\n' >tests/e2e/test_cache.py
+    printf '# Guide\n\n%s\n' "$1" >docs/GUIDE.md
+    printf 'See [the guide](docs/GUIDE.md#guide).\n' >README.md
+    expect docs "${2:+docs/GUIDE.md:3: $2}"
+}
+
+long=$(printf 'word %.0s' $(seq 25))
+guide "$long" "longer than 120 columns"
+guide "| $long |" ""
+guide "    $long" ""
+guide "Read [this](CONFIGURATION.md#what-is-where)." ""
+guide "Read [this](NOWHERE.md)." "the link points to nothing: NOWHERE.md"
+guide "Read [this](CONFIGURATION.md#who-is-where)." "no heading has this anchor: CONFIGURATION.md#who-is-where"
+guide 'Read `proxy/net/wire.c`, `net/wire` and `tests/e2e/test_*.py`.' ""
+guide 'Read `proxy/net/fire.c`.' "no such file: proxy/net/fire.c"
+guide 'Set `client.memory`.' ""
+guide 'Set `client.memroy`.' "no such option: client.memroy"
+guide 'See `memory_refused` and `retort_memory_refused_total`.' ""
+guide 'See `memory_denied`.' "nothing in the sources has this name: memory_denied"
+guide 'See test_cache.test_hit.' ""
+guide 'See test_cache.test_miss.' "no such test: test_cache.test_miss"
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

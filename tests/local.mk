@@ -6,7 +6,8 @@ AM_TESTS_ENVIRONMENT = CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER:-5}; expor
 endif
 
 checks = \
-	tests/check-checks.sh tests/check-contributing.sh tests/check-format.sh tests/check-headers.sh tests/check-icap-table.sh tests/check-includes.sh \
+	tests/check-checks.sh tests/check-contributing.sh tests/check-docs.sh tests/check-format.sh tests/check-headers.sh \
+	tests/check-icap-table.sh tests/check-includes.sh \
 	tests/check-names.sh
 TESTS += $(checks)
 EXTRA_DIST += $(checks) tests/check tests/data/fetch.sh tests/data/pages tests/hooks tests/install.sh tests/run.sh tests/valgrind
