@@ -172,12 +172,16 @@ sbin_PROGRAMS += icap-services/retort-helperd
 icap_services_retort_helperd_CPPFLAGS = $(services_cppflags)
 icap_services_retort_helperd_CFLAGS = $(AM_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS)
 icap_services_retort_helperd_SOURCES = \
+	icap-services/helperd/admission.c icap-services/helperd/admission.h \
 	icap-services/helperd/breaker.c icap-services/helperd/breaker.h \
 	icap-services/helperd/client.c icap-services/helperd/client.h \
 	icap-services/helperd/control.c icap-services/helperd/control.h \
+	icap-services/helperd/dispatch.c icap-services/helperd/dispatch.h \
+	icap-services/helperd/job.c icap-services/helperd/job.h \
 	icap-services/helperd/main.c \
 	icap-services/helperd/output.c icap-services/helperd/output.h \
 	icap-services/helperd/pool.c icap-services/helperd/pool.h \
+	icap-services/helperd/pool_workers.c icap-services/helperd/pool_workers.h \
 	icap-services/helperd/queue.c icap-services/helperd/queue.h \
 	icap-services/helperd/refusal.c icap-services/helperd/refusal.h \
 	icap-services/helperd/settings.c icap-services/helperd/settings.h \

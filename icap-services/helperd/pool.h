@@ -41,29 +41,13 @@
 #include "base/list.h"
 #include "event/loop.h"
 #include "helperd/breaker.h"
+#include "helperd/job.h"
 #include "helperd/queue.h"
 #include "helperd/refusal.h"
 #include "helperd/settings.h"
 #include "helperd/worker.h"
 
 enum { POOL_BACKOFF_FIRST = 100, POOL_BACKOFF_LAST = 10000, POOL_LEAVE_TIME = 2000 };
-
-struct job {
-    unsigned magic;
-#define JOB_MAGIC 0x4a6f6221u
-    struct queue_place place;
-    struct pool *pool;
-    struct worker *worker; /* at work on it */
-    struct timer timer;    /* the deadline while it waits */
-    uint64_t submitted, begun, deadline;
-    bool returned; /* a helper was gone before it got it */
-    struct helper_packet packet;
-    void *client;
-    /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed after.
-     */
-    void (*on_result)(struct job *job, enum helper_status status, struct helper_packet *result,
-                      const char *why);
-};
 
 struct pool_counts {
     uint64_t served, unchanged, failed, refused, timeouts, cancelled, restarts;

@@ -1,7 +1,7 @@
 #include "suites.h"
 
 #include "base/assert.h"
-#include "helperd/pool.h"
+#include "helperd/job.h"
 
 enum { JOBS = 64 };
 

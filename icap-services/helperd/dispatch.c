@@ -1,0 +1,136 @@
+#include "helperd/dispatch.h"
+
+#include "base/assert.h"
+#include "helperd/pool_workers.h"
+
+/* An eighth of what is new each time; one that is far out counts for four times the usual. */
+void dispatch_note_pace(struct pool *pool, const struct job *job) {
+    enum { WEIGHT = 8, FAR_OUT = 4 };
+    double *pace = &pool->pace[job->place.lane];
+    double now = (double)(pool->loop->now - job->begun) / (double)job->place.cost;
+    if (*pace > 0 && now > FAR_OUT * *pace)
+        now = FAR_OUT * *pace;
+    *pace += *pace > 0 ? (now - *pace) / WEIGHT : now;
+}
+
+/* One that may do a job of that lane; the spare only where no other is idle. */
+struct worker *dispatch_idle_worker(struct pool *pool, enum lane lane) {
+    struct worker *spare = NULL;
+    LIST_FOR_EACH (link, &pool->workers) {
+        struct worker *worker = CONTAINER_OF(link, struct worker, link);
+        if (worker->state != WORKER_IDLE || worker->surplus)
+            continue;
+        if (!worker->spare)
+            return worker;
+        spare = worker;
+    }
+    return lane == LANE_SMALL ? spare : NULL;
+}
+
+/* Nobody has seen it: it stays the first that waits. Once, or a fault of our own would cost one
+ * helper after the other. */
+static void dispatch_keep_waiting(struct pool *pool, struct job *job) {
+    if (job->returned) {
+        job_finish(job, HELPER_FAILED, NULL, "the helper died");
+        return;
+    }
+    job->returned = true;
+    queue_put_back(&pool->queue, job);
+}
+
+static void dispatch_note_begin(struct pool *pool, struct worker *worker, struct job *job) {
+    struct lane_counts *lane = &pool->lanes[job->place.lane];
+    uint64_t waited = pool->loop->now - job->submitted;
+    job->begun = pool->loop->now;
+    lane->begun++;
+    lane->waited += waited;
+    if (waited > lane->longest)
+        lane->longest = waited;
+    lane->at_work++;
+    worker->lane = job->place.lane;
+    memcpy(worker->client, job->place.client, sizeof worker->client);
+    worker->at_work = true;
+}
+
+uint64_t dispatch_time_left(const struct pool *pool, const struct job *job) {
+    return job->deadline > pool->loop->now ? job->deadline - pool->loop->now : 0;
+}
+
+static void dispatch_give(struct pool *pool, struct worker *worker, struct job *job) {
+    timer_cancel(&pool->loop->timers, &worker->timer);
+    job->packet.message.milliseconds = (uint32_t)dispatch_time_left(pool, job);
+    if (!worker_give(worker, &job->packet, pool->settings.terms.cpu)) {
+        worker_kill(worker);
+        dispatch_keep_waiting(pool, job);
+        return;
+    }
+    timer_cancel(&pool->loop->timers, &job->timer);
+    dispatch_note_begin(pool, worker, job);
+    job->worker = worker;
+    worker->job = job;
+    timer_set(&pool->loop->timers, &worker->job_timer, job->deadline);
+}
+
+/* Milliseconds that so much work of a lane takes one helper; 0 where that is not known. */
+double dispatch_expected_time(const struct pool *pool, enum lane lane, uint64_t cost) {
+    return pool->pace[lane] * (double)cost;
+}
+
+/* The next job of a lane that can still be done in time; the others are refused. */
+static struct job *dispatch_next_job(struct pool *pool, enum lane lane) {
+    struct job *job;
+    while ((job = queue_take(&pool->queue, lane)) != NULL) {
+        bool waited = job->submitted < pool->loop->now;
+        double expected = waited ? dispatch_expected_time(pool, lane, job->place.cost) : 0;
+        if (breaker_is_open_for(&pool->breaker, job->place.client))
+            job_refuse(job, REFUSAL_BREAKER);
+        else if (expected > (double)dispatch_time_left(pool, job))
+            job_refuse(job, REFUSAL_TOO_LATE);
+        else
+            return job;
+    }
+    return NULL;
+}
+
+/* The lane whose turn it is; LANE_COUNT: none can go on. */
+static enum lane dispatch_next_lane(struct pool *pool) {
+    bool small =
+        pool->queue.lanes[LANE_SMALL].count > 0 && dispatch_idle_worker(pool, LANE_SMALL) != NULL;
+    bool large =
+        pool->queue.lanes[LANE_LARGE].count > 0 && dispatch_idle_worker(pool, LANE_LARGE) != NULL;
+    if (large && (!small || pool->lanes[LANE_LARGE].at_work == 0))
+        return LANE_LARGE;
+    return small ? LANE_SMALL : LANE_COUNT;
+}
+
+static void dispatch_hand_out(struct pool *pool) {
+    for (enum lane lane; (lane = dispatch_next_lane(pool)) != LANE_COUNT;) {
+        struct job *job = dispatch_next_job(pool, lane);
+        if (job != NULL)
+            dispatch_give(pool, dispatch_idle_worker(pool, lane), job);
+    }
+}
+
+static bool dispatch_has_spare(const struct pool *pool) {
+    LIST_FOR_EACH (link, &pool->workers)
+        if (CONTAINER_OF(link, struct worker, link)->spare)
+            return true;
+    return false;
+}
+
+/* Large jobs hold the helpers that a small one would need. */
+bool dispatch_wants_spare(const struct pool *pool) {
+    return pool->lanes[LANE_LARGE].at_work > 0 && !dispatch_has_spare(pool);
+}
+
+/* Where jobs still wait, one more helper takes the next, if there may be one more. */
+void dispatch_jobs(struct pool *pool) {
+    dispatch_hand_out(pool);
+    if (queue_count(&pool->queue) == 0 || breaker_is_open_for_all(&pool->breaker) || pool->retiring)
+        return;
+    bool below = pool_workers_lasting(pool) < pool->settings.max_processes;
+    if (!below && (pool->queue.lanes[LANE_SMALL].count == 0 || !dispatch_wants_spare(pool)))
+        return;
+    pool_workers_add(pool, !below);
+    dispatch_hand_out(pool);
+}
