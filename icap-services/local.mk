@@ -147,10 +147,12 @@ icap_services_srv_gzip_la_LDFLAGS = $(module_ldflags)
 icap_services_srv_gzip_la_LIBADD = $(module_libs) $(encoder_libs)
 
 icap_services_srv_inject_la_SOURCES = icap-services/inject/service.c \
+	icap-services/inject/answer.c icap-services/inject/answer.h \
 	icap-services/inject/page_kind.c icap-services/inject/page_kind.h \
 	icap-services/inject/policies.c icap-services/inject/policies.h \
 	icap-services/inject/policy.c icap-services/inject/policy.h \
 	icap-services/inject/scanner.c icap-services/inject/scanner.h \
+	icap-services/inject/settings.c icap-services/inject/settings.h \
 	icap-services/inject/snippet.c icap-services/inject/snippet.h \
 	icap-services/inject/tag.c icap-services/inject/tag.h \
 	icap-services/inject/tree.c icap-services/inject/tree.h \

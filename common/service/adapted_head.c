@@ -52,6 +52,25 @@ void adapted_head_add_vary(struct service_exchange *exchange, struct slice name)
     http_head_add(head, SLICE("Vary"), merged);
 }
 
+void adapted_head_make_private(struct service_exchange *exchange) {
+    struct http_head *head = exchange->head;
+    struct slice merged = SLICE("private");
+    const struct http_field *field = http_head_find(head, HTTP_CACHE_CONTROL);
+    for (; field != NULL; field = http_head_find_next(head, HTTP_CACHE_CONTROL, field)) {
+        struct slice rest = field->value, directive;
+        while (slice_next_element(&rest, &directive)) {
+            if (slice_equal_nocase(directive, SLICE("public")) ||
+                slice_equal_nocase(directive, SLICE("private")) ||
+                slice_starts_with_nocase(directive, SLICE("s-maxage")))
+                continue;
+            merged = arena_printf(exchange->arena, "%.*s, %.*s", SLICE_PRINT(merged),
+                                  SLICE_PRINT(directive));
+        }
+    }
+    http_head_remove(head, HTTP_CACHE_CONTROL);
+    http_head_add(head, SLICE("Cache-Control"), merged);
+}
+
 uint64_t adapted_head_length(const struct http_head *head) {
     uint64_t length;
     struct slice value = http_head_value(head, HTTP_CONTENT_LENGTH);

@@ -30,6 +30,10 @@ void adapted_head_body_changed(struct service_exchange *exchange);
 /* Adds a name to Vary unless it is there (RFC 9110 §12.5.5). */
 void adapted_head_add_vary(struct service_exchange *exchange, struct slice name);
 
+/* The response is for one client alone: Cache-Control becomes private, without public and s-maxage,
+ * and keeps its other directives (RFC 9111 §5.2.2.7). */
+void adapted_head_make_private(struct service_exchange *exchange);
+
 /* The length the head announces; SERVICE_LENGTH_UNKNOWN when it does not. */
 uint64_t adapted_head_length(const struct http_head *head);
 

@@ -9,36 +9,14 @@
  */
 #include "base/assert.h"
 #include "base/spool.h"
+#include "inject/answer.h"
 #include "inject/page_kind.h"
 #include "inject/policies.h"
 #include "inject/scanner.h"
+#include "inject/settings.h"
 #include "inject/tag.h"
-#include "inject/text_cache.h"
 #include "service/adapted_head.h"
 #include "service/arguments.h"
-#include "service/helper_client.h"
-#include "service/url_pattern.h"
-
-#include <poll.h>
-#include <stdio.h>
-#include <strings.h>
-
-enum inject_scope { INJECT_SCOPE_CLIENT, INJECT_SCOPE_SHARED };
-enum inject_csp { INJECT_CSP_REFUSE, INJECT_CSP_NONCE, INJECT_CSP_HASH, INJECT_CSP_INSERT };
-enum inject_counter {
-    INJECT_INSERTED,
-    INJECT_NO_PLACE,
-    INJECT_LATE,
-    INJECT_HELPER_FAILED,
-    INJECT_POLICY,
-};
-
-struct inject_settings {
-    char *helperd, *pool;
-    uint64_t deadline, scan_limit, scope, position, cache_ttl, csp;
-    bool send_url;
-    struct service_list types;
-};
 
 struct inject_service {
     unsigned magic;
@@ -61,14 +39,11 @@ struct inject_exchange {
     unsigned magic;
 #define INJECT_EXCHANGE_MAGIC 0x696e6a65u
     const struct inject_settings *settings;
-    struct text_cache *cache;
     struct service_exchange *exchange;
-    uint64_t cache_ttl, csp;
+    uint64_t csp; /* enum inject_csp */
     bool send_url;
-    struct slice about;     /* what the helper is asked */
-    struct helper_job *job; /* NULL: the answer was in the cache */
-    struct slice answer;    /* in the exchange's arena or the job */
-    bool is_taken, is_answered;
+    struct answer answer;
+    bool is_answered;
     struct slice text; /* the answer with the page's nonce in its places; empty: none is there */
     struct snippet snippet;
     struct policies policies; /* of the head, then of the page */
@@ -84,39 +59,6 @@ struct inject_exchange {
     bool began;  /* the head is out */
     bool broken; /* and caches would take for whole what comes behind it */
 };
-
-static const struct service_option inject_options[] = {
-    {"Helperd", SERVICE_OPTION_TEXT, offsetof(struct inject_settings, helperd),
-     "/run/retort/helperd.sock", 0, 0, NULL, "The socket of retort-helperd."},
-    {"Pool", SERVICE_OPTION_TEXT, offsetof(struct inject_settings, pool), "text", 0, 0, NULL,
-     "The pool of retort-helperd that gives the texts."},
-    {"Deadline", SERVICE_OPTION_DURATION, offsetof(struct inject_settings, deadline), "2s", 1,
-     600000, NULL, "How long a page may wait for its text."},
-    {"Scope", SERVICE_OPTION_CHOICE, offsetof(struct inject_settings, scope), "client", 0, 0,
-     "client|shared",
-     "client: the text is for one client, so caches must not share the page. shared: the text is "
-     "for everybody."},
-    {"Position", SERVICE_OPTION_CHOICE, offsetof(struct inject_settings, position), "head-end", 0,
-     0, "head-end|body-start|body-end", "The place in the page where the text is inserted."},
-    {"CacheTtl", SERVICE_OPTION_DURATION, offsetof(struct inject_settings, cache_ttl), "0", 0,
-     86400000, NULL, "How long an answer of the helper is reused. 0 means never."},
-    {"SendUrl", SERVICE_OPTION_SWITCH, offsetof(struct inject_settings, send_url), "off", 0, 0,
-     NULL,
-     "Whether the helper gets the URL of the page. Its answers then apply to this page only."},
-    {"Csp", SERVICE_OPTION_CHOICE, offsetof(struct inject_settings, csp), "refuse", 0, 0,
-     "refuse|nonce|hash|insert",
-     "What happens to a text with scripts or styles when the policy of the page forbids them. "
-     "refuse: it is not inserted. nonce: it is inserted with the nonce of the page in place of "
-     "%{nonce}. hash: the hashes of its scripts and styles are added to the policy. insert: it is "
-     "inserted unchanged."},
-    {"ScanLimit", SERVICE_OPTION_SIZE, offsetof(struct inject_settings, scan_limit), "1M", 1024,
-     UINT64_C(1) << 40, NULL, "How many bytes of a page are searched for the place."},
-    {"Type", SERVICE_OPTION_LIST, offsetof(struct inject_settings, types),
-     "text/html application/xhtml+xml", 0, 0, NULL, "Content types that count as pages."},
-    {NULL, 0, 0, NULL, 0, 0, NULL, NULL}};
-
-static const char *const inject_counters[] = {"INSERTED",      "NO PLACE FOUND", "HELPER TOO LATE",
-                                              "HELPER FAILED", "POLICY FORBIDS", NULL};
 
 static void *inject_start(const void *settings, struct service_host *host, char *error,
                           size_t error_size) {
@@ -150,38 +92,16 @@ static bool is_ascii_based(struct slice content_type) {
     return !names(content_type, SLICE("utf-16")) && !names(content_type, SLICE("utf-32"));
 }
 
-static void watch_job(struct inject_exchange *inject) {
-    service_wait_none(inject->exchange);
-    if (inject->job != NULL && !helper_job_finished(inject->job))
-        inject->exchange->wait =
-            (struct service_wait){.fd = helper_job_fd(inject->job),
-                                  .events = POLLIN,
-                                  .deadline = helper_job_deadline(inject->job)};
-}
-
-static uint64_t choice_argument(struct slice arguments, const char *name, uint64_t otherwise) {
-    const struct service_option *option = inject_options;
-    struct slice text;
-    char error[200];
-    uint64_t choices[sizeof(struct inject_settings) / sizeof(uint64_t) + 1];
-    while (strcasecmp(option->name, name) != 0)
-        option++;
-    if (!service_argument(arguments, slice_from(name), &text) ||
-        !service_option_set(option, choices, text, error, sizeof error))
-        return otherwise;
-    return choices[option->offset / sizeof(uint64_t)];
-}
-
 /* What the URI says comes before the settings. */
 static void read_arguments(struct inject_exchange *inject) {
     struct slice arguments = inject->exchange->arguments, value;
     const struct inject_settings *settings = inject->settings;
-    uint64_t place = choice_argument(arguments, "position", settings->position);
-    inject->csp = choice_argument(arguments, "csp", settings->csp);
+    uint64_t place = inject_settings_choice(arguments, "position", settings->position);
+    inject->csp = inject_settings_choice(arguments, "csp", settings->csp);
     inject->send_url = settings->send_url || service_argument(arguments, SLICE("url"), &value);
-    inject->cache_ttl = settings->cache_ttl;
+    inject->answer.ttl = settings->cache_ttl;
     if (service_argument(arguments, SLICE("ttl"), &value))
-        service_option_duration(value, &inject->cache_ttl);
+        service_option_duration(value, &inject->answer.ttl);
     scanner_init(&inject->scanner, (enum scanner_place)place,
                  page_kind(inject->exchange->request, inject->exchange->head));
 }
@@ -197,8 +117,9 @@ static void *inject_begin(void *service, struct service_exchange *exchange) {
     struct inject_exchange *inject;
     ALLOC_OBJ(inject, INJECT_EXCHANGE_MAGIC);
     inject->settings = settings;
-    inject->cache = owner->cache;
     inject->exchange = exchange;
+    inject->answer =
+        (struct answer){.exchange = exchange, .settings = settings, .cache = owner->cache};
     read_arguments(inject);
     policies_note_head(&inject->policies, exchange->head);
     inject->scanner.wants_metas = inject->csp != INJECT_CSP_INSERT;
@@ -207,86 +128,8 @@ static void *inject_begin(void *service, struct service_exchange *exchange) {
     return inject;
 }
 
-static void make_private(struct service_exchange *exchange) {
-    struct http_head *head = exchange->head;
-    struct slice merged = SLICE("private");
-    const struct http_field *field = http_head_find(head, HTTP_CACHE_CONTROL);
-    for (; field != NULL; field = http_head_find_next(head, HTTP_CACHE_CONTROL, field)) {
-        struct slice rest = field->value, directive;
-        while (slice_next_element(&rest, &directive)) {
-            if (slice_equal_nocase(directive, SLICE("public")) ||
-                slice_equal_nocase(directive, SLICE("private")) ||
-                slice_starts_with_nocase(directive, SLICE("s-maxage")))
-                continue;
-            merged = arena_printf(exchange->arena, "%.*s, %.*s", SLICE_PRINT(merged),
-                                  SLICE_PRINT(directive));
-        }
-    }
-    http_head_remove(head, HTTP_CACHE_CONTROL);
-    http_head_add(head, SLICE("Cache-Control"), merged);
-}
-
 static void inject_count(struct inject_exchange *inject, enum inject_counter counter) {
     service_count(inject->exchange->host, counter);
-}
-
-/* The job has finished without a text to insert. */
-static void report_helper(struct inject_exchange *inject) {
-    char line[240];
-    enum helper_status status = helper_job_status(inject->job);
-    if (status == HELPER_UNCHANGED)
-        return;
-    inject_count(inject, status == HELPER_TIMEOUT ? INJECT_LATE : INJECT_HELPER_FAILED);
-    if (helper_job_outage(inject->job) != NULL)
-        service_failed(inject->exchange, helper_job_outage(inject->job));
-    snprintf(line, sizeof line, "a page goes without its text: %s", helper_job_error(inject->job));
-    service_log(inject->exchange->host, LOG_LEVEL_WARN, line);
-}
-
-/* The address, and the URL and the name on lines of their own. */
-static struct slice about(const struct inject_exchange *inject) {
-    const struct service_exchange *exchange = inject->exchange;
-    struct slice url = SLICE("");
-    if (inject->send_url)
-        url = exchange_url(exchange);
-    if (url.length == 0 && exchange->client_user.length == 0)
-        return exchange->client_ip;
-    return arena_concat(exchange->arena, exchange->client_ip, SLICE("\n"), url, SLICE("\n"),
-                        exchange->client_user);
-}
-
-static bool find_in_cache(struct inject_exchange *inject) {
-    char room[TEXT_CACHE_TEXT_MAX];
-    size_t length;
-    if (inject->cache_ttl == 0 ||
-        !text_cache_find(inject->cache, inject->about, service_now(), room, &length))
-        return false;
-    inject->answer = arena_slice(inject->exchange->arena, slice_make(room, length));
-    return true;
-}
-
-static void inject_ask_helper(struct inject_exchange *inject) {
-    const struct inject_settings *settings = inject->settings;
-    struct helper_request request = {.socket = settings->helperd,
-                                     .pool = slice_from(settings->pool),
-                                     .parameters = inject->about,
-                                     .body = -1,
-                                     .milliseconds = (uint32_t)settings->deadline,
-                                     .client = inject->exchange->client_ip};
-    inject->job = helper_job_start(&request);
-}
-
-/* The helper has answered, with a text or without: both are worth keeping. */
-static void inject_take_answer(struct inject_exchange *inject) {
-    enum helper_status status = helper_job_status(inject->job);
-    if (status != HELPER_DONE && status != HELPER_UNCHANGED) {
-        report_helper(inject);
-        return;
-    }
-    inject->answer = helper_job_parameters(inject->job);
-    if (inject->cache_ttl > 0)
-        text_cache_store(inject->cache, inject->about, inject->answer,
-                         service_now() + (int64_t)inject->cache_ttl);
 }
 
 /* The answer with the page's nonce in its places. */
@@ -294,7 +137,7 @@ static struct slice filled(const struct inject_exchange *inject) {
     static const char placeholder[] = "%{nonce}";
     const size_t length = sizeof placeholder - 1;
     struct arena *arena = inject->exchange->arena;
-    struct slice rest = inject->answer, text = SLICE(""), nonce = SLICE("");
+    struct slice rest = inject->answer.text, text = SLICE(""), nonce = SLICE("");
     const char *place;
     if (inject->csp != INJECT_CSP_REFUSE) /* what needs one is left out then */
         nonce = policies_nonce(&inject->policies);
@@ -306,24 +149,11 @@ static struct slice filled(const struct inject_exchange *inject) {
     return arena_concat(arena, text, rest);
 }
 
-/* Has the helper said something, or failed to? */
-static bool has_answer(struct inject_exchange *inject) {
-    if (inject->job == NULL || inject->is_taken)
-        return true;
-    helper_job_run(inject->job);
-    watch_job(inject);
-    if (!helper_job_finished(inject->job))
-        return false;
-    inject_take_answer(inject);
-    inject->is_taken = true;
-    return true;
-}
-
 /* Is it known what shall go into the page? To be asked where its policies are known. */
 static bool is_answered(struct inject_exchange *inject) {
     if (inject->is_answered)
         return true;
-    if (!has_answer(inject))
+    if (!answer_has_come(&inject->answer))
         return false;
     inject->is_answered = true;
     inject->text = filled(inject);
@@ -417,9 +247,9 @@ static enum service_verdict inject_verdict(void *state) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
     if (inject->settings->scope != INJECT_SCOPE_CLIENT) {
-        if (!has_answer(inject))
+        if (!answer_has_come(&inject->answer))
             return SERVICE_HOLD;
-        if (inject->answer.length == 0)
+        if (inject->answer.text.length == 0)
             return inject_pass(inject);
     }
     if (inject->csp == INJECT_CSP_HASH && inject->policies.count > 0) {
@@ -437,7 +267,7 @@ static enum service_verdict inject_verdict(void *state) {
     if (inject->stage == INJECT_WAITING)
         inject_go_on(inject);
     if (inject->settings->scope == INJECT_SCOPE_CLIENT)
-        make_private(inject->exchange);
+        adapted_head_make_private(inject->exchange);
     adapted_head_body_changed(inject->exchange);
     inject->began = true;
     return SERVICE_ADAPT;
@@ -448,15 +278,7 @@ static enum service_verdict inject_preview(void *state, struct slice body, bool 
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
     if (complete && body.length == 0)
         return SERVICE_SKIP;
-    inject->about = about(inject);
-    if (!find_in_cache(inject)) {
-        inject_ask_helper(inject);
-        if (helper_job_finished(inject->job)) { /* nobody there: the page stays as it is */
-            report_helper(inject);
-            return SERVICE_SKIP;
-        }
-        watch_job(inject);
-    } else if (inject->answer.length == 0)
+    if (!answer_ask(&inject->answer, inject->send_url))
         return SERVICE_SKIP;
     return inject_verdict(inject);
 }
@@ -523,11 +345,11 @@ static void inject_finish(void *state) {
 static void inject_ready(void *state) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
-    if (inject->job != NULL)
-        helper_job_run(inject->job);
+    if (inject->answer.job != NULL)
+        helper_job_run(inject->answer.job);
     if (inject->stage == INJECT_WAITING)
         inject_go_on(inject);
-    watch_job(inject);
+    answer_watch(&inject->answer);
 }
 
 /* The text is out: of a policy, there is more of the page to come. */
@@ -575,7 +397,7 @@ static enum service_flow inject_pull(void *state, char *out, size_t capacity, si
 static void inject_end(void *state) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
-    helper_job_end(&inject->job);
+    answer_end(&inject->answer);
     spool_release(&inject->body);
     spool_release(&inject->out);
     FREE_OBJ(inject);

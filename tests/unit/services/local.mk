@@ -7,8 +7,10 @@ tests_unit_services_unit_services_LDADD = icap-services/libalgorithms.la $(CHECK
 tests_unit_services_unit_services_SOURCES = \
 	icap-services/helperd/queue.c icap-services/helperd/queue.h \
 	icap-services/adremover/service.c icap-services/gray/service.c icap-services/gzip/service.c icap-services/inject/service.c \
+	icap-services/inject/answer.c icap-services/inject/answer.h \
 	icap-services/inject/page_kind.c icap-services/inject/page_kind.h \
 	icap-services/inject/policies.c icap-services/inject/policies.h \
+	icap-services/inject/settings.c icap-services/inject/settings.h \
 	tests/unit/services/suites.h \
 	tests/unit/services/test_accept_encoding.c \
 	tests/unit/services/test_adapted_head.c \

@@ -105,8 +105,23 @@ START_TEST(media_types) {
 }
 END_TEST
 
+START_TEST(for_one_client_alone) {
+    struct lab lab;
+    set_up(&lab, "", "Content-Type: text/html\r\n");
+    adapted_head_make_private(&lab.exchange);
+    expect_field(&lab, HTTP_CACHE_CONTROL, "private");
+    set_up(&lab, "",
+           "Cache-Control: Public, max-age=60\r\nCache-Control: s-maxage=9, no-store\r\n");
+    adapted_head_make_private(&lab.exchange);
+    expect_field(&lab, HTTP_CACHE_CONTROL, "private, max-age=60, no-store");
+    set_up(&lab, "", "Cache-Control: private=\"Set-Cookie, X\"\r\n");
+    adapted_head_make_private(&lab.exchange);
+    ck_assert(http_head_has_token(&lab.response, HTTP_CACHE_CONTROL, SLICE("private")));
+}
+END_TEST
+
 Suite *adapted_head_suite(void) {
     const TTest *const tests[] = {who_may_be_adapted, what_stops_being_true, vary_is_merged,
-                                  media_types};
+                                  media_types, for_one_client_alone};
     return suite_of("adapted_head", tests, COUNT_OF(tests));
 }
