@@ -15,22 +15,22 @@
 #include <unistd.h>
 
 enum {
-    ADMIN_CONNECTIONS = 2 * GUESTS_MOST, /* with those that are closing */
+    ADMIN_CONNECTIONS = 2 * GUESTS_MOST, /* includes connections that are closing */
     ADMIN_TIMEOUT_SECONDS = 15,
-    ADMIN_MEMORY = 16 << 10, /* of a connection: bounds the head of a request */
+    ADMIN_MEMORY = 16 << 10, /* memory of a connection; it limits the head of a request */
     ADMIN_BACKLOG = 128,
-    ADMIN_THREADS = 4, /* so many purges share one sync of the disk */
+    ADMIN_THREADS = 4, /* this many purges may share one sync of the disk */
 };
 
 struct admin {
     unsigned magic;
 #define ADMIN_MAGIC 0x41444d4eu
     struct admin_calls calls;
-    struct MHD_Daemon *daemon; /* NULL: inert */
+    struct MHD_Daemon *daemon; /* NULL: there is no admin plane */
     struct guests guests;
-    pthread_mutex_t lock; /* all pages but purges are made one at a time */
+    pthread_mutex_t lock; /* all pages except purges are made one at a time */
     bool local;           /* a Unix socket: its permissions say who may connect */
-    char *path;           /* of the Unix socket, while it is ours */
+    char *path;           /* path of the Unix socket while it belongs to this process */
     dev_t device;
     ino_t inode;
 };
@@ -39,8 +39,8 @@ struct admin {
 struct admin_request {
     unsigned magic;
 #define ADMIN_REQUEST_MAGIC 0x41525153u
-    bool begun;            /* the head has been looked at */
-    const char *complaint; /* why it is refused; NULL: it is not */
+    bool begun;            /* the head has been checked */
+    const char *complaint; /* why the request is refused; NULL: it is not */
     const char *target_end;
     char *body;
     size_t length, capacity;
@@ -65,9 +65,9 @@ static enum MHD_Result send_page(struct MHD_Connection *connection, struct page 
     return result;
 }
 
-/* A page in the administrator's browser could make it ask 127.0.0.1 under a name of the page's own
- * (DNS rebinding), or post a form there. The first shows in Host, the second in Origin. A Unix
- * socket is out of a browser's reach. */
+/* A page in the administrator's browser could make the browser send a request to 127.0.0.1 under
+ * a name of its own (DNS rebinding), or post a form there. The Host field shows the first, the
+ * Origin field the second. A browser can not reach a Unix socket. */
 static bool from_browser_page(struct MHD_Connection *connection) {
     struct url url;
     struct address address;
@@ -80,7 +80,8 @@ static bool from_browser_page(struct MHD_Connection *connection) {
     return !address_parse_ip(&address, url.host, 80) || !address_is_loopback(&address);
 }
 
-/* Who asks through a proxy is not who connects: a client of ours perhaps. */
+/* A request through a proxy does not come from the process that connects; it may come from a
+ * client of this proxy. */
 static bool came_by_proxy(struct MHD_Connection *connection) {
     static const char *const fields[] = {"Via", "Forwarded", "X-Forwarded-For"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -140,7 +141,7 @@ static void admin_on_connection(void *arg, struct MHD_Connection *connection, vo
     *context = guest;
 }
 
-/* The first that is told of a request: its target as it was sent. */
+/* libmicrohttpd calls this first for a request, with the target as it was sent. */
 static void *on_target(void *arg, const char *uri, struct MHD_Connection *connection) {
     struct admin_request *request;
     (void)arg;
@@ -151,8 +152,8 @@ static void *on_target(void *arg, const char *uri, struct MHD_Connection *connec
     return request;
 }
 
-/* The head is there, the body is not. Of the request line libmicrohttpd keeps the bytes, so that a
- * target which ends before the space has a byte of 0 in it. */
+/* Called when the head has arrived and the body has not. libmicrohttpd keeps the bytes of the
+ * request line, so a target that ends before the space contains a zero byte. */
 static enum MHD_Result admin_begin(struct admin_request *request, struct MHD_Connection *connection,
                                    const char *version, size_t most) {
     request->begun = true;
@@ -246,13 +247,13 @@ static void on_complaint(void *arg, const char *format, va_list arguments) {
 
 /* The socket. */
 
-/* What stands at the path: nothing (true), a socket that nobody serves any more (removed, true), or
- * something that must be left alone. */
+/* Checks what is at the path. Returns true for nothing, and for a socket without a server, which
+ * is removed. Returns false for anything else, which must not be touched. */
 static bool admin_make_room(const struct address *address, char *error) {
     struct stat status;
     const char *path = address->local.sun_path;
     if (lstat(path, &status) != 0)
-        return true; /* if the reason is not absence, bind will say so */
+        return true; /* bind reports any reason other than absence */
     if (!S_ISSOCK(status.st_mode)) {
         snprintf(error, SETTINGS_ERROR, "admin.listen: %s exists and is not a socket", path);
         return false;
@@ -278,7 +279,7 @@ bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR])
     struct stat status;
     const char *path = settings->admin.listen;
     if (path == NULL || path[0] != '/')
-        return true; /* of its ports all but those below 1024 are anybody's */
+        return true; /* any user may bind ports from 1024 */
     if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
         findings_add(&findings, "admin.listen: %s exists and is not a socket", path);
     else
@@ -311,7 +312,7 @@ static int listen_at(const struct address *address, char *error) {
     return -1;
 }
 
-/* Remembers which file is ours, so that a successor's is not removed at the end. */
+/* Remembers which file belongs to us, so that the file of a successor is not removed at the end. */
 static void remember_path(struct admin *admin, const struct address *address) {
     struct stat status;
     if (stat(address->local.sun_path, &status) != 0)
@@ -389,7 +390,7 @@ void admin_stop(struct admin **adminp) {
     if (admin == NULL)
         return;
     CHECK_OBJ(admin, ADMIN_MAGIC);
-    /* The path first: from here on a successor may take it. */
+    /* The path is removed first, because a successor may use it from now on. */
     remove_path(admin);
     if (admin->daemon != NULL)
         MHD_stop_daemon(admin->daemon); /* closes the socket as well */

@@ -1,6 +1,6 @@
 /*
- * The admin plane: HTTP and JSON on a Unix socket (or a loopback address), served by libmicrohttpd
- * in a thread of its own. Nothing else speaks a private protocol to the proxy; retortctl uses this.
+ * The admin plane: HTTP and JSON on a Unix socket or a loopback address, served by libmicrohttpd in
+ * threads of its own. retortctl uses it. The proxy has no other protocol for operators.
  *
  *     GET  /status      {"version", "pid", "uptime", "workers", "state", "counters": {...}, ...}
  *     GET  /metrics     the counters as Prometheus text
@@ -11,8 +11,8 @@
  *     POST /reload      reads the configuration again; 200, or 409 with {"error": "FILE:LINE: ..."}
  *     POST /drain       stops accepting, finishes what is under way, exits
  *
- * The cache's content; arguments stand in the query. Those with url= answer 404 when nothing is
- * stored for it, and mean all its variants.
+ * Pages for the content of the cache. Arguments are in the query. A page with url= refers to all
+ * variants of the URL and answers 404 when nothing is stored for it.
  *
  *     GET    /cache/object?url=             {"variants": [{"state", "age", "fresh_for", ...}]}
  *     GET    /cache/content?url=&variant=   head and body of one, as application/http
@@ -26,7 +26,7 @@
  *     POST   /cache/lifetime?url=&seconds=  {"changed": N}
  *     POST   /cache/pin?url=, /cache/unpin?url=
  *
- * What passes between the proxy and ICAP services (record/recorded_exchange.h), for retortctl:
+ * Pages to record ICAP exchanges (record/recorded_exchange.h), for retortctl:
  *
  *     POST /icap/record?FILTERS&body=&memory=&exchanges=&seconds=&unmasked=yes
  *                                           {"recording": NUMBER}; 409 while there is another
@@ -54,26 +54,29 @@ struct origin_groups;
 struct admin_calls {
     void *context;
     void (*report)(void *context, struct admin_report *report);
-    /* False: refused, nothing has changed. `left`: what of it was not applied. */
+    /* Returns false when the file is refused and nothing has changed. `left` lists changes that
+     * were not applied. */
     bool (*reload)(void *context, char error[SETTINGS_ERROR], struct findings *left);
     void (*drain)(void *context);
-    /* See service_tag_bump; kept: a restart does not undo it. False: there is no such service. NULL:
-     * there are none. */
+    /* See service_tag_bump. `kept` is true when a restart does not undo it. Returns false when
+     * there is no such service. NULL: there are no services. */
     bool (*bump)(void *context, const char *service, bool *kept);
-    struct cache *cache;                         /* NULL: there are no pages about it */
+    struct cache *cache;                         /* NULL: there are no pages about the cache */
     struct disk *disk;                           /* NULL: there is none */
     struct settings *(*settings)(void *context); /* the current ones, referenced */
     /* Likewise; NULL: there are none. */
     struct origin_groups *(*origins)(void *context);
-    void (*record)(void *context, struct recorder *recorder); /* from now on, everywhere */
+    void (*record)(void *context, struct recorder *recorder); /* all workers use the recorder
+                                                               * from now on */
     struct recorder *(*recorder)(void *context);              /* the latest, likewise */
 };
 
-/* NULL with a message in error. Does nothing and returns an inert admin when settings->admin.listen
- * is NULL. */
+/* Returns NULL with a message in error after a failure. Returns an admin without a socket when
+ * settings->admin.listen is NULL. */
 struct admin *admin_start(const struct settings *settings, const struct admin_calls *calls,
                           char error[SETTINGS_ERROR]);
-/* Could this user open it, once nobody else has it? False: and a message. */
+/* Checks whether this user could open the address if no other process used it. Returns false
+ * with a message. */
 bool admin_possible(const struct settings *settings, char error[SETTINGS_ERROR]);
 void admin_stop(struct admin **adminp);
 

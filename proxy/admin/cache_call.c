@@ -42,7 +42,7 @@ char *cache_call_normalised(const char *text, size_t *length) {
 }
 
 char *cache_call_normalised_prefix(const char *text, size_t *length) {
-    static const char more[] = "x"; /* of the last segment */
+    static const char more[] = "x"; /* makes the last segment longer */
     struct url url;
     if (!url_parse(&url, slice_from(text)) || url.path_query.length == 0 ||
         strchr(text, '#') != NULL)
@@ -102,7 +102,7 @@ bool cache_call_take_stored(const struct cache_call *call, struct cache_name *na
 
 void cache_call_keep_on_disk(const struct cache_call *call, const struct cache_name *name) {
     struct cache_walk walk = {0};
-    if (disk_has_lost(call->disk)) /* what is not here now must not come back as it was */
+    if (disk_has_lost(call->disk)) /* an object that is not in memory must not return unchanged */
         disk_forget(call->disk, name);
     struct disk_moment since = disk_now(call->disk);
     cache_walk_name(call->cache, &walk, name);

@@ -149,7 +149,7 @@ static bool cache_object_page_judge(const struct cache_call *call, const struct 
     return true;
 }
 
-/* And what it takes the place of is not. */
+/* Checks that the object is on disk and the one that it replaces is not. */
 static bool is_on_disk(const struct cache_call *call, struct object *object,
                        const struct disk_moment *since) {
     if (call->disk == NULL)
@@ -190,7 +190,7 @@ static void cache_object_page_store(const struct cache_call *call, struct slice 
     object_release(&object);
 }
 
-/* It would displace everything and then itself. */
+/* Such an object would evict everything and then itself. */
 static bool too_large(const struct cache_call *call) {
     struct cache_statistics statistics;
     cache_statistics(call->cache, &statistics);
@@ -209,8 +209,7 @@ static void date_response(struct http_head *response, char date[HTTP_DATE_LENGTH
     http_head_set(response, HTTP_DATE, slice_make(date, HTTP_DATE_LENGTH));
 }
 
-/* A head that announces another body than there is was put together wrongly, or was not meant to be
- * one head. */
+/* A head that announces another body was written wrongly, or is not meant as one head. */
 static bool announces(const struct http_head *response, size_t length) {
     uint64_t announced;
     unsigned count = 0;

@@ -1,5 +1,5 @@
 /*
- * The pages about one stored object: its state, its content, and one that is put in by hand.
+ * The pages for one stored object: its state, its content, and its injection.
  *
  *     struct cache_call call = {page, calls, request, cache, disk, arena};
  *     cache_object_page_show(&call);                 the request has been answered
@@ -11,14 +11,14 @@
 
 #include "admin/cache_call.h"
 
-/* As it stands in a list. */
+/* The object as an element of a list. */
 json_t *cache_object_page_json(const struct cache_call *call, struct object *object);
 
 /* All variants. */
 void cache_object_page_show(const struct cache_call *call);
 /* One of them, as a message. */
 void cache_object_page_content(const struct cache_call *call);
-/* The body of the call is the response, head and all. */
+/* The body of the call is the whole response with its head. */
 void cache_object_page_inject(const struct cache_call *call);
 
 #endif

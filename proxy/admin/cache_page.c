@@ -14,7 +14,7 @@ enum { LIST_USUAL = 100, LIST_MOST = 1000 };
 struct chosen {
     struct object_filter filter;
     struct regexes regex;
-    char *prefix; /* of filter, when it could be normalised */
+    char *prefix; /* prefix of filter when it could be normalised */
 };
 
 static void release_chosen(struct chosen *chosen) {
@@ -47,8 +47,8 @@ static bool cache_page_choose(const struct cache_call *call, struct chosen *chos
     return true;
 }
 
-/* Where a list goes on, as one number: in memory the walk's position, on disk that with a mark and
- * the volume. */
+/* The position in a list as one number: in memory the position of the walk; on disk the same
+ * with a mark and the number of the volume. */
 enum { ON_DISK_BIT = 62, VOLUME_SHIFT = 48 };
 
 static uint64_t disk_position(const struct disk_walk *walk) {
@@ -72,7 +72,7 @@ static bool is_in_memory(const struct cache_call *call, const struct object *obj
     return found;
 }
 
-/* What is on disk only, read one by one; true when that was all. */
+/* Adds objects that are only on disk, which are read one by one. Returns true at the end. */
 static bool list_disk(const struct cache_call *call, const struct chosen *chosen, json_t *objects,
                       size_t limit, struct disk_walk *walk) {
     struct object *object;
@@ -86,7 +86,7 @@ static bool list_disk(const struct cache_call *call, const struct chosen *chosen
     return false;
 }
 
-/* Up to `limit` objects, or a few more: where it stopped has no place within a hash chain. */
+/* Lists up to `limit` objects or a few more, because a list can not stop inside a hash chain. */
 static void cache_page_list(const struct cache_call *call, const struct chosen *chosen,
                             uint64_t after, size_t limit) {
     struct cache_walk walk = {.filter = &chosen->filter, .position = after};
@@ -124,7 +124,7 @@ static enum purge_action action_of(const struct cache_call *call) {
     return cache_call_is_set(call, "soft") ? PURGE_STALE : PURGE_REMOVE;
 }
 
-/* kept: a restart does not undo it. */
+/* `kept`: a restart does not undo it. */
 static void answer_kept(const struct cache_call *call, bool kept, const char *what,
                         uint64_t count) {
     if (kept)
@@ -146,7 +146,7 @@ static void page_purge(const struct cache_call *call) {
     }
     if (!cache_page_choose(call, &chosen))
         return;
-    /* The disk first: what is stored from now on does not fall under it. */
+    /* The disk is purged first. Objects that are stored from now on are not affected. */
     bool kept = disk_purge(call->disk, &chosen.filter, action_of(call));
     uint64_t count;
     bool counted = content_purge_soon(call->cache, &chosen.filter, action_of(call), &count);
@@ -160,7 +160,7 @@ static void page_purge(const struct cache_call *call) {
                   json_pack("{s:I, s:b}", "purged", (json_int_t)count, "counted", (int)counted));
 }
 
-/* Has the disk all of it? `lapses`: what disk_lapses said before. */
+/* Checks whether the disk has stored the change. `lapses` is the earlier value of disk_lapses. */
 static bool cache_page_settle(const struct cache_call *call, uint64_t lapses) {
     return disk_commit(call->disk) && disk_lapses(call->disk) == lapses;
 }
@@ -175,7 +175,7 @@ static void page_delete(const struct cache_call *call) {
         cache_call_keep_on_disk(call, &name);
     else
         on_disk = disk_remove_surely(call->disk, &name);
-    count = count > on_disk ? count : on_disk; /* most are at both places */
+    count = count > on_disk ? count : on_disk; /* most objects are in both places */
     bool kept = cache_page_settle(call, lapses);
     if (kept && count == 0)
         cache_call_not_stored(call);

@@ -12,7 +12,7 @@ struct guest {
 #define GUEST_MAGIC 0x47554553u
     struct list_link link;
     int fd;
-    bool shown_out; /* shut down, and not in the list any more */
+    bool shown_out; /* shut down and no longer in the list */
 };
 
 void guests_init(struct guests *guests) {
@@ -35,7 +35,7 @@ static void guests_tell(struct guests *guests) {
              (int)GUESTS_MOST);
 }
 
-/* Under the lock, so that its socket is not closed yet. */
+/* The lock is held, so the socket is not closed yet. */
 static void show_out(struct guests *guests) {
     struct guest *oldest = CONTAINER_OF(list_first(&guests->list), struct guest, link);
     CHECK_OBJ(oldest, GUEST_MAGIC);

@@ -46,7 +46,7 @@ void origins_page_make(struct page *page, const struct admin_calls *calls) {
     page_json(page, 200, json_pack("{s:o}", "origins", array));
 }
 
-/* One metric, of every server. Names of groups and URLs of servers need no escaping. */
+/* Prints one metric for every server. Names of groups and URLs of servers need no escaping. */
 static void print_of_servers(FILE *out, const struct origin_groups *groups,
                              const struct origin_group_report *reports, const char *name,
                              const char *type, const char *help,

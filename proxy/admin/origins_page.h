@@ -1,5 +1,5 @@
 /*
- * The page about groups of origins, and what /metrics says of them.
+ * The page for groups of origins, and their metrics in /metrics.
  *
  *     origins_page_make(&page, &calls);                GET /origins
  *     origins_page_print_metrics(out, &calls);

@@ -42,7 +42,7 @@ void page_json(struct page *page, unsigned status, json_t *json) {
 
 void page_error(struct page *page, unsigned status, const char *reason) {
     json_t *json = json_object();
-    /* A reason may quote bytes that are no UTF-8, which JSON can not carry. */
+    /* A reason may contain bytes that are not UTF-8, which JSON can not contain. */
     if (json_object_set_new(json, "error", json_string(reason)) != 0)
         json_object_set_new(json, "error", json_string("see the error log"));
     page_json(page, status, json);
@@ -90,7 +90,7 @@ static json_t *services_to_json(const struct admin_report *report) {
 /* The numbers of the disk in /status and /metrics. */
 static const struct disk_number {
     const char *name, *help;
-    size_t at; /* in struct volume_statistics */
+    size_t at; /* offset in struct volume_statistics */
     enum counter_kind kind;
 } disk_numbers[] = {
 #define NUMBER(name, member, kind, help)                                                           \

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the calls have in common. */
+/* What these calls have in common. */
 struct record_call {
     struct page *page;
     const struct admin_calls *calls;
@@ -83,7 +83,7 @@ static void page_record(const struct record_call *call) {
     record_filter_release(&filter);
 }
 
-/* The recording that is meant, referenced; NULL: an answer has been made. */
+/* Returns the recording of the call with a reference. NULL: an answer has been made. */
 static struct recorder *record_page_find(const struct record_call *call) {
     uint64_t number = 0;
     const char *text = argument(call, "recording");

@@ -1,10 +1,10 @@
 /*
- * The pages of the admin plane by which ICAP exchanges are recorded; admin.h lists them.
+ * The pages of the admin plane that record ICAP exchanges; admin.h lists them.
  *
  *     if (record_page_make(&page, &calls, &request)) ...      it was one of these
  *
- * Whoever asks for a recording comes back again and again to take what has been recorded, so that
- * nothing is kept here but what fits into its memory. There is one recording at a time.
+ * The client that starts a recording has to fetch the recorded data again and again, because only
+ * what fits into the recording's memory is kept. There is one recording at a time.
  *
  * Threads: those of the admin plane, one at a time (admin.c).
  */

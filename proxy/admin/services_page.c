@@ -26,8 +26,8 @@ static json_t *times_to_json(const struct adapter_times *times) {
                      (double)adapter_times_quantile(times, 0.99) / 1e6);
 }
 
-/* What a service says of itself may be anything, and ends up in terminals: all but visible ASCII
- * characters and blanks is shown as "?". */
+/* A service can say anything about itself, and this is shown in terminals. Characters other than
+ * visible ASCII and blanks are shown as "?". */
 static json_t *services_page_text_to_json(const char *text) {
     char shown[ICAP_NOTICE];
     size_t length = 0;
@@ -36,7 +36,7 @@ static json_t *services_page_text_to_json(const char *text) {
     return json_stringn(shown, length);
 }
 
-/* Why it is down, and when that is looked into next. */
+/* Writes why an endpoint is down, and when it is checked next. */
 static void add_trouble(json_t *endpoint, const struct icap_health_view *health, uint64_t now) {
     uint64_t wait = health->retry_at > now ? health->retry_at - now : 0;
     if (health->state != ICAP_STATE_DOWN && health->state != ICAP_STATE_TRIAL)
@@ -68,7 +68,7 @@ static json_t *endpoints_to_json(const struct admin_icap_service *service, uint6
     return array;
 }
 
-/* Of the first endpoint that says it. */
+/* Returns the value of the first endpoint that states it. */
 static const char *service_id(const struct admin_icap_service *service) {
     for (unsigned i = 0; i < service->settings->endpoint_count; i++)
         if (service->health[i].options.service[0] != '\0')

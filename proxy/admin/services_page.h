@@ -1,6 +1,6 @@
 /*
- * GET /services: the ICAP services, with their endpoints and their accounts (adapt/adapter_account.h); and
- * the same numbers as metrics.
+ * GET /services: the ICAP services with their endpoints and their accounts
+ * (adapt/adapter_account.h), and the same numbers as metrics.
  *
  *     {"services": [{"name", "point", "state", "istag", "service", "service_id", "connections",
  *                    "pending",
@@ -8,10 +8,10 @@
  *                    "account": {"requests": 12, ...},
  *                    "times": {"verdict_seconds": {"count", "mean", "p50", "p90", "p99"}, ...}}]}
  *
- * Quantiles are upper bounds: times are counted by powers of two. "notice" is there when the
- * endpoint's OPTIONS have one; it, "istag", "service" and "service_id" (Service and Service-ID of
- * the OPTIONS) are shown in visible ASCII characters. Threads: those of the admin plane, one at a
- * time.
+ * Quantiles are upper bounds, because times are counted by powers of two. "notice" is present when
+ * the OPTIONS of the endpoint have one. "notice", "istag", "service" and "service_id" (Service and
+ * Service-ID of the OPTIONS) contain only visible ASCII characters. Threads: those of the admin
+ * plane, one at a time.
  */
 #ifndef RETORT_ADMIN_SERVICES_PAGE_H
 #define RETORT_ADMIN_SERVICES_PAGE_H

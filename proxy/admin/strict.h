@@ -1,6 +1,6 @@
 /*
- * What libmicrohttpd takes though RFC 9112 does not let a server take it: each of these is a
- * request that means one thing to one reader and another to the next.
+ * Checks for requests that libmicrohttpd accepts although RFC 9112 forbids it. Two programs could
+ * understand each such request differently.
  *
  *     char *reason = strict_target(uri);              NULL: it is good
  *     reason = strict_fields(connection, version);
@@ -12,9 +12,10 @@
 
 #include <microhttpd.h>
 
-/* The request target as it was sent: "%00", and "%" that is no escape, are refused. */
+/* Checks the request target as it was sent. "%00" and a "%" that does not begin an escape are
+ * refused. */
 const char *strict_target(const char *uri);
-/* Names of fields (§5.1), Host (§3.2), Content-Length and Transfer-Encoding (§6.3). */
+/* Checks names of fields (§5.1), Host (§3.2), Content-Length and Transfer-Encoding (§6.3). */
 const char *strict_fields(struct MHD_Connection *connection, const char *version);
 
 #endif

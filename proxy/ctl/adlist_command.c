@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static const char installed[] = HELPER_DIR "/retort-adlist";
-/* In a build tree, as seen from the folder of retortctl. */
+/* The path in a build tree, relative to the folder of retortctl. */
 static const char built[] = "/../icap-services/retort-adlist";
 
 static int adlist_command_failed(const char *path) {

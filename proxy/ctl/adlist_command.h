@@ -1,9 +1,9 @@
 /*
- * `retortctl adlist ...`: becomes retort-adlist, which knows the ad remover's rules.
+ * `retortctl adlist ...` runs retort-adlist, which knows the rules of the ad remover.
  *
  *     return adlist_command(argv);        argv[0] is "adlist"
  *
- * Returns only when that program cannot be run: the exit status, after a word on stderr.
+ * Returns only when that program cannot be run: the exit status, after a message on stderr.
  */
 #ifndef RETORT_CTL_ADLIST_COMMAND_H
 #define RETORT_CTL_ADLIST_COMMAND_H

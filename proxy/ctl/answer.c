@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHOWN_MAX = 12 }; /* of a character: a surrogate pair */
+enum { SHOWN_MAX = 12 }; /* the longest escape of a character: a surrogate pair */
 
-/* The character at the front of the text, which is taken off. */
+/* Takes the first character off the front of the text. */
 static char *put_character(char *at, struct slice *text) {
     uint32_t character;
     size_t length = text_decode(*text, &character);

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* Nothing where value is NULL. */
+/* Writes nothing when value is NULL. */
 void argument_put(FILE *out, const char *name, const char *value);
 
 #endif

@@ -19,7 +19,7 @@ struct options {
     const char *headers[HEADERS_MAX];
     unsigned header_count;
     bool soft, all;
-    char **words; /* what is not an option */
+    char **words; /* arguments that are not options */
     int word_count;
 };
 
@@ -42,7 +42,7 @@ static int cache_command_misused(const char *message) {
 
 /* Calls. */
 
-/* The path with whatever options were given; url may be NULL. The caller frees it. */
+/* Returns the path with the options that were given; url may be NULL. The caller frees the text. */
 static char *target(const struct options *options, const char *path, const char *url) {
     char *text;
     size_t length;
@@ -159,7 +159,7 @@ static int show_objects(const struct cache_context *context, const struct http_a
     return EXIT_SUCCESS;
 }
 
-/* The secondary key has a line for each field. */
+/* The secondary key contains one line for each field. */
 static void show_vary(const char *vary) {
     const char *end;
     for (; (end = strchr(vary, '\n')) != NULL; vary = end + 1)
@@ -346,7 +346,7 @@ static int run_unpin(const struct cache_context *context) {
 
 static const struct cache_verb {
     const char *name;
-    int least, most; /* words behind it */
+    int least, most; /* number of arguments */
     int (*run)(const struct cache_context *context);
     const char *help;
 } verbs[] = {
@@ -402,7 +402,7 @@ static const char **cache_command_value_of(struct options *options, const char *
     return NULL;
 }
 
-/* Options may stand anywhere; the words are moved to the front of argv. */
+/* Options may occur anywhere. Other arguments are moved to the front of argv. */
 static bool cache_command_take_options(struct cache_context *context, int argc, char **argv) {
     struct options *options = &context->options;
     options->words = argv;
@@ -429,7 +429,7 @@ static bool cache_command_take_options(struct cache_context *context, int argc, 
     return true;
 }
 
-/* What goes into heads as it is. NULL: it may. */
+/* Checks texts that are copied into heads. Returns NULL when they are good. */
 static const char *cache_command_unfit(const struct options *options) {
     const char *status = options->status, *reason = NULL;
     for (unsigned i = 0; i < options->header_count && reason == NULL; i++)

@@ -1,13 +1,13 @@
 /*
- * The commands of retortctl about what is in the cache:
+ * The commands of retortctl for the content of the cache:
  *
  *     return cache_command("/run/retort/retort.sock", json, argc, argv);    argv[0] is "cache"
  *
- * All go to the admin plane but `fetch` and `revalidate`, which are requests to a listener, as
- * clients make them: so what they bring takes the way, services included, that clients' requests
- * take.
+ * All commands go to the admin plane, except `fetch` and `revalidate`. These are requests to a
+ * listener, like those of clients, so the responses pass through the same services as clients'
+ * responses.
  *
- * Returns the exit status: 0, 1 when it did not work (stderr says why), 2 on wrong usage. Blocks.
+ * Returns the exit status: 0, 1 after a failure (stderr says why), 2 after wrong usage. Blocks.
  */
 #ifndef RETORT_CTL_CACHE_COMMAND_H
 #define RETORT_CTL_CACHE_COMMAND_H

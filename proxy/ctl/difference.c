@@ -10,7 +10,7 @@
 
 enum { VALUE_SHOWN = 120 };
 
-/* Telling. */
+/* Output. */
 
 static void print_start(const struct difference *difference) {
     printf("#%llu ", (unsigned long long)difference->number);
@@ -112,7 +112,8 @@ static bool is_ignored(const struct difference *difference, struct slice name) {
     return false;
 }
 
-/* The value of the field of that name, from `at` on, which moves behind it; base NULL: none. */
+/* Returns the value of the next field of that name from `at` on, and moves `at` behind it. The
+ * base is NULL when there is none. */
 static struct slice next_value(const struct http_head *head, struct slice name, unsigned *at) {
     while (*at < head->field_count) {
         const struct http_field *field = &head->fields[(*at)++];
@@ -122,7 +123,7 @@ static struct slice next_value(const struct http_head *head, struct slice name, 
     return slice_make(NULL, 0);
 }
 
-/* All fields of that name, in their order, until one differs. */
+/* Compares all fields of that name in their order, up to the first difference. */
 static void compare_field(struct difference *difference, struct slice name,
                           const struct http_head *recorded, const struct http_head *replayed) {
     unsigned at = 0, other_at = 0;
@@ -244,7 +245,7 @@ static void tell_body(struct difference *difference, const char *where) {
            (unsigned long long)difference->length);
 }
 
-/* Of a recorded body that is not whole the beginning is compared. */
+/* When only the beginning of a body is recorded, only the beginning is compared. */
 void difference_body_end(struct difference *difference) {
     const struct recorded_exchange *exchange = difference->exchange;
     uint64_t shorter =

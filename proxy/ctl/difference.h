@@ -1,5 +1,5 @@
 /*
- * In what an answer of a service differs from the one that was recorded.
+ * The differences between an answer of a service and the recorded one.
  *
  *     struct difference difference = {.exchange = &exchange, .number = 7, ...};
  *     difference_verdict(&difference, "modified", NULL);
@@ -8,8 +8,8 @@
  *     difference_body_end(&difference);
  *     if (difference.found != 0) ...
  *
- * Each is told as it is found: a line on the standard output, or an object in a JSON array. 200 and
- * 206 are the same verdict: what counts is the message that comes of it.
+ * Each difference is written when it is found: as a line on the standard output, or as an object in
+ * a JSON array. 200 and 206 count as the same verdict, because only the resulting message matters.
  *
  * Threads: one at a time.
  */
@@ -26,24 +26,26 @@ enum { DIFFERENCE_VERDICT = 1, DIFFERENCE_HEAD = 2, DIFFERENCE_BODY = 4 };
 struct XXH3_state_s;
 
 struct difference {
-    const struct recorded_exchange *exchange; /* as it was recorded */
-    uint64_t number;                          /* of it, in its file */
-    json_t *told;                             /* where to tell it; NULL: the standard output */
-    const char *const *ignored;               /* names of fields, besides the usual ones */
+    const struct recorded_exchange *exchange; /* the exchange as it was recorded */
+    uint64_t number;                          /* number of the exchange in its file */
+    json_t *told;                             /* the array for differences; NULL: lines on the
+                                               * standard output */
+    const char *const *ignored;               /* names of fields that may differ, besides the
+                                               * usual ones */
     unsigned ignored_count;
-    unsigned found; /* of the three kinds */
-    /* of the body */
+    unsigned found; /* differences of the three kinds */
+    /* state of the body */
     uint64_t length, differs_at;
     bool differs;
     struct XXH3_state_s *sum;
 };
 
-/* `error` of a failure, else NULL. */
+/* `error` is set for a failure, else NULL. */
 void difference_verdict(struct difference *difference, const char *verdict, const char *error);
 void difference_head(struct difference *difference, const struct http_head *head);
 void difference_body(struct difference *difference, const char *bytes, size_t length);
 void difference_body_end(struct difference *difference);
-/* A sentence about the exchange. */
+/* Writes a sentence about the exchange. */
 void difference_remark(struct difference *difference, const char *remark);
 void difference_release(struct difference *difference);
 

@@ -1,10 +1,11 @@
 /*
- * A field line that an operator writes, for a head that is sent or stored.
+ * A field line from the operator for a head that is sent or stored.
  *
  *     const char *reason = header_line_check("X-Kind: a");       NULL: it is good
  *
- * Exactly one field: a name that is a token, a colon, and a value without controls (RFC 9110 §5.1,
- * §5.5). Fields that say where a message ends are refused too: they are for who writes the message.
+ * The line must be exactly one field: a name that is a token, a colon, and a value without control
+ * characters (RFC 9110 §5.1, §5.5). Fields that determine the end of a message are refused as well,
+ * because retortctl writes them itself.
  *
  * Threads: pure.
  */

@@ -45,7 +45,7 @@ static int helperd_client_connect_to(const char *path) {
     return -1;
 }
 
-/* An answer comes in packets; a newline ends the last one. */
+/* Reads an answer of several packets; a newline ends the last one. */
 static char *read_answer(int fd) {
     char *text = NULL;
     for (size_t length = 0;;) {
@@ -64,7 +64,7 @@ static char *read_answer(int fd) {
     }
 }
 
-/* NULL when that went wrong; stderr says how. */
+/* Returns NULL after a failure; stderr says why. */
 static json_t *helperd_client_call(const char *path, json_t *command) {
     int fd = helperd_client_connect_to(path);
     char *line = json_dumps(command, JSON_COMPACT), *text = NULL;
@@ -96,7 +96,7 @@ static const char *helperd_client_text(const json_t *object, const char *name) {
     return value == NULL ? "-" : value;
 }
 
-/* Where jobs waited, and for whom most of it. */
+/* Prints where jobs waited, and which client had the most of them. */
 static void print_lane(const json_t *lane) {
     const json_t *most = json_object_get(lane, "most");
     if (helperd_client_number(lane, "begun") == 0 && helperd_client_number(lane, "queued") == 0)
@@ -215,7 +215,7 @@ static long long helperd_client_answered(const json_t *pool) {
     return helperd_client_number(pool, "served") + helperd_client_number(pool, "unchanged");
 }
 
-/* What happened between two answers. CPU is in percent of one core. */
+/* Prints the changes between two answers. CPU is in percent of one core. */
 static void print_top(const json_t *before, const json_t *after, double seconds) {
     const json_t *pools = json_object_get(after, "pools");
     printf("%-12s %5s %9s %6s %9s %7s %9s %9s\n", "POOL", "NICE", "PROCESSES", "BUSY", "QUEUE",
@@ -245,7 +245,7 @@ static double monotonic_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* `times` 0: until it is interrupted. */
+/* `times` 0 means: until it is interrupted. */
 static int helperd_client_top(const char *path, double interval, long times) {
     json_t *before = ask_pools(path);
     double then = monotonic_seconds();

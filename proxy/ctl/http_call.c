@@ -24,7 +24,7 @@ static bool call_fail(char *error, const char *format, ...) {
     return false;
 }
 
-/* What the operator should look at, by the reason why connecting failed. */
+/* What the operator should check, by the reason why the connection failed. */
 static const char *advice(int reason, bool local) {
     switch (reason) {
     case ENOENT: return ": is retort running, and is admin.listen set to this path?";
@@ -72,7 +72,7 @@ static bool send_all(int fd, const char *bytes, size_t length) {
     return true;
 }
 
-/* Everything until the other side closes; NULL with errno. */
+/* Reads everything until the other side closes. Returns NULL with errno after a failure. */
 static char *receive_all(int fd, size_t *length) {
     size_t capacity = 0;
     char *bytes = NULL;
@@ -95,7 +95,7 @@ static char *receive_all(int fd, size_t *length) {
     return NULL;
 }
 
-/* The body must be as long as the head says: a cut answer is no answer. */
+/* The body must be as long as the head says. An answer that is cut off is an error. */
 static bool http_call_take_answer(struct http_answer *answer, const char *bytes, size_t length) {
     struct http_head head;
     uint64_t body;
@@ -115,7 +115,8 @@ static char *http_call_write_head(const char *where, const struct http_request *
     const char *host = request->host;
     if (host == NULL)
         host = where[0] == '/' ? "localhost" : where;
-    /* A GET with a length is a request with a body: nothing for the cache of a listener. */
+    /* A GET with a length would be a request with a body, which the cache of a listener does not
+     * serve. */
     char length[48] = "";
     if (strcmp(request->method, "GET") != 0)
         snprintf(length, sizeof length, "Content-Length: %zu\r\n", request->length);
@@ -125,7 +126,7 @@ static char *http_call_write_head(const char *where, const struct http_request *
     return head;
 }
 
-/* Of one piece, without blanks and controls: what it says is what is sent. */
+/* The URL must have no blanks and control characters, because it is sent as it is. */
 static bool is_one_word(const char *text) {
     const char *end = text + strlen(text);
     return end != text && bytes_skip(text, end, BYTES_TARGET) == end;
@@ -192,13 +193,13 @@ void http_answer_release(struct http_answer *answer) {
     *answer = (struct http_answer){0};
 }
 
-/* An answer of which only the status is kept. */
+/* An answer whose status alone is kept. */
 struct drain {
     int fd;
     const char *where;
     char *error;
     char bytes[HTTP_CALL_HEAD_MAX];
-    struct slice input; /* of `bytes`: what came and was not taken */
+    struct slice input; /* bytes that arrived and were not consumed yet */
 };
 
 static ssize_t receive_some(struct drain *drain, char *to, size_t room) {
@@ -217,7 +218,7 @@ static bool http_call_cut_off(const struct drain *drain) {
     return call_fail(drain->error, "%s: the answer is not HTTP, or cut off", drain->where);
 }
 
-/* Past interim responses (RFC 9110 §15.2). */
+/* Skips interim responses (RFC 9110 §15.2). */
 static bool drain_head(struct drain *drain, struct framing *framing, unsigned *status) {
     struct http_head head;
     size_t length = 0, begin = 0;
@@ -257,7 +258,7 @@ static bool drain_chunks(struct drain *drain) {
     }
 }
 
-/* `length` bytes, or with UINT64_MAX until the other side closes. */
+/* Reads `length` bytes, or everything until the other side closes if `length` is UINT64_MAX. */
 static bool drain_bytes(struct drain *drain, uint64_t length) {
     while (drain->input.length < length) {
         if (length != UINT64_MAX)

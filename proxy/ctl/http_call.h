@@ -1,5 +1,5 @@
 /*
- * One HTTP request to the admin plane, or to a listener, from connecting to the whole answer.
+ * One HTTP request to the admin plane or to a listener, from the connection to the whole answer.
  *
  *     struct http_answer answer;
  *     char error[HTTP_CALL_ERROR];
@@ -24,30 +24,31 @@ enum {
     HTTP_CALL_ERROR = 512,
     HTTP_CALL_SECONDS = 30,
     HTTP_CALL_MAX_BYTES = 64 << 20,
-    HTTP_CALL_HEAD_MAX = 256 << 10, /* of a listener's answer */
+    HTTP_CALL_HEAD_MAX = 256 << 10, /* limit for the head of a listener's answer */
 };
 
 struct http_answer {
     unsigned status;
-    char *body; /* NUL behind it */
+    char *body; /* ends with NUL */
     size_t length;
 };
 
-/* `where` is a path or "ADDRESS:PORT". False with a message when there is no whole answer. */
+/* `where` is a path or "ADDRESS:PORT". Returns false with a message when no whole answer
+ * arrived. */
 bool http_call(struct http_answer *answer, const char *where, const char *method, const char *path,
                char error[HTTP_CALL_ERROR]);
-/* The same with all that a request may have. */
+/* A request with all that it may have. */
 struct http_request {
     const char *method, *target;
     const char *host;    /* NULL: the address */
-    const char *headers; /* further lines, each with its CRLF; NULL: none */
+    const char *headers; /* further field lines, each with CRLF; NULL: none */
     const char *body;
     size_t length;
 };
 bool http_call_send(struct http_answer *answer, const char *where,
                     const struct http_request *request, char error[HTTP_CALL_ERROR]);
 void http_answer_release(struct http_answer *answer);
-/* A GET to a listener; true when the whole answer came, of whatever status. */
+/* Sends a GET to a listener. Returns true when a whole answer arrived, whatever its status. */
 bool http_call_drain(unsigned *status, const char *where, const struct http_request *request,
                      char error[HTTP_CALL_ERROR]);
 

@@ -139,7 +139,7 @@ static int run_record(struct icap_choices *options) {
 
 static const struct icap_verb {
     const char *name;
-    int least, most; /* words behind it */
+    int least, most; /* number of arguments */
     int (*run)(struct icap_choices *options);
     const char *help;
 } verbs[] = {

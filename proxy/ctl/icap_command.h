@@ -1,13 +1,15 @@
 /*
- * The commands of retortctl about what passes between the proxy and ICAP services:
+ * The commands of retortctl for messages between the proxy and ICAP services:
  *
  *     return icap_command("/run/retort/retort.sock", json, argc, argv);     argv[0] is "icap"
  *
- * `record` has a running proxy record exchanges and writes them to a file (record/recorded_exchange.h); `show`
- * tells what is in the file; `replay` sends what is in it to a service once more, and compares.
+ * `record` has a running proxy record exchanges and writes them to a file
+ * (record/recorded_exchange.h); `show` shows the content of the file; `replay` sends the recorded
+ * messages to a service again and compares its answers.
  *
- * Returns the exit status: 0; of replay 1 when something differs, of the others 1 when it did not
- * work; 2 on wrong usage, and of replay when it could not compare all. Blocks.
+ * Returns the exit status: 0 for success. 1 means a difference for replay, and a failure for the
+ * other commands. 2 means wrong usage; replay also returns it when it could not compare all
+ * exchanges. Blocks.
  */
 #ifndef RETORT_CTL_ICAP_COMMAND_H
 #define RETORT_CTL_ICAP_COMMAND_H
@@ -20,7 +22,7 @@ enum { RECORD_FILTERS_MAX = 16, ICAP_IGNORED_MAX = 32, ICAP_EXIT_TROUBLE = 2 };
 struct icap_choices {
     const char *admin;
     bool json, unmasked;
-    const char *words[3]; /* those that are no options, behind the verb */
+    const char *words[3]; /* arguments after the verb that are not options */
     int word_count;
     struct {
         const char *name, *value;
@@ -42,7 +44,7 @@ int icap_record(const struct icap_choices *options);
 int icap_show(struct icap_choices *options);
 int icap_replay(struct icap_choices *options);
 int icap_complain(int status, const char *message);
-/* Text from a file that need not be ours: control bytes as '?'. */
+/* Prints text from a file that may come from elsewhere. Control bytes become '?'. */
 void icap_print(FILE *out, struct slice text);
 
 #endif

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* retortctl icap record: asks for a recording, and takes what comes of it until its end. */
+/* retortctl icap record: starts a recording, and reads its data until the end. */
 
 enum { PAUSE_MILLISECONDS = 100 };
 
@@ -23,7 +23,7 @@ struct taking {
     FILE *file;
     bool told_to_stop;
     bool over;
-    struct recorded_exchange last; /* its numbers, when it is over */
+    struct recorded_exchange last; /* its numbers after the end */
     char reason[100];
 };
 
@@ -34,7 +34,7 @@ static void icap_record_on_signal(int number) {
     interrupted = 1;
 }
 
-/* At once, not when a signal handler's work is resumed. */
+/* The signal ends the call at once (no SA_RESTART). */
 static void watch_signals(void) {
     const struct sigaction action = {.sa_handler = icap_record_on_signal};
     sigaction(SIGINT, &action, NULL);
@@ -104,7 +104,7 @@ static bool icap_record_start(struct taking *taking) {
     return true;
 }
 
-/* Looks at the records only for the last one. */
+/* Searches the records only for the last one. */
 static bool take_records(struct taking *taking, struct slice bytes) {
     struct icap_record_head head;
     const char *error;
@@ -150,7 +150,7 @@ static void cannot_write(const struct icap_choices *options) {
             options->words[0], strerror(errno));
 }
 
-/* False: it did not work, and a message says why. */
+/* Returns false after a failure, with a message. */
 static bool icap_record_take(struct taking *taking) {
     struct http_answer answer;
     if (!say(taking, "/take", &answer))
@@ -181,7 +181,7 @@ static bool icap_record_run(struct taking *taking) {
     return true;
 }
 
-/* For the owner only, and never over what is there. */
+/* The file is readable by its owner only, and never replaces an existing one. */
 static FILE *icap_record_create(const char *path) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* retortctl icap replay: what was recorded goes to a service once more, by the proxy's own ICAP
- * client, several exchanges at a time; the answers are compared with the recorded ones. */
+/* retortctl icap replay: sends recorded messages to a service with the proxy's own ICAP client,
+ * several exchanges at a time, and compares the answers with the recorded ones. */
 
 enum { NEVER_DOWN = 1000000000, KEEP = RECORDED_MAX, IDLE_MILLISECONDS = 60000 };
 
@@ -30,13 +30,13 @@ struct replay {
     struct icap_service_settings service_settings;
     char *uri_texts[2];
     struct url uri;
-    enum adapt_point point; /* before the cache or behind it makes no difference to the service */
+    enum adapt_point point; /* the service does not know whether it is before or after the cache */
     struct icap_quotas *quotas;
     struct icap_service *service;
     struct record_file *file;
     uint64_t number; /* of the latest exchange that was read */
     unsigned under_way;
-    json_t *differences; /* NULL: they are printed */
+    json_t *differences; /* NULL: differences are printed */
     struct tallies tallies;
     char error[400]; /* of the latest failure */
 };
@@ -46,7 +46,7 @@ struct memory {
     struct source source;
     struct slice left;
     bool whole;
-    bool ran_out; /* the service wanted more than was recorded */
+    bool ran_out; /* the service asked for more than was recorded */
 };
 
 struct item {
@@ -163,7 +163,7 @@ static const char *icap_replay_verdict_name(const struct icap_call *call) {
     }
 }
 
-/* Heads and bodies are worth a look only under the same verdict. */
+/* Heads and bodies are compared only when the verdicts are the same. */
 static void icap_replay_judge(struct item *item) {
     struct icap_call *call = &item->call;
     bool failed = call->verdict == ICAP_FAILED;
@@ -206,7 +206,7 @@ static void icap_replay_on_news(struct task *task) {
     icap_replay_judge(item);
 }
 
-/* What can't be compared, for what was recorded is not known to its end. */
+/* The reason why an exchange can't be compared: its recording is incomplete. */
 static const char *icap_replay_unfit(const struct recorded_exchange *exchange) {
     struct slice verdict = exchange->verdict;
     if (exchange->request_head.length == 0)
@@ -298,7 +298,7 @@ static void icap_replay_run(struct replay *replay) {
     }
 }
 
-/* Exchanges of one service can't be compared with what another one says. */
+/* Exchanges of one service can't be compared with the answers of another one. */
 static bool is_of_one_service(struct icap_choices *options, enum adapt_point *point_of) {
     char error[RECORD_FILE_ERROR], *content, *service = NULL, *point = NULL;
     struct recorded_exchange exchange;
@@ -448,7 +448,7 @@ static int replay_file(struct icap_choices *options, struct replay *replay) {
     return status;
 }
 
-/* A complaint; NULL: the URI is one. */
+/* Returns an error message, or NULL when the URI is good. */
 static const char *take_uri(struct replay *replay) {
     const struct icap_choices *options = replay->options;
     struct url *uri = &replay->uri;
@@ -466,7 +466,7 @@ int icap_replay(struct icap_choices *options) {
     if (options->service == NULL)
         return icap_complain(ICAP_EXIT_TROUBLE,
                              "--service is missing: write --service icap://HOST:PORT/NAME");
-    signal(SIGPIPE, SIG_IGN); /* TLS writes to connections that may have gone */
+    signal(SIGPIPE, SIG_IGN); /* TLS may write to connections that are already closed */
     ALLOC_OBJ(replay, REPLAY_MAGIC);
     replay->options = options;
     const char *complaint = take_uri(replay);

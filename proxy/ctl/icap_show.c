@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* retortctl icap show: what is in a file of recorded exchanges. */
+/* retortctl icap show: prints the content of a file of recorded exchanges. */
 
 static json_t *icap_show_text_to_json(struct slice text) {
     json_t *json = json_stringn(text.base == NULL ? "" : text.base, text.length);
@@ -52,7 +52,7 @@ static void print_line(const struct recorded_exchange *exchange, uint64_t number
     putchar('\n');
 }
 
-/* Lines of a head, under its name. */
+/* Prints the lines of a head below its name. */
 static void print_head(const char *name, struct slice head) {
     if (head.length == 0)
         return;
@@ -124,7 +124,7 @@ static int find_one(struct icap_choices *options, struct record_file *file) {
     return icap_complain(EXIT_FAILURE, "there is no exchange with this number");
 }
 
-/* JSON: an object a line. */
+/* JSON output: one object on each line. */
 static void icap_show_list(struct icap_choices *options, struct record_file *file) {
     struct recorded_exchange exchange;
     uint64_t number = 0;

@@ -1,6 +1,6 @@
 /*
- * retortctl: look into and steer a running retort, and the helper pools of retort-helperd.
- * Exit status: 0 done, 1 it did not work (the reason is on stderr), 2 used wrongly.
+ * retortctl: look into and steer a running retort, and the helper pools of retort-helperd. Exit
+ * status: 0 for success, 1 for a failure (stderr says why), 2 for wrong usage.
  */
 #include "base/version.h"
 #include "ctl/adlist_command.h"
@@ -72,7 +72,7 @@ static int services_answer(const struct choices *choices, const struct http_answ
     return choices->json ? retortctl_show_raw(choices, answer) : show_json(answer, show_services);
 }
 
-/* Each thing that the proxy could not apply, on a line. How many they are. */
+/* Prints a line for each change that the proxy could not apply. Returns their number. */
 static size_t tell_of_left(const struct http_answer *answer) {
     size_t i;
     json_t *json = json_loadb(answer->body, answer->length, 0, NULL), *reason;
@@ -255,7 +255,7 @@ int main(int argc, char **argv) {
         .helperd = from_environment("RETORT_HELPERD", HELPERD_DEFAULT),
     };
     int letter;
-    /* '+': what follows the command is the command's. */
+    /* '+': arguments after the command belong to the command. */
     while ((letter = getopt_long(argc, argv, "+s:H:jhV", options, NULL)) != -1) {
         switch (letter) {
         case 's': choices.admin = optarg; break;

@@ -21,7 +21,7 @@ bool preload_read_rate(struct preload *preload, const char *text) {
     return true;
 }
 
-/* A request that is late moves those behind it: no burst makes up for it. */
+/* A late request delays the following ones; no burst makes up for it. */
 static void wait_for_turn(struct preload *preload) {
     struct timespec at;
     if (preload->rate == 0)

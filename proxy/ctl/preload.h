@@ -1,13 +1,13 @@
 /*
- * Requests to a listener of the proxy, as clients make them, for what they bring into the cache.
+ * Requests to a listener of the proxy, as clients make them, to fill the cache.
  *
  *     struct preload preload = {.via = "127.0.0.1:3128", .rate = PRELOAD_RATE};
  *     preload_word(&preload, "http://a.org/b");
  *     preload_word(&preload, "@urls.txt");                 one a line; # begins a comment
  *     printf("%u did not work\n", preload.failed);
  *
- * One after the other, each begun no sooner than the rate allows. A line for each says its status;
- * what went wrong stands on stderr.
+ * Requests are made one after the other, not faster than the rate allows. A line for each shows its
+ * status; failures are on stderr.
  *
  * Threads: values. Blocks.
  */
@@ -23,13 +23,14 @@ struct preload {
     const char *via;            /* ADDRESS:PORT */
     const char *const *headers; /* lines for each request */
     unsigned header_count;
-    bool again;        /* the origin is to be asked, whatever is stored */
+    bool again;        /* ask the origin even if a stored response is fresh */
     unsigned rate;     /* requests a second at most; 0: no limit */
-    unsigned failed;   /* no answer, a status of 400 and more, or a list that can't be read */
+    unsigned failed;   /* requests without an answer or with a status of 400 and more, and
+                        * unreadable lists */
     uint64_t next_due; /* nanoseconds of the monotonic clock */
 };
 
-/* False: that is no rate. */
+/* Returns false when the text is not a rate. */
 bool preload_read_rate(struct preload *preload, const char *text);
 /* A URL, or "@FILE". */
 void preload_word(struct preload *preload, const char *word);

@@ -170,7 +170,7 @@ static void show_time(FILE *out, const json_t *holder, const char *name) {
     fprintf(out, "since %s", text);
 }
 
-/* Since when it is down, why, and when it is tried next. */
+/* Prints since when it is down, why, and when it is tried next. */
 static void show_trouble(FILE *out, const json_t *endpoint) {
     const json_t *retry = json_object_get(endpoint, "retry_in");
     if (json_object_get(endpoint, "error") == NULL)
@@ -286,7 +286,7 @@ static bool holds_sections(const json_t *value) {
            (json_array_size(value) == 0 || json_is_object(json_array_get(value, 0)));
 }
 
-/* A section in another, on one line. */
+/* Prints a section inside another one on a single line. */
 static void show_inner_section(FILE *out, const char *section, json_t *members) {
     const char *name;
     json_t *value;

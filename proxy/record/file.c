@@ -20,7 +20,7 @@ struct record_file {
 
 static void record_file_complain(struct record_file *file, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The first complaint stays. */
+/* Keeps only the first error. */
 static void record_file_complain(struct record_file *file, const char *format, ...) {
     va_list arguments;
     if (file->end.complaint != NULL)
@@ -67,7 +67,8 @@ struct record_file *record_file_open(const char *path, char error[RECORD_FILE_ER
     return NULL;
 }
 
-/* As much memory as there are bytes, whatever the head says. NULL: the file ends before. */
+/* Allocates only as much memory as there are bytes, whatever the head says. Returns NULL when
+ * the file ends too early. */
 static char *read_content(struct record_file *file, size_t length) {
     char *content = NULL;
     size_t got = 0;
@@ -98,7 +99,7 @@ static void take_end(struct record_file *file, const struct recorded_exchange *l
         record_file_complain(file, "%s: there is data after its end", file->name);
 }
 
-/* NULL: there is no more. */
+/* Returns NULL at the end. */
 static char *read_record(struct record_file *file, struct icap_record_head *head) {
     char bytes[RECORDED_HEAD];
     size_t got = fread(bytes, 1, sizeof bytes, file->stream);

@@ -9,8 +9,8 @@
  *     record_file_end(file)->complaint ...            NULL: it is whole
  *     record_file_close(&file);
  *
- * What is damaged is passed over where it is known where the next record begins; of a file that was
- * cut off, all that stands before the cut is given. Memory is taken only for what has been read.
+ * A damaged record is skipped when the beginning of the next one is known. A file that was cut off
+ * is read up to the cut. Memory is allocated only for bytes that have been read.
  *
  * Threads: one at a time.
  */
@@ -25,17 +25,17 @@ enum { RECORD_FILE_ERROR = 300 };
 
 struct record_file;
 
-/* What is known when there is no next one. */
+/* The result after the last exchange. */
 struct record_file_end {
-    const char *complaint; /* where it is damaged, or cut off; NULL: it is whole */
-    uint64_t read;         /* exchanges that were given */
-    uint64_t damaged;      /* and passed over */
+    const char *complaint; /* where the file is damaged or cut off; NULL: it is whole */
+    uint64_t read;         /* exchanges that were returned */
+    uint64_t damaged;      /* damaged exchanges that were skipped */
     uint64_t dropped, unfinished;
     char reason[100]; /* why the recording ended; empty: not known */
 };
 
 struct record_file *record_file_open(const char *path, char error[RECORD_FILE_ERROR]);
-/* Of an open one, which is taken over; `name` is for messages. */
+/* Reads an open file and takes it over. `name` is used in messages. */
 struct record_file *record_file_of(FILE *stream, const char *name, char error[RECORD_FILE_ERROR]);
 /* The caller frees the content. */
 bool record_file_next(struct record_file *file, struct recorded_exchange *exchange, char **content);

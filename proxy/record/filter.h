@@ -1,13 +1,13 @@
 /*
- * Which exchanges are meant.
+ * Filters for exchanges.
  *
  *     struct record_filter filter = {0};
  *     if (!record_filter_set(&filter, "host", "www.example.com", error)) ...
  *     if (record_filter_fits(&filter, &exchange) && record_filter_takes(...)) ...
  *     record_filter_release(&filter);
  *
- * All that were set must hold: service, point, host, prefix and regex (of the URL), status (of the
- * HTTP response that went to the service), verdict, and sample: one of so many.
+ * An exchange must match all filters that are set: service, point, host, prefix and regex (of the
+ * URL), status (of the HTTP response that went to the service), verdict, and sample (one of N).
  *
  * Threads: `fits` only reads; `takes` counts, from any thread.
  */
@@ -26,14 +26,14 @@ struct record_filter {
     _Atomic uint64_t seen;
 };
 
-/* The names that can be set; ends with NULL. */
+/* The names of all filters; ends with NULL. */
 extern const char *const record_filter_names[];
 
 bool record_filter_set(struct record_filter *filter, const char *name, const char *value,
                        char error[RECORD_FILTER_ERROR]);
-/* What is known when an exchange begins: all but verdict and sample. */
+/* Checks all filters except verdict and sample, which are not known when an exchange begins. */
 bool record_filter_fits(struct record_filter *filter, const struct recorded_exchange *exchange);
-/* Of those that fit: is it one of the sample? */
+/* Counts an exchange that fits, and returns whether it belongs to the sample. */
 bool record_filter_takes(struct record_filter *filter);
 bool record_filter_fits_verdict(const struct record_filter *filter,
                                 const struct recorded_exchange *exchange);

@@ -29,7 +29,7 @@ bool record_mask_is_secret(struct slice field_name) {
     return false;
 }
 
-/* A line with its end; of one that has none, all the rest. */
+/* Returns the next line with its line end, or the rest when there is no line end. */
 static struct slice mask_next_line(struct slice *rest) {
     const char *end = memchr(rest->base, '\n', rest->length);
     struct slice line =
@@ -39,7 +39,7 @@ static struct slice mask_next_line(struct slice *rest) {
     return line;
 }
 
-/* A start line has no colon in front of its first blank. */
+/* A start line has no colon before its first blank. */
 static bool is_secret_line(struct slice line, struct slice *name) {
     const char *colon = memchr(line.base, ':', line.length);
     *name = slice_make(line.base, colon == NULL ? 0 : (size_t)(colon - line.base));

@@ -86,7 +86,7 @@ static size_t about_length_most(const struct recorded_exchange *exchange) {
     return length;
 }
 
-/* A value is one line, whatever it came from. */
+/* A value must be one line. */
 static char *put_line(char *at, const char *name, struct slice value) {
     at = slice_put(at, slice_from(name));
     *at++ = ' ';

@@ -31,7 +31,7 @@ struct recorder {
     const char *reason;
     bool ended; /* END was taken */
     uint64_t begun, kept, dropped, passed_over;
-    uint64_t forgotten; /* of those that were kept */
+    uint64_t forgotten; /* bytes of kept exchanges */
 };
 
 struct recorder *recorder_new(struct record_filter *filter, const struct recorder_limits *limits,
@@ -147,7 +147,7 @@ static struct waiting_record *new_record(char *bytes, size_t length) {
     return record;
 }
 
-/* Behind all that was kept. */
+/* Appends the END after all kept exchanges. */
 static void append_end(struct recorder *recorder) {
     const struct recorded_exchange last = {
         .ended = slice_from(recorder->reason),
@@ -165,7 +165,7 @@ static void append_end(struct recorder *recorder) {
     recorder->ended = true;
 }
 
-/* How many bytes of whole records go at once. */
+/* Returns how many bytes of whole records fit into one piece. */
 static size_t takeable(const struct recorder *recorder) {
     size_t length = 0;
     for (const struct list_link *link = recorder->waiting.next; link != &recorder->waiting;
@@ -241,7 +241,7 @@ void recorder_drop(struct recorder *recorder) {
     pthread_mutex_unlock(&recorder->lock);
 }
 
-/* What comes when it is over already counts as unfinished. */
+/* An exchange that ends after the recording counts as unfinished. */
 static enum icap_keeping recorder_append(struct recorder *recorder, struct waiting_record *record) {
     pthread_mutex_lock(&recorder->lock);
     bool over = atomic_load(&recorder->over);

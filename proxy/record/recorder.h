@@ -1,6 +1,6 @@
 /*
- * A recorder: which exchanges with ICAP services are recorded, and those that wait to be fetched.
- * All workers have the same one; whoever asked for the recording takes what they put in.
+ * A recorder: the choice of ICAP exchanges to record, and the queue of recorded exchanges. All
+ * workers share one recorder; the client that started the recording fetches the exchanges.
  *
  *     struct recorder *recorder = recorder_new(&filter, &limits, masked);
  *     ... every worker's net_context gets a reference; icap/recording.h uses it ...
@@ -9,10 +9,10 @@
  *     bytes = recorder_take(recorder, &length);       what is left, at last the END
  *     recorder_release(&recorder);
  *
- * It never makes anybody wait: an exchange for which there is no room within `memory` is dropped as
- * a whole, and counted. A recording ends by itself when it has so many exchanges or so many seconds
- * have passed, or when nothing was taken for RECORDER_PATIENCE; then what waits is forgotten,
- * however it ended. Workers let go of it when they next look at it and find it over and empty.
+ * The recorder never makes a worker wait. An exchange that does not fit into `memory` is dropped as
+ * a whole and counted. A recording ends after the given number of exchanges or seconds, or when
+ * nothing was fetched for RECORDER_PATIENCE; exchanges that still wait are then dropped. Workers
+ * release the recorder when they find that it has ended and is empty.
  *
  * Threads: all of it from any thread; a mutex guards the queue.
  */
@@ -26,41 +26,41 @@ struct recorder;
 enum { RECORDER_PATIENCE = 5 /* seconds */, RECORDER_ERROR = RECORD_FILTER_ERROR };
 
 struct recorder_limits {
-    uint64_t body;      /* bytes kept of each body */
-    uint64_t memory;    /* bytes that wait, those of exchanges under way too */
-    uint64_t exchanges; /* then it ends */
+    uint64_t body;      /* recorded bytes of each body */
+    uint64_t memory;    /* bytes of waiting exchanges, with those in progress */
+    uint64_t exchanges; /* the recording ends after so many exchanges */
     uint64_t seconds;   /* likewise */
 };
 
-/* NOT_WANTED: its verdict is another, or the recording is over. */
+/* NOT_WANTED: the verdict does not match, or the recording has ended. */
 enum icap_keeping { ICAP_KEPT, ICAP_NOT_WANTED, ICAP_DROPPED };
 
-/* With defaults; and the most that each may be. */
+/* The defaults and the largest value of each limit. */
 #define RECORDER_LIMITS ((struct recorder_limits){1 << 20, 64 << 20, 1000, 60})
 #define RECORDER_MOST                                                                              \
     ((struct recorder_limits){RECORDED_BODY_MAX, (uint64_t)1 << 30, 1000000, 86400})
 
-/* Takes over what is in the filter. */
+/* Takes over the content of the filter. */
 struct recorder *recorder_new(struct record_filter *filter, const struct recorder_limits *limits,
                               bool masked);
 struct recorder *recorder_reference(struct recorder *recorder);
 void recorder_release(struct recorder **recorderp);
-/* Tells recordings apart. */
+/* The number identifies a recording. */
 uint64_t recorder_number(const struct recorder *recorder);
 
-/* For whoever asked: whole records, some megabytes at most; NULL: none now. The caller frees them.
- * Behind the END there is nothing more. */
+/* For the client that started the recording: returns whole records, at most a few megabytes, or
+ * NULL when there are none now. The caller frees them. Nothing follows the END. */
 char *recorder_take(struct recorder *recorder, size_t *length);
 void recorder_stop(struct recorder *recorder, const char *reason);
 
 /* For the workers. */
-/* Has it forget what nobody takes any more. */
+/* Drops exchanges that no client fetches any more. */
 bool recorder_is_over(struct recorder *recorder);
-/* Nothing waits, and no exchange is under way. */
+/* True when nothing waits and no exchange is in progress. */
 bool recorder_is_empty(const struct recorder *recorder);
 size_t recorder_body_most(const struct recorder *recorder);
 bool recorder_masks(const struct recorder *recorder);
-/* Counts the exchange as under way until one of the three ends. */
+/* Counts the exchange as in progress until one of the three calls ends it. */
 bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *exchange);
 bool recorder_reserve(struct recorder *recorder, size_t bytes);
 void recorder_unreserve(struct recorder *recorder, size_t bytes);

@@ -11,20 +11,20 @@
 
 enum { DOCUMENT_MAX_BYTES = 64 << 20 };
 
-/* Every section gets one option more, a list with a default. libconfuse reads that default when it
- * opens the section, and so tells us the line of the '{', which it forgets later. The name can not
- * be written without quotes. */
+/* Every section has one additional option, a list with a default. libconfuse parses that default
+ * when it opens the section. This tells us the line of the '{', which libconfuse does not store.
+ * No file can set this option, because its name can not be written without quotes. */
 static const char opening_mark[] = " opening";
 
-/* What libconfuse's callbacks work on: they take no argument of ours, and its lexer is global as
+/* The state of libconfuse's callbacks, which take no argument of ours. The lexer is global as
  * well, so one document is parsed at a time. */
 static struct {
     pthread_mutex_t lock;
     struct document *document;
-    char *error; /* of SETTINGS_ERROR bytes; empty: nothing wrong so far */
+    char *error; /* SETTINGS_ERROR bytes; empty: no error so far */
 } parsing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Keeps the first complaint: what follows is often its consequence. */
+/* Keeps only the first error, because later ones are often its consequence. */
 static void document_complain(int line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void document_complain(int line, const char *format, ...) {
@@ -40,8 +40,8 @@ static void document_complain(int line, const char *format, ...) {
     va_end(arguments);
 }
 
-/* libconfuse calls its root "root"; values there belong to the first section, "". No section stands
- * in one of its own kind, so all others belong to the last one of theirs. */
+/* libconfuse names its root "root"; values there belong to the first section, "". No section can
+ * contain one of its own kind, so all other values belong to the last section of their kind. */
 static struct document_section *section_of(cfg_t *cfg) {
     size_t i = parsing.document->section_count - 1;
     if (strcmp(cfg->name, "root") == 0)
@@ -66,8 +66,8 @@ static bool same_title(const char *a, const char *b) {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Parses the default of opening_mark: a section begins. It must not fail, libconfuse would abort.
- */
+/* Parses the default of opening_mark: a section begins. It must not fail, because libconfuse
+ * would abort. */
 static int on_section(cfg_t *cfg, cfg_opt_t *option, const char *text, void *result) {
     *(void **)result = NULL;
     const struct option_section *kind = options_find_section(cfg->name);
@@ -191,7 +191,8 @@ static cfg_opt_t *grammar_of(const char *section) {
     for (const struct option_section *s = option_sections; s->name != NULL; s++) {
         if (!option_section_is_in(s, section))
             continue;
-        /* MULTI even for what stands once: libconfuse would quietly let the last one win. */
+        /* MULTI is set even for sections that may occur once; otherwise libconfuse would
+         * silently use the last one. */
         cfg_flag_t flags = CFGF_MULTI | (s->title != NULL ? CFGF_TITLE : CFGF_NONE);
         const cfg_opt_t row = CFG_SEC(s->name, grammar_of(s->name), flags);
         *at++ = row;
@@ -220,7 +221,7 @@ static cfg_t *make_parser(void) {
     return parser;
 }
 
-/* "x = {}" leaves no value behind, but is no wish for the default either. */
+/* "x = {}" leaves no value, but it does not mean the default either. */
 static void refuse_empty_lists(cfg_t *cfg, int line) {
     for (size_t i = 0; cfg->opts[i].name != NULL; i++) {
         const cfg_opt_t *opt = &cfg->opts[i];
@@ -230,8 +231,8 @@ static void refuse_empty_lists(cfg_t *cfg, int line) {
     }
 }
 
-/* libconfuse keeps the sections in a section by kind, in the file's order; ours stand behind `own`,
- * the section they are in, in that order too. */
+/* libconfuse stores the subsections of a section by kind, in the order of the file. We append
+ * them after `own`, the section that contains them, in the same order. */
 static void refuse_empty_lists_below(cfg_t *cfg, const struct document_section *own) {
     refuse_empty_lists(cfg, own->line);
     for (size_t i = 0; cfg->opts[i].name != NULL; i++) {
@@ -256,7 +257,8 @@ static void parse_text(char *text, size_t length) {
     fclose(file);
 }
 
-/* The whole file, which then ends with a newline; NULL with a message. */
+/* Reads the whole file and adds a newline if the last one is missing. Returns NULL with a
+ * message on an error. */
 static char *document_read_file(const char *path, size_t *length, char *error) {
     FILE *file = fopen(path, "re");
     char *text = NULL;

@@ -1,6 +1,6 @@
 /*
- * A configuration file as it was written: sections and the values in them, each with its line,
- * names checked against the option table, values still text. libconfuse reads the grammar.
+ * A parsed configuration file: sections and their values, each with its line. Names are checked
+ * against the option table; values are still text. libconfuse parses the grammar.
  *
  *     struct document *document = document_parse("/etc/retort/retort.conf", error);
  *     DOCUMENT_FOR_EACH_SECTION(section, document, "listen") {
@@ -9,11 +9,12 @@
  *     }
  *     document_free(&document);
  *
- * Before libconfuse sees the text, document_scan refuses what its lexer would change without a
- * word: a backslash lost in double quotes, a '*' outside quotes, a missing '}' at the end.
+ * document_scan checks the text before libconfuse. It refuses what the lexer of libconfuse would
+ * change silently: a backslash lost in double quotes, a '*' outside quotes, a missing '}' at the
+ * end.
  *
- * Threads: document_parse from any thread, one at a time (libconfuse's lexer is a global; a lock
- * inside sees to it). A document belongs to its caller.
+ * Threads: document_parse may be called from any thread; a lock inside serialises the calls,
+ * because the lexer of libconfuse is global. A document belongs to its caller.
  */
 #ifndef RETORT_SETTINGS_DOCUMENT_H
 #define RETORT_SETTINGS_DOCUMENT_H
@@ -29,8 +30,8 @@ struct document_value {
 
 struct document_section {
     const struct option_section *kind;
-    char *title;                   /* NULL when the kind has none */
-    int line;                      /* of its '{' */
+    char *title;                   /* NULL when sections of this kind have no title */
+    int line;                      /* the line of its '{' */
     struct document_value *values; /* in the file's order */
     size_t value_count;
 };
@@ -47,11 +48,12 @@ struct document {
 struct document *document_parse(const char *path, char error[SETTINGS_ERROR]);
 void document_free(struct document **documentp);
 
-/* The next section of that kind behind `after` (NULL: the first), or NULL. */
+/* Returns the next section of that kind after `after` (NULL: the first one), or NULL. */
 const struct document_section *document_section(const struct document *document, const char *kind,
                                                 const struct document_section *after);
 size_t document_section_count(const struct document *document, const char *kind);
-/* The first value of the option, NULL when the section (which may be NULL) does not state it. */
+/* Returns the first value of the option, or NULL when the section does not set it. `section` may
+ * be NULL. */
 const struct document_value *document_value(const struct document_section *section,
                                             const char *name);
 
@@ -59,7 +61,7 @@ const struct document_value *document_value(const struct document_section *secti
     for (const struct document_section *section = document_section(document, kind, NULL);          \
          section != NULL; section = document_section(document, kind, section))
 
-/* The check of the raw text: false with the line and a message. */
+/* Checks the raw text. Returns false with the line and a message. */
 bool document_scan(const char *text, size_t length, int *line, char *error, size_t error_size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The JSON of a snapshot: every option by the option table, titles by hand. */
+/* The JSON of a snapshot. Options are written by the option table; titles are written here. */
 #include "base/assert.h"
 #include "settings/options.h"
 #include "settings/settings.h"
@@ -87,7 +87,7 @@ static void add_adapts(json_t *root, const struct settings *settings) {
     }
 }
 
-/* Only what is stated: of the rest, another policy's word may count. */
+/* Writes only options that the policy sets: another policy may set the rest. */
 static void add_policies(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->policy_count; i++) {
         const struct policy_settings *policy = &settings->policies[i];

@@ -20,7 +20,7 @@ bool load_fail(struct load *load, int line, const char *format, ...) {
     return false;
 }
 
-/* Where to point for a complaint about an option: at its value, else at its section. */
+/* The line for an error about an option: the line of its value, or else of its section. */
 int load_line_of(const struct document_section *section, const char *name) {
     const struct document_value *value = document_value(section, name);
     return value != NULL ? value->line : section != NULL ? section->line : 0;

@@ -1,6 +1,6 @@
 /*
- * The rooms in which a configuration file becomes a snapshot: a file for each kind of sections, and
- * what they share.
+ * The functions that turn a configuration file into a snapshot: one file for each kind of section,
+ * and what these files share.
  *
  *     bool load_maps(struct load *load) {
  *         DOCUMENT_FOR_EACH_SECTION(section, load->document, "map") {
@@ -8,9 +8,9 @@
  *                 return false;
  *             if (...) return load_fail(load, load_line_of(section, "origin"), "...", ...);
  *
- * Each takes its sections of the document to their place in the settings, and may look at what was
- * loaded before: settings.c has the order. After false the message stands in `error`, and what is
- * in the settings so far is released as if it were whole.
+ * Each function loads its sections of the document into the settings. It may use what was loaded
+ * before; settings.c has the order. After false, `error` contains the message, and the caller
+ * releases the settings as usual.
  *
  * Threads: the caller's of settings_load.
  */
@@ -26,16 +26,16 @@ struct load {
     char *error; /* SETTINGS_ERROR bytes */
 };
 
-/* False. Line 0: it is about no line. */
+/* Writes the message and returns false. Line 0 means that the message is about the whole file. */
 bool load_fail(struct load *load, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Where to point for a complaint about an option: at its value, else at its section. */
+/* The line for an error about an option: the line of its value, or else of its section. */
 int load_line_of(const struct document_section *section, const char *name);
 /* Writes the options of one section, or their defaults, into the destination. */
 bool load_values(struct load *load, const struct document_section *section, const char *kind,
                  void *destination);
 void load_release_values(const char *kind, void *destination);
-/* Is the title a name that others can refer to? */
+/* Checks that the title is a name that other sections can refer to. */
 bool load_check_name(struct load *load, const struct document_section *section);
 
 bool load_listens(struct load *load);
@@ -50,7 +50,7 @@ bool load_parents(struct load *load);
 void warn_about_maps(const struct load *load);
 void warn_about_secrets(const struct load *load);
 
-/* NULL: there is none of that name. */
+/* Returns NULL when no class has that name. */
 const struct origins_settings *load_find_origins(const struct settings *settings,
                                                  struct slice name);
 const struct url_class *load_find_class(const struct settings *settings, const char *name);

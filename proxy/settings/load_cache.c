@@ -46,7 +46,8 @@ bool load_cache(struct load *load) {
         return false;
     if (load->settings->cache.max_object <= load->settings->cache.memory)
         return true;
-    if (document_value(section, "max_object") == NULL) { /* a small cache needs no second setting */
+    if (document_value(section, "max_object") == NULL) { /* so that a small cache needs no second
+                                                          * setting */
         load->settings->cache.max_object = load->settings->cache.memory;
         return true;
     }

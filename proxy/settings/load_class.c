@@ -51,7 +51,7 @@ const struct url_class *load_find_class(const struct settings *settings, const c
     return NULL;
 }
 
-/* Options that matter before there is a response. */
+/* Options that are used before there is a response. */
 static bool is_about_requests(const struct option *option) {
     static const char *const names[] = {
         "ignore_client_no_cache", "strip_cookies", "query_drop", "query_keep", "query_sort",

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The host as it stands in a Host field, with its port unless that is 80: of a URL in its canonical
+/* The host as in a Host field, with its port unless that is 80. The URL must be in canonical
  * form. */
 static char *load_map_host_of(const struct url *url) {
     char text[300];
@@ -111,7 +111,7 @@ static bool map_origin(struct load *load, const struct document_section *section
     return true;
 }
 
-/* Nothing would be let through to it. */
+/* Requests with such a path are refused, so the origin would never get one. */
 static bool map_stays(struct load *load, const struct document_section *section,
                       const struct map_settings *map) {
     struct slice path = map->origin.path_query;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The next word, blanks around it dropped. False: there is none. */
+/* Takes the next word without the blanks around it. Returns false when there is none. */
 static bool negative_next_word(const char **at, struct slice *word) {
     *at += strspn(*at, " \t");
     *word = slice_make(*at, strcspn(*at, " \t"));
@@ -30,7 +30,8 @@ static bool usual(unsigned status) {
     return status == 404 || status == 410 || status >= 500;
 }
 
-/* Reads a whole rule; `matches` tells whether it is for the status. False: not well formed. */
+/* Parses a whole rule; `matches` says whether it applies to the status. Returns false when the
+ * rule is malformed. */
 static bool read_rule(const char *rule, unsigned status, bool *matches, uint64_t *milliseconds) {
     struct slice word, next;
     char time[32];

@@ -7,7 +7,8 @@ static size_t least_of(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* How many letters must be put in, taken out or replaced to make one word of the other. */
+/* The number of letters that must be inserted, removed or replaced to turn one word into the
+ * other. */
 static size_t word_distance(const char *a, const char *b) {
     enum { LONGEST = 40 };
     size_t row[LONGEST + 1], a_length = strlen(a), b_length = strlen(b);
@@ -38,7 +39,7 @@ static void option_suggest_consider(const char *name, const char *candidate, con
 
 const char *options_suggest(const char *section, const char *name) {
     const char *best = NULL;
-    size_t distance = 2 + strlen(name) / 4; /* farther words only confuse */
+    size_t distance = 2 + strlen(name) / 4; /* a suggestion that differs more would only confuse */
     OPTIONS_FOR_EACH (option, section)
         option_suggest_consider(name, option->name, &best, &distance);
     for (const struct option_section *s = option_sections; s->name != NULL; s++)

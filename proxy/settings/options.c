@@ -15,7 +15,7 @@
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
-/* Waits that an operator may set: longer ones are mistakes of unit. */
+/* The range of timeouts that an operator may set. A longer one is probably a wrong unit. */
 #define TIMEOUT_MIN 1.0
 #define TIMEOUT_MAX (1 * DAY)
 
@@ -41,7 +41,7 @@ static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
-/* Where a value goes. */
+/* The destination of a value. */
 #define TOP(member)        .section = "", .at = offsetof(struct settings, member)
 #define ONCE(name, member) .section = name, .at = offsetof(struct settings, member)
 #define DISK(member)       .section = "disk", .at = offsetof(struct disk_settings, member)
@@ -58,7 +58,7 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
 #define ADAPT(member)  .section = "adapt", .at = offsetof(struct adapt_names, member)
 #define POLICY(member) .section = "policy", .at = offsetof(struct cache_policy, member)
 
-/* What they are and what they may be. */
+/* The type and range of a value. */
 #define BOOL               .type = OPTION_BOOL
 #define COUNT(from, to)    .type = OPTION_COUNT, .least = from, .most = to
 #define SIZE_OF(from, to)  .type = OPTION_SIZE, .least = from, .most = to

@@ -1,6 +1,6 @@
 /*
- * The option table: everything that is known about an option, once. The parser of the file, range
- * checks, defaults, the JSON of the admin plane and the manual all read it.
+ * The option table: everything about an option in one place. The parser of the file, the range
+ * checks, the defaults, the JSON of the admin plane and the manual are all made from it.
  *
  *     OPTIONS_FOR_EACH(option, "cache")
  *         printf("cache.%s, by default %s\n", option->name, option->fallback);
@@ -8,13 +8,13 @@
  *     const struct option *option = options_find("cache", "memory");
  *     const char *meant = options_suggest("cache", "memroy");           "memory"
  *
- * Sections stand at the top level or, with a parent, in another section that stands once:
+ * A section stands at the top level, or, with a parent, inside another section that occurs once:
  *
  *     cache { disk "/var/cache/retort" { size = "10GB" } }
  *
- * A row says where its value belongs with an offset into a destination: struct settings for the top
- * level and for sections that stand once (cache, client, ...), an element for the others (struct
- * listen_settings for "listen", struct url_class_conditions for "url_class", ...).
+ * A row contains the offset of its value in a destination. The destination is struct settings for
+ * the top level and for sections that occur once (cache, client, ...), and an element for other
+ * sections (struct listen_settings for "listen", struct url_class_conditions for "url_class", ...).
  *
  * Threads: constants.
  */
@@ -43,12 +43,12 @@ struct option {
     const char *name;
     enum option_type type;
     bool required;
-    bool secret;               /* an OPTION_STRING that nobody is shown */
+    bool secret;               /* an OPTION_STRING that is shown to nobody */
     const char *fallback;      /* the default, as it would be written */
-    const char *fallback_note; /* shown instead of it where the default depends on something */
-    double least, most;        /* of numbers, in bytes and milliseconds; most 0: no bound */
-    const char *const *words;  /* of OPTION_WORD, ends with NULL */
-    /* Whether one string is well formed; NULL: any is. */
+    const char *fallback_note; /* shown instead when the default is not a fixed value */
+    double least, most;        /* range of a number, in bytes or milliseconds; most 0: no range */
+    const char *const *words;  /* words of OPTION_WORD; ends with NULL */
+    /* Checks whether one string is well formed; NULL: every string is. */
     bool (*check)(const char *text, char *error, size_t error_size);
     size_t at;                 /* offset of the value in the destination */
     size_t count_at;           /* offset of the number of elements: networks, ports */
@@ -58,8 +58,8 @@ struct option {
 
 struct option_section {
     const char *name;
-    const char *parent; /* the section it stands in; NULL: it stands at the top level */
-    const char *title;  /* what its title is: "ADDRESS"; NULL: it has none and stands once */
+    const char *parent; /* the section that contains it; NULL: the top level */
+    const char *title;  /* kind of its title: "ADDRESS"; NULL: it has no title and occurs once */
     const char *documentation;
     const char *example; /* whole lines */
 };
@@ -77,13 +77,14 @@ struct adapt_names {
     for (const struct option *option = options_next(options, of_section); option != NULL;          \
          option = options_next(option + 1, of_section))
 
-/* The first row of the section at `from` or behind it, NULL when there is none. */
+/* Returns the first row of the section at or after `from`, or NULL. */
 const struct option *options_next(const struct option *from, const char *section);
 const struct option *options_find(const char *section, const char *name);
 const struct option_section *options_find_section(const char *name);
-/* Whether sections of that kind stand directly in `section`. */
+/* Whether sections of that kind belong directly in `section`. */
 bool option_section_is_in(const struct option_section *kind, const char *section);
-/* The option or section that may stand in `section` and looks most like `name`; NULL: none does. */
+/* Returns the option or section allowed in `section` that looks most like `name`, or NULL when
+ * none is similar. */
 const char *options_suggest(const char *section, const char *name);
 /* Whether an option takes several values. */
 bool option_is_list(const struct option *option);

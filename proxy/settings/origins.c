@@ -10,7 +10,7 @@ static bool origins_complain(char *error, size_t error_size, const char *reason)
     return false;
 }
 
-/* The next word of the text, cut off its front; empty at the end. */
+/* Cuts the next word off the front of the text; empty at the end. */
 static struct slice origins_next_word(struct slice *rest) {
     *rest = slice_trim(*rest);
     size_t length = 0;

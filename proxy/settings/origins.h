@@ -1,9 +1,9 @@
 /*
- * Origin groups and parent proxies as they are configured.
+ * The settings of origin groups and parent proxies.
  *
  *     origins web {
- *         servers = { "http://10.0.0.1:80 weight=2", "http://10.0.0.2:80", "http://10.0.0.9 backup"
- * } balance = least_connections
+ *         servers = { "http://10.0.0.1:80 weight=2", "http://10.0.0.9 backup" }
+ *         balance = least_connections
  *     }
  *     map "/" { origin = web }
  *     parent all { origins = upstream_caches  direct = fallback }
@@ -26,11 +26,11 @@ enum origins_balance {
     ORIGINS_LEAST_CONNECTIONS,
     ORIGINS_CONSISTENT_HASH,
 };
-/* What a consistent hash is of. */
+/* The value that a consistent hash is made of. */
 enum origins_hash { ORIGINS_HASH_URL, ORIGINS_HASH_HOST, ORIGINS_HASH_CLIENT };
 
 struct origin_server_settings {
-    char *text;     /* its URL, without what follows it */
+    char *text;     /* the URL alone, without weight and backup */
     struct url url; /* slices of text */
     unsigned weight;
     bool backup; /* asked only while no other server is up */
@@ -41,14 +41,15 @@ enum { ORIGINS_TRIES_MAX = 8, ORIGINS_WEIGHT_MAX = 256, ORIGINS_SERVERS_MAX = 10
 struct origins_rules {
     enum origins_balance balance;
     enum origins_hash hash_by;
-    unsigned tries;              /* servers that one request is tried at */
-    unsigned max_failures;       /* in a row, then it is down; 0: never */
-    uint64_t down_min, down_max; /* back-off of a server that fails */
-    uint64_t slow_start;         /* until a server that came back has its whole share; 0: at once */
-    unsigned max_connections; /* requests under way at each server, of all workers; 0: no limit */
-    unsigned queue_max;       /* requests that wait for a server */
-    uint64_t queue_timeout;   /* how long each of them may */
-    bool failure_status[100]; /* 500 to 599: the answer counts as a failure */
+    unsigned tries;              /* servers that are tried for one request at most */
+    unsigned max_failures;       /* failures in a row that take a server down; 0: never */
+    uint64_t down_min, down_max; /* shortest and longest pause before a failed server is tried */
+    uint64_t slow_start;         /* time until a returning server has its full share; 0: none */
+    unsigned max_connections;    /* requests in progress at each server, for all workers; 0: no
+                               * limit */
+    unsigned queue_max;          /* requests that may wait for a server */
+    uint64_t queue_timeout;      /* how long a request may wait */
+    bool failure_status[100];    /* for 500 to 599: whether the status counts as a failure */
 };
 
 struct origins_settings {
@@ -65,7 +66,7 @@ struct origins_settings {
 
 enum parent_direct { PARENT_DIRECT_NEVER, PARENT_DIRECT_FALLBACK, PARENT_DIRECT_ALWAYS };
 
-/* parent CLASS { origins = NAME }: requests of the class go to another proxy. */
+/* A section parent CLASS { origins = NAME }: requests of the class go to another proxy. */
 struct parent_settings {
     const struct url_class *url_class;
     char *origins_name;
@@ -73,7 +74,7 @@ struct parent_settings {
     enum parent_direct direct;
 };
 
-/* "URL [weight=N] [backup]". What is in *server is the caller's to release, also after false. */
+/* Parses "URL [weight=N] [backup]". The caller releases *server, also after false. */
 bool origins_parse_server(struct origin_server_settings *server, const char *text, char *error,
                           size_t error_size);
 void origins_release_server(struct origin_server_settings *server);

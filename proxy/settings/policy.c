@@ -29,7 +29,7 @@ static void lay_over(struct cache_policy *policy, const struct policy_settings *
     }
 }
 
-/* From the last to the first, so that what an earlier one states covers what later ones do. */
+/* Policies are applied from the last to the first, so that earlier ones overwrite later ones. */
 bool policy_resolve(const struct policy_settings *policies, size_t count, const uint64_t *bits,
                     struct cache_policy *policy) {
     size_t at = rules_before(bits, count);

@@ -7,8 +7,8 @@
  *     const uint64_t *bits = rules_find(settings->rules, &subject, arena);
  *     if (policy_resolve(settings->policies, settings->policy_count, bits, &policy)) ...
  *
- * Several may match: for each option the first one in the file's order that states it counts. The
- * result is a value whose lists belong to the settings, so resolving allocates nothing.
+ * When several policies match, each option is taken from the first policy in the file that sets it.
+ * The lists in the result belong to the settings, so policy_resolve allocates nothing.
  *
  * Threads: read-only. Units: milliseconds.
  */
@@ -17,12 +17,12 @@
 
 #include "match/rules.h"
 
-/* A time that no policy states. */
+/* The value of a time that no policy sets. */
 #define POLICY_UNSTATED UINT64_MAX
 
 enum policy_cache { POLICY_CACHE_NORMAL, POLICY_CACHE_NEVER, POLICY_CACHE_ALWAYS };
 enum policy_set_cookie {
-    POLICY_SET_COOKIE_EXPLICIT, /* stored where the response itself says that it stays fresh */
+    POLICY_SET_COOKIE_EXPLICIT, /* stored if the response itself states its freshness */
     POLICY_SET_COOKIE_STORE,
     POLICY_SET_COOKIE_PASS, /* not stored */
     POLICY_SET_COOKIE_STRIP,
@@ -48,23 +48,23 @@ enum { POLICY_OPTIONS_MAX = 32 };
 /* policy CLASS { ... } */
 struct policy_settings {
     const struct url_class *url_class;
-    struct cache_policy values; /* only those that are stated count */
+    struct cache_policy values; /* only members listed in `stated` are valid */
     struct {
         uint16_t at, size;
-    } stated[POLICY_OPTIONS_MAX]; /* where they stand in `values` */
+    } stated[POLICY_OPTIONS_MAX]; /* offset and size of each member that the section sets */
     unsigned stated_count;
 };
 
-/* Nothing stated. */
+/* Sets all members to "not stated". */
 void policy_init(struct cache_policy *policy);
-/* A value of that size, at that offset, is stated. */
+/* Notes that the section sets the member at this offset and of this size. */
 void policy_state(struct policy_settings *policy, size_t at, size_t size);
-/* Of those whose bits (rules.h) are set. False: none is, and `policy` is as policy_init leaves it.
- */
+/* Combines the policies whose bits (match/rules.h) are set. Returns false when no bit is set;
+ * `policy` is then as after policy_init. */
 bool policy_resolve(const struct policy_settings *policies, size_t count, const uint64_t *bits,
                     struct cache_policy *policy);
 
-/* The name of a parameter of a query, a '*' at its end standing for the rest. */
+/* Checks the name of a query parameter. A '*' at its end stands for any rest. */
 bool policy_check_parameter(const char *text, char *error, size_t error_size);
 
 #endif

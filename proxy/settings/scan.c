@@ -9,7 +9,7 @@
 struct scan {
     const char *at, *end;
     int line;
-    int open_lines[8]; /* lines of the braces that are open */
+    int open_lines[8]; /* lines of the open braces */
     size_t depth;
     char *error;
     size_t error_size;
@@ -26,7 +26,7 @@ static bool scan_fail(struct scan *scan, int line, const char *format, ...) {
     return false;
 }
 
-/* Length of the UTF-8 character at `at`, 0 when it is none. */
+/* The length of the UTF-8 character at `at`; 0 when there is none. */
 static size_t character_length(const char *at, const char *end) {
     unsigned char first = (unsigned char)*at;
     size_t length = first < 0x80   ? 1
@@ -40,7 +40,7 @@ static size_t character_length(const char *at, const char *end) {
     for (size_t i = 1; i < length; i++)
         if (((unsigned char)at[i] & 0xc0) != 0x80)
             return 0;
-    if (length >= 3) { /* neither longer than need be, nor a surrogate, nor beyond U+10FFFF */
+    if (length >= 3) { /* not an overlong form, not a surrogate, and not beyond U+10FFFF */
         unsigned char second = (unsigned char)at[1];
         if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
             (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
@@ -49,7 +49,7 @@ static size_t character_length(const char *at, const char *end) {
     return length;
 }
 
-/* One character that is none of the grammar's. */
+/* One character that does not belong to the grammar. */
 static bool scan_character(struct scan *scan) {
     unsigned char c = (unsigned char)*scan->at;
     size_t length = character_length(scan->at, scan->end);
@@ -61,8 +61,8 @@ static bool scan_character(struct scan *scan) {
     return true;
 }
 
-/* libconfuse drops the backslash of an escape that C does not know, so that "\.jpg" would quietly
- * become ".jpg"; and it makes control characters of those that C knows. */
+/* libconfuse drops the backslash of an escape that C does not know, so "\.jpg" would silently
+ * become ".jpg". It turns escapes that C knows into control characters. */
 static bool scan_escape(struct scan *scan) {
     char next = scan->at + 1 < scan->end ? scan->at[1] : '\n';
     if (strchr("\\\"'$", next) == NULL || next == '\0')
@@ -73,8 +73,8 @@ static bool scan_escape(struct scan *scan) {
     return true;
 }
 
-/* "${NAME}" or "${NAME:-otherwise}". libconfuse looks for the '}' past quotes and lines, and puts
- * nothing for a variable that is not set. */
+/* Checks "${NAME}" or "${NAME:-otherwise}". libconfuse searches the '}' beyond quotes and lines,
+ * and replaces an unset variable by nothing. */
 static bool scan_variable(struct scan *scan) {
     char name[100];
     const char *begin = scan->at + 2, *end = begin;
@@ -152,7 +152,7 @@ static bool scan_brace(struct scan *scan) {
     return true;
 }
 
-/* A run of bytes that libconfuse takes for one word. It leaves out the bytes it has no use for. */
+/* A run of bytes that libconfuse takes for one word. It drops bytes that it does not expect. */
 static bool scan_word(struct scan *scan) {
     while (scan->at < scan->end && strchr(" #\"'\t\n\r={}()+,", *scan->at) == NULL) {
         if (strchr("*|\\$", *scan->at) != NULL)

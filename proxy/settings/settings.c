@@ -83,7 +83,7 @@ static void release_access_logs(struct settings *settings) {
     free(settings->access_logs);
 }
 
-/* For which classes a request has to be compared at all. */
+/* Builds the rules: the classes that requests must be compared with. */
 static void make_rules(struct settings *settings) {
     settings->rules = rules_new();
     for (size_t i = 0; i < settings->policy_count; i++)

@@ -7,9 +7,9 @@
  *     ...
  *     settings_release(&settings);
  *
- * A reload makes a new snapshot and hands it to every worker; a transaction keeps the one it began
- * with. Every option stands once, in the table of settings/options.c, with its type, default, range
- * and documentation; docs/CONFIGURATION.md and retort.conf(5) are printed from it.
+ * A reload makes a new snapshot and hands it to every worker. A transaction keeps the snapshot that
+ * it began with. The table in settings/options.c defines each option once, with its type, default,
+ * range and documentation; docs/CONFIGURATION.md and retort.conf(5) are printed from it.
  *
  * Threads: read-only after settings_load; the reference count is atomic.
  * Units: sizes in bytes, times in milliseconds.
@@ -34,24 +34,25 @@ enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
 struct listen_settings {
     struct address address;
     enum listen_mode mode;
-    enum local_destinations local_destinations; /* net/reach.h; of forward listeners */
-    struct network *allow;                      /* clients that may use it; none: everybody */
+    enum local_destinations local_destinations; /* for forward listeners; see net/reach.h */
+    struct network *allow;                      /* clients that may use it; none: all clients */
     size_t allow_count;
 };
 
-/* map "PREFIX" { origin = "URL" } or { origin = NAME }: reverse mode. The longest matching prefix
- * wins; one with a host before one without. */
+/* A map section of reverse mode: map "PREFIX" { origin = "URL" } or { origin = NAME }. Rules
+ * with a host are tried before rules without one; among those, the longest matching prefix wins. */
 struct map_settings {
     char *host;        /* lower case, with ":port" if it is not 80; NULL: any */
     char *path;        /* prefix, starts with '/' */
     char *origin_text; /* as configured */
     struct url origin; /* slices of origin_text; its path replaces the prefix */
-    const struct origins_settings *origins; /* NULL: one origin; else of `origin` only the path */
-    char *parent_text;                      /* name of a group of proxies to ask; NULL: none */
+    const struct origins_settings
+        *origins;      /* a group; `origin` then has only the path; NULL: none */
+    char *parent_text; /* name of a group of proxies to ask; NULL: none */
     const struct origins_settings *parents;
     bool preserve_host;    /* send the client's Host to the origin rather than the origin's name */
     bool rewrite_location; /* URLs in the origin's headers become the client's */
-    char **origin_aliases; /* what else the origin calls itself; ends with NULL; NULL: nothing */
+    char **origin_aliases; /* other URLs of the origin; ends with NULL; NULL: none */
 };
 
 enum access_log_format {
@@ -73,13 +74,13 @@ enum disk_admission { DISK_ADMIT_ALL, DISK_ADMIT_SECOND };
 
 struct disk_settings {
     char *path;                    /* a directory, a file, or a block device */
-    size_t size;                   /* of the volume */
-    enum disk_admission admission; /* DISK_ADMIT_SECOND: what is asked for a second time */
-    size_t max_object;             /* larger bodies are not kept on disk */
-    unsigned threads;              /* that read */
+    size_t size;                   /* bytes of the volume */
+    enum disk_admission admission; /* DISK_ADMIT_SECOND: only objects that are fetched twice */
+    size_t max_object;             /* larger bodies are not written to disk */
+    unsigned threads;              /* number of threads that read */
     size_t write_queue;            /* bytes that may wait to be written */
-    bool sync;                     /* what was answered as done is on the device */
-    uint64_t write_wait;           /* milliseconds that a large body waits for the others */
+    bool sync;                     /* changes are on the device before they are answered */
+    uint64_t write_wait;           /* milliseconds that a large body waits for the queue */
 };
 
 /* The vectoring points of RFC 3507 §6.1, in the order in which a request meets them. */
@@ -95,58 +96,58 @@ static inline bool adapt_point_is_reqmod(enum adapt_point point) {
     return point == ADAPT_REQMOD_PRECACHE || point == ADAPT_REQMOD_POSTCACHE;
 }
 
-/* As in the configuration. */
+/* The name of a point in the configuration file. */
 const char *adapt_point_name(enum adapt_point point);
 
 enum { ICAP_ENDPOINTS_MAX = 16 };
 
 struct icap_service_settings {
     char *name;
-    char **uri_texts;      /* one an endpoint; ends with NULL */
-    struct url *endpoints; /* the same, parsed: slices of uri_texts */
+    char **uri_texts;      /* one URI for each endpoint; ends with NULL */
+    struct url *endpoints; /* uri_texts after parsing: slices of them */
     unsigned endpoint_count;
     enum adapt_point point;
-    bool remember;               /* what it makes is kept beside what is stored */
-    bool ignore_istag;           /* its results are good until it is bumped */
-    char **remember_by;          /* fields of requests on which that depends; ends with NULL */
-    char **verdict_by;           /* fields that stand for a request's head; "*": all of it */
-    bool bypass;                 /* on failure: the virgin message (true) or an error (false) */
-    uint64_t timeout;            /* for the verdict, and for each pause of the answer */
-    uint64_t first_byte_timeout; /* for the verdict alone; 0: timeout */
-    uint64_t total_timeout;      /* for a whole transaction, however busy; 0: none */
+    bool remember;               /* results are stored beside the response */
+    bool ignore_istag;           /* results stay valid until "services bump" */
+    char **remember_by;          /* request fields that select a result; ends with NULL */
+    char **verdict_by;           /* request fields that select a verdict; "*": the whole head */
+    bool bypass;                 /* after a failure: the original (true) or an error (false) */
+    uint64_t timeout;            /* limit for the verdict, and for each pause of the answer */
+    uint64_t first_byte_timeout; /* limit for the verdict; 0: timeout applies */
+    uint64_t total_timeout;      /* limit for a whole transaction, even without pauses; 0: none */
     uint64_t connect_timeout;
-    uint64_t idle_timeout;      /* of a pooled connection */
-    unsigned max_connections;   /* of all workers and endpoints; also bound by Max-Connections */
-    bool max_connections_given; /* it is no default */
-    unsigned queue_max;         /* transactions that may wait for a connection, in a worker */
-    uint64_t queue_timeout;     /* and for how long */
-    size_t preview;             /* largest preview sent; bound by the service's Preview */
-    uint64_t preview_wait;      /* for it to be full; then it ends with what there is; 0: always */
-    size_t keep;                /* virgin bytes kept in memory for a 204, a bypass or a retry */
-    size_t keep_on_disk;        /* and in a temporary file beyond that */
-    const char *temporary_directory; /* the settings' */
-    bool decode;                     /* it reads no content codings: they are undone for it */
-    size_t decode_size;              /* bytes that may come of a body */
-    unsigned decode_ratio;           /* times what came over the network; 0: any */
-    uint64_t trickle_after;          /* no verdict for so long: its input trickles; 0: never */
-    uint64_t trickle_every;          /* between portions */
-    size_t trickle_bytes;            /* of a portion */
-    uint64_t patience_after;     /* no verdict for so long: a page asks for patience; 0: never */
-    unsigned failures_down;      /* transactions in a row that take an endpoint down */
-    uint64_t down_min, down_max; /* back-off of a service that fails */
+    uint64_t idle_timeout;      /* how long an idle connection is kept */
+    unsigned max_connections;   /* for all workers and endpoints; Max-Connections also applies */
+    bool max_connections_given; /* max_connections is set in the file */
+    unsigned queue_max;         /* transactions of one worker that may wait for a connection */
+    uint64_t queue_timeout;     /* how long a transaction may wait for a connection */
+    size_t preview;             /* largest preview; the service's Preview can lower it */
+    uint64_t preview_wait;      /* how long a preview may take to fill; 0: no limit */
+    size_t keep;                /* bytes of the original kept in memory until the verdict */
+    size_t keep_on_disk;        /* further bytes of the original kept in a temporary file */
+    const char *temporary_directory; /* settings.temporary_directory */
+    bool decode;                     /* content codings are removed for the service */
+    size_t decode_size;              /* largest decoded body */
+    unsigned decode_ratio;           /* largest growth of a body by decoding; 0: no limit */
+    uint64_t trickle_after;          /* wait for a verdict before the original trickles; 0: never */
+    uint64_t trickle_every;          /* pause between two portions that trickle */
+    size_t trickle_bytes;            /* bytes of a portion that trickles */
+    uint64_t patience_after;     /* wait for a verdict before a waiting page is shown; 0: never */
+    unsigned failures_down;      /* failures in a row that take an endpoint down */
+    uint64_t down_min, down_max; /* shortest and longest pause before a failed service is tried */
     char *credentials;           /* "user:password" for the ICAP server; NULL: none */
-    bool verify;                 /* the certificate of an icaps server */
-    char *ca_file;               /* whom that is trusted from; NULL: the system's */
-    char *certificate, *certificate_key; /* that we show it; NULL: none */
-    bool routing;                        /* its X-Next-Services names the services that follow */
-    bool proxy_credentials;              /* it may see those that clients have for this proxy */
-    char **include; /* fields about the client that it gets unasked; NULL: none */
+    bool verify;                 /* whether the certificate of an icaps server is verified */
+    char *ca_file;               /* authorities trusted for `verify`; NULL: the system's */
+    char *certificate, *certificate_key; /* the certificate that the proxy shows; NULL: none */
+    bool routing;                        /* its answers may name the next services */
+    bool proxy_credentials;              /* the service sees clients' credentials for this proxy */
+    char **include; /* fields about the client that the service always gets; NULL: none */
 };
 
 /* adapt CLASS { services = { a, b } } */
 struct adapt_settings {
     const struct url_class *url_class;
-    const struct icap_service_settings **services; /* in order */
+    const struct icap_service_settings **services; /* in the order in which they are asked */
     size_t service_count;
 };
 
@@ -154,30 +155,30 @@ struct settings {
     unsigned magic;
 #define SETTINGS_MAGIC 0x53455454u
     _Atomic unsigned references;
-    char *path; /* of the file */
+    char *path; /* path of the configuration file */
 
-    unsigned workers; /* resolved: at least 1 */
-    char *name;       /* in Via and error pages */
+    unsigned workers; /* at least 1: a 0 in the file is already resolved */
+    char *name;       /* the name in Via and on error pages */
     char *error_log;  /* NULL: stderr */
     enum log_level log_level;
     char *temporary_directory; /* for files without a name */
     uint64_t drain_timeout;
-    uint64_t patience_keep; /* of what was made while a page asked for patience */
-    size_t patience_space;  /* bytes of all of it */
+    uint64_t patience_keep; /* how long results behind waiting pages are kept */
+    size_t patience_space;  /* bytes of all results behind waiting pages */
     size_t verdict_space;   /* bytes of remembered verdicts on requests */
     bool any_patience;      /* some service has patience_after */
-    bool share_listeners;   /* with other processes of this user */
+    bool share_listeners;   /* other processes of this user may listen as well */
 
     struct listen_settings *listens;
     size_t listen_count;
-    struct map_settings *maps; /* sorted: first match wins */
+    struct map_settings *maps; /* sorted so that the first match wins */
     size_t map_count;
     struct map_table *map_table;
     struct origins_settings *origins_groups; /* in the file's order */
     size_t origins_group_count;
     struct parent_settings *parents; /* likewise */
     size_t parent_count;
-    uint16_t *connect_ports; /* where CONNECT may go */
+    uint16_t *connect_ports; /* ports that CONNECT may reach */
     size_t connect_port_count;
     struct access_log_settings *access_logs;
     size_t access_log_count;
@@ -189,25 +190,27 @@ struct settings {
     size_t adapt_count;
     struct policy_settings *policies; /* likewise */
     size_t policy_count;
-    bool policies_by_type;            /* some are for what the response turns out to be */
-    struct rules *rules;              /* the policies, then the adapt sections, then the parents */
-    size_t adapt_rules, parent_rules; /* the numbers of their first ones */
+    bool policies_by_type;            /* some policies have a class with a content_type */
+    struct rules *rules;              /* policies, then adapt sections, then parents */
+    size_t adapt_rules, parent_rules; /* numbers of the first adapt and parent rule */
 
     struct {
         size_t memory;             /* bytes of bodies, heads and bookkeeping */
-        size_t max_object;         /* larger bodies are passed on, not stored */
-        unsigned max_variants;     /* of a URL */
-        unsigned max_ranges;       /* of a request */
-        double heuristic_fraction; /* of the time since Last-Modified */
+        size_t max_object;         /* larger bodies are delivered without being stored */
+        unsigned max_variants;     /* variants of one URL */
+        unsigned max_ranges;       /* ranges of one request */
+        double heuristic_fraction; /* freshness as a share of the time since Last-Modified */
         char **negative_ttl;       /* rules, see negative.h; ends with NULL; NULL: none */
-        char **accept_encoding;    /* codings; ends with NULL; "none": left as it is */
+        char **accept_encoding;    /* content codings; ends with NULL; "none": the field is not
+                                    * changed */
         bool x_cache;              /* send X-Cache */
         bool status_field;         /* send Cache-Status */
         uint64_t collapse_timeout; /* milliseconds; 0: no collapsing */
         uint64_t stale_if_error;   /* milliseconds */
-        uint64_t failed_lifetime;  /* of what a service could not adapt; milliseconds; 0: none */
+        uint64_t failed_lifetime;  /* of responses that a service could not adapt; milliseconds;
+                                    * 0: not stored */
         uint64_t stale_while_revalidate;
-        uint64_t refresh_pause; /* longest; milliseconds; 0: none */
+        uint64_t refresh_pause; /* longest pause; milliseconds; 0: none */
         char **targeted;        /* names of fields (RFC 9213), ends with NULL */
         uint64_t heuristic_max; /* milliseconds */
         enum disk_io disk_io;
@@ -216,28 +219,30 @@ struct settings {
     } cache;
 
     struct {
-        uint64_t header_timeout; /* for a whole head, from its first byte */
-        uint64_t idle_timeout;   /* between requests */
-        uint64_t body_timeout;   /* without a byte of a request body */
-        uint64_t send_timeout;   /* without the client taking a byte of the response */
+        uint64_t header_timeout; /* limit for a whole head from its first byte */
+        uint64_t idle_timeout;   /* limit for the time between two requests */
+        uint64_t body_timeout;   /* limit for a pause of a request body */
+        uint64_t send_timeout;   /* limit for a pause of a client that reads a response */
         size_t max_head;
-        unsigned max_connections; /* of all workers together */
-        size_t memory;            /* bytes that all connections may hold; resolved */
-        unsigned max_requests;    /* on a connection; 0: no limit */
+        unsigned max_connections; /* for all workers together */
+        size_t memory;            /* bytes that all connections may hold; a 0 in the file is
+                                   * already resolved */
+        unsigned max_requests;    /* requests on one connection; 0: no limit */
     } client;
 
     struct {
-        uint64_t tunnel_timeout;     /* without a byte in a tunnel, either way */
-        uint64_t connect_timeout;    /* an attempt at one address */
-        uint64_t first_byte_timeout; /* from the request's end to the head's */
-        uint64_t read_timeout;       /* without a byte of the body */
-        uint64_t total_timeout;      /* for the whole of it, however busy; 0: none */
-        uint64_t idle_timeout;       /* of a pooled connection */
+        uint64_t tunnel_timeout;     /* limit for a pause of a tunnel in both directions */
+        uint64_t connect_timeout;    /* limit for connecting to one address */
+        uint64_t first_byte_timeout; /* limit from the end of the request to the end of the head */
+        uint64_t read_timeout;       /* limit for a pause of the body */
+        uint64_t total_timeout;      /* limit for the whole fetch, even without pauses; 0: none */
+        uint64_t idle_timeout;       /* how long an idle connection is kept */
         size_t max_head;
-        unsigned max_idle;        /* pooled connections per origin and worker */
-        unsigned max_connections; /* requests under way at an origin, of all workers; 0: any */
-        unsigned queue_max;       /* requests that wait for an origin that has so many */
-        uint64_t queue_timeout;   /* how long each of them may */
+        unsigned max_idle;        /* idle connections for each origin and worker */
+        unsigned max_connections; /* requests in progress at an origin, for all workers; 0: no
+                                   * limit */
+        unsigned queue_max;       /* requests that may wait for an origin that is full */
+        uint64_t queue_timeout;   /* how long a request may wait */
         bool dns_ipv6;            /* ask for AAAA */
         uint64_t dns_timeout;
         uint64_t dns_ttl_max;
@@ -249,7 +254,7 @@ struct settings {
     } admin;
 };
 
-/* NULL on error, with a message that names file, line, and what to do. */
+/* Returns NULL on an error, with a message that names the file, the line, and what to do. */
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]);
 struct settings *settings_reference(struct settings *settings);
 void settings_release(struct settings **settingsp);
@@ -262,8 +267,8 @@ bool settings_connect_port_allowed(const struct settings *settings, uint16_t por
 /* The manual, made from the option table. */
 void settings_print_markdown(FILE *out);
 void settings_print_man(FILE *out);
-/* What the snapshot holds, every option with its value, secrets excepted, as JSON text for the
- * admin plane; the caller frees it. */
+/* Every option of the snapshot with its value, as JSON text for the admin plane. Secrets are
+ * left out. The caller frees the text. */
 char *settings_to_json(const struct settings *settings);
 
 #endif

@@ -16,7 +16,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* From large to small; the first spelling of a factor is the one that is printed. */
+/* Units from large to small. The first spelling of a factor is the one that is printed. */
 static const struct unit size_units[] = {{"GB", 1 << 30}, {"GiB", 1 << 30}, {"G", 1 << 30},
                                          {"MB", 1 << 20}, {"MiB", 1 << 20}, {"M", 1 << 20},
                                          {"KB", 1 << 10}, {"KiB", 1 << 10}, {"K", 1 << 10},

@@ -1,5 +1,5 @@
 /*
- * Values of options: from text to C and back, by the type that the option's row names.
+ * Values of options: conversion from text to C and back, by the type in the option's row.
  *
  *     struct settings settings = {0};
  *     char error[200];
@@ -21,18 +21,18 @@
 
 bool value_set(const struct option *option, void *destination, const char *text, char *error,
                size_t error_size);
-/* Sets the default, if the row has one; a wrong default is our own bug. */
+/* Sets the default if the row has one. A malformed default is a bug in the table. */
 void value_set_fallback(const struct option *option, void *destination);
-/* How many bytes a value takes in its destination; of lists, the pointer. */
+/* The size of a value in its destination; for lists, of the pointer. */
 size_t value_size(const struct option *option);
 /* Frees what the value owns and leaves nothing behind. */
 void value_release(const struct option *option, void *destination);
-/* Sizes and times are strings as they stand in the file ("512MB", "5s"). */
+/* Sizes and times become strings as in the file ("512MB", "5s"). */
 json_t *value_to_json(const struct option *option, const void *source);
 
-/* "0", or a number with its unit. */
+/* Parses "0", or a number with its unit. */
 bool value_parse_time(const char *text, uint64_t *milliseconds);
-/* One element as the file has it, for tests and messages. */
+/* Writes a value as it stands in the file, for tests and messages. */
 void value_format_size(uint64_t bytes, char *out, size_t capacity);
 void value_format_time(uint64_t milliseconds, char *out, size_t capacity);
 
