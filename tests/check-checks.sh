@@ -161,5 +161,30 @@ guide 'See `memory_denied`.' "nothing in the sources has this name: memory_denie
 guide 'See test_cache.test_hit.' ""
 guide 'See test_cache.test_miss.' "no such test: test_cache.test_miss"
 
+# writes FILE LINE TEXT: what is said when FILE has that line. Without a text it is allowed.
+writes() {
+    tree
+    mkdir -p proxy/transaction/steps
+    cat >proxy/transaction/transaction.h <<'END'
+struct transaction {
+    struct lookup lookup;
+    struct chain *chain;
+};
+END
+    printf '/* Written by lookup.c. */\nstruct lookup {\n    int alone;\n};\n' >proxy/transaction/steps/lookup.h
+    printf '/* Written by chain.c and chains.c. */\nstruct chain {\n    int at;\n};\n' >proxy/transaction/chain.h
+    printf 'void f(void) {\n    %s\n}\n' "$2" >"$1"
+    expect writers "${3:+$1:2: $3}"
+}
+
+writes proxy/transaction/steps/lookup.c 'transaction->lookup.alone = 1;' ""
+writes proxy/transaction/steps/fetch.c 'if (transaction->lookup.alone == 1)' ""
+writes proxy/transaction/steps/fetch.c 'transaction->lookup.alone = 1;' "changes transaction->lookup"
+writes proxy/transaction/steps/fetch.c 'object_release(&transaction->lookup.object);' "changes transaction->lookup"
+writes proxy/transaction/steps/fetch.c 'transaction->chain->at++;' "changes transaction->chain"
+writes proxy/transaction/steps/fetch.c 'struct chain *chain = transaction->chain;' "changes transaction->chain"
+writes proxy/transaction/steps/fetch.c 'const struct chain *chain = transaction->chain;' ""
+writes proxy/transaction/chains.c 'transaction->chain = NULL;' ""
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -26,7 +26,7 @@ enum cache_result {
     RESULT_ERROR,
 };
 
-/* Written by the functions below. */
+/* Written by outcome.h. */
 struct outcome {
     enum cache_result result;
     unsigned status;   /* of the response, as the client got it */

@@ -34,6 +34,7 @@
 #include "transaction/transaction.h"
 #include "transaction/waiting_download.h"
 
+/* Written by waiting_page.c. */
 struct waiting_page {
     unsigned magic;
 #define WAITING_PAGE_MAGIC 0x9a71e4ceu
