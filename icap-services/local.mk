@@ -37,7 +37,9 @@ adremover_sources = \
 	icap-services/adremover/request_kind.c icap-services/adremover/request_kind.h \
 	icap-services/adremover/rule.c icap-services/adremover/rule.h \
 	icap-services/adremover/rule_index.c icap-services/adremover/rule_index.h \
+	icap-services/adremover/rule_options.c icap-services/adremover/rule_options.h \
 	icap-services/adremover/rule_parse.c \
+	icap-services/adremover/rule_pattern.c icap-services/adremover/rule_pattern.h \
 	icap-services/adremover/ascii_host.c icap-services/adremover/ascii_host.h \
 	icap-services/adremover/site.c icap-services/adremover/site.h \
 	icap-services/adremover/skipped.c icap-services/adremover/skipped.h \

@@ -14,6 +14,16 @@ void rule_release(struct rule *rule) {
     free(extra);
 }
 
+struct rule_extra *rule_extra_of(struct rule *rule) {
+    if (rule->extra == NULL)
+        rule->extra = xcalloc(1, sizeof *rule->extra);
+    return rule->extra;
+}
+
+struct slice rule_keep(struct rule_reading *reading, struct slice text) {
+    return slice_make(reading->keep(reading->keeper, text.base, text.length), text.length);
+}
+
 static uint64_t rule_mix(uint64_t digest, uint64_t value) {
     return ((digest ^ value) * 0x9e3779b97f4a7c15u) ^ (digest >> 29);
 }

@@ -72,6 +72,10 @@ struct rule_reading {
 };
 
 enum rule_parsed rule_parse(struct rule *rule, struct rule_reading *reading, struct slice line);
+/* A copy of the text that the rule may point at. */
+struct slice rule_keep(struct rule_reading *reading, struct slice text);
+/* What few rules have; made when it is first asked for. */
+struct rule_extra *rule_extra_of(struct rule *rule);
 void rule_release(struct rule *rule);
 /* Equal for rules that say the same: what badfilter asks for. */
 uint64_t rule_digest(const struct rule *rule);
