@@ -434,14 +434,16 @@ const struct option options[] = {
          "retort_client_timeouts_total counts it.",
      .example = "\"10s\""},
     {ONCE("client", client.idle_timeout), .name = "idle_timeout", TIMEOUT, DEFAULT("60s"),
-     DOC "Sets how long a connection may stay open between two requests.", .example = "\"15s\""},
+     DOC "Sets how long a connection may stay open while no request is under way on it.",
+     .example = "\"15s\""},
     {ONCE("client", client.body_timeout), .name = "body_timeout", TIMEOUT, DEFAULT("60s"),
      DOC "Sets how long the body of a request may pause. After this time the client gets 408, "
          "and retort_client_timeouts_total counts it.",
      .example = "\"30s\""},
     {ONCE("client", client.send_timeout), .name = "send_timeout", TIMEOUT, DEFAULT("60s"),
      DOC "Sets how long a client may take no byte of its response. After this time the "
-         "connection is cut, and retort_client_timeouts_total counts it.",
+         "response is broken off, in HTTP/1.1 by closing the connection, and "
+         "retort_client_timeouts_total counts it.",
      .example = "\"30s\""},
     {ONCE("client", client.max_head), .name = "max_head", SIZE_OF(1 * KB, 1 * MB), DEFAULT("64KB"),
      DOC "Limits the size of a request's head. A larger one is answered with 431 and counted in "
@@ -459,8 +461,9 @@ const struct option options[] = {
          "readers, and bodies that are kept for services. From three quarters of the limit, "
          "bodies are fetched in small pieces only. At the limit, new connections are closed and "
          "new requests are answered with 503 (retort_client_memory_refused_total), and the "
-         "slowest readers are cut (retort_client_memory_shed_total). The cache has a limit of "
-         "its own, cache.memory. The value 0 means a quarter of the machine's memory.",
+         "responses to the slowest readers are broken off (retort_client_memory_shed_total). The "
+         "cache has a limit of its own, cache.memory. The value 0 means a quarter of the machine's "
+         "memory.",
      .example = "\"2GB\""},
     {ONCE("client", client.max_requests), .name = "max_requests", COUNT(0, 1e9), DEFAULT("0"),
      DOC "Sets the number of requests after which a connection is closed, so that clients spread "

@@ -17,7 +17,6 @@ static void internal_respond(struct transaction *transaction, unsigned status, s
     struct loop *loop = transaction->net->loop;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     http_head_init(head);
-    head->version = 11;
     head->status = status;
     head->reason = slice_from(http_reason(status));
     http_head_add(head, SLICE("Content-Type"), type);

@@ -24,7 +24,6 @@ struct http_head *delivery_make_page(struct transaction *transaction, enum cache
     struct arena *arena = &transaction->arena;
     struct http_head *head = arena_alloc(arena, sizeof *head);
     http_head_init(head);
-    head->version = 11;
     head->status = status;
     head->reason = slice_from(http_reason(status));
     http_head_add(head, SLICE("Content-Type"), SLICE("text/html; charset=utf-8"));
@@ -46,7 +45,6 @@ struct http_head *delivery_make_page(struct transaction *transaction, enum cache
 static void reply_not_modified(struct transaction *transaction, const struct http_head *stored) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     http_head_init(head);
-    head->version = 11;
     head->status = 304;
     head->reason = SLICE("Not Modified");
     for (unsigned i = 0; i < stored->field_count; i++)

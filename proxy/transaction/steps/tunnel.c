@@ -30,7 +30,6 @@ static enum step answer_connect(struct transaction *transaction, struct connecti
                                 struct net_buffer *ahead) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     http_head_init(head);
-    head->version = 11;
     head->status = 200;
     head->reason = SLICE("Connection established");
     return open_tunnel(transaction, head, slice_make("", 0), origin, ahead);
