@@ -8,7 +8,7 @@ struct admission_filter {
     unsigned magic;
 #define ADMISSION_FILTER_MAGIC 0xd0084ee9u
     _Atomic unsigned current;
-    uint64_t bits; /* of each filter: a power of two */
+    uint64_t bits; /* bits of each filter: a power of two */
     uint64_t least, fill;
     _Atomic uint64_t filled;
     _Atomic uint64_t words[]; /* two filters */
@@ -42,7 +42,7 @@ static uint64_t probe(const struct admission_filter *filter, struct cache_key ke
     return (key.high + i * (key.low | 1)) & (filter->bits - 1);
 }
 
-/* Sets the key's bits in one filter; true when all of them were there. */
+/* Sets the key's bits in one filter. Returns true when all of them were already set. */
 static bool admission_filter_enter(struct admission_filter *filter, unsigned which,
                                    struct cache_key key) {
     _Atomic uint64_t *words = admission_filter_words(filter, which);
@@ -82,7 +82,8 @@ bool admission_filter_has_seen(struct admission_filter *filter, struct cache_key
     bool before = admission_filter_contains(filter, 1 - current, key);
     if (admission_filter_enter(filter, current, key))
         return true;
-    /* Also one that the other filter knows: it comes after those that are to be forgotten. */
+    /* A key that the other filter knows is added as well, because it is newer than the keys that
+     * will be forgotten. */
     weight = weight < filter->least ? filter->least : weight;
     uint64_t filled = atomic_fetch_add(&filter->filled, weight);
     if (filled < filter->fill && filled + weight >= filter->fill)

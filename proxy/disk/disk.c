@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <time.h>
 
-/* What volumes ask for. */
+/* Hooks that volumes call. */
 
-/* Objects in memory whose body stands in a segment that is to be used again. */
+/* Removes objects from memory whose body is in a segment that will be overwritten. */
 static void disk_leave(void *arg, struct volume *volume, uint32_t segment) {
     struct disk *disk;
     size_t count;
@@ -49,20 +49,20 @@ static bool outdated(void *arg, const struct record *record) {
 /* Opening. */
 
 enum {
-    ADMISSION_KEYS = 838860, /* until one is forgotten that was asked for once */
-    RECENT_LEAST = 1024,     /* bytes that an object takes at least */
+    ADMISSION_KEYS = 838860, /* keys that a filter remembers */
+    RECENT_LEAST = 1024,     /* smallest size of an object */
     RECENT_KEYS = 1024,
 };
 
-/* What is asked for again after as many bytes as memory has would have been found there: half of
- * them and half of them, as the filters take turns. */
+/* An object that is requested again within as many bytes as memory holds would still be in
+ * memory. Each of the two filters covers half of these bytes. */
 static struct admission_filter *admission_filter_of_memory(uint64_t memory) {
     uint64_t keys = memory / 2 / RECENT_LEAST;
     keys = keys < RECENT_KEYS ? RECENT_KEYS : keys > ADMISSION_KEYS ? ADMISSION_KEYS : keys;
     return admission_filter_new((unsigned)keys, memory / 2);
 }
 
-/* One secret for memory and all volumes: that of the first volume which has one. */
+/* Memory and all volumes use one secret: that of the first volume that has one. */
 static void take_secret(const struct settings *settings) {
     struct cache_secret secret;
     for (size_t i = 0; i < settings->cache.disk_count; i++)
@@ -157,8 +157,8 @@ void disk_close(struct disk **diskp) {
 
 /* Storing. */
 
-/* See disk_variant_names: the lines of a selector are "name:value". Also by the URL, so that two
- * names with one key do not take each other's place. */
+/* See disk_variant_names: the lines of a selector are "name:value". The URL is included, so that
+ * two names with the same key do not replace each other. */
 static uint32_t variant_of(const struct object *object) {
     struct slice vary = object_selector(object), rest = vary;
     uint64_t names = object->scope, values = cache_hash(vary) ^ cache_hash(object_url(object));
@@ -175,7 +175,7 @@ static uint32_t variant_of(const struct object *object) {
     return hash == DISK_ANY_VARIANT ? 1 : hash;
 }
 
-/* By the key, in proportion to the sizes. */
+/* Volumes are chosen by the key, in proportion to their sizes. */
 static struct volume *volume_for(struct disk *disk, struct cache_key key) {
     uint64_t total = 0;
     for (size_t i = 0; i < disk->count; i++)
@@ -216,8 +216,8 @@ struct disk_moment disk_now(const struct disk *disk) {
     };
 }
 
-/* Wherever it stands but where it will be written over: on the others it may have come to before
- * there was this one. */
+/* Removes the object from all other volumes. It may have been written to one of them before this
+ * volume was added. */
 static void remove_replaced(struct disk *disk, const struct object *object,
                             const struct volume *but) {
     for (size_t i = 0; i < disk->count; i++)
@@ -230,8 +230,7 @@ void disk_supersede(struct disk *disk, const struct object *object) {
         remove_replaced(disk, object, NULL);
 }
 
-/* A new head for a body that stands there needs no admission, but to stand where it will be looked
- * for. */
+/* A new head for a body on disk needs no admission, but it must be on the volume of its key. */
 static bool is_for_disk(struct disk *disk, struct volume *volume, const struct object *object,
                         bool by_operator) {
     if (object->body->kind == BODY_BACKED)
@@ -283,7 +282,8 @@ struct volume_stream *disk_stream_open(struct disk *disk, struct object *object,
     return stream;
 }
 
-/* A load that had found it before may have brought it to memory since then, or be about to. */
+/* A load that found the object before may have brought it to memory since then, or is about to
+ * do so. */
 static void remove_loaded(struct disk *disk, const struct cache_name *name,
                           const struct object *object) {
     struct cache_walk walk = {0};

@@ -22,12 +22,12 @@ struct disk_body {
     pthread_mutex_t lock;
     struct list_link waiting;
     size_t pending[PENDING_MAX]; /* chunks that are being read, and one */
-    _Atomic uint64_t *verified;  /* a bit a chunk */
-    _Atomic uint64_t *fresh;     /* likewise: just read for somebody who has not sent it yet */
+    _Atomic uint64_t *verified;  /* one bit for each chunk */
+    _Atomic uint64_t *fresh;     /* the same for chunks that were read and not sent yet */
     uint64_t sums[];
 };
 
-/* The cache's memory, like the object's. Bits stand behind the sums. */
+/* Memory of the cache, like that of the object. The bits follow the sums. */
 static size_t words_of(size_t chunk_count) {
     return chunk_count / 64 + 1;
 }
@@ -56,8 +56,8 @@ static bool is_verified(const struct disk_body *disk_body, size_t chunk) {
     return bits >> chunk % 64 & 1;
 }
 
-/* Once for each time that it was read: else those who are told that it is there and find it gone
- * again, as when memory is short, would read and find it gone for ever. */
+/* The flag is used once for each read. Otherwise, when memory is short, readers could wait for
+ * ever for a chunk that is dropped again before they send it. */
 static bool was_just_read(struct disk_body *disk_body, size_t chunk) {
     uint64_t bit = UINT64_C(1) << chunk % 64;
     return (atomic_fetch_and_explicit(&disk_body->fresh[chunk / 64], ~bit, memory_order_relaxed) &
@@ -96,7 +96,7 @@ static void disk_body_give_up(struct disk_body *disk_body) {
     disk_index_remove_place(disk_body->volume->index, disk_body->key.low, disk_body->place.at);
 }
 
-/* Reads and verifies a chunk: then it is in memory, and known to be good. */
+/* Reads and verifies a chunk. It is then in the page cache and known to be good. */
 static bool read_now(struct disk_body *disk_body, size_t chunk, char *bytes) {
     if (volume_read(disk_body->volume, chunk_offset(disk_body, chunk), bytes,
                     chunk_length(disk_body, chunk), VOLUME_MAY_WAIT))
@@ -105,7 +105,7 @@ static bool read_now(struct disk_body *disk_body, size_t chunk, char *bytes) {
     return false;
 }
 
-/* A chunk on its way into the page cache. The bytes themselves are only looked at. */
+/* A chunk that is read into the page cache. Its bytes are only verified. */
 struct chunk_read {
     struct disk_read read;
     struct disk_body *disk_body;
@@ -123,7 +123,7 @@ static void end_pending(struct disk_body *disk_body, size_t chunk) {
     pthread_mutex_unlock(&disk_body->lock);
 }
 
-/* Who reads one chunk will want the next. */
+/* A reader of one chunk will need the next one. */
 static void fetch_next(const struct disk_body *disk_body, size_t chunk) {
     if (chunk + 1 < disk_body->chunk_count)
         posix_fadvise(disk_body->backing.fd, (off_t)chunk_offset(disk_body, chunk + 1),
@@ -162,8 +162,8 @@ static void start_read(struct disk_body *disk_body, struct body *body, size_t ch
     reads_submit(disk_body->reads, &chunk_read->read);
 }
 
-/* Under the lock: true when this is to be read by the caller's job, false when another reads it or
- * enough are being read. */
+/* Call with the lock held. Returns true when the caller's job has to read the chunk, false when
+ * another job reads it or enough chunks are being read. */
 static bool begin_pending(struct disk_body *disk_body, size_t chunk) {
     unsigned free_place = PENDING_MAX;
     for (unsigned i = 0; i < PENDING_MAX; i++) {
@@ -183,7 +183,8 @@ static bool wait_for_chunk(struct body_backing *backing, struct body *body, uint
     struct disk_body *disk_body = disk_body_of(backing);
     size_t chunk = (size_t)(position / RECORD_CHUNK);
     pthread_mutex_lock(&disk_body->lock);
-    /* Asked for under the lock: whoever spoils or reads it wakes those who wait afterwards. */
+    /* The state is checked with the lock held. The job that reads or spoils the chunk wakes the
+     * waiting readers afterwards. */
     bool spoiled = body_state(body) == BODY_FAILED, mine = false;
     if (!spoiled) {
         mine = begin_pending(disk_body, chunk);

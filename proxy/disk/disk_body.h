@@ -1,11 +1,11 @@
 /*
- * A body on a volume: sent from there chunk by chunk, each of them verified before its first byte
- * goes out, and then as often as the body is in use without being verified again.
+ * A body on a volume. It is sent chunk by chunk. Each chunk is verified once before its first byte
+ * is sent, for as long as the body is in use.
  *
  *     struct body *body = disk_body_new(volume, reads, &place, &record, false);
  *
- * It pins its segment while it lives. A chunk that is damaged spoils the body: who reads it has to
- * break off, and nobody finds the object any more.
+ * The body pins its segment while it exists. A damaged chunk spoils the body: its readers have to
+ * stop, and the object is not found any more.
  *
  * Threads: any.
  */
@@ -15,19 +15,18 @@
 #include "disk/reads.h"
 #include "disk/volume.h"
 
-/* The pin passes over. verified: all of it has just been read, into the page cache too, and was
- * good.
- */
+/* The body takes over the pin. `verified` is true when the whole body has just been read into
+ * the page cache and was good. */
 struct body *disk_body_new(struct volume *volume, struct reads *reads,
                            const struct disk_place *place, const struct record *record,
                            bool verified);
-/* Does the body stand on this volume? */
+/* Returns true when the body is on this volume. */
 bool disk_body_is_on(const struct body *body, const struct volume *volume);
 /* See record_contents. */
 uint64_t disk_body_contents(const struct body *body);
-/* Does the body stand in this unit? */
+/* Returns true when the body is in this unit. */
 bool disk_body_is_in(const struct body *body, const struct volume *volume, uint32_t segment);
-/* The keys of all objects with bodies there, which the caller frees. */
+/* Returns the keys of all objects with bodies in this unit. The caller frees them. */
 struct cache_key *disk_body_keys(struct volume *volume, uint32_t segment, size_t *count);
 
 #endif

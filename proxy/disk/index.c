@@ -23,7 +23,7 @@ _Static_assert(sizeof(struct entry) == 28, "an entry, with its share of a bucket
 struct shard {
     pthread_mutex_t lock;
     struct entry **chunks;
-    uint32_t chunk_count, entry_count; /* entries that were ever taken from chunks */
+    uint32_t chunk_count, entry_count; /* entries taken from chunks so far */
     uint32_t free;                     /* a chain by next_in_segment */
     uint32_t *buckets, *segments;
     uint32_t bucket_count, live;
@@ -110,7 +110,8 @@ static void disk_index_grow(struct shard *shard) {
     shard->bucket_count *= 2;
     shard->buckets = chain_heads(shard->bucket_count);
     for (uint32_t i = 0; i < old_count; i++) {
-        /* Entries of a bucket stand newest first: turn the chain, then move it. */
+        /* The entries of a bucket are sorted from new to old, so the chain is reversed before it
+         * is moved. */
         uint32_t turned = NONE;
         for (uint32_t number = old[i], next; number != NONE; number = next) {
             struct entry *entry = entry_at(shard, number);
@@ -137,8 +138,8 @@ static bool is_hidden(const struct entry *entry) {
     return (entry->variant & DISK_HIDDEN) != 0;
 }
 
-/* Takes entries of the key out of their bucket: those of a variant, or at a place. Returns how many
- * objects they stood for. */
+/* Removes entries of the key from their bucket: those of a variant, or the one at a place.
+ * Returns the number of objects that they belonged to. */
 static unsigned unlink_entries(struct disk_index *index, struct shard *shard, uint64_t key,
                                uint32_t variant, uint32_t at) {
     unsigned count = 0;
@@ -162,8 +163,8 @@ static unsigned unlink_entries(struct disk_index *index, struct shard *shard, ui
     return count;
 }
 
-/* Whoever reads a key goes through all of its variants: too many of them lose the oldest. Entries
- * of a bucket stand newest first. */
+/* A look-up goes through all variants of a key, so the oldest are removed when there are too
+ * many. The entries of a bucket are sorted from new to old. */
 static void limit_variants(struct disk_index *index, struct shard *shard, uint64_t key) {
     unsigned count = 0;
     uint32_t oldest = NONE;
@@ -179,7 +180,7 @@ static void limit_variants(struct disk_index *index, struct shard *shard, uint64
         unlink_entries(index, shard, key, DISK_ANY_VARIANT, oldest);
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static void disk_index_add_entry(struct disk_index *index, struct shard *shard, uint64_t key,
                                  const struct disk_place *place) {
     ASSERT(place->segment < index->segment_count && place->blocks <= BLOCKS_MAX);

@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-/* How the bytes come: at once or not at all; by whoever may wait; later, by another thread. */
-enum waiting_page { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
+/* How bytes are read: at once or not at all; by a thread that may wait; later by another thread. */
+enum load_mode { LOAD_AT_ONCE, LOAD_WAITING, LOAD_LATER };
 
 enum { COUNT_OF_PLACES = 2 * DISK_VARIANTS };
 
-/* What was read to renew another. */
+/* A record that was read to renew another one. */
 struct renewal {
     struct renewal *next;
     struct body_held *held;
@@ -31,7 +31,7 @@ struct disk_load {
     struct disk *disk;
     struct cache_name name; /* its URL is owned */
     struct cache_arrival arrival;
-    enum waiting_page patience;
+    enum load_mode mode;
     struct load_place places[COUNT_OF_PLACES]; /* what renews others first */
     unsigned count, at;
     bool promotes; /* small ones become the memory cache's */
@@ -53,7 +53,7 @@ struct disk_load {
     bool done, abandoned;
 };
 
-/* Adds to `count` that there are already, and returns how many there are then. */
+/* Adds places to the `count` that are already there, and returns the new number. */
 static unsigned collect_some(struct volume *volume, const struct disk_place *found,
                              unsigned found_count, bool renewals, struct load_place *places,
                              unsigned count) {
@@ -75,29 +75,29 @@ static unsigned collect_places(struct disk *disk, struct cache_key key, struct l
     return count;
 }
 
-/* Memory is for what is asked for again soon: what is asked for once, as by a crawler, would take
- * the place of that. */
+/* Memory is for objects that are requested again soon. Objects that a crawler requests once must
+ * not displace them. */
 static bool is_promoted(const struct disk_load *load) {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < load->count; i++)
         bytes += (uint64_t)load->places[i].place.blocks * RECORD_ALIGN;
-    return load->patience == LOAD_WAITING || cache_has_room(load->disk->cache, bytes) ||
+    return load->mode == LOAD_WAITING || cache_has_room(load->disk->cache, bytes) ||
            admission_filter_has_seen(load->disk->recent, load->name.key, bytes);
 }
 
 static struct disk_load *load_new(struct disk *disk, const struct cache_name *name,
-                                  enum waiting_page patience) {
+                                  enum load_mode mode) {
     struct load_place places[COUNT_OF_PLACES];
     if (disk == NULL)
         return NULL;
-    /* First: what is removed from here on must not come into memory. */
+    /* This comes first: an object that is removed from now on must not enter memory. */
     struct cache_moment since = cache_now(disk->cache);
     unsigned count = collect_places(disk, name->key, places);
     if (count == 0)
         return NULL;
-    /* A request can do without; what an operator calls for can't. */
+    /* A request can do without the object, but a call of an operator can not. */
     struct disk_load *load =
-        patience == LOAD_AT_ONCE ? calloc(1, sizeof *load) : xcalloc(1, sizeof *load);
+        mode == LOAD_AT_ONCE ? calloc(1, sizeof *load) : xcalloc(1, sizeof *load);
     if (load == NULL)
         return NULL;
     load->magic = DISK_LOAD_MAGIC;
@@ -106,18 +106,18 @@ static struct disk_load *load_new(struct disk *disk, const struct cache_name *na
     load->disk = disk;
     load->name = (struct cache_name){.url = slice_make(slice_dup(name->url), name->url.length),
                                      .key = name->key};
-    load->patience = patience;
+    load->mode = mode;
     load->arrival.since = since;
     load->arrival.yields = true;
     load->promotes = is_promoted(load);
     return load;
 }
 
-/* False: it is on its way, and whoever brings it goes on from there. */
+/* Returns false when the bytes are being read; the thread that reads them continues the load. */
 static bool get_bytes(struct disk_load *load) {
     struct reading *reading = &load->reading;
-    bool waiting = load->patience == LOAD_WAITING;
-    if (load->patience != LOAD_LATER) {
+    bool waiting = load->mode == LOAD_WAITING;
+    if (load->mode != LOAD_LATER) {
         bool good = volume_read(reading->volume, reading->offset, reading->bytes, reading->length,
                                 waiting ? VOLUME_MAY_WAIT : VOLUME_AT_ONCE);
         if (good || waiting) {
@@ -125,7 +125,7 @@ static bool get_bytes(struct disk_load *load) {
             return true;
         }
     }
-    load->patience = LOAD_LATER;
+    load->mode = LOAD_LATER;
     load->read.fd = reading->volume->fd;
     load->read.offset = reading->offset;
     load->read.bytes = reading->bytes;
@@ -157,7 +157,7 @@ static const struct record *find_renewal(struct disk_load *load) {
     return NULL;
 }
 
-/* Those that renew nothing any more are not met again. */
+/* Removes renewals whose variant is gone. */
 static void free_renewals(struct disk_load *load) {
     while (load->renewals != NULL) {
         struct renewal *renewal = load->renewals;
@@ -174,7 +174,7 @@ static void end_one(struct disk_load *load) {
         keep_renewal(load);
         return;
     }
-    load->reading.cached = !load->promotes && load->patience == LOAD_AT_ONCE;
+    load->reading.cached = !load->promotes && load->mode == LOAD_AT_ONCE;
     struct object *object = reading_end(&load->reading, load->disk->reads, &load->disk->purges,
                                         load->renewals == NULL ? NULL : find_renewal(load));
     if (object != NULL && object_has_name(object, &load->name) && load->found < DISK_VARIANTS)
@@ -193,8 +193,8 @@ static int disk_load_newest_first(const void *left, const void *right) {
     return object_is_newer(b->object, a->object) - object_is_newer(a->object, b->object);
 }
 
-/* What takes its place comes into memory first and hides it in the index then: either memory has
- * refused this one, or it is seen here that it must go, or whoever hides it removes it. */
+/* A newer object first enters memory and then hides this one in the index. So either memory has
+ * refused this one, or it is removed here, or the thread that hides it removes it. */
 static bool promote(struct disk_load *load, const struct found *found) {
     struct cache *cache = load->disk->cache;
     if (!cache_insert(cache, found->object, &load->arrival))
@@ -205,8 +205,9 @@ static bool promote(struct disk_load *load, const struct found *found) {
     return false;
 }
 
-/* Into the memory cache. Large ones always: what is known of their bodies is then there for others.
- * What memory refuses is of no use: it was removed, or something newer is there. */
+/* Inserts the object into the memory cache. Large objects are always inserted, so that other
+ * requests share the state of their bodies. An object that memory refuses is useless: it was
+ * removed, or a newer one is there. */
 static void promote_all(struct disk_load *load) {
     unsigned kept = 0;
     if (load->found > 1)
@@ -274,7 +275,7 @@ struct disk_load *disk_load_start(struct disk *disk, const struct cache_name *na
     load->mailbox = mailbox;
     load->task = task;
     load->read.done = disk_load_on_read;
-    /* When it is not done, the thread that brings the bytes may be at it already. */
+    /* When the load is not done, the thread that reads the bytes may already be using it. */
     if (load_all(load))
         load->done = true;
     return load;
@@ -301,7 +302,7 @@ void disk_load_end(struct disk_load **loadp) {
     if (load == NULL)
         return;
     CHECK_OBJ(load, DISK_LOAD_MAGIC);
-    load->abandoned = true; /* its message, if that is still to come, frees it */
+    load->abandoned = true; /* its message frees it if it has not arrived yet */
     if (load->done)
         load_free(load);
 }

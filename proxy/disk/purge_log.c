@@ -18,7 +18,7 @@ void purge_log_release(struct purge_log *log) {
     pthread_rwlock_destroy(&log->lock);
 }
 
-/* Under the lock. The one that was bumped longest ago gives way. */
+/* Call with the lock held. The service whose bump is oldest is dropped. */
 static void keep_generation(struct purge_log *log, uint64_t service, uint64_t generation) {
     unsigned at = 0;
     while (at < log->service_count && log->services[at].service != service)
@@ -53,8 +53,8 @@ uint64_t purge_log_kept_generation(struct purge_log *log, uint64_t service) {
 uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter,
                        enum purge_action action, struct purge_slots *slots) {
     pthread_rwlock_wrlock(&log->lock);
-    /* By the clock, where it has not gone back: should the list be lost, what comes next is still
-     * newer than all that the records know. */
+    /* Numbers follow the clock unless it was set back. If the list is lost, later purges are
+     * then still newer than all numbers in records. */
     uint64_t number = purge_log_newest(log) + 1, now = clocks_microseconds(CLOCK_REALTIME);
     number = now > number ? now : number;
     filter_table_drop_other(&log->purges, filter, action, number);
@@ -68,7 +68,7 @@ uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter
 enum purge_action purge_log_judge(struct purge_log *log, const struct object *object,
                                   uint64_t number) {
     pthread_rwlock_rdlock(&log->lock);
-    /* A number that nobody has given: the list that had it is lost. */
+    /* A number that was never given, because the list that contained it is lost. */
     enum purge_action action = number < purge_log_floor(log) || number > purge_log_newest(log)
                                    ? PURGE_REMOVE
                                    : filter_table_find(&log->purges, object, number).action;
@@ -78,8 +78,8 @@ enum purge_action purge_log_judge(struct purge_log *log, const struct object *ob
 
 /* Summing up. */
 
-/* Under the lock. Records that do not know of them may yet come, from a request that has been on
- * its way since. */
+/* Call with the lock held. Requests that began before these purges may still write records that
+ * do not consider them. */
 static void purge_log_forget(struct purge_log *log, uint64_t until) {
     uint64_t newest = filter_table_forget(&log->purges, until);
     if (newest > purge_log_floor(log))
@@ -107,7 +107,7 @@ static int compare_numbers(const void *a, const void *b) {
     return (*one > *other) - (*one < *other);
 }
 
-/* The number up to which there is half of the purges; there is one at least. */
+/* The number that divides the purges into halves. There is at least one purge. */
 static uint64_t middle(const struct purge_log *log) {
     size_t count = 0;
     uint64_t *numbers = xcalloc(2 * log->purges.count + log->purges.other_count, sizeof *numbers);
@@ -194,7 +194,7 @@ static bool take_texts(struct texts *texts, struct slice bytes) {
     return true;
 }
 
-/* An expression that does not compile any more: as if it hit everything. */
+/* An expression that does not compile any more counts as if it matched everything. */
 static void read_filter(struct purge_log *log, const struct purge_slot *slot,
                         const struct texts *texts) {
     struct regexes regex;

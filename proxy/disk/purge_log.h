@@ -1,7 +1,7 @@
 /*
- * Purges by prefix, host, tag or expression, as far as they concern what is on disk: nothing is
- * searched when one comes, but each record is compared with those that are newer than it when it
- * is read. Each has a number above those before it, and is known again after a restart.
+ * Purges by prefix, host, tag or expression for objects on disk. A purge does not search the disk.
+ * Instead, each record is compared with newer purges when it is read. Each purge has a larger
+ * number than those before it, and survives a restart.
  *
  *     struct purge_slots slots = {0};
  *     uint64_t number = purge_log_add(&log, &filter, PURGE_REMOVE, &slots);
@@ -12,15 +12,15 @@
  *     purge_log_read(&log, slots.all, slots.count);        after a restart
  *     purge_log_raise(&log, floor, newest);
  *
- * Of purges by the same filter the newest counts; simple filters are compared by their hashes, all
- * at once (cache/filter_table.h).
+ * Only the newest purge with the same filter is kept. Simple filters are compared by their hashes,
+ * all at once (cache/filter_table.h).
  *
- * The bumps of services stand in it too: not one by one, since every record of what a service has
- * made says of which generation that is, but as how many there have been.
+ * The log also contains bumps of services. It stores only their number, because each record with a
+ * result of a service contains the generation of the result.
  *
- * Purges that are older than all records go when it is summed up. Where what is left takes more
- * than there is room for, the oldest half goes too, and what it might have concerned counts as
- * purged: the floor rises.
+ * Summing up removes purges that are older than all records. When the rest needs more room than
+ * there is, the older half is removed too, and all records that these purges might have concerned
+ * count as purged: the floor rises.
  *
  * Threads: any. Memory: 32 bytes for each different simple filter, see cache/filter_table.h.
  */
@@ -34,7 +34,7 @@
 
 enum {
     PURGE_LOG_SERVICES = 512, /* whose generations are kept */
-    PURGE_LOG_SECONDS = 240,  /* purges are kept for, if there is room: see purge_log_sum_up */
+    PURGE_LOG_SECONDS = 240,  /* how long purges are kept if there is room; see purge_log_sum_up */
 };
 
 struct service_generation {
@@ -45,15 +45,16 @@ struct purge_log {
     pthread_rwlock_t lock;
     struct filter_table purges;
     unsigned service_count;
-    struct service_generation services[PURGE_LOG_SERVICES]; /* bumped last stands last */
+    struct service_generation services[PURGE_LOG_SERVICES]; /* the service that was bumped last
+                                                             * is the last */
     _Atomic uint64_t newest;
-    /* The newest one forgotten: records with a smaller number are out of date. */
+    /* The newest purge that was dropped. Records with a smaller number are outdated. */
     _Atomic uint64_t floor;
 };
 
 void purge_log_init(struct purge_log *log);
 void purge_log_release(struct purge_log *log);
-/* slots: takes what is to be kept of it. */
+/* `slots` receives the slots to store. */
 uint64_t purge_log_add(struct purge_log *log, const struct object_filter *filter,
                        enum purge_action action, struct purge_slots *slots);
 enum purge_action purge_log_judge(struct purge_log *log, const struct object *object,
@@ -61,16 +62,16 @@ enum purge_action purge_log_judge(struct purge_log *log, const struct object *ob
 void purge_log_keep_generation(struct purge_log *log, uint64_t service, uint64_t generation);
 /* 0: none */
 uint64_t purge_log_kept_generation(struct purge_log *log, uint64_t service);
-/* All that counts in at most that many slots. Purges up to `oldest` concern nothing that is there.
- * They go when they are PURGE_LOG_SECONDS old, so that what was on its way while they came may
- * still be compared with them; sooner where there is no room. */
+/* Writes all purges in force into at most `most` slots. Purges up to `oldest` concern no
+ * existing record. They are dropped when they are PURGE_LOG_SECONDS old, so that requests in
+ * progress can still be compared with them, or sooner when there is no room. */
 void purge_log_sum_up(struct purge_log *log, uint64_t oldest, size_t most,
                       struct purge_slots *slots);
-/* In any order; what is known already, or is no whole purge, is left out. */
+/* Reads slots in any order. Known purges and incomplete ones are skipped. */
 void purge_log_read(struct purge_log *log, const struct purge_slot *slots, size_t count);
-/* To those numbers at least. */
+/* Raises both numbers to at least these values. */
 void purge_log_raise(struct purge_log *log, uint64_t floor, uint64_t newest);
-/* Whatever was purged before now is unknown. */
+/* The purges before now are lost, so all older records count as purged. */
 void purge_log_lose(struct purge_log *log);
 
 static inline uint64_t purge_log_newest(const struct purge_log *log) {

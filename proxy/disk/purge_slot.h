@@ -1,6 +1,6 @@
 /*
- * Purges as they stand on a volume: slots of one size. A simple filter (cache/filter_table.h) is
- * its hash, in one slot; another filter is a slot and its texts in the slots behind it.
+ * Purges as they are stored on a volume: slots of one size. A simple filter (cache/filter_table.h)
+ * is stored as its hash in one slot. Another filter takes one slot and more slots for its texts.
  *
  *     struct purge_slots slots = {0};
  *     purge_slots_add(&slots, &filter, PURGE_REMOVE, number);
@@ -8,8 +8,8 @@
  *     ... slots.all, slots.count ...
  *     purge_slots_release(&slots);
  *
- * Sectors carry slots to the device. Each is whole in itself, so that one which could not be
- * written or read costs no other:
+ * Slots are written in sectors. Each sector is complete, so a sector that can not be written or
+ * read does not affect others:
  *
  *     struct purge_sector sector = {...};                          all but magic and checksum
  *     purge_sector_seal(&sector);
@@ -23,7 +23,7 @@
 #include "cache/filter_table.h"
 
 enum {
-    PURGE_SECTOR = 512, /* what a device writes as a whole or not at all */
+    PURGE_SECTOR = 512, /* a device writes this much completely or not at all */
     PURGE_SECTOR_SLOTS = 19,
     PURGE_TEXT_MOST = 1 << 20, /* of the texts of one filter */
 };
@@ -69,9 +69,9 @@ void purge_slots_add_simple(struct purge_slots *slots, const struct filter_entry
 void purge_slots_add_generation(struct purge_slots *slots, uint64_t service, uint64_t generation);
 void purge_slots_append(struct purge_slots *slots, const struct purge_slot *more, size_t count);
 void purge_slots_release(struct purge_slots *slots);
-/* How many slots behind this one hold its texts. */
+/* Returns how many slots after this one contain its texts. */
 size_t purge_slot_texts(const struct purge_slot *slot);
-/* Slots that a purge by this filter takes. */
+/* Returns how many slots a purge by this filter takes. */
 size_t purge_slots_of(const struct object_filter *filter);
 
 void purge_sector_seal(struct purge_sector *sector);

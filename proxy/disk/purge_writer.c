@@ -31,7 +31,7 @@ static uint64_t oldest_of(struct disk *disk) {
 
 static bool purge_writer_rewrite(struct disk *disk, struct volume *volume) {
     struct purge_slots all = {0};
-    /* Before the log is summed up: what comes meanwhile may be there or not. */
+    /* This is noted before the log is summed up; later purges may be included or not. */
     uint64_t newest = purge_log_newest(&disk->purges);
     purge_log_sum_up(&disk->purges, oldest_of(disk), volume_purges_room(volume), &all);
     bool kept = volume_rewrite_purges(volume, &all, purge_log_floor(&disk->purges), newest);
@@ -50,7 +50,7 @@ static bool purge_writer_write_all(struct disk *disk, const struct purge_slots *
     return kept;
 }
 
-/* Under the lock, which is free meanwhile: writes what all wait for. */
+/* Call with the lock held; it is released meanwhile. Writes the purges of all waiting callers. */
 static void write_waiting(struct purge_writer *writer) {
     struct list_link calls;
     struct purge_slots slots = {0};

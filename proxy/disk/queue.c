@@ -43,7 +43,7 @@ void queue_count_dropped(struct volume *volume) {
     atomic_fetch_add_explicit(&volume->count.dropped, 1, memory_order_relaxed);
 }
 
-/* Under the lock: older ones that the object takes the place of shall not arrive after it. */
+/* Call with the lock held. Cancels queued older objects that this one replaces. */
 static void cancel_older_streams(struct volume *volume, const struct object *object) {
     LIST_FOR_EACH_SAFE (link, next, &volume->streams) {
         struct volume_stream *stream = CONTAINER_OF(link, struct volume_stream, link);
@@ -52,7 +52,7 @@ static void cancel_older_streams(struct volume *volume, const struct object *obj
     }
 }
 
-/* Under the lock: nobody finds what the object takes the place of. */
+/* Call with the lock held. Hides the objects that this one replaces. */
 static void hide_older(struct volume *volume, const struct object *object, uint32_t variant) {
     bool itself = object->body->kind != BODY_BACKED; /* else it is a new head for that */
     segment_hide_rescued(volume, object->key.low, variant, itself);
@@ -113,8 +113,8 @@ static unsigned cancel_streams(struct volume *volume, struct cache_key key, uint
     return count;
 }
 
-/* Under the lock: what is on its way to the volume shall not arrive. *known: some of it may stand
- * there already. */
+/* Call with the lock held. Cancels queued objects. *known is set when some of them may already
+ * be written. */
 static unsigned cancel_jobs(struct volume *volume, struct cache_key key, uint32_t variant,
                             bool *known) {
     unsigned count = cancel_streams(volume, key, variant);
@@ -133,8 +133,8 @@ static unsigned cancel_jobs(struct volume *volume, struct cache_key key, uint32_
     return count;
 }
 
-/* Units of large records are given back, since a record of the removal might be reclaimed before
- * them; the others are noted in case that it can't be written. */
+/* Units of large records are given back, because the record of the removal might be reclaimed
+ * before them. Other records are noted in case the removal can't be written. */
 struct volume_job *queue_removal(struct volume *volume, const struct disk_place *places,
                                  unsigned count, uint32_t variant) {
     struct volume_job *job;
@@ -169,7 +169,7 @@ static bool cancel_older_jobs(struct volume *volume, const struct object *object
     return some;
 }
 
-/* What the writer compares others with: it needs no body for that. */
+/* A copy without a body, which the writer compares others with. */
 static struct object *without_body(const struct object *object) {
     struct object_image image;
     struct body *nothing = body_of_bytes(SLICE(""));
@@ -211,7 +211,7 @@ static unsigned remove_all_of(struct volume *volume, struct cache_key key, uint3
     unsigned count = cancel_jobs(volume, key, variant, &known);
     unsigned found = disk_index_find_all(volume->index, key.low, places, PLACES);
     struct volume_job *job = queue_removal(volume, places, found, variant);
-    /* What was to go before may still stand there, though nobody finds it. */
+    /* Earlier removals may not be written yet, although the objects are already hidden. */
     known =
         known || surely ||
         (variant == DISK_ANY_VARIANT &&
@@ -220,7 +220,8 @@ static unsigned remove_all_of(struct volume *volume, struct cache_key key, uint3
         job->key = key;
         job->variant = variant;
         job->whole = !known;
-        /* First queued, then gone: whoever finds nothing can rely on the record that follows. */
+        /* The removal is queued first and takes effect then, so a look-up that finds nothing can
+         * rely on the record that follows. */
         queue_add(volume, job, false);
         count += disk_index_remove(volume->index, key.low, variant);
         job = NULL;
@@ -283,7 +284,7 @@ void queue_sync_due(struct volume *volume) {
         queue_sync(volume);
 }
 
-/* Under the lock, which it leaves meanwhile. */
+/* Call with the lock held; it is released meanwhile. */
 static void wait_for_job(struct volume *volume) {
     if (volume->sync_due == 0) {
         pthread_cond_wait(&volume->ready, &volume->lock);

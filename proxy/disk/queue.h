@@ -1,5 +1,5 @@
 /*
- * What the writer of a volume has to do, in the order in which it was asked to.
+ * The queue of jobs for the writer of a volume, in their order.
  *
  *     struct volume_job *job = queue_job(JOB_STORE, 0);
  *     if (!queue_add(volume, job, true)) ...             under the lock; false: too much waits
@@ -7,8 +7,8 @@
  *     while ((job = queue_take(volume)) != NULL)         the writer
  *         queue_end(volume, job, do_it(job));
  *
- * A removal marks what waits of its key, and what is being written, as cancelled; whoever writes
- * looks at that again, under the lock, before he makes it known.
+ * A removal marks queued jobs of its key, and the one being written, as cancelled. The writer
+ * checks the mark again, with the lock held, before it publishes the record.
  *
  * Threads: any, under the volume's lock where it says so.
  */
@@ -19,7 +19,7 @@
 
 #include <semaphore.h>
 
-enum { PLACES = 64 /* variants of a key that are looked at */ };
+enum { PLACES = 64 /* limit for variants of a key that are examined */ };
 
 enum job_kind { JOB_STORE, JOB_REMOVE, JOB_FLUSH, JOB_STREAM_OPEN, JOB_STREAM_PUT, JOB_STREAM_END };
 
@@ -29,9 +29,9 @@ struct volume_job {
     struct cache_key key;
     uint32_t variant;
     uint64_t events;
-    struct object *object; /* owned; JOB_REMOVE: what that takes the place of goes; NULL: none */
+    struct object *object; /* owned; JOB_REMOVE: objects that it replaces are removed; NULL: none */
     sem_t *done;           /* JOB_FLUSH */
-    bool *synced; /* JOB_FLUSH: set, once it is on the device as well; NULL: not asked for */
+    bool *synced;          /* JOB_FLUSH: set once the data is on the device; NULL: not needed */
     struct volume_stream *stream;
     _Atomic bool cancelled; /* set under the volume's lock */
     bool whole; /* JOB_STREAM_END: it arrived so; JOB_REMOVE: `bytes` name all that goes */
@@ -49,20 +49,22 @@ struct removed {
 /* NULL: no memory. */
 struct volume_job *queue_job(enum job_kind kind, size_t length);
 void queue_free_job(struct volume_job *job);
-/* Under the lock. Only objects can be left out: everything else is small or must not be lost. One
- * that is larger than the queue may be is written when nothing else waits. */
+/* Call with the lock held. Only objects can be refused, because all other jobs are small or must
+ * not be lost. An object that is larger than the whole queue is accepted when the queue is
+ * empty. */
 bool queue_add(struct volume *volume, struct volume_job *job, bool may_drop);
 void queue_count_dropped(struct volume *volume);
 /* A removal of these records, not yet queued. */
 struct volume_job *queue_removal(struct volume *volume, const struct disk_place *places,
                                  unsigned count, uint32_t variant);
-/* Writes to the device what has been written, if that is due (volume.sync_due). */
+/* Syncs the device if a sync is due (volume.sync_due). */
 void queue_sync_due(struct volume *volume);
-/* False: it could not be written to the device; counted and logged. */
+/* Returns false when the sync failed (counted and logged). */
 bool queue_sync(struct volume *volume);
-/* The next job, now `current`; NULL: all is done and the volume is to be closed. */
+/* Returns the next job, which becomes `current`. Returns NULL when all jobs are done and the
+ * volume is to be closed. */
 struct volume_job *queue_take(struct volume *volume);
-/* done false: the job is kept by somebody, and still counts. */
+/* When `done` is false, the job is still in use and still counts. */
 void queue_end(struct volume *volume, struct volume_job *job, bool done);
 
 #endif

@@ -4,15 +4,15 @@
 
 #include <time.h>
 
-/* FILE_LEAST: of a body that was read, what is worth being sent from the page cache: to describe
- * pages takes some time, to copy bytes takes some for each. */
+/* FILE_LEAST: the smallest body that is sent from the page cache after it was read. Describing
+ * pages has a fixed cost; copying has a cost for each byte. */
 enum { FRONT_FIRST = 16 * 1024, FILE_LEAST = 12 * 1024 };
 
 static size_t whole_length(const struct reading *reading) {
     return (size_t)reading->place.blocks * RECORD_ALIGN;
 }
 
-/* The whole record if it is small, else what its front should fit in. */
+/* The whole record if it is small, otherwise a length that should contain its front. */
 static size_t first_length(const struct reading *reading) {
     size_t whole = whole_length(reading);
     return whole <= DISK_SMALL + FRONT_FIRST ? whole : FRONT_FIRST;
@@ -55,7 +55,7 @@ static bool fits_its_place(const struct reading *reading) {
            record->front.kind == (renews ? RECORD_RENEWAL : RECORD_OBJECT);
 }
 
-/* The device has said so: it is not known whether the record is good. */
+/* The device reported the error, so it is unknown whether the record is good. */
 static void reading_give_up(struct reading *reading) {
     disk_index_remove_place(reading->volume->index, reading->key, reading->place.at);
     volume_note_lost(reading->volume);
@@ -86,7 +86,7 @@ void reading_got(struct reading *reading, bool good) {
     }
 }
 
-/* Without memory for it the record stays where it is, and this request goes to the origin. */
+/* When memory is short, the record stays on disk and this request goes to the origin. */
 static struct body *body_on_volume(struct reading *reading, struct reads *reads) {
     struct body *body =
         disk_body_new(reading->volume, reads, &reading->place, &reading->record, reading->whole);
@@ -94,7 +94,8 @@ static struct body *body_on_volume(struct reading *reading, struct reads *reads)
     return body;
 }
 
-/* Of a small record the bytes pass over; one that is sent from the volume keeps the pin. */
+/* The object takes over the bytes of a small record. A record that is sent from the volume keeps
+ * the pin. */
 static struct body *body_of(struct reading *reading, struct reads *reads) {
     const struct record *record = &reading->record;
     reading->whole = record->front_length + record->front.body_length <= reading->length;
@@ -126,8 +127,8 @@ bool reading_is_renewed(const struct reading *reading, const struct record *rene
            renewal->front.renewed == record_contents(reading->record.sums, front->body_length);
 }
 
-/* What was purged stays so, whatever was renewed since; what was made stale is fresh again with a
- * head that is newer. */
+/* A purged object stays purged even if it was renewed later. An object that a purge made stale
+ * is fresh again with a newer head. */
 static enum purge_action reading_judge(struct purge_log *purges, const struct object *object,
                                        const struct record *record, const struct record *renewal) {
     enum purge_action action = purge_log_judge(purges, object, record->front.events);
@@ -136,7 +137,7 @@ static enum purge_action reading_judge(struct purge_log *purges, const struct ob
     return purge_log_judge(purges, object, renewal->front.events);
 }
 
-/* The object, unless a purge speaks against it. */
+/* Returns the object unless it was purged. */
 static struct object *object_of(struct reading *reading, struct body *body,
                                 struct purge_log *purges, const struct record *renewal) {
     struct object *object = reading_object(renewal != NULL ? renewal : &reading->record, body);

@@ -1,6 +1,6 @@
 /*
- * A record being read: what has to be read for it, and what becomes of that. It does no reading
- * itself, so that the same steps serve those who may wait and those who may not.
+ * The steps to read a record: which bytes are needed, and what is made of them. This file does no
+ * input itself, so the same steps serve threads that may wait and threads that may not.
  *
  *     struct reading reading;
  *     if (reading_begin(&reading, volume, &place, key)) {
@@ -9,10 +9,10 @@
  *         object = reading_end(&reading, reads, purges, NULL);   NULL: of no use
  *     }
  *
- * A small record is read whole and verified, and the object's body is what was read (BODY_HELD in
- * cache/body.h), or, if it is not so small, what stands in the page cache; of a large one the front
- * is read, and its body stays on the volume (disk_body.h). What can't be used is reported and not
- * found again.
+ * A small record is read whole and verified. The body of its object is the memory that was read
+ * (BODY_HELD in cache/body.h), or the page cache if it is less small. Of a large record only the
+ * front is read, and the body stays on the volume (disk_body.h). An unusable record is reported and
+ * removed from the index.
  *
  * Threads: one at a time.
  */
@@ -33,30 +33,30 @@ struct reading {
     enum { READING_WANTS, READING_DONE, READING_FAILED } state;
     struct record record; /* READING_DONE */
     bool pinned;
-    bool cached; /* what was read was in the page cache: a body may be sent from there */
+    bool cached; /* the bytes were in the page cache, so a body may be sent from it */
     bool whole;  /* the body was read too */
 };
 
 /* Larger bodies stay on disk and are sent from there. */
 enum { DISK_SMALL = RECORD_CHUNK };
-/* That are read of a key, and so may be on a volume. */
+/* Limit for variants of a key that are read, and so may be on a volume. */
 enum { DISK_VARIANTS = 32 };
 
-/* False: its segment is about to be used again. */
+/* Returns false when the segment is about to be overwritten. */
 bool reading_begin(struct reading *reading, struct volume *volume, const struct disk_place *place,
                    uint64_t key);
-/* False: there is nothing more to read. */
+/* Returns false when no more bytes are needed. */
 bool reading_wants(struct reading *reading);
 void reading_got(struct reading *reading, bool good);
-/* renewal: the record that may have a newer head for it; NULL: there is none. */
+/* `renewal` is the record that may contain a newer head; NULL: there is none. */
 struct object *reading_end(struct reading *reading, struct reads *reads, struct purge_log *purges,
                            const struct record *renewal);
-/* Is that what the record is good for? */
+/* Returns true when the record can be used. */
 bool reading_is_renewal(const struct reading *reading);
-/* Does the renewal go with what was read? */
+/* Returns true when the renewal belongs to the record. */
 bool reading_is_renewed(const struct reading *reading, const struct record *renewal);
 
-/* The object that a record stands for; NULL: it makes none. */
+/* Returns the object of a record, or NULL when the record is unusable. */
 struct object *reading_object(const struct record *record, struct body *body);
 
 #endif

@@ -8,8 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Both ways take reads from one queue. The ring's thread sleeps in the ring, where a read of an
- * eventfd tells it that there is more in the queue; the others sleep on the condition. */
+/* Both kinds of threads take reads from one queue. The thread of the ring sleeps in the ring and
+ * is woken by a read of an eventfd. The other threads sleep on the condition variable. */
 struct reads {
     unsigned magic;
 #define READS_MAGIC 0x4ead3250u
@@ -93,14 +93,14 @@ static void put_in_ring(struct reads *reads, struct disk_read *read) {
     reads->under_way++;
 }
 
-/* NULL for its data: nobody's read. */
+/* Its data is NULL, because it belongs to no read. */
 static void await_wake(struct reads *reads) {
     struct io_uring_sqe *entry = next_entry(reads);
     io_uring_prep_read(entry, reads->wake, &reads->wake_count, sizeof reads->wake_count, 0);
     io_uring_sqe_set_data(entry, NULL);
 }
 
-/* True: it is done with, well or not. */
+/* Returns true when the read is finished, successfully or not. */
 static bool reads_take_result(struct disk_read *read, int result) {
     if (result == -EINTR || result == -EAGAIN)
         return false;
@@ -126,7 +126,7 @@ static void on_completion(struct reads *reads, struct io_uring_cqe *completion) 
         put_in_ring(reads, read);
 }
 
-/* False: all is done and there will be no more. */
+/* Returns false when all reads are done and the queue is closed. */
 static bool fill_ring(struct reads *reads) {
     pthread_mutex_lock(&reads->lock);
     struct disk_read *read = NULL;
@@ -181,7 +181,7 @@ struct reads *reads_new(unsigned threads, bool may_use_ring) {
     list_init(&reads->queue);
     pthread_mutex_init(&reads->lock, NULL);
     pthread_cond_init(&reads->ready, NULL);
-    /* One thread at least, now: later there might be none to be had. */
+    /* At least one thread is started now, because it might be impossible later. */
     if ((may_use_ring && start_ring(reads)) || start_thread(reads))
         return reads;
     reads_free(&reads);

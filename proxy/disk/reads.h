@@ -1,6 +1,6 @@
 /*
- * Reads that may wait for a device, so that no event loop has to: by io_uring in one thread where
- * the kernel allows it, else by threads that wait themselves.
+ * Reads that may wait for a device, outside the event loops: by io_uring in one thread where the
+ * kernel allows it, otherwise by threads that block.
  *
  *     struct reads *reads = reads_new(4, true);
  *     read->fd = fd; read->offset = ...; read->bytes = ...; read->length = ...;
@@ -9,8 +9,8 @@
  *                                                  with read->error 0 or an errno
  *     reads_free(&reads);                          after the last has been done
  *
- * on_read may submit another. A read that the file ends before has EIO. One ring keeps as many
- * reads before the device as there are, up to READS_DEEP, where threads have one each.
+ * on_read may submit another read. A read beyond the end of the file fails with EIO. A ring keeps
+ * up to READS_DEEP reads in the device; a thread has one at a time.
  *
  * Threads: any.
  */
@@ -36,7 +36,8 @@ struct disk_read {
     void (*done)(struct disk_read *read);
 };
 
-/* `threads`: at most, where there is no ring. NULL: no thread can be had. */
+/* `threads` is the largest number of threads when there is no ring. Returns NULL when no thread
+ * can be started. */
 struct reads *reads_new(unsigned threads, bool may_use_ring);
 void reads_free(struct reads **readsp);
 void reads_submit(struct reads *reads, struct disk_read *read);

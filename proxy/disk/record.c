@@ -46,7 +46,7 @@ void record_write(const struct record_front *front, struct slice url, struct sli
     struct record_front copy = *front;
     copy.magic = RECORD_MAGIC;
     copy.checksum = 0;
-    /* The sums first, where they are aligned. */
+    /* The sums come first, where they are aligned. */
     char *at = record_put(out, &copy, sizeof copy);
     at = record_put(at, sums, (size_t)record_chunks(front->body_length) * sizeof *sums);
     at = record_put(at, url.base, url.length);
@@ -56,7 +56,7 @@ void record_write(const struct record_front *front, struct slice url, struct sli
     memcpy(out, &copy, sizeof copy);
 }
 
-/* Sane lengths come first: the sum is taken over as many bytes as they say. */
+/* The lengths are checked first, because the sum covers as many bytes as they say. */
 static bool is_plausible(const struct record_front *front, uint64_t identity, uint64_t sequence) {
     return front->magic == RECORD_MAGIC && front->identity == identity &&
            front->sequence == sequence && front->url_length <= RECORD_TEXT_MAX &&

@@ -1,16 +1,16 @@
 /*
- * What stands on a volume: the volume's header, segments with their headers and tables of contents,
- * and records in them. Pure functions between bytes and structs; nothing here reads or writes.
+ * The format of a volume: its header, segments with headers and tables of contents, and records.
+ * These are pure functions between bytes and structs; nothing here reads or writes.
  *
  *     | volume header | purges (small volumes) | segment 0 | segment 1 | ... | purges (others) |
  *     purges:   | area | its twin | area | its twin |, of sectors: purge_slot.h, volume_purges.c
  *     segment:  | header | seal | record | record | ... | table of contents |
  *     record:   | front: struct record_front, URL, head, vary, a sum for each chunk | body |
  *
- * Everything begins at a multiple of RECORD_ALIGN and carries a checksum (XXH3, 64 bits) over all
- * of itself, the body a sum for each RECORD_CHUNK of it, so that a part can be verified without the
- * rest. The sequence number of its segment in each record tells it from what stood in the same
- * place before. The seal and the table of contents are there when the segment is full.
+ * Each part begins at a multiple of RECORD_ALIGN and has a checksum (XXH3, 64 bits) of itself. A
+ * body has a sum for each RECORD_CHUNK, so that a part of it can be verified alone. Each record
+ * contains the sequence number of its segment, which distinguishes it from older data at the same
+ * place. The seal and the table of contents are written when the segment is full.
  *
  *     struct record_front front;
  *     size_t length = record_front_length(&front);                  from its lengths
@@ -35,8 +35,8 @@ enum {
     SEGMENT_START = 2 * RECORD_ALIGN,
 };
 
-/* A renewal has a new head, and no body: that of the object's record, whose key and variant it has,
- * goes on to count, if it is the same one. */
+/* A renewal has a new head and no body. It has the key and the variant of the object's record,
+ * whose body stays in use if it is the same one. */
 enum record_kind { RECORD_OBJECT = 1, RECORD_REMOVAL = 2, RECORD_RENEWAL = 3 };
 
 struct volume_header {
@@ -45,8 +45,8 @@ struct volume_header {
     uint32_t version, segment_count;
     uint64_t size, segment_size;
     uint64_t purges_at, purges_size; /* where the first of PURGES_AREAS stands, bytes of each */
-    uint64_t identity;          /* random: records of another volume that stood here do not count */
-    struct cache_secret secret; /* with which the keys of its records were made */
+    uint64_t identity;          /* random, so that older records of another volume do not count */
+    struct cache_secret secret; /* the secret of the keys of its records */
 };
 
 enum {
@@ -132,14 +132,14 @@ void record_write(const struct record_front *front, struct slice url, struct sli
 enum record_verdict record_read(struct record *record, struct slice bytes, uint64_t identity,
                                 uint64_t sequence);
 uint64_t record_sum(const void *bytes, size_t length);
-/* Tells a body from others by the sums of its chunks. */
+/* Returns a number that identifies a body by the sums of its chunks. */
 uint64_t record_contents(const uint64_t *sums, uint64_t body_length);
-/* Has all of the body the sums that the front says? */
+/* Returns true when the whole body matches the sums in the front. */
 bool record_body_good(const struct record *record, const char *body);
 
 void volume_header_seal(struct volume_header *header);
 bool volume_header_good(const struct volume_header *header);
-/* Whatever else stands in it. */
+/* The other contents do not matter. */
 bool volume_header_is_of_another_version(const struct volume_header *header);
 void segment_header_seal(struct segment_header *header);
 bool segment_header_good(const struct segment_header *header, uint64_t identity);

@@ -9,9 +9,9 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* What stands on a volume goes into its index: from the tables of contents of the segments that
- * were sealed; from the records themselves in those that were not, or whose table is damaged. Only
- * what is whole is taken over; what a later record replaced or removed is not. */
+/* Builds the index of a volume. Entries come from the tables of contents of sealed segments, and
+ * from the records themselves in segments that were not sealed or whose table is damaged. Only
+ * complete records count, and only if no later record replaced or removed them. */
 
 struct unit {
     uint64_t sequence;
@@ -148,7 +148,7 @@ static void recovery_add_entry(struct unit *unit, const struct record_front *fro
     };
 }
 
-/* The blocks of a record that begins here, if it is whole; else 0. */
+/* Returns the blocks of the record that begins here if it is complete, otherwise 0. */
 static uint32_t take_record(struct volume *volume, struct unit *unit, const char *bytes,
                             size_t left, uint32_t at) {
     struct record record;
@@ -167,7 +167,7 @@ static uint32_t take_record(struct volume *volume, struct unit *unit, const char
     return (uint32_t)record_blocks(length);
 }
 
-/* Every place where a record may begin: one that is damaged does not hide those behind it. */
+/* Checks every place where a record may begin, so a damaged record does not hide those after it. */
 static void scan_segment(struct volume *volume, struct unit *unit) {
     size_t size = volume->header.segment_size;
     char *bytes = aligned_alloc(RECORD_ALIGN, size);
@@ -182,7 +182,7 @@ static void scan_segment(struct volume *volume, struct unit *unit) {
     free(bytes);
 }
 
-/* A large record without its seal was not finished. */
+/* A large record without a seal was not finished. */
 static void recovery_scan(struct recovery *recovery, struct unit *unit) {
     struct volume *volume = recovery->volume;
     recovery->scanned++;
@@ -226,7 +226,8 @@ static void recovery_apply(struct volume *volume, const struct unit *unit,
         disk_index_put(volume->index, entry->key, &place);
 }
 
-/* Large records have a unit each and were written between those of the others. */
+/* Each large record has a unit of its own, and was written between the records of other
+ * segments. */
 static bool stands_alone(const struct volume *volume, const struct unit *unit) {
     return unit->count == 1 &&
            (unit->run > 1 ||
@@ -290,9 +291,9 @@ static void set_hand(struct recovery *recovery) {
     volume->hand = next < volume->header.segment_count ? next : 0;
 }
 
-/* Not just the next number: a segment whose header is damaged is not known here, and it or one that
- * was given back may have had that. When the log comes to the same place with the same number, what
- * stands there from before would count. */
+/* This is more than the next number. A segment with a damaged header, or one that was given
+ * back, may have had the next number. If the log reached the same place with the same number,
+ * older records there would count. */
 static uint64_t first_sequence(const struct recovery *recovery) {
     uint32_t skipped;
     if (getrandom(&skipped, sizeof skipped, 0) != (ssize_t)sizeof skipped)

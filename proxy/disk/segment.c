@@ -13,13 +13,14 @@
 enum {
     PIECES_MAX = 1024, /* of one pwritev */
     FAILURES_MAX = 3,
-    PAUSE = 10000,      /* milliseconds without a write after that many failures in a row */
+    PAUSE = 10000,      /* milliseconds without a write after so many failures in a row */
     RESCUE_SHARE = 4,   /* this part of a segment may wait to be written again */
     RESCUE_RECORD = 16, /* larger records than this part of a segment are not */
     BEHIND_SHARE = 8,   /* this part of the ring may be taken while a segment is open */
-    /* A record larger than a part of a segment gets a unit of its own: a quarter, since those that
-     * share one and pass by wait in the queue until they are whole; half where that is little. What
-     * is left over at the ends of segments is not more than that part, of a unit half at most. */
+    /* A record that is larger than a part of a segment gets a unit of its own. The part is a
+     * quarter, because records that share a segment wait in the queue until they are complete;
+     * it is half where a quarter is small. The unused space at the end of a segment is at most
+     * this part, and at most half of a unit. */
     SHARED_SHARE = 4,
     SHARED_HALF = 4 << 20,
 };
@@ -32,7 +33,7 @@ static void segment_count_units(_Atomic uint64_t *counter, uint64_t by) {
     atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
-/* One line when it begins to fail, not one a record. */
+/* Logs one line when writing begins to fail, not one for each record. */
 static void note_failure(struct volume *volume, int error) {
     segment_count_units(&volume->count.errors, 1);
     if (volume->failures++ == 0)
@@ -165,7 +166,7 @@ void segment_hide_rescued(struct volume *volume, uint64_t key, uint32_t variant,
     }
 }
 
-/* Not if a purge has made it out of date: it would be forgotten before a record that is new. */
+/* Outdated records are not rescued, because their purge would be dropped before the new record. */
 static bool is_worth_writing(struct volume *volume, const struct rescued *rescued,
                              struct record *record) {
     size_t length = (size_t)rescued->place.blocks * RECORD_ALIGN;
@@ -224,7 +225,7 @@ void segment_release_rescued(struct volume *volume) {
 
 /* Taking the oldest. */
 
-/* What was in the unit is not found any more, now or after a restart. */
+/* The old content of the unit is not found any more, neither now nor after a restart. */
 static void empty_unit(struct volume *volume, uint32_t first) {
     static const struct segment_header nothing;
     uint32_t run = volume->segments[first].run;
@@ -238,19 +239,19 @@ static void empty_unit(struct volume *volume, uint32_t first) {
         segment->used = 0;
         atomic_store(&segment->oldest, UINT64_MAX);
     }
-    /* Readers know the unit by its first segment: the others may not be used before it. */
+    /* Readers identify the unit by its first segment, so the others must not be used before it. */
     volume->segments[first].run = run;
 }
 
 bool segment_detach_pages(int fd, uint64_t offset, uint64_t length) {
-    /* The first keeps the space, the second is known to more file systems. */
+    /* The first call keeps the space; more file systems support the second. */
     return fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
                      (off_t)length) == 0 ||
            fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
                      (off_t)length) == 0;
 }
 
-/* Nobody reads the unit any more; but the last of it may still be on its way to a client. */
+/* No reader uses the unit any more, but its last bytes may still be on their way to a client. */
 static bool detach(struct volume *volume, uint32_t first) {
     struct volume_segment *segment = &volume->segments[first];
     if (!atomic_load(&segment->sent) || volume->copies)
@@ -262,8 +263,8 @@ static bool detach(struct volume *volume, uint32_t first) {
     return true;
 }
 
-/* True: it may be used. False: it is still being read, and empty at the next visit; or what was in
- * it would be found again after a restart. */
+/* Returns true when the unit may be used. Returns false when it is still being read and will be
+ * empty at the next visit, or when its old content would be found again after a restart. */
 static bool evacuate(struct volume *volume, uint32_t first) {
     struct volume_segment *segment = &volume->segments[first];
     if (segment->sequence != 0) {
@@ -275,7 +276,7 @@ static bool evacuate(struct volume *volume, uint32_t first) {
     } else if (segment->uncleared) {
         empty_unit(volume, first);
     } else if (atomic_load(&segment->pins) > 0) {
-        /* What was read while it was emptied has come into memory since. */
+        /* Objects that were read while it was emptied have entered memory since. */
         volume->hooks.leave(volume->hooks.arg, volume, first);
     }
     if (segment->uncleared)
@@ -283,8 +284,9 @@ static bool evacuate(struct volume *volume, uint32_t first) {
     return atomic_load(&segment->pins) == 0 && detach(volume, first);
 }
 
-/* From `first` on, whole units with `wanted` segments together: how many they have; 0: there are
- * not enough before the end of the volume or the open segment. */
+/* Returns the number of segments in the whole units from `first` on that contain at least
+ * `wanted` segments. Returns 0 when there are not enough before the end of the volume or the
+ * open segment. */
 static uint32_t measure_units(const struct volume *volume, uint32_t first, uint32_t wanted) {
     uint32_t length = 0;
     while (length < wanted) {
@@ -297,7 +299,8 @@ static uint32_t measure_units(const struct volume *volume, uint32_t first, uint3
     return length;
 }
 
-/* Is there room for so many together somewhere? Else all would be emptied in vain. */
+/* Checks that there is room for so many segments in a row; otherwise all units would be emptied
+ * in vain. */
 static bool segment_has_room(const struct volume *volume, uint32_t wanted) {
     for (uint32_t first = 0; first < volume->header.segment_count;
          first += volume->segments[first].run)
@@ -313,8 +316,8 @@ static bool evacuate_units(struct volume *volume, uint32_t first, uint32_t lengt
     return usable;
 }
 
-/* The hand never passes a unit without emptying it: what is removed later must be reclaimed later.
- * VOLUME_NONE: nothing is usable all the way round. */
+/* The hand never passes a unit without emptying it, because records that are removed later must
+ * be reclaimed later. Returns VOLUME_NONE when no unit of the whole ring is usable. */
 static uint32_t segment_find_units(struct volume *volume, uint32_t wanted, uint32_t *length) {
     uint32_t segment_count = volume->header.segment_count;
     if (!segment_has_room(volume, wanted))
@@ -364,7 +367,7 @@ uint32_t segment_take(struct volume *volume, uint32_t wanted) {
     return VOLUME_NONE;
 }
 
-/* No more than that: what stands behind it may be on its way to a client. */
+/* Not more, because the bytes after it may be on their way to a client. */
 bool segment_spoil_record(struct volume *volume, uint32_t at) {
     static const struct record_front nothing;
     struct iovec piece = {(void *)&nothing, sizeof nothing};
@@ -428,8 +431,8 @@ uint32_t segment_run_for(const struct volume *volume, uint64_t record_length) {
     return (uint32_t)((needed + size - 1) / size);
 }
 
-/* Units of large records have been taken since the segment was opened: what would be written there
- * now would go with the oldest. */
+/* Units of large records have been taken since this segment was opened, so a record written
+ * there now would be reclaimed with the oldest ones. */
 static bool is_left_behind(const struct volume *volume) {
     uint32_t all = volume->header.segment_count;
     uint32_t since = (volume->hand + all - volume->open_segment) % all;
@@ -459,7 +462,7 @@ static void segment_add_entry(struct volume *volume, const struct record_entry *
     volume->contents[volume->contents_count++] = *entry;
 }
 
-/* Front, body and padding, as one write. */
+/* Writes front, body and padding in one call. */
 static bool write_record(struct volume *volume, const struct record_front *front,
                          const struct record_texts *texts, const uint64_t *sums,
                          const struct iovec *body, int piece_count, uint64_t offset) {
@@ -485,7 +488,7 @@ static bool write_record(struct volume *volume, const struct record_front *front
     return good;
 }
 
-/* What the front and the table of contents say of a record that begins `at`. */
+/* Fills in the front and the entry in the table of contents of a record that begins `at`. */
 static struct record_entry place_record(struct volume *volume, uint32_t first, uint32_t at,
                                         struct record_front *front) {
     front->identity = volume->header.identity;
@@ -511,7 +514,7 @@ static void note_written(struct volume *volume, uint32_t first, const struct rec
     segment_count_units(&volume->count.writes, 1);
 }
 
-/* A record that begins a unit of its own; its body is given, or stands there already. */
+/* Writes a record that begins a unit of its own. Its body is given, or already written. */
 static uint32_t write_alone(struct volume *volume, uint32_t first, struct record_front *front,
                             const struct record_texts *texts, const uint64_t *sums,
                             const struct iovec *body, int piece_count) {

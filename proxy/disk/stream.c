@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under the lock: are the same bytes on their way already, for another client? */
+/* Call with the lock held. Returns true when the same bytes are already being written for
+ * another client. */
 static bool is_streaming(const struct volume *volume, const struct volume_stream *stream) {
     const struct object *object = stream->object;
     LIST_FOR_EACH_SAFE (link, next, &volume->streams) {
@@ -110,7 +111,7 @@ void volume_stream_close(struct volume_stream **streamp, bool whole) {
     job->stream = stream;
     job->whole = whole;
     if (!whole)
-        atomic_store(&stream->failed, true); /* what of it still waits is not written in vain */
+        atomic_store(&stream->failed, true); /* its waiting bytes are not written in vain */
     job->key = stream->object->key;
     job->variant = stream->variant;
     job->events = stream->events;
@@ -168,7 +169,7 @@ bool stream_take(struct volume *volume, struct volume_job *job) {
     return !stream->gathers;
 }
 
-/* What has been gathered is a record like others. */
+/* A gathered body is written as an ordinary record. */
 static uint32_t append_gathered(struct volume *volume, struct volume_stream *stream,
                                 struct record_front *front, const struct record_texts *texts) {
     int count = 0;

@@ -28,9 +28,9 @@ struct summing {
 void summing_begin(struct summing *summing, uint64_t *sums);
 void summing_add(struct summing *summing, const char *bytes, size_t length);
 void summing_end(struct summing *summing);
-/* Of one that was never begun, too, when all of it is zero. */
+/* May also be called for a zeroed struct that was never begun. */
 void summing_release(struct summing *summing);
-/* All at once; the caller frees them. */
+/* Sums a whole body at once. The caller frees the sums. */
 uint64_t *summing_of(const struct iovec *pieces, int count, uint64_t length);
 
 #endif

@@ -37,7 +37,7 @@ static int volume_refuse(char error[SETTINGS_ERROR], const char *path, const cha
     return -1;
 }
 
-/* A directory stands for a file in it. */
+/* A directory stands for the file retort.cache in it. */
 static char *file_of(const char *path) {
     struct stat status;
     char *file = NULL;
@@ -48,7 +48,7 @@ static char *file_of(const char *path) {
     return file;
 }
 
-/* In its header stands what the keys of the cache are made with, and everything that is cached. */
+/* The volume contains the secret of the cache's keys and all cached data. */
 static void warn_of_readers(const struct volume *volume) {
     struct stat status;
     if (fstat(volume->fd, &status) == 0 &&
@@ -106,8 +106,8 @@ static uint64_t device_size(int fd) {
     return ioctl(fd, BLKGETSIZE64, &size) == 0 ? size : 0;
 }
 
-/* Space is taken at once, so that the file system need not find it later and in pieces. Where that
- * can't be done the file has holes, and a write may fail. */
+/* All space is reserved at once, so that it is contiguous and always there. Where this is
+ * impossible, the file has holes and a write may fail. */
 static int volume_reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
     struct stat status;
     const char *path = volume->path;
@@ -136,7 +136,7 @@ static int volume_reserve(struct volume *volume, char error[SETTINGS_ERROR]) {
     return 0;
 }
 
-/* In front of the segments where they find room there, else behind them. */
+/* Before the segments where there is room, otherwise after them. */
 static void plan_purges(struct volume_header *header) {
     uint64_t size = header->size / PURGES_SHARE / PAGE * PAGE;
     bool small = size <= PURGES_LEAST;
@@ -202,7 +202,7 @@ static void explain_empty(const struct volume *volume, const struct volume_heade
         log_warn("disk %s: its header is damaged or not retort's: it starts empty", volume->path);
 }
 
-/* The header that stands there, or a new one on an empty volume. */
+/* Reads the header, or writes a new one on an empty volume. */
 static int begin_header(struct volume *volume, char error[SETTINGS_ERROR]) {
     struct volume_header *header = &volume->header, found;
     plan_segments(header, volume->settings->size);
@@ -358,7 +358,7 @@ bool volume_read(struct volume *volume, uint64_t offset, void *bytes, size_t len
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0 && patience == VOLUME_AT_ONCE)
-            return false; /* whatever it is, a patient reader finds out */
+            return false; /* a reader that may wait finds out the reason */
         if (got <= 0) {
             volume_report_read_error(volume, offset, got == 0 ? EIO : errno);
             return false;
@@ -376,7 +376,7 @@ bool volume_is_resident(const struct volume *volume, uint64_t offset, size_t len
     uint64_t begin = offset / PAGE * PAGE;
     size_t count = (size_t)((offset + length - begin + PAGE - 1) / PAGE);
     if (volume->map == NULL)
-        return true; /* it is not known, and asking again would not help */
+        return true; /* the state is unknown, and asking again would not help */
     if (count > PAGES_MAX || mincore(volume->map + begin, count * PAGE, pages) != 0)
         return false;
     for (size_t i = 0; i < count; i++)

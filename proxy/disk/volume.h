@@ -15,16 +15,18 @@
  *     volume_stop(volume);                                                writes what is queued
  *     volume_close(&volume);
  *
- * New records go behind the newest; the segment that is used next is the oldest one, and what is in
- * it goes, but for records that were used since they were written: those are written again, up to a
- * quarter of a segment. A removal is a record too, so that a restart does not bring back what was
- * removed; it is younger than what it removes, so the ring reclaims it later.
+ * New records are written after the newest one. The next segment is always the oldest one. Its
+ * records are removed, except those that were used since they were written; these are written
+ * again, up to a quarter of a segment. A removal is a record too, so that a restart does not bring
+ * removed objects back. It is newer than the records that it removes, so the ring reclaims it
+ * later.
  *
- * A failed write costs its record: the segment is closed and the log goes on in the next; after
- * several failures in a row nothing is written for a while. When more than settings.write_queue
- * bytes wait, further objects are left out. All of it is counted.
+ * A failed write loses its record: the segment is closed, and the log continues in the next one.
+ * After several failures in a row nothing is written for a while. When more than
+ * settings.write_queue bytes wait, further objects are not stored. All of this is counted.
  *
- * Threads: any. Locks: the queue's, then a shard's of the index; never across a system call.
+ * Threads: any. Locks: that of the queue, then that of a shard of the index. No lock is held during
+ * a system call.
  */
 #ifndef RETORT_DISK_VOLUME_H
 #define RETORT_DISK_VOLUME_H
@@ -42,15 +44,15 @@
 
 struct volume;
 
-/* What a volume asks and tells those who use it; from its thread. */
+/* Functions that a volume calls from its thread. */
 struct volume_hooks {
     void *arg;
-    unsigned max_variants; /* of a key, at least 1 */
-    /* Objects in memory whose body stands in this unit have to go. */
+    unsigned max_variants; /* variants of a key, at least 1 */
+    /* Called when objects in memory with a body in this unit must be removed. */
     void (*leave)(void *arg, struct volume *volume, uint32_t segment);
-    /* Has a purge made this record out of date? */
+    /* Returns true when a purge has made this record outdated. */
     bool (*outdated)(void *arg, const struct record *record);
-    /* Has memory an object of such a key that has been asked for? */
+    /* Returns true when memory has an object with this key that has been requested. */
     bool (*used)(void *arg, uint64_t key);
 };
 
@@ -61,24 +63,24 @@ struct volume_statistics {
 
 struct volume_segment {
     _Atomic uint64_t sequence; /* 0: nothing is in it */
-    uint32_t run;  /* segments of the unit that begins here; 0: part of an earlier one's */
+    uint32_t run;  /* segments of the unit that begins here; 0: part of an earlier unit */
     uint32_t used; /* blocks, of the whole unit */
     _Atomic uint32_t pins;
     _Atomic bool leaving;
     struct list_link bodies; /* struct disk_body, under the volume's bodies_lock */
-    bool streaming;          /* a body is on its way into it */
+    bool streaming;          /* a body is being written into it */
     _Atomic bool sent;       /* bytes of it may be in sockets: segment.c, detach */
-    bool uncleared;          /* a header that does not count any more could not be cleared */
-    _Atomic uint64_t oldest; /* the smallest number of purges that a record of it need not fear */
+    bool uncleared;          /* an outdated header could not be cleared */
+    _Atomic uint64_t oldest; /* the smallest purge number that its records were checked against */
 };
 
-/* Where the purges of a volume stand. */
+/* The places of the purges on a volume. */
 struct volume_purges {
     uint64_t generation; /* the newest of both areas */
     unsigned area;       /* 0, 1 */
     uint32_t used;       /* sectors of it */
     uint32_t first;      /* of these, when the generation began */
-    bool broken;         /* nothing can be appended: it has to be written anew */
+    bool broken;         /* nothing can be appended; the area must be written anew */
     bool damaged;        /* the other area's first sector is */
 };
 
@@ -93,17 +95,17 @@ struct volume {
     struct disk_index *index;
     struct volume_segment *segments;
     pthread_mutex_t bodies_lock;
-    bool copies; /* pages can't be detached from it: what is sent is copied first */
-    char *map;   /* for asking what of it is in memory; NULL: it can't be */
+    bool copies; /* pages can't be detached, so data is copied before it is sent */
+    char *map;   /* for asking which pages are in memory; NULL: impossible */
     struct volume_purges purges;
     /* the queue */
     pthread_mutex_t lock;
     pthread_cond_t ready;
     struct list_link jobs, streams;
-    struct volume_job *current; /* what the writer is at */
+    struct volume_job *current; /* the job that the writer works on */
     struct list_link rescued;
     size_t queued;          /* bytes */
-    _Atomic size_t passing; /* those of streams that the writer has not come to; read without it */
+    _Atomic size_t passing; /* bytes of streams that still wait; read without the lock */
     bool stopping;
     /* the writer's */
     pthread_t thread;
@@ -116,8 +118,8 @@ struct volume {
     uint64_t gathered;       /* bytes of the queue that streams may take up: stream.h */
     unsigned failures;       /* in a row */
     uint64_t paused_until;   /* milliseconds of the monotonic clock */
-    bool unsynced;           /* something was written since the device had all */
-    uint64_t sync_due;       /* when it should have, by volume_clock; 0: at no time */
+    bool unsynced;           /* data was written since the last sync */
+    uint64_t sync_due;       /* when the next sync is due, by volume_clock; 0: never */
     _Atomic uint64_t lapses; /* see volume_lapses */
     _Atomic bool lost;       /* see volume_note_lost */
     struct {
@@ -125,39 +127,43 @@ struct volume {
     } count;
 };
 
-/* Could this user open it? Makes nothing. False: and a message. */
+/* Checks whether this user could open the volume, without creating anything. Returns false with
+ * a message. */
 bool volume_possible(const struct disk_settings *settings, char error[SETTINGS_ERROR]);
-/* The secret that keys are made with there. False: there is no volume yet, or none of use. */
+/* Reads the secret of the volume's keys. Returns false when there is no volume yet, or an
+ * unusable one. */
 bool volume_read_secret(const struct disk_settings *settings, struct cache_secret *secret);
-/* NULL and a message. The settings must outlive the volume. What stands on it counts only if it was
- * written with the secret that is in use by now (cache/name.h): nothing would be found. */
+/* Returns NULL with a message after a failure. The settings must outlive the volume. Its objects
+ * count only if they were written with the secret in use (cache/name.h), because otherwise no
+ * key would match. */
 struct volume *volume_open(const struct disk_settings *settings, const struct volume_hooks *hooks,
                            char error[SETTINGS_ERROR]);
-/* Records that were found; before it, nothing is written. */
+/* Starts the writer. Before this call nothing is written. */
 bool volume_start(struct volume *volume);
-/* Writes what is queued; from then on nothing is written. */
+/* Writes the queued jobs and stops the writer. */
 void volume_stop(struct volume *volume);
-/* When no body of it is left. */
+/* Call it when no body on the volume is in use any more. */
 void volume_close(struct volume **volumep);
 
-/* The object is complete, and in memory, or its body stands on the volume and its head is new. From
- * now on nobody finds what it takes the place of. */
+/* Stores an object that is complete and in memory, or whose head is new while its body is
+ * already on the volume. From now on the objects that it replaces are hidden. */
 void volume_store(struct volume *volume, struct object *object, uint32_t variant, uint64_t events);
-/* From now on nobody finds it, nor what of it is on its way, and the record of that follows.
- * Returns how many there were. */
+/* Removes a variant: from now on it is hidden, also if it is still being written. The record of
+ * the removal follows. Returns the number of removed objects. */
 unsigned volume_remove(struct volume *volume, struct cache_key key, uint32_t variant);
-/* All variants, and with a record of that in any case: nobody may find what stands there, since it
- * could not be read, or was purged by a list that could not be written. */
+/* Removes all variants and always writes a record of the removal. Used when records can't be
+ * read, or when a list of purges could not be written. */
 unsigned volume_remove_surely(struct volume *volume, struct cache_key key);
-/* Likewise what the object takes the place of, which goes elsewhere or nowhere (RFC 9111 §4). */
+/* Removes the objects that this one replaces, when it is stored elsewhere or not at all (RFC
+ * 9111 §4). */
 void volume_supersede(struct volume *volume, const struct object *object, uint32_t variant);
-/* Waits until what was queued before has been written. */
+/* Waits until all earlier jobs have been written. */
 void volume_flush(struct volume *volume);
-/* And is on the device, if settings.sync. False: that failed. */
+/* Also waits until they are on the device, if settings.sync is set. Returns false when that
+ * failed. */
 bool volume_commit(struct volume *volume);
-/* How many removals, and new heads of bodies that stand there, could not be written in any way, so
- * that a restart undoes them. From the first one on all variants of any key can be removed again.
- */
+/* Counts removals and new heads that could not be written in any way, so that a restart undoes
+ * them. After the first one, removals are written even if no object of the key is known. */
 static inline uint64_t volume_lapses(const struct volume *volume) {
     return atomic_load_explicit(&volume->lapses, memory_order_relaxed);
 }
@@ -169,22 +175,23 @@ static inline uint64_t volume_lapses(const struct volume *volume) {
  *         volume_rewrite_purges(volume, &all_slots, floor, newest);    see volume_purges_room
  *     volume_sync_purges(volume);
  */
-/* Of a new volume, where another one may have stood. */
+/* For a new volume, where an older one may have been before. */
 bool volume_blank_purges(struct volume *volume);
-/* What could not be read counts as purged; counted and logged. */
+/* Records whose purges could not be read count as purged (counted and logged). */
 void volume_read_purges(struct volume *volume, struct purge_log *log);
-/* False: the area has no room for them, or did not take what was written before. */
+/* Returns false when the area has no room for them, or when an earlier write failed. */
 bool volume_append_purges(struct volume *volume, const struct purge_slots *slots, uint64_t floor,
                           uint64_t newest);
-/* All of them, into the other area; what stands in this one counts until they are on the device.
- * False: an error (counted and logged). */
+/* Writes all purges into the other area. The old area counts until they are on the device.
+ * Returns false after an error (counted and logged). */
 bool volume_rewrite_purges(struct volume *volume, const struct purge_slots *slots, uint64_t floor,
                            uint64_t newest);
-/* Slots that volume_rewrite_purges has room for, so that there is some left behind them. */
+/* Returns how many slots volume_rewrite_purges can write while some room stays free after them. */
 size_t volume_purges_room(const struct volume *volume);
-/* On the device, if settings.sync. False: as above. */
+/* Syncs them to the device if settings.sync is set. Returns false as above. */
 bool volume_sync_purges(struct volume *volume);
-/* The smallest number among all that is there or queued: older purges concern nothing. */
+/* Returns the smallest purge number of all written and queued records. Older purges concern none
+ * of them. */
 uint64_t volume_oldest(struct volume *volume);
 
 /* A body too large for memory, of known length, written as it passes:
@@ -204,24 +211,25 @@ bool volume_stream_is_behind(struct volume_stream *stream, uint64_t now);
 void volume_stream_put(struct volume_stream *stream, struct slice bytes);
 void volume_stream_close(struct volume_stream **streamp, bool whole);
 
-/* False: the segment is about to be used again, or was. */
+/* Returns false when the segment was or is about to be overwritten. */
 bool volume_pin(struct volume *volume, const struct disk_place *place, uint64_t *sequence);
 void volume_unpin(struct volume *volume, const struct disk_place *place);
 
 enum volume_patience { VOLUME_MAY_WAIT, VOLUME_AT_ONCE };
 
-/* False: an error (counted and logged), or with VOLUME_AT_ONCE not in memory. */
+/* Returns false after an error (counted and logged), or with VOLUME_AT_ONCE when the bytes are
+ * not in memory. */
 bool volume_read(struct volume *volume, uint64_t offset, void *bytes, size_t length,
                  enum volume_patience patience);
 void volume_report_read_error(struct volume *volume, uint64_t offset, int error);
-/* Are all of these bytes in memory, so that sending them does not wait? */
+/* Returns true when all these bytes are in memory, so that sending them does not wait. */
 bool volume_is_resident(const struct volume *volume, uint64_t offset, size_t length);
-/* A record that can't be used: nobody finds it any more; counted and logged. */
+/* Notes an unusable record (counted and logged). It is hidden from now on. */
 void volume_report_bad(struct volume *volume, uint64_t key, const struct disk_place *place,
                        const char *what);
 void volume_statistics(const struct volume *volume, struct volume_statistics *statistics);
 
-/* In the file, of a block counted from the first segment. */
+/* Returns the position in the file of a block, counted from the first segment. */
 static inline uint64_t volume_offset(uint64_t block) {
     return SEGMENTS_AT + block * RECORD_ALIGN;
 }
@@ -229,7 +237,7 @@ static inline uint64_t volume_offset(uint64_t block) {
 /* Inside disk/. */
 /* Milliseconds of the monotonic clock. */
 uint64_t volume_clock(void);
-/* A record that may be good is not found until a restart. */
+/* Notes that a record that may be good is hidden until a restart. */
 static inline void volume_note_lost(struct volume *volume) {
     atomic_store_explicit(&volume->lost, true, memory_order_relaxed);
 }

@@ -11,16 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The purges that stand on a volume, and how old what they concern is.
- *
- * There are two areas, each with a twin that holds the same: when a bit turns in the one, the other
- * is there. The area in use begins with all purges that counted when it was begun; behind these
- * sectors are appended. When it is full, the other area is written anew. Its generation is higher,
- * and it counts when all of its first sectors are there.
- *
- * A sector that is on the device is good in both twins. One that holds zeros or another generation
- * in either twin was under way when the machine stopped: nobody has been told that it is kept. All
- * else is damage: whatever was purged before the next good sector was written counts as purged. */
+/* The purges on a volume, and the age of the records that they concern. There are two areas,
+ * each with a copy (its twin), so a damaged sector does not lose purges. The area in use begins
+ * with all purges that were in force when it was begun. Further sectors are appended. When the
+ * area is full, the other one is written anew with a higher generation. It counts when all its
+ * first sectors are there. A sector that was synced is good in both twins. A sector with zeros
+ * or another generation in either twin was being written when the machine stopped, so no caller
+ * has been told that it is stored. Anything else is damage: all records older than the next good
+ * sector count as purged. */
 
 enum {
     TWINS = 2,
@@ -75,7 +73,7 @@ static bool volume_purges_fail(struct volume *volume) {
     return false;
 }
 
-/* What is to be written into sectors one after the other. */
+/* Slots that are written into consecutive sectors. */
 struct writing {
     struct purge_sector head; /* its slots mean nothing */
     const struct purge_slots *slots;
@@ -154,7 +152,7 @@ bool volume_sync_purges(struct volume *volume) {
     return !volume->settings->sync || fdatasync(volume->fd) == 0 || volume_purges_fail(volume);
 }
 
-/* Nobody is to find damage there again. */
+/* So that the damage is not found again. */
 static bool clear_other_area(struct volume *volume) {
     static const struct purge_sector nothing;
     bool cleared = true;
@@ -166,8 +164,7 @@ static bool clear_other_area(struct volume *volume) {
     return cleared || volume_purges_fail(volume);
 }
 
-/* A generation is told from any that stood there by the clock, too: of what is damaged it is not
- * known. */
+/* The clock is part of a generation, because the generation of a damaged sector is unknown. */
 static uint64_t next_generation(const struct volume *volume) {
     uint64_t now = clocks_microseconds(CLOCK_REALTIME), next = volume->purges.generation + 1;
     return now > next ? now : next;
@@ -212,7 +209,7 @@ static enum sector_state volume_purges_state_of(const struct volume *volume,
     return generation == 0 || sector->generation == generation ? SECTOR_GOOD : SECTOR_NEVER_WRITTEN;
 }
 
-/* What can't be read is damaged. */
+/* A sector that can't be read counts as damaged. */
 static void get(struct volume *volume, struct purge_sector *sectors, uint32_t count,
                 uint64_t offset) {
     if (pread(volume->fd, sectors, count * sizeof *sectors, (off_t)offset) ==
@@ -230,13 +227,13 @@ struct scan {
     unsigned area;
     uint64_t generation;    /* 0: any */
     uint32_t first;         /* of its sectors: 0: not known yet */
-    bool twin_damaged;      /* one of a pair was */
-    bool lost;              /* damage, and no good sector behind it yet */
+    bool twin_damaged;      /* one twin of a pair was damaged */
+    bool lost;              /* there was damage, and no good sector after it yet */
     bool hole;              /* one of the first sectors was never written */
-    bool more;              /* there are good sectors behind the first */
+    bool more;              /* there are good sectors after the first ones */
     bool damaged;           /* there was damage */
     struct purge_log *log;  /* NULL: only looked at */
-    struct purge_slots run; /* of sectors that follow each other */
+    struct purge_slots run; /* purge numbers of consecutive sectors */
 };
 
 static void volume_purges_end_run(struct scan *scan) {
@@ -250,7 +247,7 @@ static void see_good(struct scan *scan, const struct purge_sector *sector) {
     scan->more = scan->more || sector->at >= sector->first;
     if (scan->log == NULL)
         return;
-    /* Of what was lost none is newer than this. */
+    /* No lost purge is newer than this number. */
     purge_log_raise(scan->log, scan->lost ? sector->newest : sector->floor, sector->newest);
     scan->lost = false;
     uint32_t skipped = scan->run.count == 0 ? sector->continued : 0;
@@ -270,7 +267,7 @@ static void see(struct scan *scan, const struct purge_sector *sector, enum secto
         scan->hole || (state == SECTOR_NEVER_WRITTEN && (at < scan->first || scan->first == 0));
 }
 
-/* False: there is nothing more. */
+/* Returns false at the end. */
 static bool scan_piece(struct scan *scan, uint32_t at, uint32_t count) {
     struct purge_sector sectors[TWINS][PIECE];
     bool read_twin = false, anything = false;
@@ -303,14 +300,15 @@ static void scan_area(struct scan *scan) {
     purge_slots_release(&scan->run);
 }
 
-/* All of its first sectors are there, or have been. */
+/* Returns true when all its first sectors are or were there. */
 static bool is_complete(struct volume *volume, unsigned area, uint64_t generation) {
     struct scan scan = {.volume = volume, .area = area, .generation = generation};
     scan_area(&scan);
     return !scan.hole || scan.more;
 }
 
-/* Of its first sector; 0: there is none. False: it is damaged. */
+/* Returns the generation of the first sector; 0: there is none. Returns false when it is
+ * damaged. */
 static bool read_generation(struct volume *volume, unsigned area, uint64_t *generation) {
     struct purge_sector sector;
     bool damaged = true;
@@ -342,7 +340,7 @@ static void read_area(struct volume *volume, uint64_t generation, struct purge_l
                   volume->path);
 }
 
-/* Whatever was purged there, all that is older than now counts as purged. */
+/* All records that are older than now count as purged. */
 static void count_as_purged(struct volume *volume, struct purge_log *log) {
     purge_log_lose(log);
     atomic_fetch_add_explicit(&volume->count.corrupt, 1, memory_order_relaxed);

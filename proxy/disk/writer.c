@@ -11,7 +11,7 @@
 
 enum {
     REMOVAL_TRIES = 2,
-    SYNC_DELAY = 150, /* milliseconds that a removal may wait for others on the way to the device */
+    SYNC_DELAY = 150, /* milliseconds that a removal may wait for others before a sync */
 };
 
 /* Pieces of a whole body; the caller frees them. */
@@ -61,7 +61,7 @@ struct record_texts writer_texts(const struct object *object) {
     return (struct record_texts){object_url(object), object_head(object), object_vary(object)};
 }
 
-/* A record that is replaced gives its unit back, if it has one. */
+/* A record that is replaced gives back its unit if it has one. */
 static void abandon_replaced(struct volume *volume, uint64_t key, uint32_t variant,
                              uint32_t but_at) {
     struct disk_place places[PLACES];
@@ -148,14 +148,14 @@ static bool remove_variant(struct volume *volume, struct cache_key key, uint32_t
     return there;
 }
 
-/* What it would have replaced must not be found in its place. */
+/* The objects that it would have replaced must not be found instead. */
 static void leave_out(struct volume *volume, const struct volume_job *job) {
     queue_count_dropped(volume);
     if (!remove_variant(volume, job->key, job->variant) && volume_lapses(volume) > 0)
         volume_note_lapse(volume); /* it may be what this would have replaced */
 }
 
-/* The head of a record, as an object without a body; NULL: it can't be read. */
+/* Returns the head of a record as an object without a body, or NULL when it can't be read. */
 static struct object *read_head(struct volume *volume, const struct disk_place *place) {
     size_t whole = (size_t)place->blocks * RECORD_ALIGN, length = whole;
     struct object *object = NULL;
@@ -191,8 +191,8 @@ static bool is_awaited(struct volume *volume, struct cache_key key) {
     return awaited;
 }
 
-/* Of the variants that disk_index_hide has hidden for the object, those go that it takes the place
- * of; the others are found again, unless something else that may take their place waits. */
+/* disk_index_hide has hidden variants for the object. Those that it replaces are removed. The
+ * others are shown again, unless another waiting object may replace them. */
 static void supersede(struct volume *volume, const struct volume_job *job) {
     struct disk_place places[PLACES];
     unsigned count = disk_index_find_all(volume->index, job->key.low, places, PLACES);
@@ -210,7 +210,7 @@ static void supersede(struct volume *volume, const struct volume_job *job) {
     }
 }
 
-/* With an object: what of the others that takes the place of. */
+/* With an object: removes the other variants that it replaces. */
 static void do_remove(struct volume *volume, const struct volume_job *job) {
     if (job->object != NULL)
         supersede(volume, job);
@@ -229,8 +229,8 @@ static bool has_variant(struct volume *volume, uint64_t key, uint32_t variant) {
     return false;
 }
 
-/* Of an object whose body stands on the volume: the head it has now. Without it the one before goes
- * on to count; unless it was another variant, which has gone by now. */
+/* Writes the new head of an object whose body is on the volume. After a failure the earlier head
+ * stays valid, unless it belonged to another variant, which is removed by now. */
 static void do_renew(struct volume *volume, struct volume_job *job) {
     if (!has_variant(volume, job->key.low, job->variant))
         return;
