@@ -3,9 +3,11 @@
  * structures.
  *
  *     struct greeting { struct message message; int number; };
- *     static void on_greeting(struct message *m) { ... free(CONTAINER_OF(m, struct greeting,
- * message)); } greeting->message.deliver = on_greeting; mailbox_post(&worker->mailbox,
- * &greeting->message);       from any thread
+ *     static void on_greeting(struct message *message) {
+ *         ... free(CONTAINER_OF(message, struct greeting, message));
+ *     }
+ *     greeting->message.deliver = on_greeting;
+ *     mailbox_post(&worker->mailbox, &greeting->message);       from any thread
  *
  * deliver runs in the receiving thread, in the order of posting per sender, and owns the message
  * from then on. Posting takes one atomic exchange, and one write(2) when the box was empty. A

@@ -10,8 +10,8 @@
  * http://retort.internal/NAME. neutral_find also knows them by the names that filter lists use
  * ("1x1.gif", "noopjs", "abp-resource:blank-js").
  *
- *     blank.gif  blank.png  blank-2x2.png  blank-3x2.png  blank-32x32.png     one transparent
- * colour empty.js  empty.css  empty.html  empty.txt  empty.json  empty.mp4       nothing, validly
+ *     blank.gif blank.png blank-2x2.png blank-3x2.png blank-32x32.png     one transparent colour
+ *     empty.js empty.css empty.html empty.txt empty.json empty.mp4        nothing, validly
  *
  * Threads: constants.
  */

@@ -184,8 +184,7 @@ static char *url_put_encoded(char *at, unsigned byte) {
 }
 
 /* A '%' that begins no encoding (*strays: there is one) stays as it is; within two bytes of it
- * nothing is decoded, for
- * "%%34%31" must not become the encoding "%41". */
+ * nothing is decoded, for "%%34%31" must not become the encoding "%41". */
 static char *put_path_query(char *at, struct slice text, bool *strays) {
     enum { NEAR = 2 };
     *strays = false;

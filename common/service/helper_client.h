@@ -46,8 +46,8 @@ bool helper_job_finished(const struct helper_job *job);
 int helper_job_fd(const struct helper_job *job);
 int64_t helper_job_deadline(const struct helper_job *job); /* CLOCK_MONOTONIC milliseconds */
 enum helper_status helper_job_status(const struct helper_job *job);
-const char *
-helper_job_error(const struct helper_job *job); /* a sentence unless DONE or UNCHANGED */
+/* A sentence, unless the status is HELPER_DONE or HELPER_UNCHANGED. */
+const char *helper_job_error(const struct helper_job *job);
 /* For service_failed: why there is no result, in a word. NULL: that lies in the job itself, and the
  * same would come of it each time; or there is a result. */
 const char *helper_job_outage(const struct helper_job *job);

@@ -70,10 +70,10 @@
  *
  * Rules
  *   Time      No call blocks. A service that waits for something sets exchange->wait to a
- * descriptor and a deadline in milliseconds of CLOCK_MONOTONIC; the host calls `ready` when the
- *             descriptor is ready or the deadline has passed. Without a wait the host calls again
- *             when there is input or room; a service that takes no input, gives no output and waits
- *             for nothing has a bug, and the host aborts the exchange.
+ *             descriptor and a deadline in milliseconds of CLOCK_MONOTONIC; the host calls `ready`
+ *             when the descriptor is ready or the deadline has passed. Without a wait the host
+ *             calls again when there is input or room; a service that takes no input, gives no
+ *             output and waits for nothing has a bug, and the host aborts the exchange.
  *   Memory    Bounded: push may take fewer bytes than offered, none at all too, and is offered the
  *             rest later. That is all there is to back-pressure.
  *   Ownership Slices given to a service live until the call returns; heads, the client address and
@@ -88,8 +88,8 @@
  *             that code of the service frees when they end.
  *   Errors    A length never says "end" or "error": flow and verdict do. What a service can't do it
  *             passes on unchanged, with exchange->failed set (service_failed) before it gives its
- *             verdict: caches may keep such a result for some seconds only. SERVICE_ABORT
- * is for a body of which a part has already gone out: the host must not complete it.
+ *             verdict: caches may keep such a result for some seconds only. SERVICE_ABORT is for a
+ *             body of which a part has already gone out: the host must not complete it.
  */
 #ifndef RETORT_SERVICE_SERVICE_H
 #define RETORT_SERVICE_SERVICE_H
@@ -148,9 +148,8 @@ struct service_exchange {
     unsigned magic;
 #define SERVICE_EXCHANGE_MAGIC 0x53764578u
     enum service_point point;
-    const struct http_head
-        *request;           /* always there; fields may be missing with some ICAP clients */
-    struct http_head *head; /* the one to change: of the request, or of the response */
+    const struct http_head *request; /* always there; some ICAP clients leave fields out */
+    struct http_head *head;          /* the one to change: of the request, or of the response */
     bool has_body;
     struct slice client_ip;   /* as text; empty when the host does not know it */
     struct slice client_user; /* its name (X-Client-Username), empty likewise */

@@ -22,7 +22,7 @@
  *   0.0.0.0 ads.example a line of a hosts file: exactly that host, or those
  *   ! comment           also # in hosts files, [Adblock ...]
  *   a.com##.ad          element hiding, and exceptions from it ($generichide): only counted
- * and behind a "$"
+ * and behind a "$":
  *   script image ~image the types of requests it is for, or not for; without any: all but the page
  *   third-party  ~third-party (3p, 1p, first-party)       is the page of another site?
  *   domain=a.com|~b.a.com|shop.*|/^cdn\d/   the pages (from=)

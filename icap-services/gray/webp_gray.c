@@ -158,8 +158,7 @@ static const char *excess_of(struct slice bytes, uint64_t max_pixels) {
     return pixels > max_pixels ? "too many pixels in all frames together" : NULL;
 }
 
-/* Each frame is a still picture, of its own size; where it goes, when, and how it goes away stay.
- */
+/* Each frame is a still picture of its own size; its place, time and disposal stay. */
 static enum picture_result convert_frame(WebPMux *to, WebPMuxFrameInfo *frame,
                                          const struct picture_options *options,
                                          struct picture_output *output) {

@@ -31,8 +31,8 @@ struct job {
     bool returned; /* a helper was gone before it got it */
     struct helper_packet packet;
     void *client;
-    /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed after.
-     */
+    /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed
+     * afterwards. */
     void (*on_result)(struct job *job, enum helper_status status, struct helper_packet *result,
                       const char *why);
 };

@@ -6,9 +6,9 @@
  *     static enum helper_status work(struct helper_work *work) {
  *         work->input              the body, mapped, read-only
  *         work->parameters
- *         helper_work_reply(work, slice);                  a small result, or the reason of a
- * failure work->output = memfd;                            a large one: the loop seals and closes
- * it return HELPER_DONE;
+ *         helper_work_reply(work, slice);    a small result, or the reason of a failure
+ *         work->output = memfd;              a large one: the loop seals and closes it
+ *         return HELPER_DONE;
  *     }
  *     return helper_loop_run(work);
  */

@@ -6,8 +6,8 @@
  *     if (!runner_run(&runner, recipe, input, output, error, sizeof error)) ...
  *     runner_stop(&runner);
  *
- * The runner and its programs have a sandbox of their own. It ends with the
- * helper. Blocks until the programs have ended. Threads: one.
+ * The runner and its programs have a sandbox of their own. The runner ends with the helper.
+ * runner_run blocks until the programs have ended. Threads: one.
  */
 #ifndef RETORT_HELPERS_RUNNER_H
 #define RETORT_HELPERS_RUNNER_H

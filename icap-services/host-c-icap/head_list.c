@@ -8,8 +8,7 @@
 /* The longest head c-icap is worth being bothered with. */
 enum { HEAD_MAX = 256 * 1024 };
 
-/* The list's lines lie one behind another, each with a NUL where CR was; headers[] points at them.
- */
+/* The lines lie one behind another, each with a NUL where CR was; headers[] points at them. */
 static size_t list_size(const struct ci_headers_list *list) {
     size_t size = 2;
     for (int i = 0; i < list->used; i++)

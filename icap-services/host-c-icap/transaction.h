@@ -4,7 +4,7 @@
  *
  *   - a length that is also end and error (CI_EOF, CI_ERROR): transaction_io translates;
  *   - after the client's last byte an `io` that gives nothing truncates the body without a trace,
- * so there transaction_io blocks in poll() on what the service waits for, up to its deadline;
+ *     so there transaction_io blocks in poll() on what the service waits for, up to its deadline;
  *   - an `io` that takes nothing and gives nothing while there was room for both is an error to
  *     c-icap, so there it blocks as well;
  *   - in any other case it returns, and c-icap waits for the network;

@@ -5,7 +5,7 @@
  *                         page leaves that out: "<body", an element or a text that no head has
  *     SCANNER_BODY_START  behind "<body ...>", or before what begins the body without one
  *     SCANNER_BODY_END    before the "</body>" or "</html>" that ends the body, or at the page's
- * end
+ *                         end
  *
  *     struct scanner scanner;
  *     scanner_init(&scanner, SCANNER_HEAD_END, SCANNER_DOCUMENT);
@@ -17,8 +17,8 @@
  *     else
  *         the last scanner.pending bytes (at most SCANNER_PENDING_MAX) may be the beginning of the
  *         tag: everything before them can be passed on
- *     scanner_end(&scanner)                             the page is over: true when that is the
- * place
+ *     if (scanner_end(&scanner))
+ *         the page is over, and its end is the place
  *
  * What a browser is to show (SCANNER_DOCUMENT) has a head and a body, whether it has tags for them
  * or not. A fragment, which a script asks for (SCANNER_FRAGMENT), has not, unless a doctype or the

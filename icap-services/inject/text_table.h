@@ -9,9 +9,11 @@
  *     2001:db8::/32<TAB><!-- six %{ip} -->
  *     default<TAB><!-- %{ip} -->
  *
- *     struct text_table *table = text_table_read(path, error, sizeof error);    NULL: error says
- * why size_t n = text_table_answer(table, SLICE("10.1.2.3\nhttp://a/\njo"), out, sizeof out); 0:
- * none text_table_free(&table);
+ *     struct text_table *table = text_table_read(path, error, sizeof error);
+ *     if (table == NULL) ...                             `error` says why
+ *     size_t n = text_table_answer(table, SLICE("10.1.2.3\nhttp://a/\njo"), out, sizeof out);
+ *     if (n == 0) ...                                    no text is for that client
+ *     text_table_free(&table);
  *
  * A table without a file (text_table_builtin) answers with an HTML comment that holds the address.
  * Threads: read-only once read.
