@@ -152,6 +152,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/stored_part.c proxy/transaction/stored_part.h \
 	proxy/transaction/trace.c proxy/transaction/trace.h \
 	proxy/transaction/transaction.c proxy/transaction/transaction.h \
+	proxy/transaction/variant_object.c proxy/transaction/variant_object.h \
 	proxy/transaction/waiting_download.c proxy/transaction/waiting_download.h \
 	proxy/transaction/waiting_page.c proxy/transaction/waiting_page.h \
 	proxy/transaction/steps/receive.c \

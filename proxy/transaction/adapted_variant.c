@@ -1,8 +1,10 @@
 #include "transaction/adapted_variant.h"
 
+#include "transaction/postcache.h"
 #include "transaction/request_rules.h"
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
+#include "transaction/variant_object.h"
 
 bool adapted_variant_begin(struct transaction *transaction) {
     struct icap_service *chosen[ADAPT_CHAIN_MAX];
@@ -78,4 +80,206 @@ unsigned adapted_variant_leave_out(const struct adapted_variant *variant,
         if (!variant->applied || !adapted_variant_includes(variant, chosen[i]))
             chosen[left++] = chosen[i];
     return left;
+}
+
+void adapted_variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome) {
+    transaction->variant->state = ADAPTED_VARIANT_OVER;
+    collapse_finish(&transaction->variant->collapse, outcome);
+}
+
+bool adapted_variant_join(struct transaction *transaction) {
+    enum { ROUNDS = 3 };
+    struct adapted_variant *variant = transaction->variant;
+    struct loop *loop = transaction->net->loop;
+    uint64_t timeout = transaction->settings->cache.collapse_timeout;
+    if (timeout == 0 || variant->rounds++ >= ROUNDS)
+        return false;
+    const struct cache_name name = variant_object_fetch_name(transaction);
+    if (collapse_join(&variant->collapse, transaction->host->shared_fetches, &name, loop) !=
+        SHARED_FETCH_FOLLOWS)
+        return false;
+    variant->state = ADAPTED_VARIANT_FOLLOWS;
+    transaction->net->counters.cache_collapsed++;
+    collapse_follow(&variant->collapse, transaction->host->mailbox, &transaction->task,
+                    loop->now + timeout);
+    return true;
+}
+
+bool adapted_variant_has_followed(struct transaction *transaction) {
+    enum { NO_MORE = 100 };
+    struct adapted_variant *variant = transaction->variant;
+    enum shared_fetch_outcome outcome;
+    if (!collapse_has_ended(&variant->collapse, &outcome))
+        return false;
+    variant->state = ADAPTED_VARIANT_NONE;
+    if (outcome != SHARED_FETCH_STORED && outcome != SHARED_FETCH_ABANDONED)
+        variant->rounds = NO_MORE;
+    struct object *object = adapted_variant_look_up(transaction);
+    if (object == NULL || variant->only)
+        adapted_variant_forget(variant); /* what this transaction holds is still good for it */
+    object_release(&object);
+    return true;
+}
+
+void adapted_variant_set_applied(struct transaction *transaction) {
+    transaction->variant->applied = true;
+}
+
+void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
+                         struct icap_service *const *chosen, unsigned count) {
+    struct adapted_variant *variant = transaction->variant;
+    variant->state = ADAPTED_VARIANT_ASKS;
+    variant->since = cache_now(transaction->host->cache);
+    variant->of = object_reference(transaction_object(transaction));
+    adapt_mark_begin(&variant->mark, variant->services, variant->count);
+    variant->postcache = arena_zalloc(&transaction->arena, sizeof *variant->postcache);
+    postcache_start(variant->postcache, transaction, transaction_object(transaction), response,
+                    chosen, count);
+}
+
+bool adapted_variant_renew(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    const struct object *of = transaction_object(transaction);
+    if (variant->object->response_time >= of->response_time)
+        return true;
+    /* If what the origin says of its lifetime is not what the variant says, either of origin and
+     * service may have changed that. */
+    if (variant_object_has_other_control(transaction, variant->object, of)) {
+        object_release(&variant->object);
+        return false;
+    }
+    struct object *renewed = variant_object_renewed(transaction, variant->object, of);
+    const struct cache_arrival arrival = {
+        .since = cache_now(transaction->host->cache),
+        .max_variants = caching_max_variants(transaction),
+        .of = of,
+    };
+    cache_insert(transaction->host->cache, renewed, &arrival);
+    object_release(&variant->object);
+    variant->object = renewed;
+    return true;
+}
+
+/* The variant's body is what comes out of the services. */
+static void adapted_variant_begin_body(struct transaction *transaction,
+                                       const struct http_head *head, enum object_kind kind,
+                                       const struct freshness *freshness) {
+    struct adapted_variant *variant = transaction->variant;
+    struct postcache *postcache = variant->postcache;
+    if (postcache->message.body == NULL)
+        postcache->body = body_of_bytes(slice_make("", 0));
+    else
+        postcache->body = body_new(transaction->net, variant->keep ? BODY_SHARED : BODY_PASSING,
+                                   postcache->message.body->length);
+    variant->object = variant_object_new(transaction, head, kind, freshness, postcache->body);
+    if (postcache->message.body != NULL)
+        pump_start(&postcache->pump, transaction->net->loop, &postcache->message.body,
+                   postcache->body, transaction->settings->cache.max_object, &transaction->task);
+    if (!variant->keep)
+        adapted_variant_finish(transaction, SHARED_FETCH_UNSTORED);
+    adapted_variant_settle(transaction);
+}
+
+static void adapted_variant_left_alone(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    struct freshness freshness = object_freshness(variant->of);
+    struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
+    object_parse_head(variant->of, head);
+    /* What passes by is read once, and that the services have done. */
+    if (variant->of->body->kind == BODY_PASSING) {
+        variant->keep = false;
+        adapted_variant_begin_body(transaction, head, OBJECT_LEFT_ALONE, &freshness);
+        return;
+    }
+    postcache_end(variant->postcache);
+    if (!variant->keep) {
+        adapted_variant_finish(transaction, SHARED_FETCH_FAILED);
+        return;
+    }
+    variant->object =
+        variant_object_new(transaction, head, OBJECT_LEFT_ALONE, &freshness, variant->of->body);
+    adapted_variant_settle(transaction);
+}
+
+static void adapted_variant_changed(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    struct http_head *head = variant->postcache->message.response;
+    struct freshness freshness;
+    postcache_forget_etag(head, object_etag(variant->of));
+    const struct object_making making = {OBJECT_MADE, variant->chain,
+                                         adapt_mark_tag(&variant->mark)};
+    variant_object_set_validator(transaction, head, &making);
+    variant_object_keep_tags(transaction, head);
+    variant->keep = variant_object_freshness(transaction, head, &freshness) && variant->keep;
+    adapted_variant_begin_body(transaction, head, OBJECT_MADE, &freshness);
+}
+
+void adapted_variant_take_answer(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    struct adapt_chain *chain = &variant->postcache->chain;
+    struct counters *counters = &transaction->net->counters;
+    adapt_mark_take(&variant->mark, chain);
+    variant->keep =
+        adapt_chain_is_storable(chain) && !chain->unable && adapt_mark_tag(&variant->mark) != 0;
+    variant->state = ADAPTED_VARIANT_STORES;
+    counters->adapted_made++;
+    counters->adapted_made_again += variant->old;
+    if (chain->modified)
+        adapted_variant_changed(transaction);
+    else
+        adapted_variant_left_alone(transaction);
+}
+
+/* Variants must not be in the index before what they are made of is. */
+static bool adapted_variant_may_be_stored(const struct transaction *transaction) {
+    const struct body *body = transaction->variant->of->body;
+    return transaction->storing.object == NULL || transaction->storing.settled ||
+           body->expected >= 0 || transaction->storing.pump.state == PUMP_IDLE;
+}
+
+static void adapted_variant_store(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    const struct cache_arrival arrival = {
+        .since = variant->since,
+        .max_variants = caching_max_variants(transaction),
+        .of = variant->of,
+    };
+    bool stored = cache_insert(transaction->host->cache, variant->object, &arrival);
+    adapted_variant_finish(transaction, stored ? SHARED_FETCH_STORED : SHARED_FETCH_ABANDONED);
+}
+
+void adapted_variant_settle(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    if (variant->state != ADAPTED_VARIANT_STORES || variant->object == NULL)
+        return;
+    const struct pump *pump = &variant->postcache->pump;
+    /* It is too large, or what it is made of is. */
+    if (variant->object->body->kind == BODY_PASSING)
+        adapted_variant_finish(transaction, SHARED_FETCH_UNSTORED);
+    else if (body_state(variant->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)
+        adapted_variant_finish(transaction, SHARED_FETCH_FAILED);
+    else if (pump->state != PUMP_RUNNING && adapted_variant_may_be_stored(transaction))
+        adapted_variant_store(transaction);
+}
+
+bool adapted_variant_is_at_work(const struct adapted_variant *variant) {
+    return variant->state == ADAPTED_VARIANT_STORES;
+}
+
+void adapted_variant_let_client_go(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    if (adapted_variant_is_at_work(variant))
+        pump_set_unread(&variant->postcache->pump);
+    else
+        adapted_variant_end(transaction);
+}
+
+void adapted_variant_end(struct transaction *transaction) {
+    struct adapted_variant *variant = transaction->variant;
+    adapted_variant_finish(transaction, SHARED_FETCH_ABANDONED);
+    collapse_end(&variant->collapse);
+    if (variant->postcache != NULL)
+        postcache_end(variant->postcache);
+    object_release(&variant->object);
+    object_release(&variant->of);
 }

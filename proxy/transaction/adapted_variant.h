@@ -5,7 +5,9 @@
  *
  *     if (adapted_variant_begin(transaction))                          LOOKUP
  *         object = adapted_variant_look_up(transaction);
- *     ... VARIANT has the variant made if there is none ...
+ *     if (!adapted_variant_join(transaction))                          VARIANT, where there is none
+ *         adapted_variant_ask(transaction, response, services, count);
+ *     adapted_variant_take_answer(transaction);
  *     shown = transaction_shown(transaction);                          DELIVER
  *     adapted_variant_settle(transaction);                             LOG, until it is stored
  *     adapted_variant_end(transaction);
@@ -34,7 +36,7 @@ enum adapted_variant_state {
     ADAPTED_VARIANT_OVER,
 };
 
-/* Written by adapted_variant.c and steps/variant.c. */
+/* Written by adapted_variant.c. */
 struct adapted_variant {
     enum adapted_variant_state state;
     struct icap_service *services[ADAPT_CHAIN_MAX]; /* that may want it, whatever it is */
@@ -65,6 +67,23 @@ bool adapted_variant_includes(const struct adapted_variant *variant,
 /* Takes the services that have seen the response out of those that are to see it. */
 unsigned adapted_variant_leave_out(const struct adapted_variant *variant,
                                    struct icap_service **chosen, unsigned count);
+/* Brings the variant that was found up to date, after the origin has confirmed what it was made of.
+ * False: it can't be, and is dropped. */
+bool adapted_variant_renew(struct transaction *transaction);
+/* Waits for another request that has the variant made; false: this one has to do so. */
+bool adapted_variant_join(struct transaction *transaction);
+/* Has that request made it, or taken too long? Then the variant has been looked up again. */
+bool adapted_variant_has_followed(struct transaction *transaction);
+/* Has these services begin on the response. */
+void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
+                         struct icap_service *const *chosen, unsigned count);
+/* The services have answered: the variant is there. */
+void adapted_variant_take_answer(struct transaction *transaction);
+/* The response that the client is to get has passed the services. */
+void adapted_variant_set_applied(struct transaction *transaction);
+/* Nothing more is to be stored; this is what others learn who wait for the variant. */
+void adapted_variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome);
+/* Stores what has arrived. */
 void adapted_variant_settle(struct transaction *transaction);
 /* What will be stored is made without the client, all else ends. */
 void adapted_variant_let_client_go(struct transaction *transaction);

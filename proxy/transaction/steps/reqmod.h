@@ -37,8 +37,8 @@ void reqmod_take_body(struct transaction *transaction, struct reqmod *reqmod);
 /* A service has answered in the origin's place. */
 enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *reqmod);
 enum step reqmod_fail(struct transaction *transaction, const struct reqmod *reqmod);
-/* The URL that an adapted head is for; a path is of the scheme that the request had. False: it can't
- * be used. */
+/* The URL that an adapted head is for; a path is of the scheme that the request had. False: it
+ * can't be used. */
 bool reqmod_parse_target(const struct transaction *transaction, const struct http_head *head,
                          struct url *url);
 enum step reqmod_fail_url(struct transaction *transaction);
