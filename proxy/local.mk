@@ -123,9 +123,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/check.c proxy/origin/check.h \
 	proxy/origin/choice.c \
 	proxy/origin/group.c proxy/origin/group.h \
-	proxy/origin/place.c proxy/origin/place.h \
+	proxy/origin/host.c proxy/origin/host.h \
 	proxy/origin/scheme.c proxy/origin/scheme.h \
-	proxy/origin/seat.c proxy/origin/seat.h \
+	proxy/origin/slot.c proxy/origin/slot.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
@@ -199,7 +199,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \
 	proxy/admin/cache_object_page.c proxy/admin/cache_object_page.h \
 	proxy/admin/cache_page.c proxy/admin/cache_page.h \
-	proxy/admin/guests.c proxy/admin/guests.h \
+	proxy/admin/connections.c proxy/admin/connections.h \
 	proxy/admin/report.c proxy/admin/report.h \
 	proxy/admin/worker_report.c proxy/admin/worker_report.h \
 	proxy/admin/record_page.c proxy/admin/record_page.h \

@@ -25,7 +25,7 @@ static bool start_workers(struct server *server, struct claims *claims,
         .cache = server->cache,
         .disk = server->disk,
         .shared_fetches = server->shared_fetches,
-        .places = server->places,
+        .origin_hosts = server->origin_hosts,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
         .origins = server->origins,
@@ -190,7 +190,7 @@ static void make_shared(struct server *server) {
     memory_set_giver(cache_give_back, server->cache);
     server->memory = memory_shares_new(settings->workers);
     server->shared_fetches = shared_fetches_new();
-    server->places = origin_places_new();
+    server->origin_hosts = origin_hosts_new();
     server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
     server->origins = origin_groups_new(server->settings, NULL);
@@ -226,7 +226,7 @@ void server_release(struct server *server) {
     if (server->shared_fetches != NULL)
         shared_fetches_free(&server->shared_fetches);
     memory_shares_free(&server->memory);
-    origin_places_free(&server->places);
+    origin_hosts_free(&server->origin_hosts);
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);
     origin_groups_release(&server->origins);

@@ -31,7 +31,7 @@ struct server {
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
-    struct origin_places *places;
+    struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
     struct origin_groups *origins; /* of settings */

@@ -134,7 +134,7 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->cache = shared->cache;
     host->disk = shared->disk;
     host->shared_fetches = shared->shared_fetches;
-    host->places = shared->places;
+    host->origin_hosts = shared->origin_hosts;
     host->waiting_downloads = shared->waiting_downloads;
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);

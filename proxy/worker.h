@@ -19,7 +19,7 @@
 #include "cache/store.h"
 #include "claims.h"
 #include "client/clients.h"
-#include "origin/place.h"
+#include "origin/host.h"
 #include "settings/settings.h"
 
 struct worker;
@@ -31,7 +31,7 @@ struct worker_shared {
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
-    struct origin_places *places;
+    struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
     struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */

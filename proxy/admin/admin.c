@@ -1,6 +1,6 @@
 #include "admin/admin.h"
 
-#include "admin/guests.h"
+#include "admin/connections.h"
 #include "admin/page.h"
 #include "admin/strict.h"
 #include "base/assert.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    ADMIN_CONNECTIONS = 2 * GUESTS_MOST, /* includes connections that are closing */
+    ADMIN_CONNECTIONS = 2 * ADMIN_CONNECTIONS_MOST, /* includes connections that are closing */
     ADMIN_TIMEOUT_SECONDS = 15,
     ADMIN_MEMORY = 16 << 10, /* memory of a connection; it limits the head of a request */
     ADMIN_BACKLOG = 128,
@@ -27,7 +27,7 @@ struct admin {
 #define ADMIN_MAGIC 0x41444d4eu
     struct admin_calls calls;
     struct MHD_Daemon *daemon; /* NULL: there is no admin plane */
-    struct guests guests;
+    struct admin_connections connections;
     pthread_mutex_t lock; /* all pages except purges are made one at a time */
     bool local;           /* a Unix socket: its permissions say who may connect */
     char *path;           /* path of the Unix socket while it belongs to this process */
@@ -121,7 +121,7 @@ static const char *find_argument(void *arg, const char *name) {
     return MHD_lookup_connection_value(arg, MHD_GET_ARGUMENT_KIND, name);
 }
 
-static struct guest *guest_of(struct MHD_Connection *connection) {
+static struct admin_connection *admin_connection_of(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info->socket_context;
@@ -131,14 +131,14 @@ static void admin_on_connection(void *arg, struct MHD_Connection *connection, vo
                                 enum MHD_ConnectionNotificationCode code) {
     struct admin *admin;
     CAST_OBJ(admin, arg, ADMIN_MAGIC);
-    struct guest *guest = *context;
+    struct admin_connection *known = *context;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        guest = guest_add(&admin->guests, info->connect_fd);
-    else if (guest != NULL)
-        guest_remove(&admin->guests, &guest);
-    *context = guest;
+        known = admin_connection_add(&admin->connections, info->connect_fd);
+    else if (known != NULL)
+        admin_connection_remove(&admin->connections, &known);
+    *context = known;
 }
 
 /* libmicrohttpd calls this first for a request, with the target as it was sent. */
@@ -190,7 +190,7 @@ static enum MHD_Result admin_on_request(void *arg, struct MHD_Connection *connec
     CAST_OBJ(admin, arg, ADMIN_MAGIC);
     CAST_OBJ(request, *state, ADMIN_REQUEST_MAGIC);
     if (!request->begun || *data_size == 0)
-        guest_moves(&admin->guests, guest_of(connection));
+        admin_connection_used(&admin->connections, admin_connection_of(connection));
     if (!request->begun)
         return admin_begin(request, connection, version, page_body_max(method, path));
     if (*data_size > 0) {
@@ -349,7 +349,7 @@ static struct MHD_Daemon *start_daemon(struct admin *admin, int fd) {
 }
 
 static void admin_release(struct admin *admin) {
-    guests_release(&admin->guests);
+    admin_connections_release(&admin->connections);
     pthread_mutex_destroy(&admin->lock);
     FREE_OBJ(admin);
 }
@@ -360,7 +360,7 @@ struct admin *admin_start(const struct settings *settings, const struct admin_ca
     const struct address *address = &settings->admin.address;
     ALLOC_OBJ(admin, ADMIN_MAGIC);
     admin->calls = *calls;
-    guests_init(&admin->guests);
+    admin_connections_init(&admin->connections);
     pthread_mutex_init(&admin->lock, NULL);
     if (settings->admin.listen == NULL)
         return admin;

@@ -18,9 +18,9 @@ static void origin_call_finish(struct origin_call *call, enum origin_state state
 void origin_call_let_go(struct origin_call *call) {
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
     timer_set(&call->net->loop->timers, &call->total_timer, TIMER_NEVER);
-    if (call->request.seat != NULL)
-        origin_seat_leave(call->request.seat);
-    call->request.seat = NULL; /* its next server is another call's */
+    if (call->request.slot != NULL)
+        origin_slot_leave(call->request.slot);
+    call->request.slot = NULL; /* its next server is another call's */
 }
 
 /* What died was an old connection, and the request can go over a new one. */
@@ -44,8 +44,8 @@ void origin_call_fail(struct origin_call *call, enum origin_failure failure, con
     }
     call->failure = failure;
     call->error = error;
-    if (call->request.seat != NULL && failure != ORIGIN_NO_REQUEST && failure != ORIGIN_DENIED)
-        origin_seat_failed(call->request.seat, error);
+    if (call->request.slot != NULL && failure != ORIGIN_NO_REQUEST && failure != ORIGIN_DENIED)
+        origin_slot_failed(call->request.slot, error);
     origin_call_let_go(call);
     if (call->state != ORIGIN_ANSWERED) {
         origin_call_finish(call, ORIGIN_FAILED);
@@ -71,7 +71,7 @@ static void look_again(struct origin_call *call, uint64_t after) {
 /* Of the connections that were idle none will do either. A group has other servers. */
 static void lose_host(struct origin_call *call) {
     pool_close_key(call->pool, call->request.pool_key);
-    if (call->request.seat != NULL)
+    if (call->request.slot != NULL)
         call->request.repeatable = false;
     origin_call_fail(call, ORIGIN_BROKE_OFF, "its host does not answer any more");
 }

@@ -29,7 +29,7 @@
 #include "net/dial.h"
 #include "net/pool.h"
 #include "net/sender.h"
-#include "origin/seat.h"
+#include "origin/slot.h"
 
 enum origin_state { ORIGIN_CONNECTING, ORIGIN_WAITING, ORIGIN_ANSWERED, ORIGIN_FAILED };
 
@@ -53,7 +53,7 @@ struct origin_request {
     bool chunked;             /* how to send the body; else as it is */
     bool repeatable;          /* may go over a pooled connection and be sent again */
     bool upgrade;             /* 101 is an answer: the connection then leaves HTTP */
-    struct origin_seat *seat; /* at the group's server that this goes to; NULL: it is of none */
+    struct origin_slot *slot; /* at the group's server that this goes to; NULL: it is of none */
     /* An interim response other than 100 has come; NULL: they are left (RFC 9110 §15.2). */
     void (*on_interim)(void *arg, const struct http_head *head);
     void *interim_arg;

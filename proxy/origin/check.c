@@ -61,7 +61,7 @@ static void check_on_timer(struct timer *timer) {
         .host = check->member->url.host,
         .port = check->member->url.port,
         .reach = REACH_ANY,
-        .pool_key = slice_from(check->member->place),
+        .pool_key = slice_from(check->member->host_port),
         .head = slice_from(check->head),
         .method = HTTP_METHOD_GET,
         .connect_timeout = check->settings->check_timeout,
@@ -90,7 +90,7 @@ static void check_start(struct origin_checks *checks, struct origin_group *group
                           "Host: %s\r\n"
                           "User-Agent: Retort health check\r\n"
                           "Connection: close\r\n\r\n",
-                          settings->health_check, member->place);
+                          settings->health_check, member->host_port);
     ASSERT(length > 0);
     checks->list = xrealloc(checks->list, (checks->count + 1) * sizeof(struct origin_check *));
     checks->list[checks->count++] = check;

@@ -19,11 +19,11 @@ static struct origin_member *member_new(const struct origin_server_settings *ser
     member->text = xstrdup(server->text);
     ASSERT(url_parse(&member->url, slice_from(member->text)));
     bool v6 = member->url.host_is_ipv6;
-    int length = asprintf(&member->place, "%s%.*s%s:%u", v6 ? "[" : "",
+    int length = asprintf(&member->host_port, "%s%.*s%s:%u", v6 ? "[" : "",
                           SLICE_PRINT(member->url.host), v6 ? "]" : "", member->url.port);
     ASSERT(length > 0);
-    /* By its place and not its number: every proxy, and every start, has the same order. */
-    member->seed = XXH3_64bits(member->place, (size_t)length);
+    /* By its host and port and not by its number: every proxy, and every start, has the same order. */
+    member->seed = XXH3_64bits(member->host_port, (size_t)length);
     member->references = 1;
     member->listed = true;
     return member;
@@ -35,7 +35,7 @@ void origin_member_release(struct origin_member *member) {
         return;
     ASSERT(member->active == 0);
     free(member->text);
-    free(member->place);
+    free(member->host_port);
     FREE_OBJ(member);
 }
 

@@ -1,6 +1,6 @@
 /*
  * A group of origin servers that stand for one another: its members, how each of them is, and who
- * waits for one. Requests take part in it through a seat (origin/seat.h).
+ * waits for one. Requests take part in it through a slot (origin/slot.h).
  *
  *     struct origin_groups *groups = origin_groups_new(settings, NULL);
  *     struct origin_group *group = groups->list[map->origins - settings->origins_groups];
@@ -36,10 +36,10 @@ struct origin_member {
     uint64_t number; /* never given again */
     uint64_t seed;   /* its own random order of all keys */
     char *text;
-    struct url url; /* slices of text */
-    char *place;    /* "host:port" */
+    struct url url;  /* slices of text */
+    char *host_port; /* "host:port" */
     /* Under the group's lock. */
-    unsigned references; /* its group's, the seats', the checks' */
+    unsigned references; /* its group's, the slots', the checks' */
     bool listed;         /* the settings still name it */
     unsigned weight;
     bool backup;
@@ -61,13 +61,13 @@ struct origin_group {
     unsigned magic;
 #define ORIGIN_GROUP_MAGIC 0x04199409u
     char *name;
-    _Atomic unsigned references; /* by snapshots, or its place's */
+    _Atomic unsigned references; /* by snapshots, or its origin_host's */
     pthread_mutex_t lock;
     struct origins_rules rules;
     bool checked; /* has a health check */
     struct origin_member **members;
     size_t member_count;
-    struct list_link queue; /* of seats, the oldest first */
+    struct list_link queue; /* of slots, the oldest first */
     unsigned queued;
     uint64_t turns;
 };
@@ -123,7 +123,7 @@ void origin_group_release(struct origin_group **groupp);
 
 /* The rest with the lock held. */
 
-struct origin_seat;
+struct origin_slot;
 
 /* What a request wants of the member that is chosen for it. */
 struct origin_wish {

@@ -18,8 +18,8 @@ static void origin_receive_answered(struct origin_call *call) {
     call->state = ORIGIN_ANSWERED;
     call->keeps_alive = framing_keeps_alive(call->response);
     timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
-    if (call->request.seat != NULL)
-        origin_seat_answered(call->request.seat, call->response->status);
+    if (call->request.slot != NULL)
+        origin_slot_answered(call->request.slot, call->response->status);
     origin_call_body_init(call);
     if (call->waker != NULL)
         loop_defer(call->net->loop, call->waker);

@@ -23,7 +23,7 @@ struct reference {
 /* Of the URL that the origin was asked for. */
 static struct slice asked_scheme(const struct transaction *transaction) {
     const struct map_settings *map = transaction->fetch.route->map;
-    return map->origins != NULL ? transaction->fetch.seat->member->url.scheme : map->origin.scheme;
+    return map->origins != NULL ? transaction->fetch.slot->member->url.scheme : map->origin.scheme;
 }
 
 /* False: it leads nowhere that we know: another scheme, or relative to the request's path. */

@@ -44,7 +44,8 @@ static void route_set_place(struct transaction *transaction, struct route *route
                             const struct url *origin) {
     if (transaction->settings->origin.max_connections == 0)
         return;
-    route->place = origin_place_enter(transaction->host->places, origin, transaction->settings);
+    route->place =
+        origin_host_enter(transaction->host->origin_hosts, origin, transaction->settings);
     if (route->place != NULL)
         route->group = route->place->group;
 }
@@ -150,7 +151,7 @@ static void aim_at(struct aim *aim, const struct url *url) {
 static void aim_by_map(struct transaction *transaction, struct aim *aim) {
     const struct map_settings *map = transaction->fetch.route->map;
     const struct url *origin =
-        map->origins != NULL ? &transaction->fetch.seat->member->url : &map->origin;
+        map->origins != NULL ? &transaction->fetch.slot->member->url : &map->origin;
     aim_at(aim, origin);
     aim->target = transaction->fetch.route->target;
     aim->host_header =
@@ -185,7 +186,7 @@ static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
         aim->target = arena_concat(arena, scheme, SLICE("://"), authority, aim->target);
         aim->host_header = authority;
     }
-    aim_at(aim, &transaction->fetch.seat->member->url);
+    aim_at(aim, &transaction->fetch.slot->member->url);
 }
 
 void route_aim(struct transaction *transaction, struct aim *aim) {

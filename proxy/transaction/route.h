@@ -3,8 +3,8 @@
  * mode what the map says, one origin or a group; or a parent proxy.
  *
  *     struct route *route = route_find(transaction);       NULL: no map is for this URL
- *     if (route->group != NULL) ... take a seat ...
- *     route_aim(transaction, &aim);                        with the seat's server, if there is one
+ *     if (route->group != NULL) ... take a slot ...
+ *     route_aim(transaction, &aim);                        with the slot's server, if there is one
  *
  * Threads: the worker's; memory of the transaction's arena.
  */
@@ -13,7 +13,7 @@
 
 #include "net/reach.h"
 #include "origin/group.h"
-#include "origin/place.h"
+#include "origin/host.h"
 
 struct transaction;
 
@@ -22,10 +22,9 @@ struct route {
     struct slice target;                    /* with a map: path and query at its origin */
     const struct origins_settings *origins; /* NULL: one place, which the map or the URL names */
     struct origin_group *group; /* of them, or of a place whose connections are limited */
-    struct origin_place
-        *place;           /* entered; NULL: connections are not limited, or it has been left */
-    bool by_parent;       /* the group's servers are proxies */
-    bool may_go_directly; /* when no server of the group answers */
+    struct origin_host *place; /* entered; NULL: connections are not limited, or it has been left */
+    bool by_parent;            /* the group's servers are proxies */
+    bool may_go_directly;      /* when no server of the group answers */
 };
 
 /* What a request is sent to and with. */

@@ -41,7 +41,7 @@ struct transaction_host {
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
-    struct origin_places *places;
+    struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
     struct timer waiting_downloads_timer; /* when the next one expires */
     struct adapt_set *adapt;              /* the current one */

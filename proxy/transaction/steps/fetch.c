@@ -207,7 +207,7 @@ static void fetch_start_call(struct transaction *transaction) {
         .interim_arg = transaction,
         .trailer_space = trailer_space,
         .repeatable = is_repeatable(transaction),
-        .seat = transaction->fetch.seat,
+        .slot = transaction->fetch.slot,
         .deadline = transaction->fetch.deadline,
         .connect_timeout = settings->origin.connect_timeout,
         .first_byte_timeout = settings->origin.first_byte_timeout,
@@ -245,13 +245,13 @@ static enum step use_stale(struct transaction *transaction) {
     return respmod_postcache_or_deliver(transaction);
 }
 
-static void give_up_seat(struct transaction *transaction) {
-    origin_seat_close(transaction->fetch.seat);
-    transaction->fetch.seat = NULL;
-    origin_place_leave(&transaction->fetch.route->place);
+static void give_up_slot(struct transaction *transaction) {
+    origin_slot_close(transaction->fetch.slot);
+    transaction->fetch.slot = NULL;
+    origin_host_leave(&transaction->fetch.route->place);
 }
 
-/* The origin or the parent, at the seat if there is one. A tunnel that no parent opens begins at
+/* The origin or the parent, at the slot if there is one. A tunnel that no parent opens begins at
  * TUNNEL. */
 static enum step fetch_ask(struct transaction *transaction) {
     if (transaction->request.kind == REQUEST_CONNECT &&
@@ -264,12 +264,12 @@ static enum step fetch_ask(struct transaction *transaction) {
 /* Nobody is to be asked any more for a server: straight to what the URL names. */
 static enum step go_directly(struct transaction *transaction) {
     route_go_directly(transaction->fetch.route);
-    give_up_seat(transaction);
+    give_up_slot(transaction);
     return fetch_ask(transaction);
 }
 
 /* No server of the group can be had for the request. */
-static enum step without_seat(struct transaction *transaction, const char *reason) {
+static enum step without_slot(struct transaction *transaction, const char *reason) {
     if (transaction->fetch.route->may_go_directly)
         return go_directly(transaction);
     if (stale_will_do(transaction, true))
@@ -279,35 +279,35 @@ static enum step without_seat(struct transaction *transaction, const char *reaso
     return fail_with(transaction, 503, reason);
 }
 
-static enum step take_seat(struct transaction *transaction) {
-    switch (origin_seat_take(transaction->fetch.seat)) {
-    case SEAT_TAKEN: return fetch_ask(transaction);
-    case SEAT_WAITING: return STEP_WAIT;
-    case SEAT_REFUSED:
-        return without_seat(
+static enum step take_slot(struct transaction *transaction) {
+    switch (origin_slot_take(transaction->fetch.slot)) {
+    case ORIGIN_SLOT_TAKEN: return fetch_ask(transaction);
+    case ORIGIN_SLOT_WAITING: return STEP_WAIT;
+    case ORIGIN_SLOT_REFUSED:
+        return without_slot(
             transaction,
             "all its servers are at max_connections, and queue_max requests are already waiting");
-    case SEAT_EXPIRED:
-        return without_seat(transaction, "all its servers are at max_connections, and none became "
+    case ORIGIN_SLOT_EXPIRED:
+        return without_slot(transaction, "all its servers are at max_connections, and none became "
                                          "free within queue_timeout");
-    case SEAT_NONE: break;
+    case ORIGIN_SLOT_NONE: break;
     }
-    return without_seat(transaction, "none of its servers could be asked");
+    return without_slot(transaction, "none of its servers could be asked");
 }
 
 static enum step fetch_join_group(struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
-    const struct origin_seat_needs needs = {
+    const struct origin_slot_needs needs = {
         .hash = route_hash(transaction),
         .repeatable = is_repeatable(transaction),
         .only_up = route->may_go_directly,
         .any_status = route->by_parent || route->place != NULL,
         .deadline = transaction->fetch.deadline,
     };
-    transaction->fetch.seat = arena_alloc(&transaction->arena, sizeof *transaction->fetch.seat);
-    origin_seat_init(transaction->fetch.seat, route->group, transaction->net,
+    transaction->fetch.slot = arena_alloc(&transaction->arena, sizeof *transaction->fetch.slot);
+    origin_slot_init(transaction->fetch.slot, route->group, transaction->net,
                      transaction->host->mailbox, &transaction->task, &needs);
-    return take_seat(transaction);
+    return take_slot(transaction);
 }
 
 static void set_deadline(struct transaction *transaction) {
@@ -343,7 +343,7 @@ static enum step fetch_start(struct transaction *transaction) {
 /* Nothing of the request can have been acted on, or it does no harm to do so twice. */
 static bool may_go_elsewhere(const struct transaction *transaction) {
     const struct origin_call *call = transaction->fetch.call;
-    if (transaction->fetch.seat == NULL ||
+    if (transaction->fetch.slot == NULL ||
         transaction->net->loop->now >= transaction->fetch.deadline)
         return false;
     if (call->failure == ORIGIN_UNREACHABLE || call->failure == ORIGIN_TIMED_OUT)
@@ -353,17 +353,17 @@ static bool may_go_elsewhere(const struct transaction *transaction) {
 
 /* False: there is no other server for it, and the failure stands. */
 static bool go_elsewhere(struct transaction *transaction, enum step *next) {
-    enum seat_state state = origin_seat_take(transaction->fetch.seat);
+    enum origin_slot_state state = origin_slot_take(transaction->fetch.slot);
     bool directly = transaction->fetch.route->may_go_directly;
-    if (state != SEAT_TAKEN && state != SEAT_WAITING && !directly)
+    if (state != ORIGIN_SLOT_TAKEN && state != ORIGIN_SLOT_WAITING && !directly)
         return false;
     transaction->net->counters.origin_server_switches++;
     origin_call_close(transaction->fetch.call);
     transaction->fetch.call = NULL;
     *next = STEP_WAIT;
-    if (state == SEAT_TAKEN)
+    if (state == ORIGIN_SLOT_TAKEN)
         fetch_start_call(transaction);
-    else if (state != SEAT_WAITING)
+    else if (state != ORIGIN_SLOT_WAITING)
         *next = go_directly(transaction);
     return true;
 }
@@ -405,7 +405,7 @@ static enum step ask_again(struct transaction *transaction) {
     response_drop(&transaction->response);
     origin_call_close(transaction->fetch.call);
     transaction->fetch.call = NULL;
-    give_up_seat(transaction);
+    give_up_slot(transaction);
     return fetch_start(transaction);
 }
 
@@ -461,7 +461,7 @@ static void note_times(struct transaction *transaction) {
 enum step step_fetch(struct transaction *transaction) {
     struct origin_call *call = transaction->fetch.call;
     if (call == NULL)
-        return transaction->fetch.seat == NULL ? fetch_start(transaction) : take_seat(transaction);
+        return transaction->fetch.slot == NULL ? fetch_start(transaction) : take_slot(transaction);
     if (call->state == ORIGIN_FAILED)
         return fetch_failed(transaction);
     if (call->state != ORIGIN_ANSWERED)
@@ -520,7 +520,7 @@ void fetch_end(struct transaction *transaction) {
     struct fetch *fetch = &transaction->fetch;
     if (fetch->call != NULL)
         origin_call_close(fetch->call);
-    origin_seat_close(fetch->seat);
+    origin_slot_close(fetch->slot);
     if (fetch->route != NULL)
-        origin_place_leave(&fetch->route->place);
+        origin_host_leave(&fetch->route->place);
 }

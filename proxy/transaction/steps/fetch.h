@@ -11,8 +11,8 @@
 #define RETORT_TRANSACTION_STEPS_FETCH_H
 
 #include "origin/call.h"
-#include "origin/place.h"
-#include "origin/seat.h"
+#include "origin/host.h"
+#include "origin/slot.h"
 #include "transaction/route.h"
 
 /* Written by fetch.c. */
@@ -21,7 +21,7 @@ struct fetch {
     bool trailers;   /* the origin was asked for them, and the client takes them */
     bool completing; /* asks for the rest of a stored part for a client that wants the whole */
     struct route *route;
-    struct origin_seat *seat; /* at a server of the route's group */
+    struct origin_slot *slot; /* at a server of the route's group */
     struct origin_call *call;
     uint64_t deadline;        /* for all that the origin does, in the loop's time */
     uint64_t asked_at;        /* of the loop's clock */

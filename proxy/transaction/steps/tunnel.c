@@ -64,8 +64,8 @@ static void connect_start(struct transaction *transaction) {
 }
 
 static enum step reached(struct transaction *transaction) {
-    if (transaction->fetch.seat != NULL)
-        origin_seat_answered(transaction->fetch.seat, 200);
+    if (transaction->fetch.slot != NULL)
+        origin_slot_answered(transaction->fetch.slot, 200);
     return answer_connect(transaction, dial_take(transaction->tunnel.dial, NULL, NULL), NULL);
 }
 
@@ -73,9 +73,9 @@ static enum step not_reached(struct transaction *transaction) {
     const struct dial *reach = transaction->tunnel.dial;
     if (reach->denied)
         return fail_destination_denied(transaction, reach->error);
-    if (transaction->fetch.seat != NULL) {
-        origin_seat_failed(transaction->fetch.seat, reach->error);
-        origin_seat_leave(transaction->fetch.seat);
+    if (transaction->fetch.slot != NULL) {
+        origin_slot_failed(transaction->fetch.slot, reach->error);
+        origin_slot_leave(transaction->fetch.slot);
     }
     transaction->net->counters.origin_failures++;
     return fail_with(transaction, reach->timed_out ? 504 : 502, reach->error);

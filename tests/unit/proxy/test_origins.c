@@ -36,7 +36,7 @@ static struct origin_member *choose(struct origin_group *group, struct origin_wi
 
 static char one(struct origin_group *group, uint64_t hash) {
     struct origin_wish wish = {.hash = hash, .repeatable = true};
-    return choose(group, wish, NOW, ORIGIN_CHOSEN)->place[0];
+    return choose(group, wish, NOW, ORIGIN_CHOSEN)->host_port[0];
 }
 
 START_TEST(turns_go_by_weight_and_are_spread) {
@@ -103,7 +103,7 @@ START_TEST(full_members_are_passed_over) {
     wish.tried_count = 1;
     choose(group, wish, NOW, ORIGIN_ALL_FULL);
     group->members[0]->active = group->members[1]->active = 0;
-    ck_assert_int_eq(choose(group, wish, NOW, ORIGIN_CHOSEN)->place[0], 'b');
+    ck_assert_int_eq(choose(group, wish, NOW, ORIGIN_CHOSEN)->host_port[0], 'b');
     release();
 }
 END_TEST
@@ -194,7 +194,7 @@ START_TEST(a_reload_keeps_members_by_their_url) {
     ck_assert_ptr_eq(group->members[1], b);
     ck_assert_uint_eq(b->weight, 7);
     ck_assert_int_eq(b->state, ORIGIN_MEMBER_DOWN);
-    ck_assert_str_eq(group->members[0]->place, "c:80");
+    ck_assert_str_eq(group->members[0]->host_port, "c:80");
     origin_groups_release(&groups);
     settings_release(&settings);
 }
