@@ -198,7 +198,7 @@ static int test(const struct adlist *adlist, double load) {
     struct input input;
     if (!read_input(&input)) {
         free(input.text);
-        return adlist_complain("the URLs could not be read", "");
+        return adlist_complain("can't read the URLs", "");
     }
     split_input(&input);
     if (adlist->time)
@@ -226,10 +226,10 @@ static int check(const struct adlist *adlist) {
     printf("%8u of them whole hosts\n", counts->hosts);
     printf("%8u of them regular expressions\n", counts->regexes);
     printf("%8u withdrawn by badfilter\n", counts->withdrawn);
-    printf("%8u element hiding rules, which are not a proxy's business\n", counts->cosmetic);
-    printf("%8u that cannot be understood%s%s\n", counts->bad,
+    printf("%8u element hiding rules, which are for browsers only\n", counts->cosmetic);
+    printf("%8u that adremover does not understand%s%s\n", counts->bad,
            counts->bad > 0 ? ", the first at " : "", counts->first_bad);
-    printf("%8u passed over for an option that is not supported\n", counts->unsupported);
+    printf("%8u skipped for an option that is not supported\n", counts->unsupported);
     for (unsigned i = 0; i < counts->option_count; i++)
         printf("%16u %s\n", counts->options[i].rules, counts->options[i].name);
     return EXIT_SUCCESS;

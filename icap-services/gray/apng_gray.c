@@ -160,7 +160,7 @@ static const char *end_frame(struct apng *apng) {
     enum picture_result result = png_gray(apng->frame.bytes, apng->frame.length, &options, &gray);
     apng->frame.length = 0;
     if (result != PICTURE_DONE)
-        return "one of its frames is no whole picture";
+        return "one of its frames is not a whole image";
     put_pixels(apng, &gray);
     free(gray.bytes);
     apng->first_is_over = true;
@@ -179,7 +179,7 @@ static void apng_gray_put_control(struct apng *apng, const struct chunk *control
 static const char *take_control(struct apng *apng, const struct chunk *chunk) {
     const char *why = end_frame(apng);
     if (why != NULL || chunk->length != CONTROL)
-        return why != NULL ? why : "an fcTL of another length";
+        return why != NULL ? why : "an fcTL chunk has the wrong length";
     apng_gray_put_control(apng, chunk);
     if (apng->first_is_over)
         begin_frame(apng, png_get_uint_32(chunk->data + 4), png_get_uint_32(chunk->data + 8));
@@ -188,7 +188,7 @@ static const char *take_control(struct apng *apng, const struct chunk *chunk) {
 
 static const char *take_pixels(struct apng *apng, const struct chunk *chunk) {
     if (apng->first_is_over)
-        return "an IDAT behind the frames";
+        return "an IDAT chunk stands behind the frames";
     if (apng->frame.length == 0)
         begin_frame(apng, png_get_uint_32(apng->header.data),
                     png_get_uint_32(apng->header.data + 4));
@@ -198,14 +198,14 @@ static const char *take_pixels(struct apng *apng, const struct chunk *chunk) {
 
 static const char *take_frame_pixels(struct apng *apng, const struct chunk *chunk) {
     if (chunk->length < SEQUENCE || !apng->first_is_over || apng->frame.length == 0)
-        return "an fdAT that belongs to no frame";
+        return "an fdAT chunk belongs to no frame";
     put_chunk(&apng->frame, "IDAT", NULL, 0, chunk->data + SEQUENCE, chunk->length - SEQUENCE);
     return NULL;
 }
 
 static const char *take_header_chunk(struct apng *apng, const struct chunk *chunk) {
     if (chunk->length != HEADER || apng->header.name != NULL)
-        return "an IHDR of another length, or two";
+        return "an IHDR chunk has the wrong length, or there are two";
     apng->header = *chunk;
     put_chunk(&apng->out, "IHDR", NULL, 0, chunk->data, chunk->length);
     return NULL;
@@ -216,7 +216,7 @@ static const char *take_chunk(struct apng *apng, const struct chunk *chunk) {
                                        "tEXt", "zTXt", "iTXt", "tIME", NULL};
     if (apng->header.name == NULL || apng_gray_is_called(chunk, "IHDR"))
         return apng_gray_is_called(chunk, "IHDR") ? take_header_chunk(apng, chunk)
-                                                  : "no IHDR at its start";
+                                                  : "it does not begin with an IHDR chunk";
     if (apng_gray_is_called(chunk, "fcTL"))
         return take_control(apng, chunk);
     if (apng_gray_is_called(chunk, "IDAT"))

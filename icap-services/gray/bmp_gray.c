@@ -126,20 +126,20 @@ static const char *read_headers(struct bmp *bmp) {
     bool known = bmp->header == CORE_HEADER || bmp->header == OS2_SHORT_HEADER ||
                  (bmp->header >= INFO_HEADER && bmp->header <= LARGEST_HEADER);
     if (!known || bmp->length < FILE_HEADER + (size_t)bmp->header)
-        return "a BMP with a header of another kind";
+        return "a BMP with a header of an unknown kind";
     if (bmp->header == CORE_HEADER)
         read_core_header(bmp);
     else
         read_info_header(bmp);
     if (!bmp_gray_is_known(bmp) || bmp->width == 0 || bmp->height == 0 || bmp->width > INT32_MAX)
-        return "a BMP of another kind";
+        return "a BMP of an unknown kind";
     bool masks_behind = bmp->header == INFO_HEADER && bmp->compression >= MASKS;
     size_t masks = !masks_behind ? 0 : bmp->compression == MASKS ? 12 : 16;
     bmp->palette_at = FILE_HEADER + (size_t)bmp->header + masks;
     bmp->pixels_at = bmp_gray_number_at(bmp->bytes + 10, 4);
     if (bmp->pixels_at < bmp->palette_at || bmp->pixels_at > bmp->length)
-        return "a BMP whose pixels are not where it says";
-    return bmp->bits >= 16 && !read_masks(bmp) ? "a BMP with masks that are none" : NULL;
+        return "a BMP whose pixels are not where its header says";
+    return bmp->bits >= 16 && !read_masks(bmp) ? "a BMP with invalid masks" : NULL;
 }
 
 static size_t row_size(uint64_t width, unsigned bits) {
@@ -280,7 +280,7 @@ enum picture_result bmp_gray(const unsigned char *bytes, size_t length,
     if (bmp.bits <= 8)
         return bmp_gray_convert_palette(&bmp, output);
     if ((length - bmp.pixels_at) / row_size(bmp.width, bmp.bits) < bmp.height)
-        return picture_bad(output, "the picture ends too early");
+        return picture_bad(output, "the image ends too early");
     bool larger = OUT_PIXELS + row_size(bmp.width, 8) * bmp.height > length;
     if (!is_opaque(&bmp) || (larger && !options->larger))
         return convert_in_place(&bmp, output);

@@ -333,6 +333,8 @@ enum picture_result gif_scale(const unsigned char *bytes, size_t length,
     enum picture_result result = scale(&work, options);
     gif_scale_release(&work);
     if (result == PICTURE_BAD || work.full)
-        return picture_bad(output, "damaged, too many pixels in all its frames, or larger then");
+        return picture_bad(
+            output,
+            "it is damaged, has too many pixels in all frames together, or would become larger");
     return result;
 }

@@ -49,7 +49,7 @@ static void on_warning(png_structp png, png_const_charp text) {
 static void png_gray_on_read(png_structp png, png_bytep out, size_t length) {
     struct png_work *work = png_get_io_ptr(png);
     if (work->length - work->at < length)
-        png_gray_fail(work, "the picture ends too early");
+        png_gray_fail(work, "the image ends too early");
     memcpy(out, work->bytes + work->at, length);
     work->at += length;
 }
@@ -288,7 +288,7 @@ static bool copy_original(struct png_work *work) {
 static enum picture_result png_gray_convert_palette(struct png_work *work,
                                                     const struct png_info *info) {
     if (!info->is_whole)
-        return picture_bad(work->output, "the picture ends too early");
+        return picture_bad(work->output, "the image ends too early");
     if (!copy_original(work))
         return PICTURE_BAD;
     unsigned char *bytes = work->output->bytes;
@@ -343,7 +343,7 @@ enum picture_result png_gray(const unsigned char *bytes, size_t length,
         result = PICTURE_UNCHANGED;
     else if (info.is_animated && info.palette_length == 0)
         result = info.is_whole ? apng_gray(bytes, length, options, output)
-                               : picture_bad(output, "the picture ends too early");
+                               : picture_bad(output, "the image ends too early");
     else if (info.palette_length > 0 && (info.is_animated || !smaller))
         result = png_gray_convert_palette(work, &info);
     else

@@ -191,7 +191,7 @@ static void gray_give_up(struct gray_exchange *gray, enum gray_counter counter) 
 static void gray_fail(struct gray_exchange *gray, enum gray_counter counter, const char *outage,
                       const char *why) {
     char line[240];
-    snprintf(line, sizeof line, "an image of %llu bytes stays as it is: %s",
+    snprintf(line, sizeof line, "an image of %llu bytes passes unchanged: %s",
              (unsigned long long)gray->size, why);
     service_log(gray->exchange->host, LOG_LEVEL_WARN, line);
     if (outage != NULL)
@@ -235,7 +235,7 @@ static void gray_take_result(struct gray_exchange *gray) {
     uint64_t length;
     int body = helper_job_body(gray->job, &length);
     if (status == HELPER_DONE && (body < 0 || length == 0))
-        gray_fail(gray, GRAY_HELPER_FAILED, "failed", "the helper gave no image back");
+        gray_fail(gray, GRAY_HELPER_FAILED, "failed", "the helper's result is no image");
     else if (status == HELPER_DONE) {
         gray->verdict = SERVICE_ADAPT;
         gray->source = body;

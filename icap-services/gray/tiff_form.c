@@ -80,9 +80,9 @@ const char *tiff_refusal(struct slice bytes) {
     if (tiff_number(&tiff, end, 4) != 0)
         return "a TIFF of several pages";
     if (form.orientation >= ORIENTATION_TURNED)
-        return "a TIFF that is turned on its side";
+        return "a TIFF with an orientation from 5 to 8";
     if (form.mixed || form.format != 1 || form.fill_order != 1 || form.extra != 0 ||
         !tiff_form_is_known(&form))
-        return "a TIFF of a form that the programs of its recipe get wrong";
+        return "a TIFF in a form that the programs of its recipe convert wrongly";
     return NULL;
 }

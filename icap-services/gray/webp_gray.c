@@ -96,7 +96,7 @@ static enum picture_result webp_gray_convert(struct slice bytes, WebPDecoderConf
     if (!changed)
         return PICTURE_UNCHANGED;
     if (!good)
-        return picture_bad(output, "it can not be encoded again");
+        return picture_bad(output, "it can't be encoded again");
     output->bytes = (unsigned char *)whole.bytes; /* libwebp's allocator is malloc */
     output->length = whole.size;
     return picture_done(options, bytes.length, output);
@@ -173,7 +173,7 @@ static enum picture_result convert_frame(WebPMux *to, WebPMuxFrameInfo *frame,
     bool good = WebPMuxPushFrame(to, &gray, 1) == WEBP_MUX_OK;
     if (result == PICTURE_DONE)
         free(made.bytes);
-    return good ? result : picture_bad(output, "its frames can not be put together again");
+    return good ? result : picture_bad(output, "its frames can't be put together again");
 }
 
 static enum picture_result convert_frames(WebPMux *from, WebPMux *to,
@@ -228,7 +228,7 @@ static enum picture_result convert_animation(struct slice bytes,
     if (result != PICTURE_DONE)
         return result;
     if (!good)
-        return picture_bad(output, "its frames can not be put together again");
+        return picture_bad(output, "its frames can't be put together again");
     output->bytes = (unsigned char *)whole.bytes; /* libwebp's allocator is malloc */
     output->length = whole.size;
     return picture_done(options, bytes.length, output);

@@ -119,7 +119,7 @@ static bool read_other(struct client *client, const struct helper_packet *packet
     if (packet->received > 0 && bytes[0] == '{' && !client->brought_jobs)
         return obey(client, slice_make(bytes, packet->received <= COMMAND_MAX ? packet->received
                                                                               : 0)); /* no JSON */
-    log_warn("a client sent something that is no job of version %d; it is disconnected",
+    log_warn("a client sent something that is not a job of version %d; its connection is closed",
              HELPER_VERSION);
     return false;
 }

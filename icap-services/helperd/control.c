@@ -156,9 +156,10 @@ static json_t *call_resize(struct supervisor *supervisor, json_t *command) {
 static json_t *call_reload(struct supervisor *supervisor) {
     struct findings left = {0};
     if (!supervisor_reload(supervisor, &left))
-        return error("%s is bad, so the old configuration stays; the log of retort-helperd says "
-                     "why",
-                     supervisor->path);
+        return error(
+            "%s has an error, so the old configuration stays; the log of retort-helperd says "
+            "why",
+            supervisor->path);
     json_t *reasons = json_array();
     for (unsigned i = 0; i < left.count; i++)
         json_array_append_new(reasons, json_string(left.text[i]));
@@ -176,7 +177,8 @@ static json_t *control_run(struct supervisor *supervisor, json_t *command, bool 
     if (!known)
         return error("unknown call \"%s\"; there are helpers, renice, resize and reload", call);
     if (!may_change)
-        return error("only root and the user that retort-helperd runs as may do that: use sudo");
+        return error(
+            "only root and the user that retort-helperd runs as may change something: use sudo");
     if (strcmp(call, "renice") == 0)
         return call_renice(supervisor, command);
     return strcmp(call, "resize") == 0 ? call_resize(supervisor, command) : call_reload(supervisor);
@@ -185,7 +187,7 @@ static json_t *control_run(struct supervisor *supervisor, json_t *command, bool 
 char *control_answer(struct supervisor *supervisor, struct slice text, bool may_change) {
     json_error_t why;
     json_t *command = json_loadb(text.base, text.length, 0, &why);
-    json_t *answer = command == NULL ? error("that is no JSON: %s", why.text)
+    json_t *answer = command == NULL ? error("the command is no JSON: %s", why.text)
                                      : control_run(supervisor, command, may_change);
     char *line = json_dumps(answer, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(command);

@@ -164,7 +164,7 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size) {
     if (nice < own && geteuid() != 0) {
         snprintf(error, error_size,
                  "retort-helperd runs at nice %d itself and is not root, so its helpers can not "
-                 "have less: choose %d to %d",
+                 "have less; choose %d to %d",
                  own, own, NICE_HIGH);
         return false;
     }

@@ -80,7 +80,7 @@ static void on_job_deadline(struct timer *timer) {
     CAST_OBJ(pool, worker->pool, POOL_MAGIC);
     if (worker->state != WORKER_BUSY)
         return;
-    log_warn("pool %s: helper %d did not finish a job before its deadline; it is killed",
+    log_warn("pool %s: helper %d did not finish a job before its deadline and is killed",
              pool->settings.name, (int)worker->pid);
     worker->overdue = true;
     worker_kill(worker);

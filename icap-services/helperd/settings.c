@@ -350,16 +350,18 @@ static void check_program(const struct pool_settings *pool, struct findings *fin
     struct stat status;
     const char *program = pool->command[0];
     if (stat(program, &status) != 0 || access(program, X_OK) != 0)
-        findings_add(findings, "pool %s: command %s: %s; install it, or name another", pool->name,
-                     program, strerror(errno));
+        findings_add(findings, "pool %s: command %s: %s; install the program, or name another one",
+                     pool->name, program, strerror(errno));
     else if (!S_ISREG(status.st_mode))
-        findings_add(findings, "pool %s: command %s: it is no program", pool->name, program);
+        findings_add(findings, "pool %s: command %s: this file is not a program", pool->name,
+                     program);
 }
 
 void helperd_settings_check(const struct helperd_settings *settings, struct findings *findings) {
     findings_of_directory(findings, "socket", settings->socket);
     if (settings->socket_group != NULL && getgrnam(settings->socket_group) == NULL)
-        findings_add(findings, "socket_group %s: there is no such group: make it, or name another",
+        findings_add(findings,
+                     "socket_group %s: there is no such group; create it, or name another one",
                      settings->socket_group);
     if (settings->log != NULL)
         findings_of_log(findings, "log", settings->log);

@@ -56,9 +56,10 @@ static bool set_access(const struct helperd_settings *settings) {
             return false;
         }
         if (chown(settings->socket, (uid_t)-1, group->gr_gid) != 0) {
-            log_error("%s: can not give it to group %s: %s; the user of retort-helperd must be in "
-                      "that group, or root",
-                      settings->socket, settings->socket_group, strerror(errno));
+            log_error(
+                "%s: can't give the socket to group %s: %s; the user of retort-helperd must be in "
+                "that group, or root",
+                settings->socket, settings->socket_group, strerror(errno));
             return false;
         }
     }
@@ -106,7 +107,7 @@ static void supervisor_on_connection(struct event *event, uint32_t events) {
     int fd = accept4(supervisor->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
         /* The connection stays in the backlog: asking again at once would only burn time. */
-        log_warn("can not take a connection: %s; trying again in %d ms", strerror(errno),
+        log_warn("can't accept a connection: %s; trying again in %d ms", strerror(errno),
                  LISTEN_PAUSE);
         loop_remove(&supervisor->loop, &supervisor->listen_event);
         loop_timer_after(&supervisor->loop, &supervisor->listen_timer, LISTEN_PAUSE);

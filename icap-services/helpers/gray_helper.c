@@ -118,7 +118,8 @@ static bool is_our_own(const struct recipe *recipe) {
 
 static enum helper_status by_programs(struct helper_work *work, enum image_type type,
                                       const struct recipe *recipe) {
-    const char *why = recipe_is_empty(recipe) ? "its type has been taken away" : NULL;
+    const char *why =
+        recipe_is_empty(recipe) ? "a recipe without programs has removed its type" : NULL;
     if (type == IMAGE_TIFF && is_our_own(recipe))
         why = tiff_refusal(work->input);
     return why != NULL ? unusable(work, why) : by_recipe(work, recipe);
@@ -136,7 +137,7 @@ static enum helper_status work_on(struct helper_work *work) {
     case IMAGE_PNG: return gray_helper_convert(work, png_gray);
     case IMAGE_WEBP: return gray_helper_convert(work, webp_gray);
     case IMAGE_BMP: return gray_helper_convert(work, bmp_gray);
-    default: return unusable(work, "not an image of a known kind");
+    default: return unusable(work, "it is not an image of a known type");
     }
 }
 
@@ -209,9 +210,10 @@ int main(int argc, char **argv) {
     helper_limit_memory(helper.memory);
     helper_limit_file(helper.file);
     if (!runner_start(&helper.runner, &helper.book, helper.programs))
-        log_warn("no process for the programs of recipes: such images stay as they are");
+        log_warn(
+            "can't start the process that runs programs: images that need a recipe pass unchanged");
     if (!sandbox_enter(SANDBOX_COMPUTE) && !sandbox_under_checker())
-        log_warn("no seccomp: this process keeps all that its user may do");
+        log_warn("seccomp is not available: this process keeps all rights of its user");
     int status = helper.once ? helper_loop_once(slice_from(argv[optind]), STDIN_FILENO,
                                                 STDOUT_FILENO, work_on)
                              : helper_loop_run(work_on);

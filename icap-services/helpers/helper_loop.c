@@ -64,7 +64,7 @@ int helper_loop_run(enum helper_status (*function)(struct helper_work *work)) {
         case HELPER_IO_DONE: break;
         case HELPER_IO_CLOSED: return 0;
         default:
-            log_error("descriptor 0 is no job socket: this program is started by retort-helperd");
+            log_error("descriptor 0 is not a job socket: retort-helperd starts this program");
             return 1;
         }
         helper_packet_init(&result, HELPER_RESULT, job.message.id);
@@ -110,7 +110,7 @@ int helper_loop_once(struct slice parameters, int input, int output,
     helper_packet_init(&job, HELPER_JOB, 1);
     helper_packet_init(&result, HELPER_RESULT, 1);
     if (!helper_packet_set_parameters(&job, parameters) || (input >= 0 && !collect(input, &job))) {
-        log_error("the input can not be read");
+        log_error("can't read the input");
         return 1;
     }
     enum helper_status status = helper_loop_do_job(&job, &result, function);

@@ -112,7 +112,7 @@ bool runner_start(struct runner *runner, const struct recipe_book *book,
 bool runner_run(struct runner *runner, const struct recipe *recipe, int input, int output,
                 char *error, size_t error_size) {
     int files[ORDER_FILES] = {input, output};
-    char answer[ANSWER_MAX] = "the programs can not be run";
+    char answer[ANSWER_MAX] = "can't run the programs";
     unsigned number = (unsigned)(recipe - runner->book->recipes);
     ssize_t length = -1;
     if (runner->fd >= 0 && send_order(runner->fd, number, files))

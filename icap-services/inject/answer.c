@@ -25,7 +25,8 @@ static void answer_report(struct answer *answer) {
                   status == HELPER_TIMEOUT ? INJECT_LATE : INJECT_HELPER_FAILED);
     if (helper_job_outage(answer->job) != NULL)
         service_failed(answer->exchange, helper_job_outage(answer->job));
-    snprintf(line, sizeof line, "a page goes without its text: %s", helper_job_error(answer->job));
+    snprintf(line, sizeof line, "a page passes without its text: %s",
+             helper_job_error(answer->job));
     service_log(answer->exchange->host, LOG_LEVEL_WARN, line);
 }
 
