@@ -30,6 +30,9 @@
  *   aborted.
  * - An extended CONNECT (RFC 8441) is shown as a GET with `upgrade`; open_tunnel then answers 200
  *   where HTTP/1.1 answers 101.
+ * - A duplex that open_tunnel gave stays usable until it is closed, also when the exchange has been
+ *   finished before. Where many streams share a connection, the stream goes on
+ *   without its exchange.
  *
  * Threads: the worker's. Ownership: the exchange is the transaction's from on_request until
  * exchange_finish.
@@ -151,8 +154,8 @@ static inline void exchange_interim(struct exchange *exchange, const struct http
 
 /* Answers a CONNECT (status 200, `protocol` empty) or a request for an upgrade (101, `protocol` is
  * the one agreed on), after which bytes flow both ways and HTTP is over. The caller owns the duplex,
- * which begins with bytes that came behind the request. NULL: the head could not be sent, and the
- * exchange is aborted. The protocol may add fields to the head. */
+ * which begins with bytes that came behind the request and may outlive the exchange. NULL: the head
+ * could not be sent, and the exchange is aborted. The protocol may add fields to the head. */
 static inline struct duplex *exchange_open_tunnel(struct exchange *exchange, struct http_head *head,
                                                   struct slice protocol) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);

@@ -14,9 +14,9 @@ enum { VALUE_SHOWN = 120 };
 
 static void print_start(const struct difference *difference) {
     printf("#%llu ", (unsigned long long)difference->number);
-    icap_print(stdout, difference->exchange->method);
+    icap_print(stdout, difference->recorded->method);
     putchar(' ');
-    icap_print(stdout, difference->exchange->url);
+    icap_print(stdout, difference->recorded->url);
     fputs(": ", stdout);
 }
 
@@ -40,8 +40,8 @@ static json_t *difference_text_to_json(struct slice text) {
 
 static void difference_append(struct difference *difference, const char *what, json_t *more) {
     json_t *json = json_pack("{s:I, s:o, s:o, s:s}", "number", (json_int_t)difference->number,
-                             "method", difference_text_to_json(difference->exchange->method), "url",
-                             difference_text_to_json(difference->exchange->url), "what", what);
+                             "method", difference_text_to_json(difference->recorded->method), "url",
+                             difference_text_to_json(difference->recorded->url), "what", what);
     json_object_update(json, more);
     json_decref(more);
     json_array_append_new(difference->told, json);
@@ -90,7 +90,7 @@ static bool same_verdict(struct slice a, struct slice b) {
 
 void difference_verdict(struct difference *difference, const char *verdict, const char *error) {
     char text[400];
-    struct slice recorded = difference->exchange->verdict;
+    struct slice recorded = difference->recorded->verdict;
     if (same_verdict(recorded, slice_from(verdict)))
         return;
     difference->found |= DIFFERENCE_VERDICT;
@@ -127,7 +127,7 @@ static struct slice next_value(const struct http_head *head, struct slice name, 
 static void compare_field(struct difference *difference, struct slice name,
                           const struct http_head *recorded, const struct http_head *replayed) {
     unsigned at = 0, other_at = 0;
-    bool masked = difference->exchange->masked && record_mask_is_secret(name);
+    bool masked = difference->recorded->masked && record_mask_is_secret(name);
     for (;;) {
         struct slice value = next_value(recorded, name, &at);
         struct slice other = next_value(replayed, name, &other_at);
@@ -195,8 +195,8 @@ static bool difference_parse(struct http_head *head, struct slice bytes) {
 
 void difference_head(struct difference *difference, const struct http_head *head) {
     struct http_head recorded;
-    bool had = difference->exchange->result_head.length > 0;
-    if (had && head != NULL && difference_parse(&recorded, difference->exchange->result_head)) {
+    bool had = difference->recorded->result_head.length > 0;
+    if (had && head != NULL && difference_parse(&recorded, difference->recorded->result_head)) {
         compare_start_lines(difference, &recorded, head);
         compare_fields(difference, &recorded, head);
     } else if (had || head != NULL) {
@@ -210,7 +210,7 @@ void difference_head(struct difference *difference, const struct http_head *head
 /* The body. */
 
 void difference_body(struct difference *difference, const char *bytes, size_t length) {
-    const struct slice kept = difference->exchange->result;
+    const struct slice kept = difference->recorded->result;
     if (difference->sum == NULL) {
         difference->sum = XXH3_createState();
         ASSERT(difference->sum != NULL && XXH3_64bits_reset(difference->sum) == XXH_OK);
@@ -226,12 +226,12 @@ void difference_body(struct difference *difference, const char *bytes, size_t le
 }
 
 static void tell_body(struct difference *difference, const char *where) {
-    const struct recorded_exchange *exchange = difference->exchange;
+    const struct recorded_exchange *recorded = difference->recorded;
     difference->found |= DIFFERENCE_BODY;
     if (difference->told != NULL) {
         difference_append(
             difference, "body",
-            json_pack("{s:I, s:I, s:o}", "recorded", (json_int_t)exchange->result_length,
+            json_pack("{s:I, s:I, s:o}", "recorded", (json_int_t)recorded->result_length,
                       "replayed", (json_int_t)difference->length, "offset",
                       difference->differs ? json_integer((json_int_t)difference->differs_at)
                                           : json_null()));
@@ -241,18 +241,18 @@ static void tell_body(struct difference *difference, const char *where) {
     printf("body differs %s", where);
     if (difference->differs)
         printf(" %llu", (unsigned long long)difference->differs_at);
-    printf(", %llu -> %llu bytes\n", (unsigned long long)exchange->result_length,
+    printf(", %llu -> %llu bytes\n", (unsigned long long)recorded->result_length,
            (unsigned long long)difference->length);
 }
 
 /* When only the beginning of a body is recorded, only the beginning is compared. */
 void difference_body_end(struct difference *difference) {
-    const struct recorded_exchange *exchange = difference->exchange;
+    const struct recorded_exchange *recorded = difference->recorded;
     uint64_t shorter =
-        difference->length < exchange->result_length ? difference->length : exchange->result_length;
-    bool same_length = difference->length == exchange->result_length ||
-                       (!exchange->result_whole && difference->length > exchange->result_length);
-    if (!difference->differs && !same_length && shorter <= exchange->result.length) {
+        difference->length < recorded->result_length ? difference->length : recorded->result_length;
+    bool same_length = difference->length == recorded->result_length ||
+                       (!recorded->result_whole && difference->length > recorded->result_length);
+    if (!difference->differs && !same_length && shorter <= recorded->result.length) {
         difference->differs = true;
         difference->differs_at = shorter;
     }
@@ -260,8 +260,8 @@ void difference_body_end(struct difference *difference) {
         tell_body(difference, "at byte");
     else if (!same_length)
         tell_body(difference, "in length");
-    else if (exchange->result_whole && difference->sum != NULL &&
-             XXH3_64bits_digest(difference->sum) != exchange->result_sum)
+    else if (recorded->result_whole && difference->sum != NULL &&
+             XXH3_64bits_digest(difference->sum) != recorded->result_sum)
         tell_body(difference, "after the recorded part");
 }
 

@@ -1,7 +1,7 @@
 /*
  * The differences between an answer of a service and the recorded one.
  *
- *     struct difference difference = {.exchange = &exchange, .number = 7, ...};
+ *     struct difference difference = {.recorded = &recorded, .number = 7, ...};
  *     difference_verdict(&difference, "modified", NULL);
  *     difference_head(&difference, head);                       as it came; NULL: none did
  *     difference_body(&difference, bytes, length);              again and again
@@ -26,7 +26,7 @@ enum { DIFFERENCE_VERDICT = 1, DIFFERENCE_HEAD = 2, DIFFERENCE_BODY = 4 };
 struct XXH3_state_s;
 
 struct difference {
-    const struct recorded_exchange *exchange; /* the exchange as it was recorded */
+    const struct recorded_exchange *recorded; /* the exchange as it was recorded */
     uint64_t number;                          /* number of the exchange in its file */
     json_t *told;                             /* the array for differences; NULL: lines on the
                                                * standard output */

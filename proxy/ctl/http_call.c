@@ -153,8 +153,8 @@ static bool fail_to_receive(char *error, const char *where) {
     return call_fail(error, "%s: can't receive: %s", where, strerror(errno));
 }
 
-static bool exchange(struct http_answer *answer, int fd, const char *where,
-                     const struct http_request *request, char *error) {
+static bool http_call_over(struct http_answer *answer, int fd, const char *where,
+                           const struct http_request *request, char *error) {
     size_t length;
     if (!send_request(fd, where, request, error))
         return false;
@@ -183,7 +183,7 @@ bool http_call_send(struct http_answer *answer, const char *where,
     int fd = http_call_connect_to(where, error);
     if (fd < 0)
         return false;
-    bool good = exchange(answer, fd, where, request, error);
+    bool good = http_call_over(answer, fd, where, request, error);
     close(fd);
     return good;
 }

@@ -54,7 +54,7 @@ struct item {
 #define ITEM_MAGIC 0x4e914a01u
     struct replay *replay;
     char *content;
-    struct recorded_exchange exchange;
+    struct recorded_exchange recorded;
     struct difference difference;
     struct memory virgin;
     struct icap_call call;
@@ -86,15 +86,15 @@ static void memory_close(struct source *source) {
 static const struct source_class memory_class = {"recorded body", memory_read, memory_close, NULL};
 
 static struct source *virgin_of(struct item *item, struct loop *loop) {
-    const struct recorded_exchange *exchange = &item->exchange;
+    const struct recorded_exchange *recorded = &item->recorded;
     struct memory *memory = &item->virgin;
-    if (!exchange->virgin_given)
+    if (!recorded->virgin_given)
         return NULL;
-    memory->whole = exchange->virgin_whole && exchange->virgin.length == exchange->virgin_length;
-    memory->left = slice_make(exchange->virgin.base != NULL ? exchange->virgin.base : "",
-                              exchange->virgin.length);
+    memory->whole = recorded->virgin_whole && recorded->virgin.length == recorded->virgin_length;
+    memory->left = slice_make(recorded->virgin.base != NULL ? recorded->virgin.base : "",
+                              recorded->virgin.length);
     source_init(&memory->source, &memory_class, loop,
-                exchange->virgin_whole ? (int64_t)exchange->virgin_length : -1);
+                recorded->virgin_whole ? (int64_t)recorded->virgin_length : -1);
     return &memory->source;
 }
 
@@ -207,13 +207,13 @@ static void icap_replay_on_news(struct task *task) {
 }
 
 /* The reason why an exchange can't be compared: its recording is incomplete. */
-static const char *icap_replay_unfit(const struct recorded_exchange *exchange) {
-    struct slice verdict = exchange->verdict;
-    if (exchange->request_head.length == 0)
+static const char *icap_replay_unfit(const struct recorded_exchange *recorded) {
+    struct slice verdict = recorded->verdict;
+    if (recorded->request_head.length == 0)
         return "not compared: no message was recorded";
     if (slice_equal(verdict, SLICE("abandoned")))
         return "not compared: the client left before the verdict";
-    if (exchange->error.length > 0 && !slice_equal(verdict, SLICE("failed")))
+    if (recorded->error.length > 0 && !slice_equal(verdict, SLICE("failed")))
         return "not compared: the recorded answer is incomplete";
     return NULL;
 }
@@ -224,31 +224,31 @@ static struct slice path_of(struct slice text) {
 }
 
 static void icap_replay_start_call(struct item *item) {
-    const struct recorded_exchange *exchange = &item->exchange;
+    const struct recorded_exchange *recorded = &item->recorded;
     struct source *virgin = virgin_of(item, &item->replay->loop);
     const struct icap_request request = {
-        .request_head = exchange->request_head,
-        .response_head = exchange->response_head,
+        .request_head = recorded->request_head,
+        .response_head = recorded->response_head,
         .virgin = &virgin,
-        .path = path_of(exchange->url),
-        .client_ip = exchange->client_ip,
-        .server_ip = exchange->server_ip,
-        .client_port = (uint16_t)exchange->client_port,
-        .transaction_id = exchange->id,
+        .path = path_of(recorded->url),
+        .client_ip = recorded->client_ip,
+        .server_ip = recorded->server_ip,
+        .client_port = (uint16_t)recorded->client_port,
+        .transaction_id = recorded->id,
     };
     icap_call_start(&item->call, item->replay->service, &request, &item->adapted, &item->task);
 }
 
 /* Takes the content. */
-static void start_item(struct replay *replay, const struct recorded_exchange *exchange,
+static void start_item(struct replay *replay, const struct recorded_exchange *recorded,
                        char *content) {
     struct item *item;
     ALLOC_OBJ(item, ITEM_MAGIC);
     item->replay = replay;
     item->content = content;
-    item->exchange = *exchange;
+    item->recorded = *recorded;
     item->difference = (struct difference){
-        .exchange = &item->exchange,
+        .recorded = &item->recorded,
         .number = replay->number,
         .told = replay->differences,
         .ignored = replay->options->ignored,
@@ -257,7 +257,7 @@ static void start_item(struct replay *replay, const struct recorded_exchange *ex
     task_init(&item->task, icap_replay_on_news);
     replay->under_way++;
     replay->tallies.exchanges++;
-    const char *why = icap_replay_unfit(exchange);
+    const char *why = icap_replay_unfit(recorded);
     if (why != NULL)
         finish_uncompared(item, why);
     else
@@ -267,20 +267,20 @@ static void start_item(struct replay *replay, const struct recorded_exchange *ex
 /* The file. */
 
 static bool icap_replay_is_wanted(struct icap_choices *options,
-                                  const struct recorded_exchange *exchange) {
-    return record_filter_fits(&options->filter, exchange) &&
-           record_filter_fits_verdict(&options->filter, exchange) &&
+                                  const struct recorded_exchange *recorded) {
+    return record_filter_fits(&options->filter, recorded) &&
+           record_filter_fits_verdict(&options->filter, recorded) &&
            record_filter_takes(&options->filter);
 }
 
 /* False: the file is at its end. */
 static bool start_next(struct replay *replay) {
-    struct recorded_exchange exchange;
+    struct recorded_exchange recorded;
     char *content;
-    while (record_file_next(replay->file, &exchange, &content)) {
+    while (record_file_next(replay->file, &recorded, &content)) {
         replay->number++;
-        if (icap_replay_is_wanted(replay->options, &exchange)) {
-            start_item(replay, &exchange, content);
+        if (icap_replay_is_wanted(replay->options, &recorded)) {
+            start_item(replay, &recorded, content);
             return true;
         }
         free(content);
@@ -301,21 +301,21 @@ static void icap_replay_run(struct replay *replay) {
 /* Exchanges of one service can't be compared with the answers of another one. */
 static bool is_of_one_service(struct icap_choices *options, enum adapt_point *point_of) {
     char error[RECORD_FILE_ERROR], *content, *service = NULL, *point = NULL;
-    struct recorded_exchange exchange;
+    struct recorded_exchange recorded;
     bool good = true;
     struct record_file *file = record_file_open(options->words[0], error);
     if (file == NULL) {
         icap_complain(0, error);
         return false;
     }
-    while (good && record_file_next(file, &exchange, &content)) {
-        if (record_filter_fits(&options->filter, &exchange)) {
+    while (good && record_file_next(file, &recorded, &content)) {
+        if (record_filter_fits(&options->filter, &recorded)) {
             if (service == NULL) {
-                service = slice_dup(exchange.service);
-                point = slice_dup(exchange.point);
+                service = slice_dup(recorded.service);
+                point = slice_dup(recorded.point);
             }
-            good = slice_equal(exchange.service, slice_from(service)) &&
-                   slice_equal(exchange.point, slice_from(point));
+            good = slice_equal(recorded.service, slice_from(service)) &&
+                   slice_equal(recorded.point, slice_from(point));
         }
         free(content);
     }

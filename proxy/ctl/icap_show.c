@@ -12,12 +12,12 @@ static json_t *icap_show_text_to_json(struct slice text) {
     return json != NULL ? json : json_string("?");
 }
 
-static void print_json(const struct recorded_exchange *exchange, uint64_t number) {
+static void print_json(const struct recorded_exchange *recorded, uint64_t number) {
     json_t *json = json_object();
     json_object_set_new(json, "number", json_integer((json_int_t)number));
-#define TEXT(name, help) json_object_set_new(json, #name, icap_show_text_to_json(exchange->name));
+#define TEXT(name, help) json_object_set_new(json, #name, icap_show_text_to_json(recorded->name));
 #define NUMBER(name, help)                                                                         \
-    json_object_set_new(json, #name, json_integer((json_int_t)exchange->name));
+    json_object_set_new(json, #name, json_integer((json_int_t)recorded->name));
 #define PART(name, help)
 #include "record/recorded_exchange.def"
 #undef TEXT
@@ -28,26 +28,26 @@ static void print_json(const struct recorded_exchange *exchange, uint64_t number
     json_decref(json);
 }
 
-static void print_line(const struct recorded_exchange *exchange, uint64_t number,
+static void print_line(const struct recorded_exchange *recorded, uint64_t number,
                        const char *when) {
     struct tm parts;
     char text[32] = "-";
-    time_t seconds = (time_t)(exchange->time / 1000);
+    time_t seconds = (time_t)(recorded->time / 1000);
     if (localtime_r(&seconds, &parts) != NULL)
         strftime(text, sizeof text, when, &parts);
-    printf("%6llu %s.%03u ", (unsigned long long)number, text, (unsigned)(exchange->time % 1000));
-    icap_print(stdout, exchange->service);
+    printf("%6llu %s.%03u ", (unsigned long long)number, text, (unsigned)(recorded->time % 1000));
+    icap_print(stdout, recorded->service);
     putchar(' ');
-    icap_print(stdout, exchange->verdict);
-    printf(" %llu -> %llu bytes %.1f ms ", (unsigned long long)exchange->virgin_length,
-           (unsigned long long)(exchange->result_given ? exchange->result_length : 0),
-           (double)exchange->total_microseconds / 1000);
-    icap_print(stdout, exchange->method);
+    icap_print(stdout, recorded->verdict);
+    printf(" %llu -> %llu bytes %.1f ms ", (unsigned long long)recorded->virgin_length,
+           (unsigned long long)(recorded->result_given ? recorded->result_length : 0),
+           (double)recorded->total_microseconds / 1000);
+    icap_print(stdout, recorded->method);
     putchar(' ');
-    icap_print(stdout, exchange->url);
-    if (exchange->error.length > 0) {
+    icap_print(stdout, recorded->url);
+    if (recorded->error.length > 0) {
         fputs(": ", stdout);
-        icap_print(stdout, exchange->error);
+        icap_print(stdout, recorded->error);
     }
     putchar('\n');
 }
@@ -78,45 +78,45 @@ static void print_body(const char *name, struct slice kept, uint64_t length, uin
            whole ? "" : " and more", kept.length);
 }
 
-static void print_all(const struct recorded_exchange *exchange, uint64_t number) {
-    print_line(exchange, number, "%Y-%m-%d %H:%M:%S");
-    print_head("asked", exchange->asked);
-    print_head("request_head", exchange->request_head);
-    print_head("response_head", exchange->response_head);
-    if (exchange->virgin_given)
-        print_body("virgin", exchange->virgin, exchange->virgin_length, exchange->virgin_whole);
-    print_head("answered", exchange->answered);
-    print_head("result_head", exchange->result_head);
-    if (exchange->result_given)
-        print_body("result", exchange->result, exchange->result_length, exchange->result_whole);
+static void print_all(const struct recorded_exchange *recorded, uint64_t number) {
+    print_line(recorded, number, "%Y-%m-%d %H:%M:%S");
+    print_head("asked", recorded->asked);
+    print_head("request_head", recorded->request_head);
+    print_head("response_head", recorded->response_head);
+    if (recorded->virgin_given)
+        print_body("virgin", recorded->virgin, recorded->virgin_length, recorded->virgin_whole);
+    print_head("answered", recorded->answered);
+    print_head("result_head", recorded->result_head);
+    if (recorded->result_given)
+        print_body("result", recorded->result, recorded->result_length, recorded->result_whole);
 }
 
-static int show_one(struct icap_choices *options, const struct recorded_exchange *exchange,
+static int show_one(struct icap_choices *options, const struct recorded_exchange *recorded,
                     uint64_t number) {
     struct slice bytes;
     if (options->word_count == 3) {
-        if (!recorded_exchange_part(exchange, options->words[2], &bytes))
+        if (!recorded_exchange_part(recorded, options->words[2], &bytes))
             return icap_complain(EXIT_FAILURE,
                                  "there is no such part; the parts are asked, request_head, "
                                  "response_head, virgin, answered, result_head, result");
         fwrite(bytes.base, 1, bytes.length, stdout);
     } else if (options->json) {
-        print_json(exchange, number);
+        print_json(recorded, number);
     } else {
-        print_all(exchange, number);
+        print_all(recorded, number);
     }
     return EXIT_SUCCESS;
 }
 
 static int find_one(struct icap_choices *options, struct record_file *file) {
-    struct recorded_exchange exchange;
+    struct recorded_exchange recorded;
     uint64_t wanted, number = 0;
     char *content;
     if (!slice_to_uint64(slice_from(options->words[1]), &wanted))
         return icap_complain(EXIT_FAILURE,
                              "the argument after the file must be the number of an exchange");
-    while (record_file_next(file, &exchange, &content)) {
-        int status = ++number == wanted ? show_one(options, &exchange, number) : -1;
+    while (record_file_next(file, &recorded, &content)) {
+        int status = ++number == wanted ? show_one(options, &recorded, number) : -1;
         free(content);
         if (status >= 0)
             return status;
@@ -126,18 +126,18 @@ static int find_one(struct icap_choices *options, struct record_file *file) {
 
 /* JSON output: one object on each line. */
 static void icap_show_list(struct icap_choices *options, struct record_file *file) {
-    struct recorded_exchange exchange;
+    struct recorded_exchange recorded;
     uint64_t number = 0;
     char *content;
-    while (record_file_next(file, &exchange, &content)) {
+    while (record_file_next(file, &recorded, &content)) {
         number++;
-        if (record_filter_fits(&options->filter, &exchange) &&
-            record_filter_fits_verdict(&options->filter, &exchange) &&
+        if (record_filter_fits(&options->filter, &recorded) &&
+            record_filter_fits_verdict(&options->filter, &recorded) &&
             record_filter_takes(&options->filter)) {
             if (options->json)
-                print_json(&exchange, number);
+                print_json(&recorded, number);
             else
-                print_line(&exchange, number, "%H:%M:%S");
+                print_line(&recorded, number, "%H:%M:%S");
         }
         free(content);
     }

@@ -27,7 +27,7 @@ struct icap_recording {
     unsigned magic;
 #define ICAP_RECORDING_MAGIC 0x1ca94ec1u
     struct recorder *recorder;         /* referenced */
-    struct recorded_exchange exchange; /* its parts are ours */
+    struct recorded_exchange recorded; /* its parts are ours */
     size_t reserved;
     bool dropped;
     uint64_t started; /* microseconds */
@@ -50,9 +50,9 @@ static void forget_tee(struct tee *tee) {
 }
 
 static void forget_all(struct icap_recording *recording) {
-    struct recorded_exchange *exchange = &recording->exchange;
-    struct slice *parts[] = {&exchange->asked, &exchange->request_head, &exchange->response_head,
-                             &exchange->answered, &exchange->result_head};
+    struct recorded_exchange *recorded = &recording->recorded;
+    struct slice *parts[] = {&recorded->asked, &recorded->request_head, &recorded->response_head,
+                             &recorded->answered, &recorded->result_head};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         recording_forget(parts[i]);
     forget_tee(&recording->virgin);
@@ -228,20 +228,20 @@ void icap_recording_begin(struct icap_call *call, const struct icap_request *req
             recorder_release(&call->net->recorder);
         return;
     }
-    struct recorded_exchange exchange = recording_describe(call, request);
-    if (!recorder_begin(recorder, &exchange))
+    struct recorded_exchange recorded = recording_describe(call, request);
+    if (!recorder_begin(recorder, &recorded))
         return;
     struct icap_recording *recording;
     ALLOC_OBJ(recording, ICAP_RECORDING_MAGIC);
     recording->recorder = recorder_reference(recorder);
-    recording->exchange = exchange;
-    recording->exchange.masked = recorder_masks(recorder);
+    recording->recorded = recorded;
+    recording->recorded.masked = recorder_masks(recorder);
     recording->started = clocks_microseconds(CLOCK_MONOTONIC);
     task_init(&recording->virgin.task, recording_on_more);
     task_init(&recording->result.task, recording_on_more);
     call->recording = recording;
-    keep_head(recording, &recording->exchange.request_head, request->request_head);
-    keep_head(recording, &recording->exchange.response_head, request->response_head);
+    keep_head(recording, &recording->recorded.request_head, request->request_head);
+    keep_head(recording, &recording->recorded.response_head, request->response_head);
     if (*request->virgin != NULL)
         *request->virgin = tee_start(&recording->virgin, recording, *request->virgin);
 }
@@ -249,17 +249,17 @@ void icap_recording_begin(struct icap_call *call, const struct icap_request *req
 void icap_recording_asked(struct icap_call *call, struct slice head) {
     struct icap_recording *recording = call->recording;
     CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
-    recording_forget(&recording->exchange.asked);
-    recording_forget(&recording->exchange.answered);
-    recording->exchange.uri = slice_from(call->endpoint->uri_text);
-    keep_head(recording, &recording->exchange.asked, head);
+    recording_forget(&recording->recorded.asked);
+    recording_forget(&recording->recorded.answered);
+    recording->recorded.uri = slice_from(call->endpoint->uri_text);
+    keep_head(recording, &recording->recorded.asked, head);
 }
 
 void icap_recording_answered(struct icap_call *call, struct slice head) {
     struct icap_recording *recording = call->recording;
     CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
-    recording->exchange.icap_status = status_in(head);
-    keep_head(recording, &recording->exchange.answered, head);
+    recording->recorded.icap_status = status_in(head);
+    keep_head(recording, &recording->recorded.answered, head);
 }
 
 static const char *recording_verdict_name(const struct icap_call *call) {
@@ -283,15 +283,15 @@ static void keep_result_head(struct icap_recording *recording, const struct http
         return;
     write(head, bytes, length + 1);
     memcpy(bytes + length, "\r\n", 3);
-    keep_head(recording, &recording->exchange.result_head, slice_make(bytes, length + 2));
+    keep_head(recording, &recording->recorded.result_head, slice_make(bytes, length + 2));
     free(bytes);
 }
 
 void icap_recording_settled(struct icap_call *call) {
     struct icap_recording *recording = call->recording;
     CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
-    recording->exchange.verdict = slice_from(recording_verdict_name(call));
-    recording->exchange.verdict_microseconds =
+    recording->recorded.verdict = slice_from(recording_verdict_name(call));
+    recording->recorded.verdict_microseconds =
         clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
     if ((call->verdict == ICAP_MODIFIED || call->verdict == ICAP_SATISFIED) && call->head_given)
         keep_result_head(recording, call->adapted, call->parts.has_response);
@@ -302,28 +302,28 @@ struct source *icap_recording_body(struct icap_call *call, struct source *body) 
     CHECK_OBJ(recording, ICAP_RECORDING_MAGIC);
     if (recording->dropped || body != &call->body)
         return body;
-    recording->exchange.result_given = 1;
+    recording->recorded.result_given = 1;
     return tee_start(&recording->result, recording, body);
 }
 
 static void describe_end(struct icap_recording *recording, const struct icap_call *call) {
-    struct recorded_exchange *exchange = &recording->exchange;
+    struct recorded_exchange *recorded = &recording->recorded;
     const struct tee *virgin = &recording->virgin, *result = &recording->result;
-    exchange->total_microseconds = clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
-    exchange->verdict = slice_from(recording_verdict_name(call));
+    recorded->total_microseconds = clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
+    recorded->verdict = slice_from(recording_verdict_name(call));
     if (call->verdict == ICAP_FAILED || call->broken)
-        exchange->error = slice_from(call->error);
+        recorded->error = slice_from(call->error);
     if (virgin->sum != NULL) {
-        exchange->virgin = slice_make(virgin->bytes, virgin->kept);
-        exchange->virgin_length = virgin->length;
-        exchange->virgin_sum = XXH3_64bits_digest(virgin->sum);
-        exchange->virgin_whole = is_whole(virgin);
+        recorded->virgin = slice_make(virgin->bytes, virgin->kept);
+        recorded->virgin_length = virgin->length;
+        recorded->virgin_sum = XXH3_64bits_digest(virgin->sum);
+        recorded->virgin_whole = is_whole(virgin);
     }
     if (result->sum != NULL) {
-        exchange->result = slice_make(result->bytes, result->kept);
-        exchange->result_length = result->length;
-        exchange->result_sum = XXH3_64bits_digest(result->sum);
-        exchange->result_whole = is_whole(result);
+        recorded->result = slice_make(result->bytes, result->kept);
+        recorded->result_length = result->length;
+        recorded->result_sum = XXH3_64bits_digest(result->sum);
+        recorded->result_whole = is_whole(result);
     }
 }
 
@@ -336,7 +336,7 @@ void icap_recording_end(struct icap_call *call) {
     enum icap_keeping keeping = ICAP_DROPPED;
     if (!recording->dropped) {
         describe_end(recording, call);
-        keeping = recorder_keep(recording->recorder, &recording->exchange);
+        keeping = recorder_keep(recording->recorder, &recording->recorded);
     }
     call->net->counters.icap_recorded += keeping == ICAP_KEPT;
     call->net->counters.icap_record_dropped += keeping == ICAP_DROPPED;

@@ -2,7 +2,7 @@
  * Idle connections, kept for the next request to the same place.
  *
  *     struct connection *c = pool_take(pool, key, on_ready, owner);     NULL: dial
- *     pool_give(pool, key, &c, idle_timeout, max_idle);                 after a complete exchange
+ *     pool_give(pool, key, &c, idle_timeout, max_idle);                 after a complete response
  *
  * A key is text: "http://host:port". The newest connection is given out first, so that spare ones
  * grow old and go. A connection that becomes readable while idle (the far side closed it, or sent

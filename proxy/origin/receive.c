@@ -108,7 +108,7 @@ static bool opens_tunnel(const struct origin_call *call) {
     return status == 101 || (call->request.method == HTTP_METHOD_CONNECT && status < 300);
 }
 
-/* The exchange is complete: may the connection be used again? */
+/* The response is complete: may the connection be used again? */
 static void leave_connection(struct origin_call *call) {
     bool spare = waiting(call) > 0 || opens_tunnel(call);
     bool reusable = !spare && !call->deaf && sender_is_done(&call->sender) &&

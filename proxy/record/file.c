@@ -122,10 +122,10 @@ static char *read_record(struct record_file *file, struct icap_record_head *head
 }
 
 static bool is_sound(struct record_file *file, const struct icap_record_head *head,
-                     const char *content, struct recorded_exchange *exchange) {
+                     const char *content, struct recorded_exchange *recorded) {
     struct slice bytes = slice_make(content, head->length);
     const char *error = "its checksum is wrong";
-    if (icap_record_content_fits(head, bytes) && recorded_exchange_parse(exchange, bytes, &error))
+    if (icap_record_content_fits(head, bytes) && recorded_exchange_parse(recorded, bytes, &error))
         return true;
     record_file_complain(file, "%s is damaged in the record at byte %llu: %s", file->name,
                          (unsigned long long)file->at, error);
@@ -133,7 +133,7 @@ static bool is_sound(struct record_file *file, const struct icap_record_head *he
     return false;
 }
 
-bool record_file_next(struct record_file *file, struct recorded_exchange *exchange,
+bool record_file_next(struct record_file *file, struct recorded_exchange *recorded,
                       char **content) {
     CHECK_OBJ(file, RECORD_FILE_MAGIC);
     struct icap_record_head head;
@@ -141,12 +141,12 @@ bool record_file_next(struct record_file *file, struct recorded_exchange *exchan
     while (!file->over) {
         char *bytes = read_record(file, &head);
         file->over = bytes == NULL || head.kind == RECORDED_END;
-        bool sound = bytes != NULL && is_sound(file, &head, bytes, exchange);
+        bool sound = bytes != NULL && is_sound(file, &head, bytes, recorded);
         if (sound && head.kind == RECORDED_EXCHANGE) {
             *content = bytes;
             file->end.read++;
         } else if (sound) {
-            take_end(file, exchange);
+            take_end(file, recorded);
         }
         file->at += RECORDED_HEAD + (bytes == NULL ? 0 : head.length);
         if (*content != NULL)

@@ -1,9 +1,9 @@
 /*
  * Reading a file of recorded exchanges (record/recorded_exchange.h).
  *
- *     struct record_file *file = record_file_open(path, error);     NULL with a
- * message while (record_file_next(file, &exchange, &content)) {
- *         ... exchange's slices are of content ...
+ *     struct record_file *file = record_file_open(path, error);     NULL: error has the message
+ *     while (record_file_next(file, &recorded, &content)) {
+ *         ... the slices of `recorded` are of content ...
  *         free(content);
  *     }
  *     record_file_end(file)->complaint ...            NULL: it is whole
@@ -38,7 +38,7 @@ struct record_file *record_file_open(const char *path, char error[RECORD_FILE_ER
 /* Reads an open file and takes it over. `name` is used in messages. */
 struct record_file *record_file_of(FILE *stream, const char *name, char error[RECORD_FILE_ERROR]);
 /* The caller frees the content. */
-bool record_file_next(struct record_file *file, struct recorded_exchange *exchange, char **content);
+bool record_file_next(struct record_file *file, struct recorded_exchange *recorded, char **content);
 const struct record_file_end *record_file_end(const struct record_file *file);
 void record_file_close(struct record_file **filep);
 

@@ -91,14 +91,14 @@ static bool record_filter_has_host(const char *host, struct slice text) {
            (url_parse(&url, text) && slice_equal_nocase(url.host, slice_from(host)));
 }
 
-bool record_filter_fits(struct record_filter *filter, const struct recorded_exchange *exchange) {
-    return fits_text(filter->service, exchange->service) &&
-           fits_text(filter->point, exchange->point) &&
-           (filter->status == 0 || filter->status == exchange->status) &&
+bool record_filter_fits(struct record_filter *filter, const struct recorded_exchange *recorded) {
+    return fits_text(filter->service, recorded->service) &&
+           fits_text(filter->point, recorded->point) &&
+           (filter->status == 0 || filter->status == recorded->status) &&
            (filter->prefix == NULL ||
-            slice_starts_with(exchange->url, slice_from(filter->prefix))) &&
-           record_filter_has_host(filter->host, exchange->url) &&
-           (filter->regex == NULL || regexes_find(&filter->regexes, exchange->url));
+            slice_starts_with(recorded->url, slice_from(filter->prefix))) &&
+           record_filter_has_host(filter->host, recorded->url) &&
+           (filter->regex == NULL || regexes_find(&filter->regexes, recorded->url));
 }
 
 bool record_filter_takes(struct record_filter *filter) {
@@ -106,8 +106,8 @@ bool record_filter_takes(struct record_filter *filter) {
 }
 
 bool record_filter_fits_verdict(const struct record_filter *filter,
-                                const struct recorded_exchange *exchange) {
-    return fits_text(filter->verdict, exchange->verdict);
+                                const struct recorded_exchange *recorded) {
+    return fits_text(filter->verdict, recorded->verdict);
 }
 
 void record_filter_release(struct record_filter *filter) {

@@ -44,23 +44,23 @@ enum {
     PARTS = sizeof parts / sizeof parts[0],
 };
 
-static struct slice *slice_at(struct recorded_exchange *exchange, const struct member *member) {
-    return (struct slice *)((char *)exchange + member->at);
+static struct slice *slice_at(struct recorded_exchange *recorded, const struct member *member) {
+    return (struct slice *)((char *)recorded + member->at);
 }
 
-static uint64_t *exchange_number_at(struct recorded_exchange *exchange,
+static uint64_t *exchange_number_at(struct recorded_exchange *recorded,
                                     const struct member *member) {
-    return (uint64_t *)((char *)exchange + member->at);
+    return (uint64_t *)((char *)recorded + member->at);
 }
 
-static const struct slice *exchange_text_of(const struct recorded_exchange *exchange,
+static const struct slice *exchange_text_of(const struct recorded_exchange *recorded,
                                             const struct member *member) {
-    return (const struct slice *)((const char *)exchange + member->at);
+    return (const struct slice *)((const char *)recorded + member->at);
 }
 
-static uint64_t exchange_number_of(const struct recorded_exchange *exchange,
+static uint64_t exchange_number_of(const struct recorded_exchange *recorded,
                                    const struct member *member) {
-    return *(const uint64_t *)((const char *)exchange + member->at);
+    return *(const uint64_t *)((const char *)recorded + member->at);
 }
 
 /* Writing. */
@@ -77,10 +77,10 @@ static char *put_64(char *at, uint64_t number) {
     return at + sizeof number;
 }
 
-static size_t about_length_most(const struct recorded_exchange *exchange) {
+static size_t about_length_most(const struct recorded_exchange *recorded) {
     size_t length = 0;
     for (unsigned i = 0; i < TEXTS; i++)
-        length += strlen(texts[i].name) + exchange_text_of(exchange, &texts[i])->length + 2;
+        length += strlen(texts[i].name) + exchange_text_of(recorded, &texts[i])->length + 2;
     for (unsigned i = 0; i < NUMBERS; i++)
         length += strlen(numbers[i].name) + SLICE_DIGITS + 2;
     return length;
@@ -96,13 +96,13 @@ static char *put_line(char *at, const char *name, struct slice value) {
     return at;
 }
 
-static char *put_about(char *at, const struct recorded_exchange *exchange) {
+static char *put_about(char *at, const struct recorded_exchange *recorded) {
     for (unsigned i = 0; i < TEXTS; i++)
-        if (exchange_text_of(exchange, &texts[i])->length > 0)
-            at = put_line(at, texts[i].name, *exchange_text_of(exchange, &texts[i]));
+        if (exchange_text_of(recorded, &texts[i])->length > 0)
+            at = put_line(at, texts[i].name, *exchange_text_of(recorded, &texts[i]));
     for (unsigned i = 0; i < NUMBERS; i++) {
         char digits[SLICE_DIGITS];
-        uint64_t number = exchange_number_of(exchange, &numbers[i]);
+        uint64_t number = exchange_number_of(recorded, &numbers[i]);
         int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
         if (number != 0)
             at = put_line(at, numbers[i].name, slice_make(digits, (size_t)length));
@@ -114,26 +114,26 @@ static char *put_part_head(char *at, uint32_t number, size_t length) {
     return put_64(put_32(put_32(at, number), 0), length);
 }
 
-static char *put_content(char *at, const struct recorded_exchange *exchange) {
-    char *about = at + PART_HEAD, *end = put_about(about, exchange);
+static char *put_content(char *at, const struct recorded_exchange *recorded) {
+    char *about = at + PART_HEAD, *end = put_about(about, recorded);
     put_part_head(at, PART_ABOUT, (size_t)(end - about));
     for (unsigned i = 0; i < PARTS; i++) {
-        const struct slice *part = exchange_text_of(exchange, &parts[i]);
+        const struct slice *part = exchange_text_of(recorded, &parts[i]);
         if (part->length > 0)
             end = slice_put(put_part_head(end, PART_FIRST + i, part->length), *part);
     }
     return end;
 }
 
-char *recorded_exchange_write(const struct recorded_exchange *exchange, enum icap_record_kind kind,
+char *recorded_exchange_write(const struct recorded_exchange *recorded, enum icap_record_kind kind,
                               size_t *length) {
-    size_t most = RECORDED_HEAD + PART_HEAD + about_length_most(exchange);
+    size_t most = RECORDED_HEAD + PART_HEAD + about_length_most(recorded);
     for (unsigned i = 0; i < PARTS; i++)
-        most += PART_HEAD + exchange_text_of(exchange, &parts[i])->length;
+        most += PART_HEAD + exchange_text_of(recorded, &parts[i])->length;
     char *record = most > RECORDED_MAX ? NULL : malloc(most);
     if (record == NULL)
         return NULL;
-    char *content = record + RECORDED_HEAD, *end = put_content(content, exchange);
+    char *content = record + RECORDED_HEAD, *end = put_content(content, recorded);
     size_t content_length = (size_t)(end - content);
     put_32(put_32(record, MAGIC), kind);
     put_64(put_64(record + 8, content_length), XXH3_64bits(content, content_length));
@@ -170,17 +170,17 @@ bool icap_record_content_fits(const struct icap_record_head *head, struct slice 
     return content.length == head->length && XXH3_64bits(content.base, content.length) == head->sum;
 }
 
-static bool take_line(struct recorded_exchange *exchange, struct slice name, struct slice value) {
+static bool take_line(struct recorded_exchange *recorded, struct slice name, struct slice value) {
     for (unsigned i = 0; i < TEXTS; i++)
         if (slice_equal(name, slice_from(texts[i].name)))
-            *slice_at(exchange, &texts[i]) = value;
+            *slice_at(recorded, &texts[i]) = value;
     for (unsigned i = 0; i < NUMBERS; i++)
         if (slice_equal(name, slice_from(numbers[i].name)))
-            return slice_to_uint64(value, exchange_number_at(exchange, &numbers[i]));
+            return slice_to_uint64(value, exchange_number_at(recorded, &numbers[i]));
     return true;
 }
 
-static bool take_about(struct recorded_exchange *exchange, struct slice about) {
+static bool take_about(struct recorded_exchange *recorded, struct slice about) {
     while (about.length > 0) {
         const char *end = memchr(about.base, '\n', about.length);
         const char *blank =
@@ -189,7 +189,7 @@ static bool take_about(struct recorded_exchange *exchange, struct slice about) {
             return false;
         struct slice name = slice_make(about.base, (size_t)(blank - about.base));
         struct slice value = slice_make(blank + 1, (size_t)(end - blank) - 1);
-        if (!take_line(exchange, name, value))
+        if (!take_line(recorded, name, value))
             return false;
         about.length -= (size_t)(end + 1 - about.base);
         about.base = end + 1;
@@ -197,18 +197,18 @@ static bool take_about(struct recorded_exchange *exchange, struct slice about) {
     return true;
 }
 
-static bool exchange_take_part(struct recorded_exchange *exchange, uint32_t number,
+static bool exchange_take_part(struct recorded_exchange *recorded, uint32_t number,
                                struct slice bytes) {
     if (number == PART_ABOUT)
-        return take_about(exchange, bytes);
+        return take_about(recorded, bytes);
     if (number >= PART_FIRST && number - PART_FIRST < PARTS)
-        *slice_at(exchange, &parts[number - PART_FIRST]) = bytes;
+        *slice_at(recorded, &parts[number - PART_FIRST]) = bytes;
     return true;
 }
 
-bool recorded_exchange_parse(struct recorded_exchange *exchange, struct slice content,
+bool recorded_exchange_parse(struct recorded_exchange *recorded, struct slice content,
                              const char **error) {
-    *exchange = (struct recorded_exchange){0};
+    *recorded = (struct recorded_exchange){0};
     while (content.length > 0) {
         if (content.length < PART_HEAD || take_64(content.base + 8) > content.length - PART_HEAD) {
             *error = "one of its parts is longer than the exchange";
@@ -216,7 +216,7 @@ bool recorded_exchange_parse(struct recorded_exchange *exchange, struct slice co
         }
         uint64_t length = take_64(content.base + 8);
         struct slice bytes = slice_make(content.base + PART_HEAD, (size_t)length);
-        if (!exchange_take_part(exchange, take_32(content.base), bytes)) {
+        if (!exchange_take_part(recorded, take_32(content.base), bytes)) {
             *error = "the description of the exchange can't be read";
             return false;
         }
@@ -226,11 +226,11 @@ bool recorded_exchange_parse(struct recorded_exchange *exchange, struct slice co
     return true;
 }
 
-bool recorded_exchange_part(const struct recorded_exchange *exchange, const char *name,
+bool recorded_exchange_part(const struct recorded_exchange *recorded, const char *name,
                             struct slice *bytes) {
     for (unsigned i = 0; i < PARTS; i++)
         if (strcmp(parts[i].name, name) == 0) {
-            *bytes = *exchange_text_of(exchange, &parts[i]);
+            *bytes = *exchange_text_of(recorded, &parts[i]);
             return true;
         }
     return false;

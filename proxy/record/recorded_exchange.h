@@ -13,12 +13,12 @@
  * Unknown parts are skipped. A file without an END was cut off; the records before the cut are
  * valid.
  *
- *     struct recorded_exchange exchange = {.service = SLICE("gray"), ...};
- *     char *record = recorded_exchange_write(&exchange, RECORDED_EXCHANGE, &length);
+ *     struct recorded_exchange recorded = {.service = SLICE("gray"), ...};
+ *     char *record = recorded_exchange_write(&recorded, RECORDED_EXCHANGE, &length);
  *     ...
  *     if (!icap_record_head_parse(&head, bytes)) ...             32 of them: damaged
  *     if (!icap_record_content_fits(&head, content)) ...         likewise
- *     if (!recorded_exchange_parse(&exchange, content, &error)) ...  slices of the content
+ *     if (!recorded_exchange_parse(&recorded, content, &error)) ...  slices of the content
  *
  * Threads: values. Reading never trusts a length before it is checked.
  */
@@ -56,14 +56,14 @@ struct icap_record_head {
 
 /* Returns a record with its head; the caller frees it. Returns NULL when memory is exhausted, or
  * when the record would be longer than RECORDED_MAX. */
-char *recorded_exchange_write(const struct recorded_exchange *exchange, enum icap_record_kind kind,
+char *recorded_exchange_write(const struct recorded_exchange *recorded, enum icap_record_kind kind,
                               size_t *length);
 bool icap_record_head_parse(struct icap_record_head *head, const char bytes[RECORDED_HEAD]);
 bool icap_record_content_fits(const struct icap_record_head *head, struct slice content);
-bool recorded_exchange_parse(struct recorded_exchange *exchange, struct slice content,
+bool recorded_exchange_parse(struct recorded_exchange *recorded, struct slice content,
                              const char **error);
 /* Finds a PART by its name. Returns false when there is no such part. */
-bool recorded_exchange_part(const struct recorded_exchange *exchange, const char *name,
+bool recorded_exchange_part(const struct recorded_exchange *recorded, const char *name,
                             struct slice *bytes);
 
 #endif

@@ -213,9 +213,9 @@ bool recorder_masks(const struct recorder *recorder) {
     return recorder->masked;
 }
 
-bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *exchange) {
+bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *recorded) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
-    if (!record_filter_fits(&recorder->filter, exchange) || !record_filter_takes(&recorder->filter))
+    if (!record_filter_fits(&recorder->filter, recorded) || !record_filter_takes(&recorder->filter))
         return false;
     pthread_mutex_lock(&recorder->lock);
     recorder->begun++;
@@ -257,16 +257,16 @@ static enum icap_keeping recorder_append(struct recorder *recorder, struct waiti
 }
 
 enum icap_keeping recorder_keep(struct recorder *recorder,
-                                const struct recorded_exchange *exchange) {
+                                const struct recorded_exchange *recorded) {
     CHECK_OBJ(recorder, RECORDER_MAGIC);
     size_t length;
-    if (!record_filter_fits_verdict(&recorder->filter, exchange)) {
+    if (!record_filter_fits_verdict(&recorder->filter, recorded)) {
         pthread_mutex_lock(&recorder->lock);
         recorder->passed_over++;
         pthread_mutex_unlock(&recorder->lock);
         return ICAP_NOT_WANTED;
     }
-    char *bytes = recorded_exchange_write(exchange, RECORDED_EXCHANGE, &length);
+    char *bytes = recorded_exchange_write(recorded, RECORDED_EXCHANGE, &length);
     if (bytes != NULL && recorder_reserve(recorder, length))
         return recorder_append(recorder, new_record(bytes, length));
     free(bytes);

@@ -61,11 +61,11 @@ bool recorder_is_empty(const struct recorder *recorder);
 size_t recorder_body_most(const struct recorder *recorder);
 bool recorder_masks(const struct recorder *recorder);
 /* Counts the exchange as in progress until one of the three calls ends it. */
-bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *exchange);
+bool recorder_begin(struct recorder *recorder, const struct recorded_exchange *recorded);
 bool recorder_reserve(struct recorder *recorder, size_t bytes);
 void recorder_unreserve(struct recorder *recorder, size_t bytes);
 enum icap_keeping recorder_keep(struct recorder *recorder,
-                                const struct recorded_exchange *exchange);
+                                const struct recorded_exchange *recorded);
 void recorder_drop(struct recorder *recorder);
 
 #endif
