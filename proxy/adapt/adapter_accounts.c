@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* All accounts that one name has had. */
+/* All accounts of one name. */
 struct adapter_accounts_service {
     unsigned magic;
 #define ADAPTER_ACCOUNTS_SERVICE_MAGIC 0xadacc047u

@@ -33,7 +33,7 @@ void bypasses_release(struct bypasses **bypassesp) {
     FREE_OBJ(bypasses);
 }
 
-/* What has come since the last line. */
+/* Counts since the last line. */
 static uint64_t bypass_log_write(struct bypass_log *log) {
     struct bypasses *bypasses = log->bypasses;
     uint64_t count = atomic_load(&bypasses->count), news = count - log->logged;

@@ -18,7 +18,7 @@ struct inflater {
     bool open;
     bool several;     /* members may follow one another */
     unsigned members; /* that were complete */
-    char front[2];    /* of deflate: tells with which frame */
+    char front[2];    /* shows which frame deflate data has */
     unsigned front_length, front_taken;
 };
 

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-/* TURNS: pieces of input in a row that may bring nothing before others get their turn. */
+/* TURNS: pieces of input in a row without output before other work gets its turn. */
 enum { INPUT_SIZE = 16384, TURNS = 16 };
 
 static void end_layer(struct decoder_layer *layer) {
@@ -20,7 +20,7 @@ static enum source_status decoder_ended(struct decoder_layer *layer) {
     return SOURCE_END;
 }
 
-/* Without an error the failure is not ours. */
+/* Without an error the failure is not in the decoder. */
 static enum source_status decoder_failed(struct decoder_layer *layer, const char *error) {
     end_layer(layer);
     layer->failed = true;
@@ -47,7 +47,7 @@ static enum source_status decoder_refill(struct decoder_layer *layer) {
     return status;
 }
 
-/* Lets the coding work on what is there: bytes in the buffer. */
+/* Decodes the bytes that are in the buffer. */
 static size_t decoder_run(struct decoder_layer *layer, char *buffer, size_t capacity) {
     struct coding_room room = {layer->input + layer->begin, layer->end - layer->begin, buffer,
                                capacity};
@@ -66,7 +66,7 @@ static size_t decoder_run(struct decoder_layer *layer, char *buffer, size_t capa
     return got;
 }
 
-/* What of the body has come over the network. */
+/* The bytes of the body that came over the network. */
 static uint64_t coded_bytes(const struct decoder *decoder) {
     return decoder->layers[0].taken;
 }

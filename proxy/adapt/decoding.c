@@ -12,8 +12,8 @@ static bool may_be_transformed(const struct http_head *request, const struct htt
            !http_head_has_token(request, HTTP_CACHE_CONTROL, no_transform);
 }
 
-/* Those that are to be undone; as coding_list. All lines of the field are one list (RFC 9110 §5.3).
- */
+/* Returns the codings to be decoded, as coding_list does. All lines of the field are one list
+ * (RFC 9110 §5.3). */
 static int codings_of(const struct http_head *request, const struct http_head *response,
                       struct arena *arena, const struct coding *codings[CODING_LAYERS_MAX]) {
     const struct http_field *field = http_head_find(response, HTTP_CONTENT_ENCODING);
@@ -76,7 +76,7 @@ const char *decoding_error(const struct decoding *decoding) {
 
 bool decoding_restore(struct decoding *decoding, struct adapt_message *message) {
     CHECK_OBJ(decoding, DECODING_MAGIC);
-    if (decoding->coded.from != NULL) /* whoever waited for it may be gone */
+    if (decoding->coded.from != NULL) /* the waiting transaction may be gone */
         source_set_waker(decoding->coded.from, NULL);
     if (!virgin_body_is_whole(&decoding->coded))
         return false;

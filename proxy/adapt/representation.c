@@ -16,7 +16,7 @@ static void representation_weaken_etag(struct http_head *head, struct arena *are
         http_head_set(head, HTTP_ETAG, arena_concat(arena, SLICE("W/"), etag));
 }
 
-/* The list without the name; empty: nothing else was in it. */
+/* Returns the list without the name; empty when nothing else was in it. */
 static struct slice without(struct slice list, struct slice name, struct arena *arena) {
     struct slice rest = list, element, kept = SLICE("");
     while (slice_next_element(&rest, &element))

@@ -47,8 +47,8 @@ static bool service_tag_seen_before(const uint64_t *hashes, unsigned endpoint) {
     return false;
 }
 
-/* The sum, so that it does not matter which endpoint said which. With `hash` in place of what is
- * known of one of them; 0: what is known. */
+/* The sum of all tags, so that their order does not matter. `hash` replaces the tag of one
+ * endpoint; 0: all known tags. */
 static uint64_t service_tag_compute(const struct service_tag *tag, uint64_t generation,
                                     unsigned endpoint, uint64_t hash) {
     uint64_t parts[3] = {0, tag->base, generation}, hashes[ICAP_ENDPOINTS_MAX];
@@ -81,7 +81,7 @@ struct service_tag *service_tag_new(const struct icap_service_settings *settings
     return tag;
 }
 
-/* Is it a service that has become another, not one that never says the same twice? */
+/* Returns true when the service has really changed, and does not just send a new tag each time. */
 static bool service_tag_is_shift(const struct service_tag *tag, unsigned endpoint, uint64_t now) {
     enum { UNSTEADY = 1000 };
     return tag->seen[endpoint].hash != 0 &&

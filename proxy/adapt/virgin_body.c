@@ -25,7 +25,7 @@ static enum source_status virgin_body_read_on(struct virgin_body *virgin,
     return status;
 }
 
-/* What was kept: data, or a file that can't be read back. */
+/* The kept bytes: memory, or a file that can't be read back. */
 static enum source_status virgin_body_from_kept(ssize_t count, size_t *got) {
     *got = count > 0 ? (size_t)count : 0;
     return count > 0 ? SOURCE_DATA : SOURCE_FAILED;
@@ -88,7 +88,7 @@ void virgin_body_restart(struct virgin_body *virgin) {
     virgin->cursor = (struct spill_file_cursor){{NULL, 0}, 0};
 }
 
-/* After a restart there may be kept bytes that `first` has yet to pass on: only those stay. */
+/* After a restart some kept bytes may not have been passed on yet; only those stay. */
 void virgin_body_stop_keeping(struct virgin_body *virgin) {
     if (!virgin->keeping)
         return;

@@ -6,7 +6,7 @@ void icap_lost_connections_init(struct icap_lost_connections *lost) {
     list_init(&lost->connections);
 }
 
-/* Nobody reads what still comes. */
+/* Nothing reads the remaining bytes. */
 static void lost_connection_on_ready(struct connection *connection) {
     if (connection->broken)
         connection_close(&connection);

@@ -3,8 +3,8 @@
 #include "transaction/adapted_variant.h"
 #include "transaction/transaction.h"
 
-/* What each delivery adds to a stored head: how old it is (RFC 9111 §5.1), and how the cache took
- * part (RFC 9211). */
+/* The fields that each delivery adds to a stored head: its age (RFC 9111 §5.1), and how the
+ * cache handled the request (RFC 9211). */
 
 static bool is_hit(const struct transaction *transaction) {
     return transaction->outcome.result == RESULT_HIT || transaction->outcome.result == RESULT_STALE;
@@ -31,7 +31,7 @@ static struct slice forward_reason(const struct transaction *transaction) {
 }
 
 static struct slice hit_fields(struct transaction *transaction, bool status) {
-    enum { MORE = 128 }; /* than the name takes */
+    enum { MORE = 128 }; /* larger than the name */
     struct freshness freshness = object_freshness(transaction_object(transaction));
     struct slice name = slice_from(transaction->settings->name);
     int64_t age = freshness_age(&freshness, transaction->net->loop->wall);
@@ -48,7 +48,7 @@ static struct slice hit_fields(struct transaction *transaction, bool status) {
     return slice_make(fields, (size_t)(at - fields));
 }
 
-/* What caches told before there was Cache-Status: did the body come from here? */
+/* The field that older caches send: it says whether the body came from the cache. */
 static struct slice with_x_cache(struct transaction *transaction, struct slice fields) {
     bool hit = is_hit(transaction) || transaction->outcome.result == RESULT_REVALIDATED;
     struct slice pieces[] = {

@@ -1,6 +1,6 @@
 /*
- * What each delivery adds to a stored head: how old it is (RFC 9111 §5.1), and how the cache took
- * part (RFC 9211).
+ * The fields that each delivery adds to a stored head: its age (RFC 9111 §5.1), and how the cache
+ * handled the request (RFC 9211).
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */

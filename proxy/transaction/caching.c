@@ -5,7 +5,7 @@
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
 
-/* What the policies of the settings say about this transaction. */
+/* The cache policies that apply to this transaction. */
 
 static void caching_resolve_policy(struct transaction *transaction, const uint64_t *rules) {
     const struct settings *settings = transaction->settings;
@@ -67,7 +67,7 @@ void caching_review(struct transaction *transaction, const struct http_head *res
         caching_resolve_policy(transaction, request_rules_for_response(transaction, response));
 }
 
-/* What others are to get has no cookie; who is not to share the response keeps it. */
+/* A response that others may get has no cookie; one that is not shared keeps it. */
 void caching_strip_cookies(const struct transaction *transaction, struct http_head *response) {
     const struct cache_policy *policy = transaction->caching.policy;
     if (policy != NULL && (policy->strip_cookies || policy->set_cookie == POLICY_SET_COOKIE_STRIP))
@@ -87,7 +87,8 @@ struct freshness_rules caching_freshness_rules(const struct transaction *transac
         .heuristic_max = (int64_t)(settings->cache.heuristic_max / 1000),
         .stale_while_revalidate = (int64_t)(settings->cache.stale_while_revalidate / 1000),
         .negative_ttl = settings->cache.negative_ttl,
-        /* RFC 9213 §3: these speak to caches that work for the origin, as reverse proxies do. */
+        /* RFC 9213 §3: these fields are for caches that work for the origin, such as reverse
+         * proxies. */
         .targeted =
             transaction->exchange->listen->mode == LISTEN_REVERSE ? settings->cache.targeted : NULL,
         .policy = transaction->caching.policy,

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "transaction/transaction.h"
 
-/* Error pages: a short one that names the reason, and says who said it. */
+/* Error pages. A page is short, names the reason, and says which host or service gave it. */
 
 static const char page[] = "<!DOCTYPE html>\n"
                            "<html><head><title>%u %s</title></head>\n"
@@ -12,7 +12,7 @@ static const char page[] = "<!DOCTYPE html>\n"
                            "<p><small>%s, transaction %s</small></p>\n"
                            "</body></html>\n";
 
-/* Where the trouble is, when it is not with the request. */
+/* Returns the name of the service that failed, or NULL. */
 static const char *fail_service(const struct transaction *transaction) {
     const struct adapt_chain *chains[ACCESS_CHAINS];
     for (unsigned i = transaction_chains(transaction, chains); i-- > 0;)
@@ -21,7 +21,7 @@ static const char *fail_service(const struct transaction *transaction) {
     return NULL;
 }
 
-/* One that was not sent a whole request has done nothing wrong. */
+/* An origin that did not get a whole request is not to blame. */
 static bool blames_origin(const struct transaction *transaction, unsigned status) {
     return status >= 502 && transaction->fetch.origin_name.length > 0 &&
            (transaction->fetch.call == NULL ||
@@ -49,7 +49,7 @@ static struct slice write_page(struct transaction *transaction, unsigned status,
 enum step fail_with(struct transaction *transaction, unsigned status, const char *reason) {
     struct slice text = write_page(transaction, status, reason);
     request_own(transaction);
-    /* What is being stored is good, and others may have it. */
+    /* An object that is being stored is good, and others may use it. */
     if (transaction->storing.object == NULL) {
         lookup_tell_followers(transaction, SHARED_FETCH_FAILED);
         lookup_forget(transaction);

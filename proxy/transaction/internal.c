@@ -4,8 +4,8 @@
 #include "http/neutral.h"
 #include "transaction/transaction.h"
 
-/* The host "retort.internal": a few things that Retort serves itself, through the cache like
- * anything else. The neutral resources are what replaced advertisements turn into. */
+/* The host "retort.internal": resources that Retort serves itself, through the cache like all
+ * others. Its neutral resources replace advertisements. */
 
 bool internal_is_asked(const struct transaction *transaction) {
     return slice_equal_nocase(transaction->request.url.host, SLICE("retort.internal"));

@@ -3,8 +3,8 @@
 #include "cache/key.h"
 #include "transaction/transaction.h"
 
-/* What an unsafe method may have changed is not served any more (RFC 9111 §4.4): the target, and
- * what Location and Content-Location name on the same origin. */
+/* Invalidates stored responses that an unsafe method may have changed (RFC 9111 §4.4): the
+ * target, and the URLs in Location and Content-Location on the same origin. */
 
 static struct cache_name invalidate_name_of(struct transaction *transaction,
                                             struct slice url_text) {
@@ -21,7 +21,7 @@ static void remove_stored(struct transaction *transaction, const struct cache_na
 static void invalidate_reference(struct transaction *transaction, struct slice reference) {
     struct url url;
     struct slice text = request_resolve(transaction, reference);
-    /* Another origin's objects are not this one's to invalidate. */
+    /* An origin may not invalidate objects of another origin. */
     if (text.length > 0 && url_parse(&url, text) &&
         slice_equal(url.host, transaction->request.url.host) &&
         url.port == transaction->request.url.port) {
@@ -30,8 +30,8 @@ static void invalidate_reference(struct transaction *transaction, struct slice r
     }
 }
 
-/* What the response itself brings is newer than what it makes stale, unless somebody else has
- * removed the same since the origin was asked. */
+/* The response itself is newer than the objects that it invalidates, unless another operation
+ * has removed them since the origin was asked. */
 void invalidate_stored(struct transaction *transaction) {
     struct cache *cache = transaction->host->cache;
     const struct http_head *response = transaction->response.head;

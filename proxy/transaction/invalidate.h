@@ -1,6 +1,6 @@
 /*
- * What an unsafe method may have changed is not served any more (RFC 9111 §4.4): the target, and
- * what Location and Content-Location name on the same origin.
+ * Invalidates stored responses that an unsafe method may have changed (RFC 9111 §4.4): the target,
+ * and the URLs in Location and Content-Location on the same origin.
  *
  * Threads: the worker's.
  */

@@ -9,7 +9,7 @@ struct join {
     struct body_reader before, after;
 };
 
-/* False: nothing is left of it. */
+/* Returns false when nothing is left. */
 static bool read_stored(struct body_reader *reader, char *buffer, size_t capacity, size_t *got) {
     struct iovec piece;
     size_t bytes;

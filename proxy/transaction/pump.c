@@ -2,9 +2,9 @@
 
 #include "base/assert.h"
 
-/* Reads in a row before others get their turn; and when a stream that is behind is asked again: the
- * thread that writes has no way to tell, and in a millisecond it writes a fraction of what waits.
- */
+/* The number of reads before other work gets its turn, and the pause before a stream that is
+ * behind is asked again. The writing thread can not notify us, and writes only a fraction of the
+ * waiting bytes in a millisecond. */
 enum { TURNS = 16, BEHIND_MS = 1 };
 
 static void pump_finish(struct pump *pump, enum pump_state state) {
@@ -22,7 +22,8 @@ static bool has_announced_length(const struct pump *pump) {
     return body->expected < 0 || (uint64_t)body->expected == body_length(body);
 }
 
-/* Room for what comes next; at the announced length one byte of room, to see that no more comes. */
+/* Returns room for the next bytes. At the announced length it is one byte, to detect a body that
+ * is too long. */
 static int room_for_more(struct pump *pump, char *spare, struct iovec *pieces, bool *exhausted) {
     *exhausted = false;
     if (pump->body->expected >= 0 && has_announced_length(pump)) {
@@ -55,7 +56,7 @@ static void pump_keep_limit(struct pump *pump) {
     body_stop_keeping(pump->body, 0);
 }
 
-/* What has been read is the body's. False: nobody is there to read it. */
+/* Adds the read bytes to the body. Returns false when the body has no readers. */
 static bool pump_take(struct pump *pump, const struct iovec *pieces, int count, size_t got) {
     if (pump->stream != NULL)
         put_on_disk(pump, pieces, got);
@@ -68,7 +69,7 @@ static bool pump_take(struct pump *pump, const struct iovec *pieces, int count, 
     return !pump->overflowed || !pump->unread;
 }
 
-/* False: wait for the waker, or all is over. */
+/* Returns false when it has to wait for the waker, or when the body has ended. */
 static bool pump_turn(struct pump *pump) {
     char spare;
     size_t got;
@@ -83,7 +84,8 @@ static bool pump_turn(struct pump *pump) {
     case SOURCE_DATA:
         if (pieces->iov_base != &spare && pump_take(pump, pieces, count, got))
             return true;
-        pump_finish(pump, PUMP_FAILED); /* more than was announced, or past the limit and unread */
+        pump_finish(pump, PUMP_FAILED); /* more than was announced, or beyond the limit without a
+                                         * reader */
         return false;
     case SOURCE_WAIT: return false;
     case SOURCE_END:
@@ -121,7 +123,8 @@ void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, s
     pump->body = body_reference(body);
     pump->limit = limit;
     pump->overflowed = pump->unread = false;
-    pump->rooms = body_length(body) > NET_BUFFER_SIZE / 2 ? 2 : 1; /* it is coming in well */
+    pump->rooms = body_length(body) > NET_BUFFER_SIZE / 2 ? 2 : 1; /* the body arrives without a
+                                                                    * pause */
     pump->waker = waker;
     task_init(&pump->task, pump_on_task);
     timer_init(&pump->timer, pump_on_timer);

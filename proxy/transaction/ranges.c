@@ -5,10 +5,11 @@
 
 #include <stdlib.h>
 
-/* The parts of a stored response that the client asked for (RFC 9110 §14.2, §15.3.7): one of them
- * as the body, several as multipart/byteranges. The bytes go out from where they are stored. */
+/* The ranges of a stored response that the client asked for (RFC 9110 §14.2, §15.3.7): a single
+ * one as the body, several as multipart/byteranges. The bytes are sent from where they are
+ * stored. */
 
-/* What the client must not be able to find in the stored bytes. */
+/* The boundary is random, because nobody may be able to put it into the stored bytes. */
 static struct slice make_boundary(struct transaction *transaction) {
     uint64_t random[2];
     arc4random_buf(random, sizeof random);
@@ -46,7 +47,7 @@ static void reply_part(struct transaction *transaction, struct reply *reply, str
     reply->length = (int64_t)range->count;
 }
 
-/* RFC 9110 §15.3.7.2. Returns the length of the whole. */
+/* RFC 9110 §15.3.7.2. Returns the length of the whole body. */
 static uint64_t make_parts(struct transaction *transaction, struct reply *reply,
                            struct slice boundary, struct slice type, const struct range *ranges,
                            unsigned count, const struct part *part) {
@@ -103,7 +104,7 @@ void ranges_choose(struct transaction *transaction, const struct object *object,
     case RANGE_PARTS: break;
     }
     if (!part_holds(&part, ranges, count))
-        return; /* the part as it is stored */
+        return; /* the stored part */
     http_head_remove(head, HTTP_CONTENT_RANGE);
     if (count == 1)
         reply_part(transaction, reply, head, &ranges[0], &part);

@@ -1,6 +1,6 @@
 /*
- * The parts of a stored response that the client asked for (RFC 9110 §14.2, §15.3.7): one of them
- * as the body, several as multipart/byteranges. The bytes go out from where they are stored.
+ * The ranges of a stored response that the client asked for (RFC 9110 §14.2, §15.3.7): a single one
+ * as the body, several as multipart/byteranges. The bytes are sent from where they are stored.
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */

@@ -4,8 +4,8 @@
 #include "http/date.h"
 #include "transaction/transaction.h"
 
-/* The stored response lives on under a new head: after a 304 (RFC 9111 §4.3.4), or after the
- * response to a HEAD that is about the same bytes (§4.3.5). */
+/* Gives a stored response a new head: after a 304 (RFC 9111 §4.3.4), or after the response to a
+ * HEAD that describes the same bytes (§4.3.5). */
 
 bool refresh_object(struct transaction *transaction, const struct http_head *news,
                     enum shared_fetch_outcome *outcome) {
@@ -35,7 +35,7 @@ bool refresh_object(struct transaction *transaction, const struct http_head *new
     return true;
 }
 
-/* What a field of a HEAD's response says about the stored bytes. */
+/* What a field of the response to a HEAD shows about the stored bytes. */
 enum evidence { SILENT, SAME, OTHER };
 
 static enum evidence refresh_compare(struct slice told, bool same) {
@@ -78,8 +78,7 @@ static enum evidence refresh_judge(const struct http_head *response, const struc
     return evidence;
 }
 
-/* A response that says nothing by which it could be compared freshens nothing: the bytes may be of
- * long ago. */
+/* A response without a field to compare updates nothing, because the stored bytes may be old. */
 void refresh_from_head(struct transaction *transaction) {
     struct object *object =
         transaction->lookup.object != NULL ? transaction->lookup.object : transaction->lookup.part;

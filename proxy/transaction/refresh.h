@@ -1,6 +1,6 @@
 /*
- * The stored response lives on under a new head: after a 304 (RFC 9111 §4.3.4), or after the
- * response to a HEAD that is about the same bytes (§4.3.5).
+ * Gives a stored response a new head: after a 304 (RFC 9111 §4.3.4), or after the response to a
+ * HEAD that describes the same bytes (§4.3.5).
  *
  * Threads: the worker's.
  */

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-/* Pieces in a row that go one way before others get their turn. */
+/* The number of pieces in one direction before other work gets its turn. */
 enum { TURNS = 16 };
 
 static void relay_finish(struct relay *relay) {
@@ -20,7 +20,8 @@ static bool holds_bytes(const struct relay_way *way) {
     return way->buffer != NULL && way->buffer->begin < way->buffer->end;
 }
 
-/* Writes what the way holds. False: it has to wait, or the tunnel is broken. */
+/* Writes the buffered bytes of one direction. Returns false when it has to wait, or when the
+ * tunnel is broken. */
 static bool relay_push(struct relay *relay, int from) {
     struct relay_way *way = &relay->ways[from];
     size_t sent;
@@ -39,7 +40,8 @@ static bool relay_push(struct relay *relay, int from) {
     return true;
 }
 
-/* Reads into the empty buffer. False: nothing now, or the way has ended. */
+/* Reads into the empty buffer. Returns false when there is nothing now, or when the direction
+ * has ended. */
 static bool relay_pull(struct relay *relay, int from) {
     struct relay_way *way = &relay->ways[from];
     size_t got;

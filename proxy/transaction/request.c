@@ -109,7 +109,7 @@ bool request_set_url(struct transaction *transaction, const struct url *url) {
 
 struct slice request_write_authority(struct transaction *transaction, struct slice host,
                                      uint16_t port) {
-    enum { MORE = 32 }; /* than the host: "[]:65535" */
+    enum { MORE = 32 }; /* characters besides the host: "[]:65535" */
     char *text = arena_alloc(&transaction->arena, host.length + MORE), *at = text;
     bool v6 = memchr(host.base, ':', host.length) != NULL;
     if (v6)
@@ -149,7 +149,8 @@ static struct slice request_directory(const struct transaction *transaction) {
     return slash == NULL ? SLICE("/") : slice_make(path.base, (size_t)(slash + 1 - path.base));
 }
 
-/* A reference made absolute (RFC 3986 §5.2); its dot segments go when it is normalised. */
+/* Makes a reference absolute (RFC 3986 §5.2). Its dot segments are removed when it is
+ * normalised. */
 static struct slice request_make_absolute(struct transaction *transaction, struct slice reference) {
     struct arena *arena = &transaction->arena;
     struct slice scheme = transaction->request.url.scheme;

@@ -2,8 +2,8 @@
 
 #include "transaction/transaction.h"
 
-/* For which rules of the settings a transaction is. They are asked once, and again only when a
- * service has changed the request. */
+/* The rules of the settings that match a transaction. They are matched once, and again only when
+ * a service has changed the request. */
 
 static const uint64_t *request_rules_find(struct transaction *transaction) {
     const struct class_subject subject = {

@@ -2,11 +2,11 @@
 
 #include "transaction/transaction.h"
 
-/* URLs in a response's headers that lead to the origin itself become what the client must ask for:
- * the map's rule the other way round. The result is a path, for it is right under whatever name and
- * scheme the client has reached us. */
+/* Rewrites URLs in response headers that lead to the origin into the URLs that the client must
+ * ask for: the map rule in reverse. The result is a path, which is right for any name and scheme
+ * by which the client reaches the proxy. */
 
-/* A URL that stands for what the rule's origin stands for. */
+/* A URL that is equivalent to the origin of the rule. */
 struct own_url {
     struct slice host;
     uint16_t port;
@@ -17,16 +17,17 @@ struct own_url {
 struct reference {
     bool has_authority;
     struct url url;    /* if it has one */
-    struct slice rest; /* path, query and fragment as they stand there */
+    struct slice rest; /* path, query and fragment as in the field */
 };
 
-/* Of the URL that the origin was asked for. */
+/* The scheme of the URL that the origin was asked for. */
 static struct slice asked_scheme(const struct transaction *transaction) {
     const struct map_settings *map = transaction->fetch.route->map;
     return map->origins != NULL ? transaction->fetch.slot->member->url.scheme : map->origin.scheme;
 }
 
-/* False: it leads nowhere that we know: another scheme, or relative to the request's path. */
+/* Returns false when the URL leads to an unknown place: another scheme, or relative to the path
+ * of the request. */
 static bool read_reference(struct transaction *transaction, struct slice text,
                            struct reference *reference) {
     *reference = (struct reference){.rest = text};
@@ -52,7 +53,7 @@ static struct slice without_slash(struct slice path) {
     return path;
 }
 
-/* The path below `base`, in *below; false when it is not there. */
+/* Sets *below to the path below `base`. Returns false when the URL is not below it. */
 static bool is_below(struct slice path, struct slice base, struct slice *below) {
     base = without_slash(base);
     if (!slice_starts_with(path, base))
@@ -73,8 +74,8 @@ static bool to_prefix(struct transaction *transaction, struct slice path, struct
     return true;
 }
 
-/* A path without a host, or with the client's own: the origin may know the prefix or not, and the
- * longer of both paths decides. */
+/* A path without a host, or with the client's own host. The origin may or may not know the
+ * prefix, so the longer of both paths decides. */
 static bool map_path(struct transaction *transaction, struct slice path, struct slice *view) {
     const struct map_settings *map = transaction->fetch.route->map;
     struct slice base = map->origin.path_query, prefix = slice_from(map->path), below;
@@ -117,7 +118,7 @@ static bool map_absolute(struct transaction *transaction, const struct reference
     for (char **alias = map->origin_aliases; alias != NULL && *alias != NULL; alias++)
         if (map_alias(transaction, reference, *alias, view))
             return true;
-    /* With preserve_host this is how the origin was called. */
+    /* With preserve_host the origin was called by this name. */
     return map->preserve_host &&
            slice_equal_nocase(reference->url.scheme, transaction->request.url.scheme) &&
            reference->url.port == transaction->request.url.port &&

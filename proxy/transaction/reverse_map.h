@@ -1,7 +1,7 @@
 /*
- * URLs in a response's headers that lead to the origin itself become what the client must ask for:
- * the map's rule the other way round. The result is a path, for it is right under whatever name and
- * scheme the client has reached us.
+ * Rewrites URLs in response headers that lead to the origin into the URLs that the client must ask
+ * for: the map rule in reverse. The result is a path, which is right for any name and scheme by
+ * which the client reaches the proxy.
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */

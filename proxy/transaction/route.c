@@ -10,7 +10,7 @@
 
 #include <xxhash.h>
 
-/* Of what the origin is asked for. */
+/* The host of the URL that the origin is asked for. */
 static const struct url *url_of(const struct transaction *transaction) {
     return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->url
                                                  : &transaction->request.url;
@@ -39,7 +39,7 @@ static const struct parent_settings *find_parent(struct transaction *transaction
     return rule < to ? &settings->parents[rule - from] : NULL;
 }
 
-/* One origin is a group of one where its connections are limited. */
+/* A single origin with a limit of connections is a group of one server. */
 static void route_set_place(struct transaction *transaction, struct route *route,
                             const struct url *origin) {
     if (transaction->settings->origin.max_connections == 0)
@@ -65,9 +65,10 @@ static bool ends_with_slash(struct slice text) {
     return text.length > 0 && text.base[text.length - 1] == '/';
 }
 
-/* The origin's path takes the place of the rule's prefix, with one slash between it and the rest
- * unless that is only a query. A slash behind a prefix that ends with one is one more: without it
- * the origin would be asked for another path than classes have seen. */
+/* The origin's path replaces the prefix of the rule, with one slash between it and the rest
+ * unless the rest is only a query. A slash after a prefix that ends with a slash is kept;
+ * otherwise the origin would be asked for another path than the one that classes were matched
+ * with. */
 static struct slice mapped_target(struct transaction *transaction, const struct map_settings *map) {
     struct slice base = map->origin.path_query, rest = url_of(transaction)->path_query;
     struct slice prefix = slice_from(map->path);
@@ -127,7 +128,7 @@ const char *route_denial(const struct transaction *transaction) {
     return NULL;
 }
 
-/* Where it would go if there were no parent, and with which path. */
+/* The destination without a parent, and the path there. */
 
 static struct slice authority_of(struct transaction *transaction, const struct url *url) {
     bool is_default = url_has_default_port(url);
@@ -136,7 +137,7 @@ static struct slice authority_of(struct transaction *transaction, const struct u
                : request_write_authority(transaction, url->host, is_default ? 0 : url->port);
 }
 
-/* A server resolves ".." before it looks, and so could end up outside of what a map shows. */
+/* A server resolves ".." before it opens a file, so it could leave the mapped path. */
 bool route_stays_below_map(const struct transaction *transaction) {
     const struct route *route = transaction->fetch.route;
     const struct url target = {.path_query = route->target};
@@ -158,7 +159,7 @@ static void aim_by_map(struct transaction *transaction, struct aim *aim) {
         map->preserve_host ? route_host_of(transaction) : authority_of(transaction, origin);
 }
 
-/* Unless a service has named a path since. */
+/* Unless a service has set the path since then. */
 static bool is_for_whole_server(const struct transaction *transaction) {
     return transaction->request.kind == REQUEST_FOR_SERVER &&
            transaction->request.head->method_id == HTTP_METHOD_OPTIONS &&
@@ -174,8 +175,8 @@ static void aim_by_url(struct transaction *transaction, struct aim *aim) {
     aim->host_header = route_host_of(transaction);
 }
 
-/* A proxy is told the whole URL (RFC 9112 §3.2.2), which has to name the origin's host, whatever
- * Host says. */
+/* A proxy gets the whole URL (RFC 9112 §3.2.2). It contains the origin's host, whatever Host
+ * says. */
 static void turn_to_parent(struct transaction *transaction, struct aim *aim) {
     struct arena *arena = &transaction->arena;
     const struct map_settings *map = transaction->fetch.route->map;
@@ -198,8 +199,8 @@ void route_aim(struct transaction *transaction, struct aim *aim) {
         turn_to_parent(transaction, aim);
 }
 
-/* Every proxy that has the same servers chooses alike, so there is no secret in it: who computes
- * URLs of one hash chooses a server, which he can by trying too. */
+/* All proxies with the same servers choose alike, so the hash has no secret. A client that
+ * computes URLs with the same hash only chooses a server, which it can also do by trying. */
 static uint64_t route_hash_text(struct slice text) {
     return XXH3_64bits(text.base, text.length);
 }

@@ -5,8 +5,8 @@
 #include "transaction/join.h"
 #include "transaction/transaction.h"
 
-/* Parts in the cache (RFC 9111 §3.3, §3.4): when a stored one will do, how it is made whole, and
- * what becomes of one that arrives. */
+/* Partial responses in the cache (RFC 9111 §3.3, §3.4): when a stored part is sufficient, how it
+ * is completed, and how a new part is stored. */
 
 static bool part_of_object(struct part *part, const struct object *object) {
     struct http_head head;
@@ -16,7 +16,7 @@ static bool part_of_object(struct part *part, const struct object *object) {
     return part_of_head(part, &head);
 }
 
-/* What the request wants of this response, and whether it is all in that part of it. */
+/* Finds the range that the request asks for, and whether the part contains all of it. */
 static enum range_kind wanted(struct transaction *transaction, const struct http_head *response,
                               const struct part *part, bool *is_in) {
     struct range_subject subject;
@@ -53,13 +53,13 @@ bool stored_part_ask_for_rest(struct transaction *transaction, struct http_head 
     return true;
 }
 
-/* The arrived part, where its body is known to be as long as it says. */
+/* Describes the received part if its body is as long as its head says. */
 static bool arrived(const struct transaction *transaction, struct part *part) {
     return part_of_head(part, transaction->response.head) && transaction->response.body != NULL &&
            transaction->response.body->length == (int64_t)part->count;
 }
 
-/* The stored part that the arrived one can be combined with; NULL: there is none. */
+/* Returns the stored part that can be combined with the received one, or NULL. */
 static struct object *partner(const struct transaction *transaction, const struct part *part,
                               struct part *stored) {
     struct object *object =
@@ -79,7 +79,7 @@ bool stored_part_completes(const struct transaction *transaction) {
            partner(transaction, &part, &stored) != NULL && part_end(&part) == part.whole;
 }
 
-/* The arrived bytes count where both have them. */
+/* Where both parts overlap, the received bytes are used. */
 static void join_bodies(struct transaction *transaction, struct object *object,
                         const struct part *part, const struct part *stored) {
     uint64_t before = stored->first < part->first ? part->first - stored->first : 0;
@@ -90,8 +90,8 @@ static void join_bodies(struct transaction *transaction, struct object *object,
     response_set(&transaction->response, transaction->response.head, &joined);
 }
 
-/* RFC 9110 §15.3.7.3: the stored fields, with those of the new response over them. False: they are
- * too many, and the new ones alone go to the client. */
+/* RFC 9110 §15.3.7.3: the stored fields, updated by those of the new response. Returns false
+ * when they are too many; the client then gets only the new ones. */
 static bool join_heads(struct transaction *transaction, const struct object *object) {
     struct http_head *merged = arena_alloc(&transaction->arena, sizeof *merged);
     if (!object_merge_head(object, transaction->response.head, merged))
@@ -115,7 +115,7 @@ static void stored_part_describe(struct transaction *transaction, const struct p
                                (unsigned long)(part_end(part) - 1), (unsigned long)part->whole));
 }
 
-/* A larger part of the same bytes is worth more than one that lies elsewhere. */
+/* A larger part of the same bytes is more useful than another part. */
 static bool stored_is_better(const struct transaction *transaction, const struct part *part) {
     struct part stored;
     return transaction->lookup.part != NULL && part_of_object(&stored, transaction->lookup.part) &&
@@ -151,7 +151,7 @@ bool stored_part_join(struct transaction *transaction, bool keep) {
     return keep;
 }
 
-/* A part of what is no more: the page has other bytes by now, or goes by without being stored. */
+/* The stored part is outdated: the page has changed, or is not stored any more. */
 static bool part_is_outdated(const struct transaction *transaction) {
     const struct http_head *response = transaction->response.head;
     return response->status == 200 ||

@@ -1,6 +1,6 @@
 /*
- * Parts in the cache (RFC 9111 §3.3, §3.4): when a stored one will do, how it is made whole, and
- * what becomes of one that arrives.
+ * Partial responses in the cache (RFC 9111 §3.3, §3.4): when a stored part is sufficient, how it is
+ * completed, and how a new part is stored.
  *
  *     if (object->status == 206 && !stored_part_will_do(transaction)) ...      LOOKUP
  *     if (stored_part_ask_for_rest(transaction, head)) ...                     FETCH: "Range" is set

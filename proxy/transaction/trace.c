@@ -13,7 +13,7 @@
 
 enum { TEXT_SIZE = 1024 };
 
-/* What a line says behind the step. */
+/* The text of a line after the step. */
 struct trace_text {
     char bytes[TEXT_SIZE];
     size_t length;
@@ -87,13 +87,13 @@ static void trace_say_storage(struct trace_text *text, const struct transaction 
         trace_say(text, "the response is not stored");
 }
 
-/* Of an exchange that has been let go only the outcome is left. */
+/* After an exchange was released, only its outcome is known. */
 static void trace_say_end(struct trace_text *text, const struct transaction *transaction) {
     trace_say(text, "%.*s %u", SLICE_PRINT(cache_result_name(transaction->outcome.result)),
               transaction->outcome.status);
 }
 
-/* The services that the step asks; NULL: it asks none. */
+/* Returns the services that the step asks, or NULL. */
 static const struct adapt_chain *trace_chain(const struct transaction *transaction) {
     const struct adapted_variant *variant = transaction->variant;
     switch (transaction->step) {

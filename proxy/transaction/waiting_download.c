@@ -81,7 +81,7 @@ struct waiting_download *waiting_downloads_open(struct waiting_downloads *downlo
     ALLOC_OBJ(download, WAITING_DOWNLOAD_MAGIC);
     spill_file_init(&download->body, &limits);
     download->downloads = downloads;
-    download->references = 2; /* the table's, and the caller's */
+    download->references = 2; /* one reference of the table, and one of the caller */
     download->expires = UINT64_MAX;
     download->client = *client;
     download->expected = expected;
@@ -188,11 +188,11 @@ void waiting_download_failed(struct waiting_download *download, const char *erro
                              uint64_t expires) {
     CHECK_OBJ(download, WAITING_DOWNLOAD_MAGIC);
     download->error = error;
-    waiting_download_drop_body(download); /* others may need the room before its time is over */
+    waiting_download_drop_body(download); /* its space may be needed before its time is over */
     waiting_download_finish(download, WAITING_DOWNLOAD_FAILED, expires);
 }
 
-/* One that is being collected. */
+/* A download that is being delivered. */
 struct collecting {
     struct source source;
     struct waiting_download *download;

@@ -27,8 +27,8 @@ static bool waiting_page_is_plain(char c) {
            c == '-' || c == '_';
 }
 
-/* The last part of the path, under which a browser saves what it gets; nothing in it needs an
- * escape anywhere. */
+/* The last segment of the path, which is the file name in browsers. None of its characters needs
+ * an escape. */
 static struct slice waiting_page_name_of(struct slice path) {
     size_t begin = path.length;
     while (begin > 0 && path.base[begin - 1] != '/')
@@ -52,7 +52,7 @@ static struct slice progress_text(struct transaction *transaction,
                         percent, percent, received, expected);
 }
 
-/* The page in place of what is not there yet. */
+/* Answers with the waiting page. */
 static enum step waiting_page_send(struct transaction *transaction,
                                    const struct waiting_download *download) {
     struct arena *arena = &transaction->arena;
@@ -69,7 +69,7 @@ static enum step waiting_page_send(struct transaction *transaction,
     return STEP_DELIVER;
 }
 
-/* The side of whoever makes it. */
+/* The side of the transaction that makes the download. */
 
 static void waiting_page_note_progress(struct waiting_page *page) {
     const struct transaction *transaction = page->transaction;
@@ -144,7 +144,7 @@ enum step waiting_page_reply(struct transaction *transaction) {
         transaction->respmod->chain.decoding != NULL ? -1 : transaction->respmod->expected_length,
         settings->patience_space, settings->temporary_directory);
     if (page->download == NULL)
-        return STEP_WAIT; /* too many wait: this one as if there were no patience */
+        return STEP_WAIT; /* too many downloads wait, so this request waits without a page */
     waiting_page_note_progress(page);
     respmod_keep_quiet(transaction);
     loop_timer_after(loop, &page->timer, TICK);
@@ -182,7 +182,7 @@ static void waiting_page_take_result(struct waiting_page *page) {
         source_set_waker(page->body, &transaction->task);
 }
 
-/* The result into the download, as far as it has come. */
+/* Appends the received part of the result to the download. */
 static bool waiting_page_keep_result(struct waiting_page *page) {
     char piece[PIECE];
     struct transaction *transaction = page->transaction;
@@ -232,7 +232,7 @@ void waiting_page_end(struct transaction *transaction) {
     transaction->waiting_page = NULL;
 }
 
-/* The side of whoever asks for it. */
+/* The side of the browser that asks for the download. */
 
 bool waiting_page_is_url(struct slice path) {
     return slice_starts_with(path, SLICE(PREFIX));
@@ -245,7 +245,7 @@ static struct slice waiting_page_token_of(struct slice path) {
     return slice_make(path.base + before, length);
 }
 
-/* As if a service had answered. */
+/* Answers with the download, as if a service had answered. */
 static enum step waiting_page_hand_over(struct transaction *transaction,
                                         struct waiting_download **downloadp) {
     struct arena *arena = &transaction->arena;

@@ -4,7 +4,7 @@
 #include "transaction/steps/reqmod.h"
 #include "transaction/waiting_page.h"
 
-/* ADMIT: may this client do that here? */
+/* ADMIT: decides whether this client may make this request on this listener. */
 
 static bool client_allowed(const struct transaction *transaction) {
     const struct listen_settings *listen = transaction->exchange->listen;
@@ -15,7 +15,7 @@ static bool client_allowed(const struct transaction *transaction) {
     return listen->allow_count == 0;
 }
 
-/* Our own name in Via: the request has been here before (RFC 9110 §7.6.3). */
+/* Our own name in Via means that the request was here before (RFC 9110 §7.6.3). */
 static bool is_loop(const struct transaction *transaction) {
     struct slice name = slice_from(transaction->settings->name);
     const struct http_head *request = transaction->request.head;
@@ -38,8 +38,8 @@ static bool is_loop(const struct transaction *transaction) {
     return false;
 }
 
-/* RFC 9110 §7.8: a request that would go on in another protocol. Only WebSocket is let through: an
- * upgrade to HTTP/2 would carry requests past everything that Retort checks. */
+/* RFC 9110 §7.8: a request to continue in another protocol. Only WebSocket is allowed, because
+ * requests after an upgrade to HTTP/2 would bypass all checks. */
 static void note_upgrade(struct transaction *transaction) {
     const struct exchange *exchange = transaction->exchange;
     if (transaction->request.head->method_id != HTTP_METHOD_GET || exchange->body_length != 0 ||
@@ -48,7 +48,7 @@ static void note_upgrade(struct transaction *transaction) {
     request_set_upgrade(transaction, exchange->upgrade);
 }
 
-/* RFC 9110 §7.6.2: one proxy fewer from here on. False: no further than here. */
+/* RFC 9110 §7.6.2: decrements Max-Forwards. Returns false when it is already 0. */
 static bool count_down(struct transaction *transaction) {
     char digits[SLICE_DIGITS];
     uint64_t left;
@@ -60,9 +60,9 @@ static bool count_down(struct transaction *transaction) {
     return true;
 }
 
-/* What other caches take as an order to remove what they have stored, by whatever client. An origin
- * that is one itself may obey because it is we who ask. Methods are case-sensitive; who reads them
- * otherwise may stand there. */
+/* Methods that other caches take as an order to remove stored responses, from any client. An
+ * origin that is a cache may obey because the order comes from this proxy. Methods are
+ * case-sensitive, but such an origin may ignore case. */
 static bool is_for_caches(const struct http_head *request) {
     return request->method_id == HTTP_METHOD_PURGE || request->method_id == HTTP_METHOD_BAN ||
            (request->method_id == HTTP_METHOD_OTHER &&

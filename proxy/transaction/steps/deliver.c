@@ -9,8 +9,8 @@
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/transaction.h"
 
-/* DELIVER: the answer goes to the client, from a stored object, from a body that is still arriving,
- * or as an error page. */
+/* DELIVER: sends the answer to the client, from a stored object, from a body that is still
+ * arriving, or as an error page. */
 
 void delivery_set_head(struct transaction *transaction, const struct http_head *head) {
     transaction->delivery.reply.status = head->status;
@@ -41,7 +41,7 @@ struct http_head *delivery_make_page(struct transaction *transaction, enum cache
     return head;
 }
 
-/* The client's copy is as good as ours: a head without a body (RFC 9110 §15.4.5). */
+/* The client's copy is valid, so the answer is a head without a body (RFC 9110 §15.4.5). */
 static void reply_not_modified(struct transaction *transaction, const struct http_head *stored) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     http_head_init(head);
@@ -65,7 +65,7 @@ static bool client_has(const struct transaction *transaction, unsigned status, s
            conditional_not_modified(transaction->request.head, etag, last_modified);
 }
 
-/* What is known of a body's length by now. */
+/* Returns the length of a body as far as it is known. */
 static int64_t known_length(const struct body *body, int64_t announced) {
     if (announced < 0 && body_state(body) == BODY_COMPLETE)
         return (int64_t)body_length(body);
@@ -90,7 +90,7 @@ static void reply_object(struct transaction *transaction) {
         ranges_choose(transaction, object, reply);
 }
 
-/* A response that is not stored goes out as it came. */
+/* A response that is not stored is sent as it arrived. */
 static void reply_response(struct transaction *transaction) {
     struct http_head *response = transaction->response.head;
     struct reply *reply = &transaction->delivery.reply;
@@ -110,7 +110,7 @@ static void reply_response(struct transaction *transaction) {
         reply->length = known_length(reply->body, reply->length);
 }
 
-/* What came out of services behind the cache: whole, and known by no validator but its ETag. */
+/* A result of respmod_postcache services. It is complete, and its only validator is its ETag. */
 static void reply_adapted(struct transaction *transaction) {
     const struct respmod_postcache *adapted = transaction->respmod_postcache;
     const struct body *body = adapted->postcache.body;
@@ -128,8 +128,8 @@ static void reply_adapted(struct transaction *transaction) {
         reply->length = known_length(body, body->expected);
 }
 
-/* What comes behind the body of this very response goes on behind it, in chunks for that. A stored
- * one has no trailers any more. */
+/* Trailers of this response follow its body, which is chunked for that. Stored responses have no
+ * trailers. */
 static void add_trailers(struct transaction *transaction) {
     struct reply *reply = &transaction->delivery.reply;
     const struct origin_call *call = transaction->fetch.call;
@@ -143,7 +143,7 @@ static void add_trailers(struct transaction *transaction) {
 
 static void deliver_prepare(struct transaction *transaction) {
     if (transaction->delivery.reply.status != 0)
-        return; /* a page of ours */
+        return; /* an error page */
     transaction->delivery.reply.extra = cache_status_fields(transaction);
     if (respmod_postcache_answers(transaction)) {
         reply_adapted(transaction);

@@ -7,8 +7,8 @@
 #include "transaction/steps/respmod_postcache.h"
 #include "transaction/waiting_page.h"
 
-/* LOG: the line in the access log; then the client is let go, and an object that is still arriving
- * is seen home. */
+/* LOG: writes the line in the access log. Then the client is released, and an object that is
+ * still arriving is completed. */
 
 static struct slice content_type(const struct transaction *transaction) {
     if (transaction->response.head != NULL && transaction->outcome.error == NULL)
@@ -49,7 +49,7 @@ static void write_entry(struct transaction *transaction) {
     access_logs_write(transaction->host->logs, &entry);
 }
 
-/* Whatever reads from the exchange ends before the exchange does. */
+/* Everything that reads from the exchange ends before the exchange. */
 static void let_client_go(struct transaction *transaction) {
     respmod_postcache_end(transaction);
     if (transaction->variant != NULL)
@@ -63,7 +63,7 @@ static void let_client_go(struct transaction *transaction) {
     exchange_finish(&transaction->exchange);
 }
 
-/* Should requests try a refresh again at once? */
+/* Returns true when requests may try a refresh again at once. */
 static void note_refresh(struct transaction *transaction) {
     struct shared_fetches *fetches = transaction->host->shared_fetches;
     bool failed =

@@ -3,8 +3,7 @@
 #include "origin/scheme.h"
 #include "transaction/fail.h"
 
-/* RECEIVE: what does the client want, and of whom? From the request head to one absolute URL (RFC
- * 9110 §7.1, RFC 9112 §3.2). */
+/* RECEIVE: turns the request head into one absolute URL (RFC 9110 §7.1, RFC 9112 §3.2). */
 
 static enum step receive_connect(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;

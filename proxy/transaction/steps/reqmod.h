@@ -1,5 +1,5 @@
 /*
- * REQMOD: services that change requests, or answer them, before the cache is asked. The functions
+ * REQMOD: asks services that change or answer requests before the cache is searched. The functions
  * below are REQMOD_POSTCACHE's too.
  *
  *     struct reqmod *reqmod = arena_alloc(&transaction->arena, sizeof *reqmod);

@@ -6,7 +6,7 @@
 #include "transaction/steps/reqmod.h"
 #include "transaction/transaction.h"
 
-/* REQMOD_POSTCACHE: services behind the cache that change requests, or answer them. */
+/* REQMOD_POSTCACHE: asks services that change or answer requests on their way to the origin. */
 
 enum step reqmod_postcache_or_fetch(struct transaction *transaction) {
     bool wanted = transaction->adapt->any[ADAPT_REQMOD_POSTCACHE] &&
@@ -26,7 +26,7 @@ static void reqmod_postcache_start(struct transaction *transaction) {
     reqmod_start(transaction, &outgoing->reqmod, ADAPT_REQMOD_POSTCACHE, &outgoing->head);
 }
 
-/* The request for the origin may be for another place. */
+/* The request for the origin may have another destination. */
 static enum step adopt_outgoing(struct transaction *transaction) {
     struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
     struct http_head *request = &outgoing->head;
@@ -56,7 +56,7 @@ enum step step_reqmod_postcache(struct transaction *transaction) {
     case ADAPT_RUNNING: return STEP_WAIT;
     case ADAPT_DONE: return adopt_outgoing(transaction);
     case ADAPT_SATISFIED:
-        lookup_forget(transaction); /* nothing that is stored has a part in the answer */
+        lookup_forget(transaction); /* no stored response is used for the answer */
         return reqmod_adopt_response(transaction, reqmod);
     default: return reqmod_fail(transaction, reqmod);
     }

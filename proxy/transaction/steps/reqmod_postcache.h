@@ -1,7 +1,7 @@
 /*
- * REQMOD_POSTCACHE: services behind the cache that change requests, or answer them. They see only
- * what goes to the origin. What they make of a request is the origin's: the response is stored as
- * the answer to the client's request.
+ * REQMOD_POSTCACHE: asks services that change or answer requests on their way to the origin. They
+ * see only what goes to the origin. What they make of a request is the origin's: the response is
+ * stored as the answer to the client's request.
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */

@@ -1,5 +1,5 @@
 /*
- * RESPMOD: services that change responses before the cache stores them, so that a response is
+ * RESPMOD: asks services that change responses before the cache stores them. Such a response is
  * adapted once and served many times.
  *
  *     if (transaction->respmod != NULL && transaction->respmod->chain.unable) ...      STORE

@@ -4,11 +4,11 @@
 #include "transaction/fail.h"
 #include "transaction/transaction.h"
 
-/* TUNNEL: the client and the origin leave HTTP, and bytes flow both ways: after a CONNECT, which
- * reaches out to the origin here unless a parent proxy has done so, or after an Upgrade that the
- * origin has answered with 101. */
+/* TUNNEL: the client and the origin leave HTTP, and bytes flow in both directions. This happens
+ * after a CONNECT, for which this step connects to the origin unless a parent proxy has done so,
+ * or after an Upgrade that the origin has answered with 101. */
 
-/* `protocol` is what an upgrade leads to; empty: the answer to a CONNECT. */
+/* `protocol` is the protocol of an upgrade; empty: the answer to a CONNECT. */
 static enum step open_tunnel(struct transaction *transaction, struct http_head *head,
                              struct slice protocol, struct connection *origin,
                              struct net_buffer *ahead) {
@@ -35,7 +35,7 @@ static enum step answer_connect(struct transaction *transaction, struct connecti
     return open_tunnel(transaction, head, slice_make("", 0), origin, ahead);
 }
 
-/* What the origin said to the upgrade goes to the client, for both are now in that protocol. */
+/* The origin's answer to the upgrade goes to the client, because both now use that protocol. */
 static enum step switch_protocols(struct transaction *transaction) {
     struct net_buffer *ahead;
     struct http_head *response = transaction->response.head;

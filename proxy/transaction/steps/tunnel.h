@@ -1,7 +1,7 @@
 /*
- * TUNNEL: the client and the origin leave HTTP, and bytes flow both ways: after a CONNECT, which
- * reaches out to the origin here unless a parent proxy has done so, or after an Upgrade that the
- * origin has answered with 101.
+ * TUNNEL: the client and the origin leave HTTP, and bytes flow in both directions. This happens
+ * after a CONNECT, for which this step connects to the origin unless a parent proxy has done so, or
+ * after an Upgrade that the origin has answered with 101.
  *
  * Threads: the worker's.
  */
