@@ -6,7 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LISTENER "127.0.0.1:3128"
+#define LISTENER         "127.0.0.1:3128"
+#define REVERSE_LISTENER "127.0.0.1:3129"
 
 static void lab_log(struct client_lab *lab, const char *format, ...) {
     va_list arguments;
@@ -90,6 +91,10 @@ static void asked_on_wake(struct task *task) {
 
 static void lab_on_request(struct exchange *exchange, void *arg) {
     struct client_lab *lab = arg;
+    if (lab->on_request != NULL) {
+        lab->on_request(exchange, lab->arg);
+        return;
+    }
     struct asked *asked = xcalloc(1, sizeof *asked);
     asked->lab = lab;
     asked->exchange = exchange;
@@ -160,7 +165,8 @@ void client_lab_run(struct client_lab *lab) {
     for (int quiet = 0; quiet < 2; quiet++) {
         timer_set(&lab->loop.timers, &lab->now, 0);
         loop_run_once(&lab->loop);
-        if (lab_receive(lab) || lab->loop.batch_count > 0 || !list_empty(&lab->loop.tasks))
+        if ((lab->peer != NULL && lab->peer(lab->arg)) || lab_receive(lab) ||
+            lab->loop.batch_count > 0 || !list_empty(&lab->loop.tasks))
             quiet = -1;
     }
 }
@@ -176,7 +182,8 @@ void client_lab_connect(struct client_lab *lab) {
     client_lab_hang_up(lab);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     ck_assert(address_parse(&client, SLICE("127.0.0.1:40000"), 0));
-    ck_assert(address_parse(&listener, SLICE(LISTENER), 0));
+    ck_assert(
+        address_parse(&listener, lab->reverse ? SLICE(REVERSE_LISTENER) : SLICE(LISTENER), 0));
     lab->fd = pair[0];
     lab->ended = lab->reset = false;
     lab->got = 0;
@@ -188,7 +195,9 @@ void client_lab_connect(struct client_lab *lab) {
 struct client_lab *client_lab_open(const char *settings) {
     char text[4096];
     struct client_lab *lab = xcalloc(1, sizeof *lab);
-    snprintf(text, sizeof text, "workers = 1\nlisten \"" LISTENER "\" { mode = forward }\n%s",
+    snprintf(text, sizeof text,
+             "workers = 1\nlisten \"" LISTENER "\" { mode = forward  local_destinations = allow }\n"
+             "listen \"" REVERSE_LISTENER "\" { mode = reverse }\n%s",
              settings);
     lab->settings = settings_from(text);
     lab->received = xcalloc(1, CLIENT_LAB_RECEIVED);

@@ -55,6 +55,12 @@ struct client_lab {
     char *log;     /* a line for each request, and one for its end: "sent" or "aborted" */
     unsigned open; /* requests that have not ended */
     struct asked *last;
+    /* What takes requests in place of the lab, and a further peer that the loop runs for: true, it
+     * has done something. NULL: none. */
+    void (*on_request)(struct exchange *exchange, void *arg);
+    bool (*peer)(void *arg);
+    void *arg;
+    bool reverse; /* connections come to the listener in reverse mode */
     /* Sends the reply to a request that has come; set by a test, or the default. */
     void (*answer)(struct asked *asked);
     bool wait_for_body; /* it is read before the answer; else it is not asked for */

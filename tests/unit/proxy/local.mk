@@ -10,6 +10,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/client_lab.c tests/unit/proxy/client_lab.h \
 	tests/unit/proxy/store_bench.c tests/unit/proxy/store_bench.h \
 	tests/unit/proxy/suites.h \
+	tests/unit/proxy/test_access_log.c \
 	tests/unit/proxy/test_address.c \
 	tests/unit/proxy/test_admin.c \
 	tests/unit/proxy/test_connection.c \
@@ -41,10 +42,13 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_settings.c \
 	tests/unit/proxy/test_settings_errors.c \
 	tests/unit/proxy/test_store.c \
+	tests/unit/proxy/test_transaction.c \
 	tests/unit/proxy/test_url_class.c \
 	tests/unit/proxy/test_vary.c \
 	tests/unit/proxy/test_verdicts.c \
+	tests/unit/proxy/test_waiting_download.c \
 	tests/unit/proxy/test_wire.c \
+	tests/unit/proxy/transaction_lab.c tests/unit/proxy/transaction_lab.h \
 	tests/unit/proxy/unit.c \
 	tests/unit/proxy/volume_bench.c tests/unit/proxy/volume_bench.h
 tests_unit_proxy_unit_proxy_LDADD = $(proxy_libs) $(CHECK_LIBS)

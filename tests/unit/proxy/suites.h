@@ -50,6 +50,9 @@ Suite *disk_damage_suite(void);
 Suite *purge_log_suite(void);
 Suite *admission_filter_suite(void);
 Suite *name_suite(void);
+Suite *transaction_suite(void);
+Suite *access_log_suite(void);
+Suite *waiting_download_suite(void);
 Suite *verdicts_suite(void);
 
 /* A suite of one test case. */

@@ -127,6 +127,9 @@ int main(void) {
     srunner_add_suite(runner, purge_log_suite());
     srunner_add_suite(runner, admission_filter_suite());
     srunner_add_suite(runner, verdicts_suite());
+    srunner_add_suite(runner, transaction_suite());
+    srunner_add_suite(runner, access_log_suite());
+    srunner_add_suite(runner, waiting_download_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
