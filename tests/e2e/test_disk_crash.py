@@ -21,7 +21,7 @@ KILLS = int(os.environ.get("RETORT_KILLS", "20"))
 NAMES = 3000
 # Bytes stored before a kill that are certainly on disk, and that the ring (64 MB) has not reached again.
 SETTLED_BYTES, RECENT_BYTES = 2 << 20, 24 << 20
-SETTLED = 0.5  # seconds after which what a POST removes is
+SETTLED = 3  # seconds after which what a POST removes is, with a writer that has to wait for the processor
 
 
 def length_of(number):

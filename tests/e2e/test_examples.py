@@ -218,7 +218,10 @@ def test_of_systemd(lab):
 
 
 def test_of_logrotate(lab):
-    said = output_of(lab, "logrotate", "-d", "-s", lab.path("state"), os.path.join(SOURCE, "conf/retort.logrotate"))
+    with open(os.path.join(SOURCE, "conf/retort.logrotate"), encoding="utf-8") as file:
+        path = lab.write("retort.logrotate", file.read())
+    os.chmod(path, 0o644)  # others are refused, and an unpacked tree has what the umask gave
+    said = output_of(lab, "logrotate", "-d", "-s", lab.path("state"), path)
     for directory in ("retort", "c-icap"):
         contains(said, f"rotating pattern: /var/log/{directory}/*.log", "logrotate's words")
     true("error:" not in said, said)

@@ -63,7 +63,6 @@ class Dripping:
         connection.send(chunked(b" and the rest"))
 
 
-@memcheck
 def test_a_preview_need_not_wait_for_a_body_that_pauses(lab):
     """What the origin has sent of a page is with the client before it sends more, be it the head alone."""
     for behave, first in itertools.product((unchanged, stream_through), (b"one event", b"")):
@@ -91,7 +90,6 @@ def test_a_preview_that_must_be_full_waits(lab):
     equal((icap.transactions[-1].preview, icap.transactions[-1].ieof), (b"the beginning and the rest", True), "preview, ieof")
 
 
-@memcheck
 def test_previews_of_any_size(lab):
     for limit in (4096, 65536, 150000):
         icap, origin = IcapServer(lab, append(b"!"), preview=limit), Origin(lab)
@@ -197,7 +195,6 @@ def partial(own, original, add=b""):
     return behave
 
 
-@memcheck
 def test_206_within_the_preview(lab):
     for own, original in ((b"new beginning ", 0), (b"new beginning ", 100), (b"new ", 1023), (b"new ", 1024), (b"x" * 5000, 500)):
         icap = IcapServer(lab, partial(own, original), Allow="204, 206")

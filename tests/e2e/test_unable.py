@@ -51,7 +51,6 @@ def becomes(get, expected, what):
     return until(lambda: get().body == expected, 30, what, pause=0.1)
 
 
-@memcheck
 def test_helperd_is_gone_for_a_while(lab):
     """What was coloured for want of a helper is gray once that is back, whatever the origin said of its lifetime."""
     services, origin = Services(lab, names=("gray",)), serve(lab)
@@ -154,7 +153,6 @@ def test_requests_behind_the_cache(lab):
         becomes(lambda path=path: proxy.get(origin.url(path)), b"adapted", "asked for again " + path)
 
 
-@memcheck
 def test_a_page_without_its_text(lab):
     services, origin = Services(lab, names=("inject",)), serve(lab, PAGE, "text/html")
     proxy = Retort(lab, services=services.for_proxy(), cache={"memory": "32MB", "failed_lifetime": "1s"})

@@ -72,7 +72,6 @@ CLIMBING = ["../secret", "/..%2fsecret", "/..%2Fsecret", "/..%5csecret", "/..\\s
             "/..%%35csecret", "/%%32e%%32e/secret", "/..%%32%66secret"]
 
 
-@memcheck
 def test_nothing_climbs_out_of_a_map(lab):
     """What goes out is checked, prefix and rest together, also after a service has written the URL."""
     origin = RawOrigin(lab, echo)

@@ -61,8 +61,20 @@ def raises(kinds, call, what):
     raise AssertionError(f"{what}: expected a failure, got {short(result)}")
 
 
+# A machine that is busy with other things stands still for seconds: nothing that is sure to happen is given less.
+LEAST_PATIENCE = 20
+
+
 def until(condition, seconds, what, pause=0.02):
-    """Waits until condition() is true and returns its value; fails after `seconds`."""
+    """Waits until condition() is true and returns its value; fails when it is not after `seconds`, or LEAST_PATIENCE.
+
+    What counts upwards may have passed a number before it is looked at: ask for `>=`, and for the exact number afterwards. Where
+    the time itself is tested, use `within`."""
+    return within(condition, max(seconds, LEAST_PATIENCE), what, pause)
+
+
+def within(condition, seconds, what, pause=0.02):
+    """Like until, to the second."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
