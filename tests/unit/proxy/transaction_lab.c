@@ -8,7 +8,7 @@
 #include "net/reach.h"
 #include "net/resolver.h"
 #include "origin/group.h"
-#include "origin/place.h"
+#include "origin/host.h"
 #include "transaction/waiting_download.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ static void start_transactions(struct transaction_lab *lab) {
     host->mailbox = &client->mailbox;
     host->cache = cache_new(16 << 20);
     host->shared_fetches = shared_fetches_new();
-    host->places = origin_places_new();
+    host->origin_hosts = origin_hosts_new();
     host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
     host->origins = pool_new(net, &net->counters.origin_connections_idle);
@@ -146,7 +146,7 @@ void transaction_lab_close(struct transaction_lab *lab) {
     adapt_set_release(&host->adapt);
     transaction_host_release(host);
     waiting_downloads_free(&host->waiting_downloads);
-    origin_places_free(&host->places);
+    origin_hosts_free(&host->origin_hosts);
     shared_fetches_free(&host->shared_fetches);
     cache_free(&host->cache);
     icap_quotas_release(&lab->quotas);
