@@ -127,6 +127,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/scheme.c proxy/origin/scheme.h \
 	proxy/origin/slot.c proxy/origin/slot.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
+	proxy/transaction/access_line.c proxy/transaction/access_line.h \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
 	proxy/transaction/cache_status.c proxy/transaction/cache_status.h \

@@ -314,3 +314,14 @@ struct slice http_head_text(const struct http_head *head,
     memcpy(bytes + length, "\r\n", 2);
     return slice_make(bytes, length + 2);
 }
+
+struct slice http_head_joined_value(const struct http_head *head, enum http_name id,
+                                    struct arena *arena) {
+    const struct http_field *field = http_head_find(head, id);
+    struct slice value = field == NULL ? slice_make("", 0) : field->value;
+    while (field != NULL && (field = http_head_find_next(head, id, field)) != NULL) {
+        struct slice pieces[] = {value, SLICE(", "), field->value};
+        value = arena_join(arena, pieces, 3);
+    }
+    return value;
+}

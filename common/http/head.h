@@ -102,5 +102,8 @@ size_t http_head_write_response(const struct http_head *head, char *out, size_t 
 struct slice http_head_text(const struct http_head *head,
                             size_t (*write)(const struct http_head *, char *, size_t),
                             struct arena *arena);
+/* A list field that may stand in several lines, as one value (RFC 9110 §5.3); empty when absent. */
+struct slice http_head_joined_value(const struct http_head *head, enum http_name id,
+                                    struct arena *arena);
 
 #endif

@@ -16,32 +16,11 @@
 #ifndef RETORT_TRANSACTION_ACCESS_LOG_H
 #define RETORT_TRANSACTION_ACCESS_LOG_H
 
-#include "adapt/chain.h"
 #include "net/context.h"
 #include "settings/settings.h"
-#include "transaction/outcome.h"
+#include "transaction/access_line.h"
 
 struct access_logs;
-
-enum { ACCESS_CHAINS = 5 }; /* of services: one a point, and what is remembered */
-
-struct access_entry {
-    struct timespec time; /* wall clock, at the end; milliseconds count */
-    uint64_t duration;    /* microseconds */
-    uint64_t number;      /* shown in hexadecimal digits: the transaction's id */
-    struct slice client, method, url, content_type, origin;
-    const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
-    struct slice version;            /* of the client's HTTP: "1.1" */
-    unsigned status;
-    uint64_t bytes;      /* sent to the client, heads included */
-    uint64_t body_bytes; /* without them */
-    enum cache_result result;
-    const char *step;
-    const char *error; /* NULL: none */
-    bool aborted;      /* the client did not get all of it */
-    unsigned chain_count;
-    const struct adapt_chain *chains[ACCESS_CHAINS];
-};
 
 /* The settings must outlive it. */
 struct access_logs *access_logs_open(struct net_context *net, const struct settings *settings);

@@ -206,14 +206,3 @@ unsigned transaction_chains(const struct transaction *transaction,
         chains[count++] = &transaction->respmod_postcache->postcache.chain;
     return count;
 }
-
-struct slice transaction_joined_value(struct transaction *transaction, const struct http_head *head,
-                                      enum http_name id) {
-    const struct http_field *field = http_head_find(head, id);
-    struct slice value = field == NULL ? slice_make("", 0) : field->value;
-    while (field != NULL && (field = http_head_find_next(head, id, field)) != NULL) {
-        struct slice pieces[] = {value, SLICE(", "), field->value};
-        value = arena_join(&transaction->arena, pieces, 3);
-    }
-    return value;
-}

@@ -70,7 +70,7 @@ static struct slice variant_object_field(struct transaction *transaction,
                                          const struct object *object, enum http_name id) {
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(object, head);
-    return transaction_joined_value(transaction, head, id);
+    return http_head_joined_value(head, id, &transaction->arena);
 }
 
 bool variant_object_has_other_control(struct transaction *transaction, const struct object *object,
@@ -136,7 +136,7 @@ bool variant_object_freshness(struct transaction *transaction, const struct http
     const struct object *of = transaction->variant->of;
     struct freshness its_own;
     *freshness = object_freshness(of);
-    struct slice control = transaction_joined_value(transaction, head, HTTP_CACHE_CONTROL);
+    struct slice control = http_head_joined_value(head, HTTP_CACHE_CONTROL, &transaction->arena);
     if (slice_equal(control, variant_object_field(transaction, of, HTTP_CACHE_CONTROL)))
         return vary_usable(head);
     struct freshness_rules rules = caching_freshness_rules(transaction);
@@ -152,7 +152,7 @@ struct object *variant_object_new(struct transaction *transaction, const struct 
                                   struct body *body) {
     const struct adapted_variant *variant = transaction->variant;
     const struct object_making making = {kind, variant->chain, adapt_mark_tag(&variant->mark)};
-    struct slice theirs = transaction_joined_value(transaction, head, HTTP_VARY);
+    struct slice theirs = http_head_joined_value(head, HTTP_VARY, &transaction->arena);
     struct slice selector = variant_object_selector(transaction, variant->of, theirs);
     struct object *object =
         object_new_made(variant->of->key, object_url(variant->of), transaction->request.head, head,

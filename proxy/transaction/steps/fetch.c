@@ -80,12 +80,12 @@ static void remove_ranges(struct transaction *transaction, struct http_head *hea
 
 static void add_forwarding_fields(struct transaction *transaction, struct http_head *head) {
     struct arena *arena = &transaction->arena;
-    struct slice via = transaction_joined_value(transaction, head, HTTP_VIA);
+    struct slice via = http_head_joined_value(head, HTTP_VIA, &transaction->arena);
     http_head_set(head, HTTP_VIA,
                   arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""),
                                transaction->exchange->version, SLICE(" "),
                                slice_from(transaction->settings->name)));
-    struct slice chain = transaction_joined_value(transaction, head, HTTP_X_FORWARDED_FOR);
+    struct slice chain = http_head_joined_value(head, HTTP_X_FORWARDED_FOR, &transaction->arena);
     http_head_set(head, HTTP_X_FORWARDED_FOR,
                   arena_concat(arena, chain, chain.length > 0 ? SLICE(", ") : SLICE(""),
                                request_client_ip(transaction)));

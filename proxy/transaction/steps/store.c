@@ -19,7 +19,7 @@ static void complete_head(struct transaction *transaction) {
     struct http_head *response = transaction->response.head;
     struct arena *arena = &transaction->arena;
     response_date(transaction);
-    struct slice via = transaction_joined_value(transaction, response, HTTP_VIA);
+    struct slice via = http_head_joined_value(response, HTTP_VIA, &transaction->arena);
     http_head_set(response, HTTP_VIA,
                   arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""), SLICE("1.1 "),
                                slice_from(transaction->settings->name)));

@@ -1,0 +1,52 @@
+/*
+ * A line of an access log: what it says of a transaction, and how each format says it. Bytes of the
+ * client's that could forge or break a line are escaped.
+ *
+ *     char line[ACCESS_LINE_MAX];
+ *     struct access_line_time time = {.length = 0};
+ *     size_t length = access_line_write(line, ACCESS_LOG_JSON, &entry, &time);
+ *
+ * Threads: values.
+ */
+#ifndef RETORT_TRANSACTION_ACCESS_LINE_H
+#define RETORT_TRANSACTION_ACCESS_LINE_H
+
+#include "adapt/chain.h"
+#include "settings/settings.h"
+#include "transaction/outcome.h"
+
+/* Bytes that a line may have. */
+enum { ACCESS_LINE_MAX = 81920 };
+
+enum { ACCESS_CHAINS = 5 }; /* of services: one a point, and what is remembered */
+
+struct access_entry {
+    struct timespec time; /* wall clock, at the end; milliseconds count */
+    uint64_t duration;    /* microseconds */
+    uint64_t number;      /* shown in hexadecimal digits: the transaction's id */
+    struct slice client, method, url, content_type, origin;
+    const struct http_head *request; /* for its User-Agent and Referer; NULL: it was unreadable */
+    struct slice version;            /* of the client's HTTP: "1.1" */
+    unsigned status;
+    uint64_t bytes;      /* sent to the client, heads included */
+    uint64_t body_bytes; /* without them */
+    enum cache_result result;
+    const char *step;
+    const char *error; /* NULL: none */
+    bool aborted;      /* the client did not get all of it */
+    unsigned chain_count;
+    const struct adapt_chain *chains[ACCESS_CHAINS];
+};
+
+/* The text of a time, for the lines of the same moment. Zeroed at first; for one format. */
+struct access_line_time {
+    struct timespec time;
+    size_t length;
+    char text[32];
+};
+
+/* Writes the line with its end; returns its length. There is room for ACCESS_LINE_MAX bytes. */
+size_t access_line_write(char *out, enum access_log_format format, const struct access_entry *entry,
+                         struct access_line_time *time_text);
+
+#endif
