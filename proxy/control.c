@@ -11,12 +11,12 @@ static void control_report(void *context, struct admin_report *report) {
     struct server *server = context;
     pthread_mutex_lock(&server->lock);
     struct settings *settings = settings_reference(server->settings);
-    struct icap_quotas *quotas = icap_quotas_reference(server->quotas);
+    struct shared_services *services = shared_services_reference(server->services);
     pthread_mutex_unlock(&server->lock);
-    admin_report_begin(report, settings, quotas);
+    admin_report_begin(report, settings, services);
     report->state = atomic_load(&server->draining) ? "draining" : "running";
     report->uptime = report->now - server->started;
-    icap_quotas_release(&quotas);
+    shared_services_release(&services);
     settings_release(&settings);
     for (unsigned i = 0; i < server->worker_count; i++) {
         struct worker_report worker;
@@ -42,14 +42,15 @@ static void control_drain(void *context) {
         kill(getpid(), SIGTERM);
 }
 
-static bool control_bump(void *context, const char *service, bool *kept) {
+static bool control_bump(void *context, const char *name, bool *kept) {
     struct server *server = context;
     pthread_mutex_lock(&server->lock);
-    struct service_tag *tag = icap_quotas_tag(server->quotas, service);
-    if (tag != NULL)
-        *kept = disk_keep_generation(server->disk, tag->base, service_tag_bump(tag));
+    struct shared_service *service = shared_services_find(server->services, name);
+    if (service != NULL)
+        *kept =
+            disk_keep_generation(server->disk, service->tag->base, service_tag_bump(service->tag));
     pthread_mutex_unlock(&server->lock);
-    return tag != NULL;
+    return service != NULL;
 }
 
 static struct settings *control_settings(void *context) {

@@ -12,16 +12,26 @@ noinst_LIBRARIES += proxy/libproxy.a
 proxy_libproxy_a_CPPFLAGS = $(proxy_cppflags)
 proxy_libproxy_a_CFLAGS = $(proxy_cflags)
 proxy_libproxy_a_SOURCES = \
+	proxy/adapt/adapter.c proxy/adapt/adapter.h \
+	proxy/adapt/adapter_account.c proxy/adapt/adapter_account.h proxy/adapt/adapter_account.def \
+	proxy/adapt/adapter_accounts.c proxy/adapt/adapter_accounts.h \
+	proxy/adapt/adapter_call.c proxy/adapt/adapter_call.h \
+	proxy/adapt/bypasses.c proxy/adapt/bypasses.h \
 	proxy/adapt/chain.c proxy/adapt/chain.h proxy/adapt/message.h \
+	proxy/adapt/client_fields.c proxy/adapt/client_fields.h \
 	proxy/adapt/coding.c proxy/adapt/coding.h \
 	proxy/adapt/decoder.c proxy/adapt/decoder.h \
 	proxy/adapt/decoding.c proxy/adapt/decoding.h \
 	proxy/adapt/representation.c proxy/adapt/representation.h \
 	proxy/adapt/mark.c proxy/adapt/mark.h \
 	proxy/adapt/recall.c proxy/adapt/recall.h \
+	proxy/adapt/service_report.c proxy/adapt/service_report.h \
+	proxy/adapt/service_tag.c proxy/adapt/service_tag.h \
 	proxy/adapt/set.c proxy/adapt/set.h \
+	proxy/adapt/shared_service.c proxy/adapt/shared_service.h \
 	proxy/adapt/trickle.c proxy/adapt/trickle.h \
 	proxy/adapt/verdicts.c proxy/adapt/verdicts.h \
+	proxy/adapt/virgin_body.c proxy/adapt/virgin_body.h \
 	proxy/cache/accept_encoding.c proxy/cache/accept_encoding.h \
 	proxy/cache/ban.c proxy/cache/ban.h \
 	proxy/cache/body.c proxy/cache/body.h \
@@ -81,14 +91,13 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/volume.c proxy/disk/volume.h \
 	proxy/disk/volume_purges.c \
 	proxy/disk/writer.c proxy/disk/writer.h \
+	proxy/icap/adapter.c proxy/icap/adapter.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
-	proxy/adapt/adapter_account.c proxy/adapt/adapter_account.h proxy/adapt/adapter_account.def \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \
 	proxy/record/recorded_exchange.c proxy/record/recorded_exchange.h proxy/record/recorded_exchange.def \
 	proxy/record/file.c proxy/record/file.h \
 	proxy/record/filter.c proxy/record/filter.h \
 	proxy/icap/health.c proxy/icap/health.h \
-	proxy/adapt/adapter_accounts.c proxy/adapt/adapter_accounts.h \
 	proxy/icap/lost_connections.c proxy/icap/lost_connections.h \
 	proxy/record/mask.c proxy/record/mask.h \
 	proxy/icap/options.c proxy/icap/options.h \
@@ -97,11 +106,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/icap/quota.c proxy/icap/quota.h \
 	proxy/record/recorder.c proxy/record/recorder.h \
 	proxy/icap/recording.c proxy/icap/recording.h \
-	proxy/adapt/service_tag.c proxy/adapt/service_tag.h \
-	proxy/icap/told.c proxy/icap/told.h \
+	proxy/icap/client_fields.c proxy/icap/client_fields.h \
 	proxy/icap/service.c proxy/icap/service.h \
-	proxy/adapt/bypasses.c proxy/adapt/bypasses.h \
-	proxy/adapt/virgin_body.c proxy/adapt/virgin_body.h \
 	proxy/icap/wire.c proxy/icap/wire.h \
 	proxy/net/address.c proxy/net/address.h \
 	proxy/net/connection.c proxy/net/connection.h \
@@ -169,6 +175,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/tunnel.c proxy/transaction/steps/tunnel.h \
 	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h \
 	proxy/transaction/steps/log.c \
+	proxy/adapters.c proxy/adapters.h \
 	proxy/claims.c proxy/claims.h \
 	proxy/control.c proxy/control.h \
 	proxy/server.c proxy/server.h \

@@ -1,10 +1,9 @@
 #include "readiness.h"
 
+#include "adapters.h"
 #include "admin/admin.h"
 #include "disk/volume.h"
-#include "icap/endpoint.h"
 #include "net/listener.h"
-#include "net/tls.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,14 +18,10 @@ static void of_temporary_directory(const struct settings *settings, struct findi
                      settings->temporary_directory, strerror(errno));
 }
 
-/* Of each service once: its addresses have the files in common. */
-static void of_tls(const struct icap_service_settings *service, struct findings *findings) {
-    struct tls_client *client = NULL;
-    for (unsigned i = 0; client == NULL && i < service->endpoint_count; i++)
-        client = icap_endpoint_make_tls(service, &service->endpoints[i]);
-    if (client != NULL && tls_client_error(client)[0] != '\0')
-        findings_add(findings, "icap_service %s: %s", service->name, tls_client_error(client));
-    tls_client_free(&client);
+static void of_service(const struct icap_service_settings *service, struct findings *findings) {
+    const struct adapter_class *class = adapters_class_of(service);
+    if (class->check != NULL)
+        class->check(service, findings);
 }
 
 void readiness_of_files(const struct settings *settings, struct findings *findings) {
@@ -36,7 +31,7 @@ void readiness_of_files(const struct settings *settings, struct findings *findin
         findings_of_log(findings, "access_log", settings->access_logs[i].path);
     of_temporary_directory(settings, findings);
     for (size_t i = 0; i < settings->icap_service_count; i++)
-        of_tls(&settings->icap_services[i], findings);
+        of_service(&settings->icap_services[i], findings);
 }
 
 void readiness_of_start(const struct settings *settings, struct findings *findings) {

@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include "adapt/verdicts.h"
+#include "adapters.h"
 #include "base/assert.h"
 #include "base/clocks.h"
 #include "base/log.h"
@@ -29,7 +30,7 @@ static bool start_workers(struct server *server, struct claims *claims,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
         .origins = server->origins,
-        .quotas = server->quotas,
+        .services = server->services,
         .admin_address = server->settings->admin.address,
     };
     server->workers = xcalloc(count, sizeof *server->workers);
@@ -91,14 +92,15 @@ void server_await_workers(struct server *server) {
 }
 
 /* What was bumped stays so, whatever of it comes from disk. */
-static struct icap_quotas *quotas_for(const struct server *server,
-                                      const struct settings *settings) {
-    struct icap_quotas *quotas = icap_quotas_new(settings, server->quotas);
-    for (size_t i = 0; i < quotas->count; i++) {
-        struct service_tag *tag = quotas->services[i].tag;
+static struct shared_services *services_for(const struct server *server,
+                                            const struct settings *settings) {
+    struct shared_services *services =
+        shared_services_new(settings, adapters_class_of, server->services);
+    for (size_t i = 0; i < services->count; i++) {
+        struct service_tag *tag = services->services[i]->tag;
         service_tag_resume(tag, disk_kept_generation(server->disk, tag->base));
     }
-    return quotas;
+    return services;
 }
 
 static void apply_settings(struct server *server, struct settings *settings,
@@ -107,16 +109,16 @@ static void apply_settings(struct server *server, struct settings *settings,
     cache_set_limit(server->cache, settings->cache.memory);
     verdicts_set_limit(server->verdicts, settings->verdict_space);
     struct origin_groups *origins = origin_groups_new(settings, server->origins);
-    struct icap_quotas *quotas = quotas_for(server, settings);
+    struct shared_services *services = services_for(server, settings);
     for (unsigned i = 0; i < server->worker_count; i++)
-        worker_reload(server->workers[i], settings, origins, quotas, claimsp);
+        worker_reload(server->workers[i], settings, origins, services, claimsp);
     server_await_workers(server);
     settings_release(&server->settings);
     origin_groups_release(&server->origins);
-    icap_quotas_release(&server->quotas);
+    shared_services_release(&server->services);
     server->settings = settings;
     server->origins = origins;
-    server->quotas = quotas;
+    server->services = services;
 }
 
 /* Under the lock. */
@@ -206,7 +208,7 @@ bool server_start(struct server *server, char error[SETTINGS_ERROR]) {
     server->first = settings_reference(server->settings);
     struct claims *claims = server_claim(server->settings, NULL, error);
     bool opened = claims != NULL && open_disk(server, error);
-    server->quotas = quotas_for(server, server->settings);
+    server->services = services_for(server, server->settings);
     bool started = opened && start_workers(server, claims, error);
     claims_free(&claims);
     return started;
@@ -230,7 +232,7 @@ void server_release(struct server *server) {
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);
     origin_groups_release(&server->origins);
-    icap_quotas_release(&server->quotas);
+    shared_services_release(&server->services);
     recorder_release(&server->recorder);
     settings_release(&server->first);
     settings_release(&server->settings);

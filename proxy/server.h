@@ -34,9 +34,9 @@ struct server {
     struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
-    struct origin_groups *origins; /* of settings */
-    struct icap_quotas *quotas;    /* likewise */
-    struct recorder *recorder;     /* the latest; NULL: there was none */
+    struct origin_groups *origins;    /* of settings */
+    struct shared_services *services; /* likewise */
+    struct recorder *recorder;        /* the latest; NULL: there was none */
     struct worker **workers;
     unsigned worker_count;
     uint64_t started; /* milliseconds of the monotonic clock */

@@ -34,6 +34,7 @@ struct worker {
     struct address admin_address; /* length 0: there is no admin plane */
     struct clients clients;
     struct http1_host http1;
+    struct adapter_host adapters;
     struct transaction_host host;
     struct origin_checks *checks; /* NULL: another worker's task */
     struct listener **listeners;
@@ -138,8 +139,8 @@ static void start_transactions(struct worker *worker, const struct worker_shared
     host->waiting_downloads = shared->waiting_downloads;
     transaction_host_init(host);
     host->origins = pool_new(&worker->net, &worker->net.counters.origin_connections_idle);
-    host->adapt = adapt_set_new(&worker->net, &worker->mailbox, worker->settings, shared->origins,
-                                shared->quotas);
+    host->adapt =
+        adapt_set_new(&worker->adapters, worker->settings, shared->origins, shared->services);
     host->logs = access_logs_open(&worker->net, worker->settings);
     list_init(&host->active);
     if (getrandom(&host->id_prefix, sizeof host->id_prefix, 0) < 0)
@@ -180,8 +181,12 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         return false;
     }
     net_context_init(&worker->net, &worker->loop);
-    worker->net.ledger = xcalloc(1, sizeof *worker->net.ledger);
-    worker->net.verdicts = shared->verdicts;
+    worker->adapters = (struct adapter_host){
+        .net = &worker->net,
+        .mailbox = &worker->mailbox,
+        .accounts = xcalloc(1, sizeof *worker->adapters.accounts),
+        .verdicts = shared->verdicts,
+    };
     worker->net.settings = worker->settings;
     worker->net.share = memory_shares_of(shared->memory, worker->index);
     worker->admin_address = shared->admin_address;
@@ -283,8 +288,8 @@ void worker_join(struct worker **workerp) {
     resolver_free(&worker->net.resolver);
     reach_release(&worker->net);
     timer_cancel(&worker->loop.timers, &worker->drain_timer);
-    recorder_release(&worker->net.recorder);
-    adapter_accounts_free(&worker->net.ledger);
+    recorder_release(&worker->adapters.recorder);
+    adapter_accounts_free(&worker->adapters.accounts);
     net_context_release(&worker->net);
     loop_release(&worker->loop);
     settings_release(&worker->settings);
@@ -298,7 +303,7 @@ struct reload_message {
     struct worker *worker;
     struct settings *settings;
     struct origin_groups *origins;
-    struct icap_quotas *quotas;
+    struct shared_services *services;
     struct claims *claims; /* owned; NULL: another worker's */
 };
 
@@ -313,7 +318,7 @@ static void on_reload(struct message *message) {
     configure_net(worker);
     clients_settings_changed(&worker->clients);
     struct origin_groups *origins = reload->origins;
-    struct icap_quotas *quotas = reload->quotas;
+    struct shared_services *services = reload->services;
     struct claims *claims = reload->claims;
     free(reload);
     if (!worker->draining && !open_listeners(worker, worker->settings, claims, error))
@@ -321,11 +326,10 @@ static void on_reload(struct message *message) {
     claims_free(&claims);
     adapt_set_retire(worker->host.adapt);
     adapt_set_release(&worker->host.adapt);
-    worker->host.adapt =
-        adapt_set_new(&worker->net, &worker->mailbox, worker->settings, origins, quotas);
+    worker->host.adapt = adapt_set_new(&worker->adapters, worker->settings, origins, services);
     start_checks(worker, origins);
     origin_groups_release(&origins);
-    icap_quotas_release(&quotas);
+    shared_services_release(&services);
     access_logs_close(&worker->host.logs);
     worker->host.logs = access_logs_open(&worker->net, worker->settings);
     /* What is under way holds the old snapshot by its adapt set; all else points to the new one. */
@@ -333,13 +337,13 @@ static void on_reload(struct message *message) {
 }
 
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
-                   struct icap_quotas *quotas, struct claims **claimsp) {
+                   struct shared_services *services, struct claims **claimsp) {
     struct reload_message *reload = xcalloc(1, sizeof *reload);
     reload->message.deliver = on_reload;
     reload->worker = worker;
     reload->settings = settings_reference(settings);
     reload->origins = origin_groups_reference(origins);
-    reload->quotas = icap_quotas_reference(quotas);
+    reload->services = shared_services_reference(services);
     reload->claims = *claimsp;
     *claimsp = NULL;
     mailbox_post(&worker->mailbox, &reload->message);
@@ -355,8 +359,8 @@ static void on_record(struct message *message) {
     struct record_message *record = CONTAINER_OF(message, struct record_message, message);
     struct worker *worker = record->worker;
     CHECK_OBJ(worker, WORKER_MAGIC);
-    recorder_release(&worker->net.recorder);
-    worker->net.recorder = record->recorder;
+    recorder_release(&worker->adapters.recorder);
+    worker->adapters.recorder = record->recorder;
     free(record);
 }
 

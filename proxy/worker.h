@@ -4,7 +4,7 @@
  *
  *     struct worker *worker = worker_new(settings, &shared, index, claims, error);
  *     worker_start(worker);
- *     worker_reload(worker, settings, origins, quotas, &claims);    from any thread
+ *     worker_reload(worker, settings, origins, services, &claims);    from any thread
  *     if (worker_ask(worker, &report, 1000)) ...                    admin/worker_report.h
  *     worker_drain(worker);
  *     worker_join(&worker);
@@ -34,9 +34,9 @@ struct worker_shared {
     struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
-    struct origin_groups *origins; /* of the settings; referenced by whoever keeps them */
-    struct icap_quotas *quotas;    /* likewise */
-    struct address admin_address;  /* length 0: there is no admin plane */
+    struct origin_groups *origins;    /* of the settings; referenced by whoever keeps them */
+    struct shared_services *services; /* likewise */
+    struct address admin_address;     /* length 0: there is no admin plane */
 };
 
 /* Its listeners take the claims that there are; NULL: none. */
@@ -45,7 +45,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
 bool worker_start(struct worker *worker);
 /* *claimsp becomes the worker's, and NULL. */
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
-                   struct icap_quotas *quotas, struct claims **claimsp);
+                   struct shared_services *services, struct claims **claimsp);
 /* Opens the access logs again, which may have been renamed. */
 void worker_reopen_logs(struct worker *worker);
 /* From here on its ICAP exchanges are recorded. */

@@ -3,8 +3,8 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: net <- match <- record, settings <- cache, origin <- disk <- client <- adapt, client/http1, icap
-#     <- transaction <- worker, admin, main, ctl
+#     <- proxy/: net <- match <- record, settings <- cache, origin <- disk <- client <- adapt, client/http1
+#     <- icap <- transaction <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
 #   - Rooms that stand apart never include one another, whatever their ranks: client/, origin/ and icap/, for example.
@@ -31,7 +31,8 @@ BEGIN {
     rooms(6, "proxy/cache proxy/origin")
     rooms(7, "proxy/disk")
     rooms(8, "proxy/client")
-    rooms(9, "proxy/adapt proxy/client/http1 proxy/icap")
+    rooms(9, "proxy/adapt proxy/client/http1")
+    rooms(9.5, "proxy/icap")
     rooms(10, "proxy/transaction proxy/transaction/steps")
     rooms(11, "proxy/admin")
     rooms(12, "proxy proxy/ctl")
@@ -47,7 +48,7 @@ BEGIN {
     stand_apart("icap-services/helpers icap-services/helperd icap-services/host-c-icap")
 
     closed("proxy/client/http1", "proxy/worker.c")
-    closed("proxy/icap", "proxy/adapt/ proxy/admin/worker_report.h proxy/ctl/icap_replay.c proxy/readiness.c")
+    closed("proxy/icap", "proxy/adapters.c proxy/ctl/icap_replay.c")
 
     # The headers that c-icap installs, which its own flags let one include by their bare names.
     count = split("access acl array body c-icap-conf c-icap cache cfg_param ci_regex ci_threads " \

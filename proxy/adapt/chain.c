@@ -25,37 +25,28 @@ static bool may_trickle(const struct adapt_chain *chain) {
 
 /* False: it need not be asked, its verdict is remembered. */
 static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
-    struct icap_service *service = chain->services[chain->at];
+    struct adapter *adapter = chain->services[chain->at];
     struct adapt_message *message = chain->message;
-    struct icap_request request = {
-        .request_head = http_head_text(message->request, http_head_write_request, chain->arena),
-        .response_head = chain->reqmod ? slice_make("", 0)
-                                       : http_head_text(message->response, http_head_write_response,
-                                                        chain->arena),
-        .virgin = &message->body,
+    const struct adapter_request request = {
+        .request = message->request,
+        .response = chain->reqmod ? NULL : message->response,
+        .body = &message->body,
         .path = message->path,
-        .client_ip = message->client_ip,
-        .client_port = message->client_port,
-        .server_ip = message->server_ip,
-        .proxy_authorization = message->proxy_authorization,
-        .proxy_authenticate = message->proxy_authenticate,
+        .client = message->client,
         .transaction_id = message->transaction_id,
         .hold = may_go_back(chain),
         .trickle = may_trickle(chain),
+        .arena = chain->arena,
     };
     chain->calls[chain->at] = NULL;
     chain->saved[chain->at] = NULL;
     chain->stage_started = clocks_nanoseconds(CLOCK_MONOTONIC);
-    chain->recall = chain->reqmod && message->body == NULL
-                        ? recall_begin(&request, message->request, service, chain->arena)
-                        : NULL;
+    chain->recall = chain->reqmod && message->body == NULL ? recall_begin(&request, adapter) : NULL;
     if (chain->recall != NULL && recall_find(chain->recall, verdict))
         return false;
-    struct icap_call *call = arena_alloc(chain->arena, sizeof *call);
-    chain->calls[chain->at] = call;
     if (request.trickle)
-        loop_timer_after(chain->net->loop, &chain->trickle_timer, service->settings->trickle_after);
-    icap_call_start(call, service, &request, chain->adapted, &chain->task);
+        loop_timer_after(chain->net->loop, &chain->trickle_timer, adapter->settings->trickle_after);
+    chain->calls[chain->at] = adapter_call_start(adapter, &request, chain->adapted, &chain->task);
     return true;
 }
 
@@ -102,9 +93,9 @@ static void chain_take_head(struct adapt_chain *chain, bool given, struct http_h
 /* The length of the adapted response as its head states it; -1: it does not, or states that of what
  * the service was given, as services do that forget to change it. With a 206 a part of the body is
  * the original, of which the service may know no length. Whoever reads the body checks it. */
-static int64_t stated_length(const struct adapt_chain *chain, const struct icap_call *call) {
+static int64_t stated_length(const struct adapt_chain *chain, const struct adapter_call *call) {
     uint64_t length;
-    if (chain->reqmod || !call->head_given || call->partial)
+    if (chain->reqmod || !call->result.head_given || call->result.partial)
         return -1;
     struct slice stated = http_head_value(chain->adapted, HTTP_CONTENT_LENGTH);
     struct slice given = http_head_value(chain->message->response, HTTP_CONTENT_LENGTH);
@@ -143,28 +134,28 @@ static enum adapt_state satisfied(struct adapt_chain *chain, bool head_given, st
 }
 
 static void bypass(struct adapt_chain *chain, const char *error) {
-    icap_service_bypassed(chain->services[chain->at], error);
+    adapter_bypassed(chain->services[chain->at], error);
     chain_record(chain, "BYPASSED");
     chain->records[chain->at].error = error;
     chain->bypassed = true;
 }
 
 /* The body that goes on behind it is the one that it got. */
-static bool has_passed_on(const struct icap_call *call) {
-    return call == NULL /* it was not asked */ || call->verdict == ICAP_UNMODIFIED ||
-           call->verdict == ICAP_FAILED;
+static bool has_passed_on(const struct adapter_call *call) {
+    return call == NULL /* it was not asked */ || call->verdict == ADAPTER_UNMODIFIED ||
+           call->verdict == ADAPTER_FAILED;
 }
 
 /* Its body broke off because a service before it did: the one that began it. */
-static struct icap_call *culprit(struct adapt_chain *chain, unsigned *at) {
+static struct adapter_call *culprit(struct adapt_chain *chain, unsigned *at) {
     for (unsigned i = chain->at; i-- > 0;) {
-        struct icap_call *call = chain->calls[i];
+        struct adapter_call *call = chain->calls[i];
         if (has_passed_on(call))
             continue;
         if (!call->broken)
             return NULL;
         *at = i;
-        if (!call->virgin.failed)
+        if (!adapter_call_lost_body(call))
             return call;
     }
     return NULL;
@@ -174,7 +165,7 @@ static struct icap_call *culprit(struct adapt_chain *chain, unsigned *at) {
 static void forget_calls(struct adapt_chain *chain, unsigned from) {
     for (unsigned i = chain->at + 1; i-- > from;) {
         if (chain->calls[i] != NULL)
-            icap_call_close(chain->calls[i]);
+            adapter_call_end(chain->calls[i]);
         chain->calls[i] = NULL;
     }
 }
@@ -202,14 +193,14 @@ static void drop_decoding(struct adapt_chain *chain) {
 static bool go_back(struct adapt_chain *chain) {
     unsigned at = 0;
     struct source *body;
-    struct icap_call *call = culprit(chain, &at);
+    struct adapter_call *call = culprit(chain, &at);
     if (call == NULL || !chain->services[at]->settings->bypass)
         return false;
     const char *error = call->error;
     forget_calls(chain, at + 1);
     if (at < chain->decoded_at)
         drop_decoding(chain);
-    if (!icap_call_recover(call, &body))
+    if (!adapter_call_recover(call, &body))
         return false;
     if (chain->saved[at] != NULL)
         http_head_assign(*head_slot(chain), chain->saved[at]);
@@ -247,7 +238,7 @@ static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
     forget_calls(chain, chain->decoded_at);
     for (unsigned i = 0; i < chain->decoded_at; i++)
         if (chain->calls[i] != NULL)
-            icap_call_forget_reader(chain->calls[i]);
+            adapter_call_forget_reader(chain->calls[i]);
     chain->undecodable = decoding_error(chain->decoding);
     chain->at = chain->decoded_at;
     chain->modified = is_changed(chain, 0);
@@ -257,16 +248,16 @@ static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
     return without_decoding(chain);
 }
 
-static enum adapt_state chain_failed(struct adapt_chain *chain, struct icap_call *call) {
+static enum adapt_state chain_failed(struct adapt_chain *chain, struct adapter_call *call) {
     const char *error = call->error;
     if (chain->services[chain->at]->settings->bypass &&
-        icap_call_recover(call, &chain->message->body)) {
+        adapter_call_recover(call, &chain->message->body)) {
         bypass(chain, error);
         return ADAPT_RUNNING;
     }
-    if (call->virgin.failed && decoding_failed(chain))
+    if (adapter_call_lost_body(call) && decoding_failed(chain))
         return take_back_decoding(chain);
-    if (call->virgin.failed && go_back(chain))
+    if (adapter_call_lost_body(call) && go_back(chain))
         return ADAPT_RUNNING;
     return chain_give_up(chain, error);
 }
@@ -278,7 +269,7 @@ static void reroute(struct adapt_chain *chain, struct slice names) {
     struct slice rest = names, name;
     chain->count = chain->at + 1;
     while (chain->count < ADAPT_CHAIN_MAX && slice_next_element(&rest, &name)) {
-        struct icap_service *service = adapt_set_find(chain->set, chain->point, name);
+        struct adapter *service = adapt_set_find(chain->set, chain->point, name);
         if (service != NULL)
             chain->services[chain->count++] = service;
         else
@@ -289,52 +280,52 @@ static void reroute(struct adapt_chain *chain, struct slice names) {
 }
 
 /* What is to be read of the call's body; noted on the way where that is permitted. */
-static struct source *take_body(struct adapt_chain *chain, struct icap_call *call) {
-    struct source *body = icap_call_body(call);
+static struct source *take_body(struct adapt_chain *chain, struct adapter_call *call) {
+    struct source *body = adapter_call_body(call);
     return chain->recall == NULL ? body : recall_note(chain->recall, call, body);
 }
 
 /* The last that has spoken could not do what it is there for. */
-static void note_inability(struct adapt_chain *chain, const struct icap_call *call) {
+static void note_inability(struct adapt_chain *chain, const struct adapter_call *call) {
     struct adapt_record *entry = &chain->records[chain->at];
-    if (call->unable == NULL)
+    if (call->result.unable == NULL)
         return;
     chain->unable = true;
-    entry->error = arena_printf(chain->arena, "it could not: %s", call->unable).base;
-    if (call->verdict == ICAP_UNMODIFIED)
+    entry->error = arena_printf(chain->arena, "it could not: %s", call->result.unable).base;
+    if (call->verdict == ADAPTER_UNMODIFIED)
         entry->verdict = "UNABLE";
 }
 
-static void take_modified(struct adapt_chain *chain, struct icap_call *call) {
+static void take_modified(struct adapt_chain *chain, struct adapter_call *call) {
     int64_t length = stated_length(chain, call);
     chain_record(chain, "MODIFIED");
     note_inability(chain, call);
-    if (call->parts.has_body)
-        icap_call_expect(call, length);
-    chain_modified(chain, call->head_given, take_body(chain, call));
+    if (call->result.has_body)
+        adapter_call_expect(call, length);
+    chain_modified(chain, call->result.head_given, take_body(chain, call));
     if (length >= 0 && chain->message->body != NULL)
         chain->message->body->length = length;
-    reroute(chain, slice_from(call->next_services));
+    reroute(chain, slice_from(call->result.next_services));
 }
 
-static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call *call) {
+static enum adapt_state take_verdict(struct adapt_chain *chain, struct adapter_call *call) {
     struct counters *counters = &chain->net->counters;
     switch (call->verdict) {
-    case ICAP_UNMODIFIED:
+    case ADAPTER_UNMODIFIED:
         counters->icap_unmodified++;
         chain_record(chain, "UNMODIFIED");
         note_inability(chain, call);
         chain->message->body = take_body(chain, call);
-        reroute(chain, slice_from(call->next_services));
+        reroute(chain, slice_from(call->result.next_services));
         return ADAPT_RUNNING;
-    case ICAP_MODIFIED:
+    case ADAPTER_MODIFIED:
         counters->icap_modified++;
         take_modified(chain, call);
         return ADAPT_RUNNING;
-    case ICAP_SATISFIED:
+    case ADAPTER_SATISFIED:
         counters->icap_satisfied++;
         chain_record(chain, "SATISFIED");
-        return satisfied(chain, call->head_given, take_body(chain, call));
+        return satisfied(chain, call->result.head_given, take_body(chain, call));
     default: return chain_failed(chain, call);
     }
 }
@@ -342,7 +333,7 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct icap_call
 /* Of a remembered verdict, as it was parsed when it came. */
 static void parse_remembered(struct adapt_chain *chain, const struct verdict *verdict) {
     struct slice head = verdict->head;
-    ssize_t used = verdict->kind == ICAP_SATISFIED
+    ssize_t used = verdict->kind == ADAPTER_SATISFIED
                        ? http_head_parse_response(chain->adapted, head.base, head.length, 0)
                        : http_head_parse_request(chain->adapted, head.base, head.length, 0);
     ASSERT(used > 0 && (size_t)used == head.length);
@@ -356,14 +347,14 @@ static struct source *remembered_body(struct adapt_chain *chain, const struct ve
 }
 
 static enum adapt_state use_verdict(struct adapt_chain *chain, const struct verdict *verdict) {
-    if (verdict->kind == ICAP_SATISFIED) {
+    if (verdict->kind == ADAPTER_SATISFIED) {
         chain_record(chain, "REMEMBERED_SATISFIED");
         parse_remembered(chain, verdict);
         return satisfied(chain, true, remembered_body(chain, verdict));
     }
-    chain_record(chain,
-                 verdict->kind == ICAP_MODIFIED ? "REMEMBERED_MODIFIED" : "REMEMBERED_UNMODIFIED");
-    if (verdict->kind == ICAP_MODIFIED) {
+    chain_record(chain, verdict->kind == ADAPTER_MODIFIED ? "REMEMBERED_MODIFIED"
+                                                          : "REMEMBERED_UNMODIFIED");
+    if (verdict->kind == ADAPTER_MODIFIED) {
         parse_remembered(chain, verdict);
         chain_modified(chain, true, NULL);
     }
@@ -388,8 +379,9 @@ static void settle_decoding(struct adapt_chain *chain) {
 
 /* It is for the client, whatever services made of the response. */
 static void give_back_challenge(const struct adapt_message *message) {
-    if (message->proxy_authenticate.length > 0)
-        http_head_set(message->response, HTTP_PROXY_AUTHENTICATE, message->proxy_authenticate);
+    if (message->client.proxy_authenticate.length > 0)
+        http_head_set(message->response, HTTP_PROXY_AUTHENTICATE,
+                      message->client.proxy_authenticate);
 }
 
 static void settle_head(struct adapt_chain *chain) {
@@ -405,7 +397,7 @@ static void settle_head(struct adapt_chain *chain) {
 static void chain_finish(struct adapt_chain *chain) {
     for (unsigned i = 0; i < chain->at; i++)
         if (chain->calls[i] != NULL)
-            icap_call_commit(chain->calls[i]);
+            adapter_call_commit(chain->calls[i]);
     if (chain->state == ADAPT_RUNNING) {
         chain->state = ADAPT_DONE;
         settle_head(chain);
@@ -454,7 +446,7 @@ static void begin_trickle(struct adapt_chain *chain) {
     struct http_head *head = message->response;
     for (unsigned i = 0; i < chain->at; i++)
         if (chain->calls[i] != NULL)
-            icap_call_commit(chain->calls[i]);
+            adapter_call_commit(chain->calls[i]);
     chain->told.status = head->status;
     chain->told.type = http_head_value(head, HTTP_CONTENT_TYPE);
     chain->told.coding = http_head_value(head, HTTP_CONTENT_ENCODING);
@@ -473,22 +465,22 @@ static void begin_trickle(struct adapt_chain *chain) {
 static void on_trickle_timer(struct timer *timer) {
     struct adapt_chain *chain = CONTAINER_OF(timer, struct adapt_chain, trickle_timer);
     CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
-    if (chain->state == ADAPT_RUNNING && chain->calls[chain->at]->verdict == ICAP_PENDING)
+    if (chain->state == ADAPT_RUNNING && chain->calls[chain->at]->verdict == ADAPTER_PENDING)
         begin_trickle(chain);
 }
 
 /* Does the adapted head go with the one that the client has? */
-static bool fits_told(const struct adapt_chain *chain, const struct icap_call *call) {
+static bool fits_told(const struct adapt_chain *chain, const struct adapter_call *call) {
     const struct http_head *head = chain->adapted;
-    return !call->head_given ||
+    return !call->result.head_given ||
            (head->status == chain->told.status &&
             slice_equal(http_head_value(head, HTTP_CONTENT_TYPE), chain->told.type) &&
             slice_equal(http_head_value(head, HTTP_CONTENT_ENCODING), chain->told.coding));
 }
 
-static void late_failure(struct adapt_chain *chain, struct icap_call *call) {
+static void late_failure(struct adapt_chain *chain, struct adapter_call *call) {
     struct source *body;
-    if (chain->services[chain->at]->settings->bypass && icap_call_recover(call, &body)) {
+    if (chain->services[chain->at]->settings->bypass && adapter_call_recover(call, &body)) {
         bypass(chain, call->error);
         trickle_go_on(chain->trickle, &body);
         return;
@@ -498,21 +490,21 @@ static void late_failure(struct adapt_chain *chain, struct icap_call *call) {
 }
 
 /* The verdict on what has trickled to the client. */
-static void late_verdict(struct adapt_chain *chain, struct icap_call *call) {
+static void late_verdict(struct adapt_chain *chain, struct adapter_call *call) {
     struct source *body;
     switch (call->verdict) {
-    case ICAP_UNMODIFIED:
+    case ADAPTER_UNMODIFIED:
         chain->net->counters.icap_unmodified++;
         chain_record(chain, "UNMODIFIED");
         note_inability(chain, call);
-        body = icap_call_body(call);
+        body = adapter_call_body(call);
         trickle_go_on(chain->trickle, &body);
         break;
-    case ICAP_MODIFIED:
+    case ADAPTER_MODIFIED:
         chain->net->counters.icap_modified++;
         chain_record(chain, "MODIFIED");
-        icap_call_commit(call);
-        body = icap_call_body(call);
+        adapter_call_commit(call);
+        body = adapter_call_body(call);
         if (fits_told(chain, call))
             trickle_go_on(chain->trickle, &body);
         else
@@ -530,8 +522,8 @@ static void on_verdict(struct task *task) {
     bool late = chain->trickle != NULL && chain->at < chain->count;
     if (chain->state != ADAPT_RUNNING && !late)
         return;
-    struct icap_call *call = chain->calls[chain->at];
-    if (call->verdict == ICAP_PENDING)
+    struct adapter_call *call = chain->calls[chain->at];
+    if (call->verdict == ADAPTER_PENDING)
         return;
     timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
     if (late) {
@@ -544,7 +536,7 @@ static void on_verdict(struct task *task) {
 }
 
 void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
-                       struct icap_service *const *services, unsigned count,
+                       struct adapter *const *services, unsigned count,
                        struct adapt_message *message, struct arena *arena, struct net_context *net,
                        struct task *waker) {
     ASSERT(count > 0 && count <= ADAPT_CHAIN_MAX);
@@ -581,7 +573,7 @@ void adapt_chain_close(struct adapt_chain *chain) {
     /* The last first: each reads from the one before it, and one of them from the decoding. */
     for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;) {
         if (chain->calls[i] != NULL)
-            icap_call_close(chain->calls[i]);
+            adapter_call_end(chain->calls[i]);
         if (i == chain->decoded_at)
             drop_decoding(chain);
     }
@@ -590,8 +582,8 @@ void adapt_chain_close(struct adapt_chain *chain) {
 
 uint64_t adapt_chain_received(const struct adapt_chain *chain) {
     CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
-    const struct icap_call *call = chain->at < chain->count ? chain->calls[chain->at] : NULL;
-    return call == NULL || chain->state != ADAPT_RUNNING ? 0 : icap_call_kept(call);
+    const struct adapter_call *call = chain->at < chain->count ? chain->calls[chain->at] : NULL;
+    return call == NULL || chain->state != ADAPT_RUNNING ? 0 : adapter_call_kept(call);
 }
 
 void adapt_chain_keep_quiet(struct adapt_chain *chain) {

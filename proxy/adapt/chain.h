@@ -12,8 +12,7 @@
  * long as nothing of the adapted message has been given out, a service with bypass may still fail:
  * the message goes on as it was before it, to those that follow. A service with `routing` may say
  * which ones these are (X-Next-Services). A service whose verdict on an equal request is remembered
- * is not asked (adapt/recall.h). The chain speaks to its services through icap/ only;
- * another kind of adapter would stand beside it.
+ * is not asked (adapt/recall.h).
  *
  * In front of the first service with `decode` the content codings of a response are undone, once
  * (adapt/decoding.h); when no service from there on has changed it the original goes on. A body
@@ -29,6 +28,7 @@
 #ifndef RETORT_ADAPT_CHAIN_H
 #define RETORT_ADAPT_CHAIN_H
 
+#include "adapt/adapter_call.h"
 #include "adapt/decoding.h"
 #include "adapt/message.h"
 #include "adapt/recall.h"
@@ -36,7 +36,6 @@
 #include "adapt/set.h"
 #include "adapt/trickle.h"
 #include "base/arena.h"
-#include "icap/call.h"
 
 enum adapt_state { ADAPT_IDLE, ADAPT_RUNNING, ADAPT_DONE, ADAPT_SATISFIED, ADAPT_FAILED };
 
@@ -57,8 +56,8 @@ struct adapt_chain {
     bool bypassed; /* some service failed, and the message went on without it */
     bool unable;   /* some service has answered that it could not adapt the message */
     bool reqmod;
-    struct icap_service *services[ADAPT_CHAIN_MAX];
-    struct icap_call *calls[ADAPT_CHAIN_MAX];
+    struct adapter *services[ADAPT_CHAIN_MAX];
+    struct adapter_call *calls[ADAPT_CHAIN_MAX];
     struct adapt_record records[ADAPT_CHAIN_MAX];
     struct http_head *saved[ADAPT_CHAIN_MAX]; /* the head before that service; NULL: unchanged */
     unsigned count, at;
@@ -88,7 +87,7 @@ struct adapt_chain {
 };
 
 void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
-                       struct icap_service *const *services, unsigned count,
+                       struct adapter *const *services, unsigned count,
                        struct adapt_message *message, struct arena *arena, struct net_context *net,
                        struct task *waker);
 void adapt_chain_close(struct adapt_chain *chain);

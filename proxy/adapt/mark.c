@@ -4,13 +4,12 @@
 
 #include <xxhash.h>
 
-void adapt_mark_begin(struct adapt_mark *mark, struct icap_service *const *services,
-                      unsigned count) {
+void adapt_mark_begin(struct adapt_mark *mark, struct adapter *const *services, unsigned count) {
     ASSERT(count <= ADAPT_CHAIN_MAX);
     mark->count = count;
     for (unsigned i = 0; i < count; i++) {
         mark->services[i] = services[i];
-        mark->tags[i] = service_tag_value(services[i]->quota->tag);
+        mark->tags[i] = service_tag_value(services[i]->tag);
     }
 }
 
@@ -18,7 +17,7 @@ void adapt_mark_take(struct adapt_mark *mark, const struct adapt_chain *chain) {
     for (unsigned i = 0; i < mark->count; i++)
         for (unsigned j = 0; j < chain->at; j++)
             if (chain->services[j] == mark->services[i] && chain->calls[j] != NULL)
-                mark->tags[i] = chain->calls[j]->tag;
+                mark->tags[i] = chain->calls[j]->result.tag;
 }
 
 static uint32_t fold(const uint64_t *numbers, unsigned count) {
@@ -33,18 +32,18 @@ uint32_t adapt_mark_tag(const struct adapt_mark *mark) {
     return fold(mark->tags, mark->count);
 }
 
-uint32_t adapt_mark_chain(struct icap_service *const *services, unsigned count) {
+uint32_t adapt_mark_chain(struct adapter *const *services, unsigned count) {
     uint64_t bases[ADAPT_CHAIN_MAX];
     for (unsigned i = 0; i < count; i++)
-        bases[i] = services[i]->quota->tag->base;
+        bases[i] = services[i]->tag->base;
     return fold(bases, count);
 }
 
-bool adapt_mark_is_old(struct icap_service *const *services, unsigned count, uint32_t tag) {
+bool adapt_mark_is_old(struct adapter *const *services, unsigned count, uint32_t tag) {
     struct adapt_mark mark;
     adapt_mark_begin(&mark, services, count);
     for (unsigned i = 0; i < count; i++)
-        icap_service_keep_known(services[i]);
+        services[i]->class->refresh(services[i]);
     uint32_t now = adapt_mark_tag(&mark);
     return now != 0 && now != tag;
 }

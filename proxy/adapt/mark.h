@@ -21,21 +21,20 @@
 
 struct adapt_mark {
     unsigned count;
-    struct icap_service *services[ADAPT_CHAIN_MAX];
+    struct adapter *services[ADAPT_CHAIN_MAX];
     uint64_t tags[ADAPT_CHAIN_MAX];
 };
 
 /* With the tags of now. */
-void adapt_mark_begin(struct adapt_mark *mark, struct icap_service *const *services,
-                      unsigned count);
+void adapt_mark_begin(struct adapt_mark *mark, struct adapter *const *services, unsigned count);
 /* Those that were asked: with the tags under which they answered. */
 void adapt_mark_take(struct adapt_mark *mark, const struct adapt_chain *chain);
 /* 0: the tag of one is not known, so nothing can be said. */
 uint32_t adapt_mark_tag(const struct adapt_mark *mark);
 /* Is one of these services another than when the tag was noted? Where that is not known, OPTIONS
  * are asked for, and it is not. */
-bool adapt_mark_is_old(struct icap_service *const *services, unsigned count, uint32_t tag);
+bool adapt_mark_is_old(struct adapter *const *services, unsigned count, uint32_t tag);
 /* Never 0. */
-uint32_t adapt_mark_chain(struct icap_service *const *services, unsigned count);
+uint32_t adapt_mark_chain(struct adapter *const *services, unsigned count);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef RETORT_ADAPT_MESSAGE_H
 #define RETORT_ADAPT_MESSAGE_H
 
+#include "adapt/client_fields.h"
 #include "event/source.h"
 #include "http/head.h"
 
@@ -13,11 +14,8 @@ struct adapt_message {
     struct http_head *request;  /* its target is the absolute URL */
     struct http_head *response; /* NULL at a REQMOD point, until a service answers */
     struct source *body;        /* of the response if there is one, else of the request; owned */
-    struct slice path, client_ip, transaction_id;
-    struct slice server_ip; /* of the origin, where it is known */
-    uint16_t client_port;
-    struct slice proxy_authorization; /* taken out of the head */
-    struct slice proxy_authenticate;  /* likewise; goes back there behind the services */
+    struct slice path, transaction_id;
+    struct adapt_client client; /* its proxy_authenticate goes back into the response's head */
 };
 
 #endif

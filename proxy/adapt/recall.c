@@ -1,18 +1,17 @@
 #include "adapt/recall.h"
 
+#include "adapt/client_fields.h"
 #include "base/assert.h"
 #include "cache/control.h"
-#include "icap/told.h"
 
 struct recall {
     unsigned magic;
 #define RECALL_MAGIC 0x4eca1100u
     struct verdicts *table;
-    struct icap_service *service;
+    struct adapter *adapter;
     struct net_context *net;
     struct arena *arena;
-    struct icap_request request;
-    const struct http_head *head;
+    struct adapter_request request;
     /* An answer whose body is being copied. */
     struct slice key;
     struct verdict verdict;
@@ -28,19 +27,17 @@ static bool is_safe(const struct http_head *head) {
     return method == HTTP_METHOD_GET || method == HTTP_METHOD_HEAD || method == HTTP_METHOD_OPTIONS;
 }
 
-struct recall *recall_begin(const struct icap_request *request, const struct http_head *head,
-                            struct icap_service *service, struct arena *arena) {
+struct recall *recall_begin(const struct adapter_request *request, struct adapter *adapter) {
     struct recall *recall;
-    if (service->net->verdicts == NULL || !is_safe(head))
+    if (adapter->host->verdicts == NULL || !is_safe(request->request))
         return NULL;
-    recall = arena_alloc(arena, sizeof *recall);
+    recall = arena_alloc(request->arena, sizeof *recall);
     INIT_OBJ(recall, RECALL_MAGIC);
-    recall->table = service->net->verdicts;
-    recall->service = service;
-    recall->net = service->net;
-    recall->arena = arena;
+    recall->table = adapter->host->verdicts;
+    recall->adapter = adapter;
+    recall->net = adapter->host->net;
+    recall->arena = request->arena;
     recall->request = *request;
-    recall->head = head;
     return recall;
 }
 
@@ -49,7 +46,7 @@ struct recall *recall_begin(const struct icap_request *request, const struct htt
 /* What comes before the texts. Without routing nobody has looked whom the service named. */
 struct prefix {
     uint64_t service;
-    uint32_t told;
+    uint32_t client_fields;
     uint16_t whole_head, routing;
 };
 
@@ -77,26 +74,33 @@ static size_t write_chosen(const struct http_head *head, char *const *names, cha
     return length;
 }
 
-static struct slice recall_make_key(struct recall *recall, unsigned told, bool whole_head) {
-    const struct icap_service_settings *settings = recall->service->settings;
-    struct prefix prefix = {recall->service->quota->tag->base, told, whole_head, settings->routing};
+static struct slice recall_make_key(struct recall *recall, unsigned fields, bool whole_head) {
+    const struct icap_service_settings *settings = recall->adapter->settings;
+    const struct http_head *head = recall->request.request;
+    const struct prefix prefix = {recall->adapter->tag->base, fields, whole_head,
+                                  settings->routing};
     char *const *names = settings->verdict_by;
-    size_t client = icap_told_write(told, &recall->request, NULL, 0);
-    size_t text = whole_head ? recall->request.request_head.length
-                             : write_chosen(recall->head, names, NULL, 0);
+    size_t client = client_fields_write(fields, &recall->request.client, NULL, 0);
+    size_t text =
+        whole_head ? http_head_write_request(head, NULL, 0) : write_chosen(head, names, NULL, 0);
     size_t length = sizeof prefix + client + text;
     char *bytes = arena_alloc(recall->arena, length), *at = bytes + sizeof prefix;
     memcpy(bytes, &prefix, sizeof prefix);
-    icap_told_write(told, &recall->request, at, client);
+    client_fields_write(fields, &recall->request.client, at, client);
     if (whole_head)
-        slice_put(at + client, recall->request.request_head);
+        http_head_write_request(head, at + client, text);
     else
-        write_chosen(recall->head, names, at + client, text);
+        write_chosen(head, names, at + client, text);
     return slice_make(bytes, length);
 }
 
+/* Those that it may be told at any of its places. */
+static unsigned recall_client_fields(const struct recall *recall) {
+    return recall->adapter->class->client_fields(recall->adapter);
+}
+
 static bool by_whole_head(const struct recall *recall) {
-    for (char *const *name = recall->service->settings->verdict_by; *name != NULL; name++)
+    for (char *const *name = recall->adapter->settings->verdict_by; *name != NULL; name++)
         if (strcmp(*name, "*") == 0)
             return true;
     return false;
@@ -105,10 +109,11 @@ static bool by_whole_head(const struct recall *recall) {
 /* Looking up. */
 
 static bool recall_find_verdict(struct recall *recall, bool whole_head, struct verdict *verdict) {
-    uint64_t tag = service_tag_value(recall->service->quota->tag);
-    unsigned told = icap_told_by(recall->service);
-    return tag != 0 && verdicts_find(recall->table, recall_make_key(recall, told, whole_head), tag,
-                                     recall->net->loop->now, recall->arena, verdict);
+    uint64_t tag = service_tag_value(recall->adapter->tag);
+    return tag != 0 &&
+           verdicts_find(recall->table,
+                         recall_make_key(recall, recall_client_fields(recall), whole_head), tag,
+                         recall->net->loop->now, recall->arena, verdict);
 }
 
 bool recall_find(struct recall *recall, struct verdict *verdict) {
@@ -117,8 +122,8 @@ bool recall_find(struct recall *recall, struct verdict *verdict) {
         (!recall_find_verdict(recall, by_whole_head(recall), verdict) &&
          (by_whole_head(recall) || !recall_find_verdict(recall, true, verdict))))
         return false;
-    icap_service_keep_known(recall->service);
-    recall->service->account.remembered++;
+    recall->adapter->class->refresh(recall->adapter);
+    recall->adapter->account.remembered++;
     recall->net->counters.verdicts_used++;
     return true;
 }
@@ -135,28 +140,29 @@ static void recall_keep(struct recall *recall) {
 /* The client asks caches to forget its request (RFC 9111 §5.2.1.5). */
 static bool is_to_be_forgotten(const struct recall *recall) {
     struct cache_control control;
-    cache_control_parse(&control, recall->head);
+    cache_control_parse(&control, recall->request.request);
     return control.no_store;
 }
 
 /* An answer that opens a session is for the client that it opens it with. */
-static bool may_note(const struct recall *recall, const struct icap_call *call) {
-    if (call->permitted <= 0 || call->tag == 0 || call->unable != NULL ||
+static bool may_note(const struct recall *recall, const struct adapter_call *call) {
+    if (call->result.lifetime <= 0 || call->result.tag == 0 || call->result.unable != NULL ||
         is_to_be_forgotten(recall))
         return false;
     switch (call->verdict) {
-    case ICAP_UNMODIFIED: return true;
-    case ICAP_MODIFIED: return call->head_given && !call->parts.has_body;
-    case ICAP_SATISFIED: return call->head_given && !http_head_has(call->adapted, HTTP_SET_COOKIE);
+    case ADAPTER_UNMODIFIED: return true;
+    case ADAPTER_MODIFIED: return call->result.head_given && !call->result.has_body;
+    case ADAPTER_SATISFIED:
+        return call->result.head_given && !http_head_has(call->adapted, HTTP_SET_COOKIE);
     default: return false;
     }
 }
 
 /* Does it depend on more of the head than verdict_by tells? What was changed has the fields of its
  * client in it; an answer may be to the client's Range or conditions, or say so itself by Vary. */
-static bool is_of_whole_head(const struct icap_call *call) {
-    if (call->verdict != ICAP_SATISFIED)
-        return call->verdict == ICAP_MODIFIED;
+static bool is_of_whole_head(const struct adapter_call *call) {
+    if (call->verdict != ADAPTER_SATISFIED)
+        return call->verdict == ADAPTER_MODIFIED;
     unsigned status = call->adapted->status;
     return status == 206 || status == 304 || status == 412 || status == 416 ||
            http_head_has(call->adapted, HTTP_VARY);
@@ -214,23 +220,33 @@ static struct source *copy_body(struct recall *recall, struct source *body) {
     return &recall->source;
 }
 
-struct source *recall_note(struct recall *recall, const struct icap_call *call,
+static struct slice adapted_text(const struct recall *recall, const struct adapter_call *call) {
+    if (call->result.head_text.length > 0)
+        return call->result.head_text;
+    return http_head_text(call->adapted,
+                          call->verdict == ADAPTER_SATISFIED ? http_head_write_response
+                                                             : http_head_write_request,
+                          recall->arena);
+}
+
+struct source *recall_note(struct recall *recall, const struct adapter_call *call,
                            struct source *body) {
     CHECK_OBJ(recall, RECALL_MAGIC);
     if (!may_note(recall, call))
         return body;
     bool whole_head = by_whole_head(recall) || is_of_whole_head(call);
-    recall->key = recall_make_key(recall, icap_told_by(recall->service) | call->told, whole_head);
+    recall->key = recall_make_key(recall, recall_client_fields(recall) | call->result.client_fields,
+                                  whole_head);
     recall->verdict = (struct verdict){
         .kind = call->verdict,
         .has_body = body != NULL,
-        .routed = call->next_services != NULL,
-        .next_services = slice_from(call->next_services),
-        .tag = call->tag,
-        .expires = recall->net->loop->now + (uint64_t)call->permitted * 1000,
+        .routed = call->result.next_services != NULL,
+        .next_services = slice_from(call->result.next_services),
+        .tag = call->result.tag,
+        .expires = recall->net->loop->now + (uint64_t)call->result.lifetime * 1000,
     };
-    if (call->verdict != ICAP_UNMODIFIED)
-        recall->verdict.head = slice_make(call->adapted_bytes, call->adapted_length);
+    if (call->verdict != ADAPTER_UNMODIFIED)
+        recall->verdict.head = adapted_text(recall, call);
     if (body != NULL)
         return copy_body(recall, body);
     recall_keep(recall);

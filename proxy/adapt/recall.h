@@ -2,15 +2,15 @@
  * Recall: one service of a chain is about to be asked about a request; has it been before, and may
  * what it said be used again? If not, its answer is noted for the next, where it permits that.
  *
- *     chain->recall = recall_begin(&request, head, service, arena);     NULL: not such a message
+ *     chain->recall = recall_begin(&request, adapter);            NULL: not such a message
  *     if (recall_find(recall, &verdict)) ...             no call is needed
- *     ... icap_call ...
+ *     ... adapter_call_start ...
  *     body = recall_note(recall, call, body);            the call has its verdict
  *     ... body is read ...
  *     recall_end(recall);                                before the call is closed
  *
  * Requests are equal when the service would get the same bytes: the whole encapsulated head, and
- * what it is told of the client (icap/told.h); the transaction's id alone, of which nothing can
+ * what it is told of the client (adapt/client_fields.h); the transaction's id alone, of which nothing can
  * depend, is left out. With `verdict_by` method, URL and the named fields stand for the head; but a
  * request that the service has changed has the fields of its client in it, and is used again for
  * the same head only. So is an answer to a Range or a condition (206, 304, 412, 416), and one with
@@ -28,12 +28,11 @@
 
 struct recall;
 
-/* `request` without a body: its slices, and `head`, live as long as the arena. */
-struct recall *recall_begin(const struct icap_request *request, const struct http_head *head,
-                            struct icap_service *service, struct arena *arena);
+/* `request` without a body: its heads live as long as its arena. */
+struct recall *recall_begin(const struct adapter_request *request, struct adapter *adapter);
 bool recall_find(struct recall *recall, struct verdict *verdict);
 /* Returns the body as it is to be read; NULL for NULL. */
-struct source *recall_note(struct recall *recall, const struct icap_call *call,
+struct source *recall_note(struct recall *recall, const struct adapter_call *call,
                            struct source *body);
 void recall_end(struct recall *recall);
 

@@ -22,7 +22,7 @@
  * A new version is a shift: the server has been replaced. A server whose every answer has another
  * version does not shift.
  *
- * A reload hands the tag on to the service of the same name and addresses: see icap/quota.h.
+ * A reload hands the tag on to the service of the same name and addresses: see adapt/shared_service.h.
  *
  * Threads: any. Ownership: references.
  */

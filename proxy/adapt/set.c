@@ -14,20 +14,20 @@ static void note_rules(struct adapt_set *set, enum adapt_point point) {
             }
 }
 
-struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox,
-                                struct settings *settings, struct origin_groups *origins,
-                                struct icap_quotas *quotas) {
+struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *settings,
+                                struct origin_groups *origins, struct shared_services *shared) {
     struct adapt_set *set;
+    ASSERT(shared->count == settings->icap_service_count);
     ALLOC_OBJ(set, ADAPT_SET_MAGIC);
     set->references = 1;
     set->settings = settings_reference(settings);
     set->origins = origin_groups_reference(origins);
-    set->quotas = icap_quotas_reference(quotas);
+    set->shared = shared_services_reference(shared);
     set->service_count = settings->icap_service_count;
     set->services = xcalloc(set->service_count + 1, sizeof *set->services);
     for (size_t i = 0; i < set->service_count; i++)
-        set->services[i] =
-            icap_service_new(net, &settings->icap_services[i], &quotas->services[i], mailbox);
+        set->services[i] = shared->services[i]->class->open(shared->services[i],
+                                                            &settings->icap_services[i], host);
     for (size_t i = 0; i < set->service_count; i++)
         set->any_remembered |= settings->icap_services[i].remember;
     set->rule_words = rules_words(settings->rules);
@@ -45,7 +45,7 @@ struct adapt_set *adapt_set_reference(struct adapt_set *set) {
 void adapt_set_retire(struct adapt_set *set) {
     CHECK_OBJ(set, ADAPT_SET_MAGIC);
     for (size_t i = 0; i < set->service_count; i++)
-        icap_service_retire(set->services[i]);
+        set->services[i]->class->retire(set->services[i]);
 }
 
 void adapt_set_release(struct adapt_set **setp) {
@@ -57,9 +57,9 @@ void adapt_set_release(struct adapt_set **setp) {
     if (--set->references > 0)
         return;
     for (size_t i = 0; i < set->service_count; i++)
-        icap_service_free(&set->services[i]);
+        set->services[i]->class->close(&set->services[i]);
     free(set->services);
-    icap_quotas_release(&set->quotas);
+    shared_services_release(&set->shared);
     for (unsigned point = 0; point < ADAPT_POINTS; point++)
         free(set->rules[point]);
     origin_groups_release(&set->origins);
@@ -67,8 +67,8 @@ void adapt_set_release(struct adapt_set **setp) {
     FREE_OBJ(set);
 }
 
-struct icap_service *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
-                                    struct slice name) {
+struct adapter *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
+                               struct slice name) {
     for (size_t i = 0; i < set->service_count; i++)
         if (set->services[i]->settings->point == point &&
             slice_equal(slice_from(set->services[i]->settings->name), name))
@@ -76,8 +76,8 @@ struct icap_service *adapt_set_find(const struct adapt_set *set, enum adapt_poin
     return NULL;
 }
 
-static bool adapt_set_contains(struct icap_service *const *chosen, unsigned count,
-                               const struct icap_service *service) {
+static bool adapt_set_contains(struct adapter *const *chosen, unsigned count,
+                               const struct adapter *service) {
     for (unsigned i = 0; i < count; i++)
         if (chosen[i] == service)
             return true;
@@ -86,11 +86,10 @@ static bool adapt_set_contains(struct icap_service *const *chosen, unsigned coun
 
 static unsigned adapt_set_add_services(const struct adapt_set *set,
                                        const struct adapt_settings *adapt, enum adapt_point point,
-                                       unsigned count,
-                                       struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
+                                       unsigned count, struct adapter *chosen[ADAPT_CHAIN_MAX]) {
     for (size_t i = 0; i < adapt->service_count && count < ADAPT_CHAIN_MAX; i++) {
         const struct icap_service_settings *wanted = adapt->services[i];
-        struct icap_service *service = set->services[wanted - set->settings->icap_services];
+        struct adapter *service = set->services[wanted - set->settings->icap_services];
         if (wanted->point == point && !adapt_set_contains(chosen, count, service))
             chosen[count++] = service;
     }
@@ -98,7 +97,7 @@ static unsigned adapt_set_add_services(const struct adapt_set *set,
 }
 
 unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits,
-                          struct icap_service *chosen[ADAPT_CHAIN_MAX]) {
+                          struct adapter *chosen[ADAPT_CHAIN_MAX]) {
     const struct settings *settings = set->settings;
     size_t from = settings->adapt_rules, to = from + settings->adapt_count;
     unsigned count = 0;
@@ -107,7 +106,7 @@ unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, c
     return count;
 }
 
-unsigned adapt_set_remembered(struct icap_service *const *chosen, unsigned count) {
+unsigned adapt_set_remembered(struct adapter *const *chosen, unsigned count) {
     unsigned first = 0;
     while (first < count && chosen[first]->settings->remember)
         first++;

@@ -2,7 +2,7 @@
  * The services of one worker under one snapshot of the settings, and which of them a message is
  * for.
  *
- *     struct adapt_set *set = adapt_set_new(net, mailbox, settings, origins, quotas);
+ *     struct adapt_set *set = adapt_set_new(host, settings, origins, shared);
  *     unsigned count = adapt_set_choose(set, ADAPT_RESPMOD_PRECACHE, bits, chosen);
  *     adapt_set_release(&set);
  *
@@ -15,7 +15,7 @@
 #ifndef RETORT_ADAPT_SET_H
 #define RETORT_ADAPT_SET_H
 
-#include "icap/service.h"
+#include "adapt/shared_service.h"
 #include "origin/group.h"
 
 enum { ADAPT_CHAIN_MAX = 16 };
@@ -27,17 +27,16 @@ struct adapt_set {
     struct settings *settings;     /* referenced */
     struct origin_groups *origins; /* of the same snapshot; referenced */
     size_t service_count;
-    struct icap_service **services; /* as in settings->icap_services */
-    uint64_t *rules[ADAPT_POINTS];  /* bits of rules that name a service of the point */
+    struct adapter **services;     /* as in settings->icap_services */
+    uint64_t *rules[ADAPT_POINTS]; /* bits of rules that name a service of the point */
     size_t rule_words;
-    bool any[ADAPT_POINTS];     /* some rule does */
-    bool any_remembered;        /* some service is */
-    struct icap_quotas *quotas; /* of the same snapshot; referenced */
+    bool any[ADAPT_POINTS];         /* some rule does */
+    bool any_remembered;            /* some service is */
+    struct shared_services *shared; /* of the same snapshot; referenced */
 };
 
-struct adapt_set *adapt_set_new(struct net_context *net, struct mailbox *mailbox,
-                                struct settings *settings, struct origin_groups *origins,
-                                struct icap_quotas *quotas);
+struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *settings,
+                                struct origin_groups *origins, struct shared_services *shared);
 struct adapt_set *adapt_set_reference(struct adapt_set *set);
 /* A reload has brought another: transactions that began with this one keep no more connections than
  * they use. */
@@ -45,8 +44,8 @@ void adapt_set_retire(struct adapt_set *set);
 void adapt_set_release(struct adapt_set **setp);
 
 /* The service of that name, if it is of that point; else NULL. */
-struct icap_service *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
-                                    struct slice name);
+struct adapter *adapt_set_find(const struct adapt_set *set, enum adapt_point point,
+                               struct slice name);
 /* Would adapt_set_choose choose any? */
 static inline bool adapt_set_has(const struct adapt_set *set, enum adapt_point point,
                                  const uint64_t *bits) {
@@ -54,9 +53,9 @@ static inline bool adapt_set_has(const struct adapt_set *set, enum adapt_point p
 }
 /* By the adapt sections whose bits (match/rules.h) are set. */
 unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits,
-                          struct icap_service *chosen[ADAPT_CHAIN_MAX]);
+                          struct adapter *chosen[ADAPT_CHAIN_MAX]);
 
 /* How many of the first of these are remembered: the rest is asked each time. */
-unsigned adapt_set_remembered(struct icap_service *const *chosen, unsigned count);
+unsigned adapt_set_remembered(struct adapter *const *chosen, unsigned count);
 
 #endif

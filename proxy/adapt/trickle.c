@@ -25,7 +25,7 @@ static void on_portion(struct timer *timer) {
 
 /* Half of what has come, less what was given. */
 static uint64_t allowance(const struct trickle *trickle) {
-    uint64_t half = icap_call_kept(trickle->call) / 2;
+    uint64_t half = adapter_call_kept(trickle->call) / 2;
     uint64_t left = half > trickle->given ? half - trickle->given : 0;
     return left < trickle->portion ? left : trickle->portion;
 }
@@ -35,7 +35,7 @@ static enum source_status read_portion(struct trickle *trickle, char *buffer, si
     uint64_t most = allowance(trickle);
     if (most < capacity)
         capacity = (size_t)most;
-    *got = capacity == 0 ? 0 : icap_call_peek(trickle->call, &trickle->cursor, buffer, capacity);
+    *got = capacity == 0 ? 0 : adapter_call_peek(trickle->call, &trickle->cursor, buffer, capacity);
     if (*got == 0)
         return SOURCE_WAIT;
     XXH3_64bits_update(trickle->state, buffer, *got);
@@ -100,7 +100,7 @@ static void source_closed(struct source *source) {
 static const struct source_class trickle_class = {"trickled body", trickle_read, source_closed,
                                                   NULL};
 
-void trickle_start(struct trickle *trickle, struct icap_call *call,
+void trickle_start(struct trickle *trickle, struct adapter_call *call,
                    const struct icap_service_settings *settings, struct slice url,
                    struct net_context *net) {
     INIT_OBJ(trickle, TRICKLE_MAGIC);

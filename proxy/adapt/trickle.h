@@ -18,13 +18,13 @@
 #ifndef RETORT_ADAPT_TRICKLE_H
 #define RETORT_ADAPT_TRICKLE_H
 
-#include "icap/call.h"
+#include "adapt/adapter_call.h"
 
 struct trickle {
     unsigned magic;
 #define TRICKLE_MAGIC 0x721c41e0u
     struct source source;
-    struct icap_call *call;
+    struct adapter_call *call;
     const struct icap_service_settings *settings;
     struct net_context *net;
     struct slice url;                /* for the log */
@@ -40,7 +40,7 @@ struct trickle {
     struct XXH3_state_s *state;
 };
 
-void trickle_start(struct trickle *trickle, struct icap_call *call,
+void trickle_start(struct trickle *trickle, struct adapter_call *call,
                    const struct icap_service_settings *settings, struct slice url,
                    struct net_context *net);
 struct source *trickle_body(struct trickle *trickle);

@@ -13,7 +13,7 @@ enum { PARTS = 16, CHAINS_FIRST = 64, OVERHEAD = 16 };
 struct entry {
     unsigned magic;
 #define ENTRY_MAGIC 0x7e4d1c70u
-    enum icap_verdict kind;
+    enum adapter_verdict kind;
     struct entry *next;    /* of the same chain */
     struct list_link link; /* in the part's eviction */
     uint64_t hash, tag, expires;

@@ -21,16 +21,16 @@
 #ifndef RETORT_ADAPT_VERDICTS_H
 #define RETORT_ADAPT_VERDICTS_H
 
+#include "adapt/adapter_call.h"
 #include "base/arena.h"
-#include "icap/call.h"
 
 /* Longer bodies of answers are not kept. */
 enum { VERDICT_BODY_MAX = 64 * 1024 };
 
 struct verdict {
-    enum icap_verdict kind; /* ICAP_UNMODIFIED, ICAP_MODIFIED or ICAP_SATISFIED */
-    struct slice head;      /* of the adapted request, or of the answer; with the empty line */
-    bool has_body;          /* of the answer */
+    enum adapter_verdict kind; /* ADAPTER_UNMODIFIED, _MODIFIED or _SATISFIED */
+    struct slice head;         /* of the adapted request, or of the answer; with the empty line */
+    bool has_body;             /* of the answer */
     struct slice body;
     bool routed; /* it came with X-Next-Services, which may be empty */
     struct slice next_services;

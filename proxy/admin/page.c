@@ -77,12 +77,13 @@ static json_t *counters_to_json(const struct counters *counters) {
 
 static json_t *services_to_json(const struct admin_report *report) {
     json_t *array = json_array();
-    for (size_t i = 0; i < report->icap_service_count; i++) {
-        const struct admin_icap_service *service = &report->icap_services[i];
+    for (size_t i = 0; i < report->service_count; i++) {
+        const struct admin_service *service = &report->services[i];
         json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:i, s:i}", "name", service->name, "state",
-                                        service->state, "connections", (int)service->connections,
-                                        "pending", (int)service->pending));
+                              json_pack("{s:s, s:s, s:i, s:i}", "name", service->settings->name,
+                                        "state", service_state_name(service->report.state),
+                                        "connections", (int)service->report.connections, "pending",
+                                        (int)service->report.pending));
     }
     return array;
 }
@@ -182,55 +183,55 @@ static void print_gauges(FILE *out, const struct admin_report *report) {
 }
 
 /* The time of the last change of any endpoint; 0: no endpoint has been asked. */
-static time_t changed_at(const struct admin_icap_service *service) {
+static time_t changed_at(const struct admin_service *service) {
     time_t latest = 0;
     for (unsigned i = 0; i < ICAP_ENDPOINTS_MAX; i++) {
-        const struct icap_health_view *health = &service->health[i];
-        if (health->state != ICAP_STATE_UNKNOWN && health->since > latest)
-            latest = health->since;
+        const struct service_endpoint_report *endpoint = &service->report.endpoints[i];
+        if (endpoint->state != SERVICE_UNKNOWN && endpoint->since > latest)
+            latest = endpoint->since;
     }
     return latest;
 }
 
 /* Prints services that have been asked at least once. */
 static void print_health(FILE *out, const struct admin_report *report) {
-    const struct admin_icap_service *services = report->icap_services;
+    const struct admin_service *services = report->services;
     fputs("# HELP retort_icap_service_up 1 when the service answers, 0 when it is down. A service "
           "without any message so far has no sample.\n"
           "# TYPE retort_icap_service_up gauge\n",
           out);
-    for (size_t i = 0; i < report->icap_service_count; i++)
-        if (strcmp(services[i].state, icap_state_name(ICAP_STATE_UNKNOWN)) != 0)
-            fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].name,
-                    strcmp(services[i].state, icap_state_name(ICAP_STATE_UP)) == 0);
+    for (size_t i = 0; i < report->service_count; i++)
+        if (services[i].report.state != SERVICE_UNKNOWN)
+            fprintf(out, "retort_icap_service_up{service=\"%s\"} %d\n", services[i].settings->name,
+                    services[i].report.state == SERVICE_UP);
     fputs("# HELP retort_icap_service_since_timestamp_seconds Unix time when an endpoint of the "
           "service last came up or went down.\n"
           "# TYPE retort_icap_service_since_timestamp_seconds gauge\n",
           out);
-    for (size_t i = 0; i < report->icap_service_count; i++)
+    for (size_t i = 0; i < report->service_count; i++)
         if (changed_at(&services[i]) > 0)
             fprintf(out, "retort_icap_service_since_timestamp_seconds{service=\"%s\"} %ld\n",
-                    services[i].name, (long)changed_at(&services[i]));
+                    services[i].settings->name, (long)changed_at(&services[i]));
 }
 
 /* Names of services consist of letters, digits and . _ - and need no escaping. */
 static void print_services(FILE *out, const struct admin_report *report) {
-    const struct admin_icap_service *services = report->icap_services;
-    if (report->icap_service_count == 0)
+    const struct admin_service *services = report->services;
+    if (report->service_count == 0)
         return;
     print_health(out, report);
     fputs("# HELP retort_icap_service_pending Transactions that wait for the service.\n"
           "# TYPE retort_icap_service_pending gauge\n",
           out);
-    for (size_t i = 0; i < report->icap_service_count; i++)
-        fprintf(out, "retort_icap_service_pending{service=\"%s\"} %u\n", services[i].name,
-                services[i].pending);
+    for (size_t i = 0; i < report->service_count; i++)
+        fprintf(out, "retort_icap_service_pending{service=\"%s\"} %u\n", services[i].settings->name,
+                services[i].report.pending);
     fputs("# HELP retort_icap_service_connections Connections to the service now.\n"
           "# TYPE retort_icap_service_connections gauge\n",
           out);
-    for (size_t i = 0; i < report->icap_service_count; i++)
-        fprintf(out, "retort_icap_service_connections{service=\"%s\"} %u\n", services[i].name,
-                services[i].connections);
+    for (size_t i = 0; i < report->service_count; i++)
+        fprintf(out, "retort_icap_service_connections{service=\"%s\"} %u\n",
+                services[i].settings->name, services[i].report.connections);
 }
 
 static void page_metrics(struct page *page, const struct admin_calls *calls) {

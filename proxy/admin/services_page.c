@@ -29,7 +29,7 @@ static json_t *times_to_json(const struct adapter_times *times) {
 /* A service can say anything about itself, and this is shown in terminals. Characters other than
  * visible ASCII and blanks are shown as "?". */
 static json_t *services_page_text_to_json(const char *text) {
-    char shown[ICAP_NOTICE];
+    char shown[SERVICE_NOTICE];
     size_t length = 0;
     for (; text[length] != '\0' && length < sizeof shown; length++)
         shown[length] = text[length] >= ' ' && text[length] <= '~' ? text[length] : '?';
@@ -37,73 +37,64 @@ static json_t *services_page_text_to_json(const char *text) {
 }
 
 /* Writes why an endpoint is down, and when it is checked next. */
-static void add_trouble(json_t *endpoint, const struct icap_health_view *health, uint64_t now) {
-    uint64_t wait = health->retry_at > now ? health->retry_at - now : 0;
-    if (health->state != ICAP_STATE_DOWN && health->state != ICAP_STATE_TRIAL)
+static void add_trouble(json_t *json, const struct service_endpoint_report *endpoint,
+                        uint64_t now) {
+    uint64_t wait = endpoint->retry_at > now ? endpoint->retry_at - now : 0;
+    if (endpoint->state != SERVICE_DOWN && endpoint->state != SERVICE_TRIAL)
         return;
-    json_object_set_new(endpoint, "error", services_page_text_to_json(health->error));
-    if (health->state == ICAP_STATE_DOWN)
-        json_object_set_new(endpoint, "retry_in", json_real((double)wait / 1000));
+    json_object_set_new(json, "error", services_page_text_to_json(endpoint->error));
+    if (endpoint->state == SERVICE_DOWN)
+        json_object_set_new(json, "retry_in", json_real((double)wait / 1000));
 }
 
-static json_t *endpoint_to_json(const struct admin_icap_service *service, unsigned index,
-                                uint64_t now) {
-    const struct icap_health_view *health = &service->health[index];
-    const char *notice = health->options.notice.text;
-    json_t *endpoint = json_pack("{s:s, s:s, s:i}", "uri", service->settings->uri_texts[index],
-                                 "state", icap_state_name(health->state), "connections",
-                                 (int)service->endpoint_connections[index]);
-    if (health->state != ICAP_STATE_UNKNOWN)
-        json_object_set_new(endpoint, "since", json_integer((json_int_t)health->since));
-    add_trouble(endpoint, health, now);
-    if (notice[0] != '\0')
-        json_object_set_new(endpoint, "notice", services_page_text_to_json(notice));
-    return endpoint;
+static json_t *endpoint_to_json(const struct admin_service *service, unsigned index, uint64_t now) {
+    const struct service_endpoint_report *endpoint = &service->report.endpoints[index];
+    json_t *json =
+        json_pack("{s:s, s:s, s:i}", "uri", service->settings->uri_texts[index], "state",
+                  service_state_name(endpoint->state), "connections", (int)endpoint->connections);
+    if (endpoint->state != SERVICE_UNKNOWN)
+        json_object_set_new(json, "since", json_integer((json_int_t)endpoint->since));
+    add_trouble(json, endpoint, now);
+    if (endpoint->notice[0] != '\0')
+        json_object_set_new(json, "notice", services_page_text_to_json(endpoint->notice));
+    return json;
 }
 
-static json_t *endpoints_to_json(const struct admin_icap_service *service, uint64_t now) {
+static json_t *endpoints_to_json(const struct admin_service *service, uint64_t now) {
     json_t *array = json_array();
     for (unsigned i = 0; i < service->settings->endpoint_count; i++)
         json_array_append_new(array, endpoint_to_json(service, i, now));
     return array;
 }
 
-/* Returns the value of the first endpoint that states it. */
-static const char *service_id(const struct admin_icap_service *service) {
-    for (unsigned i = 0; i < service->settings->endpoint_count; i++)
-        if (service->health[i].options.service[0] != '\0')
-            return service->health[i].options.service;
-    return "";
-}
-
-static json_t *service_to_json(const struct admin_icap_service *service, uint64_t now) {
+static json_t *service_to_json(const struct admin_service *service, uint64_t now) {
+    const struct service_report *report = &service->report;
     json_t *numbers = json_object(), *times = json_object();
     for (const struct adapter_account_description *d = adapter_account_numbers; d->name != NULL;
          d++)
-        json_object_set_new(
-            numbers, d->name,
-            json_integer((json_int_t)services_page_number_of(&service->account, d)));
+        json_object_set_new(numbers, d->name,
+                            json_integer((json_int_t)services_page_number_of(&report->account, d)));
     for (const struct adapter_account_description *d = adapter_account_times; d->name != NULL; d++)
-        json_object_set_new(times, d->name, times_to_json(times_of(&service->account, d)));
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->name,
-                  "point", adapt_point_name(service->settings->point), "state", service->state,
-                  "istag", services_page_text_to_json(service->istag), "service",
-                  services_page_text_to_json(service->product), "service_id",
-                  services_page_text_to_json(service_id(service)), "connections",
-                  (int)service->connections, "pending", (int)service->pending, "endpoints",
-                  endpoints_to_json(service, now), "account", numbers, "times", times);
-    if (service->unadapted_since > 0)
+        json_object_set_new(times, d->name, times_to_json(times_of(&report->account, d)));
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}", "name", service->settings->name,
+        "point", adapt_point_name(service->settings->point), "state",
+        service_state_name(report->state), "istag", services_page_text_to_json(report->version),
+        "service", services_page_text_to_json(report->product), "service_id",
+        services_page_text_to_json(report->id), "connections", (int)report->connections, "pending",
+        (int)report->pending, "endpoints", endpoints_to_json(service, now), "account", numbers,
+        "times", times);
+    if (report->bypassed_since > 0)
         json_object_set_new(json, "unadapted",
-                            json_pack("{s:I, s:I}", "messages", (json_int_t)service->unadapted,
-                                      "since", (json_int_t)service->unadapted_since));
+                            json_pack("{s:I, s:I}", "messages", (json_int_t)report->bypassed,
+                                      "since", (json_int_t)report->bypassed_since));
     return json;
 }
 
 void services_page_write(struct page *page, const struct admin_report *report) {
     json_t *array = json_array();
-    for (size_t i = 0; i < report->icap_service_count; i++)
-        json_array_append_new(array, service_to_json(&report->icap_services[i], report->now));
+    for (size_t i = 0; i < report->service_count; i++)
+        json_array_append_new(array, service_to_json(&report->services[i], report->now));
     page_json(page, 200, json_pack("{s:o}", "services", array));
 }
 
@@ -148,8 +139,8 @@ static void print_times(FILE *out, const char *service, const char *name,
 }
 
 void services_page_print_metrics(FILE *out, const struct admin_report *report) {
-    const struct admin_icap_service *services = report->icap_services;
-    if (report->icap_service_count == 0)
+    const struct admin_service *services = report->services;
+    if (report->service_count == 0)
         return;
     for (const struct adapter_account_description *d = adapter_account_numbers; d->name != NULL;
          d++) {
@@ -157,10 +148,10 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
                 "# HELP retort_icap_service_%s_total %s\n"
                 "# TYPE retort_icap_service_%s_total counter\n",
                 d->name, d->help, d->name);
-        for (size_t i = 0; i < report->icap_service_count; i++)
+        for (size_t i = 0; i < report->service_count; i++)
             fprintf(out, "retort_icap_service_%s_total{service=\"%s\"} %lu\n", d->name,
-                    services[i].name,
-                    (unsigned long)services_page_number_of(&services[i].account, d));
+                    services[i].settings->name,
+                    (unsigned long)services_page_number_of(&services[i].report.account, d));
     }
     for (const struct adapter_account_description *d = adapter_account_times; d->name != NULL;
          d++) {
@@ -168,7 +159,8 @@ void services_page_print_metrics(FILE *out, const struct admin_report *report) {
                 "# HELP retort_icap_service_%s %s\n"
                 "# TYPE retort_icap_service_%s histogram\n",
                 d->name, d->help, d->name);
-        for (size_t i = 0; i < report->icap_service_count; i++)
-            print_times(out, services[i].name, d->name, times_of(&services[i].account, d));
+        for (size_t i = 0; i < report->service_count; i++)
+            print_times(out, services[i].settings->name, d->name,
+                        times_of(&services[i].report.account, d));
     }
 }

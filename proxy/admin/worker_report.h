@@ -1,5 +1,5 @@
 /*
- * What one worker reports to the admin plane: its counters, and each ICAP service as it sees it.
+ * What one worker reports to the admin plane: its counters, and each service as it sees it.
  *
  *     struct worker_report report = {0};
  *     worker_report_fill(&report, &worker->net, worker->host.adapt);    in the worker's thread
@@ -11,23 +11,14 @@
 #ifndef RETORT_ADMIN_WORKER_REPORT_H
 #define RETORT_ADMIN_WORKER_REPORT_H
 
+#include "adapt/service_report.h"
 #include "adapt/set.h"
-#include "icap/service.h"
 #include "net/context.h"
-
-/* One ICAP service as a worker sees it. */
-struct worker_service_report {
-    unsigned connections;                    /* open now */
-    unsigned pending;                        /* transactions waiting for OPTIONS or a connection */
-    char istag[ICAP_TAG], product[ICAP_TAG]; /* empty: not known */
-    unsigned endpoint_connections[ICAP_ENDPOINTS_MAX];
-    struct adapter_account account;
-};
 
 struct worker_report {
     struct counters counters;
-    struct settings *settings; /* the snapshot that `services` belongs to; referenced */
-    struct worker_service_report *services; /* in the order of settings->icap_services */
+    struct settings *settings;       /* the snapshot that `services` belongs to; referenced */
+    struct service_report *services; /* in the order of settings->icap_services */
     size_t service_count;
 };
 

@@ -3,6 +3,7 @@
 #include "ctl/difference.h"
 #include "ctl/icap_command.h"
 #include "event/mailbox.h"
+#include "icap/adapter.h"
 #include "icap/call.h"
 #include "net/resolver.h"
 
@@ -31,7 +32,8 @@ struct replay {
     char *uri_texts[2];
     struct url uri;
     enum adapt_point point; /* the service does not know whether it is before or after the cache */
-    struct icap_quotas *quotas;
+    struct adapter_host host;
+    struct icap_quota *quota;
     struct icap_service *service;
     struct record_file *file;
     uint64_t number; /* of the latest exchange that was read */
@@ -147,7 +149,7 @@ static void compare_body(struct item *item) {
                     item, "not compared: the service needs more of the body than was recorded");
                 return;
             }
-            difference_verdict(&item->difference, "failed", item->call.error);
+            difference_verdict(&item->difference, "failed", item->call.base.error);
             finish_equal(item);
             return;
         }
@@ -155,10 +157,10 @@ static void compare_body(struct item *item) {
 }
 
 static const char *icap_replay_verdict_name(const struct icap_call *call) {
-    switch (call->verdict) {
-    case ICAP_UNMODIFIED: return "unmodified";
-    case ICAP_MODIFIED: return "modified";
-    case ICAP_SATISFIED: return "satisfied";
+    switch (call->base.verdict) {
+    case ADAPTER_UNMODIFIED: return "unmodified";
+    case ADAPTER_MODIFIED: return "modified";
+    case ADAPTER_SATISFIED: return "satisfied";
     default: return "failed";
     }
 }
@@ -166,24 +168,24 @@ static const char *icap_replay_verdict_name(const struct icap_call *call) {
 /* Heads and bodies are compared only when the verdicts are the same. */
 static void icap_replay_judge(struct item *item) {
     struct icap_call *call = &item->call;
-    bool failed = call->verdict == ICAP_FAILED;
+    bool failed = call->base.verdict == ADAPTER_FAILED;
     if (failed && item->virgin.ran_out) {
         finish_uncompared(item,
                           "not compared: the service needs more of the body than was recorded");
         return;
     }
     if (failed)
-        snprintf(item->replay->error, sizeof item->replay->error, "%s", call->error);
+        snprintf(item->replay->error, sizeof item->replay->error, "%s", call->base.error);
     else
         item->replay->tallies.answered++;
     difference_verdict(&item->difference, icap_replay_verdict_name(call),
-                       failed ? call->error : NULL);
-    if (item->difference.found != 0 || failed || call->verdict == ICAP_UNMODIFIED) {
+                       failed ? call->base.error : NULL);
+    if (item->difference.found != 0 || failed || call->base.verdict == ADAPTER_UNMODIFIED) {
         finish_equal(item);
         return;
     }
-    difference_head(&item->difference, call->head_given ? call->adapted : NULL);
-    item->body = icap_call_body(call);
+    difference_head(&item->difference, call->base.result.head_given ? call->base.adapted : NULL);
+    item->body = adapter_call_body(&call->base);
     if (item->body != NULL) {
         source_set_waker(item->body, &item->task);
         compare_body(item);
@@ -196,7 +198,7 @@ static void icap_replay_judge(struct item *item) {
 static void icap_replay_on_news(struct task *task) {
     struct item *item = CONTAINER_OF(task, struct item, task);
     CHECK_OBJ(item, ITEM_MAGIC);
-    if (item->call.verdict == ICAP_PENDING)
+    if (item->call.base.verdict == ADAPTER_PENDING)
         return;
     if (item->judged) {
         compare_body(item);
@@ -231,9 +233,9 @@ static void icap_replay_start_call(struct item *item) {
         .response_head = recorded->response_head,
         .virgin = &virgin,
         .path = path_of(recorded->url),
-        .client_ip = recorded->client_ip,
-        .server_ip = recorded->server_ip,
-        .client_port = (uint16_t)recorded->client_port,
+        .client.ip = recorded->client_ip,
+        .client.server_ip = recorded->server_ip,
+        .client.port = (uint16_t)recorded->client_port,
         .transaction_id = recorded->id,
     };
     icap_call_start(&item->call, item->replay->service, &request, &item->adapted, &item->task);
@@ -361,9 +363,9 @@ static void set_up_service(struct replay *replay) {
     replay->settings.icap_services = &replay->service_settings;
     replay->settings.icap_service_count = 1;
     replay->settings.workers = 1;
-    replay->quotas = icap_quotas_new(&replay->settings, NULL);
-    replay->service = icap_service_new(&replay->net, &replay->service_settings,
-                                       &replay->quotas->services[0], &replay->mailbox);
+    replay->host = (struct adapter_host){.net = &replay->net, .mailbox = &replay->mailbox};
+    replay->quota = icap_quota_new(&icap_adapter_class, &replay->settings, 0, NULL);
+    replay->service = icap_service_new(replay->quota, &replay->service_settings, &replay->host);
 }
 
 static bool icap_replay_set_up(struct replay *replay) {
@@ -380,7 +382,7 @@ static bool icap_replay_set_up(struct replay *replay) {
 
 static void tear_down(struct replay *replay) {
     icap_service_free(&replay->service);
-    icap_quotas_release(&replay->quotas);
+    icap_quota_free(&replay->quota);
     resolver_free(&replay->net.resolver);
     mailbox_release(&replay->mailbox);
     net_context_release(&replay->net);

@@ -8,40 +8,15 @@ static void icap_call_on_ready(struct connection *connection);
 static void seek_connection(struct icap_call *call);
 
 static const struct icap_service_settings *settings_of(const struct icap_call *call) {
-    return call->service->settings;
+    return call->service->base.settings;
 }
 
-void icap_call_has_all(struct icap_call *call, uint64_t microseconds) {
-    adapter_times_add(&call->service->account.to_last_byte, microseconds);
-    call->to_last_byte = microseconds;
-}
-
-static void count_verdict(struct icap_call *call) {
-    struct adapter_account *account = &call->service->account;
-    switch (call->verdict) {
-    case ICAP_UNMODIFIED: account->unmodified++; break;
-    case ICAP_MODIFIED: *(call->partial ? &account->partial : &account->modified) += 1; break;
-    case ICAP_SATISFIED: account->satisfied++; break;
-    default: return;
-    }
-    account->unable += call->unable != NULL;
-    uint64_t took = clocks_microseconds(CLOCK_MONOTONIC) - call->started;
-    adapter_times_add(&account->to_verdict, took);
-    if (call->verdict == ICAP_UNMODIFIED || !call->parts.has_body)
-        icap_call_has_all(call, took);
-}
-
-void icap_call_settle(struct icap_call *call, enum icap_verdict verdict) {
-    ASSERT(call->verdict == ICAP_PENDING);
-    call->verdict = verdict;
-    if (call->tag == 0) /* nobody was asked */
-        call->tag = service_tag_value(call->service->quota->tag);
-    count_verdict(call);
+void icap_call_settle(struct icap_call *call, enum adapter_verdict verdict) {
+    call->base.result.has_body = verdict != ADAPTER_UNMODIFIED && call->parts.has_body;
+    adapter_call_settle(&call->base, verdict);
     if (call->recording != NULL)
         icap_recording_settled(call);
     icap_call_watch(call, false);
-    if (call->waker != NULL)
-        loop_defer(call->net->loop, call->waker);
 }
 
 /* The clock runs while the service has the word; not while the origin or the client has. */
@@ -76,8 +51,8 @@ void icap_call_leave_connection(struct icap_call *call, bool reusable) {
 }
 
 static bool may_try_again(const struct icap_call *call) {
-    return call->verdict == ICAP_PENDING && !call->final && !call->virgin.failed &&
-           virgin_body_is_whole(&call->virgin);
+    return call->base.verdict == ADAPTER_PENDING && !call->final && !call->base.virgin.failed &&
+           virgin_body_is_whole(&call->base.virgin);
 }
 
 /* A connection from the pool may have died while it was idle: that says nothing of the service. */
@@ -88,17 +63,18 @@ static bool icap_call_may_repeat(const struct icap_call *call, enum icap_failure
 
 static void start_over(struct icap_call *call) {
     net_buffer_give(call->net, &call->in);
-    virgin_body_restart(&call->virgin);
+    virgin_body_restart(&call->base.virgin);
     free(call->adapted_bytes);
     call->adapted_bytes = NULL;
-    call->parts_known = call->partial = false;
-    call->permitted = 0;
+    call->base.result.head_text = slice_make("", 0);
+    call->parts_known = call->base.result.partial = false;
+    call->base.result.lifetime = 0;
 }
 
 static void repeat(struct icap_call *call) {
     call->repeated = true;
     call->net->counters.icap_retries++;
-    call->service->account.retries++;
+    call->service->base.account.retries++;
     call->net->counters.icap_connections_open--;
     connection_close(&call->connection);
     start_over(call);
@@ -112,9 +88,9 @@ static bool may_switch(const struct icap_call *call, enum icap_failure failure) 
 
 static void switch_endpoint(struct icap_call *call, enum icap_failure failure, const char *error) {
     struct icap_endpoint *endpoint = call->endpoint;
-    call->service->account.switches++;
+    call->service->base.account.switches++;
     call->except = endpoint;
-    call->error = error;
+    call->base.error = error;
     icap_call_leave_connection(call, false);
     icap_service_failed(call->service, endpoint, call->turn, failure, error);
     start_over(call);
@@ -137,21 +113,21 @@ void icap_call_fail(struct icap_call *call, enum icap_failure failure, const cha
         return;
     }
     struct icap_endpoint *endpoint = call->endpoint;
-    if (call->virgin.failed) {
+    if (call->base.virgin.failed) {
         failure = ICAP_FAILURE_BODY;
         error = "the body that it was to adapt broke off";
     }
-    call->error = error;
+    call->base.error = error;
     call->step = ICAP_STEP_OVER;
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
     icap_call_watch(call, false);
     icap_service_failed(call->service, endpoint, call->turn, failure, error);
-    if (call->verdict == ICAP_PENDING) {
-        icap_call_settle(call, ICAP_FAILED);
+    if (call->base.verdict == ADAPTER_PENDING) {
+        icap_call_settle(call, ADAPTER_FAILED);
         return;
     }
-    call->body_failed = call->broken = true;
+    call->body_failed = call->base.broken = true;
     source_wake(&call->body);
 }
 
@@ -160,7 +136,8 @@ static bool is_in_doubt(const struct icap_call *call) {
     if (call->step == ICAP_STEP_CONNECT)
         return icap_endpoint_is_lost(call->endpoint);
     return call->step == ICAP_STEP_ANSWER ||
-           (call->step == ICAP_STEP_BODY && (call->awaited || call->verdict == ICAP_PENDING));
+           (call->step == ICAP_STEP_BODY &&
+            (call->awaited || call->base.verdict == ADAPTER_PENDING));
 }
 
 void icap_call_look(struct icap_call *call) {
@@ -206,7 +183,7 @@ static void icap_call_on_total_timeout(struct timer *timer) {
 
 /* What it answers is of now, or of later; a bump since the call began has come later too. */
 static void note_asking(struct icap_call *call) {
-    const struct service_tag *tag = call->service->quota->tag;
+    const struct service_tag *tag = call->service->base.tag;
     call->asked.era = service_tag_moment(tag, call->endpoint->index).era;
     call->shifts = icap_health_shifts(call->endpoint->health);
 }
@@ -219,7 +196,7 @@ static bool icap_call_connected(struct icap_call *call) {
     note_asking(call);
     call->net->counters.icap_transactions++;
     call->net->counters.icap_connections_open++;
-    call->service->account.requests++;
+    call->service->base.account.requests++;
     if (!icap_call_write_head(call)) {
         call->final = true;
         icap_call_fail(call, ICAP_FAILURE_REFUSED,
@@ -253,7 +230,7 @@ static void seek_connection(struct icap_call *call) {
 /* No endpoint is to be had. */
 static void icap_call_refuse(struct icap_call *call, enum icap_failure failure, const char *error) {
     call->final = true;
-    icap_call_fail(call, failure, call->except != NULL ? call->error : error);
+    icap_call_fail(call, failure, call->except != NULL ? call->base.error : error);
 }
 
 static void seek_service(struct icap_call *call) {
@@ -261,7 +238,7 @@ static void seek_service(struct icap_call *call) {
     switch (icap_service_take(service, &call->waiter, call->except, &call->endpoint)) {
     case ICAP_SERVICE_UP: break;
     case ICAP_SERVICE_WAIT:
-        service->account.queued += !call->queued;
+        service->base.account.queued += !call->queued;
         call->queued = true;
         return;
     case ICAP_SERVICE_FULL:
@@ -273,8 +250,8 @@ static void seek_service(struct icap_call *call) {
         return;
     }
     if (call->queued) {
-        call->in_queue = clocks_microseconds(CLOCK_MONOTONIC) - call->started;
-        adapter_times_add(&service->account.queue, call->in_queue);
+        call->base.figures.queue = clocks_microseconds(CLOCK_MONOTONIC) - call->base.started;
+        adapter_times_add(&service->base.account.queue, call->base.figures.queue);
     }
     call->turn = call->endpoint->known.turn;
     list_append(&call->endpoint->calls, &call->link);
@@ -283,7 +260,7 @@ static void seek_service(struct icap_call *call) {
         ICAP_TRANSFER_IGNORE) {
         call->step = ICAP_STEP_OVER;
         icap_call_leave_connection(call, false);
-        icap_call_settle(call, ICAP_UNMODIFIED);
+        icap_call_settle(call, ADAPTER_UNMODIFIED);
         return;
     }
     seek_connection(call);
@@ -323,7 +300,7 @@ static void on_virgin_news(struct task *task) {
 static void icap_call_receive_some(struct icap_call *call) {
     if (call->step == ICAP_STEP_ANSWER)
         icap_call_receive(call);
-    else if (call->step == ICAP_STEP_BODY && call->verdict == ICAP_PENDING)
+    else if (call->step == ICAP_STEP_BODY && call->base.verdict == ADAPTER_PENDING)
         icap_call_await_body(call);
     else if (call->step == ICAP_STEP_BODY)
         source_wake(&call->body);
@@ -342,26 +319,17 @@ static void icap_call_on_ready(struct connection *connection) {
 void icap_call_start(struct icap_call *call, struct icap_service *service,
                      const struct icap_request *request, struct http_head *adapted,
                      struct task *waker) {
-    const struct icap_service_settings *settings = service->settings;
-    const struct spill_file_limits limits = {
-        .memory = settings->keep,
-        .file = settings->keep_on_disk,
-        .directory = settings->temporary_directory,
-        .spare = &service->net->spare_blocks,
-    };
+    const struct icap_service_settings *settings = service->base.settings;
     INIT_OBJ(call, ICAP_CALL_MAGIC);
     call->service = service;
     call->net = service->net;
     list_init(&call->link);
-    call->waker = waker;
-    call->adapted = adapted;
     call->request = *request;
     call->request.virgin = NULL;
-    call->has_body = *request->virgin != NULL;
-    if (call->net->recorder != NULL)
+    if (service->base.host->recorder != NULL)
         icap_recording_begin(call, request);
-    call->started = clocks_microseconds(CLOCK_MONOTONIC);
-    call->asked.generation = service_tag_generation(service->quota->tag);
+    adapter_call_init(&call->base, &service->base, request->virgin, adapted, waker);
+    call->asked.generation = service_tag_generation(service->base.tag);
     timer_init(&call->timer, icap_call_on_timeout);
     timer_init(&call->total, icap_call_on_total_timeout);
     if (settings->total_timeout > 0)
@@ -369,63 +337,20 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
     task_init(&call->task, icap_call_on_task);
     task_init(&call->send_task, on_virgin_news);
     icap_waiter_init(&call->waiter, &call->task);
-    virgin_body_init(&call->virgin, call->net->loop, request->virgin, &limits);
-    source_set_waker(&call->virgin.first, &call->send_task);
+    source_set_waker(&call->base.virgin.first, &call->send_task);
     icap_call_watch(call, true);
     seek_service(call);
 }
 
-struct source *icap_call_body(struct icap_call *call) {
+struct source *icap_call_adapted_body(struct icap_call *call) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    if (call->verdict == ICAP_UNMODIFIED)
-        return call->has_body ? virgin_body_hand_on(&call->virgin) : NULL;
-    if (!call->parts.has_body)
-        return NULL;
     return call->recording == NULL ? &call->body : icap_recording_body(call, &call->body);
-}
-
-bool icap_call_recover(struct icap_call *call, struct source **body) {
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    ASSERT(call->verdict == ICAP_FAILED || call->broken);
-    *body = NULL;
-    if (!virgin_body_is_whole(&call->virgin) || call->virgin.failed)
-        return false;
-    if (call->has_body)
-        *body = virgin_body_hand_on(&call->virgin);
-    return true;
-}
-
-void icap_call_forget_reader(struct icap_call *call) {
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    if (call->virgin.replaying && call->virgin.from != NULL)
-        source_set_waker(call->virgin.from, NULL);
-}
-
-uint64_t icap_call_kept(const struct icap_call *call) {
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    bool undecided = call->verdict == ICAP_PENDING && virgin_body_is_whole(&call->virgin);
-    return undecided ? spill_file_length(&call->virgin.kept) : 0;
-}
-
-size_t icap_call_peek(const struct icap_call *call, struct spill_file_cursor *cursor, char *buffer,
-                      size_t capacity) {
-    if (icap_call_kept(call) <= cursor->taken)
-        return 0;
-    ssize_t got = spill_file_peek(&call->virgin.kept, cursor, buffer, capacity);
-    return got > 0 ? (size_t)got : 0;
-}
-
-void icap_call_commit(struct icap_call *call) {
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    bool wanted = call->partial && !call->body_ended;
-    if (call->verdict != ICAP_PENDING && !wanted)
-        virgin_body_stop_keeping(&call->virgin);
 }
 
 void icap_call_close(struct icap_call *call) {
     if (call->magic != ICAP_CALL_MAGIC)
         return;
-    call->waker = NULL;
+    call->base.waker = NULL;
     icap_service_stop_waiting(call->service, &call->waiter);
     task_cancel(&call->task);
     task_cancel(&call->send_task);
@@ -435,14 +360,10 @@ void icap_call_close(struct icap_call *call) {
     icap_call_leave_connection(call, false);
     net_buffer_give(call->net, &call->in);
     sender_stop(&call->sender);
-    call->service->account.kept_on_disk += call->virgin.kept.on_disk;
-    call->service->account.unkept += call->virgin.unkept;
-    virgin_body_release(&call->virgin);
+    adapter_call_release(&call->base);
     if (call->recording != NULL)
         icap_recording_end(call);
     free(call->head);
     free(call->adapted_bytes);
-    free(call->next_services);
-    free(call->unable);
     call->magic = 0;
 }

@@ -27,7 +27,7 @@ static void endpoint_follow(struct icap_endpoint *endpoint);
 /* URI, Host and what else is always the same. */
 static char *endpoint_write_head(const struct icap_endpoint *endpoint) {
     const struct url *uri = endpoint->uri;
-    const char *credentials = endpoint->service->settings->credentials;
+    const char *credentials = endpoint->service->base.settings->credentials;
     char *head, value[HTTP_CREDENTIALS_VALUE];
     struct slice basic = SLICE("");
     if (credentials != NULL)
@@ -58,10 +58,10 @@ struct icap_endpoint *icap_endpoint_new(struct icap_service *service, unsigned i
     ALLOC_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     endpoint->service = service;
     endpoint->index = index;
-    endpoint->uri_text = service->settings->uri_texts[index];
-    endpoint->uri = &service->settings->endpoints[index];
+    endpoint->uri_text = service->base.settings->uri_texts[index];
+    endpoint->uri = &service->base.settings->endpoints[index];
     endpoint->head = endpoint_write_head(endpoint);
-    endpoint->tls = icap_endpoint_make_tls(service->settings, endpoint->uri);
+    endpoint->tls = icap_endpoint_make_tls(service->base.settings, endpoint->uri);
     endpoint->health = service->quota->health[index];
     endpoint->shifts = icap_health_shifts(endpoint->health);
     timer_init(&endpoint->retry, on_retry);
@@ -104,7 +104,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
 /* Does the service do what it is configured for? */
 static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
                                   const struct icap_options *options) {
-    bool reqmod = adapt_point_is_reqmod(endpoint->service->settings->point);
+    bool reqmod = adapt_point_is_reqmod(endpoint->service->base.settings->point);
     if (reqmod && !options->reqmod)
         return "its Methods do not list REQMOD: set point to a respmod point";
     if (!reqmod && !options->respmod)
@@ -115,9 +115,9 @@ static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
 /* Both are needed to know how many connections are right. */
 static void warn_of_no_limit(const struct icap_endpoint *endpoint,
                              const struct icap_options *options) {
-    const struct icap_service_settings *settings = endpoint->service->settings;
+    const struct icap_service_settings *settings = endpoint->service->base.settings;
     if (options->max_connections == 0 && !settings->max_connections_given &&
-        endpoint->known.state == ICAP_STATE_UNKNOWN)
+        endpoint->known.state == SERVICE_UNKNOWN)
         log_warn("icap service %s (%s) does not state how many connections it serves "
                  "(Max-Connections): set max_connections to its number of threads, because further "
                  "connections wait there and time out; it is %u now",
@@ -127,7 +127,7 @@ static void warn_of_no_limit(const struct icap_endpoint *endpoint,
 /* Then a slow message of one client counts as a failure of the service, for all. */
 static void warn_of_impatience(const struct icap_endpoint *endpoint,
                                const struct icap_options *options) {
-    const struct icap_service_settings *settings = endpoint->service->settings;
+    const struct icap_service_settings *settings = endpoint->service->base.settings;
     bool thinks_longer = settings->first_byte_timeout > 0;
     uint64_t patience = thinks_longer ? settings->first_byte_timeout : settings->timeout;
     bool told = endpoint->known.have_options &&
@@ -146,7 +146,7 @@ static void warn_of_lists(const struct icap_endpoint *endpoint,
         log_warn("icap service %s (%s): its Transfer-Preview, Transfer-Ignore and "
                  "Transfer-Complete are longer than %d bytes together, so all messages are sent to "
                  "it whole: shorten these lists",
-                 endpoint->service->settings->name, endpoint->uri_text, ICAP_TRANSFER_SPACE);
+                 endpoint->service->base.settings->name, endpoint->uri_text, ICAP_TRANSFER_SPACE);
 }
 
 /* A late one is not shown either. */
@@ -193,7 +193,7 @@ static void start_probe(struct icap_endpoint *endpoint, struct connection **conn
 /* For the first time, or while it is down. */
 static void endpoint_ask(struct icap_endpoint *endpoint) {
     struct connection *none = NULL;
-    start_probe(endpoint, &none, endpoint->service->settings->timeout);
+    start_probe(endpoint, &none, endpoint->service->base.settings->timeout);
     /* Packets are sent again a second later at first, then ever more seldom: better begin anew. Now
      * and then there is all the time, should the way there be as slow as that. */
     if (icap_endpoint_is_lost(endpoint) && ++endpoint->tries % PATIENT_TRIES != 0)
@@ -217,7 +217,7 @@ static void on_retry(struct timer *timer) {
 
 /* Renewals are short: they hold a place that a transaction may want. */
 static void start_renewal(struct icap_endpoint *endpoint, struct connection **connection) {
-    const struct icap_service_settings *settings = endpoint->service->settings;
+    const struct icap_service_settings *settings = endpoint->service->base.settings;
     bool hasty = settings->connect_timeout < settings->timeout;
     endpoint->renewing = true;
     start_probe(endpoint, connection, hasty ? settings->connect_timeout : settings->timeout);
@@ -261,7 +261,7 @@ static void endpoint_renew(struct icap_endpoint *endpoint) {
 /* One worker of all tries what is down. */
 static void endpoint_hold(struct icap_endpoint *endpoint) {
     struct loop *loop = endpoint->service->net->loop;
-    if (endpoint->known.state != ICAP_STATE_DOWN)
+    if (endpoint->known.state != SERVICE_DOWN)
         return;
     if (endpoint->service->retired) {
         icap_health_unclaim(endpoint->health, endpoint, true, loop);
@@ -302,13 +302,13 @@ static void endpoint_follow(struct icap_endpoint *endpoint) {
     struct icap_service *service = endpoint->service;
     follow_shifts(endpoint);
     struct icap_health_view *known = &endpoint->known;
-    enum icap_state before = known->state;
+    enum service_state before = known->state;
     if (!icap_health_has_changed(endpoint->health, known))
         return;
     icap_health_read(endpoint->health, known);
     if (known->have_options)
         icap_quota_state(service->quota, endpoint->index, known->options.max_connections);
-    if (known->state == ICAP_STATE_DOWN)
+    if (known->state == SERVICE_DOWN)
         icap_endpoint_close_idle(endpoint);
     if (!icap_endpoint_is_lost(endpoint))
         icap_lost_connections_end(&endpoint->lost_connections);
@@ -322,9 +322,9 @@ static void endpoint_follow(struct icap_endpoint *endpoint) {
 static void on_change(struct task *task) {
     struct icap_endpoint *endpoint = CONTAINER_OF(task, struct icap_endpoint, change_task);
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
-    if (endpoint->service->mailbox != NULL)
-        icap_health_watch(endpoint->health, &endpoint->watcher, endpoint->service->mailbox,
-                          &endpoint->change_task);
+    if (endpoint->service->base.host->mailbox != NULL)
+        icap_health_watch(endpoint->health, &endpoint->watcher,
+                          endpoint->service->base.host->mailbox, &endpoint->change_task);
     endpoint_follow(endpoint);
 }
 
@@ -332,7 +332,7 @@ void icap_endpoint_retire(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     struct loop *loop = endpoint->service->net->loop;
     icap_endpoint_close_idle(endpoint);
-    if (endpoint->known.state == ICAP_STATE_UNKNOWN)
+    if (endpoint->known.state == SERVICE_UNKNOWN)
         return; /* those who wait here have to know */
     drop_probe(endpoint);
     timer_cancel(&loop->timers, &endpoint->retry);
@@ -342,7 +342,7 @@ void icap_endpoint_retire(struct icap_endpoint *endpoint) {
 bool icap_endpoint_ready(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     endpoint_follow(endpoint);
-    if (endpoint->known.state == ICAP_STATE_DOWN)
+    if (endpoint->known.state == SERVICE_DOWN)
         return false;
     if (!endpoint->known.have_options) {
         ask_first(endpoint);
@@ -362,7 +362,7 @@ static unsigned idle_most(struct icap_endpoint *endpoint) {
         .waits = service->waiter != NULL,
         .next = service->waiting_count > 0 && ++endpoint->turns % TURNS != 0,
         .slot = &service->holder,
-        .mailbox = service->mailbox,
+        .mailbox = service->base.host->mailbox,
         .release = &service->release_task,
     };
     return icap_quota_idle(service->quota, &bid, &keeper);
@@ -374,9 +374,9 @@ void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection *
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     if (icap_endpoint_is_lost(endpoint))
         icap_lost_connections_add(&endpoint->lost_connections, connection);
-    else if (reusable && !service->retired && endpoint->known.state != ICAP_STATE_DOWN)
+    else if (reusable && !service->retired && endpoint->known.state != SERVICE_DOWN)
         pool_give(endpoint->pool, icap_endpoint_key(endpoint), connection,
-                  service->settings->idle_timeout, idle_most(endpoint));
+                  service->base.settings->idle_timeout, idle_most(endpoint));
     else
         connection_close(connection);
 }
@@ -384,7 +384,7 @@ void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection *
 /* How it is looked after. */
 
 static uint64_t look_pause(const struct icap_endpoint *endpoint) {
-    uint64_t pause = endpoint->service->settings->connect_timeout / LOOKS;
+    uint64_t pause = endpoint->service->base.settings->connect_timeout / LOOKS;
     return pause < LOOK_LEAST ? LOOK_LEAST : pause > LOOK_MOST ? LOOK_MOST : pause;
 }
 
@@ -405,7 +405,7 @@ bool icap_endpoint_is_silent(const struct icap_endpoint *endpoint,
     *doubts = unanswered > 0 ? *doubts + 1 : 0;
     if (silent > unanswered)
         silent = unanswered;
-    return *doubts > 1 && (lost || silent >= endpoint->service->settings->connect_timeout);
+    return *doubts > 1 && (lost || silent >= endpoint->service->base.settings->connect_timeout);
 }
 
 static void look_at_calls(struct icap_endpoint *endpoint) {
@@ -434,7 +434,7 @@ static void on_look(struct timer *timer) {
 void icap_endpoint_succeeded(struct icap_endpoint *endpoint) {
     CHECK_OBJ(endpoint, ICAP_ENDPOINT_MAGIC);
     struct icap_health *health = endpoint->health;
-    if (endpoint->known.state == ICAP_STATE_TRIAL ||
+    if (endpoint->known.state == SERVICE_TRIAL ||
         atomic_load_explicit(&health->failures, memory_order_relaxed) > 0)
         icap_health_succeeded(health, endpoint->service->net->loop);
 }
@@ -462,7 +462,7 @@ static void show_istag(struct icap_endpoint *endpoint, struct slice istag) {
 struct service_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
                                                  const struct service_tag_moment *asked) {
     const struct loop *loop = endpoint->service->net->loop;
-    struct service_tag *tag = endpoint->service->quota->tag;
+    struct service_tag *tag = endpoint->service->base.tag;
     struct service_tag_sight sight = {0, false, false};
     if (istag.length == 0) {
         sight.result = service_tag_of_generation(tag, asked->generation);
@@ -482,7 +482,7 @@ struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint) {
         .busy = endpoint->busy,
         .idle = pool_count(endpoint->pool),
         .counted = &endpoint->counted,
-        .alone = endpoint->known.state == ICAP_STATE_TRIAL,
+        .alone = endpoint->known.state == SERVICE_TRIAL,
     };
 }
 

@@ -85,7 +85,7 @@ bool icap_endpoint_is_silent(const struct icap_endpoint *endpoint,
                              unsigned *doubts);
 /* It is out of reach, as far as is known. */
 static inline bool icap_endpoint_is_lost(const struct icap_endpoint *endpoint) {
-    return endpoint->known.state == ICAP_STATE_DOWN && endpoint->known.unreachable;
+    return endpoint->known.state == SERVICE_DOWN && endpoint->known.unreachable;
 }
 /* An ISTag seen in any response (empty: none) to what was asked at that moment: what the response
  * is of, see adapt/service_tag.h. */

@@ -102,7 +102,7 @@ void icap_health_configure(struct icap_health *health,
     pthread_mutex_lock(&health->lock);
     take_rules(health, settings);
     health->back_off = health->down_min;
-    if (health->now.state == ICAP_STATE_DOWN) {
+    if (health->now.state == SERVICE_DOWN) {
         health->now.retry_at = 0;
         health_changed(health, NULL);
     }
@@ -129,7 +129,7 @@ void icap_health_watch(struct icap_health *health, struct waiter **slot, struct 
 /* Who asks it. */
 
 static bool health_is_due(const struct icap_health_view *known, uint64_t now) {
-    return known->state == ICAP_STATE_DOWN || !known->have_options || known->options_expire <= now;
+    return known->state == SERVICE_DOWN || !known->have_options || known->options_expire <= now;
 }
 
 bool icap_health_claim(struct icap_health *health, const void *who, uint64_t now) {
@@ -166,7 +166,7 @@ void icap_health_unclaim(struct icap_health *health, const void *who, bool hand_
 
 /* Changes of the state, under the lock. */
 
-static void health_enter(struct icap_health *health, enum icap_state state) {
+static void health_enter(struct icap_health *health, enum service_state state) {
     health->now.state = state;
     health->now.since = time(NULL);
     health->now.unreachable = false;
@@ -194,11 +194,11 @@ static uint64_t next_pause(struct icap_health *health, enum icap_failure failure
 
 static void health_go_down(struct icap_health *health, enum icap_failure failure, const char *error,
                            const struct loop *loop) {
-    bool fresh = health->now.state != ICAP_STATE_DOWN;
+    bool fresh = health->now.state != SERVICE_DOWN;
     uint64_t pause = next_pause(health, failure);
     note_error(health, error);
     if (fresh) {
-        health_enter(health, ICAP_STATE_DOWN);
+        health_enter(health, SERVICE_DOWN);
         log_warn("icap service %s (%s) is down: %s; %s, trying again in %lu ms", health->service,
                  health->uri, health->now.error, health->consequence, (unsigned long)pause);
     }
@@ -211,10 +211,10 @@ static void health_go_down(struct icap_health *health, enum icap_failure failure
 }
 
 static void health_come_up(struct icap_health *health) {
-    if (health->now.state != ICAP_STATE_UNKNOWN)
+    if (health->now.state != SERVICE_UNKNOWN)
         log_info("icap service %s (%s) is up again after %ld seconds", health->service, health->uri,
                  (long)(time(NULL) - health->now.since));
-    health_enter(health, ICAP_STATE_UP);
+    health_enter(health, SERVICE_UP);
 }
 
 /* Calls it for all of the same host and port, with their locks held. */
@@ -234,13 +234,13 @@ static void for_place(const struct icap_health *one, const char *error, const st
 }
 
 static void fall_too(struct icap_health *health, const char *error, const struct loop *loop) {
-    if (health->now.state != ICAP_STATE_DOWN)
+    if (health->now.state != SERVICE_DOWN)
         health_go_down(health, ICAP_FAILURE_LOST, error, loop);
 }
 
 static void be_reached(struct icap_health *health, const char *error, const struct loop *loop) {
     (void)error;
-    if (health->now.state != ICAP_STATE_DOWN || !health->now.unreachable)
+    if (health->now.state != SERVICE_DOWN || !health->now.unreachable)
         return;
     health->now.unreachable = false;
     health->now.retry_at = loop->now;
@@ -258,17 +258,17 @@ static void shift(struct icap_health *health, const char *error, const struct lo
     health_changed(health, loop);
 }
 
-void icap_health_see_istag(struct icap_health *health, const char istag[ICAP_TAG]) {
+void icap_health_see_istag(struct icap_health *health, const char istag[SERVICE_TEXT]) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     pthread_mutex_lock(&health->lock);
-    memcpy(health->now.options.istag, istag, ICAP_TAG);
+    memcpy(health->now.options.istag, istag, SERVICE_TEXT);
     pthread_mutex_unlock(&health->lock);
 }
 
-void icap_health_show_istag(struct icap_health *health, char istag[ICAP_TAG]) {
+void icap_health_show_istag(struct icap_health *health, char istag[SERVICE_TEXT]) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     pthread_mutex_lock(&health->lock);
-    memcpy(istag, health->now.options.istag, ICAP_TAG);
+    memcpy(istag, health->now.options.istag, SERVICE_TEXT);
     pthread_mutex_unlock(&health->lock);
 }
 
@@ -295,14 +295,14 @@ void icap_health_answered(struct icap_health *health, const void *who,
     known->options.notice.since = loop->now;
     known->options_expire = expiry(options, loop->now);
     known->have_options = true;
-    if (known->state == ICAP_STATE_UNKNOWN || (known->state == ICAP_STATE_DOWN && health->lost)) {
+    if (known->state == SERVICE_UNKNOWN || (known->state == SERVICE_DOWN && health->lost)) {
         health_come_up(health);
-    } else if (known->state == ICAP_STATE_DOWN) {
-        health_enter(health, ICAP_STATE_TRIAL);
+    } else if (known->state == SERVICE_DOWN) {
+        health_enter(health, SERVICE_TRIAL);
         log_info("icap service %s (%s) answers again; the next message tests it", health->service,
                  health->uri);
     }
-    if (known->state == ICAP_STATE_UP)
+    if (known->state == SERVICE_UP)
         health->back_off = health->down_min;
     health_let_go(health, who);
     health_changed(health, loop);
@@ -327,13 +327,13 @@ void icap_health_unanswered(struct icap_health *health, const void *who, enum ic
                             const char *error, const struct loop *loop) {
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     pthread_mutex_lock(&health->lock);
-    bool serves = health->now.have_options && health->now.state != ICAP_STATE_DOWN;
+    bool serves = health->now.have_options && health->now.state != SERVICE_DOWN;
     bool lost = failure == ICAP_FAILURE_LOST;
     if (serves && failure != ICAP_FAILURE_GONE && !lost)
         put_off(health, failure, error, loop);
     else
         health_go_down(health, failure, error, loop);
-    if (health->now.state != ICAP_STATE_DOWN)
+    if (health->now.state != SERVICE_DOWN)
         health_let_go(health, who);
     pthread_mutex_unlock(&health->lock);
     if (lost)
@@ -344,7 +344,7 @@ void icap_health_succeeded(struct icap_health *health, const struct loop *loop) 
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     atomic_store_explicit(&health->failures, 0, memory_order_relaxed);
     pthread_mutex_lock(&health->lock);
-    if (health->now.state == ICAP_STATE_TRIAL) {
+    if (health->now.state == SERVICE_TRIAL) {
         health_come_up(health);
         health_changed(health, loop);
     }
@@ -352,13 +352,13 @@ void icap_health_succeeded(struct icap_health *health, const struct loop *loop) 
 }
 
 /* Does such a failure say something of the endpoint? */
-static bool is_telling(enum icap_failure failure, enum icap_state state) {
+static bool is_telling(enum icap_failure failure, enum service_state state) {
     switch (failure) {
     case ICAP_FAILURE_REFUSED:
     case ICAP_FAILURE_BODY:
     case ICAP_FAILURE_QUEUE:
     case ICAP_FAILURE_DOWN: return false;
-    case ICAP_FAILURE_OVERLOADED: return state == ICAP_STATE_TRIAL;
+    case ICAP_FAILURE_OVERLOADED: return state == SERVICE_TRIAL;
     default: return true;
     }
 }
@@ -373,11 +373,11 @@ void icap_health_failed(struct icap_health *health, uint64_t turn, enum icap_fai
     bool fell = false;
     CHECK_OBJ(health, ICAP_HEALTH_MAGIC);
     pthread_mutex_lock(&health->lock);
-    enum icap_state state = health->now.state;
-    bool serves = state == ICAP_STATE_UP || state == ICAP_STATE_TRIAL;
+    enum service_state state = health->now.state;
+    bool serves = state == SERVICE_UP || state == SERVICE_TRIAL;
     if (serves && turn >= health->went_down && is_telling(failure, state)) {
         unsigned failures = atomic_fetch_add_explicit(&health->failures, 1, memory_order_relaxed);
-        fell = health_is_final(failure) || state == ICAP_STATE_TRIAL ||
+        fell = health_is_final(failure) || state == SERVICE_TRIAL ||
                failures + 1 >= health->failures_down;
         if (fell)
             health_go_down(health, failure, error, loop);
@@ -385,9 +385,4 @@ void icap_health_failed(struct icap_health *health, uint64_t turn, enum icap_fai
     pthread_mutex_unlock(&health->lock);
     if (fell && is_out_of_reach(failure))
         for_place(health, error, loop, fall_too);
-}
-
-const char *icap_state_name(enum icap_state state) {
-    static const char *const names[] = {"unknown", "down", "trial", "up"};
-    return names[state];
 }

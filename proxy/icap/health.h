@@ -34,15 +34,14 @@
 #ifndef RETORT_ICAP_HEALTH_H
 #define RETORT_ICAP_HEALTH_H
 
+#include "adapt/service_report.h"
 #include "event/waiter.h"
 #include "icap/options.h"
 #include "settings/settings.h"
 
-enum { ICAP_HEALTH_AGAIN = 500, ICAP_HEALTH_ERROR = 448 };
+enum { ICAP_HEALTH_AGAIN = 500 };
 /* However short a TTL it states: OPTIONS are asked no more often. */
 enum { ICAP_OPTIONS_TTL_MIN = 1000 };
-
-enum icap_state { ICAP_STATE_UNKNOWN, ICAP_STATE_DOWN, ICAP_STATE_TRIAL, ICAP_STATE_UP };
 
 /* What can go wrong with a transaction, by whose fault. */
 enum icap_failure {
@@ -65,14 +64,14 @@ enum icap_failure {
 /* What a worker knows of it. Begins as {0}. */
 struct icap_health_view {
     uint64_t turn; /* 0: nothing has been read */
-    enum icap_state state;
+    enum service_state state;
     bool unreachable; /* while it is down */
     bool have_options;
     uint64_t options_expire; /* TIMER_NEVER: never */
     uint64_t retry_at;       /* while it is down */
     time_t since;            /* of the state */
     struct icap_options options;
-    char error[ICAP_HEALTH_ERROR]; /* why it is down, or failed last */
+    char error[SERVICE_ERROR]; /* why it is down, or failed last */
 };
 
 struct icap_health {
@@ -138,8 +137,8 @@ void icap_health_unanswered(struct icap_health *health, const void *who, enum ic
  * Whether it serves is another question. */
 void icap_health_reached(struct icap_health *health, const struct loop *loop);
 /* The ISTag that the last answer had, of all workers', is what operators are shown. */
-void icap_health_see_istag(struct icap_health *health, const char istag[ICAP_TAG]);
-void icap_health_show_istag(struct icap_health *health, char istag[ICAP_TAG]);
+void icap_health_see_istag(struct icap_health *health, const char istag[SERVICE_TEXT]);
+void icap_health_show_istag(struct icap_health *health, char istag[SERVICE_TEXT]);
 /* Its server has become another (adapt/service_tag.h). The old processes of one that reads its configuration
  * again stay as long as somebody has a connection to them, of whatever service, and c-icap ignores
  * further orders as long as they stay: so all connections from before are to be closed, to all
@@ -153,7 +152,5 @@ void icap_health_succeeded(struct icap_health *health, const struct loop *loop);
  * nothing new. */
 void icap_health_failed(struct icap_health *health, uint64_t turn, enum icap_failure failure,
                         const char *error, const struct loop *loop);
-
-const char *icap_state_name(enum icap_state state);
 
 #endif

@@ -61,7 +61,7 @@ bool icap_options_parse(struct icap_options *options, const struct http_head *he
                      : "it did not answer OPTIONS with 200";
         return false;
     }
-    if (http_head_value(head, HTTP_ISTAG).length >= ICAP_TAG) {
+    if (http_head_value(head, HTTP_ISTAG).length >= SERVICE_TEXT) {
         *error = "the ISTag in its OPTIONS is longer than 255 bytes: RFC 3507 allows 32";
         return false;
     }

@@ -10,17 +10,18 @@
 #ifndef RETORT_ICAP_OPTIONS_H
 #define RETORT_ICAP_OPTIONS_H
 
+#include "adapt/service_report.h"
 #include "http/head.h"
 
-enum { ICAP_TRANSFER_SPACE = 8192, ICAP_TAG = 256, ICAP_NOTICE = 512 };
+enum { ICAP_TRANSFER_SPACE = 8192 };
 
 enum icap_transfer { ICAP_TRANSFER_PREVIEW, ICAP_TRANSFER_IGNORE, ICAP_TRANSFER_COMPLETE };
 
 /* What it has to say to whoever runs the proxy: X-Operator-Notice, which is Retort's own. As it
  * came, so not to be shown before control characters are out of it. */
 struct icap_notice {
-    uint64_t since;         /* loop time when it was told */
-    char text[ICAP_NOTICE]; /* empty: nothing */
+    uint64_t since;            /* loop time when it was told */
+    char text[SERVICE_NOTICE]; /* empty: nothing */
 };
 
 struct icap_options {
@@ -32,9 +33,9 @@ struct icap_options {
     uint64_t answers_within;                /* milliseconds; 0: not stated */
     int64_t ttl;                            /* seconds; -1: for ever */
     bool client_ip, client_port, server_ip; /* X-Include asks for them */
-    char istag[ICAP_TAG];
-    char service[ICAP_TAG]; /* the name it has: Service-ID */
-    char product[ICAP_TAG]; /* what it is: Service */
+    char istag[SERVICE_TEXT];
+    char service[SERVICE_TEXT]; /* the name it has: Service-ID */
+    char product[SERVICE_TEXT]; /* what it is: Service */
     /* Transfer-Preview, -Ignore and -Complete, each of all its field lines (RFC 9110 §5.3), one
      * behind the other, with a NUL behind each. */
     char transfer[ICAP_TRANSFER_SPACE];

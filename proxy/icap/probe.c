@@ -32,7 +32,7 @@ static void probe_on_ready(struct connection *connection);
 
 static struct slice write_request(struct icap_probe *probe) {
     const struct icap_endpoint *endpoint = probe->endpoint;
-    probe->asked = service_tag_moment(endpoint->service->quota->tag, endpoint->index);
+    probe->asked = service_tag_moment(endpoint->service->base.tag, endpoint->index);
     int length = snprintf(probe->request, sizeof probe->request,
                           "OPTIONS %sEncapsulated: null-body=0\r\n\r\n", endpoint->head);
     return slice_make(probe->request, length < REQUEST_MAX ? (size_t)length : 0);
@@ -76,7 +76,8 @@ static void dial_anew(struct icap_probe *probe) {
     probe->reused = false;
     probe->left = write_request(probe);
     dial_start_tls(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
-                   endpoint->service->settings->connect_timeout, endpoint->tls, &probe->dial_task);
+                   endpoint->service->base.settings->connect_timeout, endpoint->tls,
+                   &probe->dial_task);
 }
 
 static void probe_broke_off(struct icap_probe *probe, const char *error) {
@@ -202,7 +203,7 @@ struct icap_probe *icap_probe_start(struct icap_endpoint *endpoint, struct conne
     timer_init(&probe->timer, probe_on_timeout);
     task_init(&probe->dial_task, probe_on_dialled);
     loop_timer_after(probe->net->loop, &probe->timer,
-                     endpoint->service->settings->connect_timeout + patience);
+                     endpoint->service->base.settings->connect_timeout + patience);
     probe->connection = *connection;
     *connection = NULL;
     if (probe->connection == NULL) {

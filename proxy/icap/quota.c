@@ -2,96 +2,54 @@
 
 #include "base/assert.h"
 
-/* The same service's as before, if it was there. */
-static struct service_tag *tag_for(const struct icap_service_settings *settings,
-                                   const struct icap_quotas *before) {
-    for (size_t i = 0; before != NULL && i < before->count; i++)
-        if (service_tag_is_of(before->services[i].tag, settings))
-            return service_tag_reference(before->services[i].tag);
-    return service_tag_new(settings);
-}
-
-static struct bypasses *bypasses_for(const char *name, const struct icap_quotas *before) {
-    for (size_t i = 0; before != NULL && i < before->count; i++)
-        if (strcmp(before->names[i], name) == 0)
-            return bypasses_reference(before->services[i].bypasses);
-    return bypasses_new(name);
-}
-
-static struct icap_health *health_for(const struct icap_service_settings *settings, unsigned index,
-                                      const struct icap_quotas *before) {
-    for (size_t i = 0; before != NULL && i < before->count; i++)
-        for (unsigned j = 0; j < before->services[i].endpoint_count; j++) {
-            struct icap_health *health = before->services[i].health[j];
+/* The health of the same endpoint as before, of whatever service it was. */
+static struct icap_health *health_for(const struct adapter_class *class,
+                                      const struct icap_service_settings *settings, unsigned index,
+                                      const struct shared_services *before) {
+    for (size_t i = 0; before != NULL && i < before->count; i++) {
+        if (before->services[i]->class != class)
+            continue;
+        const struct icap_quota *quota = icap_quota_of(before->services[i]);
+        for (unsigned j = 0; j < quota->endpoint_count; j++) {
+            struct icap_health *health = quota->health[j];
             if (!icap_health_is_of(health, settings, index))
                 continue;
             icap_health_configure(health, settings);
             return icap_health_reference(health);
         }
+    }
     return icap_health_new(settings, index);
 }
 
-struct icap_quotas *icap_quotas_new(const struct settings *settings,
-                                    const struct icap_quotas *before) {
-    struct icap_quotas *quotas;
-    ALLOC_OBJ(quotas, ICAP_QUOTAS_MAGIC);
-    quotas->references = 1;
-    quotas->count = settings->icap_service_count;
-    quotas->services = xcalloc(quotas->count + 1, sizeof *quotas->services);
-    quotas->names = xcalloc(quotas->count + 1, sizeof *quotas->names);
-    for (size_t i = 0; i < quotas->count; i++) {
-        struct icap_quota *quota = &quotas->services[i];
-        INIT_OBJ(quota, ICAP_QUOTA_MAGIC);
-        pthread_mutex_init(&quota->lock, NULL);
-        list_init(&quota->waiting);
-        list_init(&quota->holding);
-        quota->most = settings->icap_services[i].max_connections;
-        quota->endpoint_count = settings->icap_services[i].endpoint_count;
-        quota->workers = settings->workers;
-        quota->tag = tag_for(&settings->icap_services[i], before);
-        for (unsigned j = 0; j < quota->endpoint_count; j++)
-            quota->health[j] = health_for(&settings->icap_services[i], j, before);
-        quota->bypasses = bypasses_for(settings->icap_services[i].name, before);
-        quotas->names[i] = xstrdup(settings->icap_services[i].name);
-    }
-    return quotas;
+struct icap_quota *icap_quota_new(const struct adapter_class *class,
+                                  const struct settings *settings, size_t index,
+                                  const struct shared_services *before) {
+    const struct icap_service_settings *service = &settings->icap_services[index];
+    struct icap_quota *quota;
+    ALLOC_OBJ(quota, ICAP_QUOTA_MAGIC);
+    shared_service_init(&quota->shared, class, service, before);
+    pthread_mutex_init(&quota->lock, NULL);
+    list_init(&quota->waiting);
+    list_init(&quota->holding);
+    quota->most = service->max_connections;
+    quota->endpoint_count = service->endpoint_count;
+    quota->workers = settings->workers;
+    for (unsigned i = 0; i < quota->endpoint_count; i++)
+        quota->health[i] = health_for(class, service, i, before);
+    return quota;
 }
 
-struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas) {
-    CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
-    atomic_fetch_add(&quotas->references, 1);
-    return quotas;
-}
-
-void icap_quotas_release(struct icap_quotas **quotasp) {
-    struct icap_quotas *quotas = *quotasp;
-    *quotasp = NULL;
-    if (quotas == NULL)
-        return;
-    CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
-    if (atomic_fetch_sub(&quotas->references, 1) != 1)
-        return;
-    for (size_t i = 0; i < quotas->count; i++) {
-        ASSERT(list_empty(&quotas->services[i].waiting));
-        ASSERT(list_empty(&quotas->services[i].holding));
-        pthread_mutex_destroy(&quotas->services[i].lock);
-        service_tag_release(&quotas->services[i].tag);
-        bypasses_release(&quotas->services[i].bypasses);
-        for (unsigned j = 0; j < quotas->services[i].endpoint_count; j++)
-            icap_health_release(&quotas->services[i].health[j]);
-        free(quotas->names[i]);
-    }
-    free(quotas->services);
-    free(quotas->names);
-    FREE_OBJ(quotas);
-}
-
-struct service_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name) {
-    CHECK_OBJ(quotas, ICAP_QUOTAS_MAGIC);
-    for (size_t i = 0; i < quotas->count; i++)
-        if (strcmp(quotas->names[i], name) == 0)
-            return quotas->services[i].tag;
-    return NULL;
+void icap_quota_free(struct icap_quota **quotap) {
+    struct icap_quota *quota = *quotap;
+    *quotap = NULL;
+    CHECK_OBJ(quota, ICAP_QUOTA_MAGIC);
+    ASSERT(list_empty(&quota->waiting));
+    ASSERT(list_empty(&quota->holding));
+    pthread_mutex_destroy(&quota->lock);
+    for (unsigned i = 0; i < quota->endpoint_count; i++)
+        icap_health_release(&quota->health[i]);
+    shared_service_end(&quota->shared);
+    FREE_OBJ(quota);
 }
 
 static struct icap_quota_endpoint *endpoint_of(struct icap_quota *quota, unsigned index) {

@@ -15,19 +15,16 @@
  * until another waits: then it is told to close it. Connections that end while idle are noticed at
  * the worker's next call, which is soon enough, as they are within its share.
  *
- *     struct icap_quotas *quotas = icap_quotas_new(settings, NULL);    one a service, by main
- *     struct icap_quotas *later = icap_quotas_new(reloaded, quotas);   goes on with tags and health
- *
- * With it goes what else workers share of a service: its tag (adapt/service_tag.h), the health of its
- * endpoints (icap/health.h), and the messages that passed it unadapted (adapt/bypasses.h).
+ * It is what workers share of an ICAP service (adapt/shared_service.h), so the health of its
+ * endpoints (icap/health.h) stands in it as well.
  *
  * Threads: any; one lock a service.
  */
 #ifndef RETORT_ICAP_QUOTA_H
 #define RETORT_ICAP_QUOTA_H
 
-#include "adapt/bypasses.h"
-#include "adapt/service_tag.h"
+#include "adapt/shared_service.h"
+#include "base/assert.h"
 #include "event/waiter.h"
 #include "icap/health.h"
 #include "settings/settings.h"
@@ -40,6 +37,7 @@ struct icap_quota_endpoint {
 };
 
 struct icap_quota {
+    struct shared_service shared;
     unsigned magic;
 #define ICAP_QUOTA_MAGIC 0x1ca9900au
     pthread_mutex_t lock;
@@ -48,19 +46,8 @@ struct icap_quota {
     unsigned asking; /* workers in `waiting` */
     struct list_link waiting;
     struct list_link holding; /* workers that keep one idle of which they have no share */
-    struct service_tag *tag;  /* referenced */
-    struct icap_health *health[ICAP_ENDPOINTS_MAX]; /* likewise */
-    struct bypasses *bypasses;                      /* likewise */
+    struct icap_health *health[ICAP_ENDPOINTS_MAX]; /* referenced */
     struct icap_quota_endpoint endpoints[ICAP_ENDPOINTS_MAX];
-};
-
-struct icap_quotas {
-    unsigned magic;
-#define ICAP_QUOTAS_MAGIC 0x1ca99005u
-    _Atomic unsigned references;
-    size_t count;
-    struct icap_quota *services; /* as in settings->icap_services */
-    char **names;                /* likewise */
 };
 
 /* What a worker has of an endpoint. */
@@ -80,13 +67,15 @@ struct icap_quota_keeper {
     struct task *release;    /* closes what is idle */
 };
 
-/* `before`: those of an earlier snapshot; NULL: there is none. */
-struct icap_quotas *icap_quotas_new(const struct settings *settings,
-                                    const struct icap_quotas *before);
-/* The service's of that name, not referenced; NULL: there is none. */
-struct service_tag *icap_quotas_tag(const struct icap_quotas *quotas, const char *name);
-struct icap_quotas *icap_quotas_reference(struct icap_quotas *quotas);
-void icap_quotas_release(struct icap_quotas **quotasp);
+/* `before`: those of an earlier snapshot, whose health goes on; NULL: there are none. */
+struct icap_quota *icap_quota_new(const struct adapter_class *class,
+                                  const struct settings *settings, size_t index,
+                                  const struct shared_services *before);
+/* Nobody waits for it any more. */
+void icap_quota_free(struct icap_quota **quotap);
+static inline struct icap_quota *icap_quota_of(struct shared_service *shared) {
+    return CONTAINER_OF(shared, struct icap_quota, shared);
+}
 
 /* Before taking, `busy` does not count the one that is asked for; before leaving, not any more. */
 /* Is there less under way at the endpoint than it takes? Then it may be asked whether it is up. */

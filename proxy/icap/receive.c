@@ -18,8 +18,8 @@ static bool icap_receive_sent_all(const struct icap_call *call) {
 
 static void count_in(struct icap_call *call, size_t got) {
     call->heard_at = call->net->loop->now;
-    call->service->account.bytes_in += got;
-    call->bytes_in += got;
+    call->service->base.account.bytes_in += got;
+    call->base.figures.bytes_in += got;
 }
 
 /* 100: the service wants what follows the preview. */
@@ -32,15 +32,15 @@ static void icap_receive_go_on(struct icap_call *call) {
     if (call->sender.feed.ended)
         return; /* a 100 after ieof: there is nothing to go on with */
     feed_lift_limit(&call->sender.feed);
-    if (!call->may_204 && !call->may_206 && !call->service->settings->bypass &&
+    if (!call->may_204 && !call->may_206 && !call->service->base.settings->bypass &&
         !call->request.trickle)
-        virgin_body_stop_keeping(&call->virgin); /* nothing can ask for it any more */
+        virgin_body_stop_keeping(&call->base.virgin); /* nothing can ask for it any more */
     icap_call_send(call);
 }
 
 /* A verdict that refers to the virgin body; false: the call has failed. */
 static bool has_original(struct icap_call *call) {
-    bool whole = virgin_body_is_whole(&call->virgin);
+    bool whole = virgin_body_is_whole(&call->base.virgin);
     if (!whole)
         icap_call_fail(call, ICAP_FAILURE_REFUSED,
                        "it wants the original of a body that is larger than keep and keep_on_disk");
@@ -51,9 +51,9 @@ static bool has_original(struct icap_call *call) {
  * yet. Of a body whose length nobody has said, what has gone counts. */
 static void count_saved(struct icap_call *call, uint64_t from) {
     uint64_t sent = call->sender.feed.taken;
-    int64_t stated = call->virgin.first.length;
+    int64_t stated = call->base.virgin.first.length;
     uint64_t length = stated < 0 || (uint64_t)stated < sent ? sent : (uint64_t)stated;
-    call->service->account.bytes_saved += length - sent + (from < length ? length - from : 0);
+    call->service->base.account.bytes_saved += length - sent + (from < length ? length - from : 0);
 }
 
 /* One field says where the parts are; two may say two things. */
@@ -93,15 +93,15 @@ static void unmodified(struct icap_call *call, const struct http_head *head) {
     net_buffer_give(call->net, &call->in);
     icap_endpoint_succeeded(call->endpoint);
     icap_call_leave_connection(call, idle);
-    icap_call_settle(call, ICAP_UNMODIFIED);
+    icap_call_settle(call, ADAPTER_UNMODIFIED);
 }
 
 /* What the head says of its length tells how long to wait, not what there is; but a head that
  * contradicts itself is not trusted. */
 static bool sound_framing(struct icap_call *call, bool response) {
     struct framing framing;
-    bool sound = response ? framing_of_response(&framing, call->adapted, HTTP_METHOD_GET)
-                          : framing_of_request(&framing, call->adapted);
+    bool sound = response ? framing_of_response(&framing, call->base.adapted, HTTP_METHOD_GET)
+                          : framing_of_request(&framing, call->base.adapted);
     if (sound && framing.kind == FRAMING_LENGTH)
         call->announced = framing.length;
     return sound;
@@ -112,18 +112,18 @@ static bool icap_receive_take_head(struct icap_call *call, struct slice bytes) {
     bool response = call->parts.has_response;
     size_t at = response ? call->parts.response_at : 0;
     if (!response && !call->parts.has_request) {
-        call->head_given = false;
+        call->base.result.head_given = false;
         return true;
     }
     size_t length = call->parts.body_at - at;
     call->adapted_bytes = xmalloc(length);
-    call->adapted_length = length;
+    call->base.result.head_text = slice_make(call->adapted_bytes, length);
     memcpy(call->adapted_bytes, bytes.base + at, length);
-    ssize_t used = response
-                       ? http_head_parse_response(call->adapted, call->adapted_bytes, length, 0)
-                       : http_head_parse_request(call->adapted, call->adapted_bytes, length, 0);
-    call->head_given = true;
-    if (response && call->adapted->status < 200)
+    ssize_t used =
+        response ? http_head_parse_response(call->base.adapted, call->adapted_bytes, length, 0)
+                 : http_head_parse_request(call->base.adapted, call->adapted_bytes, length, 0);
+    call->base.result.head_given = true;
+    if (response && call->base.adapted->status < 200)
         return false; /* a client would take what follows for another response */
     return used > 0 && (size_t)used == length && sound_framing(call, response);
 }
@@ -156,9 +156,9 @@ static bool decides_framing(struct slice method) {
 /* RFC 9112 §6.3: whether a response has a body goes by the request's method, HEAD or CONNECT; and
  * the client goes by the one that it has sent. */
 static bool keeps_framing(const struct icap_call *call) {
-    if (!call->head_given || call->parts.has_response)
+    if (!call->base.result.head_given || call->parts.has_response)
         return true;
-    struct slice before = asked_method(call), after = call->adapted->method;
+    struct slice before = asked_method(call), after = call->base.adapted->method;
     return slice_equal(before, after) || (!decides_framing(before) && !decides_framing(after));
 }
 
@@ -177,9 +177,9 @@ static void icap_receive_modified(struct icap_call *call) {
     bool satisfied = call->request.response_head.length == 0 && call->parts.has_response;
     call->in->begin += call->parts.body_at;
     call->previewing = false; /* the preview was enough: nothing more is wanted */
-    call->outcome = satisfied ? ICAP_SATISFIED : ICAP_MODIFIED;
-    if (!call->partial && !call->service->settings->bypass)
-        virgin_body_stop_keeping(&call->virgin);
+    call->outcome = satisfied ? ADAPTER_SATISFIED : ADAPTER_MODIFIED;
+    if (!call->base.result.partial && !call->service->base.settings->bypass)
+        virgin_body_stop_keeping(&call->base.virgin);
     icap_endpoint_succeeded(call->endpoint);
     if (call->parts.has_body) {
         icap_call_body_init(call);
@@ -238,36 +238,37 @@ static char *join_lines(const struct http_head *head, enum http_name id) {
 }
 
 static void take_next_services(struct icap_call *call, const struct http_head *head) {
-    if (!call->service->settings->routing || !http_head_has(head, HTTP_X_NEXT_SERVICES))
+    if (!call->service->base.settings->routing || !http_head_has(head, HTTP_X_NEXT_SERVICES))
         return;
-    free(call->next_services);
-    call->next_services = join_lines(head, HTTP_X_NEXT_SERVICES);
+    free(call->base.result.next_services);
+    call->base.result.next_services = join_lines(head, HTTP_X_NEXT_SERVICES);
 }
 
 /* Our services say so; a foreign one fails as a whole (docs/ICAP.md). */
 static void take_inability(struct icap_call *call, const struct http_head *head) {
     static const struct slice name = {"X-Retort-Failed", sizeof "X-Retort-Failed" - 1};
     const struct http_field *field = http_head_find_text(head, name);
-    free(call->unable);
-    call->unable = NULL;
+    free(call->base.result.unable);
+    call->base.result.unable = NULL;
     if (field != NULL)
-        call->unable = slice_dup(field->value.length > 0 ? field->value : SLICE("failed"));
+        call->base.result.unable =
+            slice_dup(field->value.length > 0 ? field->value : SLICE("failed"));
 }
 
 static void take_istag(struct icap_call *call, const struct http_head *head) {
     struct slice istag = http_head_value(head, HTTP_ISTAG);
     struct service_tag_sight sight = icap_endpoint_see_istag(call->endpoint, istag, &call->asked);
-    call->tag = sight.result;
+    call->base.result.tag = sight.result;
     if (sight.shifted)
         call->shifts = icap_health_shifts(call->endpoint->health);
 }
 
 static void icap_receive_judge(struct icap_call *call, const struct http_head *head) {
-    call->status = head->status;
+    call->base.figures.status = head->status;
     take_istag(call, head);
     call->keep_connection = !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
-    if (call->request.response_head.length == 0 && !call->has_body)
-        call->permitted = icap_permission(head, call->net->loop->wall);
+    if (call->request.response_head.length == 0 && !call->base.has_body)
+        call->base.result.lifetime = icap_permission(head, call->net->loop->wall);
     take_next_services(call, head);
     take_inability(call, head);
     switch (head->status) {
@@ -275,10 +276,10 @@ static void icap_receive_judge(struct icap_call *call, const struct http_head *h
     case 204: unmodified(call, head); return;
     case 200: break;
     case 206:
-        call->partial = call->may_206;
-        if (!call->partial)
+        call->base.result.partial = call->may_206;
+        if (!call->base.result.partial)
             icap_receive_refused(call, head->status);
-        if (!call->partial || !has_original(call))
+        if (!call->base.result.partial || !has_original(call))
             return;
         break;
     default: icap_receive_refused(call, head->status); return;
@@ -357,9 +358,9 @@ void icap_call_receive(struct icap_call *call) {
 }
 
 static enum source_status icap_receive_ended(struct icap_call *call) {
-    icap_call_has_all(call, clocks_microseconds(CLOCK_MONOTONIC) - call->started);
+    adapter_call_has_all(&call->base);
     bool reusable = icap_receive_sent_all(call) && net_buffer_bytes(call->in).length == 0;
-    call->body_ended = true;
+    call->base.body_ended = true;
     call->step = ICAP_STEP_OVER;
     icap_call_watch(call, false);
     task_cancel(&call->send_task);
@@ -390,7 +391,7 @@ static void make_roomy(struct icap_call *call) {
  * costs more than it saves. */
 static size_t still_to_come(const struct icap_call *call) {
     enum { LARGE = 32 * 1024, BODY_END = sizeof "\r\n0\r\n\r\n" - 1 };
-    if (call->announced < LARGE || call->passed_on >= call->announced || call->partial)
+    if (call->announced < LARGE || call->passed_on >= call->announced || call->base.result.partial)
         return 1;
     return call->announced - call->passed_on + BODY_END;
 }
@@ -437,7 +438,7 @@ static enum source_status icap_receive_refill(struct icap_call *call) {
 
 /* The last chunk of a 206 says where the virgin body takes over. */
 static bool finish_body(struct icap_call *call) {
-    if (call->chunked.has_original && !call->partial) {
+    if (call->chunked.has_original && !call->base.result.partial) {
         icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
                                "its last chunk refers to the original body outside a 206");
         return false;
@@ -449,26 +450,26 @@ static bool finish_body(struct icap_call *call) {
     icap_receive_ended(call);
     if (call->original) {
         count_saved(call, call->skip_left);
-        call->body_ended = false;
-        virgin_body_replay(&call->virgin);
-    } else if (call->partial) {
-        virgin_body_stop_keeping(&call->virgin);
+        call->base.body_ended = false;
+        virgin_body_replay(&call->base.virgin);
+    } else if (call->base.result.partial) {
+        virgin_body_stop_keeping(&call->base.virgin);
     }
     return true;
 }
 
 static enum source_status read_original(struct icap_call *call, char *buffer, size_t capacity,
                                         size_t *got) {
-    source_set_waker(&call->virgin.replay, call->body.waker);
+    source_set_waker(&call->base.virgin.replay, call->body.waker);
     for (;;) {
         size_t most = capacity;
         if (call->skip_left > 0 && most > call->skip_left)
             most = (size_t)call->skip_left;
-        enum source_status status = source_read(&call->virgin.replay, buffer, most, got);
+        enum source_status status = source_read(&call->base.virgin.replay, buffer, most, got);
         if (status == SOURCE_END && call->skip_left > 0) {
             icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL,
                                 "it asked for more of the body than there is");
-            call->error = "it asked for more of the body than there is";
+            call->base.error = "it asked for more of the body than there is";
             call->body_failed = true;
             return SOURCE_FAILED;
         }
@@ -482,7 +483,7 @@ static enum source_status read_original(struct icap_call *call, char *buffer, si
 static enum source_status icap_receive_read_body(struct icap_call *call, char *buffer,
                                                  size_t capacity, size_t *got) {
     *got = 0;
-    if (call->body_ended)
+    if (call->base.body_ended)
         return SOURCE_END;
     if (call->body_failed)
         return SOURCE_FAILED;
@@ -502,7 +503,7 @@ static enum source_status icap_receive_read_body(struct icap_call *call, char *b
             call->passed_on += *got;
             if (*got > 0)
                 return SOURCE_DATA;
-            if (status == CHUNKED_END && call->verdict == ICAP_PENDING)
+            if (status == CHUNKED_END && call->base.verdict == ADAPTER_PENDING)
                 return SOURCE_END; /* of what the verdict waits for */
             if (status == CHUNKED_END)
                 return call->original ? read_original(call, buffer, capacity, got) : SOURCE_END;
@@ -530,8 +531,8 @@ static enum source_status read_from_first(struct icap_call *call, char *buffer, 
 static enum source_status too_short(struct icap_call *call) {
     static const char error[] = "its body is shorter than the length that it stated";
     icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL, error);
-    call->error = error;
-    call->body_failed = call->broken = call->misstated = true;
+    call->base.error = error;
+    call->body_failed = call->base.broken = call->misstated = true;
     return SOURCE_FAILED;
 }
 
@@ -596,7 +597,7 @@ void icap_call_await_body(struct icap_call *call) {
 static void icap_receive_body_close(struct source *source) {
     struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    if (call->body_ended || call->body_failed)
+    if (call->base.body_ended || call->body_failed)
         return;
     call->body_failed = true;
     call->step = ICAP_STEP_OVER;

@@ -208,13 +208,13 @@ static struct recorded_exchange recording_describe(const struct icap_call *call,
                                                    const struct icap_request *request) {
     return (struct recorded_exchange){
         .id = request->transaction_id,
-        .service = slice_from(call->service->settings->name),
-        .point = slice_from(adapt_point_name(call->service->settings->point)),
+        .service = slice_from(call->service->base.settings->name),
+        .point = slice_from(adapt_point_name(call->service->base.settings->point)),
         .method = word(request->request_head, 0),
         .url = word(request->request_head, 1),
-        .client_ip = request->client_ip,
-        .server_ip = request->server_ip,
-        .client_port = request->client_port,
+        .client_ip = request->client.ip,
+        .server_ip = request->client.server_ip,
+        .client_port = request->client.port,
         .time = milliseconds_since_1970(),
         .status = request->response_head.length > 0 ? status_in(request->response_head) : 0,
         .virgin_given = *request->virgin != NULL,
@@ -222,10 +222,10 @@ static struct recorded_exchange recording_describe(const struct icap_call *call,
 }
 
 void icap_recording_begin(struct icap_call *call, const struct icap_request *request) {
-    struct recorder *recorder = call->net->recorder;
+    struct recorder *recorder = call->service->base.host->recorder;
     if (recorder_is_over(recorder)) {
         if (recorder_is_empty(recorder))
-            recorder_release(&call->net->recorder);
+            recorder_release(&call->service->base.host->recorder);
         return;
     }
     struct recorded_exchange recorded = recording_describe(call, request);
@@ -263,12 +263,12 @@ void icap_recording_answered(struct icap_call *call, struct slice head) {
 }
 
 static const char *recording_verdict_name(const struct icap_call *call) {
-    switch (call->verdict) {
-    case ICAP_PENDING: break;
-    case ICAP_UNMODIFIED: return "unmodified";
-    case ICAP_MODIFIED: return call->partial ? "partial" : "modified";
-    case ICAP_SATISFIED: return "satisfied";
-    case ICAP_FAILED: return "failed";
+    switch (call->base.verdict) {
+    case ADAPTER_PENDING: break;
+    case ADAPTER_UNMODIFIED: return "unmodified";
+    case ADAPTER_MODIFIED: return call->base.result.partial ? "partial" : "modified";
+    case ADAPTER_SATISFIED: return "satisfied";
+    case ADAPTER_FAILED: return "failed";
     }
     return "abandoned";
 }
@@ -293,8 +293,9 @@ void icap_recording_settled(struct icap_call *call) {
     recording->recorded.verdict = slice_from(recording_verdict_name(call));
     recording->recorded.verdict_microseconds =
         clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
-    if ((call->verdict == ICAP_MODIFIED || call->verdict == ICAP_SATISFIED) && call->head_given)
-        keep_result_head(recording, call->adapted, call->parts.has_response);
+    if ((call->base.verdict == ADAPTER_MODIFIED || call->base.verdict == ADAPTER_SATISFIED) &&
+        call->base.result.head_given)
+        keep_result_head(recording, call->base.adapted, call->parts.has_response);
 }
 
 struct source *icap_recording_body(struct icap_call *call, struct source *body) {
@@ -311,8 +312,8 @@ static void describe_end(struct icap_recording *recording, const struct icap_cal
     const struct tee *virgin = &recording->virgin, *result = &recording->result;
     recorded->total_microseconds = clocks_microseconds(CLOCK_MONOTONIC) - recording->started;
     recorded->verdict = slice_from(recording_verdict_name(call));
-    if (call->verdict == ICAP_FAILED || call->broken)
-        recorded->error = slice_from(call->error);
+    if (call->base.verdict == ADAPTER_FAILED || call->base.broken)
+        recorded->error = slice_from(call->base.error);
     if (virgin->sum != NULL) {
         recorded->virgin = slice_make(virgin->bytes, virgin->kept);
         recorded->virgin_length = virgin->length;

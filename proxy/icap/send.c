@@ -1,6 +1,6 @@
 #include "base/assert.h"
 #include "icap/call.h"
-#include "icap/told.h"
+#include "icap/client_fields.h"
 
 /* Sending: the ICAP head, the HTTP heads in it, and the virgin body, chunked. */
 
@@ -42,31 +42,33 @@ static bool is_reqmod(const struct icap_call *call) {
 /* May a verdict of 204 come after the whole body was sent? Only if the service knows that verdict,
  * and we can still produce the body: one of unknown length may turn out too long for that. */
 static bool can_offer_204(const struct icap_call *call) {
-    int64_t length = call->virgin.first.length;
-    const struct spill_file_limits *limits = &call->virgin.kept.limits;
+    int64_t length = call->base.virgin.first.length;
+    const struct spill_file_limits *limits = &call->base.virgin.kept.limits;
     if (!call->endpoint->known.options.allow_204)
         return false;
-    return !call->has_body || length < 0 || (uint64_t)length <= limits->memory + limits->file;
+    return !call->base.has_body || length < 0 || (uint64_t)length <= limits->memory + limits->file;
 }
 
 static bool wants_preview(const struct icap_call *call, size_t *size) {
     const struct icap_options *options = &call->endpoint->known.options;
-    if (!call->has_body || !options->preview_given || call->service->settings->preview == 0 ||
+    if (!call->base.has_body || !options->preview_given ||
+        call->service->base.settings->preview == 0 ||
         icap_options_transfer(options, call->request.path) == ICAP_TRANSFER_COMPLETE)
         return false;
     *size = options->preview;
-    if (*size > call->service->settings->preview)
-        *size = call->service->settings->preview;
-    if (*size > call->virgin.kept.limits.memory)
-        *size = call->virgin.kept.limits.memory;
+    if (*size > call->service->base.settings->preview)
+        *size = call->service->base.settings->preview;
+    if (*size > call->base.virgin.kept.limits.memory)
+        *size = call->base.virgin.kept.limits.memory;
     return true;
 }
 
 /* What the service asks for, or is configured to get. */
 static void put_client(struct icap_call *call, struct writer *writer) {
     size_t room = (size_t)(writer->end - writer->at);
-    call->told = icap_told_at(call->endpoint);
-    size_t length = icap_told_write(call->told, &call->request, writer->at, room);
+    call->base.result.client_fields = icap_client_fields_at(call->endpoint);
+    size_t length = client_fields_write(call->base.result.client_fields, &call->request.client,
+                                        writer->at, room);
     if (length <= room)
         writer->at += length;
     else
@@ -82,9 +84,9 @@ static void put_encapsulated(const struct icap_call *call, struct writer *writer
         icap_send_put_number(writer, request);
         icap_send_put(writer, SLICE(", "));
     }
-    icap_send_put(writer, !call->has_body   ? SLICE("null-body=")
-                          : is_reqmod(call) ? SLICE("req-body=")
-                                            : SLICE("res-body="));
+    icap_send_put(writer, !call->base.has_body ? SLICE("null-body=")
+                          : is_reqmod(call)    ? SLICE("req-body=")
+                                               : SLICE("res-body="));
     icap_send_put_number(writer, request + response);
     icap_send_put(writer, SLICE("\r\n\r\n"));
 }
@@ -129,7 +131,8 @@ bool icap_call_write_head(struct icap_call *call) {
     const struct icap_request *request = &call->request;
     size_t size = ICAP_HEAD_MAX + request->request_head.length + request->response_head.length;
     sender_stop(&call->sender);
-    sender_init(&call->sender, call->net, call->has_body ? &call->virgin.first : NULL, true);
+    sender_init(&call->sender, call->net, call->base.has_body ? &call->base.virgin.first : NULL,
+                true);
     call->preview_waits = false;
     if (call->head == NULL)
         call->head = xmalloc(size);
@@ -144,8 +147,8 @@ bool icap_call_write_head(struct icap_call *call) {
 }
 
 static void icap_send_count(struct icap_call *call, uint64_t sent) {
-    call->service->account.bytes_out += sent;
-    call->bytes_out += sent;
+    call->service->base.account.bytes_out += sent;
+    call->base.figures.bytes_out += sent;
 }
 
 /* All that has come of the body is out, and its preview is not full. */
@@ -155,7 +158,7 @@ static bool awaits_preview(const struct icap_call *call) {
 
 /* Its time is counted from the first pause on, however often more comes. */
 static bool wait_for_preview(struct icap_call *call) {
-    uint64_t wait = call->service->settings->preview_wait;
+    uint64_t wait = call->service->base.settings->preview_wait;
     bool waited = call->preview_waits;
     call->preview_waits = wait > 0 && awaits_preview(call);
     if (call->preview_waits && !waited)
@@ -168,7 +171,7 @@ bool icap_call_cut_preview(struct icap_call *call) {
     if (!call->preview_waits || !awaits_preview(call))
         return false;
     call->preview_waits = false;
-    call->service->account.previews_cut++;
+    call->service->base.account.previews_cut++;
     limit_feed(call, 0);
     icap_call_send(call);
     return true;

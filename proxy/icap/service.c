@@ -5,20 +5,17 @@
 static void on_places(struct task *task);
 static void service_on_release(struct task *task);
 
-struct icap_service *icap_service_new(struct net_context *net,
+struct icap_service *icap_service_new(struct icap_quota *quota,
                                       const struct icap_service_settings *settings,
-                                      struct icap_quota *quota, struct mailbox *mailbox) {
+                                      struct adapter_host *host) {
     struct icap_service *service;
     ALLOC_OBJ(service, ICAP_SERVICE_MAGIC);
-    service->net = net;
-    service->settings = settings;
+    adapter_init(&service->base, &quota->shared, settings, host);
+    service->net = host->net;
     service->quota = quota;
-    service->mailbox = mailbox;
     list_init(&service->waiting);
     task_init(&service->wake_task, on_places);
     task_init(&service->release_task, service_on_release);
-    bypass_log_init(&service->bypass_log, quota->bypasses, net->loop);
-    adapter_accounts_open(net->ledger, settings->name, &service->entry, &service->account);
     service->endpoint_count = settings->endpoint_count;
     for (unsigned i = 0; i < service->endpoint_count; i++)
         service->endpoints[i] = icap_endpoint_new(service, i);
@@ -45,8 +42,7 @@ void icap_service_free(struct icap_service **servicep) {
     task_cancel(&service->release_task);
     for (unsigned i = 0; i < service->endpoint_count; i++)
         icap_endpoint_free(&service->endpoints[i]);
-    bypass_log_release(&service->bypass_log);
-    adapter_accounts_close(&service->entry);
+    adapter_release(&service->base);
     FREE_OBJ(service);
 }
 
@@ -84,7 +80,8 @@ static void service_on_release(struct task *task) {
 /* Those who wait here are told of what others leave, one at a time. */
 static void watch_quota(struct icap_service *service) {
     if (!list_empty(&service->waiting))
-        icap_quota_wait(service->quota, &service->waiter, service->mailbox, &service->wake_task);
+        icap_quota_wait(service->quota, &service->waiter, service->base.host->mailbox,
+                        &service->wake_task);
 }
 
 /* Whoever was called and came too late keeps his turn. */
@@ -92,7 +89,7 @@ static enum icap_readiness service_wait_for(struct icap_service *service,
                                             struct icap_waiter *waiter, bool called) {
     if (!list_empty(&waiter->link))
         return ICAP_SERVICE_WAIT;
-    if (!called && service->waiting_count >= service->settings->queue_max)
+    if (!called && service->waiting_count >= service->base.settings->queue_max)
         return ICAP_SERVICE_FULL;
     if (called)
         list_prepend(&service->waiting, &waiter->link);
@@ -121,7 +118,7 @@ static unsigned service_gather(struct icap_service *service, const struct icap_e
             continue;
         if (icap_endpoint_ready(endpoint))
             bids[count++] = icap_endpoint_bid(endpoint);
-        if (endpoint->known.state != ICAP_STATE_DOWN)
+        if (endpoint->known.state != SERVICE_DOWN)
             (*hopeful)++;
     }
     return count;
@@ -182,13 +179,6 @@ void icap_service_leave(struct icap_service *service, struct icap_endpoint *endp
     icap_quota_leave(service->quota, &bid, service->net->loop);
 }
 
-void icap_service_bypassed(struct icap_service *service, const char *reason) {
-    CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
-    service->account.bypassed++;
-    service->net->counters.icap_bypassed++;
-    bypass_log_note(&service->bypass_log, reason);
-}
-
 void icap_service_keep_known(struct icap_service *service) {
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     for (unsigned i = 0; i < service->endpoint_count; i++)
@@ -197,7 +187,7 @@ void icap_service_keep_known(struct icap_service *service) {
 
 void icap_service_failed(struct icap_service *service, struct icap_endpoint *endpoint,
                          uint64_t turn, enum icap_failure failure, const char *error) {
-    struct adapter_account *account = &service->account;
+    struct adapter_account *account = &service->base.account;
     uint64_t *const counts[] = {
         [ICAP_FAILURE_CONNECT] = &account->error_connect,
         [ICAP_FAILURE_HANDSHAKE] = &account->error_connect,

@@ -1,8 +1,8 @@
 /*
- * An ICAP service as one worker knows it: its endpoints, who waits for one of them, and its
- * account.
+ * An ICAP service as one worker knows it: an adapter (adapt/adapter.h) with its endpoints and those
+ * who wait for one of them.
  *
- *     struct icap_service *service = icap_service_new(net, settings, quota, mailbox);
+ *     struct icap_service *service = icap_service_new(quota, settings, host);
  *     switch (icap_service_take(service, &call->waiter, NULL, &endpoint)) {
  *     case ICAP_SERVICE_UP:      a connection's place at `endpoint` is ours
  *     case ICAP_SERVICE_WAIT:    OPTIONS are being asked, or every connection is taken: the
@@ -19,7 +19,7 @@
 #ifndef RETORT_ICAP_SERVICE_H
 #define RETORT_ICAP_SERVICE_H
 
-#include "adapt/adapter_accounts.h"
+#include "adapt/adapter.h"
 #include "icap/endpoint.h"
 
 enum icap_readiness { ICAP_SERVICE_UP, ICAP_SERVICE_WAIT, ICAP_SERVICE_FULL, ICAP_SERVICE_DOWN };
@@ -31,12 +31,11 @@ struct icap_waiter {
 };
 
 struct icap_service {
+    struct adapter base;
     unsigned magic;
 #define ICAP_SERVICE_MAGIC 0x1ca95e54u
     struct net_context *net;
-    const struct icap_service_settings *settings;
-    struct icap_quota *quota;
-    struct mailbox *mailbox;
+    struct icap_quota *quota; /* the shared service of its adapter */
     struct icap_endpoint *endpoints[ICAP_ENDPOINTS_MAX];
     unsigned endpoint_count;
     bool retired;
@@ -47,9 +46,6 @@ struct icap_service {
     struct task wake_task;
     struct waiter *holder; /* in the quota, for what it keeps idle */
     struct task release_task;
-    struct bypass_log bypass_log;
-    struct adapter_account account;
-    struct adapter_accounts_entry entry; /* of the account, in net->ledger */
 };
 
 static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *task) {
@@ -58,9 +54,9 @@ static inline void icap_waiter_init(struct icap_waiter *waiter, struct task *tas
     waiter->task = task;
 }
 
-struct icap_service *icap_service_new(struct net_context *net,
+struct icap_service *icap_service_new(struct icap_quota *quota,
                                       const struct icap_service_settings *settings,
-                                      struct icap_quota *quota, struct mailbox *mailbox);
+                                      struct adapter_host *host);
 /* Another snapshot's has taken its place: idle connections are closed, now and when a transaction
  * leaves one, or they would stand beside what that one may have. */
 void icap_service_retire(struct icap_service *service);
@@ -73,8 +69,6 @@ enum icap_readiness icap_service_take(struct icap_service *service, struct icap_
 void icap_service_stop_waiting(struct icap_service *service, struct icap_waiter *waiter);
 /* The transaction is over; its connection has been closed, or pooled. */
 void icap_service_leave(struct icap_service *service, struct icap_endpoint *endpoint);
-/* A message passed it unadapted, for that reason. */
-void icap_service_bypassed(struct icap_service *service, const char *reason);
 /* A result of it is used without asking it: has its OPTIONS asked where they are missing or too
  * old, so that a new ISTag is noticed. */
 void icap_service_keep_known(struct icap_service *service);

@@ -18,13 +18,10 @@
 #include "net/address.h"
 #include "net/counters.h"
 
-struct adapter_accounts;
 struct memory_share;
-struct recorder;
 struct own_networks;
 struct resolver;
 struct settings;
-struct verdicts;
 
 /* Read buffers go round: a connection holds one only while bytes wait in it, so that an idle
  * connection costs its struct and no more. The large ones are for bodies that pass by. */
@@ -66,10 +63,7 @@ struct net_context {
     struct counters counters;
     struct resolver *resolver;
     struct settings *settings; /* the worker's current snapshot; a transaction keeps its own */
-    struct adapter_accounts *ledger;   /* adapt/adapter_accounts.h; NULL: none is kept */
-    struct recorder *recorder;         /* record/recorder.h, of a recording under way; else NULL */
-    struct verdicts *verdicts;         /* adapt/verdicts.h, of all workers; NULL: none are kept */
-    struct own_networks *own_networks; /* net/reach.h; NULL: not read yet */
+    struct own_networks *own_networks;   /* net/reach.h; NULL: not read yet */
     struct net_configuration configured; /* net_context_configure */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;

@@ -150,21 +150,21 @@ static void put_milliseconds(struct line *line, struct slice name, uint64_t micr
 }
 
 /* What its exchange with the service came to. */
-static void put_call(struct line *line, const struct icap_call *call) {
+static void put_figures(struct line *line, const struct adapter_figures *figures) {
     access_line_put(line, SLICE(",\"status\":"));
-    access_line_put_number(line, call->status);
+    access_line_put_number(line, figures->status);
     access_line_put(line, SLICE(",\"bytes_out\":"));
-    access_line_put_number(line, call->bytes_out);
+    access_line_put_number(line, figures->bytes_out);
     access_line_put(line, SLICE(",\"bytes_in\":"));
-    access_line_put_number(line, call->bytes_in);
-    put_milliseconds(line, SLICE(",\"queue_ms\":"), call->in_queue);
-    if (call->to_last_byte > 0)
-        put_milliseconds(line, SLICE(",\"last_byte_ms\":"), call->to_last_byte);
+    access_line_put_number(line, figures->bytes_in);
+    put_milliseconds(line, SLICE(",\"queue_ms\":"), figures->queue);
+    if (figures->last_byte > 0)
+        put_milliseconds(line, SLICE(",\"last_byte_ms\":"), figures->last_byte);
 }
 
 /* call NULL: nobody was asked, or what it sent was of no use. */
 static void put_record(struct line *line, const struct adapt_record *record,
-                       const struct icap_call *call, bool json) {
+                       const struct adapter_call *call, bool json) {
     if (json) {
         access_line_put(line, SLICE("{\"service\":"));
         put_json(line, slice_from(record->service));
@@ -173,7 +173,7 @@ static void put_record(struct line *line, const struct adapt_record *record,
         access_line_put(line, SLICE("\",\"ms\":"));
         access_line_put_number(line, record->milliseconds);
         if (call != NULL)
-            put_call(line, call);
+            put_figures(line, &call->figures);
         if (record->error != NULL) {
             access_line_put(line, SLICE(",\"error\":"));
             put_json(line, slice_from(record->error));

@@ -7,7 +7,7 @@
 #include "transaction/variant_object.h"
 
 bool adapted_variant_begin(struct transaction *transaction) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
     if (transaction->variant != NULL)
         return true;
     /* Who wants no change gets what services make for him alone. */
@@ -66,15 +66,15 @@ void adapted_variant_forget(struct adapted_variant *variant) {
 }
 
 bool adapted_variant_includes(const struct adapted_variant *variant,
-                              const struct icap_service *service) {
+                              const struct adapter *service) {
     for (unsigned i = 0; i < variant->count; i++)
         if (variant->services[i] == service)
             return true;
     return false;
 }
 
-unsigned adapted_variant_leave_out(const struct adapted_variant *variant,
-                                   struct icap_service **chosen, unsigned count) {
+unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct adapter **chosen,
+                                   unsigned count) {
     unsigned left = 0;
     for (unsigned i = 0; i < count; i++)
         if (!variant->applied || !adapted_variant_includes(variant, chosen[i]))
@@ -126,7 +126,7 @@ void adapted_variant_set_applied(struct transaction *transaction) {
 }
 
 void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
-                         struct icap_service *const *chosen, unsigned count) {
+                         struct adapter *const *chosen, unsigned count) {
     struct adapted_variant *variant = transaction->variant;
     variant->state = ADAPTED_VARIANT_ASKS;
     variant->since = cache_now(transaction->host->cache);

@@ -39,7 +39,7 @@ enum adapted_variant_state {
 /* Written by adapted_variant.c. */
 struct adapted_variant {
     enum adapted_variant_state state;
-    struct icap_service *services[ADAPT_CHAIN_MAX]; /* that may want it, whatever it is */
+    struct adapter *services[ADAPT_CHAIN_MAX]; /* that may want it, whatever it is */
     unsigned count;
     uint32_t chain;        /* these services; see struct object_making */
     struct object *object; /* the variant; referenced */
@@ -62,11 +62,10 @@ struct object *adapted_variant_look_up(struct transaction *transaction);
 /* What was found has been replaced, or is no more good. */
 void adapted_variant_forget(struct adapted_variant *variant);
 /* Is it one of the services that are remembered? */
-bool adapted_variant_includes(const struct adapted_variant *variant,
-                              const struct icap_service *service);
+bool adapted_variant_includes(const struct adapted_variant *variant, const struct adapter *service);
 /* Takes the services that have seen the response out of those that are to see it. */
-unsigned adapted_variant_leave_out(const struct adapted_variant *variant,
-                                   struct icap_service **chosen, unsigned count);
+unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct adapter **chosen,
+                                   unsigned count);
 /* Brings the variant that was found up to date, after the origin has confirmed what it was made of.
  * False: it can't be, and is dropped. */
 bool adapted_variant_renew(struct transaction *transaction);
@@ -76,7 +75,7 @@ bool adapted_variant_join(struct transaction *transaction);
 bool adapted_variant_has_followed(struct transaction *transaction);
 /* Has these services begin on the response. */
 void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
-                         struct icap_service *const *chosen, unsigned count);
+                         struct adapter *const *chosen, unsigned count);
 /* The services have answered: the variant is there. */
 void adapted_variant_take_answer(struct transaction *transaction);
 /* The response that the client is to get has passed the services. */

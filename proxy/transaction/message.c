@@ -27,15 +27,15 @@ void message_begin(struct transaction *transaction, struct adapt_message *messag
         .request = request,
         .response = response,
         .path = url_path(&transaction->request.url),
-        .client_ip = request_client_ip(transaction),
-        .client_port = address_port(&transaction->exchange->ends->client),
-        .server_ip = server_ip(transaction),
-        .proxy_authorization = transaction->request.credentials,
+        .client.ip = request_client_ip(transaction),
+        .client.port = address_port(&transaction->exchange->ends->client),
+        .client.server_ip = server_ip(transaction),
+        .client.proxy_authorization = transaction->request.credentials,
         .transaction_id = slice_from(transaction_id(transaction)),
     };
     if (response == NULL)
         return;
-    message->proxy_authenticate = http_head_value(response, HTTP_PROXY_AUTHENTICATE);
+    message->client.proxy_authenticate = http_head_value(response, HTTP_PROXY_AUTHENTICATE);
     http_head_remove(response, HTTP_PROXY_AUTHENTICATE);
 }
 
@@ -46,7 +46,7 @@ struct http_head *message_copy_request(struct transaction *transaction) {
 }
 
 void message_remove_untold(struct transaction *transaction, struct http_head *response,
-                           struct icap_service *const *services, unsigned count) {
+                           struct adapter *const *services, unsigned count) {
     bool decode = false;
     for (unsigned i = 0; i < count; i++)
         decode |= services[i]->settings->decode;

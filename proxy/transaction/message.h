@@ -24,6 +24,6 @@ struct http_head *message_copy_request(struct transaction *transaction);
 /* The response to a HEAD is not for services; of what a GET would bring only they know some things.
  */
 void message_remove_untold(struct transaction *transaction, struct http_head *response,
-                           struct icap_service *const *services, unsigned count);
+                           struct adapter *const *services, unsigned count);
 
 #endif

@@ -40,7 +40,7 @@ void postcache_forget_etag(struct http_head *head, struct slice old_etag) {
 
 void postcache_start(struct postcache *postcache, struct transaction *transaction,
                      const struct object *subject, struct http_head *response,
-                     struct icap_service *const *chosen, unsigned count) {
+                     struct adapter *const *chosen, unsigned count) {
     struct body *body = subject != NULL ? subject->body : transaction->storing.body;
     message_begin(transaction, &postcache->message, message_copy_request(transaction), response);
     if (response->status != 204)

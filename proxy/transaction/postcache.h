@@ -34,7 +34,7 @@ struct http_head *postcache_head(struct transaction *transaction, const struct o
 /* Has the chain begin on that response. */
 void postcache_start(struct postcache *postcache, struct transaction *transaction,
                      const struct object *subject, struct http_head *response,
-                     struct icap_service *const *chosen, unsigned count);
+                     struct adapter *const *chosen, unsigned count);
 /* The ETag goes if it is still the one of what services were asked about, made weak or not: what
  * they made is not what that stands for. */
 void postcache_forget_etag(struct http_head *head, struct slice old_etag);

@@ -134,7 +134,7 @@ static void check_options(const struct http_head *head, struct slice path) {
     const char *error = NULL;
     if (!icap_options_parse(&options, head, &error)) {
         ASSERT(error != NULL);
-        ASSERT(head->status != 200 || http_head_value(head, HTTP_ISTAG).length >= ICAP_TAG);
+        ASSERT(head->status != 200 || http_head_value(head, HTTP_ISTAG).length >= SERVICE_TEXT);
         return;
     }
     ASSERT(head->status == 200);

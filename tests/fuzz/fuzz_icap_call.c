@@ -10,6 +10,7 @@
  */
 #include "base/assert.h"
 #include "base/log.h"
+#include "icap/adapter.h"
 #include "icap/call.h"
 #include "lines.h"
 
@@ -44,7 +45,8 @@ struct run {
     struct url uri;
     char *uri_text;
     char *uri_texts[2];
-    struct icap_quotas *quotas;
+    struct adapter_host host;
+    struct icap_quota *quota;
     struct icap_service *service;
     struct icap_call call;
     struct http_head adapted;
@@ -123,7 +125,8 @@ static void set_up_settings(struct run *run) {
 /* An endpoint that is up, with one idle connection: the socketpair. */
 static void set_up_service(struct run *run) {
     int ends[2];
-    run->quotas = icap_quotas_new(&run->settings, NULL);
+    run->quota = icap_quota_new(&icap_adapter_class, &run->settings, 0, NULL);
+    run->host.net = &run->net;
     const struct icap_options options = {
         .respmod = true,
         .reqmod = true,
@@ -133,11 +136,10 @@ static void set_up_service(struct run *run) {
         .allow_204 = !(run->flags & FLAG_NO_204),
         .allow_206 = run->flags & FLAG_206,
     };
-    struct icap_health *health = run->quotas->services[0].health[0];
+    struct icap_health *health = run->quota->health[0];
     ASSERT(icap_health_claim(health, run, 0));
     icap_health_answered(health, run, &options, &run->loop);
-    run->service =
-        icap_service_new(&run->net, &run->service_settings, &run->quotas->services[0], NULL);
+    run->service = icap_service_new(run->quota, &run->service_settings, &run->host);
     struct icap_endpoint *endpoint = run->service->endpoints[0];
     ASSERT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
     run->server = ends[1];
@@ -161,7 +163,7 @@ static void start_call(struct run *run, size_t length) {
                              : SLICE("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
         .virgin = &virgin,
         .path = SLICE("/a"),
-        .client_ip = SLICE("127.0.0.1"),
+        .client.ip = SLICE("127.0.0.1"),
         .transaction_id = SLICE("1"),
         .hold = run->flags & FLAG_HOLD,
     };
@@ -184,21 +186,21 @@ static void check_head(const struct http_head *head) {
 
 static void take_verdict(struct run *run) {
     struct icap_call *call = &run->call;
-    if (call->verdict == ICAP_PENDING || run->body_taken)
+    if (call->base.verdict == ADAPTER_PENDING || run->body_taken)
         return;
     run->body_taken = true;
-    if (call->verdict == ICAP_FAILED) {
-        ASSERT(call->error != NULL);
-        run->body_is_virgin = icap_call_recover(call, &run->body);
+    if (call->base.verdict == ADAPTER_FAILED) {
+        ASSERT(call->base.error != NULL);
+        run->body_is_virgin = adapter_call_recover(&call->base, &run->body);
         run->body_failed = !run->body_is_virgin;
         return;
     }
-    run->body_is_virgin = call->verdict == ICAP_UNMODIFIED;
-    ASSERT(call->verdict != ICAP_SATISFIED || (run->flags & FLAG_REQMOD));
-    if (!run->body_is_virgin && call->head_given)
-        check_head(call->adapted);
-    run->body = icap_call_body(call);
-    icap_call_commit(call);
+    run->body_is_virgin = call->base.verdict == ADAPTER_UNMODIFIED;
+    ASSERT(call->base.verdict != ADAPTER_SATISFIED || (run->flags & FLAG_REQMOD));
+    if (!run->body_is_virgin && call->base.result.head_given)
+        check_head(call->base.adapted);
+    run->body = adapter_call_body(&call->base);
+    adapter_call_commit(&call->base);
     if (run->body != NULL)
         source_set_waker(run->body, &run->waker);
 }
@@ -253,7 +255,7 @@ static void serve(struct run *run, struct slice answer, size_t pieces) {
 }
 
 static void check_end(struct run *run) {
-    ASSERT(run->call.verdict != ICAP_PENDING && run->body_taken);
+    ASSERT(run->call.base.verdict != ADAPTER_PENDING && run->body_taken);
     ASSERT(run->body == NULL || run->body_ended || run->body_failed);
     if (run->body_is_virgin && run->body != NULL)
         ASSERT(run->body_ended && run->got == run->virgin.length);
@@ -280,7 +282,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     task_cancel(&run->waker);
     task_cancel(&run->keep_awake);
     icap_service_free(&run->service);
-    icap_quotas_release(&run->quotas);
+    icap_quota_free(&run->quota);
     net_context_release(&run->net);
     loop_release(&run->loop);
     free(run->uri_text);

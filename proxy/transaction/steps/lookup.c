@@ -179,7 +179,7 @@ static bool part_will_do(struct transaction *transaction) {
 /* A service that saw the response before it was stored is another by now (RFC 3507 §4.7): it has to
  * see it again, and so it has to come again. */
 static void drop_outdated(struct transaction *transaction) {
-    struct icap_service *services[ADAPT_CHAIN_MAX];
+    struct adapter *services[ADAPT_CHAIN_MAX];
     if (transaction->lookup.object == NULL || !object_is_made(transaction->lookup.object) ||
         !transaction->adapt->any[ADAPT_RESPMOD_PRECACHE])
         return;

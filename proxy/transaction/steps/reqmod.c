@@ -10,7 +10,7 @@
 
 void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum adapt_point point,
                   struct http_head *head) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
     unsigned count = adapt_set_choose(transaction->adapt, point,
                                       request_rules_without_type(transaction), chosen);
     message_begin(transaction, &reqmod->message, head, NULL);

@@ -25,14 +25,14 @@ static bool can_be_adapted(const struct transaction *transaction) {
 
 /* All that might have been asked: a look-up does not know yet what the response is. */
 static void note_services(struct transaction *transaction) {
-    struct icap_service *services[ADAPT_CHAIN_MAX];
+    struct adapter *services[ADAPT_CHAIN_MAX];
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
                                       request_rules(transaction), services);
     adapt_mark_begin(&transaction->respmod->mark, services, count);
 }
 
 /* The shortest that a service asks for. */
-static uint64_t waiting_page_after(struct icap_service *const *chosen, unsigned count) {
+static uint64_t waiting_page_after(struct adapter *const *chosen, unsigned count) {
     uint64_t least = 0;
     for (unsigned i = 0; i < count; i++) {
         uint64_t after = chosen[i]->settings->patience_after;
@@ -42,14 +42,14 @@ static uint64_t waiting_page_after(struct icap_service *const *chosen, unsigned 
     return least;
 }
 
-static unsigned respmod_choose(struct transaction *transaction, struct icap_service **chosen) {
+static unsigned respmod_choose(struct transaction *transaction, struct adapter **chosen) {
     return adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
                             request_rules_for_response(transaction, transaction->response.head),
                             chosen);
 }
 
 static void respmod_start(struct transaction *transaction) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
     unsigned count = respmod_choose(transaction, chosen);
     struct respmod *respmod = arena_alloc(&transaction->arena, sizeof *respmod);
     transaction->respmod = respmod;
@@ -64,7 +64,7 @@ static void respmod_start(struct transaction *transaction) {
 }
 
 static enum step respmod_answer_head(struct transaction *transaction) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
     unsigned count = respmod_choose(transaction, chosen);
     message_remove_untold(transaction, transaction->response.head, chosen, count);
     return STEP_STORE;

@@ -33,7 +33,7 @@ enum step respmod_postcache_or_deliver(struct transaction *transaction) {
 
 static enum step respmod_postcache_answer_head(struct transaction *transaction,
                                                struct http_head *response,
-                                               struct icap_service *const *chosen, unsigned count) {
+                                               struct adapter *const *chosen, unsigned count) {
     message_remove_untold(transaction, response, chosen, count);
     http_head_remove(response, HTTP_ETAG);
     struct respmod_postcache *adapted = transaction->respmod_postcache;
@@ -45,7 +45,7 @@ static enum step respmod_postcache_answer_head(struct transaction *transaction,
 
 /* Another step where no service is to see it. */
 static enum step respmod_postcache_begin(struct transaction *transaction) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
     const struct object *subject = transaction_shown(transaction);
     struct http_head *response = postcache_head(transaction, subject);
     const uint64_t *rules = request_rules_for_response(transaction, response);

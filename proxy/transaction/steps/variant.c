@@ -16,7 +16,7 @@ static enum step variant_go_on(struct transaction *transaction) {
 
 /* The services that want this response, of those whose variants are stored. */
 static unsigned variant_choose(struct transaction *transaction, const struct http_head *response,
-                               struct icap_service **chosen) {
+                               struct adapter **chosen) {
     const uint64_t *rules = request_rules_for_response(transaction, response);
     unsigned all = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_POSTCACHE, rules, chosen);
     unsigned count = 0;
@@ -27,7 +27,7 @@ static unsigned variant_choose(struct transaction *transaction, const struct htt
 
 /* There is no variant: it has to be made, by this request or another one. */
 static enum step variant_make(struct transaction *transaction) {
-    struct icap_service *chosen[ADAPT_CHAIN_MAX];
+    struct adapter *chosen[ADAPT_CHAIN_MAX];
     struct http_head *response = postcache_head(transaction, transaction_object(transaction));
     unsigned count = variant_choose(transaction, response, chosen), status = response->status;
     if (transaction->request.head->method_id == HTTP_METHOD_HEAD || status == 304 || status == 206)

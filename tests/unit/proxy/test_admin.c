@@ -26,10 +26,12 @@ static void on_report(void *context, struct admin_report *report) {
     report->cache_bytes = 1000;
     report->cache_limit = 2000;
     report->cache_objects = 7;
-    report->icap_services = xcalloc(1, sizeof *report->icap_services);
-    report->icap_services[0] = (struct admin_icap_service){
-        .name = proxy->settings->icap_services[0].name, .state = "up", .connections = 5};
-    report->icap_service_count = 1;
+    report->services = xcalloc(1, sizeof *report->services);
+    report->services[0] = (struct admin_service){
+        .settings = &proxy->settings->icap_services[0],
+        .report = {.state = SERVICE_UP, .connections = 5},
+    };
+    report->service_count = 1;
 }
 
 static bool on_reload(void *context, char error[SETTINGS_ERROR], struct findings *left) {

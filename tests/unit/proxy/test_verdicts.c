@@ -14,7 +14,7 @@ static struct slice key_of(unsigned number) {
     return slice_make(text, (size_t)snprintf(text, sizeof text, "GET /%u", number));
 }
 
-static struct verdict verdict_of(enum icap_verdict kind, struct slice head) {
+static struct verdict verdict_of(enum adapter_verdict kind, struct slice head) {
     return (struct verdict){.kind = kind, .head = head, .tag = TAG, .expires = LATER};
 }
 
@@ -45,7 +45,7 @@ static uint64_t count_of(struct verdicts *verdicts) {
 
 START_TEST(comes_back_as_it_was) {
     struct verdicts *verdicts = verdicts_new(PLENTY);
-    struct verdict verdict = verdict_of(ICAP_SATISFIED, SLICE("HTTP/1.1 403 No\r\n\r\n")), seen;
+    struct verdict verdict = verdict_of(ADAPTER_SATISFIED, SLICE("HTTP/1.1 403 No\r\n\r\n")), seen;
     struct arena arena;
     arena_init(&arena);
     verdict.has_body = verdict.routed = true;
@@ -56,7 +56,7 @@ START_TEST(comes_back_as_it_was) {
     keep(verdicts, 1, verdict);
     ck_assert(verdicts_find(verdicts, key_of(1), TAG, NOW, &arena, &seen));
     verdicts_free(&verdicts); /* what was found is a copy */
-    ck_assert_int_eq(seen.kind, ICAP_SATISFIED);
+    ck_assert_int_eq(seen.kind, ADAPTER_SATISFIED);
     ck_assert(seen.has_body && seen.routed);
     ck_assert(slice_equal(seen.head, verdict.head));
     ck_assert(slice_equal(seen.body, verdict.body));
@@ -69,7 +69,7 @@ END_TEST
 
 START_TEST(ends_with_its_time_and_its_tag) {
     struct verdicts *verdicts = verdicts_new(PLENTY);
-    struct verdict verdict = verdict_of(ICAP_UNMODIFIED, SLICE(""));
+    struct verdict verdict = verdict_of(ADAPTER_UNMODIFIED, SLICE(""));
     keep(verdicts, 1, verdict);
     ck_assert(is_there(verdicts, 1, TAG, LATER - 1));
     ck_assert(!is_there(verdicts, 1, TAG, LATER));
@@ -87,11 +87,11 @@ START_TEST(takes_the_place_of_the_same) {
     struct verdict seen;
     struct arena arena;
     arena_init(&arena);
-    keep(verdicts, 1, verdict_of(ICAP_UNMODIFIED, SLICE("")));
-    keep(verdicts, 1, verdict_of(ICAP_MODIFIED, SLICE("GET / HTTP/1.1\r\n\r\n")));
+    keep(verdicts, 1, verdict_of(ADAPTER_UNMODIFIED, SLICE("")));
+    keep(verdicts, 1, verdict_of(ADAPTER_MODIFIED, SLICE("GET / HTTP/1.1\r\n\r\n")));
     ck_assert_uint_eq(count_of(verdicts), 1);
     ck_assert(verdicts_find(verdicts, key_of(1), TAG, NOW, &arena, &seen));
-    ck_assert_int_eq(seen.kind, ICAP_MODIFIED);
+    ck_assert_int_eq(seen.kind, ADAPTER_MODIFIED);
     arena_release(&arena);
     verdicts_free(&verdicts);
 }
@@ -102,7 +102,7 @@ START_TEST(finds_one_of_many) {
     enum { MANY = 20000 };
     struct verdicts *verdicts = verdicts_new(PLENTY);
     for (unsigned i = 0; i < MANY; i++)
-        ck_assert_uint_eq(keep(verdicts, i, verdict_of(ICAP_UNMODIFIED, SLICE(""))), 0);
+        ck_assert_uint_eq(keep(verdicts, i, verdict_of(ADAPTER_UNMODIFIED, SLICE(""))), 0);
     ck_assert_uint_eq(count_of(verdicts), MANY);
     for (unsigned i = 0; i < MANY; i++)
         ck_assert(is_there(verdicts, i, TAG, NOW));
@@ -122,11 +122,11 @@ START_TEST(keeps_what_is_used) {
     struct verdicts *verdicts = verdicts_new(256 << 10);
     unsigned evicted = 0;
     for (unsigned i = 0; i < USED; i++)
-        keep(verdicts, i, verdict_of(ICAP_UNMODIFIED, SLICE("")));
+        keep(verdicts, i, verdict_of(ADAPTER_UNMODIFIED, SLICE("")));
     for (unsigned i = USED; i < MANY; i++) {
         for (unsigned j = 0; j < USED; j++)
             ck_assert(is_there(verdicts, j, TAG, NOW));
-        evicted += keep(verdicts, i, verdict_of(ICAP_UNMODIFIED, SLICE("")));
+        evicted += keep(verdicts, i, verdict_of(ADAPTER_UNMODIFIED, SLICE("")));
     }
     ck_assert_uint_eq(count_of(verdicts), MANY - evicted);
     ck_assert_uint_lt(count_of(verdicts), MANY / 2);
@@ -137,7 +137,7 @@ END_TEST
 /* Used or not. */
 START_TEST(what_has_expired_goes_first) {
     struct verdicts *verdicts = verdicts_new(PLENTY);
-    struct verdict verdict = verdict_of(ICAP_UNMODIFIED, SLICE(""));
+    struct verdict verdict = verdict_of(ADAPTER_UNMODIFIED, SLICE(""));
     for (unsigned i = 0; i < 1000; i++) {
         verdict.expires = i % 2 == 0 ? LATER : UINT64_MAX;
         keep(verdicts, i, verdict);
@@ -163,7 +163,7 @@ END_TEST
 START_TEST(holds_its_limit) {
     static char large[VERDICT_BODY_MAX];
     struct verdicts *verdicts = verdicts_new(16 * 1024);
-    struct verdict verdict = verdict_of(ICAP_SATISFIED, SLICE("HTTP/1.1 403 No\r\n\r\n"));
+    struct verdict verdict = verdict_of(ADAPTER_SATISFIED, SLICE("HTTP/1.1 403 No\r\n\r\n"));
     bool kept = true;
     verdict.body = slice_make(large, sizeof large);
     ck_assert_uint_eq(verdicts_keep(verdicts, key_of(1), &verdict, NOW, &kept), 0);
@@ -184,7 +184,7 @@ END_TEST
 
 static void *work(void *arg) {
     struct verdicts *verdicts = arg;
-    struct verdict verdict = verdict_of(ICAP_MODIFIED, SLICE("GET / HTTP/1.1\r\n\r\n")), seen;
+    struct verdict verdict = verdict_of(ADAPTER_MODIFIED, SLICE("GET / HTTP/1.1\r\n\r\n")), seen;
     struct arena arena;
     bool kept;
     arena_init(&arena);

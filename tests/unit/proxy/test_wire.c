@@ -120,9 +120,9 @@ START_TEST(an_istag_is_whole) {
     struct icap_options options;
     const char *error = NULL;
     char line[400] = "ISTag: ";
-    memset(line + strlen(line), 't', ICAP_TAG - 1);
+    memset(line + strlen(line), 't', SERVICE_TEXT - 1);
     strcat(line, "\n");
-    ck_assert_uint_eq(strlen(options_of(line).istag), ICAP_TAG - 1);
+    ck_assert_uint_eq(strlen(options_of(line).istag), SERVICE_TEXT - 1);
     line[strlen(line) - 1] = 't';
     strcat(line, "\n");
     head_from(&head, line);

@@ -1,9 +1,9 @@
 #include "transaction_lab.h"
 
 #include "adapt/adapter_accounts.h"
+#include "adapters.h"
 #include "cache/shared_fetch.h"
 #include "cache/store.h"
-#include "icap/quota.h"
 #include "net/pool.h"
 #include "net/reach.h"
 #include "net/resolver.h"
@@ -87,12 +87,16 @@ static void start_transactions(struct transaction_lab *lab) {
     struct transaction_host *host = &lab->host;
     struct client_lab *client = lab->client;
     struct net_context *net = &client->net;
-    net->ledger = xcalloc(1, sizeof *net->ledger);
+    lab->adapters = (struct adapter_host){
+        .net = net,
+        .mailbox = &client->mailbox,
+        .accounts = xcalloc(1, sizeof *lab->adapters.accounts),
+    };
     net->resolver = resolver_new(net);
     ck_assert_ptr_nonnull(net->resolver);
     ck_assert(reach_prepare(net));
     lab->groups = origin_groups_new(client->settings, NULL);
-    lab->quotas = icap_quotas_new(client->settings, NULL);
+    lab->services = shared_services_new(client->settings, adapters_class_of, NULL);
     host->net = net;
     host->mailbox = &client->mailbox;
     host->cache = cache_new(16 << 20);
@@ -101,7 +105,7 @@ static void start_transactions(struct transaction_lab *lab) {
     host->waiting_downloads = waiting_downloads_new();
     transaction_host_init(host);
     host->origins = pool_new(net, &net->counters.origin_connections_idle);
-    host->adapt = adapt_set_new(net, &client->mailbox, client->settings, lab->groups, lab->quotas);
+    host->adapt = adapt_set_new(&lab->adapters, client->settings, lab->groups, lab->services);
     host->logs = access_logs_open(net, client->settings);
     list_init(&host->active);
     host->id_prefix = UINT64_C(0x1234567800000000);
@@ -149,11 +153,11 @@ void transaction_lab_close(struct transaction_lab *lab) {
     origin_hosts_free(&host->origin_hosts);
     shared_fetches_free(&host->shared_fetches);
     cache_free(&host->cache);
-    icap_quotas_release(&lab->quotas);
+    shared_services_release(&lab->services);
     origin_groups_release(&lab->groups);
     resolver_free(&net->resolver);
     reach_release(net);
-    adapter_accounts_free(&net->ledger);
+    adapter_accounts_free(&lab->adapters.accounts);
     close(lab->listening);
     client->peer = NULL;
     client_lab_close(client);

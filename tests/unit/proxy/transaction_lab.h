@@ -24,7 +24,8 @@ struct transaction_lab {
     struct client_lab *client;
     struct transaction_host host;
     struct origin_groups *groups;
-    struct icap_quotas *quotas;
+    struct adapter_host adapters;
+    struct shared_services *services;
     int listening;
     char origin[32]; /* "127.0.0.1:PORT" */
     int fds[TRANSACTION_LAB_ORIGINS];

@@ -1,0 +1,114 @@
+/*
+ * An adapter: one service of the configuration as one worker uses it, wherever that service runs. A
+ * chain (adapt/chain.h), remembered verdicts, the access log and the admin plane know services by
+ * this only.
+ *
+ * Kinds of adapters differ by a class, a table of functions. Who adds a kind writes such a table,
+ * puts a struct adapter first into a struct of his own, and names the table in proxy/adapters.c.
+ * icap/adapter.c is the kind that asks an ICAP server.
+ *
+ *     struct adapter *adapter = shared->class->open(shared, settings, host);
+ *     struct adapter_call *call =
+ *         adapter_call_start(adapter, &request, &adapted_head, &transaction->task);
+ *     ... adapt/adapter_call.h ...
+ *     adapter_bypassed(adapter, call->error);         a message goes on without it
+ *     adapter->class->close(&adapter);                when all its calls are closed
+ *
+ * Threads: the worker's, but for the functions of a class that take a struct shared_service
+ * (adapt/shared_service.h): those are called by whoever reads the configuration, and by the admin
+ * plane.
+ */
+#ifndef RETORT_ADAPT_ADAPTER_H
+#define RETORT_ADAPT_ADAPTER_H
+
+#include "adapt/adapter_accounts.h"
+#include "adapt/bypasses.h"
+#include "adapt/service_tag.h"
+#include "net/context.h"
+#include "settings/settings.h"
+
+struct adapter;
+struct adapter_call;
+struct adapter_request;
+struct findings;
+struct http_head;
+struct recorder;
+struct service_report;
+struct shared_service;
+struct shared_services;
+struct verdicts;
+
+/* What the adapters of one worker share; the worker lends it. */
+struct adapter_host {
+    struct net_context *net;
+    struct mailbox *mailbox;           /* for messages of other workers; NULL: there are none */
+    struct adapter_accounts *accounts; /* NULL: nobody sums them up */
+    struct verdicts *verdicts;         /* of all workers; NULL: none are remembered */
+    struct recorder *recorder; /* of a recording under way, referenced; NULL: there is none */
+};
+
+struct adapter_class {
+    const char *name;
+
+    /* What all workers share of a service: goes on where the same service of `before` was, NULL:
+     * there is none before. */
+    struct shared_service *(*share)(const struct settings *settings, size_t index,
+                                    const struct shared_services *before);
+    void (*unshare)(struct shared_service **sharedp);
+    /* Its state, and those of its endpoints. */
+    void (*report_shared)(struct shared_service *shared, struct service_report *report);
+    /* Adds what keeps it from being used as configured; may be NULL. */
+    void (*check)(const struct icap_service_settings *settings, struct findings *findings);
+
+    struct adapter *(*open)(struct shared_service *shared,
+                            const struct icap_service_settings *settings,
+                            struct adapter_host *host);
+    /* A reload has brought another one: from now on it keeps nothing that its calls do not use. */
+    void (*retire)(struct adapter *adapter);
+    void (*close)(struct adapter **adapterp);
+    /* What this worker has of it; adapter_report adds the account. */
+    void (*report)(const struct adapter *adapter, struct service_report *report);
+    /* A result of it is used without asking it: it looks whether the service is still the same, so
+     * that a new version of it shows in the tag. */
+    void (*refresh)(struct adapter *adapter);
+    /* Or-ed bits of enum client_field: what a service gets to know of the client. */
+    unsigned (*client_fields)(const struct adapter *adapter);
+
+    /* One call; see adapt/adapter_call.h. call_size: of the struct that begins with a struct
+     * adapter_call. */
+    size_t call_size;
+    /* In memory that has not been set. Ends with adapter_call_settle, at once or later. */
+    void (*start)(struct adapter_call *call, struct adapter *adapter,
+                  const struct adapter_request *request, struct http_head *adapted,
+                  struct task *waker);
+    /* What the service made; NULL: no body. */
+    struct source *(*body)(struct adapter_call *call);
+    /* Before that: the body has this length. A body that is longer or shorter fails in front of its
+     * last byte, or at its end. */
+    void (*expect)(struct adapter_call *call, int64_t length);
+    /* At any time after start; once. */
+    void (*end)(struct adapter_call *call);
+};
+
+struct adapter {
+    unsigned magic;
+#define ADAPTER_MAGIC 0xada97e40u
+    const struct adapter_class *class;
+    const struct icap_service_settings *settings;
+    struct adapter_host *host;
+    struct service_tag *tag; /* the shared service's */
+    struct adapter_account account;
+    struct adapter_accounts_entry account_entry;
+    struct bypass_log bypass_log;
+};
+
+/* Both by a class: first in its `open`, and last in its `close`. */
+void adapter_init(struct adapter *adapter, const struct shared_service *shared,
+                  const struct icap_service_settings *settings, struct adapter_host *host);
+void adapter_release(struct adapter *adapter);
+
+/* A message goes on without the service, for that reason. */
+void adapter_bypassed(struct adapter *adapter, const char *reason);
+void adapter_report(const struct adapter *adapter, struct service_report *report);
+
+#endif

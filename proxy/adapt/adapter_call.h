@@ -1,0 +1,134 @@
+/*
+ * A call of an adapter: one message is given to one service, and its verdict comes back.
+ *
+ *     const struct adapter_request request = {.request = head, .body = &source, .arena = arena};
+ *     struct adapter_call *call =
+ *         adapter_call_start(adapter, &request, &adapted_head, &transaction->task);
+ *     ... the task runs until call->verdict is no longer ADAPTER_PENDING ...
+ *     ADAPTER_UNMODIFIED  the message as it was; its body: adapter_call_body
+ *     ADAPTER_MODIFIED    adapted_head (if call->result.head_given) and adapter_call_body
+ *     ADAPTER_SATISFIED   the service answered a request: adapted_head and adapter_call_body
+ *     ADAPTER_FAILED      call->error says why; adapter_call_recover gives the body that the service
+ *                         got, if all of it is still there
+ *     adapter_call_commit(call);     the adapted message is on its way: no turning back
+ *     adapter_call_end(call);
+ *
+ * The service reads the body as the source gives it, and its answer may come before the end of that.
+ * What may be wanted again is kept (adapt/virgin_body.h): until the verdict, and where the service
+ * has bypass until adapter_call_commit. A body that breaks off is never completed.
+ *
+ * With request.hold, the verdict waits for the first byte of the adapted body: up to there a service
+ * that dies is a failure which can be recovered from.
+ *
+ * Threads: the worker's. The source is taken over. adapted_head's slices live until
+ * adapter_call_end. Memory: the request's arena.
+ */
+#ifndef RETORT_ADAPT_ADAPTER_CALL_H
+#define RETORT_ADAPT_ADAPTER_CALL_H
+
+#include "adapt/adapter.h"
+#include "adapt/client_fields.h"
+#include "adapt/virgin_body.h"
+#include "http/head.h"
+
+enum adapter_verdict {
+    ADAPTER_PENDING,
+    ADAPTER_UNMODIFIED,
+    ADAPTER_MODIFIED,
+    ADAPTER_SATISFIED,
+    ADAPTER_FAILED,
+};
+
+/* The heads are read before the verdict, and may be changed after it. */
+struct adapter_request {
+    const struct http_head *request;
+    const struct http_head *response; /* NULL: the service is asked about the request */
+    struct source **body;             /* *body NULL: there is none; taken over */
+    struct slice path;                /* of the URL, without the query */
+    struct adapt_client client;
+    struct slice transaction_id;
+    bool hold;
+    bool trickle; /* whoever asks reads what is kept meanwhile: adapter_call_peek */
+    struct arena *arena;
+};
+
+/* What came with the verdict. */
+struct adapter_result {
+    uint64_t tag;           /* the service's tag that it is of; 0: not known */
+    int64_t lifetime;       /* seconds that the verdict may be used for equal requests; 0: not */
+    unsigned client_fields; /* enum client_field: what the service knew of the client */
+    bool head_given;        /* the adapted head is another */
+    bool has_body;          /* it goes with a body that the service made */
+    bool partial;           /* that body begins as the service made it and ends as the original */
+    struct slice head_text; /* the adapted head as it came; empty: it is to be written */
+    char *next_services;    /* the services that shall follow, a list of names; NULL: not said */
+    char *unable;           /* why it could not adapt the message, as it says; NULL: it could */
+};
+
+/* For the account of the service and the access log. Microseconds from the start on. */
+struct adapter_figures {
+    uint64_t queue;     /* while it waited for its turn */
+    uint64_t last_byte; /* until the service had said all; 0: it has not */
+    uint64_t bytes_out, bytes_in;
+    unsigned status; /* of the answer in the terms of its protocol; 0: there was none */
+};
+
+struct adapter_call {
+    unsigned magic;
+#define ADAPTER_CALL_MAGIC 0xada9ca11u
+    enum adapter_verdict verdict;
+    const char *error; /* after a failure */
+    bool has_body;     /* the message that it was given had one */
+    bool broken;       /* the service failed after its verdict: its body breaks off */
+    bool body_ended;   /* what the service made of the body has been read to its end */
+    struct adapter *adapter;
+    struct task *waker;        /* NULL: nobody waits any more */
+    struct http_head *adapted; /* where the head that comes back is put */
+    uint64_t started;          /* microseconds */
+    struct virgin_body virgin; /* what the service is given */
+    struct adapter_result result;
+    struct adapter_figures figures;
+};
+
+struct adapter_call *adapter_call_start(struct adapter *adapter,
+                                        const struct adapter_request *request,
+                                        struct http_head *adapted, struct task *waker);
+/* Before adapter_call_body of a body that the service made: see adapter_class.expect. */
+static inline void adapter_call_expect(struct adapter_call *call, int64_t length) {
+    call->adapter->class->expect(call, length);
+}
+/* After UNMODIFIED, MODIFIED or SATISFIED; NULL: no body. Once. */
+struct source *adapter_call_body(struct adapter_call *call);
+/* After FAILED, or when the body broke off before adapter_call_commit (call->broken): may the
+ * message as it was be used? Then *body is its body (NULL: it has none). */
+bool adapter_call_recover(struct adapter_call *call, struct source **body);
+/* The body that it was given broke off, which is no fault of the service. */
+static inline bool adapter_call_lost_body(const struct adapter_call *call) {
+    return call->virgin.failed;
+}
+/* Whoever read the body that it left alone is gone: nobody waits for more of it before somebody
+ * reads it again. */
+void adapter_call_forget_reader(struct adapter_call *call);
+/* While there is no verdict: how much of the body is kept, 0 if not all that was given, and bytes of
+ * it from a cursor on, which begins as {0}; 0: there are none now. */
+uint64_t adapter_call_kept(const struct adapter_call *call);
+size_t adapter_call_peek(const struct adapter_call *call, struct spill_file_cursor *cursor,
+                         char *buffer, size_t capacity);
+/* Lets go of what was kept in case of a failure. */
+void adapter_call_commit(struct adapter_call *call);
+static inline void adapter_call_end(struct adapter_call *call) {
+    call->adapter->class->end(call);
+}
+
+/* For classes: first in `start`, in a call that is zero but for the memory of the class. Takes the
+ * body over and keeps it within the limits of the settings. */
+void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struct source **body,
+                       struct http_head *adapted, struct task *waker);
+/* The verdict is there: counts it and wakes whoever waits. Once. */
+void adapter_call_settle(struct adapter_call *call, enum adapter_verdict verdict);
+/* The service has said all. */
+void adapter_call_has_all(struct adapter_call *call);
+/* Last in `end`. */
+void adapter_call_release(struct adapter_call *call);
+
+#endif

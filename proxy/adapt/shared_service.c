@@ -1,0 +1,89 @@
+#include "adapt/shared_service.h"
+
+#include "adapt/service_report.h"
+#include "base/assert.h"
+
+#include <string.h>
+
+/* The same service's as before, if it was there. */
+static struct service_tag *shared_service_tag(const struct icap_service_settings *settings,
+                                              const struct shared_services *before) {
+    for (size_t i = 0; before != NULL && i < before->count; i++)
+        if (service_tag_is_of(before->services[i]->tag, settings))
+            return service_tag_reference(before->services[i]->tag);
+    return service_tag_new(settings);
+}
+
+static struct bypasses *shared_service_bypasses(const char *name,
+                                                const struct shared_services *before) {
+    const struct shared_service *same = before == NULL ? NULL : shared_services_find(before, name);
+    return same == NULL ? bypasses_new(name) : bypasses_reference(same->bypasses);
+}
+
+void shared_service_init(struct shared_service *shared, const struct adapter_class *class,
+                         const struct icap_service_settings *settings,
+                         const struct shared_services *before) {
+    INIT_OBJ(shared, SHARED_SERVICE_MAGIC);
+    shared->class = class;
+    shared->name = xstrdup(settings->name);
+    shared->tag = shared_service_tag(settings, before);
+    shared->bypasses = shared_service_bypasses(settings->name, before);
+}
+
+void shared_service_end(struct shared_service *shared) {
+    CHECK_OBJ(shared, SHARED_SERVICE_MAGIC);
+    service_tag_release(&shared->tag);
+    bypasses_release(&shared->bypasses);
+    free(shared->name);
+    shared->magic = 0;
+}
+
+void shared_service_report(struct shared_service *shared, struct service_report *report) {
+    CHECK_OBJ(shared, SHARED_SERVICE_MAGIC);
+    memset(report, 0, sizeof *report);
+    shared->class->report_shared(shared, report);
+    report->bypassed_since = atomic_load(&shared->bypasses->since);
+    report->bypassed = bypasses_count(shared->bypasses);
+}
+
+struct shared_services *shared_services_new(const struct settings *settings,
+                                            adapter_class_fn *class_of,
+                                            const struct shared_services *before) {
+    struct shared_services *services;
+    ALLOC_OBJ(services, SHARED_SERVICES_MAGIC);
+    atomic_init(&services->references, 1);
+    services->count = settings->icap_service_count;
+    services->services = xcalloc(services->count + 1, sizeof *services->services);
+    for (size_t i = 0; i < services->count; i++)
+        services->services[i] = class_of(&settings->icap_services[i])->share(settings, i, before);
+    return services;
+}
+
+struct shared_services *shared_services_reference(struct shared_services *services) {
+    CHECK_OBJ(services, SHARED_SERVICES_MAGIC);
+    atomic_fetch_add(&services->references, 1);
+    return services;
+}
+
+void shared_services_release(struct shared_services **servicesp) {
+    struct shared_services *services = *servicesp;
+    *servicesp = NULL;
+    if (services == NULL)
+        return;
+    CHECK_OBJ(services, SHARED_SERVICES_MAGIC);
+    if (atomic_fetch_sub(&services->references, 1) != 1)
+        return;
+    for (size_t i = 0; i < services->count; i++)
+        services->services[i]->class->unshare(&services->services[i]);
+    free(services->services);
+    FREE_OBJ(services);
+}
+
+struct shared_service *shared_services_find(const struct shared_services *services,
+                                            const char *name) {
+    CHECK_OBJ(services, SHARED_SERVICES_MAGIC);
+    for (size_t i = 0; i < services->count; i++)
+        if (strcmp(services->services[i]->name, name) == 0)
+            return services->services[i];
+    return NULL;
+}

@@ -1,0 +1,57 @@
+/*
+ * A shared service: what all workers share of one service of the configuration, whichever kind of
+ * adapter asks it: its tag, and the messages that passed without it. What a kind shares besides
+ * stands in a struct of its own that begins with this one.
+ *
+ *     struct shared_services *services = shared_services_new(settings, adapter_class_of, NULL);
+ *     struct shared_services *later = shared_services_new(reloaded, adapter_class_of, services);
+ *     struct shared_service *shared = shared_services_find(services, "gray");
+ *     service_tag_bump(shared->tag);
+ *     shared_services_release(&services);
+ *
+ * Threads: any. Ownership: references on the whole of one snapshot's.
+ */
+#ifndef RETORT_ADAPT_SHARED_SERVICE_H
+#define RETORT_ADAPT_SHARED_SERVICE_H
+
+#include "adapt/adapter.h"
+
+struct shared_service {
+    unsigned magic;
+#define SHARED_SERVICE_MAGIC 0x5a4ed5e4u
+    const struct adapter_class *class;
+    char *name;
+    struct service_tag *tag;   /* referenced */
+    struct bypasses *bypasses; /* referenced */
+};
+
+struct shared_services {
+    unsigned magic;
+#define SHARED_SERVICES_MAGIC 0x5a4ed5e5u
+    _Atomic unsigned references;
+    size_t count;
+    struct shared_service **services; /* as in settings->icap_services */
+};
+
+/* The class that serves it; never NULL. */
+typedef const struct adapter_class *adapter_class_fn(const struct icap_service_settings *settings);
+
+/* `before`: those of an earlier snapshot; NULL: there is none. */
+struct shared_services *shared_services_new(const struct settings *settings,
+                                            adapter_class_fn *class_of,
+                                            const struct shared_services *before);
+struct shared_services *shared_services_reference(struct shared_services *services);
+void shared_services_release(struct shared_services **servicesp);
+/* Not referenced; NULL: there is none of that name. */
+struct shared_service *shared_services_find(const struct shared_services *services,
+                                            const char *name);
+
+void shared_service_report(struct shared_service *shared, struct service_report *report);
+
+/* Both by a class: first in its `share`, and last in its `unshare`. */
+void shared_service_init(struct shared_service *shared, const struct adapter_class *class,
+                         const struct icap_service_settings *settings,
+                         const struct shared_services *before);
+void shared_service_end(struct shared_service *shared);
+
+#endif

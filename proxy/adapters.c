@@ -1,0 +1,9 @@
+#include "adapters.h"
+
+#include "icap/adapter.h"
+
+/* The settings take no other uri than icap: and icaps:. */
+const struct adapter_class *adapters_class_of(const struct icap_service_settings *settings) {
+    (void)settings;
+    return &icap_adapter_class;
+}
