@@ -186,5 +186,38 @@ writes proxy/transaction/steps/fetch.c 'struct chain *chain = transaction->chain
 writes proxy/transaction/steps/fetch.c 'const struct chain *chain = transaction->chain;' ""
 writes proxy/transaction/chains.c 'transaction->chain = NULL;' ""
 
+# hook TEXT: what tests/hooks/pre-commit says of what is staged. Without a text it lets the commit pass. There is no build tree.
+hook() {
+    if said=$(cd "$scratch/tree" && RETORT_BUILDDIR=none "$here/hooks/pre-commit" 2>&1); then status=0; else status=1; fi
+    case "$status:$1:$said" in
+    0::*) passed=$((passed + 1)) ;;
+    1:?*:*"${1:-nothing}"*) passed=$((passed + 1)) ;;
+    *)
+        failed=$((failed + 1))
+        echo "hooks/pre-commit should have said: ${1:-nothing}; it said: $said"
+        ;;
+    esac
+}
+
+if command -v git >/dev/null && command -v clang-format-14 >/dev/null; then
+    tree
+    cp "$here/../.clang-format" .
+    ln -s "$here" tests
+    mkdir -p proxy/transaction
+    printf '/* A transaction. */\nstruct transaction {\n    struct chain *chain;\n};\n' >proxy/transaction/transaction.h
+    printf '/* Written by chain.c. */\nstruct chain {\n    int at;\n};\n' >proxy/transaction/chain.h
+    git init -q .
+    git add common proxy .clang-format
+    hook ""
+    printf 'int  box( void );\n' >>common/base/box.c
+    hook ""
+    git add common/base/box.c
+    hook "common/base/box.c: not as .clang-format says"
+    printf '#include "net/dial.h"\n' >common/base/box.c
+    mkdir -p proxy/net && : >proxy/net/dial.h
+    git add common/base/box.c
+    hook "leads out of common/"
+fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
