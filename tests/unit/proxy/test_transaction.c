@@ -107,6 +107,7 @@ static const struct {
 } statuses[] = {
     {REPLY BODY, NULL, "", "retort; fwd=miss; stored"},
     {REPLY BODY, "", "", "retort; hit; ttl=60"},
+    {REPLY "Age: 10\r\n" BODY, "", "", "retort; hit; ttl=50"},
     {REPLY BODY, "", "Cache-Control: no-cache\r\n", "retort; fwd=request; stored"},
     {REPLY "Vary: A\r\n" BODY, "A: 1\r\n", "A: 2\r\n", "retort; fwd=miss; stored"},
     {REPLY "Vary: A\r\n" BODY, "A: 1\r\n", "A: 1\r\n", "retort; hit; ttl=60"},
