@@ -140,6 +140,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/caching.c proxy/transaction/caching.h \
 	proxy/transaction/collapse.c proxy/transaction/collapse.h \
 	proxy/transaction/fail.c proxy/transaction/fail.h \
+	proxy/transaction/hops.c proxy/transaction/hops.h \
 	proxy/transaction/internal.c proxy/transaction/internal.h \
 	proxy/transaction/invalidate.c proxy/transaction/invalidate.h \
 	proxy/transaction/join.c proxy/transaction/join.h \

@@ -1,6 +1,7 @@
 #include "transaction/transaction.h"
 
 #include "transaction/fail.h"
+#include "transaction/hops.h"
 #include "transaction/steps/reqmod.h"
 #include "transaction/waiting_page.h"
 
@@ -15,29 +16,6 @@ static bool client_allowed(const struct transaction *transaction) {
     return listen->allow_count == 0;
 }
 
-/* Our own name in Via means that the request was here before (RFC 9110 §7.6.3). */
-static bool is_loop(const struct transaction *transaction) {
-    struct slice name = slice_from(transaction->settings->name);
-    const struct http_head *request = transaction->request.head;
-    for (const struct http_field *via = http_head_find(request, HTTP_VIA); via != NULL;
-         via = http_head_find_next(request, HTTP_VIA, via)) {
-        struct slice rest = via->value, element;
-        while (slice_next_element(&rest, &element)) {
-            const char *blank = memchr(element.base, ' ', element.length);
-            if (blank == NULL)
-                continue;
-            struct slice by =
-                slice_make(blank + 1, element.length - (size_t)(blank + 1 - element.base));
-            const char *end = by.length > 0 ? memchr(by.base, ' ', by.length) : NULL;
-            if (end != NULL)
-                by.length = (size_t)(end - by.base);
-            if (slice_equal_nocase(by, name))
-                return true;
-        }
-    }
-    return false;
-}
-
 /* RFC 9110 §7.8: a request to continue in another protocol. Only WebSocket is allowed, because
  * requests after an upgrade to HTTP/2 would bypass all checks. */
 static void note_upgrade(struct transaction *transaction) {
@@ -46,18 +24,6 @@ static void note_upgrade(struct transaction *transaction) {
         !slice_equal_nocase(exchange->upgrade, SLICE("websocket")))
         return;
     request_set_upgrade(transaction, exchange->upgrade);
-}
-
-/* RFC 9110 §7.6.2: decrements Max-Forwards. Returns false when it is already 0. */
-static bool count_down(struct transaction *transaction) {
-    char digits[SLICE_DIGITS];
-    uint64_t left;
-    struct http_head *request = transaction->request.head;
-    if (!slice_to_uint64(http_head_value(request, HTTP_MAX_FORWARDS), &left) || left == 0)
-        return false;
-    http_head_set(request, HTTP_MAX_FORWARDS,
-                  arena_slice(&transaction->arena, slice_of_number(digits, left - 1)));
-    return true;
 }
 
 /* Methods that other caches take as an order to remove stored responses, from any client. An
@@ -84,7 +50,8 @@ enum step step_admit(struct transaction *transaction) {
     if (transaction->request.kind == REQUEST_CONNECT &&
         !settings_connect_port_allowed(transaction->settings, transaction->request.url.port))
         return fail_denied(transaction, "CONNECT to this port is not allowed");
-    if (http_head_has(request, HTTP_VIA) && is_loop(transaction))
+    if (http_head_has(request, HTTP_VIA) &&
+        hops_contain(request, slice_from(transaction->settings->name)))
         return fail_with(transaction, 508,
                          "the request came back to this proxy: a forwarding loop");
     if (transaction->exchange->expects_unknown)
@@ -94,7 +61,7 @@ enum step step_admit(struct transaction *transaction) {
     if (is_for_caches(request))
         return refuse_purge(transaction);
     if (request->method_id == HTTP_METHOD_OPTIONS && http_head_has(request, HTTP_MAX_FORWARDS) &&
-        !count_down(transaction))
+        !hops_count_down(transaction->request.head, &transaction->arena))
         return fail_with(transaction, 501,
                          "Max-Forwards ends at this proxy, and it does not answer OPTIONS");
     if (transaction->settings->any_patience &&

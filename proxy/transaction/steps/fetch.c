@@ -4,6 +4,7 @@
 #include "http/credentials.h"
 #include "http/date.h"
 #include "transaction/fail.h"
+#include "transaction/hops.h"
 #include "transaction/internal.h"
 #include "transaction/invalidate.h"
 #include "transaction/refresh.h"
@@ -80,11 +81,7 @@ static void remove_ranges(struct transaction *transaction, struct http_head *hea
 
 static void add_forwarding_fields(struct transaction *transaction, struct http_head *head) {
     struct arena *arena = &transaction->arena;
-    struct slice via = http_head_joined_value(head, HTTP_VIA, &transaction->arena);
-    http_head_set(head, HTTP_VIA,
-                  arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""),
-                               transaction->exchange->version, SLICE(" "),
-                               slice_from(transaction->settings->name)));
+    hops_add(head, transaction->exchange->version, slice_from(transaction->settings->name), arena);
     struct slice chain = http_head_joined_value(head, HTTP_X_FORWARDED_FOR, &transaction->arena);
     http_head_set(head, HTTP_X_FORWARDED_FOR,
                   arena_concat(arena, chain, chain.length > 0 ? SLICE(", ") : SLICE(""),

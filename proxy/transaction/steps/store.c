@@ -4,6 +4,7 @@
 #include "cache/key.h"
 #include "http/date.h"
 #include "transaction/adapted_variant.h"
+#include "transaction/hops.h"
 #include "transaction/steps/reqmod_postcache.h"
 #include "transaction/steps/respmod.h"
 #include "transaction/steps/respmod_postcache.h"
@@ -16,13 +17,9 @@
  * if not; DELIVER reads from there while it arrives. */
 
 static void complete_head(struct transaction *transaction) {
-    struct http_head *response = transaction->response.head;
-    struct arena *arena = &transaction->arena;
     response_date(transaction);
-    struct slice via = http_head_joined_value(response, HTTP_VIA, &transaction->arena);
-    http_head_set(response, HTTP_VIA,
-                  arena_concat(arena, via, via.length > 0 ? SLICE(", ") : SLICE(""), SLICE("1.1 "),
-                               slice_from(transaction->settings->name)));
+    hops_add(transaction->response.head, SLICE("1.1"), slice_from(transaction->settings->name),
+             &transaction->arena);
 }
 
 static bool has_body(const struct transaction *transaction) {
