@@ -1,7 +1,5 @@
 #include "client/clients.h"
 
-#include "base/reserve.h"
-
 /* Nanoseconds: a reply that is younger is not slow yet; between two that are broken off. */
 #define SHED_AFTER UINT64_C(2000000000)
 #define SHED_PAUSE UINT64_C(20000000)
@@ -110,7 +108,7 @@ static void clients_shed(struct clients *clients) {
     exchange_abort(exchange);
 }
 
-bool clients_lack_memory(struct clients *clients) {
+bool clients_refuse_more(struct clients *clients) {
     struct net_context *net = clients->net;
     if (reserve_is_low()) {
         reserve_refill(); /* others may have freed theirs */

@@ -21,6 +21,7 @@
 #ifndef RETORT_CLIENT_CLIENTS_H
 #define RETORT_CLIENT_CLIENTS_H
 
+#include "base/reserve.h"
 #include "client/exchange.h"
 
 #include <stdalign.h>
@@ -76,9 +77,14 @@ void clients_release(struct clients *clients);
 void clients_settings_changed(struct clients *clients);
 void clients_drain(struct clients *clients);
 void clients_abort(struct clients *clients);
+/* As clients_lack_memory, where memory is short. */
+bool clients_refuse_more(struct clients *clients);
 /* Memory is exhausted, or connections hold as much as they may, so that nothing new is to begin. In
  * the latter case the replies to slow readers are broken off, one after the other. */
-bool clients_lack_memory(struct clients *clients);
+static inline bool clients_lack_memory(struct clients *clients) {
+    bool enough = !reserve_is_low() && clients->net->pressure != NET_FULL;
+    return !enough && clients_refuse_more(clients);
+}
 
 /* For protocols: sets what each exchange has. `exchange->request` stays as it is; all behind it has
  * been cleared. */
