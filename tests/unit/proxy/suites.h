@@ -53,6 +53,7 @@ Suite *name_suite(void);
 Suite *transaction_suite(void);
 Suite *access_log_suite(void);
 Suite *waiting_download_suite(void);
+Suite *chain_suite(void);
 Suite *verdicts_suite(void);
 
 /* A suite of one test case. */

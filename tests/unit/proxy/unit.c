@@ -126,6 +126,7 @@ int main(void) {
     srunner_add_suite(runner, disk_damage_suite());
     srunner_add_suite(runner, purge_log_suite());
     srunner_add_suite(runner, admission_filter_suite());
+    srunner_add_suite(runner, chain_suite());
     srunner_add_suite(runner, verdicts_suite());
     srunner_add_suite(runner, transaction_suite());
     srunner_add_suite(runner, access_log_suite());
