@@ -91,6 +91,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/disk/volume.c proxy/disk/volume.h \
 	proxy/disk/volume_purges.c \
 	proxy/disk/writer.c proxy/disk/writer.h \
+	proxy/icap/adapted_body.c \
 	proxy/icap/adapter.c proxy/icap/adapter.h \
 	proxy/icap/call.c proxy/icap/call.h proxy/icap/send.c proxy/icap/receive.c \
 	proxy/icap/endpoint.c proxy/icap/endpoint.h \

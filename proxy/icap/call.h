@@ -130,6 +130,15 @@ void icap_call_send(struct icap_call *call);
 bool icap_call_cut_preview(struct icap_call *call);
 bool icap_call_write_head(struct icap_call *call);
 void icap_call_receive(struct icap_call *call);
+/* So many bytes have come. */
+void icap_call_count_in(struct icap_call *call, size_t got);
+/* Everything that was to be sent has been: the connection may serve again. */
+bool icap_call_sent_all(const struct icap_call *call);
+/* The service refers to the virgin body; false: that is not whole any more, and the call has
+ * failed. */
+bool icap_call_has_original(struct icap_call *call);
+/* The virgin body stays as it is from that byte on. */
+void icap_call_count_saved(struct icap_call *call, uint64_t from);
 void icap_call_body_init(struct icap_call *call);
 /* What is to be read of the adapted body. */
 struct source *icap_call_adapted_body(struct icap_call *call);

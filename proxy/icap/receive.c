@@ -12,11 +12,11 @@
 enum { ICAP_HEAD_MAX = 16384, HTTP_HEADS_MAX = 128 * 1024 };
 
 /* Everything that was to be sent has been; the connection may serve again. */
-static bool icap_receive_sent_all(const struct icap_call *call) {
+bool icap_call_sent_all(const struct icap_call *call) {
     return sender_is_done(&call->sender) && call->keep_connection;
 }
 
-static void count_in(struct icap_call *call, size_t got) {
+void icap_call_count_in(struct icap_call *call, size_t got) {
     call->heard_at = call->net->loop->now;
     call->service->base.account.bytes_in += got;
     call->base.figures.bytes_in += got;
@@ -39,7 +39,7 @@ static void icap_receive_go_on(struct icap_call *call) {
 }
 
 /* A verdict that refers to the virgin body; false: the call has failed. */
-static bool has_original(struct icap_call *call) {
+bool icap_call_has_original(struct icap_call *call) {
     bool whole = virgin_body_is_whole(&call->base.virgin);
     if (!whole)
         icap_call_fail(call, ICAP_FAILURE_REFUSED,
@@ -49,7 +49,7 @@ static bool has_original(struct icap_call *call) {
 
 /* The original stays from byte `from` on: that need not come back, nor go where it has not gone
  * yet. Of a body whose length nobody has said, what has gone counts. */
-static void count_saved(struct icap_call *call, uint64_t from) {
+void icap_call_count_saved(struct icap_call *call, uint64_t from) {
     uint64_t sent = call->sender.feed.taken;
     int64_t stated = call->base.virgin.first.length;
     uint64_t length = stated < 0 || (uint64_t)stated < sent ? sent : (uint64_t)stated;
@@ -83,10 +83,10 @@ static void unmodified(struct icap_call *call, const struct http_head *head) {
                        "it answered 204 although the request did not allow that");
         return;
     }
-    if (!has_original(call))
+    if (!icap_call_has_original(call))
         return;
-    bool idle = net_buffer_bytes(call->in).length == 0 && icap_receive_sent_all(call);
-    count_saved(call, 0);
+    bool idle = net_buffer_bytes(call->in).length == 0 && icap_call_sent_all(call);
+    icap_call_count_saved(call, 0);
     call->step = ICAP_STEP_OVER;
     task_cancel(&call->send_task);
     sender_stop(&call->sender);
@@ -189,7 +189,7 @@ static void icap_receive_modified(struct icap_call *call) {
             return;
         }
     } else {
-        bool reusable = icap_receive_sent_all(call) && net_buffer_bytes(call->in).length == 0;
+        bool reusable = icap_call_sent_all(call) && net_buffer_bytes(call->in).length == 0;
         call->step = ICAP_STEP_OVER;
         net_buffer_give(call->net, &call->in);
         icap_call_leave_connection(call, reusable);
@@ -279,7 +279,7 @@ static void icap_receive_judge(struct icap_call *call, const struct http_head *h
         call->base.result.partial = call->may_206;
         if (!call->base.result.partial)
             icap_receive_refused(call, head->status);
-        if (!call->base.result.partial || !has_original(call))
+        if (!call->base.result.partial || !icap_call_has_original(call))
             return;
         break;
     default: icap_receive_refused(call, head->status); return;
@@ -348,270 +348,11 @@ void icap_call_receive(struct icap_call *call) {
             return;
         }
         call->heard = true;
-        count_in(call, got);
+        icap_call_count_in(call, got);
         call->in->end += got;
         while (call->step == ICAP_STEP_ANSWER && call->in != NULL && icap_receive_parse(call))
             ;
         if (call->connection == NULL || !call->connection->readable)
             return;
     }
-}
-
-static enum source_status icap_receive_ended(struct icap_call *call) {
-    adapter_call_has_all(&call->base);
-    bool reusable = icap_receive_sent_all(call) && net_buffer_bytes(call->in).length == 0;
-    call->base.body_ended = true;
-    call->step = ICAP_STEP_OVER;
-    icap_call_watch(call, false);
-    task_cancel(&call->send_task);
-    sender_stop(&call->sender);
-    net_buffer_give(call->net, &call->in);
-    icap_call_leave_connection(call, reusable);
-    return SOURCE_END;
-}
-
-static enum source_status icap_receive_broke_off(struct icap_call *call, enum icap_failure failure,
-                                                 const char *error) {
-    icap_call_fail(call, failure, error);
-    return SOURCE_FAILED;
-}
-
-/* What was filled by one read is followed by more. */
-static void make_roomy(struct icap_call *call) {
-    if (call->in->end < NET_BUFFER_SIZE || call->in->capacity > NET_BUFFER_SIZE)
-        return;
-    struct net_buffer *large = net_buffer_take_large(call->net);
-    if (large == NULL)
-        return;
-    net_buffer_give(call->net, &call->in);
-    call->in = large;
-}
-
-/* Servers write 4 KB at a time. A large body may be read in larger pieces; to wait for a small one
- * costs more than it saves. */
-static size_t still_to_come(const struct icap_call *call) {
-    enum { LARGE = 32 * 1024, BODY_END = sizeof "\r\n0\r\n\r\n" - 1 };
-    if (call->announced < LARGE || call->passed_on >= call->announced || call->base.result.partial)
-        return 1;
-    return call->announced - call->passed_on + BODY_END;
-}
-
-/* Once after each read that brought something; when nothing has come by then, each byte counts. */
-static void icap_receive_linger(struct icap_call *call, bool tried) {
-    if (!call->lingered)
-        connection_await(call->connection, still_to_come(call));
-    else if (tried)
-        connection_await(call->connection, 1);
-    call->lingered = true;
-}
-
-/* More coded bytes into the buffer. */
-static enum source_status icap_receive_refill(struct icap_call *call) {
-    size_t got;
-    make_roomy(call);
-    call->in->begin = call->in->end = 0;
-    bool tried = call->connection->readable;
-    if (tried) {
-        switch (connection_read(call->connection, call->in->data, call->in->capacity, &got)) {
-        case IO_DONE:
-            call->in->end = got;
-            count_in(call, got);
-            call->awaited = call->lingered = false;
-            icap_call_watch(call, false);
-            return SOURCE_DATA;
-        case IO_END:
-            return icap_receive_broke_off(call, ICAP_FAILURE_CLOSED,
-                                          "it closed the connection in the middle of a body");
-        case IO_FAILED:
-            return icap_receive_broke_off(call, ICAP_FAILURE_CLOSED,
-                                          connection_error(call->connection));
-        case IO_WAIT: break;
-        }
-    }
-    icap_receive_linger(call, tried);
-    /* It may be waiting for more of the virgin body, which the origin has not sent yet. */
-    bool starved = sender_is_starved(&call->sender);
-    call->awaited = true;
-    icap_call_watch(call, !starved);
-    return SOURCE_WAIT;
-}
-
-/* The last chunk of a 206 says where the virgin body takes over. */
-static bool finish_body(struct icap_call *call) {
-    if (call->chunked.has_original && !call->base.result.partial) {
-        icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
-                               "its last chunk refers to the original body outside a 206");
-        return false;
-    }
-    if (call->chunked.has_original && !has_original(call))
-        return false;
-    call->original = call->chunked.has_original;
-    call->skip_left = call->chunked.original;
-    icap_receive_ended(call);
-    if (call->original) {
-        count_saved(call, call->skip_left);
-        call->base.body_ended = false;
-        virgin_body_replay(&call->base.virgin);
-    } else if (call->base.result.partial) {
-        virgin_body_stop_keeping(&call->base.virgin);
-    }
-    return true;
-}
-
-static enum source_status read_original(struct icap_call *call, char *buffer, size_t capacity,
-                                        size_t *got) {
-    source_set_waker(&call->base.virgin.replay, call->body.waker);
-    for (;;) {
-        size_t most = capacity;
-        if (call->skip_left > 0 && most > call->skip_left)
-            most = (size_t)call->skip_left;
-        enum source_status status = source_read(&call->base.virgin.replay, buffer, most, got);
-        if (status == SOURCE_END && call->skip_left > 0) {
-            icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL,
-                                "it asked for more of the body than there is");
-            call->base.error = "it asked for more of the body than there is";
-            call->body_failed = true;
-            return SOURCE_FAILED;
-        }
-        if (status != SOURCE_DATA || call->skip_left == 0)
-            return status;
-        call->skip_left -= *got;
-        *got = 0;
-    }
-}
-
-static enum source_status icap_receive_read_body(struct icap_call *call, char *buffer,
-                                                 size_t capacity, size_t *got) {
-    *got = 0;
-    if (call->base.body_ended)
-        return SOURCE_END;
-    if (call->body_failed)
-        return SOURCE_FAILED;
-    if (call->original)
-        return read_original(call, buffer, capacity, got);
-    for (;;) {
-        struct slice input = net_buffer_bytes(call->in);
-        if (input.length > 0) {
-            enum chunked_status status =
-                chunked_decode(&call->chunked, &input, buffer, capacity, got);
-            call->in->begin = call->in->end - input.length;
-            if (status == CHUNKED_BAD)
-                return icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
-                                              "its chunked coding is broken");
-            if (status == CHUNKED_END && !finish_body(call))
-                return SOURCE_FAILED;
-            call->passed_on += *got;
-            if (*got > 0)
-                return SOURCE_DATA;
-            if (status == CHUNKED_END && call->base.verdict == ADAPTER_PENDING)
-                return SOURCE_END; /* of what the verdict waits for */
-            if (status == CHUNKED_END)
-                return call->original ? read_original(call, buffer, capacity, got) : SOURCE_END;
-        }
-        enum source_status status = icap_receive_refill(call);
-        if (status != SOURCE_DATA)
-            return status;
-    }
-}
-
-/* With the byte that the verdict waited for, more if there is more. */
-static enum source_status read_from_first(struct icap_call *call, char *buffer, size_t capacity,
-                                          size_t *got) {
-    if (!call->first_there)
-        return icap_receive_read_body(call, buffer, capacity, got);
-    call->first_there = false;
-    *buffer = call->first;
-    *got = 0;
-    if (capacity > 1)
-        icap_receive_read_body(call, buffer + 1, capacity - 1, got);
-    (*got)++;
-    return SOURCE_DATA;
-}
-
-static enum source_status too_short(struct icap_call *call) {
-    static const char error[] = "its body is shorter than the length that it stated";
-    icap_service_failed(call->service, NULL, 0, ICAP_FAILURE_PROTOCOL, error);
-    call->base.error = error;
-    call->body_failed = call->base.broken = call->misstated = true;
-    return SOURCE_FAILED;
-}
-
-/* The last byte, once it is known that nothing comes behind it. */
-static enum source_status read_last(struct icap_call *call, char *buffer, size_t *got) {
-    char spare;
-    enum source_status status;
-    if (!call->last_there && call->given < (uint64_t)call->body.length) {
-        status = read_from_first(call, &call->last, 1, got);
-        *got = 0;
-        if (status == SOURCE_END)
-            return too_short(call);
-        if (status != SOURCE_DATA)
-            return status;
-        call->last_there = true;
-    }
-    status = read_from_first(call, &spare, 1, got);
-    *got = 0;
-    if (status == SOURCE_DATA)
-        return icap_receive_broke_off(call, ICAP_FAILURE_PROTOCOL,
-                                      "its body is longer than the length that it stated");
-    if (status != SOURCE_END || !call->last_there)
-        return status;
-    call->last_there = false;
-    call->given++;
-    *buffer = call->last;
-    *got = 1;
-    return SOURCE_DATA;
-}
-
-/* Nobody shall take for whole what has another length than was stated. */
-static enum source_status icap_receive_body_read(struct source *source, char *buffer,
-                                                 size_t capacity, size_t *got) {
-    struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    *got = 0;
-    if (source->length < 0)
-        return read_from_first(call, buffer, capacity, got);
-    if (call->misstated)
-        return SOURCE_FAILED;
-    uint64_t left = (uint64_t)source->length - call->given;
-    if (left <= 1)
-        return read_last(call, buffer, got);
-    enum source_status status =
-        read_from_first(call, buffer, capacity < left - 1 ? capacity : left - 1, got);
-    call->given += *got;
-    return status == SOURCE_END ? too_short(call) : status;
-}
-
-/* The verdict counts from the first byte of the body on, or with its end. */
-void icap_call_await_body(struct icap_call *call) {
-    size_t got;
-    switch (icap_receive_read_body(call, &call->first, 1, &got)) {
-    case SOURCE_WAIT:
-    case SOURCE_FAILED: return;
-    case SOURCE_DATA: call->first_there = true; break;
-    case SOURCE_END: break;
-    }
-    icap_call_settle(call, call->outcome);
-}
-
-static void icap_receive_body_close(struct source *source) {
-    struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);
-    CHECK_OBJ(call, ICAP_CALL_MAGIC);
-    if (call->base.body_ended || call->body_failed)
-        return;
-    call->body_failed = true;
-    call->step = ICAP_STEP_OVER;
-    icap_call_watch(call, false);
-    task_cancel(&call->send_task);
-    sender_stop(&call->sender);
-    icap_call_leave_connection(call, false);
-    net_buffer_give(call->net, &call->in);
-}
-
-static const struct source_class body_class = {"adapted body", icap_receive_body_read,
-                                               icap_receive_body_close, NULL};
-
-void icap_call_body_init(struct icap_call *call) {
-    source_init(&call->body, &body_class, call->net->loop, -1);
-    chunked_init(&call->chunked);
 }
