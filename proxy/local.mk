@@ -17,6 +17,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/adapt/adapter_accounts.c proxy/adapt/adapter_accounts.h \
 	proxy/adapt/adapter_call.c proxy/adapt/adapter_call.h \
 	proxy/adapt/bypasses.c proxy/adapt/bypasses.h \
+	proxy/adapt/chain_trickle.c \
 	proxy/adapt/chain.c proxy/adapt/chain.h proxy/adapt/message.h \
 	proxy/adapt/client_fields.c proxy/adapt/client_fields.h \
 	proxy/adapt/coding.c proxy/adapt/coding.h \

@@ -14,15 +14,6 @@ static bool may_go_back(const struct adapt_chain *chain) {
     return false;
 }
 
-/* Only the input of the last service is what the client gets when it changes nothing; and what is
- * decoded it would get as it was before. */
-static bool may_trickle(const struct adapt_chain *chain) {
-    const struct icap_service_settings *settings = chain->services[chain->at]->settings;
-    bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
-    return settings->trickle_after > 0 && !chain->quiet && !chain->reqmod && !decoded &&
-           !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;
-}
-
 /* False: it need not be asked, its verdict is remembered. */
 static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     struct adapter *adapter = chain->services[chain->at];
@@ -35,7 +26,7 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
         .client = message->client,
         .transaction_id = message->transaction_id,
         .hold = may_go_back(chain),
-        .trickle = may_trickle(chain),
+        .trickle = adapt_chain_may_trickle(chain),
         .arena = chain->arena,
     };
     chain->calls[chain->at] = NULL;
@@ -50,7 +41,7 @@ static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     return true;
 }
 
-static void chain_record(struct adapt_chain *chain, const char *verdict) {
+void adapt_chain_record(struct adapt_chain *chain, const char *verdict) {
     struct adapt_record *entry = &chain->records[chain->at];
     entry->service = chain->services[chain->at]->settings->name;
     entry->verdict = verdict;
@@ -133,9 +124,9 @@ static enum adapt_state satisfied(struct adapt_chain *chain, bool head_given, st
     return ADAPT_SATISFIED;
 }
 
-static void bypass(struct adapt_chain *chain, const char *error) {
+void adapt_chain_bypass(struct adapt_chain *chain, const char *error) {
     adapter_bypassed(chain->services[chain->at], error);
-    chain_record(chain, "BYPASSED");
+    adapt_chain_record(chain, "BYPASSED");
     chain->records[chain->at].error = error;
     chain->bypassed = true;
 }
@@ -207,12 +198,12 @@ static bool go_back(struct adapt_chain *chain) {
     chain->message->body = body;
     chain->at = at;
     chain->modified = is_changed(chain, 0);
-    bypass(chain, error);
+    adapt_chain_bypass(chain, error);
     return true;
 }
 
-static enum adapt_state chain_give_up(struct adapt_chain *chain, const char *error) {
-    chain_record(chain, "FAILED");
+enum adapt_state adapt_chain_give_up(struct adapt_chain *chain, const char *error) {
+    adapt_chain_record(chain, "FAILED");
     chain->records[chain->at].error = error;
     chain->error = error;
     chain->failed_service = chain->services[chain->at]->settings->name;
@@ -222,8 +213,8 @@ static enum adapt_state chain_give_up(struct adapt_chain *chain, const char *err
 /* The service can't have the body as it must have it. */
 static enum adapt_state without_decoding(struct adapt_chain *chain) {
     if (!chain->services[chain->at]->settings->bypass)
-        return chain_give_up(chain, chain->undecodable);
-    bypass(chain, chain->undecodable);
+        return adapt_chain_give_up(chain, chain->undecodable);
+    adapt_chain_bypass(chain, chain->undecodable);
     return ADAPT_RUNNING;
 }
 
@@ -243,7 +234,7 @@ static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
     chain->at = chain->decoded_at;
     chain->modified = is_changed(chain, 0);
     if (!decoding_restore(chain->decoding, chain->message))
-        return chain_give_up(chain, chain->undecodable);
+        return adapt_chain_give_up(chain, chain->undecodable);
     chain->before = chain->before_codes;
     return without_decoding(chain);
 }
@@ -252,14 +243,14 @@ static enum adapt_state chain_failed(struct adapt_chain *chain, struct adapter_c
     const char *error = call->error;
     if (chain->services[chain->at]->settings->bypass &&
         adapter_call_recover(call, &chain->message->body)) {
-        bypass(chain, error);
+        adapt_chain_bypass(chain, error);
         return ADAPT_RUNNING;
     }
     if (adapter_call_lost_body(call) && decoding_failed(chain))
         return take_back_decoding(chain);
     if (adapter_call_lost_body(call) && go_back(chain))
         return ADAPT_RUNNING;
-    return chain_give_up(chain, error);
+    return adapt_chain_give_up(chain, error);
 }
 
 /* The services that one with `routing` names take the place of those that were to follow. */
@@ -286,7 +277,7 @@ static struct source *take_body(struct adapt_chain *chain, struct adapter_call *
 }
 
 /* The last that has spoken could not do what it is there for. */
-static void note_inability(struct adapt_chain *chain, const struct adapter_call *call) {
+void adapt_chain_note_inability(struct adapt_chain *chain, const struct adapter_call *call) {
     struct adapt_record *entry = &chain->records[chain->at];
     if (call->result.unable == NULL)
         return;
@@ -298,8 +289,8 @@ static void note_inability(struct adapt_chain *chain, const struct adapter_call 
 
 static void take_modified(struct adapt_chain *chain, struct adapter_call *call) {
     int64_t length = stated_length(chain, call);
-    chain_record(chain, "MODIFIED");
-    note_inability(chain, call);
+    adapt_chain_record(chain, "MODIFIED");
+    adapt_chain_note_inability(chain, call);
     if (call->result.has_body)
         adapter_call_expect(call, length);
     chain_modified(chain, call->result.head_given, take_body(chain, call));
@@ -313,8 +304,8 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct adapter_c
     switch (call->verdict) {
     case ADAPTER_UNMODIFIED:
         counters->icap_unmodified++;
-        chain_record(chain, "UNMODIFIED");
-        note_inability(chain, call);
+        adapt_chain_record(chain, "UNMODIFIED");
+        adapt_chain_note_inability(chain, call);
         chain->message->body = take_body(chain, call);
         reroute(chain, slice_from(call->result.next_services));
         return ADAPT_RUNNING;
@@ -324,7 +315,7 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct adapter_c
         return ADAPT_RUNNING;
     case ADAPTER_SATISFIED:
         counters->icap_satisfied++;
-        chain_record(chain, "SATISFIED");
+        adapt_chain_record(chain, "SATISFIED");
         return satisfied(chain, call->result.head_given, take_body(chain, call));
     default: return chain_failed(chain, call);
     }
@@ -348,12 +339,12 @@ static struct source *remembered_body(struct adapt_chain *chain, const struct ve
 
 static enum adapt_state use_verdict(struct adapt_chain *chain, const struct verdict *verdict) {
     if (verdict->kind == ADAPTER_SATISFIED) {
-        chain_record(chain, "REMEMBERED_SATISFIED");
+        adapt_chain_record(chain, "REMEMBERED_SATISFIED");
         parse_remembered(chain, verdict);
         return satisfied(chain, true, remembered_body(chain, verdict));
     }
-    chain_record(chain, verdict->kind == ADAPTER_MODIFIED ? "REMEMBERED_MODIFIED"
-                                                          : "REMEMBERED_UNMODIFIED");
+    adapt_chain_record(chain, verdict->kind == ADAPTER_MODIFIED ? "REMEMBERED_MODIFIED"
+                                                                : "REMEMBERED_UNMODIFIED");
     if (verdict->kind == ADAPTER_MODIFIED) {
         parse_remembered(chain, verdict);
         chain_modified(chain, true, NULL);
@@ -378,7 +369,7 @@ static void settle_decoding(struct adapt_chain *chain) {
 }
 
 /* It is for the client, whatever services made of the response. */
-static void give_back_challenge(const struct adapt_message *message) {
+void adapt_chain_give_back_challenge(const struct adapt_message *message) {
     if (message->client.proxy_authenticate.length > 0)
         http_head_set(message->response, HTTP_PROXY_AUTHENTICATE,
                       message->client.proxy_authenticate);
@@ -390,7 +381,7 @@ static void settle_head(struct adapt_chain *chain) {
     settle_decoding(chain);
     if (is_changed(chain, 0))
         representation_changed(chain->message->response, &chain->before, chain->arena);
-    give_back_challenge(chain->message);
+    adapt_chain_give_back_challenge(chain->message);
 }
 
 /* Whoever asked takes the message now: nothing is taken back any more. */
@@ -440,81 +431,6 @@ static void chain_go_on(struct adapt_chain *chain) {
     chain_finish(chain);
 }
 
-/* The head of what the last service is asked about goes to the client now. */
-static void begin_trickle(struct adapt_chain *chain) {
-    struct adapt_message *message = chain->message;
-    struct http_head *head = message->response;
-    for (unsigned i = 0; i < chain->at; i++)
-        if (chain->calls[i] != NULL)
-            adapter_call_commit(chain->calls[i]);
-    chain->told.status = head->status;
-    chain->told.type = http_head_value(head, HTTP_CONTENT_TYPE);
-    chain->told.coding = http_head_value(head, HTTP_CONTENT_ENCODING);
-    representation_changed(head, &chain->before, chain->arena);
-    http_head_remove(head, HTTP_CONTENT_LENGTH);
-    give_back_challenge(message);
-    chain->trickle = arena_alloc(chain->arena, sizeof *chain->trickle);
-    trickle_start(chain->trickle, chain->calls[chain->at], chain->services[chain->at]->settings,
-                  message->request->target, chain->net);
-    message->body = trickle_body(chain->trickle);
-    chain->modified = true;
-    chain->state = ADAPT_DONE;
-    loop_defer(chain->net->loop, chain->waker);
-}
-
-static void on_trickle_timer(struct timer *timer) {
-    struct adapt_chain *chain = CONTAINER_OF(timer, struct adapt_chain, trickle_timer);
-    CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
-    if (chain->state == ADAPT_RUNNING && chain->calls[chain->at]->verdict == ADAPTER_PENDING)
-        begin_trickle(chain);
-}
-
-/* Does the adapted head go with the one that the client has? */
-static bool fits_told(const struct adapt_chain *chain, const struct adapter_call *call) {
-    const struct http_head *head = chain->adapted;
-    return !call->result.head_given ||
-           (head->status == chain->told.status &&
-            slice_equal(http_head_value(head, HTTP_CONTENT_TYPE), chain->told.type) &&
-            slice_equal(http_head_value(head, HTTP_CONTENT_ENCODING), chain->told.coding));
-}
-
-static void late_failure(struct adapt_chain *chain, struct adapter_call *call) {
-    struct source *body;
-    if (chain->services[chain->at]->settings->bypass && adapter_call_recover(call, &body)) {
-        bypass(chain, call->error);
-        trickle_go_on(chain->trickle, &body);
-        return;
-    }
-    chain_give_up(chain, call->error);
-    trickle_cut(chain->trickle, call->error);
-}
-
-/* The verdict on what has trickled to the client. */
-static void late_verdict(struct adapt_chain *chain, struct adapter_call *call) {
-    struct source *body;
-    switch (call->verdict) {
-    case ADAPTER_UNMODIFIED:
-        chain->net->counters.icap_unmodified++;
-        chain_record(chain, "UNMODIFIED");
-        note_inability(chain, call);
-        body = adapter_call_body(call);
-        trickle_go_on(chain->trickle, &body);
-        break;
-    case ADAPTER_MODIFIED:
-        chain->net->counters.icap_modified++;
-        chain_record(chain, "MODIFIED");
-        adapter_call_commit(call);
-        body = adapter_call_body(call);
-        if (fits_told(chain, call))
-            trickle_go_on(chain->trickle, &body);
-        else
-            trickle_cut(chain->trickle, "it changed the response");
-        break;
-    default: late_failure(chain, call); break;
-    }
-    chain->at++;
-}
-
 /* One of the services has spoken. */
 static void on_verdict(struct task *task) {
     struct adapt_chain *chain = CONTAINER_OF(task, struct adapt_chain, task);
@@ -527,7 +443,7 @@ static void on_verdict(struct task *task) {
         return;
     timer_cancel(&chain->net->loop->timers, &chain->trickle_timer);
     if (late) {
-        late_verdict(chain, call);
+        adapt_chain_take_late_verdict(chain, call);
         return;
     }
     chain->state = take_verdict(chain, call);
@@ -553,7 +469,7 @@ void adapt_chain_start(struct adapt_chain *chain, const struct adapt_set *set,
     chain->waker = waker;
     chain->adapted = arena_alloc(arena, sizeof *chain->adapted);
     task_init(&chain->task, on_verdict);
-    timer_init(&chain->trickle_timer, on_trickle_timer);
+    timer_init(&chain->trickle_timer, adapt_chain_on_trickle_timer);
     if (!chain->reqmod)
         representation_note(&chain->before, message->response);
     chain_go_on(chain);

@@ -103,4 +103,19 @@ static inline bool adapt_chain_is_storable(const struct adapt_chain *chain) {
     return !chain->bypassed && chain->trickle == NULL;
 }
 
+/* Inside adapt/. */
+/* What became of the message at the service that is asked now. */
+void adapt_chain_record(struct adapt_chain *chain, const char *verdict);
+/* The message goes on without that service. */
+void adapt_chain_bypass(struct adapt_chain *chain, const char *error);
+enum adapt_state adapt_chain_give_up(struct adapt_chain *chain, const char *error);
+/* Notes it where the service says that it could not adapt the message. */
+void adapt_chain_note_inability(struct adapt_chain *chain, const struct adapter_call *call);
+/* The challenge of a parent proxy goes back into the response's head. */
+void adapt_chain_give_back_challenge(const struct adapt_message *message);
+/* Chains that trickle: chain_trickle.c. */
+bool adapt_chain_may_trickle(const struct adapt_chain *chain);
+void adapt_chain_on_trickle_timer(struct timer *timer);
+void adapt_chain_take_late_verdict(struct adapt_chain *chain, struct adapter_call *call);
+
 #endif

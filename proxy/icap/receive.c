@@ -1,5 +1,4 @@
 #include "base/assert.h"
-#include "base/clocks.h"
 #include "http/framing.h"
 #include "http/head_parser.h"
 #include "icap/call.h"

@@ -1,0 +1,89 @@
+#include "adapt/chain.h"
+#include "base/assert.h"
+
+/* The part of a chain that begins when its last service takes too long: the body trickles to the
+ * client, and the verdict comes after the chain is done. */
+
+/* Only the input of the last service is what the client gets when it changes nothing; and what is
+ * decoded it would get as it was before. */
+bool adapt_chain_may_trickle(const struct adapt_chain *chain) {
+    const struct icap_service_settings *settings = chain->services[chain->at]->settings;
+    bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
+    return settings->trickle_after > 0 && !chain->quiet && !chain->reqmod && !decoded &&
+           !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;
+}
+
+/* The head of what the last service is asked about goes to the client now. */
+static void chain_begin_trickle(struct adapt_chain *chain) {
+    struct adapt_message *message = chain->message;
+    struct http_head *head = message->response;
+    for (unsigned i = 0; i < chain->at; i++)
+        if (chain->calls[i] != NULL)
+            adapter_call_commit(chain->calls[i]);
+    chain->told.status = head->status;
+    chain->told.type = http_head_value(head, HTTP_CONTENT_TYPE);
+    chain->told.coding = http_head_value(head, HTTP_CONTENT_ENCODING);
+    representation_changed(head, &chain->before, chain->arena);
+    http_head_remove(head, HTTP_CONTENT_LENGTH);
+    adapt_chain_give_back_challenge(message);
+    chain->trickle = arena_alloc(chain->arena, sizeof *chain->trickle);
+    trickle_start(chain->trickle, chain->calls[chain->at], chain->services[chain->at]->settings,
+                  message->request->target, chain->net);
+    message->body = trickle_body(chain->trickle);
+    chain->modified = true;
+    chain->state = ADAPT_DONE;
+    loop_defer(chain->net->loop, chain->waker);
+}
+
+void adapt_chain_on_trickle_timer(struct timer *timer) {
+    struct adapt_chain *chain = CONTAINER_OF(timer, struct adapt_chain, trickle_timer);
+    CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
+    if (chain->state == ADAPT_RUNNING && chain->calls[chain->at]->verdict == ADAPTER_PENDING)
+        chain_begin_trickle(chain);
+}
+
+/* Does the adapted head go with the one that the client has? */
+static bool chain_fits_told(const struct adapt_chain *chain, const struct adapter_call *call) {
+    const struct http_head *head = chain->adapted;
+    return !call->result.head_given ||
+           (head->status == chain->told.status &&
+            slice_equal(http_head_value(head, HTTP_CONTENT_TYPE), chain->told.type) &&
+            slice_equal(http_head_value(head, HTTP_CONTENT_ENCODING), chain->told.coding));
+}
+
+static void chain_late_failure(struct adapt_chain *chain, struct adapter_call *call) {
+    struct source *body;
+    if (chain->services[chain->at]->settings->bypass && adapter_call_recover(call, &body)) {
+        adapt_chain_bypass(chain, call->error);
+        trickle_go_on(chain->trickle, &body);
+        return;
+    }
+    adapt_chain_give_up(chain, call->error);
+    trickle_cut(chain->trickle, call->error);
+}
+
+/* The verdict on what has trickled to the client. */
+void adapt_chain_take_late_verdict(struct adapt_chain *chain, struct adapter_call *call) {
+    struct source *body;
+    switch (call->verdict) {
+    case ADAPTER_UNMODIFIED:
+        chain->net->counters.icap_unmodified++;
+        adapt_chain_record(chain, "UNMODIFIED");
+        adapt_chain_note_inability(chain, call);
+        body = adapter_call_body(call);
+        trickle_go_on(chain->trickle, &body);
+        break;
+    case ADAPTER_MODIFIED:
+        chain->net->counters.icap_modified++;
+        adapt_chain_record(chain, "MODIFIED");
+        adapter_call_commit(call);
+        body = adapter_call_body(call);
+        if (chain_fits_told(chain, call))
+            trickle_go_on(chain->trickle, &body);
+        else
+            trickle_cut(chain->trickle, "it changed the response");
+        break;
+    default: chain_late_failure(chain, call); break;
+    }
+    chain->at++;
+}
