@@ -55,6 +55,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/cache/purge.c proxy/cache/purge.h \
 	proxy/cache/purger.c proxy/cache/purger.h \
 	proxy/cache/range.c proxy/cache/range.h \
+	proxy/cache/replacement.c proxy/cache/replacement.h \
 	proxy/cache/shard.c proxy/cache/shard.h \
 	proxy/cache/store.c proxy/cache/store.h \
 	proxy/cache/walk.c proxy/cache/walk.h \
@@ -196,7 +197,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/match/needles.c proxy/match/needles.h \
 	proxy/settings/negative.c proxy/settings/negative.h \
 	proxy/settings/option_sections.c proxy/settings/option_suggest.c \
-	proxy/settings/options.c proxy/settings/options.h \
+	proxy/settings/options.c proxy/settings/options.h proxy/settings/options_cache.def \
+	proxy/settings/options_origins.def proxy/settings/options_services.def \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/match/regex.c proxy/match/regex.h \

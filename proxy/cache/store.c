@@ -4,6 +4,7 @@
 #include "cache/memory.h"
 #include "cache/object_eviction.h"
 #include "cache/purger.h"
+#include "cache/replacement.h"
 #include "cache/shard.h"
 
 #include <time.h>
@@ -281,24 +282,6 @@ bool cache_give_back(void *arg) {
     return gave;
 }
 
-/* Of too many variants the oldest goes, since every lookup walks through the variants of its name.
- * What services make of a response does not drive out the response. */
-static struct object *find_surplus(struct shard *shard, const struct object *object,
-                                   unsigned max_variants) {
-    const struct cache_name name = object_name(object);
-    struct object *oldest = NULL;
-    unsigned count = 0;
-    for (struct object *old = *shard_chain(shard, object->key); old != NULL; old = old->next) {
-        if (!object_has_name(old, &name))
-            continue;
-        bool goes = object_chain(object) == 0 || object_chain(old) != 0;
-        if (goes && (oldest == NULL || old->response_time <= oldest->response_time))
-            oldest = old;
-        count++;
-    }
-    return max_variants == 0 || count < max_variants ? NULL : oldest;
-}
-
 /* A body whose length was not known had more room than it needed. */
 static void compact(struct object *object) {
     struct body *body = object->body;
@@ -339,79 +322,6 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
     }
 }
 
-/* Is it there, or else its body under a newer head? */
-static bool cache_is_stored(struct shard *shard, const struct object *object) {
-    const struct cache_name name = object_name(object);
-    bool stored = object->indexed;
-    for (struct object *other = *shard_chain(shard, object->key); other != NULL && !stored;
-         other = other->next)
-        stored = other->body == object->body && object_has_name(other, &name) &&
-                 object_chain(other) == 0;
-    return stored;
-}
-
-/* Does the one go when the other comes, or goes? */
-typedef bool departs_fn(const struct object *old, const struct object *object);
-
-/* Those of the object's key that go, referenced: they are freed when the lock is not held any more,
- * by cache_walk_end. */
-static void cache_gather(struct shard *shard, const struct object *object, departs_fn *departs,
-                         struct cache_walk *walk) {
-    const struct cache_name name = object_name(object);
-    size_t count = 0;
-    cache_walk_take(walk, *shard_chain(shard, object->key), &name);
-    for (size_t i = 0; i < walk->count; i++)
-        if (departs(walk->objects[i], object)) {
-            struct object *gone = walk->objects[i];
-            walk->objects[i] = walk->objects[count];
-            walk->objects[count++] = gone;
-        }
-    for (size_t i = count; i < walk->count; i++)
-        object_release(&walk->objects[i]); /* the index has another reference */
-    walk->count = count;
-}
-
-static bool is_made_of(const struct object *old, const struct object *object) {
-    return object_is_made_of(old, object);
-}
-
-/* In the place of an older one comes what requests for that would select as well. */
-static bool is_replaced(const struct object *old, const struct object *object) {
-    return object_chain(old) == object_chain(object) && object_overlaps(old, object);
-}
-
-/* With what services have made of it. */
-static bool is_superseded(const struct object *old, const struct object *object) {
-    return is_replaced(old, object) ||
-           (object_chain(object) == 0 && object_chain(old) != 0 && object_overlaps(old, object));
-}
-
-/* Its own body under another head leaves alone what was made of that. */
-static bool is_renewed(const struct object *old, const struct object *object) {
-    return is_replaced(old, object) || (is_superseded(old, object) && !is_made_of(old, object));
-}
-
-static bool has_body_of(struct shard *shard, const struct object *object) {
-    for (struct object *old = *shard_chain(shard, object->key); old != NULL; old = old->next)
-        if (old->body == object->body && object_chain(old) == 0)
-            return true;
-    return false;
-}
-
-static departs_fn *rule_of(struct shard *shard, const struct object *object,
-                           const struct cache_arrival *arrival) {
-    if (arrival->yields || object_chain(object) != 0)
-        return is_replaced;
-    return has_body_of(shard, object) ? is_renewed : is_superseded;
-}
-
-static bool has_pinned(const struct object *object, const struct cache_walk *walk) {
-    for (size_t i = 0; i < walk->count; i++)
-        if (walk->objects[i]->pinned && is_replaced(walk->objects[i], object))
-            return true;
-    return false;
-}
-
 /* What services made of a response is as old as that: a ban that came since hits both. */
 static struct cache_moment moment_of(const struct cache *cache,
                                      const struct cache_arrival *arrival) {
@@ -433,17 +343,17 @@ bool cache_insert(struct cache *cache, struct object *object, const struct cache
     compact(object);
     if (!lock_for(cache, shard, object, &since))
         return false;
-    cache_gather(shard, object, rule_of(shard, object, arrival), &gone);
+    replacement_gather(shard, object, replacement_rule(shard, object, arrival->yields), &gone);
     if ((gone.count > 0 && arrival->yields) ||
-        (arrival->of != NULL && !cache_is_stored(shard, arrival->of))) {
+        (arrival->of != NULL && !replacement_is_stored(shard, arrival->of))) {
         bans_leave(&cache->bans, &object->checked);
         pthread_mutex_unlock(&shard->lock);
         cache_walk_end(&gone);
         return false;
     }
-    object->pinned = has_pinned(object, &gone);
+    object->pinned = replacement_has_pinned(object, &gone);
     unlink_objects(cache, shard, gone.objects, gone.count);
-    struct object *surplus = find_surplus(shard, object, arrival->max_variants);
+    struct object *surplus = replacement_surplus(shard, object, arrival->max_variants);
     if (surplus != NULL) {
         object_reference(surplus);
         unlink_objects(cache, shard, &surplus, 1);
@@ -460,7 +370,7 @@ void cache_supersede(struct cache *cache, const struct object *object) {
     struct shard *shard = shard_of(cache->shards, object->key);
     struct cache_walk gone = {0};
     pthread_mutex_lock(&shard->lock);
-    cache_gather(shard, object, is_superseded, &gone);
+    replacement_gather(shard, object, replacement_is_superseded, &gone);
     unlink_objects(cache, shard, gone.objects, gone.count);
     pthread_mutex_unlock(&shard->lock);
     cache_walk_end(&gone);
@@ -497,19 +407,6 @@ bool cache_uses(struct cache *cache, uint64_t low_key) {
     return used;
 }
 
-/* Older, or of the same second: a load from disk has brought it back meanwhile. */
-static bool is_outlived(const struct object *old, const struct object *object) {
-    return old != object && is_replaced(old, object) && !object_is_newer(old, object);
-}
-
-static bool is_outdone(struct shard *shard, const struct object *object) {
-    for (struct object *other = *shard_chain(shard, object->key); other != NULL;
-         other = other->next)
-        if (is_replaced(other, object))
-            return true;
-    return false;
-}
-
 bool cache_would_hold(struct cache *cache, const struct object *object,
                       const struct cache_moment *since) {
     struct shard *shard = shard_of(cache->shards, object->key);
@@ -517,9 +414,9 @@ bool cache_would_hold(struct cache *cache, const struct object *object,
     pthread_mutex_lock(&shard->lock);
     bool held = object->indexed, outdone = false;
     if (!held) {
-        cache_gather(shard, object, is_outlived, &gone);
+        replacement_gather(shard, object, replacement_is_outlived, &gone);
         unlink_objects(cache, shard, gone.objects, gone.count);
-        outdone = is_outdone(shard, object);
+        outdone = replacement_is_outdone(shard, object);
     }
     pthread_mutex_unlock(&shard->lock);
     cache_walk_end(&gone);
@@ -540,7 +437,7 @@ void cache_drop(struct cache *cache, struct object *object) {
     struct cache_walk made = {0};
     pthread_mutex_lock(&shard->lock);
     unlink_objects(cache, shard, &object, 1);
-    cache_gather(shard, object, is_made_of, &made);
+    replacement_gather(shard, object, replacement_is_made_of, &made);
     unlink_objects(cache, shard, made.objects, made.count);
     pthread_mutex_unlock(&shard->lock);
     cache_walk_end(&made);
