@@ -8,8 +8,8 @@
  *
  * A ban is an event and has a number, counted from 1; an object carries the number of the newest
  * ban that it need not fear: at first the newest one when its origin was asked, later that which it
- * was last compared with. How many objects stand at which number is counted, and bans go
- * when no object is older than they are:
+ * was last compared with. How many objects stand at which number is counted. A ban is dropped when
+ * no object is older than it:
  *
  *     if (!bans_enter(&bans, &object->checked, number_when_asked)) ...  too old to be compared
  *     if (bans_check(&bans, object) == PURGE_REMOVE) ...                a newer ban hits

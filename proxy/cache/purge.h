@@ -23,11 +23,12 @@
  *     purges_enter(&purges, object);
  *
  * For that purges are remembered for PURGES_SECONDS at least, and for twice that at most, however
- * many they are; what was on its way for longer counts as purged, so nothing is ever missed. Purges
- * of single keys, which every POST makes, are remembered apart: by
- * PURGE_KEYS places that keys share. A place knows its last key and when it last had another; where
- * two that share one are purged at the same time, a third may be taken for the first of them, and
- * is then not stored once.
+ * many they are; what was on its way for longer counts as purged, so nothing is ever missed.
+ *
+ * Purges of single keys, which every POST makes, are remembered apart, in PURGE_KEYS places that
+ * keys share. A place knows its last key, and when it last had another key. When two keys of one
+ * place are purged at the same time, a third key may be mistaken for the first; its response is
+ * then not stored once.
  *
  * Threads: any; looking takes a lock that all who look share. An object that no newer purge can
  * concern takes none.

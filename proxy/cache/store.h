@@ -8,9 +8,9 @@
  *     if (!cache_insert(cache, object, &arrival)) ...                 purged on its way
  *     cache_remove(cache, object);
  *
- * Eviction is SIEVE: see eviction.h. Pinned objects are never evicted; they count like all others.
- *
- * What is banned or purged is never stored or used as if it were newer: see ban.h and purge.h.
+ * Objects are evicted by the policy in eviction.h. Pinned objects are never evicted, but they count
+ * against the limit like all others. A banned or purged object is never stored or used as if it
+ * were newer: see ban.h and purge.h.
  *
  * Threads: any. Sixty-four shards, each with its own lock, held for the walk of one hash chain;
  * never two at once, never across a system call. Under a shard's lock the lock of

@@ -1,13 +1,14 @@
 /*
- * The texts that a regular expression can not be found without: where none of them stands, it need
- * not be searched for.
+ * The literals of a regular expression: texts of which at least one stands in every text that the
+ * expression is found in. Where none of them stands, the expression need not be searched for.
  *
  *     struct literals literals;
  *     if (literals_of("\\.(jpe?g|gif)$", &literals)) ...      "jp", "gif"
  *     if (literals_of("^/[0-9]+$", &literals)) ...            false: it may be found in any text
  *
- * They are in small letters and are to be looked for in small letters, whatever the expression says
- * of upper and lower case. What is not understood gives no texts; never wrong ones.
+ * Literals are in lower case. They are to be looked for in text in lower case, whatever the
+ * expression says about case. An expression that is not understood gives no literals, and never
+ * wrong ones.
  *
  * Threads: pure.
  */
@@ -32,8 +33,7 @@ static inline struct slice literal_text(const struct literal *literal) {
     return slice_make(literal->bytes, literal->length);
 }
 
-/* One of the texts stands in whatever the expression, which is well formed, is found in. False:
- * nothing can be said. */
+/* The expression must be well formed. False: no literals are known. */
 bool literals_of(const char *regex, struct literals *literals);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A table of names, or other short strings of bytes, and of the numbers filed under each.
+ * A table of names, or of other short strings of bytes, with the numbers filed under each of them.
  *
  *     struct name_table table = {0};
  *     name_table_add(&table, SLICE("www.example.com"), 7);
@@ -7,10 +7,10 @@
  *     struct numbers found = name_table_find(&table, host);     found.count 1, found.each[0] 7
  *     name_table_release(&table);
  *
- * Most of what is asked for is not there: that is known by the last eight bytes, from one bit of a
- * filter, however many names there are. The rest costs one hash.
+ * Most names that are asked for are not in the table. One bit of a filter, chosen by the last eight
+ * bytes of the name, tells that, however many names there are. All other questions cost one hash.
  *
- * Threads: read-only once sealed. Names are copied.
+ * Threads: read-only once sealed. The table copies the names.
  */
 #ifndef RETORT_MATCH_NAME_TABLE_H
 #define RETORT_MATCH_NAME_TABLE_H

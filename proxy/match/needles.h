@@ -1,15 +1,16 @@
 /*
- * Many texts looked for in another one, all at once (Aho and Corasick, CACM '75): what it costs
- * depends on the length of the text that is searched, not on how many are looked for.
+ * Needles: many texts that are looked for in another text at once (Aho and Corasick, CACM '75). The
+ * cost depends on the length of the searched text, not on the number of needles.
  *
  *     struct needles *needles = needles_new(&table);               the names of a sealed table
  *     needles_search(needles, path, on_found, arg);
+ *     needles_free(&needles);
  *
- *     static bool on_found(void *arg, struct numbers numbers)      true: that is enough
+ *     static bool on_found(void *arg, struct numbers numbers)      true: stop searching
  *
- * The needles are in small letters; in the text that is searched, large letters count as small
- * ones. Of needles so many that the automaton would be very large only the beginnings are looked
- * for: what is found may then be none of them, but nothing is missed.
+ * Needles are in lower case; the search ignores the case of the searched text. If the automaton
+ * would become very large, only the beginnings of the needles are looked for. The search then may
+ * report a needle that is not there, but it misses none.
  *
  * Threads: read-only once made.
  */

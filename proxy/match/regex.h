@@ -1,17 +1,18 @@
 /*
- * Regular expressions of URL classes: PCRE2 with its compiler to machine code, and bounds on the
- * work of one search, since the text searched comes from strangers.
+ * The regular expressions of URL classes: PCRE2 with its just-in-time compiler. The work of one
+ * search is limited, since strangers choose the text that is searched.
  *
  *     struct regexes regexes;
  *     if (!regex_check(text, error, sizeof error)) ...      "is not a regular expression: ..."
- *     regexes_compile(&regexes, texts);                     all were checked before
+ *     regexes_compile(&regexes, texts);                     each text was checked before
  *     if (regexes_find(&regexes, path)) ...                 one of them was found
  *     regexes_release(&regexes);
  *
- * Of many, only those are searched for whose literals (literals.h) stand in the text, so that a
- * hundred cost hardly more than one.
+ * Of many expressions, only those are searched for whose literals (literals.h) stand in the text.
+ * So a hundred expressions cost hardly more than one.
  *
- * Threads: read-only once compiled; PCRE2's scratch memory is kept per thread and freed with it.
+ * Threads: read-only once compiled. Each thread has its own scratch memory of PCRE2, which is freed
+ * when the thread ends.
  */
 #ifndef RETORT_MATCH_REGEX_H
 #define RETORT_MATCH_REGEX_H
@@ -28,9 +29,9 @@ bool regex_check(const char *text, char *error, size_t error_size);
 /* texts ends with NULL; NULL: none. */
 void regexes_compile(struct regexes *regexes, char **texts);
 void regexes_release(struct regexes *regexes);
-/* A search that runs into its bounds counts as no match. */
+/* A search that reaches the limit of its work counts as no match. */
 bool regexes_find(const struct regexes *regexes, struct slice text);
-/* False: none of them is found, which was soon clear. For a first look under a lock. */
+/* A quick first look, for use under a lock. False: none is found. True: one may be found. */
 bool regexes_may_find(const struct regexes *regexes, struct slice text);
 
 #endif

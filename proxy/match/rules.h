@@ -1,6 +1,6 @@
 /*
- * The rules of the settings, that is the policy, adapt and parent sections: for which of them is a
- * request, asked once for all of them.
+ * A set of rules, each with a URL class. The settings have one such set: the policy, adapt and
+ * parent sections. Each request is matched against all rules once; the result is a bit set.
  *
  *     struct rules *rules = rules_new();
  *     rules_add(rules, url_class);                              the first rule is number 0
@@ -8,14 +8,16 @@
  *
  *     const uint64_t *bits = rules_find(rules, &subject, arena);    one for each rule
  *     bits = rules_without_type(rules, bits, arena);                there is no response yet
- *     for (size_t rule = rules_next(bits, from, to); rule < to; rule = rules_next(bits, rule + 1,
- * to))
+ *     for (size_t rule = rules_next(bits, 0, count); rule < count;
+ *          rule = rules_next(bits, rule + 1, count))
+ *         ...
+ *     rules_free(&rules);
  *
- * A class is filed under those of its conditions that are shared with the fewest other classes: its
- * hosts, domains, clients, or what its regular expressions can not be found without. A request
- * brings up the few classes that are filed under what it is made of, and only these are looked at
- * (url_class_matches_request). So it hardly matters how many there are, and a request that none is
- * for takes nothing of the arena.
+ * A class is filed under the kind of condition that it shares with the fewest other classes: its
+ * hosts, its domains, its clients, or the literals of its regular expressions. A look-up finds the
+ * few classes that are filed under parts of the request, and only these are compared with it
+ * (url_class_matches_request). So the number of classes hardly matters. A request that no class
+ * fits takes nothing of the arena.
  *
  * Threads: read-only once sealed.
  */
@@ -36,22 +38,23 @@ void rules_seal(struct rules *rules);
 
 /* Words of 64 bits that hold a rule each; at least one. */
 size_t rules_words(const struct rules *rules);
-/* A first look at a request: the bits, should none come up but those that are for every request;
- * else NULL. */
+/* A first look at a request. If only the rules that are for every request can match, it returns
+ * their bits; otherwise NULL. */
 const uint64_t *rules_glance(const struct rules *rules, const struct url *url,
                              struct slice url_text);
-/* Those whose classes the request fits, whatever content type they want. The bits are the arena's
- * or the rules'. */
+/* The rules whose classes the request fits, whatever content type they state. The bits belong to
+ * the arena or to the rules. */
 const uint64_t *rules_find(const struct rules *rules, const struct class_subject *subject,
                            struct arena *arena);
-/* Of these, the ones that want none. */
+/* Of the rules in `bits`, those whose classes state no content type. */
 const uint64_t *rules_without_type(const struct rules *rules, const uint64_t *bits,
                                    struct arena *arena);
-/* Of these, the ones that a response of this type fits; it may have parameters, or be empty. */
+/* Of the rules in `bits`, those that a response of this type fits. The type may have parameters, or
+ * be empty. */
 const uint64_t *rules_with_type(const struct rules *rules, const uint64_t *bits,
                                 struct slice content_type, struct arena *arena);
 
-/* Is one set in both? */
+/* Is any bit set in both? */
 static inline bool rules_meet(const uint64_t *bits, const uint64_t *others, size_t words) {
     for (size_t i = 0; i < words; i++)
         if ((bits[i] & others[i]) != 0)

@@ -1,10 +1,10 @@
 /*
- * What the parts of one worker thread share below the transaction: its loop, its counters, its
- * resolver and its spare read buffers. Made by the worker, lent to everybody else.
+ * The context of one worker thread: its loop, its counters, its resolver and its spare read
+ * buffers. The worker owns it; the transactions, connections and calls of the worker use it.
  *
  *     struct net_buffer *buffer = net_buffer_try(net);              NULL: there is no memory
  *     if (!net_buffer_make_room(net, &buffer, limit)) ...           the head is too large
- *     struct slice bytes = net_buffer_bytes(buffer);                what has come and is not used yet
+ *     struct slice bytes = net_buffer_bytes(buffer);                what has come and is unused
  *     net_buffer_give(net, &buffer);
  *
  * Threads: one context per worker thread, used by no other.
@@ -44,8 +44,8 @@ struct net_buffers {
     unsigned count;
 };
 
-/* Of client.memory: from three quarters on bodies pass in small pieces, at the whole of it nothing
- * new begins. */
+/* How much of client.memory is in use. NET_TIGHT: three quarters; bodies pass in small pieces.
+ * NET_FULL: all of it; nothing new begins. */
 enum net_pressure { NET_EASY, NET_TIGHT, NET_FULL };
 
 /* What the operator's configuration says to this room. */
@@ -75,12 +75,12 @@ struct net_context {
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);
-/* Copies the configuration with its addresses. A worker calls it at the start and at each reload. */
+/* Copies the configuration with its addresses. Called at the start and at each reload. */
 void net_context_configure(struct net_context *net, const struct net_configuration *configuration);
 void net_context_release(struct net_context *net);
 
-/* What the connections of this worker hold, to the share, and with it how tight memory is. At most
- * once in a millisecond; what is taken at once tells by itself. */
+/* Writes what the connections of this worker hold into its share, and sets `pressure`. It does so
+ * at most once in a millisecond. Buffers that are taken in large numbers do it by themselves. */
 void net_context_tell_memory(struct net_context *net);
 
 struct net_buffer *net_buffer_take(struct net_context *net);

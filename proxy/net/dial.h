@@ -8,8 +8,8 @@
  *     if (dial.state == DIAL_FAILED) dial.error says why ("connection refused"), dial.timed_out
  *     dial_cancel(&dial);            any time; closes what was not taken
  *
- * Addresses out of reach (net/reach.h) are passed over; dial.denied: no others were there. The
- * timeout counts for each address, with TLS its handshake included. Threads: the loop's.
+ * Addresses out of reach (net/reach.h) are skipped; dial.denied says that there were no others. The
+ * timeout is for each address, and includes the handshake of TLS. Threads: the loop's.
  */
 #ifndef RETORT_NET_DIAL_H
 #define RETORT_NET_DIAL_H

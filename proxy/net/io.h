@@ -2,9 +2,9 @@
  * How an attempt to read or write ended.
  *
  *     IO_DONE    some bytes
- *     IO_WAIT    none yet: whoever watches the socket will tell
+ *     IO_WAIT    none yet: the loop reports when another attempt is worth it
  *     IO_END     the other side has finished
- *     IO_FAILED  errno tells
+ *     IO_FAILED  errno says why
  */
 #ifndef RETORT_NET_IO_H
 #define RETORT_NET_IO_H

@@ -6,9 +6,9 @@
  *     ...
  *     listener_close(&listener);
  *
- * on_accept gets the new descriptor (non-blocking, close-on-exec) and owns it. Connections come
- * with the first bytes that the client has sent; one that says nothing comes a second later
- * (TCP_DEFER_ACCEPT).
+ * on_accept gets the new descriptor (non-blocking, close-on-exec) and owns it. A connection is
+ * accepted when the client's first bytes have arrived, or one second later if the client sends
+ * nothing (TCP_DEFER_ACCEPT).
  */
 #ifndef RETORT_NET_LISTENER_H
 #define RETORT_NET_LISTENER_H

@@ -1,16 +1,16 @@
 /*
- * What the connections of all workers hold: read buffers, bodies on their way to slow readers, what
- * is kept for services, and what each connection and each request takes by itself.
+ * The memory that the connections of all workers hold: read buffers, bodies on their way to slow
+ * readers, bytes kept for services, and the structs of connections and requests.
  *
  *     struct memory_shares *shares = memory_shares_new(workers);
  *     context->share = memory_shares_of(shares, index);          of each worker
  *     net_context_tell_memory(net);                              now and then, in its own thread
  *     if (net->pressure == NET_FULL) ...                         begin nothing new
  *
- * Each worker counts for itself, writes the sum into its share and adds up those of all, at most
- * once in a millisecond: so the bound (client.memory) is exact but for what comes within one, and
- * costs a request nothing. Kernel memory is not counted; it is bounded per connection
- * (TCP_NOTSENT_LOWAT).
+ * Each worker counts for itself. At most once in a millisecond it writes the sum into its share and
+ * adds up the shares of all workers. So the limit (client.memory) costs a request nothing, and can
+ * be exceeded only by what comes within one millisecond. Kernel memory is not counted;
+ * TCP_NOTSENT_LOWAT limits it for each connection.
  *
  * Threads: a share is written by its worker and read by all.
  */

@@ -4,10 +4,10 @@
  *     struct connection *c = pool_take(pool, key, on_ready, owner);     NULL: dial
  *     pool_give(pool, key, &c, idle_timeout, max_idle);                 after a complete response
  *
- * A key is text: "http://host:port". The newest connection is given out first, so that spare ones
- * grow old and go. A connection that becomes readable while idle (the far side closed it, or sent
- * what it should not) is closed at once; one that dies in the very moment it is taken is the
- * caller's to retry.
+ * A key is text: "http://host:port". The newest connection is given out first, so that connections
+ * which are not needed expire. A connection that becomes readable while it is idle is closed at
+ * once: the other side has closed it, or has sent bytes that nobody asked for. If a connection dies
+ * at the moment it is taken, the caller has to retry.
  *
  * Threads: one pool per worker and kind of server.
  */

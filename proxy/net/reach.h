@@ -1,15 +1,15 @@
 /*
- * Which addresses may be connected to on behalf of whom. A client of the proxy is nobody on the
- * proxy's own machine: what answers there often takes all that reaches it for a friend.
+ * Reach: which addresses Retort may connect to on behalf of whom. A client of the proxy has no
+ * rights on the proxy's own machine, where many programs trust every local connection.
  *
  *     if (!reach_allows(net, REACH_REMOTE, &address)) ...     try the next one, or answer 403
  *
- * Asked of each address that is about to be dialled, after names are resolved, so that it makes no
+ * Each address is checked just before it is dialled, after names are resolved. So it makes no
  * difference how the address was spelt, by whom, or what the name stood for a moment ago. An IPv6
- * address that carries one of IPv4 (IPv4-mapped, RFC 4291 §2.5.5; NAT64, RFC 6052 and RFC 8215;
+ * address that contains one of IPv4 (IPv4-mapped, RFC 4291 §2.5.5; NAT64, RFC 6052 and RFC 8215;
  * 6to4, RFC 3056) counts as both.
  *
- * The machine's addresses are read when they are needed and known for a second, so that a dial
+ * The machine's addresses are read when they are needed, and remembered for one second. So a dial
  * costs a walk through a short list. Threads: the worker's.
  */
 #ifndef RETORT_NET_REACH_H

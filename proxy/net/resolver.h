@@ -1,15 +1,16 @@
 /*
- * Names to addresses, through c-ares on the worker's loop, remembered for their time to live.
+ * The resolver: it finds the addresses of names, through c-ares on the worker's loop, and remembers
+ * them for their time to live.
  *
  *     resolver_query_init(&dial->query);
- *     if (resolver_lookup(resolver, host, &dial->query, on_resolved)) ...   known: query.result is
- * set static void on_resolved(struct resolver_query *query) { if (query->result.count == 0) ->
- * query->result.error tells why resolver_cancel(&dial->query);                  any time; the
- * callback then never comes
+ *     if (resolver_lookup(resolver, host, &dial->query, on_resolved)) ...   query.result is set
+ *     resolver_cancel(&dial->query);            any time: the callback then never comes
  *
- * IP literals, however they are spelt, and localhost are answered at once. /etc/hosts and
- * /etc/resolv.conf are honoured. Queries for one name share one lookup. Failures are remembered for
- * a second.
+ *     static void on_resolved(struct resolver_query *query)   count 0: query->result.error says why
+ *
+ * IP literals, in whatever spelling, and localhost are answered at once. /etc/hosts and
+ * /etc/resolv.conf are used. Queries for the same name share one look-up. A failure is remembered
+ * for one second.
  *
  * Threads: one resolver per worker.
  */

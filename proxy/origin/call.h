@@ -11,11 +11,11 @@
  *     }
  *     origin_call_close(&call);
  *
- * Interim responses (1xx) are read, and told to whoever asked for them. A pooled connection that
- * dies before the first byte of the response is replaced by a fresh one, once, if the request may
- * be repeated and nothing of its body has been read (RFC 9112 §9.3.1). The response's body may
- * begin while the request's is still being sent. After a complete response the connection returns
- * to the pool.
+ * Interim responses (1xx) are passed to on_interim. A pooled connection may die before the first
+ * byte of the response. The call then repeats the request once on a new connection, if the request
+ * may be repeated and nothing of its body has been read (RFC 9112 §9.3.1). The body of the response
+ * may begin while the body of the request is still being sent. After a complete response the
+ * connection returns to the pool.
  *
  * The response head's slices point into the call's buffer: copy it before reading the body.
  * Threads: the worker's. The struct is the caller's; so is the request's body (it is only read).

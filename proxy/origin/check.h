@@ -1,13 +1,13 @@
 /*
- * Health checks: asks each server of the groups that have a health_check for that path, every
- * check_interval, and tells the group how it went.
+ * Health checks. Each server of a group with a health_check is asked for that path every
+ * check_interval, and the group is told the outcome.
  *
  *     struct origin_checks *checks = origin_checks_new(net, pool, groups);
  *     ...
  *     origin_checks_free(&checks);
  *
- * One worker does it for all. Each check is an ordinary call to the origin, on a connection of its
- * own; a status from 200 to 399 is good. Threads: the worker's.
+ * One worker makes the checks for all workers. Each check is an ordinary call to the origin, on a
+ * connection of its own. A status from 200 to 399 is good. Threads: the worker's.
  */
 #ifndef RETORT_ORIGIN_CHECK_H
 #define RETORT_ORIGIN_CHECK_H

@@ -1,6 +1,6 @@
 /*
- * A group of origin servers that stand for one another: its members, how each of them is, and who
- * waits for one. Requests take part in it through a slot (origin/slot.h).
+ * A group of origin servers that serve the same content: its members, the health of each of them,
+ * and the requests that wait for one. A request uses a member through a slot (origin/slot.h).
  *
  *     struct origin_groups *groups = origin_groups_new(settings, NULL);
  *     struct origin_group *group = groups->list[map->origins - settings->origins_groups];
@@ -8,14 +8,14 @@
  *     struct origin_groups *next = origin_groups_new(new_settings, groups);       a reload
  *     origin_groups_release(&groups);
  *
- * A group lives on over reloads by its name, and a member in it by its URL, so that what is known
- * of it and the requests under way at it still count. Requests that began under old settings see
- * the group as the new ones have it.
+ * A group is kept over reloads if its name stays, and a member if its URL stays. So the health of a
+ * member and the requests under way at it still count. Requests that began under the old settings
+ * see the group as the new settings define it.
  *
- * A member is up until max_failures failures in a row. Then it is left alone for down_min, and
- * half open: one request (the probe) may go to it, whose outcome brings it up or doubles the pause.
- * Groups with a health check leave the probing to that. While no member is up, requests go to the
- * one whose last failure is longest ago.
+ * A member goes down after max_failures failures in a row. It gets no requests for down_min. Then
+ * one request (the probe) may go to it; the outcome brings the member up, or doubles the pause. In
+ * a group with a health check, the check takes the place of the probe. While no member is up,
+ * requests go to the member whose last failure is longest ago.
  *
  * Threads: all workers share the groups. Each group has one lock, held for a walk over its members;
  * under it no other lock is taken but mailboxes are posted to. Units: milliseconds of the loops'
