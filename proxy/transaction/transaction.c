@@ -42,19 +42,25 @@ const char *step_name(enum step step) {
 /* What a hit has nothing of, in the order in which one thing reads from another. */
 static void end_fetch(struct transaction *transaction) {
     lookup_end(transaction);
-    respmod_postcache_end(transaction);
+    if (transaction->respmod_postcache != NULL)
+        respmod_postcache_end(transaction);
     if (transaction->variant != NULL)
         adapted_variant_end(transaction);
     storing_end(transaction);
-    tunnel_end(transaction);
+    if (transaction->tunnel.relay != NULL || transaction->tunnel.dial != NULL)
+        tunnel_end(transaction);
     response_close_body(&transaction->response);
     if (transaction->waiting_page != NULL)
         waiting_page_end(transaction);
-    respmod_end(transaction);
-    fetch_end(transaction);
+    if (transaction->respmod != NULL)
+        respmod_end(transaction);
+    if (transaction->fetch.route != NULL)
+        fetch_end(transaction);
     request_close_body(transaction);
-    reqmod_postcache_close(transaction);
-    reqmod_close(transaction, transaction->reqmod);
+    if (transaction->reqmod_postcache != NULL)
+        reqmod_postcache_close(transaction);
+    if (transaction->reqmod != NULL)
+        reqmod_close(transaction, transaction->reqmod);
 }
 
 /* Lets go of everything. */

@@ -145,7 +145,7 @@ static void deliver_prepare(struct transaction *transaction) {
     if (transaction->delivery.reply.status != 0)
         return; /* an error page */
     transaction->delivery.reply.extra = cache_status_fields(transaction);
-    if (respmod_postcache_answers(transaction)) {
+    if (transaction->respmod_postcache != NULL && respmod_postcache_answers(transaction)) {
         reply_adapted(transaction);
         return;
     }

@@ -51,14 +51,17 @@ static void write_entry(struct transaction *transaction) {
 
 /* Everything that reads from the exchange ends before the exchange. */
 static void let_client_go(struct transaction *transaction) {
-    respmod_postcache_end(transaction);
+    if (transaction->respmod_postcache != NULL)
+        respmod_postcache_end(transaction);
     if (transaction->variant != NULL)
         adapted_variant_let_client_go(transaction);
     storing_let_client_go(transaction);
     fetch_forget_request(transaction);
     request_close_body(transaction);
-    reqmod_postcache_close(transaction);
-    reqmod_close(transaction, transaction->reqmod);
+    if (transaction->reqmod_postcache != NULL)
+        reqmod_postcache_close(transaction);
+    if (transaction->reqmod != NULL)
+        reqmod_close(transaction, transaction->reqmod);
     transaction->exchange->waker = NULL;
     exchange_finish(&transaction->exchange);
 }
