@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-/* Milliseconds between looks at a host that may be lost. */
+/* Milliseconds between two checks of a host that may be lost. */
 enum { LOOK_AGAIN = 250 };
 
 static void origin_call_on_ready(struct connection *connection);
@@ -20,10 +20,10 @@ void origin_call_let_go(struct origin_call *call) {
     timer_set(&call->net->loop->timers, &call->total_timer, TIMER_NEVER);
     if (call->request.slot != NULL)
         origin_slot_leave(call->request.slot);
-    call->request.slot = NULL; /* its next server is another call's */
+    call->request.slot = NULL; /* its next server belongs to another call */
 }
 
-/* What died was an old connection, and the request can go over a new one. */
+/* An old connection was closed, and the request can be sent on a new one. */
 static bool origin_call_may_repeat(const struct origin_call *call, enum origin_failure failure) {
     return failure == ORIGIN_BROKE_OFF && call->reused && !call->heard &&
            call->request.repeatable && !call->sender.feed.started;
@@ -68,7 +68,7 @@ static void look_again(struct origin_call *call, uint64_t after) {
               at < call->patience_ends ? at : call->patience_ends);
 }
 
-/* Of the connections that were idle none will do either. A group has other servers. */
+/* The other idle connections will fail as well. A group has other servers. */
 static void lose_host(struct origin_call *call) {
     pool_close_key(call->pool, call->request.pool_key);
     if (call->request.slot != NULL)
@@ -76,7 +76,8 @@ static void lose_host(struct origin_call *call) {
     origin_call_fail(call, ORIGIN_BROKE_OFF, "its host does not answer any more");
 }
 
-/* It has been quiet for a while: is its host still there? A slow one is. */
+/* The origin has been silent for a while. Checks that its host still acknowledges packets, as a
+ * slow one does. */
 static void look(struct origin_call *call) {
     uint64_t unanswered = call->connection == NULL ? 0 : connection_unanswered(call->connection);
     if (call->connection != NULL && !call->kept_alive)
@@ -92,7 +93,7 @@ static void look(struct origin_call *call) {
 static void origin_call_on_timeout(struct timer *timer) {
     struct origin_call *call = CONTAINER_OF(timer, struct origin_call, timer);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
-    /* What it has sent waits until there is room for it: the next read sets the timer again. */
+    /* Received bytes wait until there is room for them; the next read sets the timer again. */
     if (call->state == ORIGIN_ANSWERED && call->connection != NULL && call->connection->readable)
         return;
     if (call->net->loop->now < call->patience_ends) {
@@ -108,12 +109,12 @@ static void origin_call_on_timeout(struct timer *timer) {
 static void origin_call_on_total_timeout(struct timer *timer) {
     struct origin_call *call = CONTAINER_OF(timer, struct origin_call, total_timer);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);
-    /* The pool's connections are no way out of it. */
+    /* Connections from the pool do not help here. */
     call->request.repeatable = false;
     origin_call_fail(call, ORIGIN_TIMED_OUT, "it took longer than origin.total_timeout");
 }
 
-/* The connection is there: send, and listen at the same time. */
+/* The connection is open: sends the request and reads at the same time. */
 static void origin_call_begin(struct origin_call *call) {
     call->state = ORIGIN_WAITING;
     call->unsent = false;
@@ -145,7 +146,7 @@ static void origin_call_on_dialled(struct task *task) {
     call->connection = dial_take(&call->dial, origin_call_on_ready, call);
     call->net->counters.origin_connections++;
     origin_call_begin(call);
-    /* The news of what it has said already went to the dial. */
+    /* The event for bytes that arrived earlier went to the dial. */
     if (call->state == ORIGIN_WAITING && call->connection != NULL && call->connection->readable)
         origin_call_receive(call);
 }
@@ -153,7 +154,7 @@ static void origin_call_on_dialled(struct task *task) {
 static void connect_fresh(struct origin_call *call) {
     call->state = ORIGIN_CONNECTING;
     call->reused = call->heard = call->deaf = false;
-    call->unsent = true; /* what died before has done no harm, or we would not be here */
+    call->unsent = true; /* earlier failures did no harm, otherwise this code would not run */
     dial_start(&call->dial, call->net, call->request.host, call->request.port, call->request.reach,
                call->request.connect_timeout, &call->dial_task);
 }

@@ -1,4 +1,4 @@
-/* Which member of a group a request goes to. */
+/* Chooses the member of a group for a request. */
 #include "base/assert.h"
 #include "origin/group.h"
 
@@ -9,7 +9,7 @@ enum { SHARE = 256, SLOWEST = SHARE / 16 };
 uint64_t origin_member_share(const struct origin_group *group, const struct origin_member *member,
                              uint64_t now) {
     uint64_t whole = group->rules.slow_start, ramp = SHARE;
-    /* It may have come up in a worker whose clock is a little ahead. */
+    /* The member may have come up in a worker whose clock is a little ahead. */
     uint64_t since = now > member->up_since ? now - member->up_since : 0;
     if (member->up_since != 0 && since < whole)
         ramp = SLOWEST + (SHARE - SLOWEST) * since / whole;
@@ -27,8 +27,8 @@ static bool choice_is_full(const struct origin_group *group, const struct origin
     return group->rules.max_connections > 0 && member->active >= group->rules.max_connections;
 }
 
-/* A request that can not be repeated elsewhere is made a probe only when no other request has come
- * for as long again. */
+/* A request that can not be repeated elsewhere becomes the probe only when no other request has
+ * arrived for twice the time. */
 static bool choice_is_due(const struct origin_member *member, const struct origin_wish *wish,
                           uint64_t now) {
     if (member->state != ORIGIN_MEMBER_DOWN || member->probing || member->retry_at > now)
@@ -46,14 +46,14 @@ static uint64_t choice_mix(uint64_t value) {
     return value;
 }
 
-/* Weighted rendezvous: each member draws a number for each key, and the largest wins. A member that
- * goes takes only the keys with it that it had won. */
+/* Weighted rendezvous hashing: each member has a number for each key, and the largest number
+ * wins. When a member goes down, only its own keys move. */
 static double draw(uint64_t hash, uint64_t seed, uint64_t share) {
     double even = ((double)(choice_mix(hash ^ seed) >> 11) + 0.5) * 0x1p-53; /* between 0 and 1 */
     return -(double)share / log(even);
 }
 
-/* Those who may be chosen, from which the rules of balance pick one. */
+/* The members that may be chosen. The balance option selects one of them. */
 struct field {
     struct origin_group *group;
     const struct origin_wish *wish;
@@ -75,7 +75,8 @@ static bool may_enter(const struct field *field, const struct origin_member *mem
         for (struct origin_member *member = (field)->group->members[i_]; member != NULL;           \
              member = NULL)
 
-/* Smooth weighted round robin: everybody is given his share, and who has most pays for all. */
+/* Smooth weighted round robin: each member gets credit for its weight; the one with the most
+ * credit is chosen and pays for all. */
 static struct origin_member *by_turn(const struct field *field) {
     struct origin_member *best = NULL;
     int64_t sum = 0;
@@ -93,7 +94,7 @@ static struct origin_member *by_turn(const struct field *field) {
     return best;
 }
 
-/* Among equals the one whose turn was longest ago. */
+/* Among equals, the one that was chosen longest ago. */
 static struct origin_member *by_load(const struct field *field) {
     struct origin_member *best = NULL;
     uint64_t best_share = 1;
@@ -153,7 +154,7 @@ static bool any_is_up(const struct field *field) {
     return false;
 }
 
-/* All are down. Asking one of them costs less than an answer that says so. */
+/* All members are down. Asking one of them is better than an error page. */
 static enum origin_choice least_bad(const struct field *field, struct origin_member **chosen) {
     bool full = false;
     FIELD_FOR_EACH (member, field) {

@@ -22,7 +22,8 @@ static struct origin_member *member_new(const struct origin_server_settings *ser
     int length = asprintf(&member->host_port, "%s%.*s%s:%u", v6 ? "[" : "",
                           SLICE_PRINT(member->url.host), v6 ? "]" : "", member->url.port);
     ASSERT(length > 0);
-    /* By its host and port and not by its number: every proxy, and every start, has the same order. */
+    /* The order depends on host and port and not on the number, so it is the same in all proxies
+     * and after each start. */
     member->seed = XXH3_64bits(member->host_port, (size_t)length);
     member->references = 1;
     member->listed = true;
@@ -132,7 +133,7 @@ static struct origin_member *take_over(struct origin_group *group,
     return member_new(server);
 }
 
-/* The members that stay keep what is known of them; the others go when their last request has. */
+/* Members that stay keep their state. The others are freed after their last request. */
 static void group_configure(struct origin_group *group, const struct origins_settings *settings) {
     struct origin_member **members = xcalloc(settings->server_count, sizeof *members);
     pthread_mutex_lock(&group->lock);
@@ -142,7 +143,7 @@ static void group_configure(struct origin_group *group, const struct origins_set
         members[i]->weight = settings->servers[i].weight;
         members[i]->backup = settings->servers[i].backup;
         members[i]->credit = 0;
-        /* Who decides when it comes back may have changed. */
+        /* A health check may decide now when it comes back, or no longer. */
         if (members[i]->state == ORIGIN_MEMBER_DOWN)
             members[i]->retry_at = settings->health_check != NULL ? TIMER_NEVER : 0;
     }

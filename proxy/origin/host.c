@@ -70,7 +70,7 @@ static struct origin_host *origin_host_make(struct origin_bucket *bucket, char *
     return host;
 }
 
-/* It may stem from before a reload. */
+/* It may come from before a reload. */
 static void origin_host_renew(struct origin_host *host, const struct settings *settings) {
     pthread_mutex_lock(&host->group->lock);
     origin_host_set_rules(&host->group->rules, settings);
@@ -84,7 +84,7 @@ struct origin_host *origin_host_enter(struct origin_hosts *hosts, const struct u
     int length = snprintf(text, sizeof text, "http://%s%.*s%s:%u", url->host_is_ipv6 ? "[" : "",
                           SLICE_PRINT(url->host), url->host_is_ipv6 ? "]" : "", url->port);
     if (length >= TEXT_MAX)
-        return NULL; /* no name of a host is so long: it will not be found */
+        return NULL; /* no host name is so long, so it will not be found */
     uint64_t hash = secret_hash(slice_make(text, (size_t)length));
     struct origin_bucket *bucket = &hosts->buckets[hash % BUCKETS];
     pthread_mutex_lock(&bucket->lock);

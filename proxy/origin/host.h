@@ -29,10 +29,10 @@ struct origin_host {
 struct origin_hosts *origin_hosts_new(void);
 void origin_hosts_free(struct origin_hosts **hostsp);
 
-/* `host` and `port` of the URL count; the limits are those of the settings' section "origin". */
+/* Uses `host` and `port` of the URL, and the limits in the section "origin" of the settings. */
 struct origin_host *origin_host_enter(struct origin_hosts *hosts, const struct url *url,
                                       const struct settings *settings);
-/* Before it, slots of its group are closed. */
+/* Close the slots of its group first. */
 void origin_host_leave(struct origin_host **hostp);
 
 #endif

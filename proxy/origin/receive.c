@@ -6,10 +6,10 @@
 
 #include <errno.h>
 
-/* Receiving a response: its head into the buffer, its body straight to whoever pulls. */
+/* Receives a response: the head into the buffer, the body directly to its reader. */
 
-/* HEADROOM: left free in the buffer, for a body that came with its head is sent from there, and
- * what the client gets as the head in front of it is a little longer than what the origin sent. */
+/* HEADROOM: free bytes in the buffer. A body that came with its head is sent from there, and the
+ * client's head before it is a little longer than the origin's. */
 enum { INTERIM_MAX = 100, PIECES = 8, HEADROOM = 512 };
 
 static const char head_too_large[] = "its response head is larger than origin.max_head";
@@ -25,7 +25,7 @@ static void origin_receive_answered(struct origin_call *call) {
         loop_defer(call->net->loop, call->waker);
 }
 
-/* False: more bytes are needed. */
+/* Returns false when more bytes are needed. */
 static bool origin_receive_parse(struct origin_call *call) {
     struct slice bytes = net_buffer_bytes(call->in);
     ssize_t used =
@@ -101,14 +101,14 @@ static size_t waiting(const struct origin_call *call) {
     return call->in == NULL ? 0 : net_buffer_bytes(call->in).length;
 }
 
-/* Behind a 2xx to a CONNECT, and behind a 101, whatever comes is of another protocol (RFC 9110
- * §9.3.6): it must not be taken for the next response. */
+/* Bytes after a 2xx to a CONNECT, or after a 101, belong to another protocol (RFC 9110 §9.3.6).
+ * They must not be taken for the next response. */
 static bool opens_tunnel(const struct origin_call *call) {
     unsigned status = call->response->status;
     return status == 101 || (call->request.method == HTTP_METHOD_CONNECT && status < 300);
 }
 
-/* The response is complete: may the connection be used again? */
+/* The response is complete. Returns true when the connection may be used again. */
 static void leave_connection(struct origin_call *call) {
     bool spare = waiting(call) > 0 || opens_tunnel(call);
     bool reusable = !spare && !call->deaf && sender_is_done(&call->sender) &&
@@ -128,8 +128,8 @@ static enum source_status origin_receive_ended(struct origin_call *call) {
     return SOURCE_END;
 }
 
-/* So much of a body of known length has been read: the data goes out first, END with the next read.
- */
+/* Counts read bytes of a body of known length. The data is returned first, and END with the next
+ * read. */
 static void origin_receive_take_off(struct origin_call *call, size_t count) {
     call->body_left -= count;
     if (call->body_left == 0)
@@ -172,8 +172,8 @@ static enum source_status origin_receive_from_socket(struct origin_call *call,
     return SOURCE_WAIT;
 }
 
-/* What is left of the body, and one byte of room more: a read that leaves that empty has shown that
- * the socket is, and a connection that fills it is of no further use. */
+/* The room for the rest of the body and one more byte. If the byte stays empty, the socket is
+ * empty too. If it is filled, the connection can't be reused. */
 static enum source_status origin_receive_read_rest(struct origin_call *call,
                                                    const struct iovec *pieces, int count,
                                                    size_t *got) {
@@ -272,14 +272,15 @@ static void origin_receive_body_close(struct source *source) {
     call->body_open = false;
     if (call->body_ended)
         return;
-    /* Unread bytes are on the way: of no use to the next request. */
+    /* Unread bytes are still arriving, so the next request can't use the connection. */
     call->body_failed = true;
     connection_close(&call->connection);
     net_buffer_give(call->net, &call->in);
     origin_call_let_go(call);
 }
 
-/* While some of what came with the head waits there, all that was read before it stands there. */
+/* While body bytes that came with the head are in the buffer, all bytes read before them are
+ * there too. */
 static bool body_unread(struct source *source, uint64_t count) {
     struct origin_call *call = CONTAINER_OF(source, struct origin_call, body);
     CHECK_OBJ(call, ORIGIN_CALL_MAGIC);

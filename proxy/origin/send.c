@@ -2,12 +2,13 @@
 
 #include "base/assert.h"
 
-/* Sending a request: its head, then its body as the source gives it and the socket takes it. */
+/* Sends a request: its head, then its body as fast as the source gives it and the socket takes
+ * it. */
 
-/* Writes in a row before others get their turn. */
+/* The number of writes before other work gets its turn. */
 enum { TURNS = 16 };
 
-/* The origin does not listen any more. It may have answered before it closed (RFC 9112 §9.5). */
+/* The origin does not read any more. It may have answered before it closed (RFC 9112 §9.5). */
 static void origin_send_write_failed(struct origin_call *call) {
     call->deaf = true;
     sender_stop(&call->sender);
@@ -15,19 +16,19 @@ static void origin_send_write_failed(struct origin_call *call) {
         origin_call_receive(call);
 }
 
-/* The source has nothing more for now: the origin does not pay for a client that pauses. */
+/* The source has no more bytes now. The origin's timeout does not run while a client pauses. */
 static void origin_send_starved(struct origin_call *call) {
     if (call->state == ORIGIN_WAITING)
         timer_set(&call->net->loop->timers, &call->timer, TIMER_NEVER);
 }
 
-/* The origin's time runs from the last byte of the request. */
+/* The origin's timeout runs from the last byte of the request. */
 static void origin_send_finished(struct origin_call *call) {
     if (call->state == ORIGIN_WAITING && call->timer.deadline == TIMER_NEVER)
         origin_call_await(call, call->request.first_byte_timeout);
 }
 
-/* A body that broke off is never completed: the connection goes instead. */
+/* A body that ended early is never completed; the connection is closed instead. */
 static void origin_send_broke_off(struct origin_call *call) {
     connection_abort(&call->connection);
     origin_call_fail(call, ORIGIN_NO_REQUEST, "the request's body broke off");

@@ -23,7 +23,7 @@ void origin_slot_init(struct origin_slot *slot, struct origin_group *group, stru
     timer_init(&slot->timer, origin_slot_on_timeout);
 }
 
-/* Tries to find a member for the slot; the lock is held. */
+/* Tries to find a member for the slot. Call with the lock held. */
 static enum origin_choice slot_down(struct origin_slot *slot, uint64_t now) {
     struct origin_group *group = slot->group;
     struct origin_member *member = NULL;
@@ -57,8 +57,8 @@ static void leave_queue(struct origin_slot *slot) {
     slot->group->queued--;
 }
 
-/* Who can't be helped any more is woken too, to hear that. One who only waits for the servers that
- * it has not been at does not hold up those behind. */
+/* A request for which no server is left is woken too, to be told. A request that waits only for
+ * servers that it has not tried does not delay those after it. */
 void origin_group_serve_queue(struct origin_group *group, uint64_t now, const struct loop *loop) {
     LIST_FOR_EACH_SAFE (link, next, &group->queue) {
         struct origin_slot *slot = CONTAINER_OF(link, struct origin_slot, link);
@@ -72,7 +72,7 @@ void origin_group_serve_queue(struct origin_group *group, uint64_t now, const st
     }
 }
 
-/* Who has been let in once and met a server that failed is not sent away, and goes to the front. */
+/* A request whose server has failed is never refused, and goes to the front of the queue. */
 static enum origin_slot_state join_queue(struct origin_slot *slot) {
     struct origin_group *group = slot->group;
     bool returns = slot->tried_count > 0;
@@ -87,9 +87,9 @@ static enum origin_slot_state join_queue(struct origin_slot *slot) {
     return ORIGIN_SLOT_WAITING;
 }
 
-/* The first time, or after a server has been left; the lock is held. */
+/* Called the first time, or after a server was left. Call with the lock held. */
 static enum origin_slot_state origin_slot_enter(struct origin_slot *slot, uint64_t now) {
-    /* Nobody who is new overtakes those who wait. */
+    /* A new request never overtakes waiting ones. */
     bool may_try = list_empty(&slot->group->queue) || slot->tried_count > 0;
     enum origin_choice choice = may_try ? slot_down(slot, now) : ORIGIN_ALL_FULL;
     if (slot->member != NULL)
@@ -110,7 +110,7 @@ static void take_off_queue(struct origin_slot *slot) {
     timer_set(&slot->net->loop->timers, &slot->timer, TIMER_NEVER);
 }
 
-/* It has waited; the lock is held. */
+/* The result after waiting. Call with the lock held. */
 static enum origin_slot_state after_waiting(struct origin_slot *slot) {
     if (slot->member != NULL)
         return ORIGIN_SLOT_TAKEN;
@@ -156,12 +156,12 @@ enum origin_slot_state origin_slot_take(struct origin_slot *slot) {
     return state;
 }
 
-/* What began before the member went down says nothing of how it is now. */
+/* A request that began before the member went down does not show its state now. */
 static bool origin_slot_counts(const struct origin_slot *slot) {
     return slot->epoch == slot->member->downs;
 }
 
-/* The lock is held. */
+/* Call with the lock held. */
 static void origin_slot_judge(struct origin_slot *slot, const char *error) {
     struct origin_group *group = slot->group;
     struct origin_member *member = slot->member;
@@ -177,7 +177,7 @@ static void origin_slot_judge(struct origin_slot *slot, const char *error) {
     origin_group_serve_queue(group, now, slot->net->loop);
 }
 
-/* What the status says of the server; NULL: it is well. */
+/* Returns the failure that a status stands for, or NULL when the server works. */
 static const char *fault(const struct origin_slot *slot, unsigned status) {
     bool counted = !slot->needs.any_status && status >= 500 && status <= 599 &&
                    slot->group->rules.failure_status[status - 500];
@@ -214,7 +214,7 @@ void origin_slot_leave(struct origin_slot *slot) {
     slot->member = NULL;
     ASSERT(member->active > 0);
     member->active--;
-    /* A probe that came to nothing: its client left. The next request may try. */
+    /* The client of the probe has left, so the next request may try. */
     if (slot->probe)
         member->probing = slot->probe = false;
     origin_member_release(member);
@@ -225,7 +225,7 @@ void origin_slot_leave(struct origin_slot *slot) {
 void origin_slot_close(struct origin_slot *slot) {
     if (slot == NULL || slot->magic != ORIGIN_SLOT_MAGIC)
         return;
-    /* From here on nobody can give it a member, but one may have been given already. */
+    /* From now on no thread can give it a member, but one may have been given already. */
     pthread_mutex_lock(&slot->group->lock);
     leave_queue(slot);
     pthread_mutex_unlock(&slot->group->lock);

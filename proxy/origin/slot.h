@@ -12,12 +12,12 @@
  *     }
  *     origin_slot_close(&slot);       any time
  *
- * The call reports how the server did (origin_slot_answered, origin_slot_failed). It leaves the slot
- * when it has let go of its connection; then origin_slot_take finds another server. A slot that
+ * The call reports how the server did (origin_slot_answered, origin_slot_failed). It leaves the
+ * slot when it has no connection any more; then origin_slot_take finds another server. A slot that
  * becomes free goes to the request that has waited longest, in whatever thread that runs.
  *
- * Threads: the worker's; some fields are under the group's lock, see below. Memory: the caller's; it
- * must live as long as the group's.
+ * Threads: the worker's; some fields are under the group's lock, see below. Memory: the caller's;
+ * it must live as long as the group's.
  */
 #ifndef RETORT_ORIGIN_SLOT_H
 #define RETORT_ORIGIN_SLOT_H
@@ -35,9 +35,9 @@ enum origin_slot_state {
 
 struct origin_slot_needs {
     uint64_t hash;     /* see settings: hash_by */
-    bool repeatable;   /* the request may be sent twice */
-    bool only_up;      /* rather no server than one that is known to be down */
-    bool any_status;   /* no answer counts as a failure */
+    bool repeatable;   /* whether the request may be sent twice */
+    bool only_up;      /* no server at all rather than one that is known to be down */
+    bool any_status;   /* whether no answer counts as a failure */
     uint64_t deadline; /* loop time by which waiting must end; TIMER_NEVER: the queue's own */
 };
 
@@ -58,7 +58,7 @@ struct origin_slot {
     /* Under the group's lock while it waits. */
     struct origin_member *member; /* NULL: none */
     bool probe;
-    uint64_t epoch;        /* the member's downs when it was chosen */
+    uint64_t epoch;        /* number of times that the member had gone down when it was chosen */
     struct list_link link; /* in the queue */
     struct list_link waiting;
 };
@@ -70,7 +70,7 @@ enum origin_slot_state origin_slot_take(struct origin_slot *slot);
 /* The server has answered with this status. */
 void origin_slot_answered(struct origin_slot *slot, unsigned status);
 void origin_slot_failed(struct origin_slot *slot, const char *error);
-/* The connection is done with; harmless when it was before. */
+/* The connection is not used any more. Does nothing when it was already left. */
 void origin_slot_leave(struct origin_slot *slot);
 void origin_slot_close(struct origin_slot *slot);
 

@@ -10,7 +10,7 @@
 
 #include <xxhash.h>
 
-/* The host of the URL that the origin is asked for. */
+/* The URL that the origin is asked for. */
 static const struct url *url_of(const struct transaction *transaction) {
     return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->url
                                                  : &transaction->request.url;
