@@ -43,14 +43,14 @@ struct recall *recall_begin(const struct adapter_request *request, struct adapte
 
 /* Keys. */
 
-/* What comes before the texts. Without routing nobody has looked whom the service named. */
+/* The fixed part before the texts. Without routing the named services were not checked. */
 struct prefix {
     uint64_t service;
     uint32_t client_fields;
     uint16_t whole_head, routing;
 };
 
-/* A line of two words. Writes it if it fits; returns how long the text is with it. */
+/* Writes a line of two words if it fits. Returns the length of the text with it. */
 static size_t recall_write_line(struct slice one, struct slice two, char *out, size_t length,
                                 size_t capacity) {
     size_t whole = length + one.length + two.length + 2;
@@ -59,8 +59,8 @@ static size_t recall_write_line(struct slice one, struct slice two, char *out, s
     return whole;
 }
 
-/* Method, URL, and of each name a line, with one for each of its values behind it: fields that are
- * not there have part in it, since a reload may name others. Returns the whole length. */
+/* Writes method, URL, and for each field name one line and a line for each value. Missing fields
+ * have a line too, because a reload may list other fields. Returns the whole length. */
 static size_t write_chosen(const struct http_head *head, char *const *names, char *out,
                            size_t capacity) {
     size_t length = recall_write_line(head->method, head->target, out, 0, capacity);
@@ -144,7 +144,7 @@ static bool is_to_be_forgotten(const struct recall *recall) {
     return control.no_store;
 }
 
-/* An answer that opens a session is for the client that it opens it with. */
+/* An answer that opens a session is for one client only. */
 static bool may_note(const struct recall *recall, const struct adapter_call *call) {
     if (call->result.lifetime <= 0 || call->result.tag == 0 || call->result.unable != NULL ||
         is_to_be_forgotten(recall))
@@ -158,8 +158,9 @@ static bool may_note(const struct recall *recall, const struct adapter_call *cal
     }
 }
 
-/* Does it depend on more of the head than verdict_by tells? What was changed has the fields of its
- * client in it; an answer may be to the client's Range or conditions, or say so itself by Vary. */
+/* Returns true when a verdict depends on more of the head than verdict_by lists. A changed
+ * request contains the fields of its client. An answer may depend on the client's Range or
+ * conditions, or state this itself with Vary. */
 static bool is_of_whole_head(const struct adapter_call *call) {
     if (call->verdict != ADAPTER_SATISFIED)
         return call->verdict == ADAPTER_MODIFIED;
@@ -174,7 +175,7 @@ static void copy_bytes(struct recall *recall, const char *bytes, size_t count) {
     recall->length += count;
 }
 
-/* Once: `from` is asked no more. */
+/* Only once: `from` is not read any more. */
 static void recall_finish(struct recall *recall) {
     if (recall->bytes == NULL || recall->length > VERDICT_BODY_MAX)
         return;

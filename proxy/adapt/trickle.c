@@ -23,7 +23,7 @@ static void on_portion(struct timer *timer) {
     source_wake(&trickle->source);
 }
 
-/* Half of what has come, less what was given. */
+/* Half of the received bytes, less those already sent. */
 static uint64_t allowance(const struct trickle *trickle) {
     uint64_t half = adapter_call_kept(trickle->call) / 2;
     uint64_t left = half > trickle->given ? half - trickle->given : 0;
@@ -50,7 +50,7 @@ static enum source_status cut(struct trickle *trickle, const char *reason) {
     return SOURCE_FAILED;
 }
 
-/* What the client has already: it must be how the rest begins. */
+/* The bytes that the client already has. The result must begin with them. */
 static enum source_status trickle_compare(struct trickle *trickle, char *buffer, size_t capacity) {
     while (trickle->compared < trickle->given) {
         uint64_t left = trickle->given - trickle->compared;

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* OVERHEAD: what the allocator adds to an entry, about. */
+/* OVERHEAD: about what the allocator adds to an entry. */
 enum { PARTS = 16, CHAINS_FIRST = 64, OVERHEAD = 16 };
 
 struct entry {
@@ -108,7 +108,7 @@ static void verdicts_put_in(struct verdicts *verdicts, struct part *part, struct
     atomic_fetch_add_explicit(&verdicts->count, 1, memory_order_relaxed);
 }
 
-/* A verdict whose time is over goes at once. */
+/* An expired verdict is removed at once. */
 static bool verdicts_take_use(struct list_link *link, void *arg) {
     struct entry *entry = CONTAINER_OF(link, struct entry, link);
     const uint64_t *now = arg;

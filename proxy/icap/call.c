@@ -19,7 +19,8 @@ void icap_call_settle(struct icap_call *call, enum adapter_verdict verdict) {
     icap_call_watch(call, false);
 }
 
-/* The clock runs while the service has the word; not while the origin or the client has. */
+/* The timer runs while the service has to answer, and not while the origin or the client delays
+ * the body. */
 void icap_call_watch(struct icap_call *call, bool waiting) {
     const struct icap_service_settings *settings = settings_of(call);
     uint64_t patience = settings->timeout;
@@ -39,7 +40,7 @@ void icap_call_leave_connection(struct icap_call *call, bool reusable) {
     list_remove(&call->link);
     call->endpoint = NULL;
     if (endpoint != NULL && call->shifts != icap_health_shifts(endpoint->health))
-        reusable = false; /* it is to a server that has been replaced */
+        reusable = false; /* the connection leads to a server that has been replaced */
     if (call->connection != NULL) {
         call->net->counters.icap_connections_open--;
         renewed = reusable && icap_endpoint_renew_over(endpoint, &call->connection);
@@ -55,7 +56,8 @@ static bool may_try_again(const struct icap_call *call) {
            virgin_body_is_whole(&call->base.virgin);
 }
 
-/* A connection from the pool may have died while it was idle: that says nothing of the service. */
+/* A pooled connection may have been closed while it was idle. This does not count as a failure
+ * of the service. */
 static bool icap_call_may_repeat(const struct icap_call *call, enum icap_failure failure) {
     return may_try_again(call) && call->step == ICAP_STEP_ANSWER && !call->repeated &&
            ((call->reused && !call->heard) || failure == ICAP_FAILURE_PATIENCE);
@@ -131,7 +133,7 @@ void icap_call_fail(struct icap_call *call, enum icap_failure failure, const cha
     source_wake(&call->body);
 }
 
-/* Whoever is asked for an answer, or for more of it, and not heard. */
+/* The service has to answer and stays silent. */
 static bool is_in_doubt(const struct icap_call *call) {
     if (call->step == ICAP_STEP_CONNECT)
         return icap_endpoint_is_lost(call->endpoint);
@@ -152,11 +154,11 @@ void icap_call_look(struct icap_call *call) {
         call->net->counters.icap_connections_open--;
         icap_lost_connections_add(&call->endpoint->lost_connections, &call->connection);
     }
-    call->repeated = true; /* a fresh connection would be to the same host */
+    call->repeated = true; /* a new connection would lead to the same host */
     icap_call_fail(call, ICAP_FAILURE_LOST, ICAP_HOST_IS_SILENT);
 }
 
-/* Time is up. */
+/* Ends the call after a timeout. */
 static void icap_call_give_up(struct icap_call *call, const char *error) {
     CHECK_OBJ(call, ICAP_CALL_MAGIC);
     bool queued = call->step == ICAP_STEP_SERVICE;
@@ -181,7 +183,7 @@ static void icap_call_on_total_timeout(struct timer *timer) {
         icap_call_give_up(call, "it took longer than its total_timeout");
 }
 
-/* What it answers is of now, or of later; a bump since the call began has come later too. */
+/* The answer counts as made now or later, so a bump after this moment makes it outdated. */
 static void note_asking(struct icap_call *call) {
     const struct service_tag *tag = call->service->base.tag;
     call->asked.era = service_tag_moment(tag, call->endpoint->index).era;
@@ -211,7 +213,7 @@ static void seek_connection(struct icap_call *call) {
     call->reused = false;
     log_debug("%.*s asks the service %s at %s", SLICE_PRINT(call->request.transaction_id),
               settings_of(call)->name, endpoint->uri_text);
-    /* What a server sends behind an answer must not become the answer to somebody else. */
+    /* Bytes that a server sends after an answer must not become the answer to another message. */
     if (!call->repeated)
         call->connection =
             pool_take_quiet(endpoint->pool, icap_endpoint_key(endpoint), icap_call_on_ready, call);
@@ -227,7 +229,7 @@ static void seek_connection(struct icap_call *call) {
         icap_call_send(call);
 }
 
-/* No endpoint is to be had. */
+/* No endpoint can be used. */
 static void icap_call_refuse(struct icap_call *call, enum icap_failure failure, const char *error) {
     call->final = true;
     icap_call_fail(call, failure, call->except != NULL ? call->base.error : error);
@@ -306,7 +308,8 @@ static void icap_call_receive_some(struct icap_call *call) {
         source_wake(&call->body);
 }
 
-/* What has come first: whoever waits for the answer waits longer than the service for the rest. */
+/* Received bytes are handled first, because the reader of the answer has waited longer than the
+ * service. */
 static void icap_call_on_ready(struct connection *connection) {
     struct icap_call *call;
     CAST_OBJ(call, connection->event.owner, ICAP_CALL_MAGIC);

@@ -24,7 +24,7 @@ static void on_look(struct timer *timer);
 static void on_change(struct task *task);
 static void endpoint_follow(struct icap_endpoint *endpoint);
 
-/* URI, Host and what else is always the same. */
+/* URI, Host and the other fields that never change. */
 static char *endpoint_write_head(const struct icap_endpoint *endpoint) {
     const struct url *uri = endpoint->uri;
     const char *credentials = endpoint->service->base.settings->credentials;
@@ -101,7 +101,7 @@ void icap_endpoint_free(struct icap_endpoint **endpointp) {
     FREE_OBJ(endpoint);
 }
 
-/* Does the service do what it is configured for? */
+/* Checks that the service supports the configured point. */
 static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
                                   const struct icap_options *options) {
     bool reqmod = adapt_point_is_reqmod(endpoint->service->base.settings->point);
@@ -112,7 +112,7 @@ static const char *endpoint_unfit(const struct icap_endpoint *endpoint,
     return NULL;
 }
 
-/* Both are needed to know how many connections are right. */
+/* The right number of connections follows from both. */
 static void warn_of_no_limit(const struct icap_endpoint *endpoint,
                              const struct icap_options *options) {
     const struct icap_service_settings *settings = endpoint->service->base.settings;
@@ -124,7 +124,7 @@ static void warn_of_no_limit(const struct icap_endpoint *endpoint,
                  settings->name, endpoint->uri_text, settings->max_connections);
 }
 
-/* Then a slow message of one client counts as a failure of the service, for all. */
+/* A slow message of one client then counts as a failure of the service for all. */
 static void warn_of_impatience(const struct icap_endpoint *endpoint,
                                const struct icap_options *options) {
     const struct icap_service_settings *settings = endpoint->service->base.settings;
@@ -190,12 +190,13 @@ static void start_probe(struct icap_endpoint *endpoint, struct connection **conn
     icap_endpoint_keep_looking(endpoint);
 }
 
-/* For the first time, or while it is down. */
+/* Asks for OPTIONS for the first time, or while the endpoint is down. */
 static void endpoint_ask(struct icap_endpoint *endpoint) {
     struct connection *none = NULL;
     start_probe(endpoint, &none, endpoint->service->base.settings->timeout);
-    /* Packets are sent again a second later at first, then ever more seldom: better begin anew. Now
-     * and then there is all the time, should the way there be as slow as that. */
+    /* The kernel repeats lost packets after a second and then ever less often, so a new attempt
+     * is better. Now and then an attempt gets the whole time, in case the network is really that
+     * slow. */
     if (icap_endpoint_is_lost(endpoint) && ++endpoint->tries % PATIENT_TRIES != 0)
         icap_probe_hurry(endpoint->probe, HURRY);
 }
@@ -215,7 +216,7 @@ static void on_retry(struct timer *timer) {
         loop_timer_after(endpoint->service->net->loop, &endpoint->retry, ICAP_HEALTH_AGAIN);
 }
 
-/* Renewals are short: they hold a place that a transaction may want. */
+/* A renewal gets a short time only, because it uses a connection that a transaction may need. */
 static void start_renewal(struct icap_endpoint *endpoint, struct connection **connection) {
     const struct icap_service_settings *settings = endpoint->service->base.settings;
     bool hasty = settings->connect_timeout < settings->timeout;
@@ -242,7 +243,7 @@ bool icap_endpoint_renew_over(struct icap_endpoint *endpoint, struct connection 
     return true;
 }
 
-/* Where there is no place now, the next transaction that ends gives its own. */
+/* When no connection is free now, the next transaction that ends gives its own. */
 static void endpoint_renew(struct icap_endpoint *endpoint) {
     struct icap_service *service = endpoint->service;
     if (!claim_renewal(endpoint))
@@ -258,7 +259,7 @@ static void endpoint_renew(struct icap_endpoint *endpoint) {
     start_renewal(endpoint, &connection);
 }
 
-/* One worker of all tries what is down. */
+/* Only one of all workers tries an endpoint that is down. */
 static void endpoint_hold(struct icap_endpoint *endpoint) {
     struct loop *loop = endpoint->service->net->loop;
     if (endpoint->known.state != SERVICE_DOWN)
@@ -333,7 +334,7 @@ void icap_endpoint_retire(struct icap_endpoint *endpoint) {
     struct loop *loop = endpoint->service->net->loop;
     icap_endpoint_close_idle(endpoint);
     if (endpoint->known.state == SERVICE_UNKNOWN)
-        return; /* those who wait here have to know */
+        return; /* transactions that wait here must be told */
     drop_probe(endpoint);
     timer_cancel(&loop->timers, &endpoint->retry);
     icap_health_unclaim(endpoint->health, endpoint, true, loop);
@@ -353,8 +354,9 @@ bool icap_endpoint_ready(struct icap_endpoint *endpoint) {
     return true;
 }
 
-/* How many may be idle. Where there are fewer than workers one that has others of its own waiting
- * keeps it for some turns, and then lets another worker have it. */
+/* Returns how many connections may be idle. When there are fewer connections than workers, a
+ * worker with waiting transactions keeps a connection for some turns, and then gives it to
+ * another worker. */
 static unsigned idle_most(struct icap_endpoint *endpoint) {
     struct icap_service *service = endpoint->service;
     struct icap_quota_bid bid = icap_endpoint_bid(endpoint);
@@ -381,7 +383,7 @@ void icap_endpoint_take_back(struct icap_endpoint *endpoint, struct connection *
         connection_close(connection);
 }
 
-/* How it is looked after. */
+/* How the endpoint is monitored. */
 
 static uint64_t look_pause(const struct icap_endpoint *endpoint) {
     uint64_t pause = endpoint->service->base.settings->connect_timeout / LOOKS;

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <xxhash.h>
 
-/* All that there are, so that those of one host and port fall together. */
+/* All health states, so that services on the same host and port go down together. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list_link all = {&all, &all};
 
@@ -16,7 +16,7 @@ static uint64_t health_hash_text(const char *text, uint64_t seed) {
     return text == NULL ? seed : XXH3_64bits_withSeed(text, strlen(text), seed + 1);
 }
 
-/* What may decide over whether it answers. */
+/* A hash of all settings that may decide whether the endpoint answers. */
 static uint64_t identity_of(const struct icap_service_settings *settings, unsigned index) {
     uint64_t hash =
         health_hash_text(settings->name, (uint64_t)settings->point * 2 + settings->verify);
@@ -90,7 +90,7 @@ bool icap_health_is_of(const struct icap_health *health,
     return health->identity == identity_of(settings, index);
 }
 
-/* Under the lock: others are told. */
+/* Call with the lock held. Informs the other workers. */
 static void health_changed(struct icap_health *health, const struct loop *loop) {
     atomic_fetch_add_explicit(&health->turn, 1, memory_order_release);
     waiters_wake(&health->watching, loop);
@@ -146,7 +146,7 @@ bool icap_health_claim(struct icap_health *health, const void *who, uint64_t now
     return got;
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static void health_let_go(struct icap_health *health, const void *who) {
     ASSERT(atomic_load_explicit(&health->holder, memory_order_relaxed) == who);
     atomic_store_explicit(&health->holder, NULL, memory_order_relaxed);
@@ -181,7 +181,7 @@ static bool is_out_of_reach(enum icap_failure failure) {
     return failure == ICAP_FAILURE_CONNECT || failure == ICAP_FAILURE_LOST;
 }
 
-/* How long it is left alone now. */
+/* The pause before the next try. */
 static uint64_t next_pause(struct icap_health *health, enum icap_failure failure) {
     uint64_t pause = health->back_off;
     if (is_out_of_reach(failure))
@@ -217,7 +217,7 @@ static void health_come_up(struct icap_health *health) {
     health_enter(health, SERVICE_UP);
 }
 
-/* Calls it for all of the same host and port, with their locks held. */
+/* Calls the function for all services on the same host and port, with their locks held. */
 static void for_place(const struct icap_health *one, const char *error, const struct loop *loop,
                       void (*change)(struct icap_health *health, const char *error,
                                      const struct loop *loop)) {
@@ -277,7 +277,7 @@ void icap_health_shift(struct icap_health *health, const struct loop *loop) {
     for_place(health, NULL, loop, shift);
 }
 
-/* What is said of it. */
+/* What the log says. */
 
 static uint64_t expiry(const struct icap_options *options, uint64_t now) {
     uint64_t ttl = options->ttl < 0 ? 0 : (uint64_t)options->ttl * 1000;
@@ -309,7 +309,7 @@ void icap_health_answered(struct icap_health *health, const void *who,
     pthread_mutex_unlock(&health->lock);
 }
 
-/* The old ones go on to serve; asked again a little later each time. */
+/* The old OPTIONS stay in use. They are asked for again a little later each time. */
 static void put_off(struct icap_health *health, enum icap_failure failure, const char *error,
                     const struct loop *loop) {
     health->now.options_expire = loop->now + next_pause(health, failure);
@@ -351,7 +351,7 @@ void icap_health_succeeded(struct icap_health *health, const struct loop *loop) 
     pthread_mutex_unlock(&health->lock);
 }
 
-/* Does such a failure say something of the endpoint? */
+/* Returns true when the failure concerns the endpoint itself. */
 static bool is_telling(enum icap_failure failure, enum service_state state) {
     switch (failure) {
     case ICAP_FAILURE_REFUSED:

@@ -21,9 +21,9 @@ static void copy_notice(struct icap_notice *notice, const struct http_head *head
         options_copy(notice->text + sizeof notice->text - 1 - cut.length, cut.length + 1, cut);
 }
 
-/* Behind what stands there already, an element a line and a NUL at its end; false: there is no
- * room. Each field line is taken apart by itself, so that a quote which one leaves open hides
- * nothing of the next. */
+/* Appends elements, one on each line, with a NUL at the end. Returns false when there is no
+ * room. Each field line is parsed separately, so that an open quote hides nothing of the next
+ * line. */
 static bool append_list(struct icap_options *options, size_t *at, const struct http_head *head,
                         enum http_name id) {
     const struct http_field *field = http_head_find(head, id);

@@ -18,7 +18,7 @@ struct icap_probe {
     struct dial dial;
     struct task dial_task;
     struct connection *connection;
-    bool reused; /* it was there before, and nothing has come yet */
+    bool reused; /* a pooled connection on which nothing has arrived yet */
     uint64_t heard_at;
     unsigned doubts; /* see icap_endpoint_is_silent */
     struct timer timer;
@@ -87,12 +87,12 @@ static void probe_broke_off(struct icap_probe *probe, const char *error) {
         probe_fail(probe, ICAP_FAILURE_CLOSED, error);
 }
 
-/* An answer that says no for good: there is no such service, or not for us. */
+/* A permanent refusal: there is no such service, or not for us. */
 static bool is_refusal(unsigned status) {
     return status == 404 || status == 405 || status == 407;
 }
 
-/* The whole of the answer has come, and nothing else. */
+/* Returns true when exactly one whole answer has arrived. */
 static bool is_reusable(const struct icap_probe *probe, const struct http_head *head, size_t used) {
     struct slice parts = http_head_value(head, HTTP_ENCAPSULATED);
     return probe->left.length == 0 && used == net_buffer_bytes(probe->in).length &&
@@ -100,7 +100,7 @@ static bool is_reusable(const struct icap_probe *probe, const struct http_head *
            !http_head_has_token(head, HTTP_CONNECTION, SLICE("close"));
 }
 
-/* True: the probe is over. */
+/* Returns true when the probe has ended. */
 static bool probe_parse(struct icap_probe *probe) {
     struct http_head head;
     struct icap_options options;
@@ -122,7 +122,7 @@ static bool probe_parse(struct icap_probe *probe) {
     return true;
 }
 
-/* Until the socket is empty: there is one event for all that has come. */
+/* Reads until the socket is empty, because there is one event for all bytes. */
 static void probe_receive(struct icap_probe *probe) {
     size_t got;
     while (probe->connection != NULL && probe->connection->readable) {
@@ -184,7 +184,8 @@ static void probe_on_dialled(struct task *task) {
     probe_begin(probe);
 }
 
-/* What was given to it: from the loop, as the callback must not come before the start has ended. */
+/* A given connection is used from the loop, because the callback must not run before the start
+ * has returned. */
 static void on_given(struct task *task) {
     struct icap_probe *probe = CONTAINER_OF(task, struct icap_probe, dial_task);
     CHECK_OBJ(probe, ICAP_PROBE_MAGIC);

@@ -58,7 +58,7 @@ static struct icap_quota_endpoint *endpoint_of(struct icap_quota *quota, unsigne
     return &quota->endpoints[index];
 }
 
-/* What the worker has open may have become less while it was idle. */
+/* The worker may have closed connections while it was idle. */
 static void quota_count(struct icap_quota *quota, const struct icap_quota_bid *bid, unsigned open) {
     struct icap_quota_endpoint *endpoint = endpoint_of(quota, bid->endpoint);
     endpoint->open += open - *bid->counted;
@@ -152,7 +152,7 @@ void icap_quota_wait(struct icap_quota *quota, struct waiter **slot, struct mail
     pthread_mutex_unlock(&quota->lock);
 }
 
-/* Of a share that is less than one; the lock is held. */
+/* For a share below one. Call with the lock held. */
 static unsigned keep_one(struct icap_quota *quota, const struct icap_quota_keeper *keeper,
                          bool others) {
     if ((others && !keeper->next) || keeper->mailbox == NULL)

@@ -80,7 +80,7 @@ static bool recording_reserve(struct icap_recording *recording, size_t bytes) {
     return true;
 }
 
-/* Behind what is in the part already. */
+/* Appends bytes to a part. */
 static void keep_head(struct icap_recording *recording, struct slice *part, struct slice head) {
     size_t length = head.length;
     if (length == 0 || !recording_reserve(recording, 2 * length))
@@ -174,7 +174,7 @@ static struct source *tee_start(struct tee *tee, struct icap_recording *recordin
     return &tee->source;
 }
 
-/* A reader that knows the length need not have asked for the end. */
+/* A reader that knows the length may not have read the end. */
 static bool is_whole(const struct tee *tee) {
     return tee->ended || (tee->source.length >= 0 && tee->length == (uint64_t)tee->source.length);
 }

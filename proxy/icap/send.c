@@ -7,7 +7,7 @@
 /* TURNS: pieces sent in a row. */
 enum { ICAP_HEAD_MAX = 4096, TURNS = 8 };
 
-/* A head being written; what does not fit is noticed at the end. */
+/* A head that is being written. An overflow is noticed at the end. */
 struct writer {
     char *at, *end;
     bool full;
@@ -39,8 +39,9 @@ static bool is_reqmod(const struct icap_call *call) {
     return call->request.response_head.length == 0;
 }
 
-/* May a verdict of 204 come after the whole body was sent? Only if the service knows that verdict,
- * and we can still produce the body: one of unknown length may turn out too long for that. */
+/* Returns true when a 204 may come after the whole body was sent. This requires that the service
+ * supports 204 and that the body can still be produced, which is uncertain for a body of unknown
+ * length. */
 static bool can_offer_204(const struct icap_call *call) {
     int64_t length = call->base.virgin.first.length;
     const struct spill_file_limits *limits = &call->base.virgin.kept.limits;
@@ -63,7 +64,7 @@ static bool wants_preview(const struct icap_call *call, size_t *size) {
     return true;
 }
 
-/* What the service asks for, or is configured to get. */
+/* Fields that the service asks for, or is configured to get. */
 static void put_client(struct icap_call *call, struct writer *writer) {
     size_t room = (size_t)(writer->end - writer->at);
     call->base.result.client_fields = icap_client_fields_at(call->endpoint);
@@ -151,12 +152,12 @@ static void icap_send_count(struct icap_call *call, uint64_t sent) {
     call->base.figures.bytes_out += sent;
 }
 
-/* All that has come of the body is out, and its preview is not full. */
+/* All received bytes of the body were sent, and the preview is not full. */
 static bool awaits_preview(const struct icap_call *call) {
     return call->step == ICAP_STEP_ANSWER && call->previewing && sender_is_starved(&call->sender);
 }
 
-/* Its time is counted from the first pause on, however often more comes. */
+/* Its time runs from the first pause, even if more bytes arrive later. */
 static bool wait_for_preview(struct icap_call *call) {
     uint64_t wait = call->service->base.settings->preview_wait;
     bool waited = call->preview_waits;
@@ -177,7 +178,7 @@ bool icap_call_cut_preview(struct icap_call *call) {
     return true;
 }
 
-/* Whose turn is it when nothing can be sent? The timer follows that. */
+/* When nothing can be sent, the timer depends on who has to act next. */
 static void icap_send_set_clock(struct icap_call *call, bool starved) {
     if (wait_for_preview(call))
         return;
@@ -196,7 +197,7 @@ static void icap_send_write_failed(struct icap_call *call) {
 static void icap_send_broke_off(struct icap_call *call) {
     connection_abort(&call->connection);
     call->net->counters.icap_connections_open--;
-    call->final = true; /* another connection would not mend it */
+    call->final = true; /* another connection would not help */
     icap_call_fail(call, ICAP_FAILURE_BODY, "the body that it was to adapt broke off");
 }
 
@@ -210,7 +211,7 @@ void icap_call_send(struct icap_call *call) {
     case SENDER_DONE:
     case SENDER_BLOCKED: icap_send_set_clock(call, false); break;
     case SENDER_STARVED: icap_send_set_clock(call, true); break;
-    /* The answer, which may have begun, goes on its way first. */
+    /* An answer that may have begun is handled first. */
     case SENDER_MORE: loop_defer(call->net->loop, &call->send_task); break;
     case SENDER_BROKEN: icap_send_broke_off(call); break;
     case SENDER_LOST: icap_send_write_failed(call); break;

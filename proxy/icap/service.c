@@ -62,14 +62,14 @@ void icap_service_wake_all(struct icap_service *service) {
         wake_one(service);
 }
 
-/* Somewhere, in whatever worker, a connection has become free. */
+/* A connection has become free in some worker. */
 static void on_places(struct task *task) {
     struct icap_service *service = CONTAINER_OF(task, struct icap_service, wake_task);
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
     wake_one(service);
 }
 
-/* Another worker waits for a connection, and has no share either. */
+/* Another worker waits for a connection and has no share of its own. */
 static void service_on_release(struct task *task) {
     struct icap_service *service = CONTAINER_OF(task, struct icap_service, release_task);
     CHECK_OBJ(service, ICAP_SERVICE_MAGIC);
@@ -77,14 +77,14 @@ static void service_on_release(struct task *task) {
         icap_endpoint_close_idle(service->endpoints[i]);
 }
 
-/* Those who wait here are told of what others leave, one at a time. */
+/* Waiting transactions are told of free connections one at a time. */
 static void watch_quota(struct icap_service *service) {
     if (!list_empty(&service->waiting))
         icap_quota_wait(service->quota, &service->waiter, service->base.host->mailbox,
                         &service->wake_task);
 }
 
-/* Whoever was called and came too late keeps his turn. */
+/* A transaction that was called too late keeps its turn. */
 static enum icap_readiness service_wait_for(struct icap_service *service,
                                             struct icap_waiter *waiter, bool called) {
     if (!list_empty(&waiter->link))
@@ -153,20 +153,20 @@ enum icap_readiness icap_service_take(struct icap_service *service, struct icap_
         if (service_wait_for(service, waiter, called) == ICAP_SERVICE_FULL)
             return ICAP_SERVICE_FULL;
         watch_quota(service);
-        /* What became free before we watched would not be told. */
+        /* A connection that became free before we started to watch would not be reported. */
         got = try(service, bids, count, endpoint);
     }
     if (!got)
         return ICAP_SERVICE_WAIT;
     stop_waiting(service, waiter);
-    wake_one(service); /* there may be more for the next */
+    wake_one(service); /* there may be more connections for the next one */
     return ICAP_SERVICE_UP;
 }
 
 void icap_service_stop_waiting(struct icap_service *service, struct icap_waiter *waiter) {
     if (waiter->called) {
         waiter->called = false;
-        wake_one(service); /* its turn is the next one's */
+        wake_one(service); /* its turn passes to the next one */
     }
     stop_waiting(service, waiter);
 }

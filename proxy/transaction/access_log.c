@@ -15,7 +15,7 @@ struct access_log {
     int fd;
     const char *path; /* the settings' */
     uint64_t *lost;   /* the worker's counter of lines */
-    bool failing;     /* what was written last could not be, or not all of it */
+    bool failing;     /* the last write failed or was incomplete */
     enum access_log_format format;
     struct access_line_time time;
     size_t length;
@@ -43,8 +43,8 @@ static void access_log_tell(struct access_log *log, bool failing) {
     log->failing = failing;
 }
 
-/* A full disk costs log lines, not requests. Behind a line of which it took a part, the next one
- * begins with the end of that. */
+/* A full disk loses log lines, not requests. After a line that was written in part, the next
+ * write begins with the rest of that line. */
 static void lose(struct access_log *log, size_t at) {
     bool torn = at > 0 ? log->bytes[at - 1] != '\n' : log->bytes[0] == '\n';
     for (size_t i = at; i < log->length; i++)

@@ -10,7 +10,7 @@ bool adapted_variant_begin(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     if (transaction->variant != NULL)
         return true;
-    /* Who wants no change gets what services make for him alone. */
+    /* A request that forbids transformation gets a result of its own. */
     if (!transaction->adapt->any_remembered || transaction->caching.control.no_transform ||
         !respmod_postcache_may_want(transaction))
         return false;
@@ -29,7 +29,7 @@ bool adapted_variant_begin(struct transaction *transaction) {
     return true;
 }
 
-/* A service may have given it a shorter life than what it was made of has. */
+/* A service may have given the result a shorter lifetime than that of the original. */
 static bool has_aged(const struct object *made, const struct object *of, time_t now) {
     struct freshness its_own = object_freshness(made), stored = object_freshness(of);
     return made->response_time == of->response_time &&
@@ -116,7 +116,7 @@ bool adapted_variant_has_followed(struct transaction *transaction) {
         variant->rounds = NO_MORE;
     struct object *object = adapted_variant_look_up(transaction);
     if (object == NULL || variant->only)
-        adapted_variant_forget(variant); /* what this transaction holds is still good for it */
+        adapted_variant_forget(variant); /* the object that this transaction holds is still valid */
     object_release(&object);
     return true;
 }
@@ -160,7 +160,7 @@ bool adapted_variant_renew(struct transaction *transaction) {
     return true;
 }
 
-/* The variant's body is what comes out of the services. */
+/* The body of the variant is the output of the services. */
 static void adapted_variant_begin_body(struct transaction *transaction,
                                        const struct http_head *head, enum object_kind kind,
                                        const struct freshness *freshness) {
@@ -185,7 +185,7 @@ static void adapted_variant_left_alone(struct transaction *transaction) {
     struct freshness freshness = object_freshness(variant->of);
     struct http_head *head = arena_alloc(&transaction->arena, sizeof *head);
     object_parse_head(variant->of, head);
-    /* What passes by is read once, and that the services have done. */
+    /* A response that is not stored can be read only once, and the services have done that. */
     if (variant->of->body->kind == BODY_PASSING) {
         variant->keep = false;
         adapted_variant_begin_body(transaction, head, OBJECT_LEFT_ALONE, &freshness);
@@ -253,7 +253,7 @@ void adapted_variant_settle(struct transaction *transaction) {
     if (variant->state != ADAPTED_VARIANT_STORES || variant->object == NULL)
         return;
     const struct pump *pump = &variant->postcache->pump;
-    /* It is too large, or what it is made of is. */
+    /* The variant or the stored response is too large. */
     if (variant->object->body->kind == BODY_PASSING)
         adapted_variant_finish(transaction, SHARED_FETCH_UNSTORED);
     else if (body_state(variant->of->body) == BODY_FAILED || pump->state == PUMP_FAILED)

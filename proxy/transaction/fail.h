@@ -3,7 +3,7 @@
  * trouble is.
  *
  *     if (request->method_id == HTTP_METHOD_TRACE)
- *         return fail_with(transaction, 405, "TRACE is not served");
+ *         return fail_with(transaction, 405, "TRACE is not supported");
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */

@@ -2,8 +2,8 @@
 
 #include "transaction/transaction.h"
 
-/* What services are told of the transaction, the same at each point: a message whose heads are
- * without what ends at this hop (RFC 3507 §4.4.2), and beside them what is the proxy's own. */
+/* The message that services get, the same at each point: heads without hop-by-hop fields (RFC
+ * 3507 §4.4.2), and separate fields of the proxy itself. */
 
 static struct slice server_ip(struct transaction *transaction) {
     if (transaction->fetch.call == NULL || transaction->fetch.call->address.length == 0)
@@ -12,7 +12,7 @@ static struct slice server_ip(struct transaction *transaction) {
     return slice_make(text, address_format_ip(&transaction->fetch.call->address, text));
 }
 
-/* Services see the whole URL, whatever form the client used. */
+/* Services get the whole URL, in whatever form the client sent it. */
 static void prepare_request(struct transaction *transaction, struct http_head *request) {
     request_keep_credentials(transaction, request);
     http_head_remove_hop_by_hop(request);

@@ -3,7 +3,7 @@
 #include "transaction/message.h"
 #include "transaction/transaction.h"
 
-/* The same for all that services behind the cache see of a response. */
+/* Does the same for all that services at respmod_postcache get of a response. */
 
 void postcache_end(struct postcache *postcache) {
     pump_stop(&postcache->pump);

@@ -18,7 +18,7 @@ enum { TRANSACTIONS_KEPT = 256 };
 static const struct {
     const char *name;
     enum step (*run)(struct transaction *transaction);
-    bool begins; /* something that end_fetch ends; any that waits does as well */
+    bool begins; /* something that end_fetch ends; any waiting phase serves as well */
 } steps[] = {
     [STEP_RECEIVE] = {"RECEIVE", step_receive, false},
     [STEP_ADMIT] = {"ADMIT", step_admit, false},
@@ -39,7 +39,7 @@ const char *step_name(enum step step) {
     return step < STEP_DONE ? steps[step].name : "DONE";
 }
 
-/* What a hit has nothing of, in the order in which one thing reads from another. */
+/* Releases what a hit does not have, in the order in which these parts read from one another. */
 static void end_fetch(struct transaction *transaction) {
     lookup_end(transaction);
     if (transaction->respmod_postcache != NULL)
@@ -63,7 +63,7 @@ static void end_fetch(struct transaction *transaction) {
         reqmod_close(transaction, transaction->reqmod);
 }
 
-/* Lets go of everything. */
+/* Releases everything. */
 static void transaction_end(struct transaction *transaction) {
     struct transaction_host *host = transaction->host;
     if (transaction->begun)

@@ -4,8 +4,8 @@
 #include "transaction/adapted_variant.h"
 #include "transaction/transaction.h"
 
-/* What the stored response was selected by, then what the variant is: the fields that its services
- * are said to depend on, and those that they name themselves (`theirs`). */
+/* The selector of a variant: that of the stored response, then the fields in remember_by, and
+ * the fields that the services name themselves (`theirs`). */
 static struct slice variant_object_selector(struct transaction *transaction,
                                             const struct object *of, struct slice theirs) {
     const struct adapted_variant *variant = transaction->variant;
@@ -26,7 +26,7 @@ static struct slice variant_object_selector(struct transaction *transaction,
     return slice_make(text, first.length + length);
 }
 
-/* The names in a selector's lines, as a list. */
+/* Lists the names in the lines of a selector. */
 static struct slice fields_of(struct arena *arena, const char *line, const char *end) {
     struct slice fields = SLICE("");
     const char *colon, *line_end;
@@ -38,8 +38,8 @@ static struct slice fields_of(struct arena *arena, const char *line, const char 
     return fields;
 }
 
-/* The fields by which the services have told variants of this response apart before: those of one
- * that is stored; empty: none is. */
+/* The fields that the services named for an earlier variant of this response; empty when no
+ * variant is stored. */
 static struct slice known_fields(struct transaction *transaction) {
     const struct object *of = transaction_object(transaction);
     struct slice fields = SLICE("");

@@ -10,7 +10,7 @@
 #include "transaction/stored_part.h"
 #include "transaction/transaction.h"
 
-/* LOOKUP: is there a stored response that this request may have (RFC 9111 §4)? */
+/* LOOKUP: finds a stored response that this request may use (RFC 9111 §4). */
 
 static bool matter_for_cache(const struct transaction *transaction) {
     const struct http_head *request = transaction->request.head;
@@ -18,8 +18,7 @@ static bool matter_for_cache(const struct transaction *transaction) {
            transaction->request.body == NULL && transaction->exchange->body_length == 0;
 }
 
-/* Clients that take the same codings shall find the same variant, and the origin be asked for it.
- */
+/* Clients that accept the same codings find the same variant, and the origin is asked for it. */
 static void reduce_accept_encoding(struct transaction *transaction) {
     char text[ACCEPT_ENCODING_MAX];
     char *const *codings = transaction->settings->cache.accept_encoding;
@@ -36,7 +35,7 @@ static bool has_codings(const struct settings *settings) {
     return strcmp(settings->cache.accept_encoding[0], "none") != 0;
 }
 
-/* The stored response goes out, or the word that the client's copy is still good. */
+/* Sends the stored response, or a 304 when the client's copy is still valid. */
 static enum step hit(struct transaction *transaction, enum cache_result result) {
     outcome_set_result(&transaction->outcome, result);
     if (result != RESULT_REVALIDATED)
@@ -63,7 +62,7 @@ static bool may_collapse(const struct transaction *transaction) {
            !transaction->caching.control.no_store && !transaction->caching.control.no_cache;
 }
 
-/* Somebody is fetching this already: wait for that, but not for ever. */
+/* Another request is already fetching this response. Waits for it, but not for ever. */
 static enum step lookup_follow(struct transaction *transaction) {
     transaction->net->counters.cache_collapsed++;
     request_own(transaction);
@@ -89,8 +88,9 @@ static enum step miss(struct transaction *transaction) {
     return reqmod_postcache_or_fetch(transaction);
 }
 
-/* What became of the fetch that was followed; false: it is still running. Whoever came to nothing
- * with it fetches for itself; only a leader that just left is worth another try together. */
+/* Handles the outcome of the fetch that was followed. Returns false when it is still running.
+ * When it failed, this request fetches for itself. Only when the leader has just left, the
+ * followers try together again. */
 static bool shared_fetch_has_ended(struct transaction *transaction) {
     enum shared_fetch_outcome outcome;
     if (!collapse_has_ended(&transaction->lookup.collapse, &outcome))
@@ -101,7 +101,7 @@ static bool shared_fetch_has_ended(struct transaction *transaction) {
     return true;
 }
 
-/* RFC 5861 §3: the client need not wait for what the origin says; one asks for all. */
+/* RFC 5861 §3: the client need not wait for the origin; one request asks for all. */
 static enum step stale_meanwhile(struct transaction *transaction) {
     if (shared_fetch_may_refresh(transaction->host->shared_fetches, &transaction->caching.name,
                                  loop_seconds(transaction->net->loop)) &&
@@ -116,7 +116,8 @@ static enum step only_if_cached(struct transaction *transaction) {
         "the client accepts only a stored response (only-if-cached), and there is none");
 }
 
-/* What memory has let go may still be on disk: looked for once. True: it is being read. */
+/* An object that memory has evicted may still be on disk. Looks there once. Returns true when it
+ * is being read. */
 static bool is_reading_disk(struct transaction *transaction) {
     struct transaction_host *host = transaction->host;
     if (transaction->lookup.disk_asked || host->disk == NULL)
@@ -139,13 +140,12 @@ static struct object *lookup_look_up(struct transaction *transaction) {
                         transaction->request.head, caching_scope(transaction));
 }
 
-/* From memory, where what is found on disk goes first, be it by another request; else, where memory
- * is too small to keep it, from the load itself. */
+/* Takes the object from memory, which an object from disk enters first, also for another
+ * request. When memory is too small to keep it, takes it from the load. */
 static void take_from_disk(struct transaction *transaction) {
     if (transaction->lookup.load == NULL)
         return;
-    if (transaction->lookup.object !=
-        NULL) { /* it came into memory before the load's own news of it */
+    if (transaction->lookup.object != NULL) { /* it entered memory before the load reported it */
         transaction->net->counters.cache_disk_hits++;
         transaction->lookup.disk_asked = true;
         disk_load_end(&transaction->lookup.load);
@@ -162,7 +162,7 @@ static void take_from_disk(struct transaction *transaction) {
         object_release(&read);
 }
 
-/* A body that broke off, or turned out to be damaged on disk, is of no use to anybody. */
+/* A body that ended early, or that is damaged on disk, is useless. */
 static void drop_spoiled(struct transaction *transaction) {
     if (transaction->lookup.object == NULL ||
         body_state(transaction->lookup.object->body) != BODY_FAILED)
@@ -171,13 +171,13 @@ static void drop_spoiled(struct transaction *transaction) {
     object_release(&transaction->lookup.object);
 }
 
-/* Services behind the cache see whole responses only. */
+/* Services at respmod_postcache get whole responses only. */
 static bool part_will_do(struct transaction *transaction) {
     return !respmod_postcache_may_want(transaction) && stored_part_will_do(transaction);
 }
 
-/* A service that saw the response before it was stored is another by now (RFC 3507 §4.7): it has to
- * see it again, and so it has to come again. */
+/* A service that adapted the response before it was stored has changed since then (RFC 3507
+ * §4.7). It has to adapt the response again, so the response is fetched again. */
 static void drop_outdated(struct transaction *transaction) {
     struct adapter *services[ADAPT_CHAIN_MAX];
     if (transaction->lookup.object == NULL || !object_is_made(transaction->lookup.object) ||
@@ -195,8 +195,8 @@ static void drop_outdated(struct transaction *transaction) {
     transaction->lookup.object = NULL;
 }
 
-/* What a service could not adapt is good while it is fresh. Then it comes again, whole and without
- * conditions: a 304 would renew it, and the service has to see it. */
+/* A response that a service could not adapt is used while it is fresh. Then it is fetched again
+ * without conditions, because a 304 would renew it and the service would not see it. */
 static bool drop_unable(struct transaction *transaction) {
     if (object_making(transaction->lookup.object).kind != OBJECT_UNABLE)
         return false;
@@ -205,8 +205,8 @@ static bool drop_unable(struct transaction *transaction) {
     return true;
 }
 
-/* Once: the request is another one afterwards, for which other policies might be. False: the cache
- * has no part in it. */
+/* Called once, because it changes the request and other policies might match then. Returns false
+ * when the cache is not used. */
 static bool lookup_begin(struct transaction *transaction) {
     if (!caching_begin(transaction))
         return false;
@@ -259,7 +259,7 @@ enum step step_lookup(struct transaction *transaction) {
     if (drop_unable(transaction))
         return miss(transaction);
     if (transaction->variant != NULL && transaction->variant->only) {
-        object_release(&transaction->lookup.object); /* the origin does not know it */
+        object_release(&transaction->lookup.object); /* the origin does not understand it */
         return miss(transaction);
     }
     transaction->lookup.revalidating = transaction->lookup.object->etag_length > 0 ||

@@ -6,7 +6,7 @@
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
 
-/* REQMOD: services that change requests, or answer them, before the cache is asked. */
+/* REQMOD: asks services that change or answer requests before the cache is searched. */
 
 void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum adapt_point point,
                   struct http_head *head) {
@@ -50,7 +50,7 @@ void reqmod_take_body(struct transaction *transaction, struct reqmod *reqmod) {
     request_put_body(transaction, &reqmod->message.body);
 }
 
-/* The adapted request may be for another place. */
+/* The adapted request may have another destination. */
 static enum step adopt_request(struct transaction *transaction) {
     struct http_head *request = transaction->request.head;
     struct url url;
@@ -79,7 +79,7 @@ enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *
     if (transaction->response.head == NULL || transaction->response.head->status < 200)
         return fail_with(transaction, 502,
                          "an adaptation service sent an answer that can't be used");
-    /* To the client any 2xx means that the tunnel is open, whatever page comes with it. */
+    /* To the client any 2xx means that the tunnel is open, whatever body comes with it. */
     if (transaction->request.kind == REQUEST_CONNECT && transaction->response.head->status < 300)
         return fail_with(transaction, 403, "an adaptation service answered instead of the origin");
     return STEP_STORE;

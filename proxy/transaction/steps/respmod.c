@@ -7,7 +7,7 @@
 #include "transaction/transaction.h"
 #include "transaction/waiting_page.h"
 
-/* RESPMOD: services that change responses before the cache stores them, so that a response is
+/* RESPMOD: asks services that change responses before the cache stores them. Such a response is
  * adapted once and served many times. */
 
 static bool respmod_is_wanted(struct transaction *transaction) {
@@ -23,7 +23,7 @@ static bool can_be_adapted(const struct transaction *transaction) {
            !internal_is_asked(transaction);
 }
 
-/* All that might have been asked: a look-up does not know yet what the response is. */
+/* All services that might have been asked. A look-up does not know the response yet. */
 static void note_services(struct transaction *transaction) {
     struct adapter *services[ADAPT_CHAIN_MAX];
     unsigned count = adapt_set_choose(transaction->adapt, ADAPT_RESPMOD_PRECACHE,
@@ -31,7 +31,7 @@ static void note_services(struct transaction *transaction) {
     adapt_mark_begin(&transaction->respmod->mark, services, count);
 }
 
-/* The shortest that a service asks for. */
+/* The shortest lifetime that a service asks for. */
 static uint64_t waiting_page_after(struct adapter *const *chosen, unsigned count) {
     uint64_t least = 0;
     for (unsigned i = 0; i < count; i++) {

@@ -9,11 +9,9 @@
 #include "transaction/request_rules.h"
 #include "transaction/transaction.h"
 
-/* RESPMOD_POSTCACHE: services that change responses behind the cache: each client's copy on its
- * way out, wherever it comes from. What is stored stays as it is.
- *
- * What they have changed is a thing of its own: it has neither the stored response's validators nor
- * its ranges. What they leave alone goes out like any stored response. */
+/* RESPMOD_POSTCACHE: asks services that change responses on their way to a client, stored or
+ * not. The stored response does not change. A changed response has neither the validators nor
+ * the ranges of the stored one. An unchanged response is sent like any stored response. */
 
 bool respmod_postcache_may_want(struct transaction *transaction) {
     const struct adapt_set *set = transaction->adapt;
@@ -43,7 +41,7 @@ static enum step respmod_postcache_answer_head(struct transaction *transaction,
     return STEP_DELIVER;
 }
 
-/* Another step where no service is to see it. */
+/* Returns another step when no service has to see the response. */
 static enum step respmod_postcache_begin(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     const struct object *subject = transaction_shown(transaction);
@@ -76,14 +74,14 @@ static void begin_pump(struct transaction *transaction, int64_t length) {
                0, &transaction->task);
 }
 
-/* What passes by is read once, and that the services have done. */
+/* A response that is not stored can be read only once, and the services have done that. */
 static bool can_be_read_again(const struct transaction *transaction) {
     const struct object *subject = transaction_shown(transaction);
     return subject != NULL && subject->body->kind != BODY_PASSING;
 }
 
-/* What is not stored, or will not be after all, has passed through the services; what is stored can
- * be sent from there. */
+/* A body that is not stored, or will not be, has passed through the services. A stored body can
+ * be sent from the cache. */
 static enum step unchanged(struct transaction *transaction) {
     struct respmod_postcache *adapted = transaction->respmod_postcache;
     struct postcache *postcache = &adapted->postcache;

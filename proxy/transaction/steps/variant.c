@@ -25,7 +25,7 @@ static unsigned variant_choose(struct transaction *transaction, const struct htt
     return count;
 }
 
-/* There is no variant: it has to be made, by this request or another one. */
+/* No variant is stored, so this request or another one has to make it. */
 static enum step variant_make(struct transaction *transaction) {
     struct adapter *chosen[ADAPT_CHAIN_MAX];
     struct http_head *response = postcache_head(transaction, transaction_object(transaction));
