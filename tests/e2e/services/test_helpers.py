@@ -61,6 +61,7 @@ def test_helper_hangs(lab):
 
 
 def test_queue_full(lab):
+    until(lambda: len(lab.workers("gray", "idle")) == 2, 10 * lab.patience, "both helpers")
     body, before = picture("photo.jpg"), lab.pool("gray")
     pids = stopped(lab, "gray")
     answers = [in_background(lambda: send_photo(lab)) for _ in range(9)]
