@@ -323,7 +323,9 @@ void icap_call_start(struct icap_call *call, struct icap_service *service,
                      const struct icap_request *request, struct http_head *adapted,
                      struct task *waker) {
     const struct icap_service_settings *settings = service->base.settings;
-    INIT_OBJ(call, ICAP_CALL_MAGIC);
+    memset(call, 0, offsetof(struct icap_call, dial));
+    call->dial.magic = 0;
+    call->magic = ICAP_CALL_MAGIC;
     call->service = service;
     call->net = service->net;
     list_init(&call->link);

@@ -68,7 +68,6 @@ struct icap_call {
     unsigned doubts;                    /* see icap_endpoint_is_silent */
     const struct icap_endpoint *except; /* has failed already */
     struct task task;
-    struct dial dial;
     struct connection *connection;
     struct timer timer;              /* of a pause */
     struct timer total;              /* of the whole */
@@ -111,6 +110,10 @@ struct icap_call {
     uint64_t skip_left; /* virgin bytes before that place */
 
     struct icap_recording *recording; /* icap/recording.h; NULL: nobody records it */
+
+    /* It is large, and a call over a kept connection never uses it: icap_call_start clears all that
+     * stands before it, and of it only the magic number. */
+    struct dial dial;
 };
 
 void icap_call_start(struct icap_call *call, struct icap_service *service,
