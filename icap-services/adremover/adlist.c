@@ -1,6 +1,6 @@
 /*
- * What lists of rules would do with URLs, and what is in them: `retortctl adlist` runs it.
- * Exit status: 0 done, 1 a list or the input could not be read, 2 used wrongly.
+ * Shows what lists of rules would do with URLs, and what is in the lists. `retortctl adlist` runs
+ * it. Exit status: 0 done, 1 a list or the input could not be read, 2 used wrongly.
  */
 #include "adremover/filter.h"
 #include "adremover/request_kind.h"
@@ -174,7 +174,7 @@ static void split_input(struct input *input) {
 
 /* ---- commands ----------------------------------------------------------------------------- */
 
-/* Of this process: what else the machine does is not counted. */
+/* CPU time of this process alone: other work of the machine does not count. */
 static double adlist_nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -11,7 +11,7 @@ static int domain_set_compare(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-/* Where an entry ends: at a bar, which in a regular expression is none. */
+/* An entry ends at a bar. A bar inside a regular expression does not end it. */
 static size_t entry_length(struct slice text) {
     size_t at = text.length > 0 && text.base[0] == '~';
     if (at < text.length && text.base[at] == '/')
@@ -38,7 +38,7 @@ static uint64_t hash_lower(struct slice entry) {
     return hash_host(slice_make(text, entry.length)) & ~(uint64_t)1;
 }
 
-/* An entry that begins with "/". */
+/* Adds an entry that begins with "/". */
 static bool add_regex(struct domain_set *set, struct slice entry, bool negative) {
     if (entry.length < 3 || entry.base[entry.length - 1] != '/' ||
         set->regex_count == DOMAIN_REGEXES_MAX)

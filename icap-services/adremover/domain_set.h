@@ -1,14 +1,14 @@
 /*
- * The hosts of an option such as domain=news.example|~sport.news.example|shop.*|/^cdn\d+\./: does a
- * host, with the hosts above it, fit?
+ * The hosts of an option such as domain=news.example|~sport.news.example|shop.*|/^cdn\d+\./. The
+ * set tells whether a host fits the option, by its own entry or by the entry of a host above it.
  *
  *     struct domain_set *set = domain_set_parse(SLICE("a.example|~b.a.example"), false);
  *     domain_set_fits(set, host, &request->page_labels, NULL)
  *     domain_set_free(&set);
  *
- * The longest entry that fits decides, then the first regular expression; where none does, a set of
- * nothing but "~" says yes. Hosts are kept as hashes (hash.h), sorted. Threads: read-only after
- * parsing.
+ * The longest host in the set that fits decides. If no host fits, the first regular expression that
+ * matches decides. If none matches either, the answer is yes only when all hosts in the set have
+ * "~". The set keeps the hosts as sorted hashes (hash.h). Threads: read-only after parsing.
  */
 #ifndef RETORT_ADREMOVER_DOMAIN_SET_H
 #define RETORT_ADREMOVER_DOMAIN_SET_H
@@ -31,11 +31,11 @@ struct domain_set {
     uint64_t hashes[]; /* the lowest bit says "~" */
 };
 
-/* NULL when there is no entry in it, a bad regular expression or too many of them. With `inverse`
- * every entry is the contrary of what it says (denyallow). */
+/* NULL when the text has no entry, a bad host or regular expression, or too many regular
+ * expressions. With `inverse` every entry means the contrary of what it says (denyallow). */
 struct domain_set *domain_set_parse(struct slice text, bool inverse);
 void domain_set_free(struct domain_set **setp);
-/* `host` is the first of the labels, in lower case; `entities` may be NULL. */
+/* `host` is the first of the labels, in lower case. `entities` may be NULL. */
 bool domain_set_fits(const struct domain_set *set, struct slice host,
                      const struct filter_labels *labels, const struct filter_labels *entities);
 uint64_t domain_set_digest(const struct domain_set *set);

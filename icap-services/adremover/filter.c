@@ -204,7 +204,7 @@ static void count_rule(struct filter_counts *counts, const struct rule *rule) {
     counts->regexes += rule->extra != NULL && rule->extra->regex != NULL;
 }
 
-/* Rules that are withdrawn, and those that withdraw, go. */
+/* Removes the rules that are withdrawn, and those that withdraw. */
 static void withdraw(struct filter *filter) {
     size_t count;
     uint64_t *digests = withdrawn_digests(filter, &count);

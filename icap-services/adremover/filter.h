@@ -1,6 +1,7 @@
 /*
- * A filter: which URLs are ads? Rules in the language of EasyList and uBlock Origin (static network
- * filters) and hosts files, tens of thousands of them, answered without walking over them.
+ * A filter tells which URLs are ads. It reads rules in the language of EasyList and uBlock Origin
+ * (static network filters), and hosts files. An index of the rules (rule_index.h) answers without
+ * walking over all of them.
  *
  *     struct filter *filter = filter_create();
  *     filter_load(filter, "/etc/retort/easylist.txt", error, sizeof error);     false: unreadable
@@ -18,27 +19,31 @@
  *   |http://x  swf|     at the beginning, at the end
  *   ||example.com^      that host and all below it
  *   /ad[0-9]+/          a regular expression
- *   @@rule              an exception: what it matches is not blocked ($important overrules)
- *   0.0.0.0 ads.example a line of a hosts file: exactly that host, or those
+ *   @@rule              an exception: what it matches is not blocked; a rule with $important
+ *                       blocks it all the same
+ *   0.0.0.0 ads.example a line of a hosts file: exactly that host; a line may name several
  *   ! comment           also # in hosts files, [Adblock ...]
  *   a.com##.ad          element hiding, and exceptions from it ($generichide): only counted
- * and behind a "$":
- *   script image ~image the types of requests it is for, or not for; without any: all but the page
+ * Options stand behind a "$":
+ *   script image ~image the types of requests the rule is for, or not for; a rule without any is
+ *                       for all types but the page itself
  *   third-party  ~third-party (3p, 1p, first-party)       is the page of another site?
  *   domain=a.com|~b.a.com|shop.*|/^cdn\d/   the pages (from=)
  *   to=  denyallow=     the hosts, or not those
- *   method=get|~post    match-case    important    badfilter (that very rule is not there)
- *   redirect=noopjs     blocks, and says what to answer; redirect-rule= says only that
+ *   method=get|~post    match-case    important
+ *   badfilter           withdraws the rule that is the same but for this option
+ *   redirect=noopjs     blocks, and says what to answer; redirect-rule= only says what to answer
  *   removeparam=utm_id  takes a parameter off the URL: =~all-but-this, =/regex/i, or without value
- * A rule with another option is passed over and counted by the option's name.
+ * The filter skips a rule with any other option, and counts it by the name of the option.
  * @@||page.example^$document lets everything pass that belongs to such a page.
  *
- * What a proxy knows of a request is less than what a browser knows. Where it does not know the
- * type or the page a rule asks for, a blocking rule does not apply and an exception does (but not
- * one for certain pages where the page is not known): when in doubt the request passes; it is
- * counted as undecided.
+ * A proxy knows less about a request than a browser does: the type or the page may not be known. A
+ * blocking rule that asks for what is not known does not apply. An exception that asks for it does
+ * apply, unless it is for certain pages and the page is not known. So a request that is in doubt
+ * passes; its verdict is FILTER_UNDECIDED.
  *
- * Threads: filled by one, then shared read-only. Errors: a bad rule is passed over and counted.
+ * Threads: one thread fills the filter, then all threads share it read-only. Errors: the filter
+ * skips a bad rule and counts it.
  */
 #ifndef RETORT_ADREMOVER_FILTER_H
 #define RETORT_ADREMOVER_FILTER_H
@@ -50,7 +55,7 @@ enum filter_verdict { FILTER_PASS, FILTER_BLOCK, FILTER_EXCEPTION, FILTER_UNDECI
 struct filter_answer {
     enum filter_verdict verdict;
     struct slice rule;     /* the rule that decided, as it stands in its list; or empty */
-    struct slice resource; /* FILTER_BLOCK: what the lists want in its place; or empty */
+    struct slice resource; /* FILTER_BLOCK: name of what the lists want in its place; or empty */
 };
 
 enum { FILTER_OPTIONS_MAX = 64, FILTER_OPTION_NAME = 32 };
@@ -58,8 +63,8 @@ enum { FILTER_OPTIONS_MAX = 64, FILTER_OPTION_NAME = 32 };
 struct filter_counts {
     unsigned rules, exceptions, hosts, regexes;
     unsigned cosmetic, withdrawn; /* withdrawn: by badfilter */
-    unsigned unsupported, bad;    /* passed over */
-    char first_bad[160];          /* the first bad one, with file and line */
+    unsigned unsupported, bad;    /* rules that were skipped */
+    char first_bad[160];          /* the first bad rule, with file and line */
     unsigned option_count;        /* names of options that made rules unsupported */
     struct {
         char name[FILTER_OPTION_NAME];
@@ -72,20 +77,20 @@ struct filter;
 struct filter *filter_create(void);
 void filter_free(struct filter **filterp);
 bool filter_load(struct filter *filter, const char *path, char *error, size_t error_size);
-/* One line; `where` is for first_bad. */
+/* Adds one line of a list. `where` is its file and line, for first_bad. */
 void filter_add(struct filter *filter, struct slice line, const char *where);
 void filter_seal(struct filter *filter);
 const struct filter_counts *filter_counts(const struct filter *filter);
-/* Of all that was loaded: changes when a list changes. */
+/* A hash of all that was loaded. It changes when a list changes. */
 uint64_t filter_fingerprint(const struct filter *filter);
 
-/* Returns answer->verdict. Slices live as long as the filter. */
+/* Returns answer->verdict. The slices of the answer live as long as the filter. */
 enum filter_verdict filter_match(const struct filter *filter, struct filter_request *request,
                                  struct filter_answer *answer);
 
-/* The URL without the parameters that removeparam rules take off. Returns its length; 0 when
- * nothing is taken off. `capacity` of the URL's own length is enough. *rule is the first of the
- * rules. */
+/* Writes the URL without the parameters that removeparam rules take off. Returns the length; 0 when
+ * nothing is taken off. A `capacity` of the URL's own length is enough. *rule becomes the first
+ * rule that took something off. */
 size_t filter_strip(const struct filter *filter, struct filter_request *request, char *out,
                     size_t capacity, struct slice *rule);
 

@@ -1,8 +1,8 @@
 /*
  * What filter.c (filling), filter_match.c and filter_strip.c share.
  *
- * Rules are told apart by what they do and stand in an index each, so that a request asks only for
- * what can still change the answer: exceptions only when something blocks it. Threads: see
+ * Each class of rules has an index of its own. So a request is matched only against the classes
+ * that can still change the answer: against the exceptions only when a rule blocks it. Threads: see
  * filter.h.
  */
 #ifndef RETORT_ADREMOVER_FILTER_INTERNAL_H
@@ -38,9 +38,9 @@ struct filter {
     bool sealed;
 };
 
-/* Looks through a class; the visitor is asked about rules that fit in every respect. Where it is
- * not known whether a rule fits, *unknown becomes true (may be NULL) and exceptions count as
- * fitting. */
+/* Looks through a class and calls the visitor for each rule that fits in every respect. When it is
+ * not known whether a rule fits, an exception counts as fitting; any other rule counts as not
+ * fitting, and *unknown becomes true. `unknown` may be NULL. */
 bool filter_search(const struct filter *filter, enum filter_class class,
                    struct filter_request *request, bool *unknown, rule_visitor visit, void *arg);
 

@@ -49,7 +49,8 @@ static const struct rule *filter_match_find(const struct filter *filter, enum fi
 
 /* ---- pages that are let alone ------------------------------------------------------------- */
 
-/* Of the page nothing but its host is known for certain. Apart, for its stack. */
+/* Only the host of the page is known for certain. This is a function of its own because it needs
+ * much stack. */
 static __attribute__((noinline)) const struct rule *find_page(const struct filter *filter,
                                                               const struct filter_request *of) {
     struct filter_request page;

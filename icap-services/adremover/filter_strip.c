@@ -19,7 +19,8 @@ static struct slice filter_strip_name_of(struct slice parameter) {
                           : slice_make(parameter.base, (size_t)(equals - parameter.base));
 }
 
-/* More than there is room for: the last one is the rest, and too long for any rule's name. */
+/* If there are more parameters than there is room for, the last one holds all the rest. It is too
+ * long for the name in any rule. */
 static void filter_strip_split(struct strip *strip, struct slice query) {
     while (query.length > 0 && strip->count < PARAMETERS_MAX) {
         const char *end = memchr(query.base, '&', query.length);
@@ -68,7 +69,8 @@ static bool filter_strip_apply(void *arg, const struct rule *rule) {
     return false;
 }
 
-/* What is left, behind `length` bytes of URL that are there already. */
+/* Writes the parameters that are left behind the `length` bytes of the URL that are there
+ * already. */
 static size_t filter_strip_join(const struct strip *strip, char *out, size_t length) {
     char separator = '?';
     for (unsigned i = 0; i < strip->count; i++) {

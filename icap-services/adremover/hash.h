@@ -1,14 +1,15 @@
 /*
- * The hashes by which rules are found: of words of URLs, of hosts label by label, and the keys that
- * the index makes of them. All inline: they are computed for every byte of every URL.
+ * The hashes by which rules are found: the hash of a word of a URL, the hash of a host, and the key
+ * that the index makes of either. All functions are inline, because they run for every byte of
+ * every URL.
  *
- * Hosts are hashed from their end, so that one pass over "a.b.example" passes by "example",
- * "b.example" and the whole.
+ * A host is hashed from its end. So one pass over "a.b.example" gives the hash of "example", then
+ * that of "b.example", then that of the whole host.
  *
  *     uint32_t hash = HASH_WORD_SEED;
  *     while (at < end)
- *         hash = hash_word_step(hash, (unsigned char)*at++);    as hash_word of all of them
- *     uint32_t key = hash_key(HASH_KIND_WORD, hash);            where the index has the word's rules
+ *         hash = hash_word_step(hash, (unsigned char)*at++);    at last as hash_word
+ *     uint32_t key = hash_key(HASH_KIND_WORD, hash);            the key of its rules in the index
  *
  * Threads: pure.
  */
@@ -42,7 +43,7 @@ static inline uint64_t hash_host(struct slice host) {
     return hash;
 }
 
-/* What a key of the index is made of. */
+/* The kinds of things in a URL that a key of the index can be made of. */
 enum hash_kind { HASH_KIND_WORD, HASH_KIND_HEAD, HASH_KIND_TAIL, HASH_KIND_HOST, HASH_KIND_PAGE };
 
 static inline uint32_t hash_key(enum hash_kind kind, uint64_t hash) {
@@ -50,7 +51,8 @@ static inline uint32_t hash_key(enum hash_kind kind, uint64_t hash) {
     return (uint32_t)(hash >> 32);
 }
 
-/* The first or last bytes of a word that is not known whole, for HEAD and TAIL. */
+/* A rule may know only the beginning or the end of a word. Then this many bytes of it make the key
+ * (HASH_KIND_HEAD, HASH_KIND_TAIL). */
 enum { HASH_PART = 3 };
 
 static inline uint64_t hash_part(const char *bytes) {

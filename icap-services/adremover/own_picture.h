@@ -1,13 +1,14 @@
 /*
- * The operator's own picture, to stand in place of advertisements.
+ * The operator's own picture, which replaces advertisements. The service loads it when it starts.
  *
  *     struct own_picture picture;
  *     if (!own_picture_load(&picture, "/etc/retort/house.png", error, sizeof error)) ...
  *     picture.type "image/png", picture.body
  *     own_picture_release(&picture);
  *
- * An empty path is no picture: true, with an empty body. The type is told by the first bytes: GIF,
- * PNG, JPEG, WebP, SVG. Errors: false and a sentence. Threads: read-only once loaded.
+ * An empty path means that there is no picture: the answer is true, and the body is empty. The
+ * first bytes of the file tell its type: GIF, PNG, JPEG, WebP or SVG. Errors: false, and a sentence
+ * in `error`. Threads: read-only once loaded.
  */
 #ifndef RETORT_ADREMOVER_OWN_PICTURE_H
 #define RETORT_ADREMOVER_OWN_PICTURE_H

@@ -19,7 +19,7 @@ struct regex {
 
 /* ---- the literal -------------------------------------------------------------------------- */
 
-/* What is being collected, and the longest so far. */
+/* The text that is being collected, and the longest one so far. */
 struct literal {
     char text[LITERAL_MAX], best[LITERAL_MAX];
     size_t length, best_length;
@@ -33,7 +33,7 @@ static void regex_end_run(struct literal *literal) {
     literal->length = 0;
 }
 
-/* Past a class or a group, with what is inside. */
+/* Skips a class or a group with what is inside. */
 static size_t skip_class(struct slice pattern, size_t at) {
     for (at++; at < pattern.length && pattern.base[at] != ']'; at++)
         at += pattern.base[at] == '\\';
@@ -57,9 +57,8 @@ static size_t skip_group(struct slice pattern, size_t at) {
     return at;
 }
 
-/* A run ends at an escape that stands for a class or a place; "\/" and its like are the byte
- * itself. False for those with something behind them (\x41, \1, \k<name>): they are not looked
- * into. */
+/* The text ends at an escape that stands for a class or a place. An escape such as "\/" is the byte
+ * itself. False for an escape with something behind it (\x41, \1, \k<name>), which is not read. */
 static bool regex_take_escape(struct literal *literal, char c) {
     bool letter = ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9');
     if (letter) {
@@ -77,7 +76,7 @@ static void take_quantifier(struct literal *literal, char c) {
     regex_end_run(literal);
 }
 
-/* Looks at the outermost level only, which is all that is certain to be there. */
+/* Looks at the outermost level only: only what stands there is certain to be in a match. */
 static void find_literal(struct regex *regex, struct slice pattern) {
     struct literal literal = {.length = 0};
     size_t at = 0;
@@ -162,7 +161,8 @@ static void create_key(void) {
     ASSERT(pthread_key_create(&match_data_key, free_match_data) == 0);
 }
 
-/* One a thread: only whether there is a match is asked for, so a single pair is enough. */
+/* Each thread has one. Only the question whether there is a match is asked, so one pair is
+ * enough. */
 static pcre2_match_data *match_data(void) {
     pthread_once(&match_data_once, create_key);
     pcre2_match_data *data = pthread_getspecific(match_data_key);

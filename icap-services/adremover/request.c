@@ -3,7 +3,7 @@
 #include "adremover/hash.h"
 #include "adremover/site.h"
 
-/* Bytes of words, as they are in lower case; 0: not of a word. */
+/* The bytes of words in lower case; 0: the byte is not part of a word. */
 static const unsigned char word_bytes[256] = {
 #define LETTER(upper, lower) [upper] = lower, [lower] = lower
     LETTER('A', 'a'), LETTER('B', 'b'), LETTER('C', 'c'), LETTER('D', 'd'), LETTER('E', 'e'),
@@ -16,7 +16,7 @@ static const unsigned char word_bytes[256] = {
     ['9'] = '9',
 };
 
-/* One pass: lower case and words. */
+/* Makes the lower case and finds the words in one pass. */
 static void read_text(struct filter_request *request) {
     const unsigned char *text = (const unsigned char *)request->url.base;
     size_t length = request->url.length, at = 0;
@@ -43,8 +43,8 @@ static void read_text(struct filter_request *request) {
     request->word_count = count;
 }
 
-/* From the end, so that each host above is passed by; of very many labels the lowest are left out
- * but for the whole. */
+/* The host is read from its end, so that each host above it is met on the way. If there are too
+ * many labels, the lowest are left out, but the whole host is kept. */
 static void read_labels(struct filter_labels *labels, struct slice host) {
     uint64_t hash = HASH_HOST_SEED;
     unsigned count = 0;
@@ -64,7 +64,8 @@ static void read_labels(struct filter_labels *labels, struct slice host) {
     }
 }
 
-/* What of a URL rules are about, without a look at each byte of its path: that is read_text's. */
+/* Finds the parts of a URL that rules ask for, without a look at each byte of its path: read_text
+ * looks at those. */
 static bool request_parse(struct url *url, struct slice text) {
     static const struct {
         struct slice prefix;

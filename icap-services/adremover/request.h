@@ -1,17 +1,18 @@
 /*
- * A request as rules see it: its URL in lower case and cut into words and labels once, the page it
- * belongs to, and what kind of thing it asks for.
+ * A request as rules see it: its URL, the page it belongs to, and what kind of thing it asks for.
+ * The URL is put into lower case and cut into words and labels once, for all rules.
  *
  *     struct filter_request request;                    60 KB: no need to clear it
- *     if (!filter_request_init(&request, url)) ...      none, or too long to be looked at
+ *     if (!filter_request_init(&request, url)) ...      no absolute URL, or a URL that is too long
  *     request.types = FILTER_TYPE_IMAGE;                by default all parts of a page
  *     request.method = FILTER_METHOD_GET;               the default
  *     filter_request_set_page(&request, SLICE("news.example"));      when it is known
  *     filter_match(filter, &request, &answer);
  *
- * Slices point into the URL that was given and into the request itself, which is not to be copied.
- * What costs something and few rules ask for (whether page and URL are of one site) is found out at
- * the first question and remembered, so that matching changes the request.
+ * The slices point into the URL that was given and into the request itself, so the request must not
+ * be copied. Some facts cost time and few rules ask for them, such as whether page and URL belong
+ * to one site. The request finds them out at the first question and remembers them. So matching
+ * changes the request.
  *
  * Threads: one request, one thread. Nothing is allocated.
  */
@@ -54,13 +55,13 @@ enum filter_method {
 
 enum filter_party { FILTER_PARTY_UNKNOWN, FILTER_PARTY_FIRST, FILTER_PARTY_THIRD };
 
-/* A run of letters and digits, at least two, with none before and none behind. */
+/* A word: at least two letters or digits in a row, with no letter or digit before and behind. */
 struct filter_word {
     uint32_t hash;
     uint16_t at, length;
 };
 
-/* A host and each host above it, the whole one first, with hash_host of it. */
+/* A host and each host above it, each with its hash_host. The whole host is the first. */
 struct filter_labels {
     unsigned count;
     struct {
@@ -77,7 +78,7 @@ struct filter_request {
     struct slice page;       /* host of the page it belongs to, in `page_text`; empty: not known */
     unsigned types;          /* enum filter_type: several where that is not known */
     unsigned method;         /* enum filter_method */
-    enum filter_party party; /* set by the caller where it knows better; else found out */
+    enum filter_party party; /* the caller may set it; if not, filter_request_party finds it out */
     bool party_known;
     bool entities_known;
     struct filter_labels host_labels, page_labels;
@@ -88,9 +89,10 @@ struct filter_request {
     char lower[FILTER_URL_MAX + 1];
 };
 
-/* Without a page, for a GET of any part of a page. False: not an absolute URL, or too long. */
+/* Begins a request without a page, for a GET of any part of a page. False: the URL is not absolute,
+ * or it is too long. */
 bool filter_request_init(struct filter_request *request, struct slice url);
-/* A host; one that is too long for a host is as none. */
+/* `page` is a host. If it is longer than a host may be, the request has no page. */
 void filter_request_set_page(struct filter_request *request, struct slice page);
 enum filter_party filter_request_party(struct filter_request *request);
 const struct filter_labels *filter_request_entities(struct filter_request *request);

@@ -63,8 +63,8 @@ static bool match_plain(const struct rule *rule, const char *text, size_t length
            memcmp(text + at, rule->pattern, rule->length) == 0;
 }
 
-/* Where in `text`, from `at` on, the pattern can go on behind a "*": at the byte that follows
- * there. The text's length when it cannot. */
+/* The next place in `text`, from `at` on, where the pattern can go on behind a "*": there stands
+ * the byte that follows the "*". The text's length when there is no such place. */
 static size_t next_place(const struct rule *rule, const char *text, size_t length, size_t at,
                          size_t p) {
     if (p == rule->length || rule->pattern[p] == '^' || rule->pattern[p] == '*')
@@ -73,9 +73,9 @@ static size_t next_place(const struct rule *rule, const char *text, size_t lengt
     return found == NULL ? length : (size_t)(found - text);
 }
 
-/* Is `text`, from `at` on, what the pattern says? With `floating` the match may begin anywhere. On
- * a mismatch the last "*" takes more; that is enough, since an earlier one could only have matched
- * less of the same. */
+/* Does `text`, from `at` on, match the pattern? With `floating` the match may begin anywhere. On a
+ * mismatch the last "*" takes more. That is enough: an earlier "*" could only have matched less of
+ * the same. */
 static bool match_from(const struct rule *rule, const char *text, size_t length, size_t at,
                        bool floating) {
     size_t p = 0, star_p = 0, star_at = at;
@@ -110,7 +110,7 @@ static const char *rule_text_of(const struct rule *rule, const struct filter_req
     return rule->match_case ? request->url.base : request->lower;
 }
 
-/* The beginning of the host or of a label of it. */
+/* Is `at` the beginning of the host or of one of its labels? */
 static bool is_label(const struct filter_request *request, size_t at) {
     size_t begin = (size_t)(request->host.base - request->lower);
     return at == begin ||
@@ -162,7 +162,7 @@ static enum rule_fit fits_page(const struct rule *rule, struct filter_request *r
     const struct domain_set *pages = rule->extra->pages;
     if (pages == NULL)
         return RULE_FITS;
-    /* Without a page, an exception for some pages would be one for all. */
+    /* Without this, an exception for certain pages would apply when the page is not known. */
     if (request->page.length == 0)
         return rule->exception ? RULE_MISSES : RULE_UNKNOWN;
     const struct filter_labels *entities =

@@ -1,6 +1,6 @@
 /*
- * One rule of a filter: read from a line, and held against a request by itself. See filter.h for
- * the language.
+ * One rule of a filter: reads it from a line of a list, and matches it against a request. See
+ * filter.h for the language of the rules.
  *
  *     struct rule rule;
  *     struct rule_reading reading = {.keep = keep, .keeper = filter};
@@ -12,9 +12,9 @@
  *     while (reading.more.length > 0): again with the same line
  *     rule_release(&rule);            what `extra` holds
  *
- * Matching asks in this order, the cheap before the dear: types and method, pattern, the rest.
+ * The checks that cost little come first: types and method, then the pattern, then the rest.
  *
- * Threads: values; matching reads only. Bad lines are told apart, never asserted on.
+ * Threads: values; matching reads only. Errors: a bad line gives RULE_BAD, and no assertion fails.
  */
 #ifndef RETORT_ADREMOVER_RULE_H
 #define RETORT_ADREMOVER_RULE_H
@@ -36,7 +36,7 @@ enum rule_action {
     RULE_STRIPS,    /* takes parameters off the URL (removeparam) */
 };
 
-/* What few rules have. */
+/* The parts of a rule that few rules have. */
 struct rule_extra {
     struct domain_set *pages;  /* domain= */
     struct domain_set *hosts;  /* to=, denyallow= */
@@ -47,11 +47,11 @@ struct rule_extra {
 };
 
 struct rule {
-    const char *pattern; /* in lower case but with match_case; for a regex what is between "/" */
-    const char *line;    /* as it stands in the list */
+    const char *pattern;      /* in lower case unless match_case; of a regex the text between "/" */
+    const char *line;         /* as it stands in the list */
     struct rule_extra *extra; /* or NULL */
     uint16_t length, line_length;
-    uint16_t host_length; /* at_host: of the pattern, what is a host to its last label; or 0 */
+    uint16_t host_length; /* at_host: so much of the pattern is a whole host; or 0 */
     uint16_t types;
     uint8_t methods; /* 0: any */
     uint8_t party;   /* enum filter_party; UNKNOWN: any */
@@ -59,34 +59,35 @@ struct rule {
     bool exception : 1, important : 1, match_case : 1, bad_filter : 1;
     bool at_start : 1, at_end : 1, at_host : 1;
     bool plain : 1;      /* neither "*" nor "^" in the pattern */
-    bool whole_host : 1; /* the pattern is a host: it and all below */
-    bool exact_host : 1; /* ... and it alone */
+    bool whole_host : 1; /* the pattern is a host: the rule is for it and all hosts below it */
+    bool exact_host : 1; /* the pattern is a host: the rule is for it alone */
 };
 
-/* How texts that a rule needs are kept, and why a line is no rule. */
+/* What rule_parse needs to keep the texts of a rule, and what it says about the line. */
 struct rule_reading {
     char *(*keep)(void *keeper, const char *bytes, size_t length); /* a copy, with a NUL behind */
     void *keeper;
-    struct slice option; /* RULE_UNSUPPORTED: in the line */
-    struct slice more;   /* names in a line of a hosts file that wait for another call */
+    struct slice option; /* RULE_UNSUPPORTED: the option's name, in the line */
+    struct slice more;   /* names in a line of a hosts file that are left for the next call */
 };
 
 enum rule_parsed rule_parse(struct rule *rule, struct rule_reading *reading, struct slice line);
-/* A copy of the text that the rule may point at. */
+/* Makes a copy of the text, which the rule may point at. */
 struct slice rule_keep(struct rule_reading *reading, struct slice text);
-/* What few rules have; made when it is first asked for. */
+/* The extra parts of the rule; the first call makes them. */
 struct rule_extra *rule_extra_of(struct rule *rule);
 void rule_release(struct rule *rule);
-/* Equal for rules that say the same: what badfilter asks for. */
+/* A hash that is equal for rules that say the same. The option badfilter needs it. */
 uint64_t rule_digest(const struct rule *rule);
 
-/* Does the pattern match with its first byte at `at`? What is anchored must be there. */
+/* Does the pattern match when its first byte is at `at`? An anchor of the pattern must fit too. */
 bool rule_matches_at(const struct rule *rule, const struct filter_request *request, size_t at);
-/* ... or anywhere? */
+/* Does the pattern match anywhere in the URL? */
 bool rule_matches(const struct rule *rule, const struct filter_request *request);
-/* Types and method: RULE_UNKNOWN when it would be so for some of the types it may be. */
+/* Do types and method fit? RULE_UNKNOWN when the rule fits only some of the types that the request
+ * may have. */
 enum rule_fit rule_fits_kind(const struct rule *rule, const struct filter_request *request);
-/* Party and hosts. */
+/* Do the party and the hosts fit? */
 enum rule_fit rule_fits_place(const struct rule *rule, struct filter_request *request);
 
 #endif

@@ -7,7 +7,7 @@ enum { INDEX_ANYWHERE = 255, TALLY_SIZE = 1 << 16, BITS_A_KEY = 12 };
 
 /* ---- what a rule offers ------------------------------------------------------------------- */
 
-/* A rule under a key, before all are in order. */
+/* A rule under its key, before the entries are sorted. */
 struct filing {
     uint32_t key;
     struct index_entry entry;
@@ -33,7 +33,7 @@ static bool is_word_byte(unsigned char c) {
     return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Words that stand in so many URLs that they tell little. */
+/* Words that stand in so many URLs that they make bad keys. */
 static bool is_common(const char *word, size_t length) {
     static const char *const words[] = {
         "http", "https", "www",  "com",   "net",    "org",   "js",    "css",     "jpg",     "jpeg",
@@ -86,7 +86,7 @@ static bool next_run(const struct rule *rule, const char *text, size_t length, b
     return true;
 }
 
-/* The part of the pattern that is of a word whole, or at least of its beginning or its end. */
+/* Takes the part of the run that is a whole word, or at least the beginning or the end of one. */
 static void consider_run(const struct builder *builder, struct offer *best, const char *text,
                          const struct run *run, bool parts) {
     size_t length = run->end - run->begin;
@@ -102,7 +102,7 @@ static void consider_run(const struct builder *builder, struct offer *best, cons
                             end);
 }
 
-/* The text that must be in the URL, in lower case. */
+/* The text that every URL that matches must contain, in lower case. */
 static size_t required_text(const struct rule *rule, char *text, size_t capacity) {
     struct slice from = slice_make(rule->pattern, rule->length);
     if (rule->extra != NULL && rule->extra->regex != NULL)
@@ -110,7 +110,7 @@ static size_t required_text(const struct rule *rule, char *text, size_t capacity
     size_t length = from.length < capacity ? from.length : capacity;
     for (size_t i = 0; i < length; i++)
         text[i] = (char)ascii_lower((unsigned char)from.base[i]);
-    /* Cut off, its last word may go on. */
+    /* The text was cut off, so its last word may not be whole: drops it. */
     while (length < from.length && length > 0 && is_word_byte((unsigned char)text[length - 1]))
         length--;
     return length;
@@ -156,7 +156,7 @@ static void file(struct builder *builder, uint32_t number, enum hash_kind kind, 
         (struct filing){key, {number, builder->rules[number].types, offset, 0}};
 }
 
-/* Under every page it is for; false when it is for others too. */
+/* Files the rule under every page that it is for. False when it is for other pages too. */
 static bool file_by_pages(struct builder *builder, uint32_t number) {
     const struct rule_extra *extra = builder->rules[number].extra;
     const struct domain_set *pages = extra == NULL ? NULL : extra->pages;
@@ -169,7 +169,7 @@ static bool file_by_pages(struct builder *builder, uint32_t number) {
     return true;
 }
 
-/* False when the rule has to be looked at for every request. */
+/* Files the rule under its best key. False when it must be looked at for every request. */
 static bool file_rule(struct builder *builder, uint32_t number) {
     const struct rule *rule = &builder->rules[number];
     if (rule->host_length > 0) {
@@ -230,7 +230,7 @@ static void fill_table(struct rule_index *index, const struct filing *filings, s
     }
 }
 
-/* Rules that offer nothing stand behind all others. */
+/* Rules without a key stand behind all others. */
 static void add_rest(struct rule_index *index, const struct builder *builder, const uint32_t *rest,
                      uint32_t count) {
     index->anywhere = count == 0 ? 0 : (uint32_t)builder->count + 1;
@@ -282,7 +282,7 @@ struct search {
     void *arg;
 };
 
-/* The host that was found by its hash is the rule's, all of it. */
+/* The host was found by its hash: is it really the whole host of the rule? */
 static bool host_matches(const struct search *search, const struct rule *rule, size_t at) {
     const struct filter_request *request = search->request;
     size_t begin = (size_t)(request->host.base - request->lower);

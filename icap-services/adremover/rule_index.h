@@ -5,16 +5,18 @@
  *     rule_index_search(&index, rules, &request, on_match, &arg);
  *     rule_index_release(&index);
  *
- * Each rule is filed under one thing that every URL it matches must have, the rarest it offers: the
- * host, a word, the beginning or the end of a word, or the page (then under each of its pages).
- * Where the place of that thing in the pattern is known, so is the only place in the URL where the
- * pattern can begin, and holding it against the URL is one comparison. Few rules offer nothing;
- * they are looked at for every request.
+ * The index keeps each rule under one key: something that every request it matches must have. A key
+ * is a host, a word, the beginning or the end of a word, or the page; a rule for several pages
+ * stands under each of them. If a rule has several possible keys, the index takes the one that is
+ * rarest among the rules. If the place of the key in the pattern is known, the pattern can begin at
+ * one place of the URL only, and one comparison tells whether it matches. A few rules have no key;
+ * the search looks at them for every request.
  *
- * A request asks for each of its labels and words. A field of bits, small enough for the cache of a
- * core, answers most of that with no.
+ * A search looks up each label and each word of the request. Most of them are no key of any rule: a
+ * set of bits, small enough for the cache of a core, tells that before the table is looked at.
  *
- * Threads: filled by one, then shared read-only. Searching allocates nothing.
+ * Threads: one thread builds the index, then all threads share it read-only. A search allocates
+ * nothing.
  */
 #ifndef RETORT_ADREMOVER_RULE_INDEX_H
 #define RETORT_ADREMOVER_RULE_INDEX_H
@@ -25,7 +27,7 @@ struct index_entry {
     uint32_t rule;
     uint16_t types;
     uint8_t offset; /* of the key's place in the pattern, or INDEX_ANYWHERE */
-    uint8_t last;   /* of its key */
+    uint8_t last;   /* it is the last entry of its key */
 };
 
 struct index_slot {
@@ -37,19 +39,19 @@ struct rule_index {
     uint32_t bit_mask;
     unsigned slot_shift;
     struct index_slot *slots;
-    struct index_entry *entries; /* the first is of no use */
-    uint32_t anywhere;           /* entries of rules that offer nothing; 0: none */
+    struct index_entry *entries; /* entry 0 is not used */
+    uint32_t anywhere;           /* first entry of the rules without a key; 0: none */
     uint32_t count;              /* rules */
     unsigned kinds;              /* enum hash_kind, as bits: which are in use */
 };
 
-/* The pattern of the rule matches. True: enough. */
+/* Called for a rule whose pattern matches. It returns true to end the search. */
 typedef bool (*rule_visitor)(void *arg, const struct rule *rule);
 
 void rule_index_build(struct rule_index *index, const struct rule *rules, const uint32_t *numbers,
                       uint32_t count);
 void rule_index_release(struct rule_index *index);
-/* True when the visitor said so. */
+/* True when the visitor has ended the search. */
 bool rule_index_search(const struct rule_index *index, const struct rule *rules,
                        const struct filter_request *request, rule_visitor visit, void *arg);
 

@@ -2,7 +2,7 @@
 
 #include "base/assert.h"
 
-/* What has been read of the options. */
+/* What has been read from the options. */
 struct options {
     unsigned added, removed; /* types */
     bool any_type;           /* one that is not inverse */
@@ -37,7 +37,7 @@ static const struct {
     TYPE("document", FILTER_TYPE_DOCUMENT),
     TYPE("doc", FILTER_TYPE_DOCUMENT),
     TYPE("all", FILTER_TYPE_PARTS | FILTER_TYPE_DOCUMENT),
-    /* Nothing that a proxy sees: a rule of these alone is not supported. */
+    /* A proxy does not see these types. A rule for them alone is not supported. */
     TYPE("popup", 0),
     TYPE("popunder", 0),
     TYPE("webrtc", 0),
@@ -87,7 +87,7 @@ static bool set_domains(struct domain_set **set, struct slice value, bool invers
 
 static enum rule_parsed set_action(struct rule *rule, struct rule_reading *reading,
                                    enum rule_action action, struct slice value) {
-    /* An exception from redirect-rule without a name is one from all of them. */
+    /* An exception from redirect-rule without a name is an exception from all names. */
     if (value.length == 0 && !(rule->exception && action == RULE_REDIRECTS))
         return RULE_BAD;
     rule->action = (uint8_t)action;
@@ -95,7 +95,7 @@ static enum rule_parsed set_action(struct rule *rule, struct rule_reading *readi
     return RULE_GOOD;
 }
 
-/* removeparam, =name, =~name, =/regex/ or =/regex/i; without a value every parameter goes. */
+/* Reads removeparam, =name, =~name, =/regex/ or =/regex/i. Without a value every parameter goes. */
 static enum rule_parsed set_strip(struct rule *rule, struct rule_reading *reading,
                                   struct slice value) {
     struct rule_extra *extra = rule_extra_of(rule);
@@ -211,7 +211,7 @@ static enum rule_parsed parse_option(struct rule *rule, struct rule_reading *rea
     return RULE_GOOD;
 }
 
-/* Where an option ends: at a comma that is neither escaped nor within a regular expression. */
+/* An option ends at a comma that is neither escaped nor inside a regular expression. */
 static size_t option_length(struct slice text) {
     const char *equals = memchr(text.base, '=', text.length);
     const char *comma = memchr(text.base, ',', text.length);
@@ -247,7 +247,8 @@ static void settle_methods(struct rule *rule, const struct options *options) {
 static enum rule_parsed rule_options_settle(struct rule *rule, struct rule_reading *reading,
                                             struct options *options) {
     unsigned types = FILTER_TYPE_PARTS;
-    /* What is to be cut off is the address of a page, or what a page asks for in the background. */
+    /* Parameters are taken off the addresses of pages and of what a page asks for in the
+     * background. */
     if (rule->action == RULE_STRIPS)
         types = FILTER_TYPE_DOCUMENT | FILTER_TYPE_SUBDOCUMENT | FILTER_TYPE_XMLHTTPREQUEST;
     types = (options->any_type ? options->added : types) & ~options->removed;
@@ -283,7 +284,8 @@ enum rule_parsed rule_options_parse(struct rule *rule, struct rule_reading *read
     return parsed;
 }
 
-/* The length of the name at the front of an option, up to its value; SIZE_MAX when it is none. */
+/* The length of the name at the front of an option, up to its value; SIZE_MAX when there is no
+ * name. */
 static size_t name_length(struct slice option) {
     size_t length = 0;
     for (; length < option.length && option.base[length] != '='; length++) {
@@ -295,7 +297,7 @@ static size_t name_length(struct slice option) {
     return length;
 }
 
-/* Could these be options? Names, and perhaps values, with commas between. */
+/* Could these be options? Options are names, perhaps with values, and commas between them. */
 static bool looks_like_options(struct slice text) {
     bool any = false;
     while (text.length > 0) {
@@ -309,7 +311,7 @@ static bool looks_like_options(struct slice text) {
     return any;
 }
 
-/* The "$" that begins the options: the last one with what could be options behind it. */
+/* The "$" that begins the options is the last one with possible options behind it. */
 size_t rule_options_find(struct slice text) {
     for (size_t i = text.length; i-- > 0;)
         if (text.base[i] == '$' &&

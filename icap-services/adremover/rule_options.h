@@ -11,10 +11,11 @@
 
 #include "adremover/rule.h"
 
-/* Where the "$" stands that begins the options; the text's length where it has none. */
+/* The place of the "$" that begins the options, or the length of the text when it has no
+ * options. */
 size_t rule_options_find(struct slice text);
-/* Reads the options, without the "$", into the rule. For RULE_UNSUPPORTED, reading->option names the
- * one that is not known. */
+/* Reads the options, without the "$", into the rule. With RULE_UNSUPPORTED, reading->option is the
+ * name of the option that is not known. */
 enum rule_parsed rule_options_parse(struct rule *rule, struct rule_reading *reading,
                                     struct slice text);
 

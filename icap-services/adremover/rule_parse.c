@@ -2,7 +2,7 @@
 #include "adremover/rule_options.h"
 #include "adremover/rule_pattern.h"
 
-/* "0.0.0.0 " and its like: how many bytes until the host. */
+/* The number of bytes before the host in a line of a hosts file ("0.0.0.0 "). */
 static size_t hosts_prefix(struct slice line) {
     static const char *const addresses[] = {"0.0.0.0", "127.0.0.1", "::1", "::", "0"};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
@@ -26,7 +26,7 @@ static bool is_own_host(struct slice host) {
            slice_starts_with_nocase(host, SLICE("ip6-"));
 }
 
-/* The first of the names that are left in the line. */
+/* Takes the first name that is left in the line. */
 static struct slice take_name(struct slice *more) {
     size_t length = 0;
     while (length < more->length && more->base[length] != ' ' && more->base[length] != '\t' &&
@@ -59,8 +59,8 @@ static bool is_comment(struct slice line) {
     return line.base[0] == '#' && (line.length == 1 || strchr("#@?$%^", line.base[1]) == NULL);
 }
 
-/* What hides parts of pages: ## #@# #?# #$# #%# and others, with two "#" at most three bytes apart
- * that are of this alphabet. */
+/* Rules that hide parts of pages contain ## #@# #?# #$# #%# and others: two "#" with at most three
+ * bytes between, all of this alphabet. */
 static bool is_cosmetic(struct slice line) {
     for (const char *at = line.base, *end = line.base + line.length;
          (at = memchr(at, '#', (size_t)(end - at))) != NULL; at++) {

@@ -57,7 +57,7 @@ static struct slice take_anchors(struct rule *rule, struct slice text) {
     return text;
 }
 
-/* A copy in lower case, unless case matters. */
+/* Makes a copy, in lower case unless case matters. */
 void rule_pattern_keep(struct rule *rule, struct rule_reading *reading, struct slice text) {
     char *pattern = reading->keep(reading->keeper, text.base, text.length);
     for (size_t i = 0; !rule->match_case && i < text.length; i++)
@@ -68,7 +68,7 @@ void rule_pattern_keep(struct rule *rule, struct rule_reading *reading, struct s
         memchr(text.base, '*', text.length) == NULL && memchr(text.base, '^', text.length) == NULL;
 }
 
-/* What the pattern says of the host, where that is all of it to its end. */
+/* Finds the host in the pattern, if the pattern holds it to its end. */
 static void find_host(struct rule *rule) {
     struct slice text = slice_make(rule->pattern, rule->length);
     size_t length = host_prefix(text);
@@ -80,7 +80,8 @@ static void find_host(struct rule *rule) {
     rule->whole_host = length + 1 == text.length && text.base[length] == '^' && !rule->at_end;
 }
 
-/* As URLs have it: the host in ASCII, of the rest each byte beyond it as %XX. `room` has that. */
+/* Writes the text as URLs have it: the host in ASCII, and in the rest each byte beyond ASCII as
+ * %XX. `room` must be large enough. */
 static struct slice spell(const struct rule *rule, struct slice text, char *room) {
     const char *hex = rule->match_case ? "0123456789ABCDEF" : "0123456789abcdef";
     char ascii[ASCII_HOST_MAX];
@@ -104,8 +105,8 @@ static struct slice spell(const struct rule *rule, struct slice text, char *room
     return slice_make(room, length);
 }
 
-/* "[2001:DB8::0:1]^" as "2001:db8::1]^": URLs have the address between brackets as RFC 5952 spells
- * it, and its host begins behind the first. Empty: it is no address. */
+/* Writes "[2001:DB8::0:1]^" as "2001:db8::1]^". URLs have the address between brackets, in the
+ * spelling of RFC 5952, and the host begins behind the first bracket. Empty: it is no address. */
 static struct slice spell_address(struct slice text, char room[INET6_ADDRSTRLEN + RULE_LINE_MAX]) {
     char address[INET6_ADDRSTRLEN] = "";
     struct in6_addr bytes;
@@ -127,7 +128,7 @@ enum rule_parsed rule_pattern_parse(struct rule *rule, struct rule_reading *read
     if (text.length > 2 && text.base[0] == '/' && text.base[text.length - 1] == '/')
         return parse_regex(rule, reading, text);
     text = take_anchors(rule, text);
-    /* An empty pattern matches everything: sensible only where options narrow it. */
+    /* An empty pattern matches everything. It makes sense only if options narrow it. */
     if (text.length == 0 && (!any_options || rule->at_host || rule->at_end))
         return RULE_BAD;
     if (text.length == 0 && rule->extra == NULL && rule->types == FILTER_TYPE_PARTS)

@@ -10,12 +10,12 @@
 
 #include "adremover/rule.h"
 
-/* `any_options`: the rule has some, so that its pattern may be empty. */
+/* `any_options`: the rule has options, so its pattern may be empty. */
 enum rule_parsed rule_pattern_parse(struct rule *rule, struct rule_reading *reading,
                                     struct slice text, bool any_options);
-/* The pattern is this text, as it stands there; in lower case unless the rule matches case. */
+/* Makes a copy of the text the pattern of the rule; in lower case unless the rule matches case. */
 void rule_pattern_keep(struct rule *rule, struct rule_reading *reading, struct slice text);
-/* Is all of it the name of a host? */
+/* Is the whole text the name of a host? */
 bool rule_pattern_is_host(struct slice text);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * adremover: requests for advertisements get something neutral of the same kind instead. The page
- * stays as it is. Either the request is rewritten, to ask for the one object that all replaced
- * advertisements of a kind share, which the proxy itself serves; or it is answered at once, which
- * asks nothing of the proxy. What lists call parameters for tracking is taken off URLs.
+ * adremover: answers requests for advertisements with something neutral of the same kind. The page
+ * stays as it is. The service has two ways. It rewrites the request, so that it asks for one object
+ * that all advertisements of a kind share; the proxy itself serves this object. Or it answers the
+ * request at once, which needs nothing of the proxy. It also takes parameters for tracking off
+ * URLs, if the lists name them.
  *
- * The URL is made of the request line and the Host field, so that it works for explicit proxies,
- * for reverse proxies and for intercepted traffic. Only GET and HEAD are looked at.
+ * The URL is made of the request line and the Host field, so that the service works with explicit
+ * proxies, reverse proxies and intercepted traffic. Only GET and HEAD can be rewritten.
  */
 #include "service/service.h"
 #include "adremover/filter.h"
@@ -34,7 +35,7 @@ struct adremover_settings {
     uint64_t remember; /* milliseconds */
 };
 
-/* A URL to ask for, cut into what a request line and Host take of it. */
+/* A URL to ask for, with the parts that go into a request line and into Host. */
 struct place {
     struct slice url, authority, path;
 };
@@ -50,7 +51,7 @@ struct adremover {
     struct own_picture picture;
 };
 
-/* One exchange that is changed. */
+/* One exchange in which something is changed. */
 struct adremover_exchange {
     unsigned magic;
 #define ADREMOVER_EXCHANGE_MAGIC 0x61647278u
@@ -197,7 +198,7 @@ static bool read_request(struct filter_request *request, const struct service_ex
 
 /* ---- what is done with it ----------------------------------------------------------------- */
 
-/* So that the request can be answered from the cache, for anybody. */
+/* Removes the fields that would keep the request from being answered from the cache. */
 static void drop_what_hinders_caching(struct http_head *head) {
     static const enum http_name names[] = {
         HTTP_COOKIE,   HTTP_AUTHORIZATION,     HTTP_RANGE,
@@ -219,7 +220,8 @@ static void adremover_rewrite(const struct adremover *adremover, struct service_
     exchange->keeps_body = true;
 }
 
-/* Nobody is asked. The answer depends on the lists of this moment, so it is not to be stored. */
+/* Answers at once; no other server is asked. The answer depends on the lists of this moment, so it
+ * may not be stored. */
 static void adremover_answer(const struct adremover *adremover, struct service_exchange *exchange,
                              struct slice type, struct slice body,
                              struct adremover_exchange *state) {
@@ -247,8 +249,8 @@ static bool only_asks(enum http_method method) {
     return method == HTTP_METHOD_GET || method == HTTP_METHOD_HEAD;
 }
 
-/* The setting, or what the client says in the URI by which it calls the service. What brings a body
- * can't be turned into a request for something else. */
+/* The way to answer: that of the URI by which the client calls the service, or that of the
+ * settings. A request with a body can't become a request for something else. */
 static enum adremover_way way_of(const struct adremover *adremover,
                                  const struct service_exchange *exchange) {
     struct slice target;
@@ -286,7 +288,7 @@ static void *adremover_strip(const struct adremover *adremover, struct service_e
         return NULL;
     size_t path = (size_t)(request->parsed.path_query.base - url.base);
     bool absolute = is_absolute(exchange->head->target);
-    /* "http://host?x" leaves no path at all behind. */
+    /* In "http://host?x" no path is left. */
     exchange->head->target = absolute         ? slice_make(out, length)
                              : path == length ? SLICE("/")
                                               : slice_make(out + path, length - path);

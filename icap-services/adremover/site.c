@@ -4,7 +4,7 @@
 
 enum { HOST_SIZE = 256 };
 
-/* Where the last `count` labels begin. */
+/* The place where the last `count` labels begin. */
 static size_t last_labels(struct slice host, unsigned count) {
     for (size_t i = host.length; i-- > 0;)
         if (host.base[i] == '.' && --count == 0)
@@ -19,7 +19,7 @@ static bool site_is_address(struct slice host) {
     return last < host.length && host.base[last] >= '0' && host.base[last] <= '9';
 }
 
-/* Where the registrable domain begins; 0 when the host is a public suffix itself. */
+/* The place where the registrable domain begins; 0 when the host is a public suffix itself. */
 static size_t site_begin(struct slice host) {
     char text[HOST_SIZE];
     const psl_ctx_t *list = psl_builtin();
@@ -40,7 +40,8 @@ bool site_is_same(struct slice a, struct slice b) {
         return true;
     if (site_is_address(a) || site_is_address(b))
         return false;
-    /* A site has two labels at least: most pairs of hosts differ there, and need no list. */
+    /* A site has at least two labels. Most pairs of hosts differ in these, so the list is not
+     * needed. */
     if (!slice_equal(tail(a, last_labels(a, 2)), tail(b, last_labels(b, 2))))
         return false;
     return slice_equal(tail(a, site_begin(a)), tail(b, site_begin(b)));

@@ -23,7 +23,7 @@ struct chunk {
     uint32_t length;
 };
 
-/* Bytes that grow. */
+/* A buffer of bytes that grows. */
 struct buffer {
     unsigned char *bytes;
     size_t length, room;
@@ -79,7 +79,7 @@ static void put_signature(struct buffer *buffer) {
     apng_gray_put(buffer, "\x89PNG\r\n\x1a\n", SIGNATURE);
 }
 
-/* With `before` in front of its data, of `before_length` bytes. */
+/* Writes a chunk. `before` stands in front of its data, and is `before_length` bytes long. */
 static void put_chunk(struct buffer *buffer, const void *name, const void *before,
                       size_t before_length, const void *data, size_t length) {
     apng_gray_put_number(buffer, (uint32_t)(before_length + length));
@@ -92,7 +92,7 @@ static void put_chunk(struct buffer *buffer, const void *name, const void *befor
             buffer, (uint32_t)crc32(0, buffer->bytes + start, (uInt)(buffer->length - start)));
 }
 
-/* The next chunk of what is whole; false behind the last. */
+/* Takes the next chunk if it is there as a whole. False behind the last one. */
 static bool next_chunk(const unsigned char **at, const unsigned char *end, struct chunk *chunk) {
     if (end - *at < HEAD + CHECKSUM)
         return false;
@@ -105,7 +105,7 @@ static bool next_chunk(const unsigned char **at, const unsigned char *end, struc
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
-/* A PNG with the size of the frame, and what the original says of all pixels. */
+/* Begins a PNG with the size of the frame, and with what the original says of all pixels. */
 static void begin_frame(struct apng *apng, uint32_t width, uint32_t height) {
     unsigned char header[HEADER];
     memcpy(header, apng->header.data, HEADER);
@@ -120,7 +120,8 @@ static void begin_frame(struct apng *apng, uint32_t width, uint32_t height) {
             put_chunk(&apng->frame, more[i]->name, NULL, 0, more[i]->data, more[i]->length);
 }
 
-/* The first frame tells how gray pixels are written; all others are written alike. */
+/* The first frame tells how gray pixels are written. All other frames are written in the same
+ * way. */
 static void take_header(struct apng *apng, const struct chunk *made) {
     unsigned char header[HEADER];
     memcpy(header, made->data, HEADER);
@@ -167,7 +168,7 @@ static const char *end_frame(struct apng *apng) {
     return NULL;
 }
 
-/* Renumbered, since frames may be cut into other pieces than before. */
+/* The control chunk gets a new number, since frames may be cut into other pieces than before. */
 static void apng_gray_put_control(struct apng *apng, const struct chunk *control) {
     unsigned char number[SEQUENCE];
     png_save_uint_32(number, apng->sequence++);
@@ -232,7 +233,7 @@ static const char *take_chunk(struct apng *apng, const struct chunk *chunk) {
     return NULL;
 }
 
-/* By what its frames say of themselves. */
+/* Sums up the sizes that the frames state. */
 static bool is_too_large(const unsigned char *bytes, size_t length, uint64_t max_pixels) {
     const unsigned char *at = bytes + SIGNATURE, *end = bytes + length;
     uint64_t pixels = 0;

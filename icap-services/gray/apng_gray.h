@@ -1,12 +1,14 @@
 /*
- * Makes an animated PNG gray whose pixels have colours: each of its frames, by png_gray. Those with
- * a palette need no more than another palette.
+ * Makes an animated PNG gray, frame by frame, with png_gray. It is for pictures whose pixels have
+ * colours of their own. A picture with a palette needs only another palette, which png_gray gives
+ * it.
  *
  *     switch (apng_gray(bytes, length, &options, &output)) ...     as in picture.h
  *
- * Where frames go, when, and how they are drawn stays; so do the picture for those who know no
- * animations, gamma, resolution, EXIF and texts. They are not scaled. Refused where all frames
- * together have more pixels than are allowed, each counted as 1024 more than it has.
+ * The place, the time and the way of drawing of each frame stay. So do gamma, resolution, EXIF,
+ * texts, and the picture for viewers that know no animations. The frames are not scaled. The
+ * picture is refused when all its frames together have more pixels than are allowed; each frame
+ * counts as 1024 pixels more than it has.
  *
  * PNG, third edition, 11.3.6: acTL, fcTL and fdAT. Threads: pure.
  */

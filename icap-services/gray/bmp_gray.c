@@ -20,7 +20,7 @@ enum { PLAIN = 0, RLE8 = 1, RLE4 = 2, MASKS = 3, ALPHA_MASKS = 6 };
 
 enum channel { RED, GREEN, BLUE, ALPHA, CHANNELS };
 
-/* A run of bits. */
+/* A channel of a pixel: bits side by side. */
 struct field {
     uint32_t mask, most;
     unsigned shift;
@@ -67,7 +67,7 @@ static bool set_fields(struct bmp *bmp, const uint32_t masks[CHANNELS]) {
     return good;
 }
 
-/* False: they are not there, or no masks. */
+/* False: there are no masks, or they are bad. */
 static bool read_masks(struct bmp *bmp) {
     static const uint32_t five[CHANNELS] = {0x7c00, 0x3e0, 0x1f, 0};
     static const uint32_t eight[CHANNELS] = {0xff0000, 0xff00, 0xff, 0};
@@ -102,7 +102,8 @@ static void read_info_header(struct bmp *bmp) {
     bmp->colors = bmp->header > OS2_SHORT_HEADER ? bmp_gray_number_at(at + 32, 4) : 0;
 }
 
-/* What is understood: every kind that there is but pictures of other kinds inside. */
+/* Is the picture of a kind that is understood? All kinds are, except those that hold a file of
+ * another format. */
 static bool bmp_gray_is_known(const struct bmp *bmp) {
     switch (bmp->compression) {
     case PLAIN:
@@ -201,7 +202,7 @@ static bool is_opaque(const struct bmp *bmp) {
     return true;
 }
 
-/* The same luma in each of three fields, and all other bits as they were. */
+/* Writes the same luma to each of three fields. All other bits stay. */
 static uint32_t spread(const struct bmp *bmp, uint32_t pixel) {
     uint32_t luma = bmp_gray_luma_of(bmp, pixel);
     for (int i = RED; i <= BLUE; i++) {
@@ -212,7 +213,8 @@ static uint32_t spread(const struct bmp *bmp, uint32_t pixel) {
     return pixel;
 }
 
-/* Of 16 bits, with fields of several widths, only nearly neutral. */
+/* Makes each pixel gray in its place. With 16 bits, where fields have several widths, the result is
+ * only nearly neutral. */
 static enum picture_result convert_in_place(const struct bmp *bmp, struct picture_output *output) {
     size_t row = row_size(bmp->width, bmp->bits), bytes = bmp->bits / 8;
     output->bytes = malloc(bmp->length);
@@ -229,7 +231,7 @@ static enum picture_result convert_in_place(const struct bmp *bmp, struct pictur
     return PICTURE_DONE;
 }
 
-/* A header of Windows 3, with the resolution of the original, and a palette of all grays. */
+/* Writes a header of Windows 3 with the resolution of the original, and a palette of all grays. */
 static void write_headers(const struct bmp *bmp, unsigned char *out, size_t length) {
     enum { RESOLUTION = FILE_HEADER + 24 };
     memset(out, 0, OUT_PIXELS);

@@ -1,9 +1,10 @@
 /*
- * The one thing in a photo's EXIF data that changes how it looks: its orientation.
+ * The orientation of a photo: the only thing in its EXIF data that changes how it looks.
  *
- *     unsigned orientation = exif_orientation(bytes);       1..8; 1 when it does not say
- *     struct slice exif = exif_minimal(orientation, room);  EXIF data that says that and no more
- *     struct slice exif = exif_stripped(bytes, room);       that of `bytes`; empty if it is upright
+ *     unsigned orientation = exif_orientation(bytes);       1..8; 1 when the data does not say
+ *     struct slice exif = exif_minimal(orientation, room);  EXIF data with the orientation alone
+ *     struct slice exif = exif_stripped(bytes, room);       as exif_minimal of the orientation in
+ *                                                           `bytes`; empty if it is upright
  *     if (orientation >= EXIF_TURNED)                       shown on its side
  *
  * `bytes` are the TIFF structure behind "Exif\0\0". Threads: pure.

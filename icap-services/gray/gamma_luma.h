@@ -1,14 +1,14 @@
 /*
- * Luma in linear light: samples are made light by the file's gamma, weighted by BT.601, and made a
- * sample again. What is neutral stays exactly what it is, and luma lies between the least and the
- * largest of the three samples, however dark they are.
+ * Luma in linear light. The samples become linear by the file's gamma, are added with the weights
+ * of BT.601, and the sum becomes a sample again. A neutral colour stays exactly what it is. The
+ * luma lies between the least and the largest of the three samples, however dark they are.
  *
  *     struct gamma_luma *luma = gamma_luma_create(gamma, 255);      NULL: out of memory
  *     unsigned sample = gamma_luma_of(luma, red, green, blue);      each 0..255
  *     gamma_luma_free(&luma);
  *
- * `gamma` is as in a gAMA chunk, in hundred-thousandths (PNG, third edition, 11.3.2.2): 45455 for
- * samples that are light to the power of 1/2.2. Threads: read-only once made.
+ * `gamma` is in hundred-thousandths, as in a gAMA chunk (PNG, third edition, 11.3.2.2): 45455 means
+ * that a sample is the light to the power of 1/2.2. Threads: read-only once made.
  */
 #ifndef RETORT_GRAY_GAMMA_LUMA_H
 #define RETORT_GRAY_GAMMA_LUMA_H

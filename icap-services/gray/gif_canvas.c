@@ -24,7 +24,7 @@ static unsigned char *pixel_at(const struct gif_canvas *canvas, unsigned x, unsi
     return canvas->pixels + ((size_t)y * canvas->width + x) * CHANNELS;
 }
 
-/* What of the frame lies on the canvas. */
+/* The part of the frame that lies on the canvas. */
 static struct gif_rectangle clip(const struct gif_canvas *canvas, const GifImageDesc *frame) {
     struct gif_rectangle place = {(unsigned)frame->Left, (unsigned)frame->Top,
                                   (unsigned)frame->Width, (unsigned)frame->Height};
@@ -60,7 +60,7 @@ void gif_canvas_dispose(struct gif_canvas *canvas) {
     canvas->saved = NULL;
 }
 
-/* What each index looks like; those beyond the table are black. */
+/* Fills in the luma of each index. An index beyond the table is black. */
 static void make_lumas(unsigned char lumas[COLOURS], const ColorMapObject *table) {
     memset(lumas, 0, COLOURS);
     for (int i = 0; table != NULL && i < table->ColorCount; i++)
@@ -101,7 +101,7 @@ static bool draw_rows(struct gif_canvas *canvas, GifFileType *file, unsigned cha
     return true;
 }
 
-/* Frames without a pixel are called damaged: giflib reads past the end of their data. */
+/* A frame without a pixel counts as damaged, since giflib would read past the end of its data. */
 bool gif_canvas_draw(struct gif_canvas *canvas, GifFileType *file,
                      const GraphicsControlBlock *control) {
     unsigned char lumas[COLOURS];

@@ -1,6 +1,6 @@
 /*
- * What an animated GIF shows: its frames drawn one over the other, each taken away as it asks for.
- * They are read with giflib.
+ * The canvas of an animated GIF: what a viewer shows. Each frame is drawn over what is there, and
+ * afterwards taken away as the frame asks for. giflib reads the frames.
  *
  *     struct gif_canvas canvas;
  *     if (!gif_canvas_open(&canvas, width, height)) ...                   no memory
@@ -24,7 +24,7 @@ struct gif_rectangle {
 struct gif_canvas {
     unsigned width, height;
     unsigned char *pixels;
-    unsigned char *saved;       /* DISPOSE_PREVIOUS: what the frame was drawn over */
+    unsigned char *saved;       /* DISPOSE_PREVIOUS: what was there before the frame */
     struct gif_rectangle place; /* of the frame drawn last, within the canvas; may be empty */
     int disposal;
 };

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* `copy` is the file's own bytes, in which the table stands where it does there. */
+/* Makes a table gray in `copy`, which is a copy of the file's bytes; the table has the same place
+ * in both. */
 static bool gray_table(unsigned char *copy, const unsigned char *bytes,
                        const struct gif_table *table) {
     bool changed = false;

@@ -1,11 +1,11 @@
 /*
- * A GIF made gray by its colour tables alone: frames, delays, transparency, interlacing and every
- * compressed byte stay what they are. One that is too wide is scaled down besides (gif_scale.h),
- * unless it can't be, or would be larger then: better gray and too wide than neither.
+ * Makes a GIF gray by changing its colour tables alone: frames, delays, transparency, interlacing
+ * and every compressed byte stay what they are. A GIF that is too wide is also scaled down
+ * (gif_scale.h). If that fails, or would make the file larger, the GIF becomes gray and stays wide.
  *
  *     switch (gif_gray(bytes, length, &options, &output)) {       see picture.h
  *
- * Bytes behind the trailer are left alone. Threads: pure.
+ * Bytes behind the trailer stay as they are. Threads: pure.
  */
 #ifndef RETORT_GRAY_GIF_GRAY_H
 #define RETORT_GRAY_GIF_GRAY_H

@@ -27,7 +27,7 @@ static bool read_table(struct gif_reader *reader, unsigned flags, struct gif_tab
     return gif_reader_skip(reader, (size_t)table->count * 3);
 }
 
-/* A length and as many bytes, until a length of 0. */
+/* Skips sub-blocks: each is a length and as many bytes. A length of 0 ends them. */
 static bool skip_sub_blocks(struct gif_reader *reader) {
     for (size_t length = 1; length > 0;) {
         if (reader->at == reader->end)
@@ -39,7 +39,7 @@ static bool skip_sub_blocks(struct gif_reader *reader) {
     return true;
 }
 
-/* The one byte is a label, or says how long codes are. */
+/* The one byte is a label, or it says how long codes are. */
 static bool skip_data(struct gif_reader *reader) {
     return gif_reader_skip(reader, 1) && skip_sub_blocks(reader);
 }

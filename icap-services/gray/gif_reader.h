@@ -1,15 +1,15 @@
 /*
- * The blocks of a GIF (87a or 89a), one after the other: where its colour tables stand.
+ * Reads the blocks of a GIF (87a or 89a) one after the other, to find its colour tables.
  *
  *     struct gif_reader reader;
  *     struct gif_block block;
  *     if (!gif_reader_open(&reader, bytes, length)) ...     no GIF
  *     while (gif_reader_next(&reader, &block))
- *         block.table: of a frame
- *     reader.whole: it has come to the trailer
+ *         block.table: the colour table of a frame
+ *     reader.whole: the reader has come to the trailer
  *
- * Tables have `count` entries of red, green and blue, or are NULL. Bytes behind the trailer are not
- * looked at. Threads: values; the bytes stay the caller's.
+ * A table has `count` entries of red, green and blue. `entries` is NULL when there is no table. The
+ * reader does not look at bytes behind the trailer. Threads: values; the bytes stay the caller's.
  */
 #ifndef RETORT_GRAY_GIF_READER_H
 #define RETORT_GRAY_GIF_READER_H
@@ -30,12 +30,12 @@ struct gif_block {
 
 struct gif_reader {
     const unsigned char *at, *end;
-    struct gif_table table; /* of all frames that have none */
+    struct gif_table table; /* of all frames that have no table of their own */
     bool whole;
 };
 
 bool gif_reader_open(struct gif_reader *reader, const unsigned char *bytes, size_t length);
-/* False at the trailer, and where the bytes are no GIF any more. */
+/* False at the trailer, and when the bytes that follow are no block of a GIF. */
 bool gif_reader_next(struct gif_reader *reader, struct gif_block *block);
 
 #endif

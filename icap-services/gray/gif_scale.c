@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-/* Indices of the result are levels of gray, but for the one that stands for transparency; its level
+/* The indices of the result are levels of gray. One index stands for transparency; its level
  * becomes the next one. */
 enum { TRANSPARENT = 127, CHANNELS = 2, OPAQUE = 128 };
 
 enum { FRAME_COST = 1024 }; /* what a frame costs besides its pixels, in pixels */
 
-/* The least that the format has. giflib takes less, but clears a table of 4096 at each code that
- * says so, which could be every bit. */
+/* The smallest size of codes that the format allows. giflib takes smaller ones, but then clears a
+ * table of 4096 entries at each clear code, which could be every bit. */
 enum { CODE_SIZE_MIN = 2 };
 
 struct gif_work {
@@ -136,7 +136,7 @@ static struct gif_rectangle gif_scale_scaled(const struct gif_work *work,
     return (struct gif_rectangle){left, top, right - left, bottom - top};
 }
 
-/* What holds both; an empty one counts for nothing. */
+/* The rectangle that holds both. An empty one does not count. */
 static struct gif_rectangle joined(struct gif_rectangle a, struct gif_rectangle b) {
     if (a.width == 0)
         return b;
@@ -156,7 +156,7 @@ static bool gif_scale_take(uint64_t *left, uint64_t count) {
     return enough;
 }
 
-/* What is new of a row goes into the frame, the rest is transparent there. */
+/* The pixels of a row that have changed go into the frame. The others are transparent there. */
 static void make_row(const unsigned char *pixels, unsigned char *shown, unsigned char *frame,
                      unsigned width) {
     for (unsigned x = 0; x < width; x++, pixels += CHANNELS) {
@@ -186,7 +186,7 @@ static bool make_frame(struct gif_work *work, const struct gif_rectangle *place)
     return true;
 }
 
-/* As a viewer of the result does it. */
+/* Takes the frame away as a viewer of the result does it. */
 static void dispose(struct gif_work *work, const struct gif_rectangle *place) {
     size_t count = (size_t)work->shape.out_width * work->shape.out_height;
     switch (work->control.DisposalMode) {
@@ -203,7 +203,7 @@ static void dispose(struct gif_work *work, const struct gif_rectangle *place) {
 
 static const GraphicsControlBlock no_control = {.TransparentColor = NO_TRANSPARENT_COLOR};
 
-/* The last byte of it is the size of the codes. */
+/* Reads the head of a frame. Its last byte is the size of the codes. */
 static bool read_frame_head(struct gif_work *work) {
     if (DGifGetImageHeader(work->from) != GIF_OK || work->input.base[-1] < CODE_SIZE_MIN)
         return false;
@@ -212,7 +212,7 @@ static bool read_frame_head(struct gif_work *work) {
                           (uint64_t)frame->Width * (uint64_t)frame->Height + FRAME_COST);
 }
 
-/* A frame without a place on the canvas is still a time to wait. */
+/* A frame that lies outside the canvas still stands for a time to wait, so it stays. */
 static bool scale_frame(struct gif_work *work) {
     static const struct gif_rectangle corner = {0, 0, 1, 1};
     struct gif_canvas *canvas = &work->canvas;
@@ -235,7 +235,7 @@ static bool scale_frame(struct gif_work *work) {
     return true;
 }
 
-/* The sub-blocks that follow, from `data` on. */
+/* Copies the sub-blocks that follow, from `data` on. */
 static bool copy_extension(struct gif_work *work, int label, GifByteType *data) {
     EGifPutExtensionLeader(work->to, label);
     while (data != NULL) {
@@ -247,7 +247,7 @@ static bool copy_extension(struct gif_work *work, int label, GifByteType *data) 
     return !work->full;
 }
 
-/* Texts that a viewer should draw are dropped: none does. */
+/* Texts that a viewer should draw are dropped, since no viewer draws them. */
 static bool scale_extension(struct gif_work *work) {
     int label;
     GifByteType *data;

@@ -1,14 +1,15 @@
 /*
- * A GIF made smaller and gray. Frames stay frames, with their delays, ways of going away and the
- * rectangles that they cover, and every one shows what it showed, scaled down: what shows through a
- * frame, and what an earlier one left, is taken into account where a new pixel covers both. A pixel
- * of which less than half was drawn is transparent.
+ * Makes a GIF smaller and gray. Each frame keeps its delay, its disposal and the rectangle that it
+ * covers, scaled down. After each frame a viewer shows the same as before, scaled down. For this a
+ * new pixel is made of all old pixels that it covers, also of those that an earlier frame has
+ * drawn. A new pixel is transparent when less than half of its area was drawn.
  *
  *     switch (gif_scale(bytes, length, &options, &output)) {       see picture.h
  *
- * BAD where it is damaged, would be larger, or has more than options.max_pixels, of all frames
- * together. Extensions, which say how often it is repeated, stay, but for texts to be drawn, which
- * no viewer draws; interlacing goes. Threads: pure.
+ * The result is PICTURE_BAD when the GIF is damaged, when it would become larger, and when all
+ * frames together have more than options.max_pixels. Extensions stay, such as the one that says how
+ * often the animation is repeated. Extensions with texts to be drawn go, since no viewer draws
+ * them. Interlacing goes too. Threads: pure.
  */
 #ifndef RETORT_GRAY_GIF_SCALE_H
 #define RETORT_GRAY_GIF_SCALE_H

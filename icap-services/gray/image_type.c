@@ -66,7 +66,8 @@ struct slice image_type_media(enum image_type type) {
     return slice_make("", 0);
 }
 
-/* "BM" begins many a text: behind it stand two zeros, and the size of a header that there is. */
+/* Many texts begin with "BM". In a BMP two zeros stand behind it, and a header has one of the known
+ * sizes. */
 static bool is_bmp(struct slice bytes) {
     enum { RESERVED = 6, SIZE = 14 };
     static const unsigned char sizes[] = {12, 40, 52, 56, 64, 108, 124};

@@ -1,13 +1,13 @@
 /*
- * What kind of image is it? By its first bytes and by its content type.
+ * Tells the kind of an image, by its first bytes or by its content type.
  *
  *     image_type_of_bytes(body)                   IMAGE_JPEG, ..., IMAGE_UNKNOWN, or
  *                                                 IMAGE_TOO_SHORT when more bytes could still tell
  *     image_type_of_media(SLICE("image/gif"))     IMAGE_GIF
  *     image_type_media(IMAGE_GIF)                 "image/gif"
- *     image_type_sniffed(body)                    as image_type_of_bytes, where no type was told:
- *                                                 of the kinds that browsers recognise, and by more
- *                                                 than two letters
+ *     image_type_sniffed(body)                    as image_type_of_bytes, for a body without a
+ *                                                 content type: only kinds that browsers recognise,
+ *                                                 and by more than two letters
  *
  * Threads: pure.
  */

@@ -12,7 +12,7 @@
 
 enum { EXIF_NAME = 6 };
 
-/* libjpeg's state of one conversion, with its errors led back here. */
+/* libjpeg's state of one conversion. Its errors lead back here. */
 struct jpeg_work {
     struct jpeg_error_mgr errors; /* first: libjpeg hands out its address */
     struct jpeg_decompress_struct in;
@@ -37,7 +37,7 @@ static void on_error_exit(j_common_ptr common) {
     longjmp(work->on_error, 1);
 }
 
-/* Warnings pass, but a picture that ends in the middle is not worth a conversion. */
+/* Warnings are ignored. But a picture that ends in the middle is not worth a conversion. */
 static void on_message(j_common_ptr common, int level) {
     int code = common->err->msg_code;
     if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER))
@@ -49,7 +49,8 @@ static void jpeg_gray_fail(struct jpeg_work *work, const char *why) {
     longjmp(work->on_error, 1);
 }
 
-/* A small file can hold thousands of scans that each cost a pass over the whole picture. */
+/* A small file can hold thousands of scans, and each of them costs a pass over the whole
+ * picture. */
 static void on_progress(j_common_ptr common) {
     struct jpeg_work *work = (struct jpeg_work *)common->err;
     if (common->is_decompressor && work->in.input_scan_number > JPEG_GRAY_SCANS_MAX)
@@ -107,7 +108,7 @@ static bool marker_stays(const struct jpeg_work *work, const struct jpeg_marker_
     return !work->options->strip;
 }
 
-/* The data behind the name. */
+/* The EXIF data behind the name. */
 static struct slice exif_of(const struct jpeg_marker_struct *marker) {
     return slice_make((const char *)marker->data + EXIF_NAME, marker->data_length - EXIF_NAME);
 }
@@ -141,7 +142,8 @@ static bool jpeg_gray_is_scaled(const struct jpeg_work *work) {
            work->wanted.height != work->in.image_height;
 }
 
-/* The luminance must have the full resolution, or dropping the rest would shrink the picture. */
+/* The luminance must have the full resolution. Otherwise dropping the rest would shrink the
+ * picture. */
 static bool luminance_can_be_kept(const struct jpeg_work *work) {
     const struct jpeg_decompress_struct *in = &work->in;
     if (work->options->quality > 0 || jpeg_gray_is_scaled(work))
@@ -158,8 +160,8 @@ static void set_destination(struct jpeg_work *work) {
     work->encoding = true;
 }
 
-/* After an error in the middle. The buffer that work->bytes points at may have been freed for a
- * larger one, which is told at the end only. */
+/* Cleans up after an error in the middle. The buffer that work->bytes points at may have been freed
+ * for a larger one, which libjpeg tells only at the end. */
 static void throw_away(struct jpeg_work *work) {
     if (work->encoding)
         work->out.dest->term_destination(&work->out);
@@ -195,8 +197,8 @@ static void cmyk_row_to_gray(unsigned char *row, unsigned width, bool inverted) 
     }
 }
 
-/* libjpeg scales by eighths as it decodes, for less work than decoding all; what is left is done a
- * row at a time. */
+/* libjpeg scales by eighths while it decodes, which is less work than decoding all. The scaler does
+ * the rest, row by row. */
 static void scale_down(struct jpeg_work *work) {
     struct jpeg_decompress_struct *in = &work->in;
     in->scale_denom = 8;
@@ -218,7 +220,7 @@ static void scale_down(struct jpeg_work *work) {
         jpeg_gray_fail(work, "out of memory");
 }
 
-/* Hands a row on, through the scaler where there is one. */
+/* Passes a row on, through the scaler if there is one. */
 static void write_row(struct jpeg_work *work) {
     JSAMPROW rows[1] = {work->row};
     if (work->scaler != NULL) {
@@ -298,7 +300,7 @@ enum picture_result jpeg_gray(const unsigned char *bytes, size_t length,
         return picture_bad(output, "out of memory");
     work->options = options;
     work->output = output;
-    /* What is changed between setjmp and longjmp lies on the heap or is volatile. */
+    /* Variables that change between setjmp and longjmp must lie on the heap or be volatile. */
     volatile enum picture_result result = PICTURE_BAD;
     if (setjmp(work->on_error) == 0) {
         jpeg_gray_create(work);

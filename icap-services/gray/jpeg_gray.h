@@ -1,10 +1,10 @@
 /*
- * A JPEG made gray, by libjpeg. Where the picture is YCbCr, as nearly all are, the chroma
- * components are dropped from the coefficients and the luminance is not encoded again, so nothing
- * is lost. RGB, CMYK and YCCK pictures, and those that are wanted smaller or in another quality,
- * are decoded and encoded anew, at JPEG_GRAY_QUALITY unless another is asked for. A progressive
- * picture stays progressive; EXIF, XMP and comments stay, or of them the orientation alone; a
- * colour profile that is not for gray goes. Pictures of 12 bits are refused.
+ * Makes a JPEG gray, with libjpeg. Nearly all pictures are YCbCr. From these the chroma components
+ * are dropped, and the luminance is not encoded again, so that nothing is lost. Other pictures
+ * (RGB, CMYK and YCCK) are decoded and encoded again; so are pictures that are wanted smaller or in
+ * another quality. The quality is JPEG_GRAY_QUALITY unless the options name one. A progressive
+ * picture stays progressive. EXIF, XMP and comments stay; with options.strip only the orientation
+ * stays. A colour profile that is not for gray goes. Pictures of 12 bits are refused.
  *
  *     jpeg_gray(bytes, length, &options, &output)          picture.h
  *

@@ -2,7 +2,7 @@
 
 #include "gray/image_type.h"
 
-/* Of a pixel, in quarters of what one of a PNG takes. */
+/* The work for a pixel, in quarters of the work for a pixel of a PNG. */
 enum {
     QUARTERS = 4,
     WORK_PNG = 4,
@@ -15,7 +15,7 @@ enum {
     JPEG_SCANS = 4,
 };
 
-/* Numbers of a file; 0 beyond its end. */
+/* Reads numbers out of a file; 0 beyond its end. */
 struct reader {
     const unsigned char *bytes;
     size_t length;
@@ -48,13 +48,13 @@ static struct picture_cost make_cost(uint64_t pixels, uint64_t quarters) {
     return (struct picture_cost){pixels, pixels * quarters / QUARTERS};
 }
 
-/* Of so many frames, each of which may be as large as the whole. */
+/* The cost of so many frames, each of which may be as large as the whole. */
 static struct picture_cost times(struct picture_cost cost, uint64_t frames) {
     cost.work *= frames == 0 ? 1 : frames;
     return cost;
 }
 
-/* Only those with colours in their pixels, and those that are scaled, are decoded. */
+/* Only pictures with colours in their pixels are decoded, and those that are scaled. */
 static struct picture_cost png_cost(struct reader png, const struct picture_options *options) {
     enum { FIRST_CHUNK = 8, CHUNK = 12, WIDTH = 16, HEIGHT = 20, COLOR = 25, RGB = 2, RGBA = 6 };
     uint64_t width = big(png, WIDTH, 4), height = big(png, HEIGHT, 4), frames = 1;
@@ -76,7 +76,7 @@ static bool is_frame_header(unsigned marker) {
     return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
 
-/* The markers up to the first scan tell the size, those behind it are looked for. */
+/* The markers up to the first scan tell the size. Behind it, the scans are counted. */
 static struct picture_cost jpeg_cost(struct reader jpeg, const struct picture_options *options) {
     enum { START_OF_SCAN = 0xda, SIGNATURE = 2 };
     uint64_t pixels = 0, scans = 0;
@@ -104,7 +104,7 @@ static struct picture_cost jpeg_cost(struct reader jpeg, const struct picture_op
     return make_cost(pixels, WORK_JPEG + scans / JPEG_SCANS);
 }
 
-/* Behind the sub-blocks at `at`. */
+/* The place behind the sub-blocks at `at`. */
 static size_t skip_blocks(struct reader gif, size_t at) {
     while (at < gif.length && gif.bytes[at] != 0)
         at += (size_t)gif.bytes[at] + 1;
@@ -115,7 +115,7 @@ static size_t table_size(unsigned flags) {
     return (flags & 0x80) != 0 ? (size_t)3 * 2 << (flags & 7) : 0;
 }
 
-/* Only one that is scaled is decoded, and only if that is not too much for the helper. */
+/* A GIF is decoded only if it is scaled, and only if that is not too much for the helper. */
 static struct picture_cost gif_cost(struct reader gif, const struct picture_options *options) {
     enum { HEADER = 13, FLAGS = 10, DESCRIPTOR = 10, IMAGE = ',', EXTENSION = '!' };
     uint64_t pixels = 0;
@@ -169,7 +169,7 @@ static uint64_t magnitude(uint32_t number) {
     return number > INT32_MAX ? (uint64_t)UINT32_MAX + 1 - number : number;
 }
 
-/* Of the older header sizes have 16 bits. */
+/* In older headers the sizes have 16 bits. */
 static struct picture_cost bmp_cost(struct reader bmp) {
     enum { HEADER_SIZE = 14, WIDTH = 18, OLD_HEADER = 12 };
     bool old = little(bmp, HEADER_SIZE, 4) == OLD_HEADER;

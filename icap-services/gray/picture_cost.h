@@ -1,15 +1,15 @@
 /*
- * What a picture will cost to make gray, told by its headers before anybody decodes it: a file of
- * 65 KB may have twenty million pixels.
+ * Tells from the headers of a picture what it costs to make it gray, before anybody decodes it. A
+ * file of 65 KB may have twenty million pixels.
  *
  *     struct picture_cost cost = picture_cost_of(bytes, &options);
- *     cost.pixels     of a frame; 0 where the headers do not tell, and for GIF, where no number of
- *                     them is too large, since what can't be decoded is made gray by its tables
- *     cost.work       about so many pixels of a PNG would take as long: 20 ns each on a small
- *                     server; at least the number of bytes
+ *     cost.pixels     of a frame; 0 when the headers do not tell, and for GIF: no GIF has too many,
+ *                     since its colour tables alone can make it gray
+ *     cost.work       the work, as a number of PNG pixels that would take as long (about 20 ns each
+ *                     on a small server); at least the number of bytes
  *
- * `bytes` may be the first part of a picture: then what is not there is not counted. What the
- * headers say is taken as it is; converters keep to it. Threads: pure.
+ * `bytes` may be the first part of a picture. The part that is missing is not counted. The function
+ * believes what the headers say; the converters decode no more than the headers say. Threads: pure.
  */
 #ifndef RETORT_GRAY_PICTURE_COST_H
 #define RETORT_GRAY_PICTURE_COST_H

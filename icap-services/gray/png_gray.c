@@ -75,14 +75,14 @@ static void on_flush(png_structp png) {
 
 /* ---- pixels ------------------------------------------------------------------------------- */
 
-/* Where the file tells no gamma, the formula as it stands. */
+/* If the file tells no gamma, the formula is used as it stands. */
 static unsigned png_gray_luma_of(const struct gamma_luma *luma, unsigned red, unsigned green,
                                  unsigned blue) {
     return luma == NULL ? (299 * red + 587 * green + 114 * blue + 500) / 1000
                         : gamma_luma_of(luma, red, green, blue);
 }
 
-/* Of 16 bits, the higher byte first. */
+/* A sample. One of 16 bits has the higher byte first. */
 static unsigned sample_at(const unsigned char *at, bool wide) {
     return wide ? (unsigned)(at[0] << 8 | at[1]) : at[0];
 }
@@ -122,7 +122,8 @@ static bool png_gray_is_scaled(const struct png_work *work, const struct png_inf
     return work->wanted.width != info->width || work->wanted.height != info->height;
 }
 
-/* Before or behind the pixels, as it comes: before them it says how they are shown. */
+/* The EXIF data stays before or behind the pixels, as it was: data before the pixels tells how they
+ * are shown. */
 static void png_gray_copy_exif(struct png_work *work) {
     png_uint_32 length;
     png_bytep bytes;
@@ -136,8 +137,8 @@ static void png_gray_copy_exif(struct png_work *work) {
         png_set_eXIf_1(work->out, work->out_info, (png_uint_32)exif.length, (png_bytep)exif.base);
 }
 
-/* What goes along is copied as it stands, and what does not is not looked at: texts and profiles
- * may be compressed, a megabyte of nothing in a kilobyte. */
+/* Metadata that stays is copied as it stands, and metadata that goes is not read. Texts and
+ * profiles may be compressed: a kilobyte may hold a megabyte. */
 static void choose_chunks(struct png_work *work) {
     static const png_byte texts[] = "tEXt\0zTXt\0iTXt", others[] = "iCCP\0sPLT\0pCAL\0sCAL\0hIST";
     enum { NAME = 5 };
@@ -175,7 +176,7 @@ static void read_pixels(struct png_work *work, const struct png_info *info) {
     png_gray_make_gray(work, info->gamma, width, height);
 }
 
-/* Each to where it stood, before or behind the pixels. */
+/* Each text stays where it stood, before or behind the pixels. */
 static void copy_texts(struct png_work *work) {
     png_unknown_chunkp texts;
     int count = png_get_unknown_chunks(work->in, work->in_info, &texts);
@@ -184,7 +185,7 @@ static void copy_texts(struct png_work *work) {
         png_set_unknown_chunk_location(work->out, work->out_info, i, texts[i].location);
 }
 
-/* What does not speak of colours goes along. */
+/* Metadata that does not speak of colours stays. */
 static void copy_metadata(struct png_work *work) {
     png_uint_32 across, down;
     png_fixed_point gamma;
@@ -198,7 +199,7 @@ static void copy_metadata(struct png_work *work) {
     copy_texts(work);
 }
 
-/* The rows become those of the picture as it is wanted; returns its height. */
+/* Scales the rows to the size that is wanted. Returns the new height. */
 static unsigned scale_rows(struct png_work *work, unsigned channels, unsigned width,
                            unsigned height) {
     struct scaler_shape shape = {.channels = channels,
@@ -271,7 +272,7 @@ static void write_checksum(unsigned char *to, uLong sum) {
         to[i] = (unsigned char)(sum >> (24 - 8 * i));
 }
 
-/* The original, for changes in place; false: there is no memory, and the output says so. */
+/* Copies the original, for changes in place. False: there is no memory, and the output says so. */
 static bool copy_original(struct png_work *work) {
     struct picture_output *output = work->output;
     output->bytes = malloc(work->length);
@@ -284,7 +285,7 @@ static bool copy_original(struct png_work *work) {
     return true;
 }
 
-/* A copy with another palette, and the checksum that goes with it. */
+/* Makes a copy with another palette, and the checksum that belongs to it. */
 static enum picture_result png_gray_convert_palette(struct png_work *work,
                                                     const struct png_info *info) {
     if (!info->is_whole)
@@ -306,7 +307,7 @@ static enum picture_result png_gray_convert_palette(struct png_work *work,
     return PICTURE_DONE;
 }
 
-/* What is left as it is may still speak about itself. */
+/* A picture that stays as it is may still lose its metadata. */
 static enum picture_result png_gray_strip(struct png_work *work) {
     struct picture_output *output = work->output;
     if (!copy_original(work))

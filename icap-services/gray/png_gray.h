@@ -1,8 +1,8 @@
 /*
- * A PNG made gray, by libpng. Where it has a palette, that alone becomes gray and every other byte
- * stays, animations too. RGB and RGBA become gray and gray with alpha of the same depth, in linear
- * light where the file tells its gamma; interlacing, transparency, gamma, resolution and texts
- * stay. Animated RGB is left alone.
+ * Makes a PNG gray, with libpng. In a picture with a palette only the palette becomes gray, and
+ * every other byte stays, also in an animation. RGB becomes gray, and RGBA becomes gray with alpha,
+ * in the same depth; in linear light if the file tells its gamma. Interlacing, transparency, gamma,
+ * resolution and texts stay. An animation in RGB or RGBA stays as it is.
  *
  *     png_gray(bytes, length, &options, &output)          picture.h
  *

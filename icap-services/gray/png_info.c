@@ -24,7 +24,7 @@ static bool palette_is_gray(const unsigned char *entries, uint32_t length) {
     return true;
 }
 
-/* Others are ignored by whoever shows the picture: libpng's limits. */
+/* Viewers ignore other values: these are the limits of libpng. */
 static uint32_t usable_gamma(uint32_t gamma) {
     enum { LEAST = 16, MOST = 625000000 };
     return gamma >= LEAST && gamma <= MOST ? gamma : 0;

@@ -1,12 +1,12 @@
 /*
- * What must be known of a PNG before it is converted: is it gray already, does it carry
- * transparency, is it animated, how large is it.
+ * What a converter must know about a PNG before it begins: is it gray already, does it have
+ * transparency, is it animated, how large is it?
  *
  *     struct png_info info;
  *     if (!png_info_read(&info, bytes)) -> no PNG, or cut
  *
- * Walks the chunks; checks bounds, not checksums. A picture whose pixels begin counts as known,
- * even if it is cut there: is_whole tells. Threads: pure.
+ * The function walks over the chunks. It checks bounds but no checksums. It succeeds as soon as the
+ * pixels begin, even if the file is cut behind that; is_whole tells whether it is. Threads: pure.
  */
 #ifndef RETORT_GRAY_PNG_INFO_H
 #define RETORT_GRAY_PNG_INFO_H
@@ -19,7 +19,7 @@ struct png_info {
     uint32_t gamma;          /* as in the file, in hundred-thousandths; 0: not told */
     size_t palette_at;       /* where its entries stand in the file */
     uint32_t palette_length; /* bytes; 0: none */
-    bool is_gray;            /* by colour type, or all of its palette is */
+    bool is_gray;            /* by its colour type, or because its whole palette is gray */
     bool has_alpha;
     bool is_animated;
     bool is_interlaced;

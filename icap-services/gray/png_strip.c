@@ -16,7 +16,7 @@ static bool is_about_it(const unsigned char *chunk) {
            png_strip_is_called(chunk, "iTXt") || png_strip_is_called(chunk, "tIME");
 }
 
-/* Another content, with its length and checksum; returns the chunk's. */
+/* Gives the chunk other data, with its length and checksum. Returns the length of the chunk. */
 static size_t png_strip_fill(unsigned char *chunk, struct slice data) {
     png_save_uint_32(chunk, (png_uint_32)data.length);
     memcpy(chunk + HEAD, data.base, data.length);
@@ -25,7 +25,7 @@ static size_t png_strip_fill(unsigned char *chunk, struct slice data) {
     return data.length + NO_DATA;
 }
 
-/* Of a chunk with so many bytes in all: how many it is to have; 0: it goes. */
+/* The length that the chunk shall have; 0: it goes. */
 static size_t png_strip_keep(unsigned char *chunk, size_t length) {
     char room[EXIF_MINIMAL];
     if (is_about_it(chunk))

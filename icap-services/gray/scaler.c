@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In both directions an original pixel is out_... units long and a new one in_... units, so that
- * borders are whole numbers. */
+/* Lengths are counted in units, so that all borders are whole numbers. In each direction an
+ * original pixel is out_... units long, and a new one in_... units. */
 struct scaler {
     unsigned magic;
 #define SCALER_MAGIC 0x5363616cu
@@ -62,7 +62,7 @@ unsigned scaler_window(struct scaler *scaler, unsigned left, unsigned top, unsig
     return (unsigned)(start / shape->out_height);
 }
 
-/* How much the pixel counts in the channel at `row`. */
+/* The weight of the pixel at `row` in that channel. */
 static float weight_of(const struct scaler_shape *shape, const unsigned char *row,
                        unsigned channel) {
     unsigned last = shape->channels - 1;
@@ -98,7 +98,7 @@ static void scaler_add_line(struct scaler *scaler, unsigned weight) {
     scaler->filled += weight;
 }
 
-/* Where pixels count by their opacity, by that of the area. */
+/* What a sum is divided by. If pixels count by their opacity, it is the opacity of the area. */
 static float divisor_of(const struct scaler *scaler, size_t at) {
     const struct scaler_shape *shape = &scaler->shape;
     size_t last = at - at % shape->channels + shape->channels - 1;

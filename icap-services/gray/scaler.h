@@ -6,7 +6,7 @@
  *         if (scaler_push(scaler, row)) ... scaler_row(scaler): the next row of the result
  *     scaler_free(&scaler);
  *
- * A part of the result is made of a part of the rows:
+ * A window of the result needs only some of the rows:
  *
  *     unsigned first = scaler_window(scaler, left, top, width);
  *     for each row of the original from `first` on, until the rows wanted have come out
@@ -23,15 +23,16 @@
 struct scaler;
 
 struct scaler_shape {
-    unsigned channels; /* bytes a pixel, each of which is averaged by itself */
+    unsigned channels; /* bytes a pixel; each channel is averaged by itself */
     unsigned in_width, in_height, out_width, out_height;
-    bool opacity; /* the last channel says how much each pixel counts in the others */
+    bool opacity; /* the last channel is the weight of the pixel in the means of the others */
 };
 
 struct scaler *scaler_create(const struct scaler_shape *shape);
 void scaler_free(struct scaler **scalerp);
-/* From the result's row `top` on, and of the rows the pixels left to left + width only. Rows are
- * still pushed whole. */
+/* From now on only a window of the result comes out: from its row `top` on, `width` pixels of each
+ * row from `left` on. Returns the first row of the original that is needed. Rows of the original
+ * are still pushed whole. */
 unsigned scaler_window(struct scaler *scaler, unsigned left, unsigned top, unsigned width);
 bool scaler_push(struct scaler *scaler, const unsigned char *row);
 const unsigned char *scaler_row(const struct scaler *scaler);

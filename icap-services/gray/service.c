@@ -1,7 +1,8 @@
 /*
- * gray: makes images gray. The image is collected, given to a helper process through
- * retort-helperd, and what comes back goes out; whatever goes wrong on the way, the original does.
- * An image is taken when its content type is listed and its first bytes agree that it is one.
+ * gray: makes images gray. The service collects the image, gives it to a helper process through
+ * retort-helperd, and sends what comes back. If anything goes wrong on the way, it sends the
+ * original. It takes an image when the content type is listed and the first bytes are those of an
+ * image.
  */
 #include "base/assert.h"
 #include "gray/image_type.h"
@@ -82,7 +83,7 @@ static void *gray_start(const void *settings, struct service_host *host, char *e
     return (void *)settings;
 }
 
-/* Types that say no more than none: browsers look at the bytes then (MIME Sniffing, 5.1 and 7). */
+/* These types say as little as none: browsers look at the bytes then (MIME Sniffing, 5.1 and 7). */
 static bool tells_nothing(struct slice type) {
     static const struct slice types[] = {{"application/octet-stream", 24},
                                          {"binary/octet-stream", 19},
@@ -95,7 +96,8 @@ static bool tells_nothing(struct slice type) {
     return type.length == 0;
 }
 
-/* Not where the origin forbids it, nor what is to be stored as a file. */
+/* The bytes decide only if the origin allows it, and if the response is not to be stored as a
+ * file. */
 static bool may_sniff(const struct gray_settings *settings, const struct http_head *head) {
     const struct http_field *options = http_head_find_text(head, SLICE("X-Content-Type-Options"));
     const struct http_field *place = http_head_find_text(head, SLICE("Content-Disposition"));
@@ -126,11 +128,11 @@ static void *gray_begin(void *service, struct service_exchange *exchange) {
     return gray;
 }
 
-/* The type says image; do the bytes? A wrong one of the known kinds is good enough, the helper
- * looks at the bytes alone. */
+/* The content type says image: do the bytes too? Another one of the known kinds will do, since the
+ * helper looks only at the bytes. */
 static void check_bytes(struct gray_exchange *gray, struct slice start, bool complete) {
     enum image_type type = gray->sniffed ? image_type_sniffed(start) : image_type_of_bytes(start);
-    /* A type that the operator has a recipe for. */
+    /* The operator has a recipe for this type. */
     if (!gray->sniffed &&
         image_type_of_media(media_type_of(gray->exchange->head)) == IMAGE_UNKNOWN) {
         gray->checked = true;
@@ -145,7 +147,7 @@ static void check_bytes(struct gray_exchange *gray, struct slice start, bool com
         gray->verdict = SERVICE_SKIP;
 }
 
-/* What is wanted of the image. */
+/* The parameters for the helper: what is wanted of the image. */
 static struct slice parameters_of(const struct gray_exchange *gray) {
     struct slice type = media_type_of(gray->exchange->head);
     return arena_printf(gray->exchange->arena, "%.*s&%s&type=%.*s",
@@ -177,7 +179,7 @@ static enum service_verdict gray_preview(void *state, struct slice body, bool co
     return SERVICE_HOLD;
 }
 
-/* The original goes out, from its beginning. */
+/* Gives the original back, from its beginning. */
 static void gray_give_up(struct gray_exchange *gray, enum gray_counter counter) {
     service_count(gray->exchange->host, counter);
     gray->verdict = SERVICE_SKIP;
@@ -187,7 +189,7 @@ static void gray_give_up(struct gray_exchange *gray, enum gray_counter counter) 
     service_wait_none(gray->exchange);
 }
 
-/* `outage` NULL: the image is at fault. */
+/* Counts and logs a failure. `outage` is NULL when the image is at fault. */
 static void gray_fail(struct gray_exchange *gray, enum gray_counter counter, const char *outage,
                       const char *why) {
     char line[240];
@@ -260,7 +262,7 @@ static void gray_ready(void *state) {
         gray_take_result(gray);
 }
 
-/* By all of its headers. What can't be looked at is for the helper to judge. */
+/* The cost by all headers. If the image can't be mapped, the helper judges it. */
 static struct picture_cost cost_of_original(const struct gray_exchange *gray) {
     struct picture_cost cost = {0, gray->size};
     void *bytes = MAP_FAILED;

@@ -1,6 +1,6 @@
 /*
- * Numbers out of TIFF bytes, as EXIF data and TIFF files have them (TIFF 6.0, section 2): both byte
- * orders, and never a read past the end.
+ * Reads numbers out of EXIF data and TIFF files (TIFF 6.0, section 2), in both byte orders, and
+ * never past the end of the bytes.
  *
  *     struct tiff_bytes tiff = {bytes, length, .big_endian = bytes[0] == 'M'};
  *     uint32_t directory = tiff_number(&tiff, 4, 4);

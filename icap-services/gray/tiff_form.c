@@ -22,7 +22,7 @@ struct form {
     bool mixed; /* samples of several sizes or formats */
 };
 
-/* The first of an entry's numbers; false when the others differ, or are no numbers of that kind. */
+/* Reads the first of an entry's numbers. False when the others differ, or are not of that kind. */
 static bool read_numbers(const struct tiff_bytes *tiff, size_t entry, uint32_t *first) {
     unsigned type = tiff_number(tiff, entry + 2, 2), size = type == SHORT ? 2 : 4;
     uint32_t count = tiff_number(tiff, entry + 4, 4);

@@ -51,7 +51,7 @@ static bool encode(const WebPDecoderConfig *decoded, const struct picture_option
     return good;
 }
 
-/* The original's EXIF data, or of it the orientation. */
+/* Copies the EXIF data of the original, or only the orientation. */
 static bool webp_gray_copy_exif(WebPMux *from, WebPMux *to, const struct picture_options *options) {
     WebPData exif = {NULL, 0};
     char room[EXIF_MINIMAL];
@@ -64,7 +64,7 @@ static bool webp_gray_copy_exif(WebPMux *from, WebPMux *to, const struct picture
     return !has || WebPMuxSetChunk(to, "EXIF", &exif, 1) == WEBP_MUX_OK;
 }
 
-/* It is joined to what was encoded. */
+/* Joins the EXIF data to what was encoded. */
 static bool join_exif(struct slice original, const struct picture_options *options,
                       const WebPMemoryWriter *encoded, WebPData *whole) {
     WebPData in = {(const uint8_t *)original.base, original.length};
@@ -102,7 +102,7 @@ static enum picture_result webp_gray_convert(struct slice bytes, WebPDecoderConf
     return picture_done(options, bytes.length, output);
 }
 
-/* What is left as it is may still speak about itself. */
+/* A picture that stays as it is may still lose its metadata. */
 static enum picture_result webp_gray_strip(struct slice bytes, struct picture_output *output) {
     char room[EXIF_MINIMAL];
     WebPData in = {(const uint8_t *)bytes.base, bytes.length}, exif, whole = {NULL, 0};
@@ -127,7 +127,7 @@ static enum picture_result webp_gray_strip(struct slice bytes, struct picture_ou
 
 /* ---- animations --------------------------------------------------------------------------- */
 
-/* Walks through lists at each frame, as libwebp does, must end. */
+/* libwebp walks through a list at each frame, so the number of chunks is limited. */
 enum { CHUNKS_MOST = 8192, FRAME_WORK = 1024 };
 
 static uint32_t webp_gray_number_at(const char *at) {
@@ -139,7 +139,7 @@ static uint64_t side_at(const char *at) {
     return (webp_gray_number_at(at) & 0xffffff) + 1;
 }
 
-/* NULL, or why a file is too much work, by what its chunks say of themselves. */
+/* Tells by the headers of its chunks why a file is too much work; NULL: it is not. */
 static const char *excess_of(struct slice bytes, uint64_t max_pixels) {
     enum { CHUNKS = 12, CHUNK = 8, WIDTH = 14, HEIGHT = 17, FRAME = 24 };
     unsigned count = 0;
@@ -195,7 +195,7 @@ static enum picture_result convert_frames(WebPMux *from, WebPMux *to,
     return changed ? PICTURE_DONE : PICTURE_UNCHANGED;
 }
 
-/* What is behind the frames is a colour as well: blue, green, red, alpha. */
+/* The background is a colour as well: blue, green, red, alpha. */
 static uint32_t gray_background(uint32_t color) {
     uint32_t luma = gray_luma(color >> 8 & 0xff, color >> 16 & 0xff, color >> 24);
     return luma << 24 | luma << 16 | luma << 8 | (color & 0xff);

@@ -1,7 +1,8 @@
 /*
- * A WebP made gray, by libwebp. A lossy one is encoded anew, of its luminance, at the quality that
- * is asked for or WEBP_GRAY_QUALITY; a lossless one stays lossless. Transparency and EXIF stay, a
- * colour profile goes. Animations are left alone.
+ * Makes a WebP gray, with libwebp. The luminance of a lossy picture is encoded again, in the
+ * quality that the options name, or in WEBP_GRAY_QUALITY. A lossless picture stays lossless, unless
+ * the options name a quality. Transparency and EXIF stay; a colour profile goes. An animation stays
+ * as it is.
  *
  *     webp_gray(bytes, length, &options, &output)          picture.h
  *

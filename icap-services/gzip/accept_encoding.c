@@ -38,7 +38,8 @@ static bool same_coding(struct slice a, struct slice b) {
     return slice_equal_nocase(a, b);
 }
 
-/* The qualities of the coding by its name and by "*"; -1 where it is not there. */
+/* The qualities that the value states for the coding itself and for "*"; -1: it does not name
+ * it. */
 static void find_qualities(struct slice value, struct slice coding, int *named, int *any) {
     struct slice rest = value, element;
     *named = *any = -1;

@@ -1,21 +1,22 @@
 /*
- * A codec: one library that compresses, behind one function, so that the encoder knows none of
- * them.
+ * A codec hides one compression library behind a few functions, so that the encoder (encoder.h) is
+ * the same for all of them.
  *
  *     const struct codec *codec = codec_of(CODING_BROTLI);
  *     void *state = codec->open(5, 70000);                 NULL: no memory
  *     struct codec_room room = {in, in_length, out, out_length};
  *     while (codec->run(state, &room, CODEC_FINISH) == CODEC_MORE)
- *         ... make room for output, again with the same step
+ *         ... make room for output, then call it again with the same step
  *     codec->close(state);
  *
- * run moves in and out forward by what it used. It answers CODEC_READY when the step is done: all
- * input taken (RUN), and all of it in the output (FLUSH), with the end of the stream (FINISH).
- * CODEC_MORE: the output is full; once a FLUSH or FINISH was begun it must be called again until
- * READY.
+ * `run` moves `in` and `out` forward by what it used. It returns CODEC_READY when the step is done.
+ * CODEC_RUN is done when all input is taken; CODEC_FLUSH when all input is also in the output;
+ * CODEC_FINISH when the end of the stream is in the output too. CODEC_MORE means that the output is
+ * full. A FLUSH or FINISH that has begun must be called again until it returns CODEC_READY.
  *
- * Windows are at most 512 KB (brotli, zstd), so that a stream takes a few megabytes at most and any
- * client can decode it (RFC 8878 §3.1.1.1.2 wants 8 MB of decoders, RFC 9659 no more for HTTP).
+ * The window of brotli and zstd is at most 512 KB, so that a stream takes a few megabytes at most
+ * and any client can decode it. A decoder must support a window of 8 MB (RFC 8878 §3.1.1.1.2), and
+ * HTTP allows no larger one (RFC 9659).
  *
  * Threads: a state belongs to one thread.
  */
@@ -42,14 +43,14 @@ struct codec_room {
 
 struct codec {
     struct slice name; /* the content coding: RFC 9110 §8.4.1 */
-    /* `length` of the body, a hint. */
+    /* `length` is that of the body; a hint. */
     void *(*open)(int quality, uint64_t length);
     enum codec_result (*run)(void *state, struct codec_room *room, enum codec_step step);
     void (*close)(void *state);
 };
 
 const struct codec *codec_of(enum coding coding);
-/* CODING_COUNT when it is none of them. */
+/* CODING_COUNT when no coding has that name. */
 enum coding coding_named(struct slice name);
 
 extern const struct codec codec_gzip, codec_brotli, codec_zstd;

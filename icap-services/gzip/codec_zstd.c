@@ -3,7 +3,7 @@
 
 #include <zstd.h>
 
-/* As much as the body needs: the library's tables follow the window. */
+/* A window as large as the body needs, since the tables of the library grow with the window. */
 static int codec_zstd_window_bits(uint64_t length) {
     int bits = 10;
     while (bits < CODEC_WINDOW && (UINT64_C(1) << bits) < length)

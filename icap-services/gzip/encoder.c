@@ -55,7 +55,7 @@ static enum codec_result encoder_run(struct encoder *encoder, struct slice *byte
     return result;
 }
 
-/* Goes on with the flush or the end that was asked for. False when the buffer is full before. */
+/* Goes on with the flush or the end that was asked for. False when the buffer gets full first. */
 static bool run_flush(struct encoder *encoder) {
     struct slice nothing = SLICE("");
     enum codec_step step = encoder->flushing ? CODEC_FLUSH : CODEC_FINISH;
@@ -93,7 +93,7 @@ void encoder_finish(struct encoder *encoder) {
     encoder->finishing = true;
 }
 
-/* More into the empty buffer. False when there is nothing to be had. */
+/* Fills the empty buffer. False when there is nothing more. */
 static bool encoder_refill(struct encoder *encoder) {
     bool wanted = encoder->flushing || (encoder->finishing && !encoder->done);
     if (!wanted || encoder->failed)

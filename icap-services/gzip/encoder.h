@@ -1,17 +1,18 @@
 /*
- * A compressed stream: bytes in, compressed bytes out, with a bounded buffer between.
+ * An encoder compresses a stream: it takes bytes and gives compressed bytes, with a bounded buffer
+ * between them.
  *
  *     struct encoder *encoder = encoder_create(CODING_GZIP, 6, length);   NULL: no memory
- *     size_t took = encoder_push(encoder, bytes);            may take fewer: pull first
- *     encoder_flush(encoder);                                all taken so far is to come out
+ *     size_t took = encoder_push(encoder, bytes);            may take fewer: pull, then push again
+ *     encoder_flush(encoder);                                all bytes taken so far shall come out
  *     encoder_finish(encoder);                               no more input
  *     size_t got = encoder_pull(encoder, out, capacity);
  *     if (encoder_failed(encoder)) ...                       the library has no memory
  *     if (encoder_done(encoder)) ...                         finished and pulled empty
  *     encoder_free(&encoder);
  *
- * A flush costs some bytes of compression, and is worth it where a reader waits for what is inside:
- * encoder_held says how much was taken since the last one.
+ * A flush makes the output some bytes larger. It is worth that when a reader waits for what is
+ * inside the encoder. encoder_held tells how many bytes were taken since the last flush.
  *
  * Threads: belongs to one thread.
  */
@@ -22,7 +23,7 @@
 
 struct encoder;
 
-/* `length` of the body, or CODEC_LENGTH_UNKNOWN: a hint. */
+/* `length` is that of the body, or CODEC_LENGTH_UNKNOWN; a hint. */
 struct encoder *encoder_create(enum coding coding, int quality, uint64_t length);
 void encoder_free(struct encoder **encoderp);
 size_t encoder_push(struct encoder *encoder, struct slice bytes);

@@ -1,5 +1,6 @@
 /*
- * Is it worth compressing? Tries the beginning of a body quickly, with little memory.
+ * Tells whether a body is worth compressing: it compresses the beginning of the body quickly, with
+ * little memory.
  *
  *     sample_gain(first_kilobyte)         40: it became 40 % smaller; 0: not smaller at all
  *
@@ -10,7 +11,8 @@
 
 #include "base/slice.h"
 
-/* In percent. 100 when it can't be tried: no memory, or longer than SAMPLE_MAX. */
+/* The gain in percent. It is 100 when the sample can't be tried: there is no memory, or the sample
+ * is longer than SAMPLE_MAX bytes. */
 unsigned sample_gain(struct slice bytes);
 
 enum { SAMPLE_MAX = 16384 };

@@ -2,12 +2,13 @@
  * gzip: compresses responses for clients that accept it, with gzip, brotli or zstd. The adapted
  * response is what the proxy's cache keeps, so a page is compressed once and served many times.
  *
- * Left alone: anything but a whole 200 to a GET; types and URLs that are not to be compressed;
- * bodies that are encoded already, known to be short, or do not shrink; Cache-Control:
- * no-transform; and responses whose Vary is "*". A response that would be compressed for another
- * client gets its Vary all the same, or a cache would take it for the answer to everybody (RFC 9110
- * §12.5.5). An origin that names Accept-Encoding there, and sends what is not compressed, does not
- * compress; it says no-transform where that is meant.
+ * These responses stay as they are: anything but a whole 200 to a GET; types and URLs that the
+ * settings exclude; bodies that are encoded already, known to be short, or do not shrink; those
+ * with Cache-Control: no-transform; and those whose Vary is "*". A response that would be
+ * compressed for another client still gets its Vary. Otherwise a cache would take it for the answer
+ * to everybody (RFC 9110 §12.5.5). If an origin names Accept-Encoding in Vary but sends an
+ * uncompressed body, the service compresses it: an origin that does not want this says
+ * no-transform.
  */
 #include "base/assert.h"
 #include "gzip/accept_encoding.h"
@@ -25,7 +26,7 @@ struct gzip_settings {
     struct service_list encodings, types, skip_urls;
 };
 
-/* The settings, and the encodings as they were named, the liked ones first. */
+/* The settings, and the codings in the order in which the operator prefers them. */
 struct gzip_service {
     unsigned magic;
 #define GZIP_SERVICE_MAGIC 0x677a5376u
@@ -45,7 +46,7 @@ struct gzip_exchange {
     int64_t credited;
 };
 
-/* So many flushes may come one directly behind the other. */
+/* The number of flushes that may follow one another without a pause. */
 enum { FLUSHES_AT_ONCE = 4 };
 
 static const struct service_option gzip_options[] = {
@@ -172,7 +173,7 @@ static bool is_worth_it(const struct gzip_settings *settings, struct slice body,
     return sample_gain(body) >= settings->min_gain;
 }
 
-/* The URI may say another level: "gzip?br=11". */
+/* The level. The URI may name another one than the settings: "gzip?br=11". */
 static int level_of(const struct gzip_exchange *gzip) {
     static const uint64_t lows[CODING_COUNT] = {1, 0, 1}, highs[CODING_COUNT] = {9, 11, 19};
     uint64_t level = gzip->settings->levels[gzip->coding];

@@ -3,7 +3,7 @@
 #include "helperd/dispatch.h"
 #include "helperd/pool_workers.h"
 
-/* Could its deadline be kept behind what waits before it? */
+/* Could the job keep its deadline behind the jobs that wait before it? */
 static bool admission_can_be_in_time(const struct pool *pool, const struct job *job) {
     enum lane lane = job->place.lane;
     unsigned helpers = pool_workers_lasting(pool);
@@ -13,7 +13,8 @@ static bool admission_can_be_in_time(const struct pool *pool, const struct job *
            (double)dispatch_time_left(pool, job);
 }
 
-/* Lets a client with more work in the queue give its place. False when there is none. */
+/* Refuses a job of the client with more work in the queue, to make room. False when there is
+ * none. */
 static bool admission_make_room(struct pool *pool, struct job *job) {
     bool large_full = job->place.lane == LANE_LARGE &&
                       pool->queue.lanes[LANE_LARGE].count >= pool->settings.queue_large;

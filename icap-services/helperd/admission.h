@@ -1,5 +1,5 @@
 /*
- * Admission: may a pool take a job, or is it to be refused at once?
+ * Decides whether a pool takes a new job or refuses it at once. pool_submit calls it.
  *
  *     enum refusal refusal = admission_refusal(pool, job);
  *     if (refusal != REFUSAL_NONE)
@@ -12,8 +12,8 @@
 
 #include "helperd/pool.h"
 
-/* The job has its place (lane, cost, client) and is not in the queue yet. Where the queue is full,
- * this refuses a waiting job of a client that has more work there, to make room. */
+/* The job has its place (lane, cost, client) and is not in the queue yet. If the queue is full, the
+ * function makes room: it refuses a waiting job of a client that has more work there. */
 enum refusal admission_refusal(struct pool *pool, struct job *job);
 
 #endif

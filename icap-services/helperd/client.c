@@ -33,7 +33,7 @@ static void client_close(struct client *client) {
 
 /* ---- jobs --------------------------------------------------------------------------------- */
 
-/* The answer goes out at once: a client has one job, so its socket has room for one answer. */
+/* The answer goes out at once. A client has one job, so its socket has room for one answer. */
 static bool client_answer(struct client *client, struct helper_packet *packet) {
     packet->message.id = client->job_id;
     return helper_packet_send(client->fd, packet) == HELPER_IO_DONE;
@@ -96,7 +96,7 @@ static bool may_command(const struct client *client) {
 
 static bool obey(struct client *client, struct slice command) {
     char *text = control_answer(client->supervisor, command, may_command(client));
-    /* Longer answers than a packet holds go out in several; a newline ends the last. */
+    /* An answer that is longer than a packet goes out in several. A newline ends the last one. */
     size_t size = strlen(text), sent = 0;
     while (sent < size) {
         size_t piece = size - sent < CONTROL_PACKET ? size - sent : CONTROL_PACKET;
@@ -110,7 +110,7 @@ static bool obey(struct client *client, struct slice command) {
 
 /* ---- both --------------------------------------------------------------------------------- */
 
-/* What came is no job: a command in JSON, or nonsense. */
+/* The packet is no job: it is a command in JSON, or nonsense. */
 static bool read_other(struct client *client, const struct helper_packet *packet) {
     _Static_assert(offsetof(struct helper_packet, parameters) == sizeof packet->message,
                    "a packet's bytes are one after the other");

@@ -1,7 +1,7 @@
 /*
- * A client of retort-helperd: a connection to its socket. It brings jobs, one at a time
- * (helper_protocol.h), or commands in JSON (control.h); a packet that begins with "{" is a command.
- * When it hangs up, its job is cancelled.
+ * A client of retort-helperd: a connection to its socket. A client sends jobs, one at a time
+ * (helper_protocol.h), or commands in JSON (control.h). A packet that begins with "{" is a command.
+ * When a client hangs up, its job is cancelled. Threads: one.
  */
 #ifndef RETORT_HELPERD_CLIENT_H
 #define RETORT_HELPERD_CLIENT_H

@@ -7,7 +7,8 @@
  *     {"call":"reload"}                                as SIGHUP
  *
  * An answer is {"ok":true, ...} or {"ok":false,"error":"a sentence that says what to do"}.
- * Looking is for all who may connect; changing for root and the user retort-helperd runs as.
+ * Everybody who may connect to the socket may look. Only root and the user that retort-helperd runs
+ * as may change something.
  */
 #ifndef RETORT_HELPERD_CONTROL_H
 #define RETORT_HELPERD_CONTROL_H
@@ -17,7 +18,7 @@
 
 enum { CONTROL_PACKET = 16384 };
 
-/* Never NULL; the caller frees it. */
+/* Runs the command and returns the answer. The answer is never NULL; the caller frees it. */
 char *control_answer(struct supervisor *supervisor, struct slice command, bool may_change);
 
 #endif

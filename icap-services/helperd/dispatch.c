@@ -3,7 +3,8 @@
 #include "base/assert.h"
 #include "helperd/pool_workers.h"
 
-/* An eighth of what is new each time; one that is far out counts for four times the usual. */
+/* Each new value counts for an eighth. A value that is far out counts as four times the usual
+ * one. */
 void dispatch_note_pace(struct pool *pool, const struct job *job) {
     enum { WEIGHT = 8, FAR_OUT = 4 };
     double *pace = &pool->pace[job->place.lane];
@@ -13,7 +14,7 @@ void dispatch_note_pace(struct pool *pool, const struct job *job) {
     *pace += *pace > 0 ? (now - *pace) / WEIGHT : now;
 }
 
-/* One that may do a job of that lane; the spare only where no other is idle. */
+/* A worker that may do a job of that lane. The spare is taken only when no other worker is idle. */
 struct worker *dispatch_idle_worker(struct pool *pool, enum lane lane) {
     struct worker *spare = NULL;
     LIST_FOR_EACH (link, &pool->workers) {
@@ -27,8 +28,8 @@ struct worker *dispatch_idle_worker(struct pool *pool, enum lane lane) {
     return lane == LANE_SMALL ? spare : NULL;
 }
 
-/* Nobody has seen it: it stays the first that waits. Once, or a fault of our own would cost one
- * helper after the other. */
+/* No helper has seen the job, so it stays the first that waits. This happens only once for each
+ * job: otherwise a fault of our own would cost one helper after another. */
 static void dispatch_keep_waiting(struct pool *pool, struct job *job) {
     if (job->returned) {
         job_finish(job, HELPER_FAILED, NULL, "the helper died");
@@ -71,12 +72,12 @@ static void dispatch_give(struct pool *pool, struct worker *worker, struct job *
     timer_set(&pool->loop->timers, &worker->job_timer, job->deadline);
 }
 
-/* Milliseconds that so much work of a lane takes one helper; 0 where that is not known. */
+/* Milliseconds that one helper needs for so much work of a lane; 0: not known. */
 double dispatch_expected_time(const struct pool *pool, enum lane lane, uint64_t cost) {
     return pool->pace[lane] * (double)cost;
 }
 
-/* The next job of a lane that can still be done in time; the others are refused. */
+/* The next job of a lane that can still be done in time. Jobs that can't are refused. */
 static struct job *dispatch_next_job(struct pool *pool, enum lane lane) {
     struct job *job;
     while ((job = queue_take(&pool->queue, lane)) != NULL) {
@@ -92,7 +93,7 @@ static struct job *dispatch_next_job(struct pool *pool, enum lane lane) {
     return NULL;
 }
 
-/* The lane whose turn it is; LANE_COUNT: none can go on. */
+/* The lane whose turn it is; LANE_COUNT: no lane can go on. */
 static enum lane dispatch_next_lane(struct pool *pool) {
     bool small =
         pool->queue.lanes[LANE_SMALL].count > 0 && dispatch_idle_worker(pool, LANE_SMALL) != NULL;
@@ -123,7 +124,7 @@ bool dispatch_wants_spare(const struct pool *pool) {
     return pool->lanes[LANE_LARGE].at_work > 0 && !dispatch_has_spare(pool);
 }
 
-/* Where jobs still wait, one more helper takes the next, if there may be one more. */
+/* If jobs still wait, one more helper is started for them, if the pool may have one more. */
 void dispatch_jobs(struct pool *pool) {
     dispatch_hand_out(pool);
     if (queue_count(&pool->queue) == 0 || breaker_is_open_for_all(&pool->breaker) || pool->retiring)

@@ -6,8 +6,8 @@
  *     job_finish(job, HELPER_TIMEOUT, NULL, "the deadline passed in the queue");
  *     job_refuse(job, REFUSAL_QUEUE_FULL);
  *
- * Whoever ends a job has it counted, taken out of the queue and away from its worker, told to its
- * client and freed. Threads: one.
+ * Both functions that end a job also count it, take it out of the queue and away from its worker,
+ * tell its client, and free it. Threads: one.
  */
 #ifndef RETORT_HELPERD_JOB_H
 #define RETORT_HELPERD_JOB_H
@@ -25,22 +25,22 @@ struct job {
 #define JOB_MAGIC 0x4a6f6221u
     struct queue_place place;
     struct pool *pool;
-    struct worker *worker; /* at work on it */
+    struct worker *worker; /* the worker that does it; NULL: it waits */
     struct timer timer;    /* the deadline while it waits */
     uint64_t submitted, begun, deadline;
-    bool returned; /* a helper was gone before it got it */
+    bool returned; /* it has been in the queue before: its helper was gone before it got the job */
     struct helper_packet packet;
     void *client;
-    /* `result` is NULL where no helper gave one; `why` is a sentence then. The job is freed
-     * afterwards. */
+    /* Called when the job ends. `result` is NULL when no helper gave a result; then `why` is a
+     * sentence. The job is freed afterwards. */
     void (*on_result)(struct job *job, enum helper_status status, struct helper_packet *result,
                       const char *why);
 };
 
-/* Ends the job: `result` and `why` as for on_result. */
+/* Ends the job; `result` and `why` are those of on_result. */
 void job_finish(struct job *job, enum helper_status status, struct helper_packet *result,
                 const char *why);
-/* The same with HELPER_REFUSED, counted by its reason. */
+/* Ends the job with HELPER_REFUSED, and counts the reason. */
 void job_refuse(struct job *job, enum refusal refusal);
 /* Refuses all jobs of the pool that wait. */
 void job_refuse_waiting(struct pool *pool, enum refusal refusal);

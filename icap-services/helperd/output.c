@@ -82,7 +82,7 @@ static void output_take_byte(struct output *output, char byte) {
         output->line[output->length++] = byte == 0 ? '?' : byte; /* the log's texts end at a NUL */
 }
 
-/* Returns how many bytes there were; 0 when there are none (left, or for now). */
+/* Returns how many bytes were read; 0 when there are none, for now or for ever. */
 static size_t output_take_bytes(struct output *output) {
     static char bytes[16384];
     ssize_t length = read(output->fd, bytes, sizeof bytes);
@@ -129,7 +129,8 @@ void output_begin(struct output *output, pid_t pid) {
     output->pid = pid;
 }
 
-/* What programs that it left behind go on to write is nobody's: only what stands there by now. */
+/* Reads only what stands in the pipe now. Programs that the helper left behind may write more,
+ * which nobody reads. */
 void output_finish(struct output *output) {
     int left = 0;
     if (output->fd >= 0 && ioctl(output->fd, FIONREAD, &left) != 0)

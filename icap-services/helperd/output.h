@@ -1,20 +1,22 @@
 /*
- * What a helper and the programs it runs write to descriptors 1 and 2, on its way into the log: a
- * line each, with the pool's name and the helper's process in front,
+ * Brings what a helper and its programs write to descriptors 1 and 2 into the log. Each line has
+ * the name of the pool and the process of the helper in front, and is cut at OUTPUT_LINE bytes:
  *
  *     pool gray: helper 4711: jpeg: unexpected end of data
  *
- * cut at OUTPUT_LINE bytes. One that has gone mad does not fill the disk: a pool writes at most
- * `log_lines` lines a second. The others are counted, and when OUTPUT_PAUSE milliseconds went by
- * without one more, a line tells how many they were. The last line of a helper that ends is
- * written in any case, since it may say why.
+ * A pool writes at most `log_lines` lines a second, so that a helper can't fill the disk. Lines
+ * beyond that are dropped and counted. When OUTPUT_PAUSE milliseconds pass without another dropped
+ * line, one line in the log tells how many were dropped. The last line of a helper that ends is
+ * always written, since it may say why the helper ended.
  *
  *     output_share_init(&pool->share, loop, &pool->settings);   one for all helpers of a pool
  *     output_init(&worker->output, &pool->share);
  *     int end = output_open(&worker->output);       for the child; -1 with errno
  *     output_begin(&worker->output, pid);           or output_close, when there is no child
- *     output_finish(&worker->output);               it was waited for: what it has left is written
+ *     output_finish(&worker->output);               the helper has ended: writes what it has left
  *     output_share_release(&pool->share);
+ *
+ * Threads: one.
  */
 #ifndef RETORT_HELPERD_OUTPUT_H
 #define RETORT_HELPERD_OUTPUT_H
@@ -26,15 +28,15 @@
 
 enum { OUTPUT_LINE = 1000, OUTPUT_PAUSE = 1000 };
 
-/* What a pool may write. */
+/* What all helpers of a pool may write together. */
 struct output_share {
     struct loop *loop;
     const struct pool_settings *settings;
     uint64_t second_ends; /* loop's milliseconds */
     unsigned written;     /* in this second */
     uint64_t dropped;     /* lines, ever */
-    uint64_t flood;       /* of them since the log told of it */
-    struct timer timer;   /* until the flood is over */
+    uint64_t flood;       /* lines that were dropped since the log last told their number */
+    struct timer timer;   /* until the log tells their number */
 };
 
 struct output {
@@ -43,8 +45,8 @@ struct output {
     struct event event;
     pid_t pid;
     size_t length; /* of the line so far */
-    bool ended;    /* by its newline: the next byte begins another */
-    bool dropped;  /* it has ended, and nobody has seen it */
+    bool ended;    /* the line has its newline: the next byte begins another one */
+    bool dropped;  /* the line has ended and was not written */
     char line[OUTPUT_LINE];
 };
 
@@ -57,7 +59,7 @@ void output_init(struct output *output, struct output_share *share);
 int output_open(struct output *output);
 void output_begin(struct output *output, pid_t pid);
 void output_finish(struct output *output);
-/* What was not read is lost. */
+/* Closes the pipe. What was not read is lost. */
 void output_close(struct output *output);
 
 #endif

@@ -22,7 +22,7 @@ static void on_wait_timeout(struct timer *timer) {
     job_finish(job, HELPER_TIMEOUT, NULL, "the deadline passed in the queue");
 }
 
-/* What it will cost, as its client says, or else by its size. */
+/* Sets the cost of a job: what its client says, or else its size. */
 static void pool_set_place(struct pool *pool, struct job *job) {
     const struct helper_origin *origin = &job->packet.origin;
     struct queue_place *place = &job->place;
@@ -77,8 +77,8 @@ void pool_cancel(struct job **jobp) {
 
 /* ---- the pool as a whole ------------------------------------------------------------------ */
 
-/* The directory is the operator's, or what runs as root makes; that helpers run without is a
- * warning. */
+/* The operator, or a program that runs as root, makes the directory. If helpers run without it,
+ * that is a warning. */
 static void prepare_cgroup(const struct pool_settings *settings) {
     const struct helper_terms *terms = &settings->terms;
     char path[PATH_MAX], weight[16];
@@ -127,7 +127,7 @@ void pool_free(struct pool **poolp) {
     FREE_OBJ(pool);
 }
 
-/* Other helpers are to come: what became of those before them says nothing. */
+/* New helpers will come. What happened to the old ones says nothing about them. */
 static void begin_anew(struct pool *pool) {
     breaker_init(&pool->breaker, &pool->settings);
     LIST_FOR_EACH (link, &pool->workers) {

@@ -1,5 +1,5 @@
 /*
- * A pool: workers of one kind and the bounded queue before them.
+ * A pool: workers of one kind and a bounded queue of jobs for them.
  *
  *     struct pool *pool = pool_create(loop, &settings);        starts its processes
  *     ALLOC_OBJ(job, JOB_MAGIC); job->packet = ...; job->on_result = ...;
@@ -9,31 +9,38 @@
  *     pool_retire(pool);                   refuses what waits, lets jobs at work finish
  *     pool_free(&pool);                    when pool_is_quiet
  *
- * A job ends as HELPER_DONE or UNCHANGED by its helper; FAILED when the helper says so or dies;
- * TIMEOUT at its deadline, which counts from the submission: a helper at work on it is killed then;
- * REFUSED when there is no room, or when it could not be done before its deadline. A job is never
- * tried twice: what killed one helper would kill the next. One that found its helper gone waits for
- * another.
+ * A job ends in one of these ways (enum helper_status):
+ *   HELPER_DONE, HELPER_UNCHANGED  its helper has answered so
+ *   HELPER_FAILED                  its helper has answered so, or has died
+ *   HELPER_TIMEOUT                 its deadline, which counts from the submission, has passed; a
+ *                                  helper that works on the job is killed then
+ *   HELPER_REFUSED                 there is no room, or no time to do it before its deadline
+ * A job that killed one helper would kill the next one, so no job is tried twice. A job whose
+ * helper was gone before it got the job waits for another helper.
  *
- * Whose turn it is decides the queue (queue.h). Jobs that cost at most `small` are small ones. A
- * small job never waits for a large one to end: where large ones hold all helpers, one more is
- * started, the spare, which does small jobs alone and leaves after `idle`. Nor do small ones keep
- * large ones out: where both wait and no helper is at work on a large one, a large one is next.
+ * The queue decides whose turn it is (queue.h). A job that costs at most `small` is a small job. A
+ * small job never waits for the end of a large one: when large jobs hold all helpers, the pool
+ * starts one more helper, the spare. The spare does small jobs alone, and leaves after `idle`
+ * milliseconds. Small jobs do not keep large ones out either: when both wait and no helper works on
+ * a large job, a large job is next.
  *
- * How long a job will take is known from the jobs of its lane before it (pool_pace). One that would
- * have to wait, and could then not be done in time, is refused at once, or when its turn comes: no
- * helper is killed for it, and no connection waits for nothing. What can start at once is always
- * tried, so a wrong guess mends itself.
+ * The pool knows from earlier jobs of a lane how long a job of that lane takes (pool->pace). If a
+ * job must wait, and would then be too late, the pool refuses it, at once or when its turn comes.
+ * So no helper is killed for such a job, and no connection waits in vain. A job that can start at
+ * once is always tried, so that a wrong estimate corrects itself.
  *
- * A helper that ends is started again; one that ends soon after its start, with a delay that
- * doubles from POOL_BACKOFF_FIRST to POOL_BACKOFF_LAST milliseconds.
+ * When a helper ends, the pool starts a new process for it. If the helper ended soon after its
+ * start, the pool waits first: POOL_BACKOFF_FIRST milliseconds, then twice as long each time, up to
+ * POOL_BACKOFF_LAST.
  *
- * While jobs wait, processes are added up to max_processes; those beyond `processes` leave after a
- * time without work.
+ * While jobs wait, the pool adds processes, up to max_processes. Processes beyond `processes` leave
+ * after a time without work.
  *
  * When helpers die one after another, jobs are refused for a while (breaker.h). A helper that was
- * killed at the deadline of a job, or by the limit of its CPU time, has not died by a fault of its
- * own: that is the job's.
+ * killed at the deadline of a job, or by the limit of its CPU time, is not counted among them: the
+ * job was at fault.
+ *
+ * Threads: one.
  */
 #ifndef RETORT_HELPERD_POOL_H
 #define RETORT_HELPERD_POOL_H
@@ -51,15 +58,15 @@ enum { POOL_BACKOFF_FIRST = 100, POOL_BACKOFF_LAST = 10000, POOL_LEAVE_TIME = 20
 
 struct pool_counts {
     uint64_t served, unchanged, failed, refused, timeouts, cancelled, restarts;
-    uint64_t milliseconds; /* of those served or unchanged, from submission to result */
+    uint64_t milliseconds; /* of jobs served or unchanged, from submission to result */
     uint64_t refusals[REFUSAL_COUNT];
     uint64_t ended_cpu; /* milliseconds of CPU time of processes that have ended */
 };
 
 struct lane_counts {
     uint64_t begun;   /* jobs that came to a helper */
-    uint64_t waited;  /* milliseconds that they had waited for it */
-    uint64_t longest; /* of these */
+    uint64_t waited;  /* milliseconds that all these jobs waited for it */
+    uint64_t longest; /* milliseconds that one of them waited at most */
     unsigned at_work;
 };
 
@@ -77,8 +84,8 @@ struct pool {
     struct breaker breaker;
     struct pool_counts counts;
     struct lane_counts lanes[LANE_COUNT];
-    double pace[LANE_COUNT];   /* milliseconds for a unit of cost, as of late; 0: not known */
-    struct output_share share; /* of the log, for all its helpers */
+    double pace[LANE_COUNT];   /* milliseconds for a unit of cost, of late; 0: not known */
+    struct output_share share; /* what its helpers may write into the log */
 };
 
 struct pool *pool_create(struct loop *loop, const struct pool_settings *settings);
@@ -91,9 +98,9 @@ bool pool_renice(struct pool *pool, int nice, char *error, size_t error_size);
 void pool_resize(struct pool *pool, unsigned processes);
 void pool_retire(struct pool *pool);
 bool pool_is_quiet(const struct pool *pool);
-/* Milliseconds of CPU time, of all its processes so far. */
+/* Milliseconds of CPU time that all its processes have used so far. */
 uint64_t pool_cpu(const struct pool *pool);
-/* The worker with that process, NULL when it is of another pool. */
+/* The worker of that process; NULL when the pool has no such process. */
 struct worker *pool_find(struct pool *pool, pid_t pid);
 
 #endif

@@ -12,7 +12,8 @@
 /* A helper that lived longer than this did not fail at its start. */
 enum { SETTLED_AFTER = 5000 };
 
-/* One at a time, so that the pool keeps working: the next one goes when this one is back. */
+/* Workers are replaced one at a time, so that the pool goes on working: the next one leaves when
+ * this one is back. */
 void pool_workers_replace_one(struct pool *pool) {
     struct worker *candidate = NULL;
     LIST_FOR_EACH (link, &pool->workers) {
@@ -48,7 +49,7 @@ static void pool_workers_start(struct pool *pool, struct worker *worker) {
     pool_workers_start_later(worker);
 }
 
-/* Those that are not about to be removed, without the spare. */
+/* The number of workers that will not be removed soon, without the spare. */
 unsigned pool_workers_lasting(const struct pool *pool) {
     unsigned count = 0;
     LIST_FOR_EACH (link, &pool->workers) {
@@ -88,7 +89,7 @@ static void on_job_deadline(struct timer *timer) {
         job_finish(worker->job, HELPER_TIMEOUT, NULL, "the helper was killed at the deadline");
 }
 
-/* It is not at work any more. */
+/* The worker does not work on a job any more. */
 static void pool_workers_leave_work(struct pool *pool, struct worker *worker) {
     if (!worker->at_work)
         return;
@@ -109,7 +110,7 @@ static void pool_workers_take_result(struct pool *pool, struct worker *worker,
         job_finish(worker->job, result->message.status, result, NULL);
 }
 
-/* What an idle worker does next: leave, or take a job. */
+/* Decides what an idle worker does next: it leaves, or it takes a job. */
 static void pool_workers_settle(struct pool *pool, struct worker *worker) {
     bool worn = pool->settings.max_jobs > 0 && worker->served >= pool->settings.max_jobs;
     if (worker->surplus || worn || pool->retiring)
@@ -171,7 +172,7 @@ static void pool_workers_on_exit(struct worker *worker, int status, struct helpe
     pool->counts.ended_cpu += worker->ended_cpu;
     bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     bool used_up = worker->overdue || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
-    /* How it went is no news, or its job's fault. */
+    /* In these cases its end is expected, or its job is at fault. */
     bool was_to_go = worker->retired || worker->replace || used_up;
     if (!good && !was_to_go && !pool->retiring &&
         breaker_note_death(&pool->breaker, client, pool->loop->now) &&

@@ -6,7 +6,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* What a turn is worth: the smaller, the closer to equal shares at any time. */
+/* The cost that a share may spend in a turn. The smaller it is, the closer the shares are to equal
+ * at any time. */
 static const uint64_t turns[LANE_COUNT] = {64 * 1024, 1024 * 1024};
 
 static struct job *job_of(struct list_link *link) {
@@ -19,7 +20,7 @@ void queue_init(struct queue *queue) {
         list_init(&queue->lanes[lane].shares);
 }
 
-/* What stands behind "::ffff:" is an address of IPv4. */
+/* Behind "::ffff:" stands an address of IPv4. */
 void queue_set_client(struct queue_place *place, const char *client) {
     enum { NETWORK = 8, MAPPED = 12 };
     struct in6_addr address;
@@ -103,7 +104,7 @@ void queue_remove(struct job *job) {
     FREE_OBJ(share);
 }
 
-/* Ends, since each round gives every share a turn more. */
+/* The loop ends, since each round gives every share the cost of another turn. */
 struct job *queue_take(struct queue *queue, enum lane number) {
     struct queue_lane *lane = &queue->lanes[number];
     struct list_link *first;

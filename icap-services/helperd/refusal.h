@@ -1,5 +1,6 @@
 /*
- * Why a job is refused: counted, told to whoever brought it, and shown by `retortctl helpers`.
+ * The reasons why a job is refused. A pool counts them, its client is told them, and
+ * `retortctl helpers` shows them.
  *
  *     counts->refusals[REFUSAL_SHARE]++;
  *     refusal_text(REFUSAL_SHARE)       "share", as in JSON
@@ -10,7 +11,7 @@
 
 enum refusal {
     REFUSAL_NONE,
-    REFUSAL_QUEUE_FULL, /* and nobody has more of it than this client */
+    REFUSAL_QUEUE_FULL, /* the queue is full, and no client has more in it than this one */
     REFUSAL_SHARE,      /* it had to give its place to a client that has less in the queue */
     REFUSAL_TOO_LATE,   /* it could not be done before its deadline */
     REFUSAL_BREAKER,

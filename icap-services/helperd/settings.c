@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What of the queue is for large jobs, unless it is said. */
+/* One of so many places in the queue is for large jobs, unless the settings say otherwise. */
 enum { QUEUE_LARGE_PART = 4 };
 
 static void helperd_settings_on_error(cfg_t *cfg, const char *format, va_list arguments) {
@@ -70,7 +70,7 @@ static int check_breaker(cfg_t *cfg, cfg_opt_t *option) {
     return check_range(cfg, option, 0, 100000);
 }
 
-/* `least` milliseconds: 1, or 0 where none is a good answer. */
+/* At least `least` milliseconds: 1, or 0 if the option may be 0. */
 static int check_time(cfg_t *cfg, cfg_opt_t *option, uint64_t least) {
     uint64_t milliseconds;
     const char *text = cfg_opt_getnstr(option, 0);
@@ -155,7 +155,7 @@ static int check_pool(cfg_t *cfg, cfg_opt_t *option) {
     return 0;
 }
 
-/* One without the leading 0 is a decimal number to the parser, and another mode. */
+/* Without a leading 0 the parser takes the mode for a decimal number, which is another mode. */
 static int check_mode(cfg_t *cfg, cfg_opt_t *option) {
     long mode = cfg_opt_getnint(option, 0);
     if (mode >= 0 && mode <= 0777)
@@ -232,7 +232,7 @@ static struct helperd_settings *read_all(cfg_t *cfg) {
     return settings;
 }
 
-/* As cfg_parse, but a byte-order mark in front is no part of a name. */
+/* As cfg_parse, but a byte-order mark at the front is not taken for a part of a name. */
 static int parse_file(cfg_t *cfg, const char *path) {
     char start[3];
     FILE *file = fopen(path, "re");

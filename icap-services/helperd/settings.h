@@ -12,7 +12,7 @@
  *         max_jobs  = 0
  *     }
  *
- * retort-helperd(8) says what each of them means.
+ * retort-helperd(8) explains each option.
  *
  *     struct helperd_settings *settings = helperd_settings_read(path);   NULL: errors are logged
  *     helperd_settings_free(&settings);
@@ -26,7 +26,7 @@
 
 enum { NICE_LOW = -20, NICE_HIGH = 19, POOL_PROCESSES_MAX = 256, POOL_QUEUE_MAX = 65536 };
 
-/* What the kernel gives a helper's input and output: ioprio_set(2). */
+/* The priority of a helper's input and output: ioprio_set(2). */
 enum { IO_AS_NICE = -1, IO_BEST_EFFORT_LOWEST = 7, IO_IDLE = 8 };
 
 /* How a helper is run. */
@@ -36,7 +36,7 @@ struct helper_terms {
     int scheduler;          /* SCHED_OTHER, SCHED_BATCH, SCHED_IDLE */
     uint64_t memory;        /* bytes of address space; 0: no limit */
     uint64_t cpu;           /* milliseconds of CPU time for a job; 0: no limit */
-    char *cgroup;           /* directory of a cgroup v2; NULL: where retort-helperd is */
+    char *cgroup;           /* directory of a cgroup v2; NULL: that of retort-helperd */
     unsigned cgroup_weight; /* its cpu.weight, 1 to 10000; 0: as it is */
 };
 
@@ -44,17 +44,17 @@ struct pool_settings {
     char *name;
     char **command; /* ends with NULL */
     unsigned processes;
-    unsigned max_processes; /* at least processes: more are started while jobs wait */
-    uint64_t idle;          /* milliseconds after which those beyond `processes` leave */
+    unsigned max_processes; /* at least `processes`; the pool grows to it while jobs wait */
+    uint64_t idle;          /* milliseconds without work after which those beyond it leave */
     struct helper_terms terms;
-    unsigned breaker;      /* so many helpers dead in a row: jobs are refused; 0: never */
+    unsigned breaker;      /* deaths in a row after which jobs are refused; 0: never */
     uint64_t breaker_time; /* milliseconds until one job is tried again */
     unsigned queue;
     unsigned queue_large; /* large jobs in it at most */
-    uint64_t small;       /* what a job costs at most that is small */
+    uint64_t small;       /* the largest cost of a small job */
     uint64_t deadline;    /* milliseconds */
     uint64_t max_jobs;    /* a helper is replaced after so many; 0: never */
-    unsigned log_lines;   /* a second that its helpers may write into the log */
+    unsigned log_lines;   /* lines a second that its helpers may write into the log */
 };
 
 struct helperd_settings {
@@ -68,15 +68,15 @@ struct helperd_settings {
 };
 
 struct helperd_settings *helperd_settings_read(const char *path);
-/* What they name and this machine lacks: programs, directories, a group. */
+/* Finds what the settings name and this machine lacks: programs, directories, a group. */
 void helperd_settings_check(const struct helperd_settings *settings, struct findings *findings);
 void helperd_settings_free(struct helperd_settings **settingsp);
 
-/* For one that lives longer than those it is from; released with pool_settings_release. */
+/* Makes a deep copy, which pool_settings_release releases. */
 void pool_settings_copy(struct pool_settings *to, const struct pool_settings *from);
 void pool_settings_release(struct pool_settings *settings);
-/* Can helpers of the one go on under the other? All but the nice level, which can be changed while
- * a helper runs. */
+/* Can the helpers that run under `a` go on under `b`? The nice level does not matter, since it can
+ * be changed while a helper runs. */
 bool pool_settings_same_process(const struct pool_settings *a, const struct pool_settings *b);
 
 #endif

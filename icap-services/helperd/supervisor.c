@@ -38,7 +38,7 @@ static void fill_address(struct sockaddr_un *address, const char *path) {
     strcpy(address->sun_path, path);
 }
 
-/* A socket file that nobody listens on is what a killed predecessor left. */
+/* If nobody listens on a socket file, a predecessor that was killed has left it. */
 static bool is_in_use(const struct sockaddr_un *address) {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool used = fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
@@ -106,7 +106,7 @@ static void supervisor_on_connection(struct event *event, uint32_t events) {
     (void)events;
     int fd = accept4(supervisor->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
-        /* The connection stays in the backlog: asking again at once would only burn time. */
+        /* The connection stays in the backlog. Asking again at once would only cost CPU time. */
         log_warn("can't accept a connection: %s; trying again in %d ms", strerror(errno),
                  LISTEN_PAUSE);
         loop_remove(&supervisor->loop, &supervisor->listen_event);
@@ -125,7 +125,8 @@ static bool listen_again(struct supervisor *supervisor) {
                     supervisor_on_connection);
 }
 
-/* Each client may bring a body; what the system allows is more than its soft limit. */
+/* Each client may bring a body as a descriptor, so the soft limit is raised to what the system
+ * allows. */
 static void raise_descriptor_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -174,7 +175,8 @@ static bool has_pool(const struct helperd_settings *settings, const char *name) 
     return false;
 }
 
-/* What does not know of the log writes to descriptor 2 (a C library that gives up, a sanitizer). */
+/* Descriptor 2 becomes the log too, for code that does not know of the log (a C library that gives
+ * up, a sanitizer). */
 static bool open_log(const char *path) {
     if (path == NULL)
         return true;
@@ -188,7 +190,7 @@ static bool open_log(const char *path) {
     return true;
 }
 
-/* What a reload does not change. */
+/* Notes what a reload does not change. */
 static void find_leftovers(const struct supervisor *supervisor,
                            const struct helperd_settings *settings, struct findings *left) {
     if (strcmp(settings->socket, supervisor->settings->socket) != 0)

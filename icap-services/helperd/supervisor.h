@@ -1,5 +1,5 @@
 /*
- * The supervisor: what retort-helperd as a whole holds. One thread, one loop.
+ * The supervisor: everything that retort-helperd as a whole holds. Threads: one, with one loop.
  *
  *     struct supervisor supervisor;
  *     if (supervisor_start(&supervisor, path, &settings)) supervisor_run(&supervisor);
@@ -21,7 +21,7 @@ struct supervisor {
     struct helperd_settings *settings;
     int listen_fd, signal_fd;
     struct event listen_event, signal_event;
-    struct timer listen_timer; /* until connections are taken again */
+    struct timer listen_timer; /* until connections are accepted again */
     struct list_link pools, clients;
     unsigned client_count;
     bool stopping;
@@ -35,9 +35,8 @@ void supervisor_run(struct supervisor *supervisor);
 void supervisor_release(struct supervisor *supervisor);
 
 struct pool *supervisor_pool(struct supervisor *supervisor, const char *name);
-/* Reads the configuration and opens the log again; false when it is bad, and then the old one
- * stays. */
-/* False: refused, the log says why. `left`: what was not applied. */
+/* Reads the configuration and opens the log again. False: the configuration is bad and the old one
+ * stays; the log says why. `left` gets what was not applied. */
 bool supervisor_reload(struct supervisor *supervisor, struct findings *left);
 
 #endif

@@ -54,7 +54,8 @@ static void worker_on_socket(struct event *event, uint32_t events) {
 
 /* ---- in the child ------------------------------------------------------------------------- */
 
-/* Its descriptor 2 ends in the log already, by way of the supervisor, who says when and who. */
+/* Descriptor 2 of the child leads to the log through the supervisor, which adds the time and the
+ * helper. */
 #define complain(format, ...) dprintf(STDERR_FILENO, format "\n", __VA_ARGS__)
 
 static void join_cgroup(const char *directory) {
@@ -72,9 +73,9 @@ static void set_io_priority(int io) {
         complain("can not set the I/O priority of a helper: %s", strerror(errno));
 }
 
-/* Where the kernel groups processes by session (CONFIG_SCHED_AUTOGROUP), the nice level counts
- * within the session only; the session, a helper's own, has one that counts beside others. Who is
- * not root may set it so often only. */
+/* The kernel may group processes by session (CONFIG_SCHED_AUTOGROUP). Then the nice level counts
+ * only within the session, and the session of the helper has a level of its own. A process that is
+ * not root may set that only so often. */
 static bool set_group_nice(pid_t pid, const struct helper_terms *terms) {
     char path[64], text[16];
     int nice = terms->scheduler == SCHED_IDLE ? NICE_MOST : terms->nice;
@@ -124,7 +125,7 @@ static void accept_terms(const struct helper_terms *terms) {
         complain("can not limit the memory of a helper: %s", strerror(errno));
 }
 
-/* Nothing of the supervisor may stay. */
+/* Nothing of the supervisor may stay in the helper. */
 static _Noreturn void become_helper(int socket, int output, char *const *command,
                                     const struct helper_terms *terms) {
     sigset_t none;
@@ -186,7 +187,8 @@ uint64_t worker_cpu(const struct worker *worker) {
     return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
 }
 
-/* From what it has used so far, in whole seconds, since that is what the kernel counts. */
+/* The limit begins at what the process has used so far. It is in whole seconds, since the kernel
+ * counts these. */
 static void limit_cpu(const struct worker *worker, uint64_t milliseconds) {
     struct rlimit limit;
     if (prlimit(worker->pid, RLIMIT_CPU, NULL, &limit) != 0)

@@ -4,13 +4,14 @@
  *     DOWN -> IDLE <-> BUSY -> LEAVING -> DOWN
  *       ^________________________|
  *
- * worker_start forks and executes the pool's command with the socket as descriptor 0, in a session
- * of its own (a helper may run programs; they go with it), at the pool's nice level, with no other
- * descriptor than 0, 1 and 2, which are a pipe into the log (output.h). A worker that leaves (asked
- * to, killed, or crashed) is LEAVING until its process has been waited for.
+ * worker_start forks and executes the pool's command at the pool's nice level. Descriptor 0 of the
+ * process is the socket, and descriptors 1 and 2 are a pipe into the log (output.h); it has no
+ * other descriptor. The process has a session of its own, so that the programs that it runs can be
+ * killed with it. A worker that was asked to leave, was killed or has crashed is LEAVING until its
+ * process has been waited for.
  *
- * The pool learns of everything through the three callbacks it passes; none is called from inside
- * worker_start, worker_give, worker_retire or worker_kill.
+ * The three callbacks tell the pool what happens to the worker. worker_start, worker_give,
+ * worker_retire and worker_kill call none of them. Threads: one.
  */
 #ifndef RETORT_HELPERD_WORKER_H
 #define RETORT_HELPERD_WORKER_H
@@ -30,7 +31,7 @@ struct job;
 struct worker_callbacks {
     void (*on_result)(struct worker *worker, struct helper_packet *result);
     void (*on_lost)(struct worker *worker); /* its socket closed or spoke nonsense */
-    /* `result`: what it sent before it ended and was not heard yet; NULL: nothing. */
+    /* `result`: what the worker sent before it ended and nobody has read yet; NULL: nothing. */
     void (*on_exit)(struct worker *worker, int wait_status, struct helper_packet *result);
 };
 
@@ -51,31 +52,34 @@ struct worker {
     struct timer job_timer; /* the deadline, while BUSY */
     struct timer timer;     /* DOWN: when to start again; LEAVING: when to kill */
     uint64_t started;       /* loop's milliseconds */
-    uint64_t served;        /* by this process */
+    uint64_t served;        /* jobs done by this process */
     uint64_t ended_cpu;     /* of the last process: milliseconds, with programs it started */
     unsigned failures;      /* in a row, for the back-off */
     bool replace;           /* to be restarted when idle */
     bool surplus;           /* to be removed when idle */
-    bool spare;             /* one more, for small jobs alone */
-    bool at_work;           /* on a job of `lane`, perhaps for nobody any more */
+    bool spare;             /* one more worker, for small jobs alone */
+    bool at_work;           /* on a job of `lane`, even if its client has gone */
     enum lane lane;
     char client[HELPER_CLIENT_MAX]; /* whose job that is */
     bool overdue;                   /* killed at the deadline of its job */
     bool retired;                   /* this process has been asked to leave */
 };
 
-/* False with errno when there is no process to be had. */
+/* False with errno when no process can be started. */
 bool worker_start(struct worker *worker, char *const *command, const struct helper_terms *terms);
-/* Sends a job, that may use `cpu` milliseconds (0: any); false when the worker is gone. */
+/* Sends a job, which may use `cpu` milliseconds of CPU time (0: any); false when the worker is
+ * gone. */
 bool worker_give(struct worker *worker, const struct helper_packet *packet, uint64_t cpu);
 /* Milliseconds of CPU time that its process has used, without those of programs it started. */
 uint64_t worker_cpu(const struct worker *worker);
-/* Gives a running one the nice level of the terms; false when only a new process can have it. */
+/* Gives a running process the nice level of the terms; false when only a new process can have
+ * it. */
 bool worker_renice(const struct worker *worker, const struct helper_terms *terms);
-/* Asks it to leave by closing the socket; it is killed if it takes longer than `milliseconds`. */
+/* Asks the process to leave, by closing the socket. It is killed after `milliseconds`. */
 void worker_retire(struct worker *worker, uint64_t milliseconds);
 void worker_kill(struct worker *worker);
-/* The process has been waited for, and had used so many milliseconds of CPU time. */
+/* Tells the worker that its process has been waited for; `cpu` milliseconds of CPU time were
+ * used. */
 void worker_exited(struct worker *worker, int wait_status, uint64_t cpu);
 
 const char *worker_state_text(enum worker_state state);

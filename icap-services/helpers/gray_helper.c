@@ -1,7 +1,7 @@
 /*
- * gray-helper: makes images gray; started by retort-helperd, or by hand for one image. JPEG, GIF,
- * PNG, WebP and BMP by our own code in a process that can't open anything, other kinds by programs
- * as recipes say.
+ * gray-helper: makes images gray. retort-helperd starts it, or an operator does for one image. Our
+ * own code converts JPEG, GIF, PNG, WebP and BMP, in a process that can't open anything. Programs
+ * convert the other kinds, as recipes say.
  */
 #include "base/log.h"
 #include "base/version.h"
@@ -38,7 +38,7 @@ static struct {
             .pixels = 100000000,
             .programs = SANDBOX_PROGRAMS};
 
-/* By netpbm's programs. What is wanted beyond gray is not for them. */
+/* Recipes with netpbm's programs. They make a picture gray and nothing more. */
 static const char *const recipes[] = {
     "image/tiff=tifftopnm | ppmtopgm | pamtotiff -lzw",
     "image/x-portable-pixmap=pnmtopnm | ppmtopgm | pnmtopnm",
@@ -49,7 +49,7 @@ static enum helper_status gray_helper_failed(struct helper_work *work, const cha
     return HELPER_FAILED;
 }
 
-/* The picture's own fault. */
+/* The job fails by the picture's own fault. */
 static enum helper_status unusable(struct helper_work *work, const char *why) {
     helper_work_reply(work, slice_from(why));
     return HELPER_UNUSABLE;
@@ -102,7 +102,7 @@ static enum helper_status by_recipe(struct helper_work *work, const struct recip
     return good ? HELPER_UNCHANGED : gray_helper_failed(work, error);
 }
 
-/* By the type that the origin told, then by that of the bytes; NULL: none. */
+/* The recipe for the type that the origin told, or for the type of the bytes; NULL: none. */
 static const struct recipe *recipe_for(const struct helper_work *work, enum image_type type) {
     struct slice named;
     const struct recipe *recipe = NULL;
@@ -111,7 +111,7 @@ static const struct recipe *recipe_for(const struct helper_work *work, enum imag
     return recipe != NULL ? recipe : recipe_find(&helper.book, image_type_media(type));
 }
 
-/* Those of others may know more forms. */
+/* Is the recipe one of ours? The programs of other recipes may know more forms of TIFF. */
 static bool is_our_own(const struct recipe *recipe) {
     return recipe - helper.book.recipes < (ptrdiff_t)(sizeof recipes / sizeof *recipes);
 }

@@ -79,7 +79,7 @@ int helper_loop_run(enum helper_status (*function)(struct helper_work *work)) {
 
 /* ---- by hand ------------------------------------------------------------------------------ */
 
-/* A sealed copy of all that is to be read at `fd`; false with errno. */
+/* Makes a sealed copy of all that can be read at `fd`; false with errno. */
 static bool collect(int fd, struct helper_packet *job) {
     char bytes[65536];
     ssize_t length;

@@ -1,7 +1,7 @@
 /*
- * The life of a helper process: take a job from descriptor 0, do it, send the result, again, until
- * retort-helperd hangs up. A helper may do its work as slowly and as blocking as it likes; it is
- * one process, does one job at a time, and may crash: only that job fails.
+ * The main loop of a helper process. It takes a job from descriptor 0, does it and sends the
+ * result, until retort-helperd hangs up. A helper does one job at a time. Its work may be slow and
+ * may block. If it crashes, only its one job fails.
  *
  *     static enum helper_status work(struct helper_work *work) {
  *         work->input              the body, mapped, read-only
@@ -28,14 +28,15 @@ struct helper_work {
 
 /* Returns the exit status of the process. */
 int helper_loop_run(enum helper_status (*work)(struct helper_work *work));
-/* One job by hand: the body from `input` (-1: none), the result to `output`; the body itself where
- * it would stay as it is. Returns the exit status: 1 when it failed, and the log says why. */
+/* Does one job without retort-helperd: reads the body from `input` (-1: none) and writes the result
+ * to `output`. If the job leaves the body unchanged, it writes the body. Returns the exit status: 1
+ * when the job failed, and the log says why. */
 int helper_loop_once(struct slice parameters, int input, int output,
                      enum helper_status (*work)(struct helper_work *work));
-/* False when it is longer than HELPER_INLINE_MAX. */
+/* False when the text is longer than HELPER_INLINE_MAX. */
 bool helper_work_reply(struct helper_work *work, struct slice text);
 
-/* Limits of this process: 0 is no limit. A job may use `cpu_seconds` from now on. */
+/* Set limits of this process; 0: no limit. From now on a job may use `cpu_seconds`. */
 void helper_limit_memory(uint64_t bytes);
 void helper_limit_file(uint64_t bytes);
 void helper_limit_cpu(unsigned cpu_seconds);

@@ -1,12 +1,14 @@
 /*
- * Runs programs one behind another, as a shell would with "|", from a file to a file.
+ * Runs programs one behind another, as a shell does with "|". The first one reads a file and the
+ * last one writes a file.
  *
  *     char *const decode[] = {"pngtopnm", NULL}, *const gray[] = {"ppmtopgm", NULL};
  *     char *const *const programs[] = {decode, gray, NULL};
  *     if (!pipeline_run(programs, input, output, error, sizeof error)) ...
  *
- * Programs are found through PATH; their descriptor 2 is /dev/null; descriptors without
- * close-on-exec are inherited. Blocks until all have ended; true when each ended with 0.
+ * Programs are found through PATH. Their descriptor 2 is /dev/null. They inherit descriptors
+ * without close-on-exec. pipeline_run blocks until all programs have ended, and returns true when
+ * each one has ended with 0. Threads: one.
  */
 #ifndef RETORT_HELPERS_PIPELINE_H
 #define RETORT_HELPERS_PIPELINE_H
@@ -16,7 +18,8 @@
 
 enum { PIPELINE_MAX = 8 };
 
-/* Opens what pipeline_run needs, for a process that will not be able to later. False with errno. */
+/* Opens what pipeline_run needs. A process that can't open files later calls this first. False with
+ * errno. */
 bool pipeline_prepare(void);
 
 bool pipeline_run(char *const *const *programs, int input, int output, char *error,

@@ -15,7 +15,7 @@ static void free_programs(char ***programs) {
     free(programs);
 }
 
-/* The next piece of *rest up to one of `ends`, which is skipped; false at the end. */
+/* Takes the next piece of *rest, up to one of `ends`, which is skipped. False at the end. */
 static bool next_piece(const char **rest, const char *ends, struct slice *piece) {
     if (**rest == 0)
         return false;
@@ -37,7 +37,7 @@ static char **read_words(struct slice text) {
     return words;
 }
 
-/* NULL when there is an empty program, or too many. */
+/* NULL when a program is empty, or when there are too many. */
 static char ***read_programs(const char *text) {
     char ***programs = xcalloc(PIPELINE_MAX + 1, sizeof *programs);
     unsigned count = 0;

@@ -1,6 +1,7 @@
 /*
- * A recipe: programs that make one kind of picture gray, one behind another, as an operator writes
- * them down. There is no shell: words are separated by blanks, programs by "|", and that is all.
+ * A recipe is a list of programs that make one kind of picture gray, one behind another. An
+ * operator writes it. There is no shell: blanks separate words, "|" separates programs, and no
+ * other character means anything special.
  *
  *     struct recipe_book book = {0};
  *     if (!recipe_add(&book, "image/bmp=bmptopnm | ppmtopgm | ppmtobmp", error, sizeof error)) ...
@@ -8,9 +9,8 @@
  *     pipeline_run(recipe->programs, input, output, error, sizeof error);
  *     recipe_book_release(&book);
  *
- * The last recipe for a type counts; one without programs ("image/bmp=") takes the type away, from
- * what is done without programs too.
- * Threads: one.
+ * The last recipe for a type counts. A recipe without programs ("image/bmp=") means that the helper
+ * does not change this type, not even without programs. Threads: one.
  */
 #ifndef RETORT_HELPERS_RECIPE_H
 #define RETORT_HELPERS_RECIPE_H

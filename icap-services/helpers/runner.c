@@ -54,8 +54,9 @@ static bool receive_order(int fd, unsigned *number, int files[ORDER_FILES]) {
     return true;
 }
 
-/* A directory for files that programs need for a moment: one for each user, which nobody else can
- * write to. It stays, and its files go as soon as they are open. False when there is none. */
+/* A directory for files that programs need for a moment. Each user has one, and nobody else can
+ * write to it. The directory stays; its files are removed as soon as they are open. False when
+ * there is none. */
 static bool has_scratch(char *path, size_t size) {
     const char *place = getenv("TMPDIR");
     struct stat status;

@@ -1,5 +1,5 @@
 /*
- * The runner: a process beside the helper that runs the programs of recipes, so that the helper
+ * The runner is a process beside the helper that runs the programs of recipes. So the helper
  * itself, which reads pictures from strangers, can give up starting programs and opening files.
  *
  *     runner_start(&runner, &book, SANDBOX_PROGRAMS);     before sandbox_enter
@@ -23,7 +23,7 @@ struct runner {
     pid_t pid;
 };
 
-/* False with errno when there is no process to be had. */
+/* False with errno when no process can be started. */
 bool runner_start(struct runner *runner, const struct recipe_book *book, enum sandbox_kind sandbox);
 bool runner_run(struct runner *runner, const struct recipe *recipe, int input, int output,
                 char *error, size_t error_size);

@@ -127,7 +127,7 @@ bool sandbox_under_checker(void) {
 #endif
 }
 
-/* A name that this machine's kernel has not is none to worry about. */
+/* A call that the kernel of this machine does not have needs no rule. */
 static bool add_all(scmp_filter_ctx filter, uint32_t action, const char *const *names) {
     bool good = true;
     for (; *names != NULL; names++) {
@@ -138,7 +138,7 @@ static bool add_all(scmp_filter_ctx filter, uint32_t action, const char *const *
     return good;
 }
 
-/* Opening for writing, in either way to say it. */
+/* Denies to open a file for writing, in each way that the flags can say it. */
 static bool deny_writing(scmp_filter_ctx filter, int call, unsigned flags_at) {
     static const scmp_datum_t masks[][2] = {
         {O_ACCMODE, O_WRONLY}, {O_ACCMODE, O_RDWR}, {O_CREAT, O_CREAT}};
@@ -177,7 +177,8 @@ bool sandbox_enter(enum sandbox_kind kind) {
     return !sandbox_under_checker() && sandbox_load(kind, false);
 }
 
-/* All that changes files, of the first version of Landlock; what came later seccomp denies. */
+/* All rights to change files that the first version of Landlock knows. seccomp denies those that
+ * came later. */
 static bool landlock(const char *directory) {
     enum {
         SCRATCH = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |

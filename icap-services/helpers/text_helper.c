@@ -1,7 +1,7 @@
 /*
- * text-helper: says which text to insert into a client's pages; started by retort-helperd. The
- * job's parameters are the client's address, the answer is the text. The file is read again when it
- * has changed; one that can't be read leaves the old table in place.
+ * text-helper: tells which text to insert into the pages of a client. retort-helperd starts it. The
+ * parameters of a job are the client's address, and its answer is the text. The helper reads its
+ * file again when the file has changed. If the file can't be read, the old table stays.
  */
 #include "base/log.h"
 #include "base/version.h"

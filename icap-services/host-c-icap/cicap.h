@@ -1,6 +1,6 @@
 /*
- * c-icap's headers, for the files of this folder and no others: they carry names and warnings that
- * the rest of Retort shall not see.
+ * Includes the headers of c-icap. Only the files of this folder include it, because these headers
+ * bring names and warnings that the rest of Retort shall not see.
  */
 #ifndef RETORT_HOST_CICAP_H
 #define RETORT_HOST_CICAP_H

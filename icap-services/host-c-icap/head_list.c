@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* The longest head c-icap is worth being bothered with. */
+/* The longest head that is handed to c-icap. */
 enum { HEAD_MAX = 256 * 1024 };
 
 /* The lines lie one behind another, each with a NUL where CR was; headers[] points at them. */

@@ -1,12 +1,12 @@
 /*
- * Between c-icap's header lists and struct http_head.
+ * Converts between c-icap's header lists and struct http_head.
  *
  *     if (!head_list_read(&head, list, true, &arena))       a copy in the arena, parsed
  *         -> c-icap let something through that is no head; leave the message alone
  *     head_list_write(list, &head, true);                   the whole list anew
  *
- * c-icap has no call to rewrite a request line and can't change a field in place, so the list is
- * always written whole. Threads: works on one request.
+ * c-icap has no call that rewrites a request line, and it can't change a field in place. So
+ * head_list_write always writes the whole list. Threads: works on one request.
  */
 #ifndef RETORT_HOST_HEAD_LIST_H
 #define RETORT_HOST_HEAD_LIST_H

@@ -1,11 +1,12 @@
 /*
- * The c-icap module: `service`, the one symbol that c-icap looks for, made from the service that the
- * module is linked with. Directives of the service's option table become `NAME.Option` in
- * c-icap.conf; counters become statistics of the group "Service NAME".
+ * The c-icap module: defines `service`, the one symbol that c-icap looks for, from the service that
+ * the module is linked with. Options of the service become directives `NAME.Option` in c-icap.conf.
+ * Its counters become statistics of the group "Service NAME".
  *
- * c-icap calls init, then reads the directives, then calls post_init, all in its master process
- * before it forks; so lists are loaded once and every child advertises the same ISTag. None of its
- * calls says for which service it is, so a module is one service, and the module's state is static.
+ * c-icap calls init, then reads the directives, then calls post_init. It does all this in its
+ * master process before it forks. So lists are loaded once, and every child advertises the same
+ * ISTag. No call of c-icap tells for which service it is. So a module is one service, and its state
+ * is static.
  */
 #include "base/assert.h"
 #include "host-c-icap/cicap.h"
@@ -30,8 +31,8 @@ static struct module {
 
 static const char *const outcome_names[OUTCOMES] = {"ADAPTED", "SKIPPED", "FAILED"};
 
-/* When a helper is down every page and image has something to say: so many lines a second and no
- * more. The counters tell the rest. */
+/* When a helper is down, every page and every image logs a line. So only so many lines a second are
+ * logged. The counters tell the rest. */
 static bool module_may_log(struct module *module) {
     enum { LINES_A_SECOND = 20 };
     int64_t now = service_now() / 1000;
@@ -102,7 +103,8 @@ static int on_directive(const char *directive, const char **arguments, void *opt
         if (option->type != SERVICE_OPTION_LIST)
             break;
     }
-    /* To refuse it here would end c-icap as a whole, without a word: its log is not open yet. */
+    /* Refusing the value here would end c-icap as a whole without a message, since its log is not
+     * open yet. */
     if (!good && module->misconfigured[0] == '\0')
         snprintf(module->misconfigured, sizeof module->misconfigured, "%s: %s", directive, error);
     return 1;
@@ -120,7 +122,7 @@ static void make_directives(struct module *module) {
 
 /* ---- c-icap's calls ----------------------------------------------------------------------- */
 
-/* Asked for OPTIONS. A wrong character would be the end of the head. */
+/* Answers OPTIONS. A bad character in a field could end the head, so it is replaced. */
 static int on_options(ci_request_t *request) {
     const struct service_host *host = &the_module.owner.host;
     char line[sizeof "X-Operator-Notice: " + SERVICE_NOTICE], within[64];
@@ -246,13 +248,13 @@ static ci_service_module_t own_service = {
     .mod_conf_table = the_module.directives,
 };
 
-/* The name c-icap looks up with dlsym. It loads modules with RTLD_GLOBAL, so a reference to
- * `service` from within a module ends at the first module that was loaded: hence an alias that
- * nothing here refers to. */
+/* c-icap looks this name up with dlsym. It loads modules with RTLD_GLOBAL, so a reference to
+ * `service` from inside a module would find that of the first module that was loaded. So the name
+ * is an alias that nothing here refers to. */
 extern ci_service_module_t service __attribute__((alias("own_service"), visibility("default")));
 
-/* Name, description and points come from the ops; c-icap looks at the struct only after dlopen has
- * run constructors. */
+/* Name, description and points come from the service's ops. c-icap looks at the struct only after
+ * dlopen has run the constructors. */
 __attribute__((constructor)) static void fill_service(void) {
     const struct service_ops *ops = service_next(NULL);
     ASSERT(ops != NULL); /* else SERVICE_DEFINE is missing in the service */

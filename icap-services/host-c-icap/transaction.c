@@ -93,7 +93,7 @@ static void fill_exchange(struct transaction *transaction, struct ci_request *re
     service_wait_none(exchange);
 }
 
-/* Puts the service's head in place of c-icap's, with a Content-Length that is true. */
+/* Replaces c-icap's head by the service's head, with the right Content-Length. */
 static bool hosted_write_head(struct transaction *transaction, struct ci_request *request) {
     struct service_exchange *exchange = &transaction->exchange;
     bool on_request = exchange->point == SERVICE_REQUEST;
@@ -120,8 +120,9 @@ static void hosted_push(struct transaction *transaction, struct slice *bytes) {
     bytes->length -= took;
 }
 
-/* In the ICAP head, which is not out yet, as it is about the verdict. The ISTag would be the right
- * place for clients that know no other (RFC 3507 §4.7), but c-icap writes it for itself. */
+/* The field stands in the ICAP head, which is not out yet, since it is about the verdict. The ISTag
+ * would be the right place for clients that know no other (RFC 3507 §4.7), but c-icap writes the
+ * ISTag itself. */
 static void tell_failed(const struct transaction *transaction, struct ci_request *request) {
     char field[64];
     const struct service_exchange *exchange = &transaction->exchange;
@@ -133,7 +134,7 @@ static void tell_failed(const struct transaction *transaction, struct ci_request
     ci_icap_add_xheader(request, "Cache-Control: no-store");
 }
 
-/* The message goes on as it came: by a 204 where that is allowed, else by giving it back. */
+/* The message goes on as it came: by a 204 if that is allowed, or by giving it back. */
 static int skip_before_body(struct transaction *transaction, struct ci_request *request) {
     tell_failed(transaction, request);
     if (ci_req_preview_size(request) >= 0 || ci_req_allow204(request))
@@ -143,9 +144,9 @@ static int skip_before_body(struct transaction *transaction, struct ci_request *
     return CI_MOD_CONTINUE;
 }
 
-/* A response in place of the request (RFC 3507 §3.1). Where the request has a body the response has
- * one too, if an empty one: without it c-icap leaves the rest of the request's unread, and takes it
- * for the next request. */
+/* A response in place of the request (RFC 3507 §3.1). If the request has a body, the response has
+ * one too, even an empty one. Without it c-icap would leave the rest of the request's body unread
+ * and take it for the next request. */
 static bool hosted_answer(struct transaction *transaction, struct ci_request *request) {
     const struct service_exchange *exchange = &transaction->exchange;
     ASSERT(exchange->point == SERVICE_REQUEST);
@@ -167,7 +168,7 @@ static bool adapt(struct transaction *transaction, struct ci_request *request) {
     return hosted_write_head(transaction, request);
 }
 
-/* Asks the service again after it has seen more. False when it can't go on. */
+/* Asks the service again after it has seen more of the body. False when it can't go on. */
 static bool ask_verdict(struct transaction *transaction, struct ci_request *request,
                         bool all_taken) {
     if (transaction->mode != BODY_HELD)
@@ -176,7 +177,8 @@ static bool ask_verdict(struct transaction *transaction, struct ci_request *requ
     case SERVICE_HOLD: return true;
     case SERVICE_ADAPT: return adapt(transaction, request);
     default:
-        /* The bytes it holds come back through pull; at the end of data a 204 may save that. */
+        /* The bytes that it holds come back through pull. At the end of data a 204 may save
+         * that. */
         tell_failed(transaction, request);
         transaction->mode = BODY_ADAPTED;
         transaction->outcome = TRANSACTION_SKIPPED;
@@ -186,8 +188,8 @@ static bool ask_verdict(struct transaction *transaction, struct ci_request *requ
     }
 }
 
-/* The head alone is new. Inside the preview a client that knows 206 need not send the body for that
- * (draft-icap-ext-partial-content-07); behind it c-icap gets 206 wrong. */
+/* Only the head is new. Inside the preview a client that knows 206 need not send the body then
+ * (draft-icap-ext-partial-content-07). Behind the preview c-icap sends a wrong 206. */
 static bool can_leave_body(const struct transaction *transaction, struct ci_request *request) {
     return transaction->mode == BODY_PASSED && ci_req_hasbody(request) &&
            ci_req_preview_size(request) >= 0 && ci_req_allow206(request);
@@ -199,7 +201,8 @@ static int leave_body(struct transaction *transaction, struct ci_request *reques
     return CI_MOD_ALLOW206;
 }
 
-/* The proxy need not ask again for a while: in the ICAP head, as it is about the verdict. */
+/* Tells the proxy that it need not ask again for a while. The field stands in the ICAP head, since
+ * it is about the verdict. */
 static void permit(const struct transaction *transaction, struct ci_request *request) {
     char field[64];
     const struct service_exchange *exchange = &transaction->exchange;
@@ -250,8 +253,9 @@ int transaction_preview(struct transaction *transaction, const char *bytes, int 
 
 /* ---- waiting ------------------------------------------------------------------------------ */
 
-/* Blocks until what the service waits for has come. False when it waits for nothing, or goes on
- * waiting past its own deadline: that can only be a bug, and must not hang a thread. */
+/* Blocks until what the service waits for has come. False when the service waits for nothing, or
+ * goes on waiting past its own deadline: that can only be a bug, and must not block a thread for
+ * ever. */
 static bool wait_for_service(struct transaction *transaction) {
     struct service_wait wait = transaction->exchange.wait;
     if (wait.fd < 0 || transaction->overdue) {
@@ -310,7 +314,7 @@ static void hosted_pull(struct transaction *transaction, struct round *round) {
     }
 }
 
-/* The answer in place of a request with a body is held back until that body is in: c-icap does not
+/* An answer in place of a request with a body is held back until the body is in: c-icap does not
  * reliably read on once it has sent the end of a response. */
 static void pull_answer(struct transaction *transaction, struct round *round, bool at_end) {
     if (transaction->exchange.has_body && !at_end)
@@ -363,8 +367,8 @@ static bool may_return(const struct transaction *transaction, const struct round
     return !at_end && round->in.length == 0;
 }
 
-/* Has c-icap nothing more for us, neither in its buffer nor in its socket? Behind the bytes that it
- * brought stands at least the end of their chunk. */
+/* Has c-icap nothing more for us, neither in its buffer nor in its socket? At least the end of
+ * their chunk stands behind the bytes that it brought. */
 static bool nothing_at_hand(struct ci_request *request, size_t offered) {
     enum { CHUNK_END = 2 };
     struct pollfd socket = {.fd = request->connection->fd, .events = POLLIN};
@@ -390,8 +394,8 @@ int transaction_io(struct transaction *transaction, char *out, int *out_length, 
         .out = out,
         .capacity = out != NULL && out_length != NULL && *out_length > 0 ? (size_t)*out_length : 0,
     };
-    /* While the body is still coming in, bytes formatted earlier wait in c-icap's buffer: as long
-     * as there are any it will call again, so nothing needs to block. */
+    /* While the body still comes in, bytes that were formatted earlier wait in c-icap's buffer. As
+     * long as there are any, c-icap calls again, so there is no need to block. */
     bool bytes_pending = in_length != NULL && request->remain_send_block_bytes > 0;
     for (;;) {
         size_t before = round.in.length;

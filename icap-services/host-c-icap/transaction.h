@@ -1,15 +1,18 @@
 /*
- * One ICAP transaction in c-icap: the service's exchange on one side, c-icap's calls on the other.
- * What is peculiar about c-icap's `io` is known here and nowhere else:
+ * One ICAP transaction in c-icap. It connects the exchange of a service with the calls of c-icap.
+ * It alone knows the particular rules of c-icap's `io` and of its answers:
  *
- *   - a length that is also end and error (CI_EOF, CI_ERROR): transaction_io translates;
- *   - after the client's last byte an `io` that gives nothing truncates the body without a trace,
- *     so there transaction_io blocks in poll() on what the service waits for, up to its deadline;
- *   - an `io` that takes nothing and gives nothing while there was room for both is an error to
- *     c-icap, so there it blocks as well;
- *   - in any other case it returns, and c-icap waits for the network;
- *   - 204 behind the preview only when the client said Allow: 204, else the original is given back;
- *   - 206 inside the preview only, where a service changed the head alone.
+ *   - A length of `io` can also mean the end or an error (CI_EOF, CI_ERROR). transaction_io
+ *     translates.
+ *   - After the client's last byte, an `io` that gives nothing truncates the body, and no error is
+ *     reported. So transaction_io blocks there: it polls what the service waits for, up to the
+ *     service's deadline.
+ *   - c-icap takes it as an error when `io` neither takes nor gives anything though there was room
+ *     for both. So transaction_io blocks there too.
+ *   - In any other case transaction_io returns, and c-icap waits for the network.
+ *   - Behind the preview the answer is 204 only when the client said Allow: 204. Otherwise the
+ *     original is given back.
+ *   - The answer 206 is possible inside the preview only, when a service changed the head alone.
  *
  *     init_request_data     transaction_create
  *     check_preview         transaction_preview     returns CI_MOD_*
@@ -34,7 +37,7 @@ struct transaction_owner {
     const struct service_ops *ops;
     void *service;
     struct service_host host;
-    /* Called with the host's context. */
+    /* Called when a transaction ends, with the host's context. */
     void (*count_outcome)(void *context, enum transaction_outcome outcome);
 };
 

@@ -30,7 +30,7 @@ static void answer_report(struct answer *answer) {
     service_log(answer->exchange->host, LOG_LEVEL_WARN, line);
 }
 
-/* The address, and the URL and the name on lines of their own. */
+/* What the helper is told: the address, then the URL and the name on lines of their own. */
 static struct slice answer_about(const struct answer *answer, bool with_url) {
     const struct service_exchange *exchange = answer->exchange;
     struct slice url = SLICE("");
@@ -63,7 +63,7 @@ static void answer_ask_helper(struct answer *answer) {
     answer->job = helper_job_start(&request);
 }
 
-/* The helper has answered, with a text or without: both are worth keeping. */
+/* The helper has answered, with a text or without one. Both answers are worth keeping. */
 static void answer_take(struct answer *answer) {
     enum helper_status status = helper_job_status(answer->job);
     if (status != HELPER_DONE && status != HELPER_UNCHANGED) {

@@ -1,13 +1,13 @@
 /*
- * What a response is to the one who asked: a document, which a browser shows, a fragment of one,
- * which a script asks for and puts somewhere, or XML.
+ * Tells what kind of page a response is: a document, which a browser shows; a fragment, which a
+ * script asks for and puts into a document; or XML.
  *
  *     scanner_init(&scanner, place, page_kind(request, response));
  *
- * A browser tells by Sec-Fetch-Dest, but only to https and to localhost; without that a script
- * is known by X-Requested-With, and by an Accept that does not name HTML: browsers name it whenever
- * they ask for a document, while fetch() and XMLHttpRequest say "*" "/" "*". A request that says
- * nothing of all this is for a document.
+ * A browser tells it in Sec-Fetch-Dest, but sends this field only to https and to localhost.
+ * Without it, a request comes from a script if it has X-Requested-With, or if its Accept does not
+ * name HTML: browsers name HTML whenever they ask for a document, while fetch() and XMLHttpRequest
+ * send "*" "/" "*". A request with none of these fields is for a document.
  *
  * Threads: pure.
  */

@@ -2,7 +2,7 @@
 
 enum { DIRECTIVES = 3 };
 
-/* For each kind the directives that can decide, the first that is there does. */
+/* For each kind the directives that can decide. The first one that the policy has does decide. */
 static const struct slice chains[SNIPPET_KINDS][DIRECTIVES] = {
     [SNIPPET_SCRIPT] = {{"script-src-elem", 15}, {"script-src", 10}, {"default-src", 11}},
     [SNIPPET_STYLE] = {{"style-src-elem", 14}, {"style-src", 9}, {"default-src", 11}},
@@ -41,7 +41,7 @@ static struct slice next_directive(struct slice *rest) {
     return trim(directive);
 }
 
-/* The sources of the first directive of that name. */
+/* Finds the sources of the first directive of that name. */
 static bool inject_policy_find(struct slice policy, struct slice name, struct slice *sources) {
     while (policy.length > 0) {
         struct slice rest = next_directive(&policy);
@@ -53,7 +53,8 @@ static bool inject_policy_find(struct slice policy, struct slice name, struct sl
     return false;
 }
 
-/* The sources that decide, and where in the chain they are; DIRECTIVES: nothing restricts it. */
+/* Finds the sources that decide, and their place in the chain. DIRECTIVES: nothing restricts the
+ * kind. */
 static unsigned effective(struct slice policy, enum snippet_kind kind, struct slice *sources) {
     unsigned at = 0;
     while (at < DIRECTIVES && !inject_policy_find(policy, chains[kind][at], sources))
@@ -76,7 +77,7 @@ static struct slice nonce_of(struct slice source) {
     return slice_make(source.base + before, source.length - before - 1);
 }
 
-/* §6.7.3.2: does the list allow all that is inline? */
+/* §6.7.3.2: does the list allow everything inline? */
 static bool allows_inline(struct slice sources, enum snippet_kind kind) {
     bool is_script = kind == SNIPPET_SCRIPT || kind == SNIPPET_SCRIPT_ATTRIBUTE, allowed = false;
     while (trim(sources).length > 0) {
@@ -113,7 +114,7 @@ static enum policy_verdict inject_policy_judge(struct slice policy,
     return part->hash[0] != 0 ? POLICY_EXTENDABLE : POLICY_FORBIDS;
 }
 
-/* A sandbox without scripts. */
+/* Does the policy have a sandbox without scripts? */
 static bool is_sandbox(struct slice policy) {
     struct slice flags;
     if (!inject_policy_find(policy, SLICE("sandbox"), &flags))
@@ -137,7 +138,7 @@ enum policy_verdict policy_judge(struct slice policy, const struct snippet *snip
     return scripts && is_sandbox(policy) ? POLICY_FORBIDS : verdict;
 }
 
-/* A directive's sources and one more, without what says that there are none. */
+/* The sources of a directive and one more. The word 'none' is left out. */
 static struct slice with(struct slice sources, struct slice more, struct arena *arena) {
     struct slice rest = sources;
     if (slice_equal_nocase(inject_policy_next_word(&rest), SLICE("'none'")) &&
@@ -169,7 +170,7 @@ struct slice policy_extend(struct slice policy, const struct snippet *snippet,
     return policy;
 }
 
-/* It goes into our text, so it has to be one: base64-value of CSP 3 §2.3.1. */
+/* The nonce goes into our text, so it must have the form base64-value of CSP 3 §2.3.1. */
 static bool is_clean(struct slice nonce) {
     static const char others[] = "+/-_=";
     for (size_t i = 0; i < nonce.length; i++) {

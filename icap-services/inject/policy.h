@@ -1,8 +1,9 @@
 /*
- * Content-Security-Policy (CSP Level 3) and the texts that are inserted: would a browser run what
- * is in a text of ours, and what has to be added to a policy so that it does?
+ * One policy (Content-Security-Policy, CSP Level 3) and a text that is to be inserted. Tells
+ * whether a browser would run what is in the text, and what must be added to the policy so that it
+ * does.
  *
- *     struct snippet snippet;                                    what of a text policies concern
+ *     struct snippet snippet;                             the parts of a text that policies concern
  *     snippet_read(text, &snippet);
  *     struct slice policy = SLICE("script-src 'self'"), extended;
  *     switch (policy_judge(policy, &snippet)) {
@@ -12,14 +13,17 @@
  *     case POLICY_FORBIDS    no hash helps: an event handler, a script from elsewhere, a sandbox
  *     }
  *
- * A policy is one element of the header's value, or the content of a <meta>. Of several, each one
- * has to permit. Which directive counts, §6.8.4: script-src-elem, else script-src, else
- * default-src, and likewise for styles and attributes; of directives of the same name the first.
- * What is inline runs by 'unsafe-inline', unless a nonce, a hash or (scripts) 'strict-dynamic' is
- * beside it, which turn that off; by its nonce; or by its hash (§6.7.3.3). So a hash is added only
- * where 'unsafe-inline' is without effect already: elsewhere it would turn off what the page relies
- * on. And never to default-src, where it would count for other things as well: that is copied to a
- * directive of its own.
+ * A policy is one element of the header's value, or the content of a <meta>. If a page has several
+ * policies, each one must permit the text. One directive decides (§6.8.4): script-src-elem; without
+ * it script-src; without that default-src. The rule for styles and attributes is the same. If two
+ * directives have the same name, the first one counts.
+ *
+ * An inline script or style runs in one of three cases (§6.7.3.3): by 'unsafe-inline', by its
+ * nonce, or by its hash. A nonce, a hash or (for scripts) 'strict-dynamic' turns 'unsafe-inline'
+ * off. So policy_extend adds a hash only if 'unsafe-inline' has no effect anyway: otherwise the
+ * hash would turn off what the page relies on. It never adds a hash to default-src, where the hash
+ * would count for other things too: it copies default-src to a directive of its own and adds the
+ * hash there.
  *
  * Threads: pure.
  */

@@ -22,7 +22,7 @@ enum scanner_state {
     RAW_OPEN, /* "<" in it, and `matched` bytes of something that counts there */
 };
 
-/* What begins here is text to the end of the page, its own end tag too. */
+/* From this element on everything is text to the end of the page, even its own end tag. */
 #define ENDLESS "plaintext"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -71,14 +71,14 @@ static void name_add(struct scanner *scanner, unsigned char c) {
         scanner->name[scanner->name_length++] = (char)ascii_lower(c);
 }
 
-/* May a tag or a text end the head here, or begin the body, which is the place? In XML they can't:
- * there all tags are written. */
+/* May a tag or a text end the head here, or begin the body, so that the place is here? In XML it
+ * may not, since all tags are written there. */
 static bool body_may_begin(const struct scanner *scanner) {
     return scanner->place != SCANNER_BODY_END && scanner->page != SCANNER_XML &&
            tree_is_before_body(&scanner->tree);
 }
 
-/* The body begins without a tag of its own: in a fragment that is no place. */
+/* The body begins without a tag of its own. In a fragment that is not the place. */
 static void scanner_begin_body(struct scanner *scanner) {
     if (scanner->page == SCANNER_DOCUMENT || scanner->tree.is_document)
         scanner->found = true;
@@ -86,13 +86,13 @@ static void scanner_begin_body(struct scanner *scanner) {
         scanner->hopeless = true;
 }
 
-/* "{" and "[" in front of anything else: data that a server calls a page. */
+/* If "{" or "[" is the first byte, the server sends data and calls it a page. */
 static bool is_data(const struct scanner *scanner, unsigned char c) {
     return (c == '{' || c == '[') && scanner->tree.phase == TREE_BEFORE_HEAD &&
            !scanner->tree.is_document;
 }
 
-/* A byte of text that is not blank. One of 0 tells of UTF-16 or of no page at all. */
+/* Notes a byte of text that is not blank. A byte of 0 means UTF-16 or no page at all. */
 static void note_text(struct scanner *scanner, unsigned char c) {
     if (scanner->page == SCANNER_XML)
         return;
@@ -104,8 +104,8 @@ static void note_text(struct scanner *scanner, unsigned char c) {
         tree_text(&scanner->tree);
 }
 
-/* The page's first bytes. A byte-order mark is no text, and that of UTF-16 says that the tags are
- * not these bytes, whatever the Content-Type says. */
+/* Reads the first bytes of the page. A byte-order mark is no text. That of UTF-16 tells that tags
+ * have other bytes, whatever the Content-Type says. */
 static bool is_in_mark(struct scanner *scanner, unsigned char c) {
     static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
     if (scanner->mark == sizeof mark)
@@ -153,8 +153,8 @@ static unsigned end_tag_open(struct scanner *scanner, unsigned char c) {
     return END_TAG_NAME;
 }
 
-/* The tag has closed: is text to follow that is not HTML? Behind an end tag, which has lost its
- * name by now, there is not. */
+/* A tag has ended: does text follow that is not HTML? Not behind an end tag, which has lost its
+ * name by now. */
 static unsigned after_tag(struct scanner *scanner) {
     struct tree *tree = &scanner->tree;
     bool is_xml = scanner->page == SCANNER_XML, is_empty = is_xml && scanner->is_closed;
@@ -174,7 +174,7 @@ static unsigned after_tag(struct scanner *scanner) {
     return scanner->raw != NULL ? RAW : TEXT;
 }
 
-/* A start tag before the body, whose name is read or has begun: does it begin that, so that the
+/* A start tag before the body; its name is read or has begun. Does it begin the body, so that the
  * place is here? */
 static void judge_start(struct scanner *scanner, bool complete) {
     struct tree *tree = &scanner->tree;
@@ -204,7 +204,7 @@ static unsigned tag_name(struct scanner *scanner, unsigned char c) {
     return c == '>' ? after_tag(scanner) : IN_TAG;
 }
 
-/* The end tags before which the place may be, in `names`. */
+/* The end tags that may mark the place, in `names`. */
 static size_t wanted_ends(const struct scanner *scanner, const char *const **names) {
     bool may_end = scanner->place == SCANNER_BODY_END ? tree_body_may_end(&scanner->tree)
                                                       : body_may_begin(scanner);
@@ -319,7 +319,7 @@ static unsigned cdata_start(struct scanner *scanner, unsigned char c) {
     return CDATA;
 }
 
-/* In a script "<!--" begins what "-->" ends; `matched` counts its dashes. */
+/* Reads raw text. In a script "<!--" begins what "-->" ends; `matched` counts the dashes. */
 static unsigned raw(struct scanner *scanner, unsigned char c) {
     if (c == '<') {
         scanner->matched = 1;
@@ -331,8 +331,8 @@ static unsigned raw(struct scanner *scanner, unsigned char c) {
     return RAW;
 }
 
-/* The name of what ends the raw text, or within an escaped script begins and ends another, is
- * there: `c` is behind it. */
+/* `c` stands behind a name that ends the raw text, or that begins or ends another element in an
+ * escaped script. */
 static unsigned raw_boundary(struct scanner *scanner, unsigned char c) {
     bool is_end = scanner->opening == '/';
     scanner->matched = 0;
@@ -345,7 +345,8 @@ static unsigned raw_boundary(struct scanner *scanner, unsigned char c) {
     return c == '>' ? TEXT : IN_TAG;
 }
 
-/* What counts within the raw text and begins with "<" and the byte in `opening`; "" for nothing. */
+/* What counts inside the raw text and begins with "<" and the byte in `opening`; "": nothing
+ * does. */
 static const char *raw_expected(const struct scanner *scanner, char end[2 + SCANNER_NAME_MAX + 1]) {
     bool is_script = strcmp(scanner->raw, "script") == 0;
     if (scanner->opening == '/' && strcmp(scanner->raw, ENDLESS) != 0) {
@@ -402,13 +403,13 @@ static unsigned scanner_step(struct scanner *scanner, unsigned char c) {
     }
 }
 
-/* Can text change nothing here? */
+/* Is this a place where text changes nothing? */
 static bool is_known_text(const struct scanner *scanner) {
     return scanner->page == SCANNER_XML || scanner->tree.phase == TREE_FRAMESET ||
            (scanner->tree.phase == TREE_IN_BODY && scanner->tree.body_is_sure);
 }
 
-/* The byte that has to come before a state can be left, -1 when every byte counts. */
+/* The byte that must come before the state can change; -1: every byte counts. */
 static int waiting_for(const struct scanner *scanner) {
     if (scanner->wants_metas && scanner->pending > 0)
         return -1;
@@ -422,21 +423,21 @@ static int waiting_for(const struct scanner *scanner) {
     }
 }
 
-/* Does the tag being read matter as a whole? */
+/* Is the tag that is being read a <meta> that is wanted as a whole? */
 static bool is_meta(const struct scanner *scanner) {
     static const char *const metas[] = {"meta"};
     return scanner->wants_metas && !tree_has_open(&scanner->tree, TREE_TEMPLATE) &&
            tree_among(scanner_name_of(scanner), metas, COUNT_OF(metas), scanner->state == TAG_NAME);
 }
 
-/* Of a tag's name that has begun: in XML only those count that are written for the body. Elsewhere
- * any other one has been judged by its first letters. */
+/* May the tag whose name has begun be wanted? In XML only the tags of the body are. Elsewhere any
+ * other tag has been judged by its first letters. */
 static bool may_be_wanted(const struct scanner *scanner) {
     return scanner->page != SCANNER_XML ||
            tree_among(scanner_name_of(scanner), body_tags, COUNT_OF(body_tags), true);
 }
 
-/* May what is being read still turn out to be the one? */
+/* May the tag that is being read still turn out to be the place? */
 static bool is_candidate(const struct scanner *scanner) {
     const char *const *ends;
     size_t count = wanted_ends(scanner, &ends);
@@ -455,7 +456,7 @@ static bool is_candidate(const struct scanner *scanner) {
     }
 }
 
-/* Keeps what may be a meta tag; true when it is there as a whole. */
+/* Collects what may be a <meta>. True when the tag is there as a whole. */
 static bool collect_meta(struct scanner *scanner, unsigned char c) {
     if (!scanner->wants_metas || scanner->pending == 0)
         return false;

@@ -1,8 +1,8 @@
 /*
- * Finds a place in a stream of HTML, wherever the pieces break:
+ * Finds a place in a stream of HTML, which comes in pieces of any size:
  *
- *     SCANNER_HEAD_END    where the head ends: before "</head>", or before what ends it where a
- *                         page leaves that out: "<body", an element or a text that no head has
+ *     SCANNER_HEAD_END    where the head ends: before "</head>"; in a page without that tag, before
+ *                         what ends the head: "<body", an element or a text that no head has
  *     SCANNER_BODY_START  behind "<body ...>", or before what begins the body without one
  *     SCANNER_BODY_END    before the "</body>" or "</html>" that ends the body, or at the page's
  *                         end
@@ -20,19 +20,19 @@
  *     if (scanner_end(&scanner))
  *         the page is over, and its end is the place
  *
- * What a browser is to show (SCANNER_DOCUMENT) has a head and a body, whether it has tags for them
- * or not. A fragment, which a script asks for (SCANNER_FRAGMENT), has not, unless a doctype or the
- * tags are there. In XML (SCANNER_XML) all tags are written, and only these count.
+ * A document, which a browser shows (SCANNER_DOCUMENT), has a head and a body, with or without tags
+ * for them. A fragment, which a script asks for (SCANNER_FRAGMENT), has them only when a doctype or
+ * their tags are there. In XML (SCANNER_XML) only the tags count, since all tags are written there.
  *
- * With scanner.wants_metas set it also stops behind each <meta>: scanner.meta is the tag then, the
- * last scanner.pending bytes (at most SCANNER_META_MAX; of a longer one scanner.lost_meta tells),
- * and the next call goes on.
+ * With scanner.wants_metas the scanner also stops behind each <meta>. Then scanner.meta is the tag,
+ * which is the last scanner.pending bytes (at most SCANNER_META_MAX). If the tag is longer,
+ * scanner.lost_meta is set. The next call goes on behind it.
  *
- * Follows the HTML standard (tokenizer, §13.2.5) as far as it matters: comments, declarations,
- * quoted attribute values, the raw text of script (with its escaped states), style, title,
- * textarea, noscript and their like, and CDATA sections of SVG and MathML are skipped. What the
- * tags mean, tree.h says. Case does not matter. Bytes are never changed and nothing is ever an
- * error.
+ * The scanner follows the HTML standard (tokenizer, §13.2.5) as far as it matters. It skips
+ * comments, declarations, quoted attribute values, CDATA sections of SVG and MathML, and the raw
+ * text of script (with its escaped states), style, title, textarea, noscript and similar elements.
+ * tree.h knows what the tags mean. Case does not matter. The scanner changes no bytes and has no
+ * errors.
  *
  * Threads: values; no shared state.
  */
@@ -55,16 +55,16 @@ struct scanner {
     unsigned pending;            /* bytes since '<' of a tag that may be the one */
     char name[SCANNER_NAME_MAX]; /* of the tag being read, in lower case; cut */
     unsigned name_length;
-    unsigned mark; /* bytes of a byte-order mark that were there, or may be no more */
+    unsigned mark; /* bytes of a byte-order mark so far; at its largest when none can follow */
     bool in_body_tag;
-    bool in_attribute; /* inside a tag: the name of one has begun */
+    bool in_attribute; /* inside a tag: the name of an attribute has begun */
     bool is_closed;    /* inside a tag: "/" was the last byte */
     const char *raw;   /* element whose raw text is being skipped */
     unsigned escape;   /* of a script: 1 behind "<!--", 2 behind "<!-- <script" */
     char opening;      /* in it: what is behind "<", in lower case */
     unsigned matched;  /* of "--", "</raw", "<!--", "[CDATA[" or "]]" */
     struct tree tree;
-    struct slice meta; /* NULL but after a stop */
+    struct slice meta; /* base is NULL unless the scanner has stopped behind a <meta> */
     bool lost_meta;
     char tag[SCANNER_META_MAX];
 };

@@ -1,10 +1,11 @@
 /*
- * inject: inserts a text into each HTML page, at the end of its head or where else it is wanted.
- * What text, a helper process says, by the client's address; it is asked as soon as the response's
- * head is known, and the page is passed on while its answer is under way. If the place is reached
- * first, the page waits there up to a deadline, and then goes on without the text.
+ * inject: inserts a text into each HTML page, at the end of its head or at another place that the
+ * settings name. A helper process chooses the text by the client's address. It is asked as soon as
+ * the response's head is known, and the page is passed on while the helper works. If the page
+ * reaches the place before the answer has come, it waits there up to a deadline, and then goes on
+ * without the text.
  *
- * Since the text is for one client, the response says so to caches (Cache-Control: private), unless
+ * Since the text is for one client, the response tells caches so (Cache-Control: private), unless
  * the operator has set Scope to shared.
  */
 #include "base/assert.h"
@@ -25,7 +26,7 @@ struct inject_service {
     struct text_cache *cache;
 };
 
-/* How far the page has got. */
+/* The state of the page. */
 enum inject_stage {
     INJECT_SCANNING,
     INJECT_WAITING,   /* at the place, or at a policy, without the text */
@@ -87,12 +88,12 @@ static bool names(struct slice content_type, struct slice charset) {
     return false;
 }
 
-/* In UTF-16 and UTF-32 the tags are not these bytes. */
+/* In UTF-16 and UTF-32 tags have other bytes. */
 static bool is_ascii_based(struct slice content_type) {
     return !names(content_type, SLICE("utf-16")) && !names(content_type, SLICE("utf-32"));
 }
 
-/* What the URI says comes before the settings. */
+/* Arguments of the URI come before the settings. */
 static void read_arguments(struct inject_exchange *inject) {
     struct slice arguments = inject->exchange->arguments, value;
     const struct inject_settings *settings = inject->settings;
@@ -149,7 +150,8 @@ static struct slice filled(const struct inject_exchange *inject) {
     return arena_concat(arena, text, rest);
 }
 
-/* Is it known what shall go into the page? To be asked where its policies are known. */
+/* Is it known what shall go into the page? This is asked only when the policies of the page are
+ * known. */
 static bool is_answered(struct inject_exchange *inject) {
     if (inject->is_answered)
         return true;
@@ -174,21 +176,21 @@ static bool may_insert(const struct inject_exchange *inject) {
     return policies_allow(&inject->policies, &inject->snippet, most) && !inject->scanner.lost_meta;
 }
 
-/* The page stays as it is; what was kept of it goes out. */
+/* The page stays as it is. The bytes that were kept go out. */
 static enum service_verdict inject_pass(struct inject_exchange *inject) {
     inject->stage = INJECT_DRAINING;
     service_wait_none(inject->exchange);
     return SERVICE_SKIP;
 }
 
-/* The place was not found: the rest is none of our business. */
+/* The place was not found. The rest of the page passes unread. */
 static void give_up_scanning(struct inject_exchange *inject) {
     inject_count(inject, INJECT_NO_PLACE);
     inject->stage = INJECT_DRAINING;
     service_wait_none(inject->exchange);
 }
 
-/* At the place. */
+/* The page has come to the place: inserts the text. */
 static void inject_insert(struct inject_exchange *inject) {
     inject->stage = INJECT_DRAINING;
     if (inject->text.length == 0)
@@ -202,7 +204,7 @@ static void inject_insert(struct inject_exchange *inject) {
     inject_count(inject, INJECT_INSERTED);
 }
 
-/* The page is over: that is the place where it has left the tag out. */
+/* The page is over. If it has left the tag out, its end is the place. */
 static void end_scanning(struct inject_exchange *inject) {
     if (!scanner_end(&inject->scanner)) {
         give_up_scanning(inject);
@@ -214,7 +216,7 @@ static void end_scanning(struct inject_exchange *inject) {
         inject_insert(inject);
 }
 
-/* At a policy of the page: hashes go into it where that lets the text run. */
+/* The page has come to a policy: adds hashes to it if they let the text run. */
 static void extend_meta(struct inject_exchange *inject) {
     struct arena *arena = inject->exchange->arena;
     struct slice meta = inject->meta, policy = inject->policies.list[inject->policies.count - 1];
@@ -231,7 +233,7 @@ static void extend_meta(struct inject_exchange *inject) {
         end_scanning(inject);
 }
 
-/* At the place or a policy: go on if the helper has answered. */
+/* The page waits at the place or at a policy: goes on if the helper has answered. */
 static void inject_go_on(struct inject_exchange *inject) {
     if (!is_answered(inject))
         return;
@@ -241,8 +243,9 @@ static void inject_go_on(struct inject_exchange *inject) {
         inject_insert(inject);
 }
 
-/* The head waits for the text where that may have to change a policy in it, and where caches may
- * keep the page: once it is out nobody can be told that the text did not come. */
+/* The head waits for the text in two cases: if the text may change a policy in the head, and if
+ * caches may keep the page. Once the head is out, it can't say any more that the text did not
+ * come. */
 static enum service_verdict inject_verdict(void *state) {
     struct inject_exchange *inject;
     CAST_OBJ(inject, state, INJECT_EXCHANGE_MAGIC);
@@ -352,7 +355,7 @@ static void inject_ready(void *state) {
     answer_watch(&inject->answer);
 }
 
-/* The text is out: of a policy, there is more of the page to come. */
+/* The text is out. If it was a policy, the scan of the page goes on. */
 static void after_insertion(struct inject_exchange *inject) {
     bool was_policy = inject->replaced > 0;
     char byte;

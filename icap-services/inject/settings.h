@@ -33,8 +33,8 @@ struct inject_settings {
 extern const struct service_option inject_options[];
 extern const char *const inject_counters[];
 
-/* What an argument of the URI chooses by a word of the option of that name; `otherwise` where the
- * argument is missing or unknown. */
+/* The value that an argument of the URI chooses: its word is one of the words of the option with
+ * that name. `otherwise` when the argument is missing or its word is unknown. */
 uint64_t inject_settings_choice(struct slice arguments, const char *name, uint64_t otherwise);
 
 #endif

@@ -28,7 +28,7 @@ static struct snippet_part *snippet_add(struct snippet *snippet, enum snippet_ki
     return part;
 }
 
-/* Of the characters as a parser of HTML sees them: one LF for each end of a line. */
+/* Hashes the characters as a parser of HTML sees them: with one LF for each end of a line. */
 static void hash(struct snippet *snippet, struct snippet_part *part, struct slice content) {
     enum { BYTES = 32, CHARACTERS = 4 * ((BYTES + 2) / 3) };
     unsigned char digest[EVP_MAX_MD_SIZE], encoded[CHARACTERS + 1];
@@ -49,7 +49,7 @@ static void hash(struct snippet *snippet, struct snippet_part *part, struct slic
     free(plain);
 }
 
-/* Is it a script? Where an address may stand, "javascript:" is one. */
+/* Is the attribute a script? In an attribute that holds an address, "javascript:" is one. */
 static bool is_script_attribute(struct tag_attribute attribute) {
     static const struct slice addresses[] = {
         {"href", 4}, {"src", 3}, {"action", 6}, {"formaction", 10}};
@@ -75,7 +75,7 @@ static void read_attribute(struct snippet *snippet, struct tag_attribute attribu
         element->is_external = true;
 }
 
-/* What stands before "</name"; false when that is missing. */
+/* The content before "</name"; false when the end tag is missing. */
 static bool content_of(struct slice *rest, struct slice name, struct slice *content) {
     for (size_t at = 0; at + 2 + name.length <= rest->length; at++) {
         struct slice here = slice_make(rest->base + at, rest->length - at);
@@ -91,7 +91,7 @@ static bool content_of(struct slice *rest, struct slice name, struct slice *cont
     return false;
 }
 
-/* A start tag, `rest` being behind its "<". */
+/* Reads a start tag. `rest` begins behind its "<". */
 static void read_element(struct snippet *snippet, struct slice *rest) {
     struct tag_attribute attribute;
     size_t length = 0;

@@ -1,14 +1,16 @@
 /*
- * What of a text that is inserted a Content-Security-Policy can forbid: inline scripts and styles
- * with their hashes and nonces, attributes that are scripts or styles, scripts from elsewhere.
+ * The parts of a text to be inserted that a Content-Security-Policy can forbid: inline scripts and
+ * styles with their hashes and nonces, attributes that are scripts or styles, and scripts from
+ * other addresses.
  *
  *     struct snippet snippet;
  *     snippet_read(SLICE("<script nonce=abc>go()</script>"), &snippet);
  *     snippet.parts[0].kind == SNIPPET_SCRIPT, .nonce "abc", .hash "'sha256-...'"
  *
- * What it cannot read to the end counts as forbidden: an element without its end tag, more parts
- * than there is room for. A hash is of the characters in UTF-8 (CSP 3 §6.7.3.3), so that of bytes
- * beyond ASCII depends on the page's encoding: `is_ascii` says whether that matters.
+ * A text that can't be read to the end counts as forbidden (is_unclear): an element has no end tag,
+ * or there are more parts than SNIPPET_PARTS. A hash is made of the characters in UTF-8
+ * (CSP 3 §6.7.3.3). So the hash of bytes that are not ASCII depends on the encoding of the page;
+ * `is_ascii` tells whether there are such bytes.
  *
  * Threads: pure.
  */
@@ -29,7 +31,7 @@ enum snippet_kind {
 
 struct snippet_part {
     enum snippet_kind kind;
-    bool is_external;        /* a script with src: no hash of it is known */
+    bool is_external;        /* a script with src: its hash is not known */
     struct slice nonce;      /* into the text; empty when it has none */
     char hash[SNIPPET_HASH]; /* as it stands in a policy, 'sha256-...'; "" when there is none */
 };
@@ -38,7 +40,7 @@ struct snippet {
     struct snippet_part parts[SNIPPET_PARTS];
     unsigned count;
     bool is_unclear;
-    bool is_ascii; /* what the hashes are of */
+    bool is_ascii; /* all bytes that hashes are made of are ASCII */
 };
 
 /* `text` must outlive the snippet. */

@@ -15,7 +15,7 @@ static size_t blanks(struct slice text) {
     return length;
 }
 
-/* Behind "=": quoted or up to a blank. */
+/* Takes the value behind "=": it is quoted, or it ends at a blank. */
 static struct slice tag_take_value(struct slice *rest) {
     tag_drop(rest, blanks(*rest));
     bool quoted = rest->length > 0 && (rest->base[0] == '"' || rest->base[0] == '\'');
@@ -52,7 +52,8 @@ bool tag_next_attribute(struct slice *rest, struct tag_attribute *attribute) {
     return true;
 }
 
-/* The byte that a reference stands for, and its length; 0 when it is none of these. */
+/* The byte that a character reference stands for, and the length of the reference; 0 when it is not
+ * one of these. */
 static char reference(struct slice text, size_t *length) {
     static const struct {
         struct slice name;

@@ -1,5 +1,5 @@
 /*
- * Tags of HTML, once they are there as a whole: their attributes, and the policy of a <meta>.
+ * Reads whole tags of HTML: their attributes, and the policy of a <meta>.
  *
  *     struct slice rest = SLICE(" a=b c='d e'>text");       behind the name
  *     struct tag_attribute attribute;
@@ -9,9 +9,9 @@
  *     if (tag_policy(tag, arena, &policy))
  *         tag = tag_with_policy(tag, extended, arena);
  *
- * Values are as they stand, but that of tag_policy, in which the character references that one
- * meets in policies are resolved. With another one it has no policy that could be read:
- * *policy is empty then, of length 0 and with a base of NULL.
+ * Values are as they stand in the tag. Only tag_policy resolves character references, and only
+ * those that are usual in policies. If the value has another one, the policy can't be read: *policy
+ * has length 0 and a base of NULL then.
  *
  * Threads: pure.
  */

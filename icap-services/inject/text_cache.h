@@ -1,13 +1,14 @@
 /*
- * What the helper has answered lately, so that it is not asked for each page of a client.
+ * Keeps what the helper has answered lately, so that it is not asked for each page of a client.
  *
  *     struct text_cache *cache = text_cache_create();
  *     if (text_cache_find(cache, key, now, room, &length)) ...   a copy, perhaps empty: "no text"
  *     text_cache_store(cache, key, text, now + ttl);
  *     text_cache_free(&cache);
  *
- * TEXT_CACHE_SLOTS answers at most; a newer one takes the place of an older one of the same slot.
- * Times are milliseconds of any one clock. Threads: any; a mutex is held for a copy.
+ * The cache keeps at most TEXT_CACHE_SLOTS answers. A newer answer replaces the older one of the
+ * same slot. An answer longer than TEXT_CACHE_TEXT_MAX bytes is not kept. Times are milliseconds;
+ * all of them must be of one clock. Threads: any; a mutex is held while an answer is copied.
  */
 #ifndef RETORT_INJECT_TEXT_CACHE_H
 #define RETORT_INJECT_TEXT_CACHE_H

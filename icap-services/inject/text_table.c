@@ -22,8 +22,8 @@ struct text_table {
     size_t count;
 };
 
-/* Four or sixteen bytes; AF_UNSPEC when it is no address. An IPv4 address that was mapped into IPv6
- * counts as what it is. */
+/* Reads an address of four or sixteen bytes; AF_UNSPEC when it is none. An IPv4 address that was
+ * mapped into IPv6 counts as IPv4. */
 static int parse_address(const char *text, unsigned char *address) {
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     if (inet_pton(AF_INET, text, address) == 1)
@@ -143,7 +143,7 @@ static const char *find_text(const struct text_table *table, int family,
     return fallback;
 }
 
-/* What the placeholders stand for. */
+/* The values of the placeholders. */
 struct facts {
     struct slice ip, url, user, time;
 };

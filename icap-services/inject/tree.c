@@ -3,11 +3,11 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static const char *const body_or_frameset[] = {"body", "frameset"};
-/* What can stand in a head; and, but for the last, behind it too (§13.2.6.4.6). */
+/* The elements that can stand in a head. All but the last can stand behind it too (§13.2.6.4.6). */
 static const char *const of_head[] = {"html",     "head",  "base",    "basefont", "bgsound",
                                       "link",     "meta",  "script",  "style",    "template",
                                       "noframes", "title", "noscript"};
-/* §13.2.6.5: what leaves SVG and MathML, and where HTML begins again inside of them. */
+/* §13.2.6.5: the elements that leave SVG and MathML, and those in which HTML begins again. */
 static const char *const leaves_foreign[] = {
     "b",      "big",  "blockquote", "body",  "br",   "center", "code",    "dd",   "div",
     "dl",     "dt",   "em",         "embed", "h1",   "h2",     "h3",      "h4",   "h5",
@@ -16,7 +16,7 @@ static const char *const leaves_foreign[] = {
     "strike", "sub",  "sup",        "table", "tt",   "u",      "ul",      "var"};
 static const char *const html_in_svg[] = {"foreignobject", "desc", "title"};
 static const char *const html_in_math[] = {"annotation-xml", "mi", "mo", "mn", "ms", "mtext"};
-/* Where one of these was, a frameset can't take the body's place ("frameset-ok"). */
+/* Behind one of these elements a frameset can't take the place of the body ("frameset-ok"). */
 static const char *const fixes_body[] = {"body",     "pre",    "listing", "li",     "dd",    "dt",
                                          "button",   "applet", "marquee", "object", "table", "area",
                                          "br",       "embed",  "img",     "keygen", "wbr",   "hr",
@@ -72,8 +72,8 @@ static void tree_enter(struct tree *tree, enum tree_kind kind, const char *name)
         tree->open[tree->depth++] = (struct tree_open){kind, name};
 }
 
-/* How many are open with the innermost of these kinds as the last; 0 when there is none, or one of
- * `bounds` is nearer. */
+/* The number of open elements up to the innermost one of these kinds; 0 when there is none, or when
+ * one of `bounds` is nearer. */
 static unsigned nearest(const struct tree *tree, unsigned kinds, unsigned bounds) {
     for (unsigned depth = tree->depth; depth > 0; depth--) {
         if (tree->open[depth - 1].kind & kinds)
@@ -84,7 +84,7 @@ static unsigned nearest(const struct tree *tree, unsigned kinds, unsigned bounds
     return 0;
 }
 
-/* Closes the innermost of these kinds and this name, with all in it. */
+/* Closes the innermost element of these kinds and this name, with all elements in it. */
 static void tree_leave(struct tree *tree, struct slice name, unsigned kinds, unsigned bounds) {
     for (unsigned depth = tree->depth; depth > 0; depth--) {
         const struct tree_open *open = &tree->open[depth - 1];
@@ -105,8 +105,8 @@ bool tree_is_of_head(const struct tree *tree, struct slice name, bool prefix) {
     return tree_among(name, of_head, COUNT_OF(of_head) - (tree->phase == TREE_AFTER_HEAD), prefix);
 }
 
-/* In SVG and MathML it counts to the letter of the standard, but these stay open behind it, so that
- * what follows "</svg>" would be the body again. */
+/* The standard lets "</body>" count in SVG and MathML too. But these stay open behind it, so that
+ * text behind "</svg>" would belong to the body again. So it does not count there. */
 bool tree_body_may_end(const struct tree *tree) {
     return tree->phase != TREE_FRAMESET && tree->depth == 0;
 }
@@ -116,7 +116,7 @@ bool tree_shows_end(const struct tree *tree) {
            !tree_has_open(tree, TREE_TEMPLATE | TREE_SELECT | TREE_OBJECT);
 }
 
-/* Before the body: which phase follows. */
+/* A tag has come before the body: finds the phase that follows. */
 static void tree_advance(struct tree *tree, struct slice name) {
     tree->is_document |= is(name, "html") || is(name, "head") ||
                          tree_among(name, body_or_frameset, COUNT_OF(body_or_frameset), false);
@@ -142,8 +142,9 @@ static void start_foreign(struct tree *tree, struct slice name, bool closed) {
         tree_enter(tree, TREE_FOREIGN, root);
 }
 
-/* "<td>" and its like close the cell before them; a table within a table, but in no cell, the one
- * around it; a select all that can't stand in it. False: the tag is ignored. */
+/* Closes what the new tag closes: "<td>" and similar tags close the cell before them; a table
+ * inside a table, but outside a cell, closes the outer one; a select closes at tags that can't
+ * stand in it. False: the tag is ignored. */
 static bool tree_make_room(struct tree *tree, struct slice name) {
     bool is_part = tree_among(name, parts_of_table, COUNT_OF(parts_of_table), false);
     unsigned table = nearest(tree, TREE_TABLE, TREE_TEMPLATE);
@@ -204,7 +205,7 @@ static void end_part_of_table(struct tree *tree, struct slice name) {
         tree->depth = cell - 1;
 }
 
-/* The end tags of what is kept, but for those that end the page's parts. */
+/* Handles the end tags of the elements that are kept, except those that end parts of the page. */
 static void end_element(struct tree *tree, struct slice name) {
     unsigned html = TREE_TEMPLATE | TREE_SELECT | TREE_TABLE | TREE_CELL | TREE_OBJECT;
     if (tree_is_foreign(tree) && (is(name, "p") || is(name, "br")))

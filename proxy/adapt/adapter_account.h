@@ -39,7 +39,8 @@ extern const struct adapter_account_description adapter_account_numbers[]; /* en
 extern const struct adapter_account_description adapter_account_times[];   /* likewise */
 
 void adapter_times_add(struct adapter_times *times, uint64_t microseconds);
-/* So many microseconds were not passed by the share of all, 0 to 1; an upper bound. 0: none. */
+/* Microseconds that the given share (0 to 1) of all times did not exceed; an upper bound. 0: there
+ * are no times. */
 uint64_t adapter_times_quantile(const struct adapter_times *times, double share);
 void adapter_account_add(struct adapter_account *sum, const struct adapter_account *account);
 

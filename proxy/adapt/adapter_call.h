@@ -8,17 +8,17 @@
  *     ADAPTER_UNMODIFIED  the message as it was; its body: adapter_call_body
  *     ADAPTER_MODIFIED    adapted_head (if call->result.head_given) and adapter_call_body
  *     ADAPTER_SATISFIED   the service answered a request: adapted_head and adapter_call_body
- *     ADAPTER_FAILED      call->error says why; adapter_call_recover gives the body that the service
- *                         got, if all of it is still there
+ *     ADAPTER_FAILED      call->error says why; adapter_call_recover gives the body that the
+ *                         service got, if all of it is still there
  *     adapter_call_commit(call);     the adapted message is on its way: no turning back
  *     adapter_call_end(call);
  *
- * The service reads the body as the source gives it, and its answer may come before the end of that.
- * What may be wanted again is kept (adapt/virgin_body.h): until the verdict, and where the service
- * has bypass until adapter_call_commit. A body that breaks off is never completed.
+ * The service reads the body as the source gives it, and may answer before the end of the body. The
+ * call keeps what may be wanted again (adapt/virgin_body.h) until the verdict; if the service has
+ * bypass, until adapter_call_commit. A body that breaks off is never completed.
  *
- * With request.hold, the verdict waits for the first byte of the adapted body: up to there a service
- * that dies is a failure which can be recovered from.
+ * With request.hold, the verdict waits for the first byte of the adapted body. Until then the
+ * message can be recovered if the service dies.
  *
  * Threads: the worker's. The source is taken over. adapted_head's slices live until
  * adapter_call_end. Memory: the request's arena.
@@ -97,24 +97,24 @@ struct adapter_call *adapter_call_start(struct adapter *adapter,
 static inline void adapter_call_expect(struct adapter_call *call, int64_t length) {
     call->adapter->class->expect(call, length);
 }
-/* After UNMODIFIED, MODIFIED or SATISFIED; NULL: no body. Once. */
+/* The body, after UNMODIFIED, MODIFIED or SATISFIED; NULL: there is none. Called once. */
 struct source *adapter_call_body(struct adapter_call *call);
-/* After FAILED, or when the body broke off before adapter_call_commit (call->broken): may the
- * message as it was be used? Then *body is its body (NULL: it has none). */
+/* Called after FAILED, or when the body broke off before adapter_call_commit (call->broken). True:
+ * the message may be used as it was, and *body is its body (NULL: it has none). */
 bool adapter_call_recover(struct adapter_call *call, struct source **body);
-/* The body that it was given broke off, which is no fault of the service. */
+/* Has the body broken off that the service was given? That is no fault of the service. */
 static inline bool adapter_call_lost_body(const struct adapter_call *call) {
     return call->virgin.failed;
 }
-/* Whoever read the body that it left alone is gone: nobody waits for more of it before somebody
- * reads it again. */
+/* The reader of a body that the service left alone is gone: until the body is read again, nobody
+ * waits for more of it. */
 void adapter_call_forget_reader(struct adapter_call *call);
-/* While there is no verdict: how much of the body is kept, 0 if not all that was given, and bytes of
- * it from a cursor on, which begins as {0}; 0: there are none now. */
+/* While there is no verdict: how much of the body is kept, 0 if not all that was given, and bytes
+ * of it from a cursor on, which begins as {0}; 0: there are none now. */
 uint64_t adapter_call_kept(const struct adapter_call *call);
 size_t adapter_call_peek(const struct adapter_call *call, struct spill_file_cursor *cursor,
                          char *buffer, size_t capacity);
-/* Lets go of what was kept in case of a failure. */
+/* Releases what was kept for the case of a failure. */
 void adapter_call_commit(struct adapter_call *call);
 static inline void adapter_call_end(struct adapter_call *call) {
     call->adapter->class->end(call);
@@ -124,9 +124,9 @@ static inline void adapter_call_end(struct adapter_call *call) {
  * body over and keeps it within the limits of the settings. */
 void adapter_call_init(struct adapter_call *call, struct adapter *adapter, struct source **body,
                        struct http_head *adapted, struct task *waker);
-/* The verdict is there: counts it and wakes whoever waits. Once. */
+/* The verdict is there: counts it and wakes the task that waits. Called once. */
 void adapter_call_settle(struct adapter_call *call, enum adapter_verdict verdict);
-/* The service has said all. */
+/* The service has sent its whole answer. */
 void adapter_call_has_all(struct adapter_call *call);
 /* Last in `end`. */
 void adapter_call_release(struct adapter_call *call);

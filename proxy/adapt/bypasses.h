@@ -1,7 +1,7 @@
 /*
  * The messages that passed a service without it because it failed and has `bypass`: how many, and
- * since when. The log tells of the first one, and then once a minute how many more there were, until
- * a minute passes without one.
+ * since when. The log tells of the first one, and then once a minute how many more there were,
+ * until a minute passes without one.
  *
  *     struct bypasses *bypasses = bypasses_new("gray");        of all workers
  *     struct bypass_log log;
@@ -38,7 +38,7 @@ struct bypasses *bypasses_new(const char *service);
 struct bypasses *bypasses_reference(struct bypasses *bypasses);
 void bypasses_release(struct bypasses **bypassesp);
 
-/* Since `since`. */
+/* The number of messages since `since`. */
 static inline uint64_t bypasses_count(const struct bypasses *bypasses) {
     return atomic_load(&bypasses->count) - atomic_load(&bypasses->before);
 }

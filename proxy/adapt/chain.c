@@ -6,7 +6,7 @@
 #include "event/bytes_source.h"
 #include "http/head_parser.h"
 
-/* Some service up to this one has bypass. */
+/* Has this service, or one before it, the option bypass? */
 static bool may_go_back(const struct adapt_chain *chain) {
     for (unsigned i = 0; i <= chain->at; i++)
         if (chain->services[i]->settings->bypass)
@@ -14,7 +14,7 @@ static bool may_go_back(const struct adapt_chain *chain) {
     return false;
 }
 
-/* False: it need not be asked, its verdict is remembered. */
+/* False: the service need not be asked, because its verdict is remembered. */
 static bool ask_service(struct adapt_chain *chain, struct verdict *verdict) {
     struct adapter *adapter = chain->services[chain->at];
     struct adapt_message *message = chain->message;
@@ -55,7 +55,7 @@ static struct http_head **head_slot(struct adapt_chain *chain) {
     return chain->reqmod ? &chain->message->request : &chain->message->response;
 }
 
-/* In case that its service fails later. */
+/* Keeps the head for the case that its service fails later. */
 static void save_head(struct adapt_chain *chain) {
     if (!chain->services[chain->at]->settings->bypass)
         return;
@@ -63,8 +63,8 @@ static void save_head(struct adapt_chain *chain) {
     http_head_assign(chain->saved[chain->at], *head_slot(chain));
 }
 
-/* The adapted head takes the place of the old one; framing is ours to decide, and the version of a
- * request its sender's alone (RFC 9110 §2.5): by that it is answered. */
+/* The adapted head replaces the old one. Framing stays ours to decide. The version of a request
+ * stays that of its sender (RFC 9110 §2.5), since the sender is answered in it. */
 static void chain_take_head(struct adapt_chain *chain, bool given, struct http_head **slot) {
     if (given) {
         char *bytes = arena_alloc(chain->arena, http_head_size(chain->adapted));
@@ -81,9 +81,10 @@ static void chain_take_head(struct adapt_chain *chain, bool given, struct http_h
         http_head_remove(*slot, HTTP_CONTENT_LENGTH);
 }
 
-/* The length of the adapted response as its head states it; -1: it does not, or states that of what
- * the service was given, as services do that forget to change it. With a 206 a part of the body is
- * the original, of which the service may know no length. Whoever reads the body checks it. */
+/* The length of the adapted response as its head states it. It is -1 when the head states none, and
+ * when it states the length of what the service was given: some services forget to change it. It is
+ * also -1 with a 206, where a part of the body is the original and the service may not know its
+ * length. Whoever reads the body checks the length. */
 static int64_t stated_length(const struct adapt_chain *chain, const struct adapter_call *call) {
     uint64_t length;
     if (chain->reqmod || !call->result.head_given || call->result.partial)
@@ -96,7 +97,7 @@ static int64_t stated_length(const struct adapt_chain *chain, const struct adapt
     return (int64_t)length;
 }
 
-/* Origins exist that want a length: an adapted request goes out with the one that the service
+/* Some origins require a length. So an adapted request goes out with the length that the service
  * stated. Whoever sends the body checks it. */
 static void trust_length(struct adapt_message *message) {
     uint64_t length;
@@ -106,7 +107,8 @@ static void trust_length(struct adapt_message *message) {
         message->body->length = (int64_t)length;
 }
 
-/* The message is another from here on. With `head_given` its head is chain->adapted. */
+/* The service has changed the message: takes the new one. With `head_given` its head is
+ * chain->adapted. */
 static void chain_modified(struct adapt_chain *chain, bool head_given, struct source *body) {
     chain->records[chain->at].changed = true;
     chain->modified = true;
@@ -131,13 +133,14 @@ void adapt_chain_bypass(struct adapt_chain *chain, const char *error) {
     chain->bypassed = true;
 }
 
-/* The body that goes on behind it is the one that it got. */
+/* Is the body behind this service the same as the body before it? */
 static bool has_passed_on(const struct adapter_call *call) {
     return call == NULL /* it was not asked */ || call->verdict == ADAPTER_UNMODIFIED ||
            call->verdict == ADAPTER_FAILED;
 }
 
-/* Its body broke off because a service before it did: the one that began it. */
+/* The service that broke its body off first: a later one's body broke off because of it. NULL when
+ * no service did. */
 static struct adapter_call *culprit(struct adapt_chain *chain, unsigned *at) {
     for (unsigned i = chain->at; i-- > 0;) {
         struct adapter_call *call = chain->calls[i];
@@ -152,7 +155,7 @@ static struct adapter_call *culprit(struct adapt_chain *chain, unsigned *at) {
     return NULL;
 }
 
-/* The services from that one on will be asked anew, or never. */
+/* Ends the calls of the services from that one on. They will be asked again, or never. */
 static void forget_calls(struct adapt_chain *chain, unsigned from) {
     for (unsigned i = chain->at + 1; i-- > from;) {
         if (chain->calls[i] != NULL)
@@ -169,7 +172,7 @@ static bool is_changed(const struct adapt_chain *chain, unsigned from) {
     return false;
 }
 
-/* It was of what is no longer there. */
+/* Closes the decoding: the body that it decoded is no longer there. */
 static void drop_decoding(struct adapt_chain *chain) {
     if (chain->decoding == NULL)
         return;
@@ -180,7 +183,8 @@ static void drop_decoding(struct adapt_chain *chain) {
     chain->before = chain->before_codes;
 }
 
-/* The message as it was before a service that failed when others had its output already. */
+/* A service failed when the next ones had its output already: goes back to the message as it was
+ * before that service. */
 static bool go_back(struct adapt_chain *chain) {
     unsigned at = 0;
     struct source *body;
@@ -210,7 +214,7 @@ enum adapt_state adapt_chain_give_up(struct adapt_chain *chain, const char *erro
     return ADAPT_FAILED;
 }
 
-/* The service can't have the body as it must have it. */
+/* The body can't be decoded, and this service wants it decoded. */
 static enum adapt_state without_decoding(struct adapt_chain *chain) {
     if (!chain->services[chain->at]->settings->bypass)
         return adapt_chain_give_up(chain, chain->undecodable);
@@ -223,8 +227,8 @@ static bool decoding_failed(const struct adapt_chain *chain) {
            decoding_error(chain->decoding) != NULL;
 }
 
-/* The original in place of what could not be decoded to its end, at the first service that wanted
- * it decoded. */
+/* The body could not be decoded to its end: goes back to the original, at the first service that
+ * wanted it decoded. */
 static enum adapt_state take_back_decoding(struct adapt_chain *chain) {
     forget_calls(chain, chain->decoded_at);
     for (unsigned i = 0; i < chain->decoded_at; i++)
@@ -253,7 +257,7 @@ static enum adapt_state chain_failed(struct adapt_chain *chain, struct adapter_c
     return adapt_chain_give_up(chain, error);
 }
 
-/* The services that one with `routing` names take the place of those that were to follow. */
+/* The services that a service with `routing` names replace those that would follow. */
 static void reroute(struct adapt_chain *chain, struct slice names) {
     if (names.base == NULL)
         return;
@@ -270,13 +274,14 @@ static void reroute(struct adapt_chain *chain, struct slice names) {
     }
 }
 
-/* What is to be read of the call's body; noted on the way where that is permitted. */
+/* The source to read the call's body from. If the answer may be remembered, it is noted while it is
+ * read. */
 static struct source *take_body(struct adapt_chain *chain, struct adapter_call *call) {
     struct source *body = adapter_call_body(call);
     return chain->recall == NULL ? body : recall_note(chain->recall, call, body);
 }
 
-/* The last that has spoken could not do what it is there for. */
+/* Notes that the last service that answered could not do its work. */
 void adapt_chain_note_inability(struct adapt_chain *chain, const struct adapter_call *call) {
     struct adapt_record *entry = &chain->records[chain->at];
     if (call->result.unable == NULL)
@@ -321,7 +326,7 @@ static enum adapt_state take_verdict(struct adapt_chain *chain, struct adapter_c
     }
 }
 
-/* Of a remembered verdict, as it was parsed when it came. */
+/* Parses a remembered verdict as it was parsed when it came. */
 static void parse_remembered(struct adapt_chain *chain, const struct verdict *verdict) {
     struct slice head = verdict->head;
     ssize_t used = verdict->kind == ADAPTER_SATISFIED
@@ -354,7 +359,8 @@ static enum adapt_state use_verdict(struct adapt_chain *chain, const struct verd
     return ADAPT_RUNNING;
 }
 
-/* Nobody has made use of the decoded body: then it never was decoded. */
+/* If no service has changed the decoded body, the message gets the body as it was before
+ * decoding. */
 static void settle_decoding(struct adapt_chain *chain) {
     if (chain->decoding == NULL || chain->undecodable != NULL)
         return;
@@ -368,7 +374,7 @@ static void settle_decoding(struct adapt_chain *chain) {
     chain->net->counters.adapt_decode_restored++;
 }
 
-/* It is for the client, whatever services made of the response. */
+/* The challenge of a proxy is for the client, whatever services made of the response. */
 void adapt_chain_give_back_challenge(const struct adapt_message *message) {
     if (message->client.proxy_authenticate.length > 0)
         http_head_set(message->response, HTTP_PROXY_AUTHENTICATE,
@@ -384,7 +390,7 @@ static void settle_head(struct adapt_chain *chain) {
     adapt_chain_give_back_challenge(chain->message);
 }
 
-/* Whoever asked takes the message now: nothing is taken back any more. */
+/* The chain is done. Whoever asked takes the message now, so the chain can't go back any more. */
 static void chain_finish(struct adapt_chain *chain) {
     for (unsigned i = 0; i < chain->at; i++)
         if (chain->calls[i] != NULL)
@@ -397,7 +403,7 @@ static void chain_finish(struct adapt_chain *chain) {
     loop_defer(chain->net->loop, chain->waker);
 }
 
-/* In front of the first service that wants it. */
+/* Begins to decode the body in front of the first service that wants it decoded. */
 static void begin_decoding(struct adapt_chain *chain) {
     const struct icap_service_settings *settings = chain->services[chain->at]->settings;
     if (chain->decoding != NULL)
@@ -410,7 +416,7 @@ static void begin_decoding(struct adapt_chain *chain) {
     representation_note(&chain->before, chain->message->response);
 }
 
-/* The next service; without one the chain has come to its end. */
+/* Asks the next service. Without one the chain has come to its end. */
 static void chain_go_on(struct adapt_chain *chain) {
     struct verdict verdict;
     while (chain->state == ADAPT_RUNNING && chain->at < chain->count) {
@@ -431,7 +437,7 @@ static void chain_go_on(struct adapt_chain *chain) {
     chain_finish(chain);
 }
 
-/* One of the services has spoken. */
+/* One of the services has answered. */
 static void on_verdict(struct task *task) {
     struct adapt_chain *chain = CONTAINER_OF(task, struct adapt_chain, task);
     CHECK_OBJ(chain, ADAPT_CHAIN_MAGIC);
@@ -486,7 +492,8 @@ void adapt_chain_close(struct adapt_chain *chain) {
         trickle_close(chain->trickle);
     if (chain->recall != NULL)
         recall_end(chain->recall);
-    /* The last first: each reads from the one before it, and one of them from the decoding. */
+    /* The calls end from the last to the first, since each one reads from the one before it, and
+     * one of them reads from the decoding. */
     for (unsigned i = ADAPT_CHAIN_MAX; i-- > 0;) {
         if (chain->calls[i] != NULL)
             adapter_call_end(chain->calls[i]);

@@ -8,20 +8,20 @@
  *     ADAPT_FAILED     chain.error, chain.failed_service; nothing of the message may be used
  *     adapt_chain_close(&chain);      ends what is still under way, the body's source included
  *
- * Bodies stream through all the services at once: the second starts on the first one's output. As
- * long as nothing of the adapted message has been given out, a service with bypass may still fail:
- * the message goes on as it was before it, to those that follow. A service with `routing` may say
- * which ones these are (X-Next-Services). A service whose verdict on an equal request is remembered
- * is not asked (adapt/recall.h).
+ * A body streams through all services at once: the second service starts on the output of the first
+ * one. As long as nothing of the adapted message has been given out, a service with bypass may
+ * fail: then the message goes on to the next service as it was before. A service with `routing` may
+ * name the services that follow (X-Next-Services). If the verdict of a service on an equal request
+ * is remembered, the service is not asked (adapt/recall.h).
  *
  * In front of the first service with `decode` the content codings of a response are undone, once
- * (adapt/decoding.h); when no service from there on has changed it the original goes on. A body
- * that can't be decoded is as if each service with `decode` had failed. What the head says of a
- * body that has become another is put right at the end (adapt/representation.h).
+ * (adapt/decoding.h). If no service from there on changes the response, the original goes on. If a
+ * body can't be decoded, each service with `decode` counts as failed. At the end the head is made
+ * to fit a body that has changed (adapt/representation.h).
  *
- * The last service of a chain may have the body trickle to the client (adapt/trickle.h) while it
- * has not decided. Then the chain is done before it is: ADAPT_DONE, with a head and a body that may
- * yet fail. What comes so is not to be stored: adapt_chain_is_storable.
+ * The last service of a chain may let the body trickle to the client (adapt/trickle.h) while it has
+ * not decided. Then the chain is done before the service is: ADAPT_DONE, with a head, and with a
+ * body that may yet fail. Such a response must not be stored: adapt_chain_is_storable.
  *
  * Threads: the worker's.
  */
@@ -94,17 +94,18 @@ void adapt_chain_close(struct adapt_chain *chain);
 
 /* How much of the body the service that decides now has been sent, where that is known. */
 uint64_t adapt_chain_received(const struct adapt_chain *chain);
-/* The client is told in another way: nothing trickles. */
+/* Nothing trickles to the client, since the client is told in another way. */
 void adapt_chain_keep_quiet(struct adapt_chain *chain);
 
-/* Every service has had its say before the message went on. Where one could not do what it is there
- * for (chain->unable), only for as long as an outage may be remembered (cache.failed_lifetime). */
+/* May the message be stored? Yes, if every service has decided before the message went on. If a
+ * service could not do its work (chain->unable), the message may be stored only for as long as an
+ * outage may be remembered (cache.failed_lifetime). */
 static inline bool adapt_chain_is_storable(const struct adapt_chain *chain) {
     return !chain->bypassed && chain->trickle == NULL;
 }
 
 /* Inside adapt/. */
-/* What became of the message at the service that is asked now. */
+/* Records what became of the message at the service that is asked now. */
 void adapt_chain_record(struct adapt_chain *chain, const char *verdict);
 /* The message goes on without that service. */
 void adapt_chain_bypass(struct adapt_chain *chain, const char *error);

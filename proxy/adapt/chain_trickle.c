@@ -1,11 +1,12 @@
 #include "adapt/chain.h"
 #include "base/assert.h"
 
-/* The part of a chain that begins when its last service takes too long: the body trickles to the
- * client, and the verdict comes after the chain is done. */
+/* The part of a chain for a last service that takes too long: the body trickles to the client, and
+ * the verdict comes after the chain is done. */
 
-/* Only the input of the last service is what the client gets when it changes nothing; and what is
- * decoded it would get as it was before. */
+/* Only the last service may trickle: if it changes nothing, the client gets the input of that
+ * service. A decoded body may not trickle: the client would get the body as it was before
+ * decoding. */
 bool adapt_chain_may_trickle(const struct adapt_chain *chain) {
     const struct icap_service_settings *settings = chain->services[chain->at]->settings;
     bool decoded = chain->decoding != NULL && chain->undecodable == NULL;
@@ -13,7 +14,7 @@ bool adapt_chain_may_trickle(const struct adapt_chain *chain) {
            !settings->routing && chain->at + 1 == chain->count && chain->message->body != NULL;
 }
 
-/* The head of what the last service is asked about goes to the client now. */
+/* The head that the last service was asked about goes to the client now. */
 static void chain_begin_trickle(struct adapt_chain *chain) {
     struct adapt_message *message = chain->message;
     struct http_head *head = message->response;
@@ -42,7 +43,7 @@ void adapt_chain_on_trickle_timer(struct timer *timer) {
         chain_begin_trickle(chain);
 }
 
-/* Does the adapted head go with the one that the client has? */
+/* Does the adapted head agree with the head that the client has? */
 static bool chain_fits_told(const struct adapt_chain *chain, const struct adapter_call *call) {
     const struct http_head *head = chain->adapted;
     return !call->result.head_given ||

@@ -43,8 +43,9 @@ struct coding {
     void (*close)(void *state);
 };
 
-/* The codings of a Content-Encoding in the order in which they were applied, identity left out. How
- * many; CODING_UNKNOWN: one can't be undone, or they are more than CODING_LAYERS_MAX. */
+/* The codings of a Content-Encoding in the order in which they were applied, without identity.
+ * Returns how many; CODING_UNKNOWN when one can't be undone, or when they are more than
+ * CODING_LAYERS_MAX. */
 int coding_list(struct slice value, const struct coding *codings[CODING_LAYERS_MAX]);
 
 #endif

@@ -7,10 +7,10 @@
  *     ... SOURCE_FAILED: decoder.error says why; NULL: the coded body itself broke off
  *     decoder_close(&decoder);                                     leaves the coded body alone
  *
- * What has come is decoded at once: the first bytes are there before the last ones have been sent.
- * Each coding is a layer of its own; a body of no bytes at all is an empty one. A little may decode
- * to very much, so both are limited for every layer: the bytes, and how many for each coded one.
- * What is past a limit is not given out.
+ * The decoder decodes at once what has come: the first bytes are there before the last ones have
+ * been sent. Each coding is a layer of its own. A body without any bytes counts as an empty one. A
+ * few coded bytes may decode to very many, so two numbers are limited for every layer: the decoded
+ * bytes, and the decoded bytes for each coded one. Bytes past a limit are not given out.
  *
  * Memory: up to 16 KB a coding, and what its library takes: 40 KB for gzip, up to 8 MB for zstd,
  * up to 16 MB for br. Threads: the worker's.

@@ -10,11 +10,11 @@
  *     decoding_commit(decoding);                        the original is not wanted any more
  *     decoding_close(decoding);
  *
- * Left as they are: what has no coding, or one that is not known; bodies known to be empty; what
- * must not be transformed (no-transform, RFC 9110 §7.7), be it the response that says so or the
- * request. The original is kept as adapt/virgin_body keeps bodies, within the service's keep and
- * keep_on_disk; past them it can't be restored. Before decoding_restore whoever read the decoded
- * body has stopped.
+ * These responses stay as they are: those without a coding or with an unknown one; those whose body
+ * is known to be empty; and those for which the response or the request says no-transform (RFC 9110
+ * §7.7). The original is kept as adapt/virgin_body keeps bodies, within the service's keep and
+ * keep_on_disk; a larger original can't be restored. The reader of the decoded body must have
+ * stopped before decoding_restore is called.
  *
  * Threads: the worker's.
  */
@@ -44,9 +44,9 @@ struct decoding *decoding_begin(struct adapt_message *message,
 /* Would a response with this head be decoded, if there were a body? */
 bool decoding_would_begin(const struct http_head *request, const struct http_head *response,
                           struct arena *arena);
-/* Why it can't be decoded; NULL: it can, so far as it has come. */
+/* Why the body can't be decoded; NULL: it can, as far as it has come. */
 const char *decoding_error(const struct decoding *decoding);
-/* False: more of it was read than is kept. */
+/* False: more of the original was read than is kept. */
 bool decoding_restore(struct decoding *decoding, struct adapt_message *message);
 void decoding_commit(struct decoding *decoding);
 void decoding_close(struct decoding *decoding);

@@ -1,6 +1,6 @@
 /*
- * A mark: which services saw a message, and under which tags (adapt/service_tag.h), in two numbers that can
- * be stored with what they made of it.
+ * A mark: which services saw a message, and under which tags (adapt/service_tag.h), in two numbers
+ * that can be stored with what they made of it.
  *
  *     struct adapt_mark mark;
  *     adapt_mark_begin(&mark, services, count);        before they are asked
@@ -25,11 +25,11 @@ struct adapt_mark {
     uint64_t tags[ADAPT_CHAIN_MAX];
 };
 
-/* With the tags of now. */
+/* Notes these services with their present tags. */
 void adapt_mark_begin(struct adapt_mark *mark, struct adapter *const *services, unsigned count);
-/* Those that were asked: with the tags under which they answered. */
+/* Notes the services of the chain that were asked, with the tags under which they answered. */
 void adapt_mark_take(struct adapt_mark *mark, const struct adapt_chain *chain);
-/* 0: the tag of one is not known, so nothing can be said. */
+/* One number for all the tags; 0: the tag of a service is not known. */
 uint32_t adapt_mark_tag(const struct adapt_mark *mark);
 /* Is one of these services another than when the tag was noted? Where that is not known, OPTIONS
  * are asked for, and it is not. */

@@ -1,6 +1,7 @@
 /*
- * Recall: one service of a chain is about to be asked about a request; has it been before, and may
- * what it said be used again? If not, its answer is noted for the next, where it permits that.
+ * Recall: before a service of a chain is asked about a request, looks whether a verdict of it on an
+ * equal request is remembered. If not, its answer is noted for the next request, if it permits
+ * that.
  *
  *     chain->recall = recall_begin(&request, adapter);            NULL: not such a message
  *     if (recall_find(recall, &verdict)) ...             no call is needed
@@ -10,11 +11,12 @@
  *     recall_end(recall);                                before the call is closed
  *
  * Requests are equal when the service would get the same bytes: the whole encapsulated head, and
- * what it is told of the client (adapt/client_fields.h); the transaction's id alone, of which nothing can
- * depend, is left out. With `verdict_by` method, URL and the named fields stand for the head; but a
- * request that the service has changed has the fields of its client in it, and is used again for
- * the same head only. So is an answer to a Range or a condition (206, 304, 412, 416), and one with
- * Vary. One with Set-Cookie is not used again.
+ * what it is told about the client (adapt/client_fields.h). The id of the transaction does not
+ * count, since no answer can depend on it. With `verdict_by` only the method, the URL and the named
+ * fields of the head must be equal. But some answers are used again for the same whole head only: a
+ * request that the service has changed, since it contains fields of its client; an answer to a
+ * Range or a condition (206, 304, 412, 416); and an answer with Vary. An answer with Set-Cookie is
+ * not used again.
  *
  * Only GET, HEAD and OPTIONS without a body are looked at. Bodies of answers are copied while they
  * are read, up to VERDICT_BODY_MAX, and kept when they have come to their end.

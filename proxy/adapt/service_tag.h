@@ -16,13 +16,14 @@
  * while no endpoint has stated a version, and only then. With ignore_istag the versions are left
  * out.
  *
- * An endpoint may be asked, then state a new version in another answer, and only then give the first
- * answer. If that has another version it is late: its result is old, and it changes nothing.
+ * An endpoint may be asked, then state a new version in another answer, and only then give the
+ * first answer. If that has another version it is late: its result is old, and it changes nothing.
  *
  * A new version is a shift: the server has been replaced. A server whose every answer has another
  * version does not shift.
  *
- * A reload hands the tag on to the service of the same name and addresses: see adapt/shared_service.h.
+ * A reload hands the tag on to the service of the same name and addresses: see
+ * adapt/shared_service.h.
  *
  * Threads: any. Ownership: references.
  */
@@ -93,7 +94,7 @@ struct service_tag_sight service_tag_see(struct service_tag *tag, unsigned endpo
 uint64_t service_tag_of_generation(struct service_tag *tag, uint64_t generation);
 /* Returns the generation that has begun. */
 uint64_t service_tag_bump(struct service_tag *tag);
-/* From that generation on, should it be a later one. */
+/* Goes on from that generation, if it is later than the present one. */
 void service_tag_resume(struct service_tag *tag, uint64_t generation);
 
 #endif

@@ -38,8 +38,8 @@ struct adapt_set {
 struct adapt_set *adapt_set_new(struct adapter_host *host, struct settings *settings,
                                 struct origin_groups *origins, struct shared_services *shared);
 struct adapt_set *adapt_set_reference(struct adapt_set *set);
-/* A reload has brought another: transactions that began with this one keep no more connections than
- * they use. */
+/* A reload has brought another set: transactions that began with this one keep no connections that
+ * they do not use. */
 void adapt_set_retire(struct adapt_set *set);
 void adapt_set_release(struct adapt_set **setp);
 
@@ -51,11 +51,12 @@ static inline bool adapt_set_has(const struct adapt_set *set, enum adapt_point p
                                  const uint64_t *bits) {
     return rules_meet(bits, set->rules[point], set->rule_words);
 }
-/* By the adapt sections whose bits (match/rules.h) are set. */
+/* Chooses services by the adapt sections whose bits (match/rules.h) are set. */
 unsigned adapt_set_choose(const struct adapt_set *set, enum adapt_point point, const uint64_t *bits,
                           struct adapter *chosen[ADAPT_CHAIN_MAX]);
 
-/* How many of the first of these are remembered: the rest is asked each time. */
+/* How many of these services, counted from the first, are remembered. The rest is asked each
+ * time. */
 unsigned adapt_set_remembered(struct adapter *const *chosen, unsigned count);
 
 #endif

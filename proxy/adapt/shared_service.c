@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The same service's as before, if it was there. */
+/* The tag that the same service had before, or a new one. */
 static struct service_tag *shared_service_tag(const struct icap_service_settings *settings,
                                               const struct shared_services *before) {
     for (size_t i = 0; before != NULL && i < before->count; i++)

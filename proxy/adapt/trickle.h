@@ -1,6 +1,6 @@
 /*
- * A trickle: a little of a body now and then for a client that would else lose its patience, while
- * a service that must see all of it has not decided yet.
+ * A trickle sends the client a little of a body now and then, while a service that must see all of
+ * the body has not decided yet. Without it the client could time out.
  *
  *     trickle_start(&trickle, call, settings, url, net);
  *     struct source *body = trickle_body(&trickle);      what has been sent to the service, slowly
@@ -9,9 +9,9 @@
  *     trickle_cut(&trickle, reason);                     or there is nothing to go on with
  *     trickle_close(&trickle);                           before the call is closed
  *
- * At most half of what has come is given out, so that nobody has the whole of what turns out to be
- * infected. Of what was given out only a hash is kept, made with a secret
- * (cache/name.h), so that no body can be written for which a service makes another with the same.
+ * At most half of what has come is given out, so that no client gets the whole of a body that turns
+ * out to be infected. Only a hash of what was given out is kept. It is made with a secret
+ * (cache/name.h), so that nobody can make two bodies with the same hash.
  *
  * Threads: the worker's.
  */

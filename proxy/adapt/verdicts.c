@@ -63,7 +63,7 @@ static size_t verdicts_length_of(const struct entry *entry) {
            entry->next_services_length;
 }
 
-/* With its share of the index. */
+/* The bytes that an entry costs, with its share of the index. */
 static size_t verdicts_cost_of(const struct entry *entry) {
     return sizeof *entry + verdicts_length_of(entry) + sizeof entry + OVERHEAD;
 }

@@ -1,6 +1,6 @@
 /*
- * Verdicts: what services said of requests, where they permit that it is used again for equal ones
- * (RFC 3507 §5), under a limit of bytes.
+ * Remembered verdicts: what services said about requests, if they permit that it is used again for
+ * equal requests (RFC 3507 §5). All of them together stay below a limit of bytes.
  *
  *     struct verdicts *verdicts = verdicts_new(8 << 20);
  *     if (verdicts_find(verdicts, key, tag, now, &arena, &verdict)) ...       no need to ask
@@ -11,9 +11,9 @@
  * The key is all that the verdict may depend on, as text: see recall.h. It is kept and compared
  * whole, since a request that only had the same sum would be let past a service that refuses it.
  *
- * One ends when its time is over, and when the service's tag (adapt/service_tag.h) is another than the one
- * that it was given under: that is compared when it is looked up. When room is needed, verdicts are
- * evicted as objects of the cache are (cache/eviction.h).
+ * A verdict ends when its time is over, and when the service's tag (adapt/service_tag.h) has
+ * changed since: the tag is compared when the verdict is looked up. When room is needed, verdicts
+ * are evicted as objects of the cache are (cache/eviction.h).
  *
  * Threads: any. Parts with a lock each, held for a look-up and for a copy of at most
  * VERDICT_BODY_MAX bytes and a head. Units: bytes, milliseconds of the loops' clock.
@@ -47,7 +47,7 @@ struct verdicts;
 struct verdicts *verdicts_new(size_t limit);
 void verdicts_free(struct verdicts **verdictsp);
 void verdicts_set_limit(struct verdicts *verdicts, size_t limit);
-/* A glance, so that nobody makes a key in vain. */
+/* Is any verdict remembered? Asked first, so that no key is made in vain. */
 bool verdicts_any(const struct verdicts *verdicts);
 
 /* The verdict's slices are copies in the arena. */

@@ -1,6 +1,6 @@
 /*
- * A virgin body on its way to a service, and a copy of it for as long as it may be wanted again: for
- * a service that leaves it alone or keeps a part of it, for a bypass, or to repeat the request.
+ * A virgin body on its way to a service, and a copy of it for as long as it may be wanted again:
+ * for a service that leaves it alone or keeps a part of it, for a bypass, or to repeat the request.
  *
  *     virgin_body_init(&virgin, loop, &source, &limits);          takes the source
  *     feed_init(&feed, net, &virgin.first, true);                 the way to the service
@@ -10,8 +10,9 @@
  *     virgin_body_stop_keeping(&virgin);             it will not be wanted again
  *     virgin_body_release(&virgin);
  *
- * virgin_body_hand_on stands in place of virgin_body_replay where the reader closes the body. Past
- * the limits (base/spill_file.h) the copy is dropped, and the body is not whole any more.
+ * If the reader closes the body itself, virgin_body_hand_on is called in place of
+ * virgin_body_replay. Past the limits (base/spill_file.h) the copy is dropped, and the body is not
+ * whole any more.
  *
  * Threads: the worker's.
  */
@@ -38,7 +39,8 @@ bool virgin_body_is_whole(const struct virgin_body *virgin);
 void virgin_body_restart(struct virgin_body *virgin);
 void virgin_body_stop_keeping(struct virgin_body *virgin);
 struct source *virgin_body_replay(struct virgin_body *virgin);
-/* The same for others, who close it: the source itself, if it takes back what was read of it. */
+/* As virgin_body_replay, for a reader that closes the body. Returns the source itself, if that
+ * takes back what was read of it. */
 struct source *virgin_body_hand_on(struct virgin_body *virgin);
 void virgin_body_release(struct virgin_body *virgin);
 

@@ -1,7 +1,6 @@
 #include "client/clients.h"
 
-/* The exchange for which no client waits: it has a request without a body, and its reply goes
- * nowhere. */
+/* The exchange for which no client waits. Its request has no body, and its reply goes nowhere. */
 struct background_exchange {
     struct exchange base;
     struct exchange_ends ends;
@@ -56,8 +55,8 @@ static void background_copy_request(struct background_exchange *own, const struc
     own->base.owned = true;
 }
 
-/* The listener's settings are those of now: the transaction that begins holds the current snapshot,
- * whatever reloads `exchange` has waited over. */
+/* The settings of the listener are the current ones: the new transaction holds the current
+ * snapshot, even if `exchange` has lived through reloads. */
 bool exchange_repeat_in_background(const struct exchange *exchange) {
     struct clients *clients = exchange->clients;
     const struct listen_settings *listen =

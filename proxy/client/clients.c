@@ -1,6 +1,7 @@
 #include "client/clients.h"
 
-/* Nanoseconds: a reply that is younger is not slow yet; between two that are broken off. */
+/* Both in nanoseconds. A reply that is younger than SHED_AFTER is not slow yet. SHED_PAUSE lies
+ * between two replies that are broken off. */
 #define SHED_AFTER UINT64_C(2000000000)
 #define SHED_PAUSE UINT64_C(20000000)
 
@@ -76,8 +77,8 @@ void clients_abort(struct clients *clients) {
     }
 }
 
-/* The exchange whose client has taken least for the time it had, of those that had time enough;
- * NULL: there is none. */
+/* Of the exchanges that had time enough, the one whose client has taken least for its time; NULL:
+ * there is none. */
 static struct exchange *clients_slowest(const struct clients *clients, uint64_t now) {
     struct exchange *chosen = NULL;
     double least = 0;
@@ -95,7 +96,8 @@ static struct exchange *clients_slowest(const struct clients *clients, uint64_t 
     return chosen;
 }
 
-/* One at a time, and not all at once: what they held comes free only when they have ended. */
+/* Breaks off one exchange at a time, since what an exchange held comes free only when it has
+ * ended. */
 static void clients_shed(struct clients *clients) {
     uint64_t now = clients->net->loop->now_nanoseconds;
     if (now < clients->sheds_again)

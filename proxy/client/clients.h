@@ -41,8 +41,7 @@ struct client_connection_class {
     void (*drain)(struct client_connection *connection);
     /* Breaks the connection; the transactions of its requests learn that their client is gone. */
     void (*abort)(struct client_connection *connection);
-    /* Of the exchanges that send a body, the one that has been sent least a second; NULL: there is
-     * none. */
+    /* The exchange that has sent the fewest bytes of its body a second; NULL: none sends a body. */
     struct exchange *(*slowest)(struct client_connection *connection);
 };
 

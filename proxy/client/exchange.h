@@ -31,8 +31,7 @@
  * - An extended CONNECT (RFC 8441) is shown as a GET with `upgrade`; open_tunnel then answers 200
  *   where HTTP/1.1 answers 101.
  * - A duplex that open_tunnel gave stays usable until it is closed, also when the exchange has been
- *   finished before. Where many streams share a connection, the stream goes on
- *   without its exchange.
+ *   finished before. If many streams share a connection, the stream goes on without its exchange.
  *
  * Threads: the worker's. Ownership: the exchange is the transaction's from on_request until
  * exchange_finish.
@@ -71,7 +70,7 @@ struct exchange_class {
     void (*finish)(struct exchange *exchange);
 };
 
-/* From where to where a request came. */
+/* The two ends of the connection that a request came on. */
 struct exchange_ends {
     uint8_t ip_length;        /* 0: not written yet */
     char ip[ADDRESS_IP_TEXT]; /* the client's; see exchange_client_ip */
@@ -122,7 +121,7 @@ static inline void exchange_release(struct exchange *exchange) {
 struct slice exchange_client_ip(struct exchange *exchange);
 /* Copies the request's head out of the protocol's buffer, once. */
 void exchange_own_request(struct exchange *exchange, struct arena *arena);
-/* What was sent of the reply behind its head, with the protocol's framing. */
+/* The bytes of the reply that were sent behind its head, with the protocol's framing. */
 static inline uint64_t exchange_body_bytes(const struct exchange *exchange) {
     bool begun = exchange->head_bytes > 0 && exchange->bytes_sent > exchange->head_bytes;
     return begun ? exchange->bytes_sent - exchange->head_bytes : 0;
@@ -153,9 +152,10 @@ static inline void exchange_interim(struct exchange *exchange, const struct http
 }
 
 /* Answers a CONNECT (status 200, `protocol` empty) or a request for an upgrade (101, `protocol` is
- * the one agreed on), after which bytes flow both ways and HTTP is over. The caller owns the duplex,
- * which begins with bytes that came behind the request and may outlive the exchange. NULL: the head
- * could not be sent, and the exchange is aborted. The protocol may add fields to the head. */
+ * the one agreed on), after which bytes flow both ways and HTTP is over. The caller owns the
+ * duplex, which begins with bytes that came behind the request and may outlive the exchange. NULL:
+ * the head could not be sent, and the exchange is aborted. The protocol may add fields to the
+ * head. */
 static inline struct duplex *exchange_open_tunnel(struct exchange *exchange, struct http_head *head,
                                                   struct slice protocol) {
     CHECK_OBJ(exchange, EXCHANGE_MAGIC);
@@ -180,9 +180,9 @@ static inline void exchange_finish(struct exchange **exchangep) {
 }
 
 /* Starts an exchange with the same request for which no client waits. It takes the same way through
- * the steps, and its reply goes nowhere. For refreshing what has just been served stale; the request
- * has no body. False: a reload has removed the listener, and nothing says any more what it may ask
- * for. */
+ * the steps, and its reply goes nowhere. For refreshing what has just been served stale; the
+ * request has no body. False: a reload has removed the listener, and nothing says any more what it
+ * may ask for. */
 bool exchange_repeat_in_background(const struct exchange *exchange);
 
 #endif

@@ -1,8 +1,8 @@
 #include "base/assert.h"
 #include "icap/call.h"
 
-/* The adapted body as it is read from the connection: chunks, behind them the virgin body where the
- * service says so, and no more nor less than the length that was stated. */
+/* The adapted body as it is read from the connection: the chunks, and behind them the virgin body
+ * if the service says so. The body must have exactly the length that was stated. */
 
 static enum source_status adapted_body_ended(struct icap_call *call) {
     adapter_call_has_all(&call->base);
@@ -23,7 +23,7 @@ static enum source_status adapted_body_broke_off(struct icap_call *call, enum ic
     return SOURCE_FAILED;
 }
 
-/* What was filled by one read is followed by more. */
+/* If one read has filled the buffer, more follows: takes a larger buffer. */
 static void adapted_body_make_roomy(struct icap_call *call) {
     if (call->in->end < NET_BUFFER_SIZE || call->in->capacity > NET_BUFFER_SIZE)
         return;
@@ -34,8 +34,8 @@ static void adapted_body_make_roomy(struct icap_call *call) {
     call->in = large;
 }
 
-/* Servers write 4 KB at a time. A large body may be read in larger pieces; to wait for a small one
- * costs more than it saves. */
+/* How many bytes to wait for. Servers write 4 KB at a time. A large body may be read in larger
+ * pieces; with a small body, waiting would cost more than it saves. */
 static size_t adapted_body_still_to_come(const struct icap_call *call) {
     enum { LARGE = 32 * 1024, BODY_END = sizeof "\r\n0\r\n\r\n" - 1 };
     if (call->announced < LARGE || call->passed_on >= call->announced || call->base.result.partial)
@@ -43,7 +43,8 @@ static size_t adapted_body_still_to_come(const struct icap_call *call) {
     return call->announced - call->passed_on + BODY_END;
 }
 
-/* Once after each read that brought something; when nothing has come by then, each byte counts. */
+/* Waits for many bytes once after each read that brought something. If nothing has come by then, it
+ * waits for one byte. */
 static void adapted_body_linger(struct icap_call *call, bool tried) {
     if (!call->lingered)
         connection_await(call->connection, adapted_body_still_to_come(call));
@@ -52,7 +53,7 @@ static void adapted_body_linger(struct icap_call *call, bool tried) {
     call->lingered = true;
 }
 
-/* More coded bytes into the buffer. */
+/* Reads more coded bytes into the buffer. */
 static enum source_status adapted_body_refill(struct icap_call *call) {
     size_t got;
     adapted_body_make_roomy(call);
@@ -76,7 +77,7 @@ static enum source_status adapted_body_refill(struct icap_call *call) {
         }
     }
     adapted_body_linger(call, tried);
-    /* It may be waiting for more of the virgin body, which the origin has not sent yet. */
+    /* The service may wait for more of the virgin body, which the origin has not sent yet. */
     bool starved = sender_is_starved(&call->sender);
     call->awaited = true;
     icap_call_watch(call, !starved);
@@ -162,7 +163,7 @@ static enum source_status adapted_body_decode(struct icap_call *call, char *buff
     }
 }
 
-/* With the byte that the verdict waited for, more if there is more. */
+/* Returns the byte that the verdict waited for, and more if more has come. */
 static enum source_status adapted_body_read_from_first(struct icap_call *call, char *buffer,
                                                        size_t capacity, size_t *got) {
     if (!call->first_there)
@@ -184,7 +185,7 @@ static enum source_status adapted_body_too_short(struct icap_call *call) {
     return SOURCE_FAILED;
 }
 
-/* The last byte, once it is known that nothing comes behind it. */
+/* Gives the last byte only when it is known that nothing follows it. */
 static enum source_status adapted_body_read_last(struct icap_call *call, char *buffer,
                                                  size_t *got) {
     char spare;
@@ -212,7 +213,8 @@ static enum source_status adapted_body_read_last(struct icap_call *call, char *b
     return SOURCE_DATA;
 }
 
-/* Nobody shall take for whole what has another length than was stated. */
+/* If the body has another length than was stated, the reader must not take it for whole. So the
+ * last byte is held back until the end is known. */
 static enum source_status adapted_body_read(struct source *source, char *buffer, size_t capacity,
                                             size_t *got) {
     struct icap_call *call = CONTAINER_OF(source, struct icap_call, body);

@@ -6,11 +6,11 @@
 
 #include <errno.h>
 
-/* Receiving: the ICAP head, the HTTP head in it, the adapted body. */
+/* Receives the answer of a service: the ICAP head, the HTTP head in it, the adapted body. */
 
 enum { ICAP_HEAD_MAX = 16384, HTTP_HEADS_MAX = 128 * 1024 };
 
-/* Everything that was to be sent has been; the connection may serve again. */
+/* Was everything sent that was to be sent, so that the connection can serve again? */
 bool icap_call_sent_all(const struct icap_call *call) {
     return sender_is_done(&call->sender) && call->keep_connection;
 }
@@ -37,7 +37,8 @@ static void icap_receive_go_on(struct icap_call *call) {
     icap_call_send(call);
 }
 
-/* A verdict that refers to the virgin body; false: the call has failed. */
+/* Does the call still have the virgin body that the verdict refers to? False: the call has
+ * failed. */
 bool icap_call_has_original(struct icap_call *call) {
     bool whole = virgin_body_is_whole(&call->base.virgin);
     if (!whole)
@@ -46,8 +47,9 @@ bool icap_call_has_original(struct icap_call *call) {
     return whole;
 }
 
-/* The original stays from byte `from` on: that need not come back, nor go where it has not gone
- * yet. Of a body whose length nobody has said, what has gone counts. */
+/* The service keeps the original from byte `from` on. These bytes need not come back, and those
+ * that have not been sent yet need not be sent. If the length of the body is not known, only the
+ * bytes that were sent count. */
 void icap_call_count_saved(struct icap_call *call, uint64_t from) {
     uint64_t sent = call->sender.feed.taken;
     int64_t stated = call->base.virgin.first.length;
@@ -55,14 +57,14 @@ void icap_call_count_saved(struct icap_call *call, uint64_t from) {
     call->service->base.account.bytes_saved += length - sent + (from < length ? length - from : 0);
 }
 
-/* One field says where the parts are; two may say two things. */
+/* One Encapsulated field says where the parts are. Two could contradict each other. */
 static bool take_parts(struct icap_call *call, const struct http_head *head) {
     const struct http_field *field = http_head_find(head, HTTP_ENCAPSULATED);
     return field != NULL && http_head_find_next(head, HTTP_ENCAPSULATED, field) == NULL &&
            icap_encapsulated_parse(&call->parts, field->value, HTTP_HEADS_MAX);
 }
 
-/* A 204 has no parts (RFC 3507 §4.6): bytes of any would be taken for the next answer. */
+/* A 204 has no parts (RFC 3507 §4.6). The bytes of a part would be taken for the next answer. */
 static bool has_no_parts(struct icap_call *call, const struct http_head *head) {
     struct icap_encapsulated *parts = &call->parts;
     bool none = !http_head_has(head, HTTP_ENCAPSULATED) ||
@@ -95,8 +97,8 @@ static void unmodified(struct icap_call *call, const struct http_head *head) {
     icap_call_settle(call, ADAPTER_UNMODIFIED);
 }
 
-/* What the head says of its length tells how long to wait, not what there is; but a head that
- * contradicts itself is not trusted. */
+/* The length in the head only tells how long to wait, since the body is framed by ICAP. But a head
+ * that contradicts itself is not trusted. */
 static bool sound_framing(struct icap_call *call, bool response) {
     struct framing framing;
     bool sound = response ? framing_of_response(&framing, call->base.adapted, HTTP_METHOD_GET)
@@ -106,7 +108,7 @@ static bool sound_framing(struct icap_call *call, bool response) {
     return sound;
 }
 
-/* The HTTP head that came back, parsed from a copy that stays. */
+/* Parses the HTTP head that came back, from a copy that stays. */
 static bool icap_receive_take_head(struct icap_call *call, struct slice bytes) {
     bool response = call->parts.has_response;
     size_t at = response ? call->parts.response_at : 0;
@@ -128,8 +130,9 @@ static bool icap_receive_take_head(struct icap_call *call, struct slice bytes) {
 }
 
 /* RFC 3507 §4.4.1: "REQMOD response encapsulated_list: {[reqhdr] reqbody} | {[reshdr] resbody}",
- * "RESPMOD response encapsulated_list: [reshdr] resbody". A head may be missing where a body goes
- * with the one that we have; a response to a request has none. */
+ * "RESPMOD response encapsulated_list: [reshdr] resbody". The head may be missing when the body
+ * goes with the head that we have. But a REQMOD answer with the body of a response must have a
+ * head, since we have none. */
 static bool fits_method(const struct icap_call *call) {
     bool reqmod = call->request.response_head.length == 0;
     const struct icap_encapsulated *parts = &call->parts;
@@ -152,8 +155,8 @@ static bool decides_framing(struct slice method) {
            slice_equal_nocase(method, SLICE("CONNECT"));
 }
 
-/* RFC 9112 §6.3: whether a response has a body goes by the request's method, HEAD or CONNECT; and
- * the client goes by the one that it has sent. */
+/* RFC 9112 §6.3: the method of the request, HEAD or CONNECT, decides whether a response has a body.
+ * The client goes by the method that it has sent. */
 static bool keeps_framing(const struct icap_call *call) {
     if (!call->base.result.head_given || call->parts.has_response)
         return true;
@@ -243,7 +246,8 @@ static void take_next_services(struct icap_call *call, const struct http_head *h
     call->base.result.next_services = join_lines(head, HTTP_X_NEXT_SERVICES);
 }
 
-/* Our services say so; a foreign one fails as a whole (docs/ICAP.md). */
+/* Our own services use this field to say what they could not do. A foreign service fails as a whole
+ * (docs/ICAP.md). */
 static void take_inability(struct icap_call *call, const struct http_head *head) {
     static const struct slice name = {"X-Retort-Failed", sizeof "X-Retort-Failed" - 1};
     const struct http_field *field = http_head_find_text(head, name);
@@ -316,7 +320,7 @@ static bool icap_receive_parse(struct icap_call *call) {
     return true;
 }
 
-/* An answer is most often as large as what it answers. */
+/* Takes the buffer for the answer. Mostly an answer is as large as what was sent. */
 static void icap_receive_take_buffer(struct icap_call *call) {
     bool large = call->sender.feed.taken > NET_BUFFER_SIZE;
     if (call->in != NULL &&

@@ -12,9 +12,9 @@
  *     adapted_variant_settle(transaction);                             LOG, until it is stored
  *     adapted_variant_end(transaction);
  *
- * The stored response stays the transaction's object: it says how fresh the variant is, and the
- * origin is asked about it. Of several requests for the same variant one has it made, and the
- * others wait.
+ * The stored response stays the transaction's object: it tells how fresh the variant is, and the
+ * origin is asked about it. If several requests want the same variant, one of them has it made, and
+ * the others wait.
  *
  * Threads: the worker's. Memory: the transaction's arena.
  */
@@ -59,9 +59,9 @@ struct adapted_variant {
 /* False: no service that is remembered may want the response. */
 bool adapted_variant_begin(struct transaction *transaction);
 struct object *adapted_variant_look_up(struct transaction *transaction);
-/* What was found has been replaced, or is no more good. */
+/* The variant that was found has been replaced, or is not valid any more. */
 void adapted_variant_forget(struct adapted_variant *variant);
-/* Is it one of the services that are remembered? */
+/* Is the service one of those that are remembered? */
 bool adapted_variant_includes(const struct adapted_variant *variant, const struct adapter *service);
 /* Takes the services that have seen the response out of those that are to see it. */
 unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct adapter **chosen,
@@ -71,27 +71,29 @@ unsigned adapted_variant_leave_out(const struct adapted_variant *variant, struct
 bool adapted_variant_renew(struct transaction *transaction);
 /* Waits for another request that has the variant made; false: this one has to do so. */
 bool adapted_variant_join(struct transaction *transaction);
-/* Has that request made it, or taken too long? Then the variant has been looked up again. */
+/* Has the other request made the variant, or taken too long? Then the variant has been looked up
+ * again. */
 bool adapted_variant_has_followed(struct transaction *transaction);
-/* Has these services begin on the response. */
+/* Starts these services on the response. */
 void adapted_variant_ask(struct transaction *transaction, struct http_head *response,
                          struct adapter *const *chosen, unsigned count);
 /* The services have answered: the variant is there. */
 void adapted_variant_take_answer(struct transaction *transaction);
 /* The response that the client is to get has passed the services. */
 void adapted_variant_set_applied(struct transaction *transaction);
-/* Nothing more is to be stored; this is what others learn who wait for the variant. */
+/* Nothing more is stored. Requests that wait for the variant are told this outcome. */
 void adapted_variant_finish(struct transaction *transaction, enum shared_fetch_outcome outcome);
 /* Stores what has arrived. */
 void adapted_variant_settle(struct transaction *transaction);
-/* What will be stored is made without the client, all else ends. */
+/* The client is gone: a variant that will be stored is made to its end, and all else ends. */
 void adapted_variant_let_client_go(struct transaction *transaction);
 bool adapted_variant_is_at_work(const struct adapted_variant *variant);
-/* Ends what is under way; those who wait for it ask for themselves. Harmless when repeated. */
+/* Ends what is under way. Requests that wait for the variant ask for themselves. It may be called
+ * again. */
 void adapted_variant_end(struct transaction *transaction);
 
-/* Of a stored response, what goes to the client: itself, or a variant of it; NULL: none is stored.
- */
+/* The object that goes to the client: the stored response, or a variant of it; NULL: no response is
+ * stored. */
 static inline struct object *transaction_shown(const struct transaction *transaction) {
     return transaction->variant != NULL && transaction->variant->object != NULL
                ? transaction->variant->object

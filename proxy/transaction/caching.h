@@ -29,24 +29,24 @@ struct caching {
 
 struct transaction;
 
-/* Settles by which policy the cache works, and applies what it says of the request. False: the
- * cache has no part. */
+/* Decides by which policy the cache works, and applies what the policy says about the request.
+ * False: the cache takes no part. */
 bool caching_begin(struct transaction *transaction);
-/* The same for a POST whose answer may be stored, without a look-up. */
+/* As caching_begin, for a POST whose answer may be stored; nothing is looked up for it. */
 bool caching_begin_post(struct transaction *transaction);
-/* By which what is stored for this URL under that policy is found. */
+/* The name under which responses to this URL are stored with that policy. */
 void caching_take_name(struct transaction *transaction);
-/* Does the origin get no more of the query than what the name has? */
+/* Does the origin get only the part of the query that is in the name? */
 bool caching_sends_name(const struct transaction *transaction);
-/* From here on the request is for the URL that its name has, unless the policy sends the whole one:
- * what the policy takes out could else decide what others get. */
+/* From here on the request is for the URL in its name, unless the policy sends the whole URL.
+ * Otherwise a part of the URL that the policy takes out could decide what other clients get. */
 void caching_ask_by_name(struct transaction *transaction);
-/* The response is there: policies for what it is join in. */
+/* The response is there: applies the policies for its content type too. */
 void caching_review(struct transaction *transaction, const struct http_head *response);
 void caching_strip_cookies(const struct transaction *transaction, struct http_head *response);
 unsigned caching_max_variants(const struct transaction *transaction);
 struct freshness_rules caching_freshness_rules(const struct transaction *transaction);
-/* Whom a response to this request is for. */
+/* The clients that a response to this request is for. */
 enum object_scope caching_scope(const struct transaction *transaction);
 
 #endif

@@ -44,9 +44,10 @@ void collapse_follow(struct collapse *collapse, struct mailbox *mailbox, struct 
 /* Has the fetch that is followed ended, or the time for it? Then it is followed no more, and
  * *outcome is what became of it; SHARED_FETCH_RUNNING: it goes on. */
 bool collapse_has_ended(struct collapse *collapse, enum shared_fetch_outcome *outcome);
-/* The leader tells those who follow how its fetch came out. Harmless where nothing is led. */
+/* The leader tells its followers the outcome of its fetch. Does nothing when no fetch is led. */
 void collapse_finish(struct collapse *collapse, enum shared_fetch_outcome outcome);
-/* Ends its part in it; those who follow ask for themselves. Harmless when repeated. */
+/* Ends the part of this transaction in the fetch. If it led the fetch, its followers ask for
+ * themselves. It may be called again. */
 void collapse_end(struct collapse *collapse);
 
 #endif

@@ -14,9 +14,10 @@
 
 /* Prepares an error page and returns STEP_DELIVER. The reason is static text for people. */
 enum step fail_with(struct transaction *transaction, unsigned status, const char *reason);
-/* The same where the client may not have what it asks for: 403, and denied in the log. */
+/* As fail_with, when the client may not have what it asks for: 403, and denied in the log. */
 enum step fail_denied(struct transaction *transaction, const char *reason);
-/* Likewise of where the request would go (net/reach.h). */
+/* As fail_denied, when the client may not reach the place that its request would go to
+ * (net/reach.h). */
 enum step fail_destination_denied(struct transaction *transaction, const char *reason);
 
 #endif

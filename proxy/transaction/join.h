@@ -3,9 +3,9 @@
  *
  *     struct source *source = join_new(&arena, loop, stored, before, &live, from, after);
  *
- * gives the first `before` bytes of the stored body, then all of `live`, then `after` bytes of the
- * stored body from `from` on. The stored body is complete and in memory; `live` says how long it
- * is, and becomes the join's.
+ * The source gives the first `before` bytes of the stored body, then all of `live`, then `after`
+ * bytes of the stored body from `from` on. The stored body is complete and in memory. `live` has a
+ * known length, and becomes the join's.
  *
  * Threads: the worker's. Memory: the transaction's arena; source_close releases what it holds.
  */

@@ -16,13 +16,14 @@
 
 struct transaction;
 
-/* The message that services are asked about, without a body yet; what is not for them goes from the
- * heads. `response` is NULL where they are asked about the request. */
+/* Begins the message that services are asked about, without a body yet. Fields that are not for
+ * services are removed from its heads. `response` is NULL when services are asked about the
+ * request. */
 void message_begin(struct transaction *transaction, struct adapt_message *message,
                    struct http_head *request, struct http_head *response);
 struct http_head *message_copy_request(struct transaction *transaction);
-/* The response to a HEAD is not for services; of what a GET would bring only they know some things.
- */
+/* The response to a HEAD is not for services. They alone know some fields of the response to a GET,
+ * so the response to a HEAD loses these fields. */
 void message_remove_untold(struct transaction *transaction, struct http_head *response,
                            struct adapter *const *services, unsigned count);
 

@@ -42,7 +42,7 @@ static inline void outcome_set_status(struct outcome *outcome, unsigned status) 
     outcome->status = status;
 }
 
-/* A page of the proxy's own is the answer, made by that step. */
+/* The answer is a page of the proxy's own, which that step has made. */
 static inline void outcome_set_page(struct outcome *outcome, enum cache_result result,
                                     const char *step) {
     outcome->result = result;
@@ -54,7 +54,7 @@ static inline void outcome_set_error(struct outcome *outcome, const char *error)
 }
 
 struct slice cache_result_name(enum cache_result result);
-/* Squid's name for it, so that its log analysers understand. */
+/* Squid's name for the result, which log analysers for Squid understand. */
 struct slice cache_result_squid_name(enum cache_result result);
 
 #endif

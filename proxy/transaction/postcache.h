@@ -31,14 +31,14 @@ struct postcache {
 /* A copy of the head, as an origin would send it; `subject` NULL: of the response that is not
  * stored. */
 struct http_head *postcache_head(struct transaction *transaction, const struct object *subject);
-/* Has the chain begin on that response. */
+/* Starts the chain on that response. */
 void postcache_start(struct postcache *postcache, struct transaction *transaction,
                      const struct object *subject, struct http_head *response,
                      struct adapter *const *chosen, unsigned count);
-/* The ETag goes if it is still the one of what services were asked about, made weak or not: what
- * they made is not what that stands for. */
+/* Removes the ETag if it is still the one of the response that services were asked about, made weak
+ * or not: it does not stand for what they made. */
 void postcache_forget_etag(struct http_head *head, struct slice old_etag);
-/* Ends what is under way, and gives back what it holds. Harmless when repeated. */
+/* Ends what is under way, and gives back what it holds. It may be called again. */
 void postcache_end(struct postcache *postcache);
 
 #endif

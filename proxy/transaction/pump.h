@@ -9,11 +9,11 @@
  * elsewhere, makes the body BODY_FAILED, never complete. A shared body that grows past `limit` is
  * turned into a passing one, if it has not been announced to others (its length was unknown).
  *
- * A source that fills all that it is offered is offered more with the next read, so that a large
- * body takes few reads and one that trickles in takes little memory.
+ * When a source fills all the room that it is offered, the next read offers more room. So a large
+ * body takes few reads, and a body that trickles in takes little memory.
  *
- * With a stream, every byte goes there too: bodies that are kept on disk only. While that is behind
- * nothing is read.
+ * With a stream, every byte also goes there; this is for bodies that are kept on disk only. While
+ * the stream is behind, the pump does not read.
  *
  * Threads: the worker's.
  */
@@ -43,7 +43,7 @@ struct pump {
 
 void pump_start(struct pump *pump, struct loop *loop, struct source **sourcep, struct body *body,
                 uint64_t limit, struct task *waker);
-/* The reader has left: past the limit there is nothing to go on for. */
+/* The reader has left: the pump stops when the body grows past the limit. */
 void pump_set_unread(struct pump *pump);
 /* Abandons what is left; the body fails if it was not complete. */
 void pump_stop(struct pump *pump);

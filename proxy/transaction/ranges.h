@@ -11,8 +11,8 @@
 #include "client/exchange.h"
 #include "transaction/step.h"
 
-/* Makes of the reply with that object, whose length is known, the parts of it that the request asks
- * for. */
+/* Reduces the reply to the parts of the object that the request asks for. The length of the object
+ * must be known. */
 void ranges_choose(struct transaction *transaction, const struct object *object,
                    struct reply *reply);
 

@@ -12,12 +12,12 @@
 
 struct transaction;
 
-/* Puts the fields of a response without a body, which is about the stored one, over those of
- * `object`, which becomes the outcome; says whether that is in the index. False: they do not go
- * together into one head, and nothing has changed. */
+/* `news` is the head of a response without a body that describes the stored one: its fields replace
+ * those of the stored head. *outcome tells whether the result is in the index. False: the two heads
+ * do not go together, and nothing has changed. */
 bool refresh_object(struct transaction *transaction, const struct http_head *news,
                     enum shared_fetch_outcome *outcome);
-/* The response to a HEAD tells something of what is stored. */
+/* The response to a HEAD describes what is stored: updates its head. */
 void refresh_from_head(struct transaction *transaction);
 
 #endif

@@ -49,11 +49,11 @@ void request_set_connect(struct transaction *transaction, const struct url *url)
 /* An upgrade to one of these protocols. */
 void request_set_upgrade(struct transaction *transaction, struct slice protocols);
 void request_set_for_server(struct transaction *transaction);
-/* The log shows the normalised URL: the client has sent it in pieces. */
+/* Makes the log show the normalised URL, since the client has sent the URL in pieces. */
 void request_log_url(struct transaction *transaction);
-/* A service has changed the request: its rules may be others. */
+/* A service has changed the request, so other rules may match it. */
 void request_changed(struct transaction *transaction);
-/* The same URL with less in its query. */
+/* Replaces the URL by `shorter`: the same URL with less in its query. */
 void request_shorten_url(struct transaction *transaction, struct slice shorter);
 /* Notes the Proxy-Authorization of a head from which it is about to be removed. */
 void request_keep_credentials(struct transaction *transaction, const struct http_head *head);
@@ -67,10 +67,11 @@ void request_own(struct transaction *transaction);
 void request_take_body(struct transaction *transaction);
 /* Takes the URL that is asked for into url_text and url, normalised. */
 bool request_set_url(struct transaction *transaction, const struct url *url);
-/* The same into a place of the caller's. */
+/* As request_set_url, but writes into variables of the caller. */
 bool request_write_url(struct transaction *transaction, const struct url *from, struct url *url,
                        struct slice *text, struct slice *authority);
-/* Whom the URL names is in Host too, whatever has been written there, `host` (RFC 9112 §3.2.2). */
+/* Writes `host`, the host that the URL names, into the field Host, whatever the client has written
+ * there (RFC 9112 §3.2.2). */
 void request_show_host(struct transaction *transaction, struct slice host);
 /* "host:port", with brackets where the host needs them; port 0: only the host. */
 struct slice request_write_authority(struct transaction *transaction, struct slice host,

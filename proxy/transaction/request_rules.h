@@ -1,6 +1,6 @@
 /*
- * The rules of the settings (match/rules.h) that a transaction's request is for. They are asked
- * once, and again only when the request has changed.
+ * The rules of the settings (match/rules.h) that match a transaction's request. The request is
+ * matched against all rules once, and again only when it has changed.
  *
  *     const uint64_t *rules = request_rules(transaction);
  *     if (adapt_set_has(transaction->adapt, ADAPT_RESPMOD_PRECACHE, rules)) ...
@@ -14,11 +14,12 @@
 
 struct transaction;
 
-/* Those that fit the request, whatever content type they want. */
+/* The rules that match the request, as a bit set; with any content type. */
 const uint64_t *request_rules(struct transaction *transaction);
-/* Of these, those that want no content type. */
+/* The rules that match the request and want no content type. */
 const uint64_t *request_rules_without_type(struct transaction *transaction);
-/* Of these, those whose content type is the response's, and those that want none. */
+/* The rules that match the request, and whose content type is that of the response or that want
+ * none. */
 const uint64_t *request_rules_for_response(struct transaction *transaction,
                                            const struct http_head *response);
 

@@ -32,9 +32,9 @@ void response_set_times(struct response *response, time_t request_time, time_t r
 /* The body, for a chain of services or a pump; NULL: none. */
 struct source *response_give_body(struct response *response);
 void response_close_body(struct response *response);
-/* There is none any more. */
+/* Drops the response: there is none any more. */
 void response_drop(struct response *response);
-/* One without Date is of when it came (RFC 9110 §6.6.1). */
+/* Gives a response without Date the time when it came (RFC 9110 §6.6.1). */
 void response_date(struct transaction *transaction);
 
 #endif

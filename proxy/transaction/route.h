@@ -1,6 +1,6 @@
 /*
- * The route of a transaction: to whom its request goes. The server that its URL names; in reverse
- * mode what the map says, one origin or a group; or a parent proxy.
+ * The route of a transaction: where its request goes. It goes to the server that its URL names, or
+ * to a parent proxy, or, in reverse mode, to the origin or the group of origins that the map names.
  *
  *     struct route *route = route_find(transaction);       NULL: no map is for this URL
  *     if (route->group != NULL) ... take a slot ...
@@ -27,7 +27,7 @@ struct route {
     bool may_go_directly;      /* when no server of the group answers */
 };
 
-/* What a request is sent to and with. */
+/* The server that a request is sent to, and the target and Host that it is sent with. */
 struct aim {
     struct slice host;
     uint16_t port;
@@ -39,22 +39,22 @@ static inline bool route_goes_to_parent(const struct route *route) {
     return route->by_parent && route->group != NULL;
 }
 
-/* No server of the group is to be asked: the request goes to what its URL names. */
+/* No server of the group is asked any more: the request goes to the server that its URL names. */
 static inline void route_go_directly(struct route *route) {
     route->group = NULL;
 }
 
 struct route *route_find(struct transaction *transaction);
-/* What may be connected to for the request: the operator's word goes for maps and parents, a
- * client's only as far as its listener lets it. */
+/* The addresses that may be connected to for the request. The operator names maps and parents, so
+ * these may have any address. A client may name only what its listener allows. */
 enum reach route_reach(const struct transaction *transaction);
-/* Why a parent is not asked for what a forward client names: a place out of the client's reach.
- * NULL: it may be asked. Names are the parent's to resolve, and its to refuse. */
+/* Why a parent is not asked for what a forward client names: the client may not reach that place.
+ * NULL: the parent may be asked. The parent itself resolves names, and may refuse them. */
 const char *route_denial(const struct transaction *transaction);
 /* With a map: does the target stay below what the map shows, however the server reads it? */
 bool route_stays_below_map(const struct transaction *transaction);
 void route_aim(struct transaction *transaction, struct aim *aim);
-/* The number that a consistent hash goes by; 0 where there is none. */
+/* The number that a consistent hash uses for this request; 0: none. */
 uint64_t route_hash(struct transaction *transaction);
 
 #endif

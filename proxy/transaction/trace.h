@@ -18,8 +18,8 @@
 
 #include "transaction/step.h"
 
-/* The step of the transaction has run and has said what is next. A step that waits gets one line,
- * however often it is woken. */
+/* The step of the transaction has run and has returned the next one. A step that waits gets one
+ * line, however often it is woken. */
 void trace_step(struct transaction *transaction, enum step next);
 
 #endif

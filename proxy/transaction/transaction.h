@@ -6,10 +6,10 @@
  *
  * The steps stand in one table (transaction.c), each in a file of its own (steps/). A step does
  * what it can and returns the next one, which lies ahead, or STEP_WAIT: then transaction_task runs
- * it again when something has happened. Nothing re-enters: callbacks of input and output store a
- * result and defer the task. A hit jumps from LOOKUP to DELIVER (by way of VARIANT and
- * RESPMOD_POSTCACHE where services are to see it), an error page from anywhere, an answer that a
- * service made from REQMOD to STORE.
+ * it again when something has happened. No step is called from inside a step: callbacks of input
+ * and output store a result and defer the task. A hit jumps from LOOKUP to DELIVER; if services
+ * must see it, it goes through VARIANT and RESPMOD_POSTCACHE. An error page jumps to DELIVER from
+ * anywhere. An answer that a service made jumps from REQMOD to STORE.
  *
  *     transaction_start(host, exchange);          from clients.on_request
  *
@@ -104,16 +104,16 @@ struct transaction {
 };
 
 void transaction_start(struct transaction_host *host, struct exchange *exchange);
-/* Once its loop is there. */
+/* Called once the loop of the worker is there. */
 void transaction_host_init(struct transaction_host *host);
 void transaction_host_release(struct transaction_host *host);
-/* Ends all that is under way, when a drain has taken too long. */
+/* Ends all transactions that are under way, when a drain has taken too long. */
 void transaction_abort_all(struct transaction_host *host);
 
-/* The number as text, written when it is first asked for. */
+/* The number as text. The first call writes it. */
 const char *transaction_id(struct transaction *transaction);
 
-/* The chains of services that it went through, in their order; returns how many. */
+/* The chains of services that the transaction went through, in their order. Returns how many. */
 unsigned transaction_chains(const struct transaction *transaction,
                             const struct adapt_chain *chains[ACCESS_CHAINS]);
 

@@ -14,13 +14,13 @@
 
 #include "transaction/transaction.h"
 
-/* What those share who want the same variant made, as far as it is known before which one that is.
- * Line ends tell such a name from a URL. */
+/* The name that requests for the same variant share. It has all that is known before the variant is
+ * made. It contains line ends, so that it can't be the name of a URL. */
 struct cache_name variant_object_fetch_name(struct transaction *transaction);
 /* Has `object` another Cache-Control than `of`, of which it was made? */
 bool variant_object_has_other_control(struct transaction *transaction, const struct object *object,
                                       const struct object *of);
-/* The same variant after the origin has confirmed what it was made of. */
+/* The same variant, after the origin has confirmed the response that it was made of. */
 struct object *variant_object_renewed(struct transaction *transaction, const struct object *object,
                                       const struct object *of);
 /* Gives the head a validator of its own: the stored response's stands for other bytes. It is weak,

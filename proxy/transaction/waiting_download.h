@@ -86,7 +86,8 @@ struct waiting_download *waiting_downloads_open(struct waiting_downloads *downlo
 struct waiting_download *waiting_downloads_find(struct waiting_downloads *downloads,
                                                 struct slice token, const struct address *client,
                                                 uint64_t now);
-/* Those whose time is over go. When the next one's is; TIMER_NEVER: there is none. */
+/* Removes the downloads whose time is over. Returns when the time of the next one is over;
+ * TIMER_NEVER: there is none. */
 uint64_t waiting_downloads_expire(struct waiting_downloads *downloads, uint64_t now);
 void waiting_download_release(struct waiting_download **downloadp);
 

@@ -13,7 +13,8 @@ static bool has_trailers(const struct http1_exchange *exchange) {
     return exchange->trailers != NULL && exchange->trailers->length > 0;
 }
 
-/* True: the end stands ready. What goes before it must be out if lines are to stand in between. */
+/* True: the end of the body is ready to be sent. If trailers go with it, what stands before it must
+ * be sent first. */
 static bool frame_end(struct http1_exchange *exchange) {
     struct slice last = exchange->first_chunk ? SLICE("0\r\n") : SLICE("\r\n0\r\n");
     if (!has_trailers(exchange)) {
@@ -29,7 +30,7 @@ static bool frame_end(struct http1_exchange *exchange) {
     return true;
 }
 
-/* With these bytes the body is over: its end leaves with them. */
+/* If the body ends with these bytes, its end leaves with them. */
 static void join_end(struct http1_exchange *exchange, size_t bytes) {
     const struct body_reader *reader = &exchange->reader;
     if (has_trailers(exchange) || body_length(reader->body) - reader->position > bytes)
@@ -38,14 +39,14 @@ static void join_end(struct http1_exchange *exchange, size_t bytes) {
     exchange->end_framed = true;
 }
 
-/* A chunk is as large as what waits to be read at its beginning. */
+/* Frames one chunk. It holds all bytes that wait to be read when it begins. */
 void http1_chunks_frame(struct http1_exchange *exchange) {
     char head[CHUNKED_HEAD_MAX];
     struct iovec pieces[HTTP1_PIECES];
     size_t bytes;
     if (exchange->chunk_left > 0 || exchange->end_framed)
         return;
-    /* The state before the bytes: a body that ends in between is then seen in the next round. */
+    /* The state is read before the bytes. If the body ends in between, the next round sees it. */
     enum body_state state = body_state(exchange->reader.body);
     if (exchange->frame_begin == exchange->frame_end)
         exchange->frame_begin = exchange->frame_end = 0;

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* Milliseconds; bytes. */
+/* LINGER_TIME is in milliseconds, LINGER_BYTES in bytes. */
 enum { LINGER_TIME = 2000, LINGER_BYTES = 1 << 20 };
 
 void http1_host_init(struct http1_host *host, struct clients *clients) {
@@ -48,8 +48,8 @@ static void http1_connection_on_turn(struct task *task) {
         http1_connection_serve(connection);
 }
 
-/* Reads away what the client still sends, so that closing does not reset the connection before the
- * client has seen the reply (RFC 9112 §9.6). */
+/* Reads what the client still sends and drops it. Without this, closing could reset the connection
+ * before the client has seen the reply (RFC 9112 §9.6). */
 static bool linger_read(struct http1_connection *connection) {
     char scrap[4096];
     size_t got;
@@ -189,7 +189,7 @@ static void http1_connection_on_ready(struct connection *socket) {
         http1_connection_serve(connection);
 }
 
-/* As struct client_connection_class has them. */
+/* The functions of struct client_connection_class. */
 
 static struct http1_connection *http1_connection_of(struct client_connection *client) {
     struct http1_connection *connection = CONTAINER_OF(client, struct http1_connection, client);
@@ -226,7 +226,7 @@ static const struct client_connection_class http1_connection_class = {
     .slowest = http1_connection_slowest,
 };
 
-/* The first request mostly is there by now, and a connection that is closed behind its reply need
+/* Mostly the first request is there by now. If the connection is closed behind the reply, it need
  * not be watched. */
 static void http1_connection_begin(struct http1_connection *connection) {
     if (!http1_connection_serve(connection) || connection->socket == NULL ||

@@ -29,7 +29,7 @@ bool http1_exchange_send_now(struct http1_exchange *exchange, struct slice head,
     return *sent == head.length;
 }
 
-/* The same of a head that is still to be written. */
+/* Writes the head and sends it at once, as far as the client takes it. */
 static bool send_head_now(struct http1_exchange *exchange, const struct http_head *head,
                           size_t *sent) {
     struct arena arena;
@@ -49,7 +49,8 @@ static void http1_exchange_abort(struct exchange *base) {
     http1_connection_lost(connection);
 }
 
-/* Half a head would spoil what follows. */
+/* If only a part of the head could be sent, the connection is lost, since what follows would be
+ * read as the rest of the head. */
 static void http1_exchange_interim(struct exchange *base, const struct http_head *head) {
     struct http1_exchange *exchange = http1_exchange_of(base);
     size_t sent;
@@ -74,7 +75,7 @@ static struct duplex *http1_exchange_open_tunnel(struct exchange *base, struct h
     return connection_duplex_new(&connection->socket, &connection->buffer);
 }
 
-/* What becomes of the connection behind its exchange. */
+/* Decides what happens to the connection after its exchange. */
 static void exchange_ended(struct http1_connection *connection, bool reusable, bool body_ended) {
     connection->exchange = NULL;
     connection->state = HTTP1_IDLE;

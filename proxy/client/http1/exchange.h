@@ -37,7 +37,7 @@ struct http1_exchange {
     const struct reply_part *next_part;
     unsigned parts_left;
     struct slice tail;
-    /* From here on nothing is set for a new exchange. */
+    /* The members from here on are not set for a new exchange. */
     struct body_reader reader; /* if has_reader */
     char frame[320];           /* made here: framing fields and the empty line, chunk heads */
 };
@@ -46,7 +46,7 @@ static inline struct http1_exchange *http1_exchange_of(struct exchange *exchange
     return CONTAINER_OF(exchange, struct http1_exchange, base);
 }
 
-/* With an empty request head for the parser to fill in. */
+/* Makes an exchange with an empty request head, which the parser fills in. */
 static inline struct http1_exchange *http1_exchange_new(struct http1_connection *connection) {
     struct http1_host *host = connection->host;
     struct http1_exchange *exchange = host->free_exchanges;

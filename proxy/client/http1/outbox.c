@@ -49,7 +49,8 @@ enum io_status http1_outbox_write(struct http1_connection *connection, struct io
     return status;
 }
 
-/* The outbox is another client's next. */
+/* The next client uses the same outbox: moves what this connection still holds in it to memory of
+ * its own. */
 static void move_out(struct http1_connection *connection) {
     if (connection->held.length == 0 || connection->held_memory != NULL)
         return;

@@ -11,8 +11,8 @@ static struct slice head_lines(const struct reply *reply) {
     return slice_make(text.base, text.length - 2);
 }
 
-/* The fields that say where the reply ends and what becomes of the connection, and the empty
- * line. */
+/* Writes the fields that say where the reply ends and whether the connection stays open, and the
+ * empty line. */
 static void frame_head(struct http1_exchange *exchange, const struct reply *reply,
                        bool has_content) {
     bool old_client = exchange->base.request.version < 11;
@@ -49,14 +49,15 @@ static void begin_body(struct http1_exchange *exchange, const struct reply *repl
         body_reader_choose(&exchange->reader, reply->first, (uint64_t)reply->length);
 }
 
-/* RFC 9110 §7.8: a client that would change to another protocol may speak that already. Where the
- * answer is no, what it has sent by then is not taken for a request. */
+/* RFC 9110 §7.8: a client that wants another protocol may already have sent bytes in it. If the
+ * answer is no, these bytes are not taken for a request. */
 static bool may_have_switched(const struct http1_exchange *exchange) {
     return http_head_has(&exchange->base.request, HTTP_UPGRADE) &&
            http1_connection_has_input(exchange->connection);
 }
 
-/* False: where the next request would begin is not known, or none is wanted. */
+/* May the connection carry another request? Not if it is unknown where that begins, and not if none
+ * is wanted. */
 static bool may_go_on(struct http1_exchange *exchange, const struct reply *reply) {
     return !reply->close && !exchange->base.clients->draining &&
            !(exchange->body_in_use && !exchange->body_ended) && http1_request_body_skip(exchange) &&

@@ -17,8 +17,8 @@ void http1_reply_sender_read(struct http1_exchange *exchange, struct body *body)
                      exchange->base.clients->mailbox);
 }
 
-/* Where the body's first piece has room in front of it, the head goes there: one piece is quicker
- * to send than several. Returns how many are left. */
+/* If there is room in front of the body's first piece, the head goes there: one piece is quicker to
+ * send than several. Returns how many pieces are left. */
 static int join_head(struct http1_exchange *exchange, struct iovec *pieces, int head, int count) {
     size_t length = 0;
     for (int i = 0; i < head; i++)
@@ -36,7 +36,8 @@ static int join_head(struct http1_exchange *exchange, struct iovec *pieces, int 
     return count - head;
 }
 
-/* Head, frame and body pieces that can be sent now: 1 + HTTP1_PIECES at most. */
+/* Gathers the head, the frame and the body pieces that can be sent now: 1 + HTTP1_PIECES at
+ * most. */
 static int reply_sender_gather(struct http1_exchange *exchange, struct iovec *pieces) {
     int count = 0;
     size_t bytes;
@@ -55,7 +56,7 @@ static int reply_sender_gather(struct http1_exchange *exchange, struct iovec *pi
     return count > 0 && body > 0 ? join_head(exchange, pieces, count, count + body) : count + body;
 }
 
-/* Takes `sent` bytes off what gather offered. */
+/* Takes `sent` bytes off what reply_sender_gather has offered. */
 static void reply_sender_consume(struct http1_exchange *exchange, size_t sent) {
     for (int i = 0; i < 2 && sent > 0; i++) {
         struct slice *part = &exchange->parts[i];
@@ -102,7 +103,7 @@ static bool next_part(struct http1_exchange *exchange) {
     return true;
 }
 
-/* Nothing can be sent right now: is that the end, a failure, or a pause? True: look again. */
+/* Nothing can be sent right now: it may be the end, a failure or a pause. True: look again. */
 static bool at_pause(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
     if ((!exchange->has_reader || body_reader_done(&exchange->reader)) && next_part(exchange))
@@ -125,7 +126,8 @@ static bool at_pause(struct http1_exchange *exchange) {
     return !body_reader_wait(&exchange->reader);
 }
 
-/* What stands in a file goes out from there; *tried false: nothing of it is ready. */
+/* A body that stands in a file is sent from there. *tried is false when nothing of the file is
+ * ready. */
 static enum io_status send_from_file(struct http1_exchange *exchange, size_t most, size_t *sent,
                                      bool *tried) {
     off_t offset;
@@ -144,7 +146,7 @@ static enum io_status send_from_file(struct http1_exchange *exchange, size_t mos
                 : connection_send_file(connection, fd, &offset, length, sent);
 }
 
-/* No more than `most` bytes of them. */
+/* Cuts the pieces to `most` bytes. */
 static int reply_sender_cut_off(struct iovec *pieces, int count, size_t most) {
     for (int i = 0; i < count; i++) {
         if (pieces[i].iov_len >= most) {
@@ -156,7 +158,7 @@ static int reply_sender_cut_off(struct iovec *pieces, int count, size_t most) {
     return count;
 }
 
-/* Behind a head, in the same packets. */
+/* Does a file follow that leaves in the same packets as the head? */
 static bool file_follows(struct http1_exchange *exchange) {
     off_t offset;
     int fd;
@@ -184,7 +186,7 @@ static enum io_status send_some(struct http1_exchange *exchange, size_t most, si
     return http1_outbox_write(connection, pieces, count, file_follows(exchange), sent);
 }
 
-/* Until the client has taken some, or others have been served. */
+/* Waits until the client has taken some bytes, or until others have been served. */
 static void await_progress(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
     if (exchange->has_reader)
@@ -192,7 +194,7 @@ static void await_progress(struct http1_exchange *exchange) {
     http1_connection_arm(connection, connection->net->settings->client.send_timeout);
 }
 
-/* Of most responses nothing is left behind the first write. */
+/* Is the whole reply sent? For most replies it is after the first write. */
 static bool is_over(const struct http1_exchange *exchange) {
     if (!exchange->has_reader || exchange->parts_body != NULL ||
         exchange->frame_begin < exchange->frame_end)

@@ -65,7 +65,7 @@ static enum source_status read_length(struct http1_exchange *exchange, char *to,
     return status;
 }
 
-/* More coded bytes into the buffer. */
+/* Reads more coded bytes into the buffer. */
 static enum source_status request_body_refill(struct http1_exchange *exchange) {
     struct http1_connection *connection = exchange->connection;
     size_t got = 0;
@@ -102,7 +102,8 @@ static enum source_status request_body_read_chunked(struct http1_exchange *excha
     }
 }
 
-/* The client waits for this before it sends. Half a head would spoil what follows. */
+/* The client waits for the 100 before it sends the body. If only a part of the head could be sent,
+ * the connection is lost. */
 static void send_continue(struct http1_exchange *exchange) {
     size_t sent;
     if (!exchange->expects_continue)

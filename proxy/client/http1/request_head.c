@@ -6,7 +6,7 @@
 
 static const char head_too_large[] = "the request head is larger than client.max_head";
 
-/* A request that can't be parsed takes the same way as any other, so that it is answered and
+/* A request that can't be parsed goes the same way as any other, so that it is answered and
  * logged. */
 static void begin_unreadable(struct http1_connection *connection, unsigned status,
                              const char *text) {
@@ -20,7 +20,7 @@ static void begin_unreadable(struct http1_connection *connection, unsigned statu
     http1_exchange_begin(exchange);
 }
 
-/* RFC 9112 §3.2: exactly one from HTTP/1.1 on. */
+/* RFC 9112 §3.2: a request of HTTP/1.1 or later has exactly one Host. */
 static bool read_host(struct exchange *exchange) {
     const struct http_head *request = &exchange->request;
     const struct http_field *field = http_head_find(request, HTTP_HOST);
@@ -38,8 +38,8 @@ static void refuse(struct http1_exchange *exchange, unsigned status, const char 
     exchange->connection->net->counters.client_bad_requests++;
 }
 
-/* What the fields ask of us that HTTP/1.0 has no words for. TE and Upgrade count only where
- * Connection says that they are the client's own, not left over from a proxy before us. */
+/* Reads the fields that HTTP/1.0 does not have. TE and Upgrade count only if Connection names them:
+ * otherwise a proxy before us may have left them over. */
 static void read_wishes(struct http1_exchange *exchange) {
     const struct http_head *request = &exchange->base.request;
     if (request->version < 11)
@@ -58,8 +58,8 @@ static void read_wishes(struct http1_exchange *exchange) {
 
 static void begin_readable(struct http1_exchange *exchange) {
     struct http_head *request = &exchange->base.request;
-    /* RFC 9110 §9.3.6: a CONNECT leads out of HTTP. Where it is refused, what stands behind it was
-     * meant for a tunnel and is nobody's request. */
+    /* RFC 9110 §9.3.6: a CONNECT leads out of HTTP. If it is refused, what stands behind it was
+     * meant for the tunnel and is no request. */
     exchange->keep_alive =
         framing_keeps_alive(request) && request->method_id != HTTP_METHOD_CONNECT;
     exchange->base.is_head = request->method_id == HTTP_METHOD_HEAD;
@@ -73,7 +73,7 @@ static void begin_readable(struct http1_exchange *exchange) {
     http1_exchange_begin(exchange);
 }
 
-/* There is no memory for more. Nothing is asked for: what is said is constant. */
+/* There is no memory for more. The answer is constant, so it needs no memory. */
 static void refuse_for_memory(struct http1_connection *connection) {
     static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\n"
                                "Content-Length: 0\r\n"
@@ -86,7 +86,7 @@ static void refuse_for_memory(struct http1_connection *connection) {
     connection->state = HTTP1_LINGERING;
 }
 
-/* True: the buffer held a whole head, and an exchange has begun; or there is no memory for one. */
+/* True: the buffer held a whole head and an exchange has begun, or there is no memory for one. */
 static bool parse_head(struct http1_connection *connection) {
     struct slice bytes = net_buffer_bytes(connection->buffer);
     if (bytes.length == 0)

@@ -23,14 +23,14 @@ struct delivery {
     struct reply reply;
 };
 
-/* Makes that the reply's head. */
+/* Makes `head` the head of the reply. */
 void delivery_set_head(struct transaction *transaction, const struct http_head *head);
 /* Makes an HTML page of ours the reply. Returns its head, for more fields. */
 struct http_head *delivery_make_page(struct transaction *transaction, enum cache_result result,
                                      unsigned status, struct slice text);
 /* No further request of the client may be read. */
 void delivery_close_connection(struct transaction *transaction);
-/* Lets go of the page. */
+/* Releases the page. */
 void delivery_release(struct transaction *transaction);
 
 #endif

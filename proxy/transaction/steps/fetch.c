@@ -17,10 +17,11 @@
 
 #include <stdio.h>
 
-/* FETCH: ask the origin. The request goes out as RFC 9110 §7.6 wants it of an intermediary; retries
- * over a fresh connection happen inside the call, those at another server of a group here. */
+/* FETCH: ask the origin. The request goes out in the form that RFC 9110 §7.6 wants of an
+ * intermediary. The call itself tries again over a fresh connection; this step tries another server
+ * of a group. */
 
-/* Whatever type the response will be of. */
+/* Does any service adapt responses before the cache, for this request and any type of response? */
 static bool has_respmod(struct transaction *transaction) {
     return transaction->adapt->any[ADAPT_RESPMOD_PRECACHE] &&
            adapt_set_has(transaction->adapt, ADAPT_RESPMOD_PRECACHE, request_rules(transaction));
@@ -30,7 +31,7 @@ static bool has_services(struct transaction *transaction) {
     return has_respmod(transaction) || respmod_postcache_may_want(transaction);
 }
 
-/* The request for the origin. */
+/* The request that goes to the origin. */
 static const struct http_head *outgoing(const struct transaction *transaction) {
     return transaction->reqmod_postcache != NULL ? &transaction->reqmod_postcache->head
                                                  : transaction->request.head;
@@ -41,13 +42,14 @@ static void remove_conditions(struct http_head *head) {
     http_head_remove(head, HTTP_IF_MODIFIED_SINCE);
 }
 
-/* What is stored asks for itself; else a cacheable request asks for the whole thing, and the
- * client's own conditions are answered from what comes back. */
+/* If a response is stored, the request asks whether it is still valid. Otherwise a cacheable
+ * request asks for the whole response, and the client's own conditions are answered from what comes
+ * back. */
 static void set_conditions(struct transaction *transaction, struct http_head *head) {
     if (!transaction->caching.allowed)
         return;
-    /* A part passes by with the client's conditions, but a 304 that shall vouch for what is stored
-     * has to be the answer to the stored validators. */
+    /* A request for a part goes on with the client's conditions. But a 304 that confirms what is
+     * stored must be the answer to the stored validators. */
     if (http_head_has(head, HTTP_RANGE) && !transaction->lookup.revalidating)
         return;
     if (head->method_id == HTTP_METHOD_GET)
@@ -70,7 +72,8 @@ static void set_conditions(struct transaction *transaction, struct http_head *he
     }
 }
 
-/* Services adapt whole messages: a part of an image can't be made gray. */
+/* Services adapt whole messages, so the request asks for no part: a part of an image can't be made
+ * gray. */
 static void remove_ranges(struct transaction *transaction, struct http_head *head) {
     if (!http_head_has(head, HTTP_RANGE) || !has_services(transaction))
         return;
@@ -88,7 +91,7 @@ static void add_forwarding_fields(struct transaction *transaction, struct http_h
                                request_client_ip(transaction)));
 }
 
-/* How the body will be framed; chunked where its length is not known. */
+/* Sets the framing of the body: chunked if its length is not known. */
 static bool frame_body(struct transaction *transaction, struct http_head *head) {
     struct source *body = transaction->request.body;
     http_head_remove(head, HTTP_TRANSFER_ENCODING);
@@ -111,7 +114,7 @@ static bool frame_body(struct transaction *transaction, struct http_head *head) 
     return true;
 }
 
-/* 103 and its like are for the client as soon as they come (RFC 8297). */
+/* An interim response such as 103 goes to the client as soon as it comes (RFC 8297). */
 static void on_interim(void *arg, const struct http_head *head) {
     struct transaction *transaction;
     CAST_OBJ(transaction, arg, TRANSACTION_MAGIC);
@@ -123,7 +126,7 @@ static void on_interim(void *arg, const struct http_head *head) {
         exchange_interim(transaction->exchange, interim);
 }
 
-/* The fields that end at this hop, but for an upgrade that we pass on. */
+/* Removes the fields that end at this hop, but keeps those of an upgrade that we pass on. */
 static void remove_hop_by_hop(struct transaction *transaction, struct http_head *head) {
     http_head_remove_hop_by_hop(head);
     if (transaction->request.kind != REQUEST_UPGRADE)
@@ -132,8 +135,8 @@ static void remove_hop_by_hop(struct transaction *transaction, struct http_head 
     http_head_set(head, HTTP_CONNECTION, SLICE("Upgrade"));
 }
 
-/* Trailers are for the client that takes them, past services, which would not know of them; those
- * of requests are dropped. */
+/* Asks for trailers if the client takes them and no service is between, since services do not know
+ * trailers. The trailers of requests are dropped. */
 static char *ask_for_trailers(struct transaction *transaction, struct http_head *head) {
     http_head_remove(head, HTTP_TRAILER);
     transaction->fetch.trailers = transaction->exchange->takes_trailers &&
@@ -151,7 +154,7 @@ static bool is_repeatable(const struct transaction *transaction) {
            http_method_is_idempotent(outgoing(transaction)->method_id);
 }
 
-/* Ours for the parent; those that the client sent were for us. */
+/* The parent gets our credentials. Those that the client sent were for us. */
 static void show_credentials(struct transaction *transaction, struct http_head *head) {
     const struct route *route = transaction->fetch.route;
     http_head_remove(head, HTTP_PROXY_AUTHORIZATION);
@@ -162,7 +165,7 @@ static void show_credentials(struct transaction *transaction, struct http_head *
                   http_credentials_write(route->origins->credentials, value));
 }
 
-/* A connection is for those only who might have opened it themselves. */
+/* A pooled connection is used only for clients that might have opened it themselves. */
 static struct slice pool_key(struct transaction *transaction, enum reach reach,
                              struct slice place) {
     if (reach == REACH_ANY)
@@ -215,8 +218,8 @@ static void fetch_start_call(struct transaction *transaction) {
     };
     transaction->fetch.origin_name = place;
     transaction->fetch.asked_at = transaction->net->loop->now;
-    /* What was found counts from when it was looked for: the origin's word does not bring back what
-     * has been purged since. */
+    /* A stored response counts from the moment when it was looked up. So the answer of the origin
+     * does not bring back what has been purged since. */
     if (transaction->lookup.object == NULL && transaction->lookup.part == NULL)
         storing_note_moment(transaction);
     transaction->fetch.call = arena_alloc(arena, sizeof *transaction->fetch.call);
@@ -234,7 +237,7 @@ static bool stale_will_do(const struct transaction *transaction, bool disconnect
                                        most, transaction->net->loop->wall);
 }
 
-/* The stored response stands in for the answer that did not come. */
+/* The stored response replaces the answer that did not come. */
 static enum step use_stale(struct transaction *transaction) {
     response_drop(&transaction->response);
     outcome_set_result(&transaction->outcome, RESULT_STALE);
@@ -248,8 +251,8 @@ static void give_up_slot(struct transaction *transaction) {
     origin_host_leave(&transaction->fetch.route->place);
 }
 
-/* The origin or the parent, at the slot if there is one. A tunnel that no parent opens begins at
- * TUNNEL. */
+/* Asks the origin or the parent, through the slot if there is one. A tunnel that needs no parent
+ * begins at TUNNEL. */
 static enum step fetch_ask(struct transaction *transaction) {
     if (transaction->request.kind == REQUEST_CONNECT &&
         !route_goes_to_parent(transaction->fetch.route))
@@ -258,14 +261,14 @@ static enum step fetch_ask(struct transaction *transaction) {
     return STEP_WAIT;
 }
 
-/* Nobody is to be asked any more for a server: straight to what the URL names. */
+/* No server of the group is asked any more: goes straight to the host that the URL names. */
 static enum step go_directly(struct transaction *transaction) {
     route_go_directly(transaction->fetch.route);
     give_up_slot(transaction);
     return fetch_ask(transaction);
 }
 
-/* No server of the group can be had for the request. */
+/* No server of the group is available for the request. */
 static enum step without_slot(struct transaction *transaction, const char *reason) {
     if (transaction->fetch.route->may_go_directly)
         return go_directly(transaction);
@@ -313,7 +316,7 @@ static void set_deadline(struct transaction *transaction) {
         transaction->fetch.deadline = most == 0 ? TIMER_NEVER : transaction->net->loop->now + most;
 }
 
-/* Prepares and starts the call; another step when there is nothing to call. */
+/* Prepares and starts the call. Returns another step when there is nothing to call. */
 static enum step fetch_start(struct transaction *transaction) {
     request_own(transaction);
     request_take_body(transaction);
@@ -337,7 +340,8 @@ static enum step fetch_start(struct transaction *transaction) {
     return fetch_ask(transaction);
 }
 
-/* Nothing of the request can have been acted on, or it does no harm to do so twice. */
+/* Another server may be asked if no server can have acted on the request, or if the request may be
+ * repeated. */
 static bool may_go_elsewhere(const struct transaction *transaction) {
     const struct origin_call *call = transaction->fetch.call;
     if (transaction->fetch.slot == NULL ||
@@ -348,7 +352,7 @@ static bool may_go_elsewhere(const struct transaction *transaction) {
     return call->failure == ORIGIN_BROKE_OFF && !call->heard && is_repeatable(transaction);
 }
 
-/* False: there is no other server for it, and the failure stands. */
+/* False: there is no other server, and the failure stands. */
 static bool go_elsewhere(struct transaction *transaction, enum step *next) {
     enum origin_slot_state state = origin_slot_take(transaction->fetch.slot);
     bool directly = transaction->fetch.route->may_go_directly;
@@ -365,7 +369,7 @@ static bool go_elsewhere(struct transaction *transaction, enum step *next) {
     return true;
 }
 
-/* The body did not come to its end: the client's, or what a service made of it. */
+/* The body of the request has not come to its end: that of the client, or that of a service. */
 static enum step no_request(struct transaction *transaction) {
     const struct exchange *exchange = transaction->exchange;
     if (!exchange->body_failed)
@@ -397,7 +401,7 @@ static enum step fetch_failed(struct transaction *transaction) {
     return fail_with(transaction, status, call->error);
 }
 
-/* The question was another one than it should have been. */
+/* Drops the answer and asks the origin again, with a new request. */
 static enum step ask_again(struct transaction *transaction) {
     response_drop(&transaction->response);
     origin_call_close(transaction->fetch.call);
@@ -406,8 +410,8 @@ static enum step ask_again(struct transaction *transaction) {
     return fetch_start(transaction);
 }
 
-/* 304 to our own question. Where it does not go with what is stored, which then can't be brought up
- * to date, the whole is asked for. */
+/* The origin has answered 304 to our own condition. If the 304 does not belong to what is stored,
+ * the stored response can't be brought up to date, and the whole response is asked for. */
 static enum step revalidated(struct transaction *transaction) {
     enum shared_fetch_outcome outcome;
     if (!refresh_object(transaction, transaction->response.head, &outcome)) {
@@ -420,14 +424,14 @@ static enum step revalidated(struct transaction *transaction) {
     return respmod_postcache_or_deliver(transaction);
 }
 
-/* The rest that was asked for is not to be had: then all of it. */
+/* The rest that was asked for can't be had: asks for the whole response. */
 static enum step fetch_whole(struct transaction *transaction) {
     transaction->fetch.completing = false;
     lookup_forget_part(transaction);
     return ask_again(transaction);
 }
 
-/* Only we can have what it wants: nothing that a client shows goes on to it. */
+/* The parent wants credentials. Only we can have them: those of a client never go to the parent. */
 static enum step parent_wants_credentials(struct transaction *transaction) {
     bool shown = transaction->fetch.route->origins->credentials != NULL;
     transaction->net->counters.origin_failures++;
@@ -437,7 +441,7 @@ static enum step parent_wants_credentials(struct transaction *transaction) {
                          : "the parent proxy demands credentials: set them in its origins section");
 }
 
-/* To a CONNECT: the tunnel is open, or the parent says why it can't be. */
+/* The parent has answered a CONNECT: the tunnel is open, or the parent says why not. */
 static enum step parent_answered(struct transaction *transaction) {
     unsigned status = transaction->response.head->status;
     if (status >= 200 && status < 300)
@@ -447,8 +451,8 @@ static enum step parent_answered(struct transaction *transaction) {
                      "the parent proxy did not open the tunnel");
 }
 
-/* Whole seconds that have passed, not seconds that have begun: a response that came at once is not
- * a second older because the clock's second changed meanwhile. */
+/* Counts whole seconds that have passed, not changes of the clock's second. So a response that came
+ * at once is not a second old. */
 static void note_times(struct transaction *transaction) {
     const struct loop *loop = transaction->net->loop;
     time_t passed = (time_t)((loop->now - transaction->fetch.asked_at) / 1000);

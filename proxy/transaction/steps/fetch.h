@@ -30,11 +30,11 @@ struct fetch {
 
 struct transaction;
 
-/* Who is asked, or answers in place of an origin; for the log. */
+/* Sets the name, for the log, of the server that is asked or that answers in place of an origin. */
 void fetch_name_origin(struct transaction *transaction, struct slice name);
-/* Whoever makes the request's body is about to go. */
+/* The source of the request's body is about to end. */
 void fetch_forget_request(struct transaction *transaction);
-/* Ends what is under way. Harmless when repeated. */
+/* Ends what is under way. It may be called again. */
 void fetch_end(struct transaction *transaction);
 
 #endif

@@ -33,19 +33,19 @@ struct lookup {
 
 struct transaction;
 
-/* The object lives on as this one, which becomes the look-up's. */
+/* The object is replaced by `fresh`, its successor, which becomes the look-up's. */
 void lookup_renew(struct transaction *transaction, struct object *fresh);
-/* The origin has sent something else than the object. */
+/* The origin has sent another response than the object. */
 void lookup_replace(struct transaction *transaction);
 void lookup_stop_revalidating(struct transaction *transaction);
 void lookup_forget_part(struct transaction *transaction);
-/* Nothing that is stored has a part in the answer. */
+/* Forgets the stored response: it has no part in the answer. */
 void lookup_forget(struct transaction *transaction);
-/* Ends what is under way. Harmless when repeated. */
+/* Ends what is under way. It may be called again. */
 void lookup_end(struct transaction *transaction);
-/* Lets go of what was found. */
+/* Releases what was found. */
 void lookup_release(struct transaction *transaction);
-/* The leader tells those who follow how its fetch came out. */
+/* The leader tells its followers the outcome of its fetch. */
 void lookup_tell_followers(struct transaction *transaction, enum shared_fetch_outcome outcome);
 
 #endif

@@ -27,22 +27,23 @@ struct reqmod {
 
 /* Is the request for a service before the cache that changes requests? */
 bool reqmod_is_wanted(struct transaction *transaction);
-/* Is it for one at that point? */
+/* Is the request for such a service at that point? */
 bool reqmod_is_wanted_at(struct transaction *transaction, enum adapt_point point);
-/* Has the services that want the request begin on that head of it. */
+/* Starts the services that want the request, on that head of it. */
 void reqmod_start(struct transaction *transaction, struct reqmod *reqmod, enum adapt_point point,
                   struct http_head *head);
-/* The body that came out is the request's. */
+/* Makes the body that came out of the chain the request's body. */
 void reqmod_take_body(struct transaction *transaction, struct reqmod *reqmod);
-/* A service has answered in the origin's place. */
+/* A service has answered in place of the origin. */
 enum step reqmod_adopt_response(struct transaction *transaction, struct reqmod *reqmod);
 enum step reqmod_fail(struct transaction *transaction, const struct reqmod *reqmod);
-/* The URL that an adapted head is for; a path is of the scheme that the request had. False: it
- * can't be used. */
+/* The URL that an adapted head is for. If the head has only a path, the scheme is that of the
+ * request. False: the URL can't be used. */
 bool reqmod_parse_target(const struct transaction *transaction, const struct http_head *head,
                          struct url *url);
 enum step reqmod_fail_url(struct transaction *transaction);
-/* Ends what is under way, with what reads from it; NULL: nothing is. Harmless when repeated. */
+/* Ends what is under way, with what reads from it. NULL: nothing is under way. It may be called
+ * again. */
 void reqmod_close(struct transaction *transaction, struct reqmod *reqmod);
 
 #endif

@@ -18,9 +18,10 @@ struct reqmod_postcache {
     struct slice authority;
 };
 
-/* To the origin, by way of services that change requests behind the cache where there are any. */
+/* The next step on the way to the origin: REQMOD_POSTCACHE if a service behind the cache wants the
+ * request, FETCH if not. */
 enum step reqmod_postcache_or_fetch(struct transaction *transaction);
-/* Ends what is under way, with what reads from it. Harmless when repeated. */
+/* Ends what is under way, with what reads from it. It may be called again. */
 void reqmod_postcache_close(struct transaction *transaction);
 
 #endif

@@ -24,12 +24,12 @@ struct respmod {
     int64_t expected_length; /* of the body before it is adapted; -1: not known */
 };
 
-/* What the services have made, once they have. */
+/* Gives the message that the services have made, once it is there. */
 void respmod_give_result(struct transaction *transaction, struct http_head **headp,
                          struct source **bodyp);
-/* Nothing of the body trickles to the client, who is told in another way. */
+/* Nothing of the body trickles to the client; the client is told in another way. */
 void respmod_keep_quiet(struct transaction *transaction);
-/* Ends what is under way. Harmless when repeated. */
+/* Ends what is under way. It may be called again. */
 void respmod_end(struct transaction *transaction);
 
 #endif

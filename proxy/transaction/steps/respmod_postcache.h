@@ -1,6 +1,6 @@
 /*
- * RESPMOD_POSTCACHE: services that change responses behind the cache: each client's copy on its way
- * out, wherever it comes from. What is stored stays as it is.
+ * RESPMOD_POSTCACHE: asks services that change responses behind the cache. They change each
+ * client's copy on its way out, wherever it comes from. The stored response stays as it is.
  *
  *     return respmod_postcache_or_deliver(transaction);       whoever has the response
  *
@@ -34,9 +34,10 @@ struct respmod_postcache {
 bool respmod_postcache_answers(const struct transaction *transaction);
 /* The body of a response that is not stored, as the client is to get it. */
 struct body *respmod_postcache_body(const struct transaction *transaction);
-/* Ends what is under way. Harmless when repeated. */
+/* Ends what is under way. It may be called again. */
 void respmod_postcache_end(struct transaction *transaction);
-/* To the client, by way of services that change responses behind the cache where there are any. */
+/* The next step on the way to the client: by way of services that change responses behind the
+ * cache, if one wants the response. */
 enum step respmod_postcache_or_deliver(struct transaction *transaction);
 /* May a service behind the cache want the response, whatever it will turn out to be? */
 bool respmod_postcache_may_want(struct transaction *transaction);

@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-/* STORE: the response's body begins to flow into memory, kept if it may be stored, passing through
- * if not; DELIVER reads from there while it arrives. */
+/* STORE: the response's body begins to flow into memory. It is kept if it may be stored, and passes
+ * through if not. DELIVER reads it from there while it arrives. */
 
 static void complete_head(struct transaction *transaction) {
     response_date(transaction);
@@ -27,7 +27,8 @@ static bool has_body(const struct transaction *transaction) {
     return transaction->response.body != NULL && status != 204 && status != 304;
 }
 
-/* The length that the client is told: the source's, or for a HEAD what the origin said. */
+/* The length that the client is told: that of the source, or, for a HEAD, the length that the
+ * origin stated. */
 static int64_t announced_length(const struct transaction *transaction) {
     uint64_t length;
     unsigned status = transaction->response.head->status;
@@ -39,7 +40,8 @@ static int64_t announced_length(const struct transaction *transaction) {
     return slice_to_uint64(field, &length) && length <= INT64_MAX ? (int64_t)length : -1;
 }
 
-/* RFC 9110 §9.3.3: the answer to a POST says that it is what a GET of the same URL would bring. */
+/* RFC 9110 §9.3.3: the answer to a POST may say that it is also the answer to a GET of the same
+ * URL. */
 static bool stands_for_get(struct transaction *transaction) {
     const struct http_head *response = transaction->response.head;
     const struct http_field *place = http_head_find(response, HTTP_CONTENT_LOCATION);
@@ -48,19 +50,20 @@ static bool stands_for_get(struct transaction *transaction) {
            slice_equal(request_resolve(transaction, place->value), transaction->request.url_text);
 }
 
-/* No lookup has been made for it. */
+/* Prepares storing the answer to a POST, for which no lookup was made. */
 static bool prepare_post(struct transaction *transaction) {
     if (!stands_for_get(transaction) || !caching_begin_post(transaction))
         return false;
     caching_take_name(transaction);
-    /* It was the whole URL that was asked for. */
+    /* The origin was asked for the whole URL. */
     return !caching_sends_name(transaction) ||
            slice_equal(transaction->caching.name.url, transaction->request.url_text);
 }
 
-/* A service could not do what it is there for. What the services behind the cache make of the
- * request shows in nothing that the response is stored by; those before it make the request that it
- * is stored for. */
+/* Could a service that matters for the stored response not do its work? Those that adapted the
+ * response matter, and those behind the cache that adapted the request: the key under which the
+ * response is stored does not show what they did. A service before the cache does not matter: it
+ * makes the request that the response is stored for. */
 static bool is_unable(const struct transaction *transaction) {
     const struct reqmod_postcache *outgoing = transaction->reqmod_postcache;
     return (transaction->respmod != NULL && transaction->respmod->chain.unable) ||
@@ -74,8 +77,8 @@ static enum storage where_to_store(struct transaction *transaction, struct fresh
     bool post = !transaction->caching.allowed && prepare_post(transaction);
     if ((!transaction->caching.allowed && !post) || transaction->outcome.result == RESULT_SERVICE)
         return STORE_NOWHERE;
-    /* What a service had no chance to adapt, or left alone since this client wants no change, is
-     * not kept: it would be served to all for its whole lifetime. */
+    /* A response is not kept if a service had no chance to adapt it, or left it alone because this
+     * client wants no change. Otherwise all clients would get it for its whole lifetime. */
     if (transaction->respmod != NULL && (transaction->caching.control.no_transform ||
                                          !adapt_chain_is_storable(&transaction->respmod->chain)))
         return STORE_NOWHERE;
@@ -111,7 +114,7 @@ static void store_begin_body(struct transaction *transaction, bool keep) {
                                          transaction->response.body->length);
 }
 
-/* What came with the head goes on to the client in the buffer it came in. */
+/* The bytes that came with the head go on to the client in the buffer in which they came. */
 static void pass_waiting(struct transaction *transaction) {
     struct origin_call *call = transaction->fetch.call;
     if (call == NULL || transaction->response.body != &call->body)
@@ -121,7 +124,8 @@ static void pass_waiting(struct transaction *transaction) {
         body_pass(transaction->storing.body, &waiting);
 }
 
-/* What was purged on its way is not in the index: those who wait for it ask anew. */
+/* A response that was purged on its way is not put into the index. The transactions that wait for
+ * it ask again. */
 enum shared_fetch_outcome storing_insert(struct transaction *transaction, struct object *object) {
     struct cache_arrival arrival = {
         .since = transaction->storing.since,
@@ -151,7 +155,7 @@ static void keep_object_now(struct transaction *transaction) {
     lookup_tell_followers(transaction, storing_insert(transaction, transaction->storing.object));
 }
 
-/* The services that the response has passed. */
+/* Notes which services the response has passed. */
 static struct object_making seen_by(const struct transaction *transaction) {
     const struct respmod *respmod = transaction->respmod;
     struct object_making making = {OBJECT_UNSEEN, 0, 0};
@@ -167,8 +171,8 @@ static struct object_making seen_by(const struct transaction *transaction) {
     return making;
 }
 
-/* The body's length is known to all who may find the object only if the origin announced it: others
- * must not join a body that may yet turn out too large to keep. */
+/* Those who find the object know the length of its body only if the origin announced it. Without it
+ * they must not join: the body may become too large to keep. */
 static void begin_object(struct transaction *transaction, const struct freshness *freshness) {
     struct object_making making = seen_by(transaction);
     transaction->storing.object = object_new_made(
@@ -181,9 +185,9 @@ static void begin_object(struct transaction *transaction, const struct freshness
         keep_object_now(transaction);
 }
 
-/* The page that was stored is no more what the origin would send, and the new one is not for
- * keeping: the old one must not stand in for it while it may be served stale. An error, or a
- * response that missed its service, says nothing about it. */
+/* The stored page is no longer what the origin sends, and the new one may not be kept. So the old
+ * page must go, or it could be served stale in place of the new one. An error, or a response that
+ * missed its service, says nothing about the stored page. */
 static void drop_replaced(struct transaction *transaction) {
     bool missed = is_unable(transaction) ||
                   (transaction->respmod != NULL && transaction->respmod->chain.bypassed);

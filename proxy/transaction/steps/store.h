@@ -31,24 +31,26 @@ struct storing {
 
 struct transaction;
 
-/* Puts an object into the index; the outcome for those who wait for it. */
+/* Puts an object into the index. Returns the outcome for the transactions that wait for it. */
 enum shared_fetch_outcome storing_insert(struct transaction *transaction, struct object *object);
-/* Out of the cache, in memory and on disk. */
+/* Removes the object from the cache, in memory and on disk. */
 void storing_drop(struct transaction *transaction, struct object *object);
-/* Is the object arriving still, and will it be stored whole? Then others may wait for it. */
+/* Is the object still arriving, and will it be stored whole? Then others may wait for it. */
 bool storing_is_worth_finishing(const struct storing *storing);
 /* The client reads no more of the body. */
 void storing_let_client_go(struct transaction *transaction);
-/* Ends what is under way. Harmless when repeated. */
+/* Ends what is under way. It may be called again. */
 void storing_end(struct transaction *transaction);
-/* Lets go of object and body. */
+/* Releases the object and the body. */
 void storing_release(struct transaction *transaction);
-/* What this transaction itself has just removed does not count against what it stores. */
+/* A removal that this transaction itself has just made does not keep its response from being
+ * stored. */
 void storing_see_own_removal(struct transaction *transaction);
 /* Notes what has been purged by now. */
 void storing_note_moment(struct transaction *transaction);
-/* What was to be stored has arrived, or will not: an object of unknown length enters the index now
- * that it is whole, one that broke off leaves it. Harmless before and after. */
+/* Called when the body of the response has arrived or has broken off. An object of unknown length
+ * enters the index when it is whole; an object that broke off leaves the index. At any other time
+ * the call does nothing. */
 void storing_settle(struct transaction *transaction);
 
 #endif

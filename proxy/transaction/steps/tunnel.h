@@ -19,7 +19,7 @@ struct tunnel {
 
 struct transaction;
 
-/* Ends what is under way. Harmless when repeated. */
+/* Ends what is under way. It may be called again. */
 void tunnel_end(struct transaction *transaction);
 
 #endif
