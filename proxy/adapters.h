@@ -1,6 +1,6 @@
 /*
- * The kinds of adapters that there are (adapt/adapter.h), and which one serves a service. This is
- * the one place outside of icap/ that knows it; another kind is named here.
+ * Chooses the kind of adapter (adapt/adapter.h) for a service. This is the only place outside of
+ * icap/ that names a kind; a new kind is added here.
  *
  *     struct shared_services *services = shared_services_new(settings, adapters_class_of, NULL);
  *

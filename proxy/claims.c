@@ -9,7 +9,7 @@ struct claims {
     unsigned magic;
 #define CLAIMS_MAGIC 0xc1a1350fu
     size_t count;
-    int fds[]; /* as settings->listens; -1: none, or taken */
+    int fds[]; /* in the order of settings->listens; -1: no claim, or taken */
 };
 
 static bool claims_is_wildcard(const struct address *address) {
@@ -18,7 +18,7 @@ static bool claims_is_wildcard(const struct address *address) {
     return IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
 }
 
-/* One of them is of all addresses of the machine, the other one's among them. */
+/* Do both addresses have the same port, and is one of them the wildcard address? */
 static bool overlap(const struct address *a, const struct address *b) {
     return address_port(a) == address_port(b) && (claims_is_wildcard(a) || claims_is_wildcard(b));
 }
@@ -30,8 +30,8 @@ static bool listens_at(const struct settings *settings, const struct address *ad
     return false;
 }
 
-/* Beside a socket of our own at the same port none can begin alone, and need not: whoever has all
- * addresses of the machine alone has this one alone. */
+/* Is there a socket of our own that overlaps with this address? Then the kernel would refuse a
+ * socket without SO_REUSEPORT. A wildcard socket of ours keeps other processes away already. */
 static bool is_ours(const struct claims *claims, const struct settings *settings,
                     const struct settings *old, const struct address *address) {
     for (size_t i = 0; old != NULL && i < old->listen_count; i++)

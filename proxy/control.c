@@ -37,7 +37,8 @@ static bool control_reload(void *context, char error[SETTINGS_ERROR], struct fin
 
 static void control_drain(void *context) {
     struct server *server = context;
-    /* The main thread does it; a second signal would end it at once. */
+    /* The main thread drains when it gets the signal. A second signal would end the process at
+     * once, so only one is sent. */
     if (!atomic_exchange(&server->draining, true))
         kill(getpid(), SIGTERM);
 }
@@ -69,7 +70,7 @@ static struct origin_groups *control_origins(void *context) {
     return origins;
 }
 
-/* When this returns all exchanges that begin are recorded. */
+/* All exchanges that begin after the return are recorded. */
 static void control_record(void *context, struct recorder *recorder) {
     struct server *server = context;
     pthread_mutex_lock(&server->lock);

@@ -1,5 +1,5 @@
 /*
- * Control: what the admin plane may ask of the server and order it to do.
+ * Control: the questions and orders of the admin plane to the server.
  *
  *     struct admin_calls calls = control_calls(&server);
  *     struct admin *admin = admin_start(server.settings, &calls, error);
@@ -12,7 +12,7 @@
 #include "admin/admin.h"
 #include "server.h"
 
-/* After server_start. */
+/* Call it after server_start. */
 struct admin_calls control_calls(struct server *server);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * The libraries that retort runs with, for `retort --version`: what whoever reads a report of a fault
- * asks for first.
+ * The libraries that retort runs with, for `retort --version`. Reports of bugs need their versions.
  *
  *     version_print("retort", libraries_list());
  */
@@ -9,8 +8,8 @@
 
 #include "base/version.h"
 
-/* As they were loaded, not as they were when retort was built. The caller does not free it; valid
- * until the next call; called by one thread. */
+/* The versions are those of the loaded libraries, which may differ from those at build time. The
+ * caller does not free the list. It is valid until the next call. Only one thread may call this. */
 const struct version_library *libraries_list(void);
 
 #endif

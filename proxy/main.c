@@ -32,7 +32,7 @@ static void main_usage(FILE *out) {
           out);
 }
 
-/* Every connection takes a descriptor, some take two. */
+/* Every connection needs a descriptor, and some need two. */
 static void raise_file_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
@@ -41,7 +41,7 @@ static void raise_file_limit(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* While the workers finish, a second signal ends them at once. */
+/* While the workers drain, a second signal ends them at once. */
 static void *hurry_on_signal(void *arg) {
     struct server *server = arg;
     sigset_t signals;
@@ -82,7 +82,7 @@ static void main_finish(struct server *server, struct admin **adminp) {
     admin_stop(adminp);
 }
 
-/* NULL and a message. */
+/* Starts the server and the admin plane. Returns NULL and a message when that fails. */
 static struct admin *main_start(struct server *server, char error[SETTINGS_ERROR]) {
     if (!server_start(server, error))
         return NULL;

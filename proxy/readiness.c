@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Without services nothing waits there. */
+/* Without ICAP services no body is kept there. */
 static void of_temporary_directory(const struct settings *settings, struct findings *findings) {
     if (settings->icap_service_count > 0 && access(settings->temporary_directory, W_OK | X_OK) != 0)
         findings_add(findings,

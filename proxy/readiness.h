@@ -1,12 +1,13 @@
 /*
- * Readiness: does this machine have what a configuration names: directories, files, addresses?
+ * Readiness: checks that the directories, files and addresses of a configuration can be used on
+ * this machine.
  *
  *     struct findings findings = {0};
- *     readiness_of_files(settings, &findings);       what a reload can find out and would not apply
- *     readiness_of_start(settings, &findings);       what a start would refuse; of `retort -t`
+ *     readiness_of_files(settings, &findings);       at a start, a reload and `retort -t`
+ *     readiness_of_start(settings, &findings);       for `retort -t`: what a start would refuse
  *
- * Nothing is made or changed. What another retort has now (its addresses, the lock on its disk)
- * is no finding: the check is mostly asked for while the one runs that is to read the file.
+ * The checks make and change nothing. Addresses and disks that another retort uses now are no
+ * findings: usually the retort that will read the configuration is running during the check.
  */
 #ifndef RETORT_READINESS_H
 #define RETORT_READINESS_H
@@ -14,9 +15,9 @@
 #include "base/findings.h"
 #include "settings/settings.h"
 
-/* Logs, the temporary directory, what TLS needs. */
+/* Checks the logs, the temporary directory, and the files for TLS. */
 void readiness_of_files(const struct settings *settings, struct findings *findings);
-/* Listeners, disks, the admin plane. */
+/* Checks the listeners, the disks and the admin plane. */
 void readiness_of_start(const struct settings *settings, struct findings *findings);
 
 #endif

@@ -64,7 +64,7 @@ static void warn_of(const struct findings *findings, const char *before) {
         log_warn("%sand %u more", before, findings->more);
 }
 
-/* All that refuses the configuration, in one message. */
+/* Joins the findings, for which the configuration is refused, into one message. */
 static void join_findings(const struct findings *findings, char error[SETTINGS_ERROR]) {
     size_t length = 0;
     error[0] = '\0';
@@ -73,7 +73,7 @@ static void join_findings(const struct findings *findings, char error[SETTINGS_E
                                    i == 0 ? "" : "; ", findings->text[i]);
 }
 
-/* NULL and a message: what begins is refused. */
+/* NULL and a message: the start or the reload is refused. */
 static struct claims *server_claim(const struct settings *settings, const struct settings *old,
                                    char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
@@ -91,7 +91,8 @@ void server_await_workers(struct server *server) {
     }
 }
 
-/* What was bumped stays so, whatever of it comes from disk. */
+/* The generations of the services continue from the ones kept on disk. So results that a bump has
+ * made invalid stay invalid after a start or a reload. */
 static struct shared_services *services_for(const struct server *server,
                                             const struct settings *settings) {
     struct shared_services *services =
@@ -121,7 +122,7 @@ static void apply_settings(struct server *server, struct settings *settings,
     server->services = services;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static bool server_read_again(struct server *server, char error[SETTINGS_ERROR],
                               struct findings *left) {
     struct settings *settings = settings_load(server->path, error);
@@ -185,7 +186,7 @@ static bool open_disk(struct server *server, char error[SETTINGS_ERROR]) {
     return error[0] == '\0';
 }
 
-/* What the workers share, but for the disk. */
+/* Makes the objects that the workers share, except the disk and the services. */
 static void make_shared(struct server *server) {
     const struct settings *settings = server->settings;
     server->cache = cache_new(settings->cache.memory);
@@ -214,8 +215,8 @@ bool server_start(struct server *server, char error[SETTINGS_ERROR]) {
     return started;
 }
 
-/* What reads and writes the disk ends before those whom it tells, what is on it after those who use
- * it. */
+/* The threads of the disk end before the workers, because they send messages to workers. The disk
+ * is closed after the workers and the cache, which use it. */
 void server_release(struct server *server) {
     disk_stop(server->disk);
     for (unsigned i = 0; i < server->worker_count; i++)

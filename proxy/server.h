@@ -1,7 +1,7 @@
 /*
- * The server: all workers, and what they share: the settings, the cache, the disk, origins and
- * services. main.c makes one and gives it orders on signals; the admin plane reaches it through
- * control.h.
+ * The server: all workers, and the objects that they share: the settings, the cache, the disk,
+ * origins and services. main.c makes one and calls it when signals arrive; the admin plane calls it
+ * through control.h.
  *
  *     struct server server = {.path = "retort.conf", .lock = PTHREAD_MUTEX_INITIALIZER};
  *     server.settings = settings_load(server.path, error);
@@ -12,8 +12,8 @@
  *     }
  *     server_release(&server);                          also after a start that failed
  *
- * Threads: server_reload and what control.h offers come from any thread; all else from the main
- * thread.
+ * Threads: server_reload, server_stop and the calls of control.h may come from any thread, all
+ * other calls from the main thread.
  */
 #ifndef RETORT_SERVER_H
 #define RETORT_SERVER_H
@@ -25,9 +25,9 @@ enum { SERVER_PATIENCE = 1000 }; /* milliseconds for the answer of a worker */
 
 struct server {
     const char *path;     /* of the configuration */
-    pthread_mutex_t lock; /* settings: reloads come from signals and from the admin plane */
+    pthread_mutex_t lock; /* for settings, origins, services and recorder */
     struct settings *settings;
-    struct settings *first; /* those of the start */
+    struct settings *first; /* the settings of the start */
     struct cache *cache;
     struct disk *disk; /* NULL: there is none */
     struct shared_fetches *shared_fetches;
@@ -35,33 +35,34 @@ struct server {
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
     struct origin_groups *origins;    /* of settings */
-    struct shared_services *services; /* likewise */
+    struct shared_services *services; /* of settings */
     struct recorder *recorder;        /* the latest; NULL: there was none */
     struct worker **workers;
     unsigned worker_count;
     uint64_t started; /* milliseconds of the monotonic clock */
     _Atomic bool draining;
-    _Atomic bool ended; /* the workers have: they answer nothing any more */
+    _Atomic bool ended; /* the workers have ended and do not answer any more */
     struct client_total clients;
     struct memory_shares *memory;
 };
 
-/* False and a message: something is missing or taken. The server is then to be released. */
+/* False and a message: something is missing or in use. The caller then releases the server. */
 bool server_start(struct server *server, char error[SETTINGS_ERROR]);
-/* Reads the configuration again. False: it is refused, and nothing has changed. `left`: what of it
- * was not applied. */
+/* Reads the configuration again. False: it is refused, and nothing has changed. `left` gets a
+ * finding for each part that is not applied. */
 bool server_reload(struct server *server, char error[SETTINGS_ERROR], struct findings *left);
-/* The logs are opened by their names again: somebody has renamed the files. */
+/* Opens the logs by their names again, after somebody has renamed the files. */
 void server_reopen_logs(struct server *server);
-/* No new connections; the workers end when the open ones have finished. */
+/* Stops accepting connections; each worker ends when its open connections have finished. */
 void server_drain(struct server *server);
-/* The workers end at once. From any thread. */
+/* Makes the workers end at once. */
 void server_stop(struct server *server);
 /* Waits for the end of the workers. */
 void server_wait(struct server *server);
 void server_release(struct server *server);
 
-/* For control.c. Waits until the workers have done what was posted to them. */
+/* For control.c. Waits until the workers have handled all messages that were posted to them. It
+ * waits for each worker for at most SERVER_PATIENCE milliseconds. */
 void server_await_workers(struct server *server);
 
 #endif

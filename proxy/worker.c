@@ -36,12 +36,12 @@ struct worker {
     struct http1_host http1;
     struct adapter_host adapters;
     struct transaction_host host;
-    struct origin_checks *checks; /* NULL: another worker's task */
+    struct origin_checks *checks; /* NULL: another worker does them */
     struct listener **listeners;
     size_t listener_count;
     struct timer drain_timer;
     bool draining, stopped;
-    uint64_t complains_again; /* when it says once more that memory is exhausted */
+    uint64_t complains_again; /* before this time, exhausted memory is not logged again */
 };
 
 static void on_accept(struct listener *listener, int fd, const struct address *client, void *arg) {
@@ -95,7 +95,7 @@ static void close_listeners(struct worker *worker) {
     worker->listener_count = 0;
 }
 
-/* Listeners that the settings still name stay as they are; the others come and go. */
+/* Keeps the listeners that the new settings still contain, opens new ones and closes the others. */
 static bool open_listeners(struct worker *worker, const struct settings *settings,
                            struct claims *claims, char error[SETTINGS_ERROR]) {
     struct listener **listeners = xcalloc(settings->listen_count + 1, sizeof *listeners);
@@ -224,7 +224,7 @@ struct worker *worker_new(struct settings *settings, const struct worker_shared 
     return NULL;
 }
 
-/* In the worker's own thread, when its loop has ended. */
+/* Runs in the worker's own thread, when its loop has ended. */
 static void cut_everything(struct worker *worker) {
     origin_checks_free(&worker->checks);
     transaction_abort_all(&worker->host);
@@ -304,7 +304,7 @@ struct reload_message {
     struct settings *settings;
     struct origin_groups *origins;
     struct shared_services *services;
-    struct claims *claims; /* owned; NULL: another worker's */
+    struct claims *claims; /* owned; NULL: another worker has them */
 };
 
 static void on_reload(struct message *message) {
@@ -332,7 +332,8 @@ static void on_reload(struct message *message) {
     shared_services_release(&services);
     access_logs_close(&worker->host.logs);
     worker->host.logs = access_logs_open(&worker->net, worker->settings);
-    /* What is under way holds the old snapshot by its adapt set; all else points to the new one. */
+    /* Transactions under way hold the old settings through their adapt set. All others use the new
+     * settings. */
     settings_release(&old);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A worker: one thread with its loop, its listeners and its transactions. Workers share the cache,
- * and how the servers of origin groups are; nothing else; everybody reaches them by messages.
+ * A worker: one thread with its loop, its listeners and its transactions. Workers share only the
+ * settings and the objects in struct worker_shared. Other threads send messages to a worker.
  *
  *     struct worker *worker = worker_new(settings, &shared, index, claims, error);
  *     worker_start(worker);
@@ -9,7 +9,8 @@
  *     worker_drain(worker);
  *     worker_join(&worker);
  *
- * Threads: as above; worker_new and worker_join from the main thread.
+ * Threads: worker_new, worker_start, worker_wait and worker_join from the main thread, the others
+ * from any thread.
  */
 #ifndef RETORT_WORKER_H
 #define RETORT_WORKER_H
@@ -24,7 +25,7 @@
 
 struct worker;
 
-/* What all workers work on. */
+/* The objects that all workers share. */
 struct worker_shared {
     struct client_total *clients;
     struct memory_shares *memory; /* one for each worker */
@@ -34,30 +35,31 @@ struct worker_shared {
     struct origin_hosts *origin_hosts;
     struct waiting_downloads *waiting_downloads;
     struct verdicts *verdicts;
-    struct origin_groups *origins;    /* of the settings; referenced by whoever keeps them */
-    struct shared_services *services; /* likewise */
+    struct origin_groups *origins;    /* of the settings; a worker takes its own reference */
+    struct shared_services *services; /* of the settings; a worker takes its own reference */
     struct address admin_address;     /* length 0: there is no admin plane */
 };
 
-/* Its listeners take the claims that there are; NULL: none. */
+/* The listeners of the worker take the claims that are left. `claims` may be NULL. */
 struct worker *worker_new(struct settings *settings, const struct worker_shared *shared,
                           unsigned index, struct claims *claims, char error[SETTINGS_ERROR]);
 bool worker_start(struct worker *worker);
-/* *claimsp becomes the worker's, and NULL. */
+/* The worker becomes the owner of *claimsp, which becomes NULL. */
 void worker_reload(struct worker *worker, struct settings *settings, struct origin_groups *origins,
                    struct shared_services *services, struct claims **claimsp);
-/* Opens the access logs again, which may have been renamed. */
+/* Opens the access logs by their names again, after somebody has renamed the files. */
 void worker_reopen_logs(struct worker *worker);
-/* From here on its ICAP exchanges are recorded. */
+/* Makes the worker record its ICAP exchanges from now on. */
 void worker_record(struct worker *worker, struct recorder *recorder);
-/* Its report. False: the worker did not answer within so many milliseconds. An answer means that
- * all messages which were posted before have been delivered. */
+/* Asks for the worker's report. False: the worker did not answer within `patience` milliseconds.
+ * When the answer comes, all messages that the caller posted before have been delivered. */
 bool worker_ask(struct worker *worker, struct worker_report *report, unsigned patience);
-/* Stops accepting and ends when nothing is left to do, or after settings->drain_timeout. */
+/* Stops accepting. The worker ends when no connection and no transaction is left, or after
+ * settings->drain_timeout. */
 void worker_drain(struct worker *worker);
-/* Ends at once. */
+/* Makes the worker end at once. */
 void worker_stop(struct worker *worker);
-/* Waits for the thread's end; messages are still taken in, and dropped. */
+/* Waits until the thread has ended. Messages may still be posted then, without effect. */
 void worker_wait(struct worker *worker);
 void worker_join(struct worker **workerp);
 

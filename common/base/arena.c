@@ -21,8 +21,8 @@ static void arena_use(struct arena *arena, struct arena_block *block) {
     arena->end = block->data + block->size;
 }
 
-/* Of the blocks, one of the usual size is kept, wherever it stands: a large piece may stand behind
- * the block that was current when it was taken. */
+/* Keeps one block of the usual size and frees the others. The block may be anywhere in the list,
+ * because arena_alloc inserts a block for a large piece behind the current block. */
 void arena_reset(struct arena *arena) {
     struct arena_block *kept = NULL, *next;
     for (struct arena_block *block = arena->blocks; block != NULL; block = next) {
@@ -67,7 +67,7 @@ void *arena_alloc(struct arena *arena, size_t size) {
         return memory;
     }
     if (size > ARENA_BLOCK / 2 && arena->blocks != NULL) {
-        /* A block of its own, while the current one goes on being filled. */
+        /* A large piece gets its own block; the current block is still used for small pieces. */
         struct arena_block *block = xmalloc(sizeof *block + size);
         block->size = size;
         block->next = arena->blocks->next;

@@ -9,8 +9,8 @@
  *
  * The first block (ARENA_BLOCK bytes) is allocated at the first use and kept by arena_reset, so a
  * recycled arena costs no malloc. Requests larger than a block get a block of their own.
- * Threads: an arena belongs to one thread. Errors: draws on the reserve when memory is exhausted,
- * hence only for sizes that a limit bounds (heads, URLs, log lines).
+ * Threads: an arena belongs to one thread. Errors: an arena draws on the reserve when memory is
+ * exhausted. So use it only for sizes that have a limit (heads, URLs, log lines).
  */
 #ifndef RETORT_BASE_ARENA_H
 #define RETORT_BASE_ARENA_H
@@ -33,16 +33,16 @@ void arena_release(struct arena *arena);
 /* Aligned for any type; not zeroed. */
 void *arena_alloc(struct arena *arena, size_t size);
 void *arena_zalloc(struct arena *arena, size_t size);
-/* A copy of the bytes, with a NUL behind them. */
+/* Copies the bytes and appends a NUL. */
 char *arena_copy(struct arena *arena, struct slice bytes);
 struct slice arena_slice(struct arena *arena, struct slice bytes);
-/* The pieces one after the other, with a NUL behind them. */
+/* Joins the pieces, in their order, and appends a NUL, which the length does not count. */
 struct slice arena_join(struct arena *arena, const struct slice *pieces, unsigned count);
-/* The same of its arguments: arena_concat(arena, host, SLICE(":"), port) */
+/* Joins its arguments in the same way: arena_concat(arena, host, SLICE(":"), port) */
 #define arena_concat(arena, ...)                                                                   \
     arena_join((arena), (const struct slice[]){__VA_ARGS__},                                       \
                sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice))
-/* As asprintf. */
+/* Formats like asprintf(3). */
 struct slice arena_printf(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));
 

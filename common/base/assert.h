@@ -1,9 +1,9 @@
 /*
- * Assertions and magic numbers: checks of our own bugs, never of the world's input.
+ * Assertions and magic numbers: they find our own bugs, and never check input from outside.
  *
  * Every heap struct begins with `unsigned magic`, set by ALLOC_OBJ or INIT_OBJ and checked on entry
- * by CHECK_OBJ. A `void *` becomes a type only through CAST_OBJ. A failed check prints where it
- * stands and aborts: going on with a corrupted object would be worse.
+ * by CHECK_OBJ. A `void *` becomes a type only through CAST_OBJ. A failed check prints its place in
+ * the source and aborts: to continue with a corrupted object would be worse.
  *
  *     struct pipe {
  *         unsigned magic;
@@ -69,9 +69,9 @@ _Noreturn void assert_failed(const char *what, const char *file, int line, const
 /* The object that contains `member` at address `pointer`. */
 #define CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
-/* Allocation that draws on the reserve when memory is exhausted (base/reserve.h), for small,
- * bounded objects: NULL never comes back. Bodies and anything whose size comes from outside use
- * malloc and handle NULL. */
+/* Allocate small objects of bounded size. They draw on the reserve (base/reserve.h) when memory is
+ * exhausted, and never return NULL. Use malloc, and handle NULL, for bodies and for anything whose
+ * size comes from outside. */
 void *xcalloc(size_t count, size_t size);
 void *xmalloc(size_t size);
 void *xrealloc(void *old, size_t size);

@@ -1,12 +1,14 @@
 /*
- * Clocks: one number for a point in time, where the loop's own time is too old or there is no loop.
+ * Clocks: one number for a point in time, for code without a loop, or where the time of the loop is
+ * too old.
  *
  *     uint64_t begun = clocks_nanoseconds(CLOCK_MONOTONIC);
  *     ...
  *     uint64_t took = clocks_nanoseconds(CLOCK_MONOTONIC) - begun;
  *
- * Units: the name says them. The clocks are those of clock_gettime(2): CLOCK_MONOTONIC for time that
- * passes, CLOCK_REALTIME for a date, CLOCK_MONOTONIC_COARSE for a cheap reading that is up to 4 ms old.
+ * Units: the names say them. The clocks are those of clock_gettime(2): CLOCK_MONOTONIC for
+ * durations, CLOCK_REALTIME for a date, CLOCK_MONOTONIC_COARSE for a cheap reading that is up to
+ * 4 ms old.
  * Threads: any.
  */
 #ifndef RETORT_BASE_CLOCKS_H

@@ -1,13 +1,14 @@
 /*
- * Memory that will be needed soon: what is asked for ahead need not be waited for later.
+ * Prefetching: asks the processor for memory that will be needed soon, so that the program does not
+ * wait for it later.
  *
  *     for (i = 0; i < count; i++) {
  *         if (i + 1 < count)
- *             fetch_ahead(objects[i + 1], sizeof *objects[i + 1]);     comes while this one is used
+ *             fetch_ahead(objects[i + 1], sizeof *objects[i + 1]);     arrives meanwhile
  *         use(objects[i]);
  *     }
  *
- * Nothing is read: any address will do, NULL too. Threads: any.
+ * fetch_ahead does not read the memory, so any address is allowed, NULL too. Threads: any.
  */
 #ifndef RETORT_BASE_FETCH_H
 #define RETORT_BASE_FETCH_H
@@ -17,8 +18,8 @@
 
 enum { CACHE_LINE = 64 };
 
-/* The lines in which these bytes stand, of which there is one at least. Always inlined: GCC takes a
- * function that only prefetches for one without effect, and leaves out the call. */
+/* Fetches the cache lines of these bytes; `length` is at least 1. The function is always inlined:
+ * GCC treats a function that only prefetches as one without effect, and removes the call. */
 static inline __attribute__((always_inline)) void fetch_ahead(const void *first, size_t length) {
     uintptr_t at = (uintptr_t)first, last = at + length - 1;
     for (; at < last; at += CACHE_LINE)

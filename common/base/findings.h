@@ -1,13 +1,13 @@
 /*
- * Findings: what a check has to say, a sentence each, for an operator to act on.
+ * Findings: the results of a check. Each finding is a sentence that tells the operator what to do.
  *
  *     struct findings findings = {0};
  *     findings_add(&findings, "access_log %s: its directory is not there: make it", path);
  *     for (unsigned i = 0; i < findings.count; i++)
  *         fprintf(stderr, "retort: %s\n", findings.text[i]);
  *
- * A finding is cut at FINDING bytes; of those behind the last place only the number is kept, in
- * `more`. Threads: one at a time.
+ * A finding is cut at FINDING bytes. At most FINDINGS_MAX findings are kept; `more` counts the
+ * others. Threads: one at a time.
  */
 #ifndef RETORT_BASE_FINDINGS_H
 #define RETORT_BASE_FINDINGS_H
@@ -21,10 +21,10 @@ struct findings {
 
 void findings_add(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* For what a program writes to: a file that it may append to, or a directory where it can make one.
- * `what` begins the sentence: "access_log". */
+/* Checks that a log can be written: the file exists and is writable, or its directory is. `what`
+ * begins the sentence: "access_log". */
 void findings_of_log(struct findings *findings, const char *what, const char *path);
-/* Can files be made beside this path? The finding ends with what to do about it. */
+/* Checks that files can be made in the directory of this path. */
 void findings_of_directory(struct findings *findings, const char *what, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Intrusive doubly linked lists. A list is a `struct list_link` that stands for head and tail; an
+ * Intrusive doubly linked lists. A list is a `struct list_link`, which is both head and tail; an
  * element embeds a `struct list_link`. A link that is in no list points at itself, so that
  * `list_remove` may be called twice.
  *
@@ -11,7 +11,7 @@
  *         ...                                  c may be removed here
  *     }
  *
- * Threads: none of its own; the owner of the list serialises.
+ * Threads: a list has no lock; its owner makes sure that one thread at a time uses it.
  */
 #ifndef RETORT_BASE_LIST_H
 #define RETORT_BASE_LIST_H

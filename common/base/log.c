@@ -35,7 +35,7 @@ bool log_open_file(const char *path) {
         the_log.fd = fd;
         return true;
     }
-    /* dup3 swaps the file under the same number, so writers in other threads never see a gap. */
+    /* dup3 replaces the file under the same number, so writers in other threads lose no line. */
     bool moved = dup3(fd, the_log.fd, O_CLOEXEC) >= 0;
     close(fd);
     return moved;
@@ -49,8 +49,8 @@ bool log_enabled(enum log_level level) {
     return (int)level <= atomic_load_explicit(&the_log.level, memory_order_relaxed);
 }
 
-/* Copies characters that are seen, in UTF-8, and shows the bytes of others as \xNN; returns the
- * length written. */
+/* Copies visible UTF-8 characters, and writes the bytes of others as \xNN. Returns the length
+ * written. */
 static size_t log_escape(char *out, size_t capacity, struct slice text) {
     size_t length = 0;
     while (text.length > 0 && length + 16 < capacity) {
@@ -88,6 +88,6 @@ void log_write(enum log_level level, const char *format, ...) {
     length += log_escape(line + length, sizeof line - length - 1, slice_from(message));
     line[length++] = '\n';
     ssize_t written = write(the_log.fd, line, length);
-    (void)written; /* a log that can't be written has nowhere to complain */
+    (void)written; /* an error of the log itself can't be logged */
     errno = saved_errno;
 }

@@ -6,8 +6,8 @@
  *
  * A line is "TIME PROGRAM LEVEL MESSAGE\n", written with one write(2), cut at 4 KB; control bytes
  * in a message are shown as \xNN so that input can not forge lines. A message says what happened
- * and, at WARN and ERROR, what to do. Threads: log_open before threads start; log_reopen and the
- * writers from any thread.
+ * and, at WARN and ERROR, what to do. Threads: log_open before threads start; the other functions
+ * from any thread.
  */
 #ifndef RETORT_BASE_LOG_H
 #define RETORT_BASE_LOG_H
@@ -17,8 +17,8 @@
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 void log_open(int fd, const char *program, enum log_level level);
-/* Points the log at a file (appended to, created with mode 0640); false and errno when it can't be
- * opened, and then the old place stays. */
+/* Makes the log go to a file (appended to, created with mode 0640). False and errno when the file
+ * can't be opened; then the log keeps its former destination. */
 bool log_open_file(const char *path);
 void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);

@@ -1,11 +1,11 @@
 /*
- * Random bytes that nobody can foresee, from the kernel.
+ * Random bytes from the kernel that nobody can predict.
  *
  *     unsigned char secret[32];
  *     random_fill(secret, sizeof secret);
  *
- * Threads: any. Without the kernel's random numbers nothing of this is safe, so the process ends
- * with a message where it has none, as on a kernel before 3.17.
+ * Threads: any. Errors: when the kernel gives no random numbers, as before Linux 3.17, the process
+ * ends with a message, because nothing else would be safe.
  */
 #ifndef RETORT_BASE_RANDOM_H
 #define RETORT_BASE_RANDOM_H

@@ -17,7 +17,7 @@ static struct {
     _Atomic bool noticed;
 } the_reserve = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The system gives a page of it only once that is written to, which nobody does. */
+/* Nobody writes to the piece, so the system gives it no pages of memory. */
 static void *map_piece(void) {
     void *at =
         mmap(NULL, RESERVE_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

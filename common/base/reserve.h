@@ -1,19 +1,18 @@
 /*
- * The reserve: address space and memory set aside at the start, for the small things that a program
- * which runs out of memory needs to finish what it has begun and to say no to what comes.
+ * The reserve: address space and memory that is set aside at the start. A program that runs out of
+ * memory uses it for small objects, to finish the work it has begun and to refuse new work.
  *
  *     reserve_open(16 MB);                          once, before threads
  *     while ((at = malloc(size)) == NULL)
  *         reserve_spend(size);                      what xmalloc and its like do
- *     if (reserve_is_low()) ...                     begin nothing new
- *     if (reserve_take_notice()) ...                memory ran short since the last call: give back
- *     reserve_refill();                             now and then, until there is some again
+ *     if (reserve_is_low()) ...                     begin no new work
+ *     if (reserve_take_notice()) ...                memory ran short since the last call: free some
+ *     reserve_refill();                             now and then, until the reserve is full again
  *
- * Only for small things: whoever wants much asks malloc, and does without.
+ * The reserve is for small objects only. For large ones call malloc, and handle NULL.
  *
- * Without a reserve, or when it is spent and nobody gives memory back for RESERVE_PATIENCE
- * milliseconds, reserve_spend ends the process with a message, as nothing else can be done.
- * Threads: any.
+ * reserve_spend ends the process with a message when there is no reserve, or when the reserve is
+ * spent and nobody frees memory for RESERVE_PATIENCE milliseconds. Threads: any.
  */
 #ifndef RETORT_BASE_RESERVE_H
 #define RETORT_BASE_RESERVE_H
@@ -24,14 +23,14 @@
 enum { RESERVE_PATIENCE = 5000, RESERVE_PIECE = 1 << 20 };
 
 void reserve_open(size_t bytes);
-/* Memory was refused: gives some of the reserve back to the system, or waits for others to free
- * theirs. The caller tries again. */
+/* Call it when an allocation failed. It gives a part of the reserve back to the system, or waits a
+ * millisecond for others to free memory. Then the caller tries again. */
 void reserve_spend(size_t wanted);
-/* Memory was refused for something that can be done without. */
+/* Call it when an allocation failed that the program can do without. */
 void reserve_note(void);
-/* The half of it is gone: the rest is for what has begun. */
+/* Is more than half of the reserve spent? The rest is for work that has begun. */
 bool reserve_is_low(void);
-/* Was any refused since the last call? */
+/* Has an allocation failed since the last call? */
 bool reserve_take_notice(void);
 void reserve_refill(void);
 

@@ -9,8 +9,7 @@ static void do_nothing(int number) {
 }
 
 void signals_ignore_harmless(void) {
-    /* SIGXFSZ: a file that may grow no further fails to be written, which is seen where that
-     * happens. */
+    /* SIGXFSZ: a write beyond the limit of a file's size fails; the writer handles that error. */
     static const int harmless[] = {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM,   SIGVTALRM,
                                    SIGPROF, SIGIO,   SIGPWR,  SIGSTKFLT, SIGXFSZ};
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
@@ -19,7 +18,7 @@ void signals_ignore_harmless(void) {
         signal(number, SIG_IGN);
 }
 
-/* One that is ignored would not even be kept for who waits. */
+/* An ignored signal would not reach sigwait, so each signal gets a handler that does nothing. */
 void signals_take(sigset_t *signals, const int *numbers, unsigned count) {
     sigemptyset(signals);
     for (unsigned i = 0; i < count; i++) {

@@ -16,7 +16,7 @@ static inline uint64_t lower8(uint64_t word) {
     return word | (((from_a & ~above_z & ~word) & repeat8(0x80)) >> 2);
 }
 
-/* Most are written alike. */
+/* Most names have the same case, so the words are compared as they are first. */
 static inline bool same8_nocase(uint64_t a, uint64_t b) {
     return a == b || lower8(a) == lower8(b);
 }
@@ -27,7 +27,7 @@ static inline uint64_t load8(const char *at) {
     return word;
 }
 
-/* Four to seven bytes; those in the middle twice. */
+/* Loads four to seven bytes; the ones in the middle are loaded twice. */
 static inline uint64_t load_short(const char *at, size_t length) {
     uint32_t first, last;
     memcpy(&first, at, sizeof first);
@@ -35,7 +35,7 @@ static inline uint64_t load_short(const char *at, size_t length) {
     return (uint64_t)last << 32 | first;
 }
 
-/* In words, of which the last overlaps the one before. */
+/* Compares words of eight bytes; the last word overlaps the one before. */
 static bool bytes_equal_nocase(const char *a, const char *b, size_t length) {
     if (length >= 8) {
         for (size_t i = 0; i + 8 < length; i += 8)
@@ -115,7 +115,7 @@ bool slice_to_uint64(struct slice text, uint64_t *value) {
     return true;
 }
 
-/* The length of the element at the front: up to a comma that stands outside a quoted string. */
+/* The length of the element at the front, which ends at a comma outside a quoted string. */
 static size_t element_length(struct slice text) {
     bool quoted = false;
     for (size_t i = 0; i < text.length; i++) {
@@ -151,7 +151,8 @@ char *slice_dup(struct slice text) {
     return copy;
 }
 
-/* From the number of bits, 1233/4096 being the logarithm of 2; that may be one too many. */
+/* Computes the digits from the number of bits: 1233/4096 is nearly the decimal logarithm of 2. The
+ * comparison with a power of 10 corrects the result. */
 unsigned slice_digits(uint64_t number) {
     static const uint64_t powers[20] = {
         0,
@@ -179,7 +180,7 @@ unsigned slice_digits(uint64_t number) {
     return most + (number >= powers[most]);
 }
 
-/* Two digits at a time: divisions are what this takes. */
+/* Writes two digits at a time, because divisions take most of the time. */
 char *slice_put_number(char *at, int64_t number) {
     static const char pairs[] = "0001020304050607080910111213141516171819"
                                 "2021222324252627282930313233343536373839"
@@ -192,7 +193,7 @@ char *slice_put_number(char *at, int64_t number) {
     char *end = at + slice_digits(rest), *digit = end;
     for (; rest > UINT32_MAX; rest /= 100)
         memcpy(digit -= 2, &pairs[rest % 100 * 2], 2);
-    uint32_t small = (uint32_t)rest; /* of which divisions are cheaper */
+    uint32_t small = (uint32_t)rest; /* divisions of 32 bits are cheaper */
     for (; small >= 10; small /= 100)
         memcpy(digit -= 2, &pairs[small % 100 * 2], 2);
     if (digit > at)
@@ -200,7 +201,7 @@ char *slice_put_number(char *at, int64_t number) {
     return end;
 }
 
-/* Of 32 bits, one digit's worth in each byte, the highest first in memory. */
+/* Returns the eight hexadecimal digits of 32 bits, with the highest digit first in memory. */
 static inline uint64_t hex_digits(uint64_t number) {
     number = (number | number << 16) & 0x0000ffff0000ffff;
     number = (number | number << 8) & 0x00ff00ff00ff00ff;

@@ -21,7 +21,7 @@ struct slice {
     size_t length;
 };
 
-/* From a string literal. */
+/* Makes a slice of a string literal. */
 #define SLICE(literal) ((struct slice){"" literal, sizeof(literal) - 1})
 /* The two arguments of "%.*s". */
 #define SLICE_PRINT(slice) (int)(slice).length, (slice).base
@@ -38,24 +38,23 @@ static inline bool slice_equal(struct slice a, struct slice b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.base, b.base, a.length) == 0);
 }
 
-/* ASCII case-insensitive, whatever the locale says. */
+/* Compares without ASCII case, whatever the locale says. */
 bool slice_equal_nocase(struct slice a, struct slice b);
 bool slice_starts_with(struct slice text, struct slice prefix); /* an empty prefix: true */
 bool slice_starts_with_nocase(struct slice text, struct slice prefix);
 bool slice_ends_with_nocase(struct slice text, struct slice suffix);
 
-/* Without SP and HTAB at both ends (RFC 9110 §5.6.3 OWS). */
+/* Returns the slice without SP and HTAB at both ends (RFC 9110 §5.6.3 OWS). */
 struct slice slice_trim(struct slice text);
 
-/* Decimal digits only, all of the slice, no sign; false on overflow or anything else. */
+/* The whole slice must be decimal digits, without a sign. False on overflow or other bytes. */
 bool slice_to_uint64(struct slice text, uint64_t *value);
 
-/* The number in decimal, in `digits`. */
+/* Writes the number in decimal into `digits`, and returns it as a slice. */
 enum { SLICE_DIGITS = 24 };
 struct slice slice_of_number(char digits[SLICE_DIGITS], int64_t number);
 
-/* Writers of text into memory that is known to have room: what they write ends where the returned
- * pointer points.
+/* Write text into memory that has enough room, and return the end of the written text.
  *
  *     at = slice_put(at, SLICE("Age: "));
  *     at = slice_put_number(at, 17);
@@ -67,11 +66,11 @@ static inline char *slice_put(char *at, struct slice text) {
 }
 
 char *slice_put_number(char *at, int64_t number);
-unsigned slice_digits(uint64_t number); /* how many it has */
-/* In SLICE_HEX lower-case digits. */
+unsigned slice_digits(uint64_t number); /* how many decimal digits the number has */
+/* Writes SLICE_HEX lower-case digits. */
 enum { SLICE_HEX = 16 };
 char *slice_put_hex(char *at, uint64_t number);
-/* With A to Z made lower-case. */
+/* Writes the text with A to Z in lower case. */
 char *slice_put_lower(char *at, struct slice text);
 
 /* Takes the next element of a comma-separated list (RFC 9110 §5.6.1) off the front of *rest:

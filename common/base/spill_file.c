@@ -28,7 +28,7 @@ void spill_file_release(struct spill_file *file) {
     file->begin = file->end = 0;
 }
 
-/* Not every file system makes files without a name. */
+/* A file system without O_TMPFILE gets a file with a name, which is removed at once. */
 static int open_unnamed(const char *directory) {
     char path[4096];
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -102,7 +102,7 @@ static void spill_advance(struct spill_file *file, uint64_t count) {
     file->begin += count;
     if (file->begin - file->given_back < GIVE_BACK)
         return;
-    /* A file system that can't do it gives all back at the end. */
+    /* A file system that can't do this frees the space when the file is closed. */
     (void)!fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)file->given_back,
                      (off_t)(file->begin - file->given_back));
     file->given_back = file->begin;

@@ -1,20 +1,19 @@
 /*
- * Kept bytes: what of a body may be wanted again, in memory up to a limit, then in a file that has
- * no name and goes with its descriptor.
+ * Kept bytes: a part of a body that may be needed again. The bytes are in memory up to a limit, and
+ * then in a file without a name, which disappears when its descriptor is closed.
  *
  *     struct spill_file file;
  *     spill_file_init(&file, &limits);
- *     if (!spill_file_append(&file, bytes, count)) ...         a limit is reached, or the disk is full
- *     ssize_t got = spill_file_peek(&file, &cursor, buffer, capacity);   the bytes stay; moves the cursor
- *     ssize_t got = spill_file_take(&file, buffer, capacity);  takes them off the front
+ *     if (!spill_file_append(&file, bytes, count)) ...         limit reached, or the disk is full
+ *     ssize_t got = spill_file_peek(&file, &cursor, buffer, capacity);   reads at the cursor
+ *     ssize_t got = spill_file_take(&file, buffer, capacity);  takes bytes off the front
  *     spill_file_release(&file);
  *
- * A cursor begins as {0} at the front, and is good while nothing is taken. What is taken from the
- * file is given back to the disk as it goes. Reading gives 0 at the end, -1 when the file can't be
- * read any more.
+ * A cursor begins as {0} at the front; peek moves it and keeps the bytes. A cursor is valid until
+ * bytes are taken. The disk space of taken bytes is freed now and then. Reading gives 0 at the end,
+ * -1 when the file can't be read any more.
  *
- * Calls to the file may wait for the disk where its cache in memory is full.
- * Threads: belongs to one thread.
+ * Calls may wait for the disk when the page cache is full. Threads: belongs to one thread.
  */
 #ifndef RETORT_BASE_SPILL_FILE_H
 #define RETORT_BASE_SPILL_FILE_H
@@ -25,8 +24,8 @@
 #include <sys/types.h>
 
 struct spill_file_limits {
-    size_t memory;              /* bytes; beyond: the file */
-    uint64_t file;              /* bytes; 0: there is none */
+    size_t memory;              /* bytes; the bytes after these go to the file */
+    uint64_t file;              /* bytes; 0: no file is used */
     const char *directory;      /* for the file */
     struct spool_blocks *spare; /* NULL: memory comes from the allocator */
 };
@@ -40,19 +39,19 @@ struct spill_file {
     struct spill_file_limits limits;
     struct spool memory;
     int fd;              /* -1: there is no file now */
-    bool on_disk;        /* there has been one */
-    uint64_t begin, end; /* of what waits in the file */
-    uint64_t given_back; /* bytes at the file's front that take no room any more */
+    bool on_disk;        /* a file has been made */
+    uint64_t begin, end; /* of the bytes that wait in the file */
+    uint64_t given_back; /* bytes at the file's front whose disk space is freed */
 };
 
 void spill_file_init(struct spill_file *file, const struct spill_file_limits *limits);
 void spill_file_release(struct spill_file *file);
-/* All of them or none. */
+/* False: the bytes could not be kept. */
 bool spill_file_append(struct spill_file *file, const char *bytes, size_t count);
 ssize_t spill_file_peek(const struct spill_file *file, struct spill_file_cursor *cursor,
                         char *buffer, size_t capacity);
 ssize_t spill_file_take(struct spill_file *file, char *buffer, size_t capacity);
-/* Lets go of so many bytes at the front; there are as many. */
+/* Drops `count` bytes at the front; the file must hold at least as many. */
 void spill_file_skip(struct spill_file *file, uint64_t count);
 
 static inline uint64_t spill_file_length(const struct spill_file *file) {

@@ -1,6 +1,6 @@
 /*
- * A spool: bytes that wait in memory between a producer and a consumer, first in, first out, in
- * blocks, so that appending never moves what is there.
+ * A spool: bytes that wait in memory between a producer and a consumer, first in, first out. They
+ * are in blocks, so that appending never moves bytes.
  *
  *     struct spool spool;
  *     spool_init(&spool);
@@ -8,11 +8,11 @@
  *     size_t n = spool_read(&spool, buf, sizeof buf);
  *     spool_release(&spool);
  *
- * A cursor reads without consuming, for bytes that may be wanted again (a virgin body kept until
- * the ICAP server's verdict). Cursors stay valid while nothing is consumed by spool_read.
+ * A cursor reads without consuming, for bytes that may be needed again (a virgin body kept until
+ * the ICAP server's verdict). Cursors stay valid until spool_read consumes bytes.
  *
- * Spools of one thread may share what blocks they have let go, so that the next one asks nobody for
- * memory: spool_share after spool_init.
+ * Spools of one thread may share their free blocks, which saves allocations: call spool_share after
+ * spool_init.
  *
  * Threads: belongs to one thread.
  */
@@ -26,17 +26,17 @@ enum { SPOOL_BLOCK = 4096 - 32, SPOOL_BLOCKS_SPARE = 512 };
 
 struct spool_block;
 
-/* Blocks that are in no spool, SPOOL_BLOCKS_SPARE at most; begins as {0}. */
+/* Free blocks, at most SPOOL_BLOCKS_SPARE. The struct begins as {0}. */
 struct spool_blocks {
     struct spool_block *first;
     unsigned count;
-    size_t taken; /* blocks that spools have */
+    size_t taken; /* blocks in use by spools */
 };
 
 struct spool {
     struct spool_block *first, *last;
     size_t length;              /* bytes inside */
-    struct spool_blocks *spare; /* NULL: shares with none */
+    struct spool_blocks *spare; /* NULL: not shared */
 };
 
 struct spool_cursor {

@@ -1,6 +1,6 @@
 #include "base/text.h"
 
-/* The least character that so many bytes may stand for, by their number. */
+/* The smallest character that a sequence of 1, 2, 3 or 4 bytes may encode. */
 static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 
 static size_t text_length_of(unsigned char first) {

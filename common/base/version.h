@@ -1,8 +1,9 @@
 /*
- * What a program answers to --version: its name and Retort's version, the same for all programs, and
- * behind it the libraries that it runs with, where their versions decide what it can do.
+ * The answer of a program to --version: its name and Retort's version, and a line with the
+ * libraries whose versions decide what the program can do.
  *
- *     static const struct version_library libraries[] = {{"libpng", PNG_LIBPNG_VER_STRING}, {NULL}};
+ *     static const struct version_library libraries[] = {{"libpng", PNG_LIBPNG_VER_STRING},
+ *                                                        {NULL}};
  *     case 'V': version_print("gray-helper", libraries); return 0;
  *
  * prints to standard output:
@@ -17,7 +18,7 @@ struct version_library {
     const char *name, *version;
 };
 
-/* `libraries` ends with a NULL name; NULL: none is worth a line. */
+/* `libraries` ends with a NULL name; NULL: no line about libraries. */
 void version_print(const char *program, const struct version_library *libraries);
 
 #endif

@@ -13,7 +13,7 @@ static enum source_status bytes_read(struct source *source, char *buffer, size_t
 }
 
 static void bytes_close(struct source *source) {
-    (void)source; /* both belong to others */
+    (void)source; /* the struct and the bytes belong to the caller of bytes_source_start */
 }
 
 static const struct source_class bytes_class = {"bytes", bytes_read, bytes_close, NULL};

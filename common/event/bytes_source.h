@@ -4,7 +4,8 @@
  *     struct bytes_source *source = arena_alloc(arena, sizeof *source);
  *     message->body = bytes_source_start(source, bytes, loop);
  *
- * The bytes and the struct live as long as the source is read. Threads: those of a source.
+ * The bytes and the struct belong to the caller, and must live until the source is closed. Threads:
+ * those of a source.
  */
 #ifndef RETORT_EVENT_BYTES_SOURCE_H
 #define RETORT_EVENT_BYTES_SOURCE_H

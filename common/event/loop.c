@@ -37,7 +37,8 @@ void loop_release(struct loop *loop) {
 }
 
 static void run_tasks(struct loop *loop) {
-    /* Tasks deferred meanwhile wait for the next call: input and output get their turn. */
+    /* Tasks that are deferred meanwhile wait for the next call, so that input and output are served
+     * in between. */
     struct list_link due;
     list_init(&due);
     list_splice(&due, &loop->tasks);
@@ -62,8 +63,8 @@ static int patience(struct loop *loop) {
     return wait > 60000 ? 60000 : (int)wait;
 }
 
-/* Of the next event but one the memory around it, since it is embedded in something, of the next
- * one its owner. */
+/* Fetches the memory of the next event's owner, and the memory around the event after that, which
+ * is embedded in another struct. */
 static inline __attribute__((always_inline)) void look_ahead(const struct loop *loop) {
     enum { AROUND = CACHE_LINE / 2, OF_OWNER = 7 * CACHE_LINE / 4 };
     const struct epoll_event *next = &loop->batch[loop->batch_at + 1];
@@ -97,7 +98,8 @@ void loop_run_once(struct loop *loop) {
     loop_update_time(loop);
     run_events(loop);
     timers_run(&loop->timers, loop->now);
-    /* Twice: what a task has woken follows at once, not after another look at the events. */
+    /* The second call runs the tasks that the first call deferred, before the loop waits for events
+     * again. */
     run_tasks(loop);
     run_tasks(loop);
 }
@@ -122,7 +124,7 @@ void loop_remove(struct loop *loop, struct event *event) {
 
 void loop_forget(struct loop *loop, struct event *event) {
     event->fd = -1;
-    /* The rest of the current batch may still name this event. */
+    /* The rest of the current batch may still contain this event. */
     for (int i = loop->batch_at; i < loop->batch_count; i++)
         if (loop->batch[i].data.ptr == event)
             loop->batch[i].data.ptr = NULL;

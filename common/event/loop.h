@@ -7,15 +7,17 @@
  *     while (!stop)
  *         loop_run_once(&loop);
  *
- * An `event` is embedded in what it belongs to; the callback finds that with CONTAINER_OF. While
- * one event is served, the memory around the next but one is fetched, and that of the next one's
- * owner: of thousands of connections hardly any is in the processor's caches when its turn comes.
- * Sockets are registered once, edge-triggered, for both directions: no system call to change
- * interest. An event may be removed, and its struct freed, at any time, inside any callback.
+ * An `event` is embedded in the struct that it belongs to; the callback finds that struct with
+ * CONTAINER_OF. With thousands of connections, most structs are not in the processor's caches. So
+ * while the loop serves one event, it fetches the owner of the next event, and the memory around
+ * the event after that. Sockets are registered once, edge-triggered, for both directions, so no
+ * system call is needed to change the interest. Any callback may remove an event and free its
+ * struct at any time.
  *
  * A `task` is a wake-up: loop_defer puts it into the queue that runs after the current batch of
- * events; deferring it again before it ran does nothing. Callbacks of input/output store a result
- * and defer the task of whoever waits for it, so that no two state machines ever call each other.
+ * events. Deferring a task that is already in the queue does nothing. Callbacks of input and output
+ * store a result and defer the task of the one who waits for it. So state machines never call each
+ * other.
  *
  * Threads: all calls from the loop's own thread; other threads send messages (mailbox.h).
  */
@@ -33,7 +35,7 @@
 struct event {
     int fd; /* -1: not registered */
     void (*on_event)(struct event *event, uint32_t events);
-    void *owner; /* for on_event, which finds its memory fetched; may be NULL */
+    void *owner; /* for on_event; the loop fetches its memory beforehand; may be NULL */
 };
 
 struct task {
@@ -46,14 +48,14 @@ enum { LOOP_BATCH = 256 };
 struct loop {
     int epoll_fd;
     uint64_t now;             /* milliseconds of the monotonic clock, at the start of this round */
-    uint64_t now_nanoseconds; /* the same */
-    time_t wall;              /* seconds since 1970, likewise */
+    uint64_t now_nanoseconds; /* the same time in nanoseconds */
+    time_t wall;              /* seconds since 1970, at the start of this round */
     unsigned wall_milliseconds; /* of that second */
     struct timers timers;
     struct list_link tasks;
     int batch_count, batch_at;
-    uint64_t looks; /* how often events were asked for */
-    uint64_t seen;  /* the last time when all that were pending then have been served */
+    uint64_t looks; /* how often the loop has called epoll_wait */
+    uint64_t seen;  /* `looks` of the last call that returned all pending events, all served now */
     struct epoll_event batch[LOOP_BATCH];
     void (*on_idle)(struct loop *loop, void *arg); /* before the loop sleeps; may be NULL */
     void *idle_arg;
@@ -62,7 +64,8 @@ struct loop {
 bool loop_init(struct loop *loop);
 void loop_release(struct loop *loop);
 
-/* Waits for events, at most until the next timer, and serves all that is due. */
+/* Waits for events, at most until the next timer is due. Then serves the events, the due timers and
+ * the deferred tasks. */
 void loop_run_once(struct loop *loop);
 
 static inline void event_init(struct event *event) {
@@ -73,10 +76,10 @@ static inline void event_init(struct event *event) {
 
 bool loop_add(struct loop *loop, struct event *event, int fd, uint32_t interest,
               void (*on_event)(struct event *event, uint32_t events));
-/* Does not close the descriptor. */
+/* Stops watching. It does not close the descriptor. */
 void loop_remove(struct loop *loop, struct event *event);
-/* The same without a system call, for a descriptor that is closed next and of which there is no
- * copy: the kernel stops watching those by itself. */
+/* Like loop_remove, without a system call. The caller must close the descriptor next, and no copy
+ * of it may exist: then the kernel stops watching it by itself. */
 void loop_forget(struct loop *loop, struct event *event);
 
 static inline void task_init(struct task *task, void (*run)(struct task *)) {
@@ -96,7 +99,8 @@ static inline void task_cancel(struct task *task) {
 /* Reads the clocks anew, for code that runs long after the round began. */
 void loop_update_time(struct loop *loop);
 
-/* For how long something lasts: the wall clock may be set back. */
+/* Seconds of the monotonic clock, to measure how long something lasts. The wall clock may be set
+ * back. */
 static inline time_t loop_seconds(const struct loop *loop) {
     return (time_t)(loop->now / 1000);
 }

@@ -24,7 +24,7 @@ static void deliver_all(struct mailbox *mailbox) {
 static void mailbox_on_event(struct event *event, uint32_t events) {
     struct mailbox *mailbox = CONTAINER_OF(event, struct mailbox, event);
     uint64_t count;
-    /* Read first: a post behind this read makes the descriptor ready again. */
+    /* The read comes first: a post after it makes the descriptor ready again. */
     ssize_t got = read(event->fd, &count, sizeof count);
     (void)got;
     (void)events;
@@ -58,8 +58,8 @@ void mailbox_post(struct mailbox *mailbox, struct message *message) {
     } while (!atomic_compare_exchange_weak_explicit(&mailbox->newest, &newest, message,
                                                     memory_order_release, memory_order_relaxed));
     if (newest != NULL)
-        return; /* whoever filled the empty box has rung the bell */
+        return; /* the first message in the box has made the descriptor ready */
     uint64_t one = 1;
     ssize_t put = write(mailbox->event.fd, &one, sizeof one);
-    (void)put; /* can't fail but by overflow, and then the bell is ringing already */
+    (void)put; /* fails only on overflow, and then the descriptor is ready already */
 }

@@ -1,6 +1,6 @@
 /*
- * A mailbox: how other threads reach the thread of a loop. Threads exchange messages, not
- * structures.
+ * A mailbox: other threads use it to send messages to the thread of a loop. Threads exchange
+ * messages and share no structures.
  *
  *     struct greeting { struct message message; int number; };
  *     static void on_greeting(struct message *message) {
@@ -9,9 +9,10 @@
  *     greeting->message.deliver = on_greeting;
  *     mailbox_post(&worker->mailbox, &greeting->message);       from any thread
  *
- * deliver runs in the receiving thread, in the order of posting per sender, and owns the message
- * from then on. Posting takes one atomic exchange, and one write(2) when the box was empty. A
- * mailbox must outlive its senders' last post. Messages still inside at release are delivered.
+ * deliver runs in the receiving thread, and owns the message from then on. Messages of one sender
+ * are delivered in the order in which they were posted. Posting takes one atomic exchange, and one
+ * write(2) when the box was empty. A mailbox must live until its senders have made their last post.
+ * mailbox_release delivers the messages that are still inside.
  */
 #ifndef RETORT_EVENT_MAILBOX_H
 #define RETORT_EVENT_MAILBOX_H

@@ -15,7 +15,7 @@ struct question {
     pthread_cond_t wake;
     bool answered;
     _Atomic unsigned holders;
-    bool taken; /* the answer is the asking thread's */
+    bool taken; /* the answer belongs to the asking thread */
     max_align_t answer[];
 };
 

@@ -1,16 +1,16 @@
 /*
- * A question to the thread of another loop, whose answer the asking thread waits for.
+ * A question to the thread of another loop. The asking thread waits for the answer.
  *
  *     static const struct question_class class = {sizeof(int), on_question, NULL};
  *
  *     int answer;
- *     if (question_ask(&worker->mailbox, &class, worker, &answer, 1000)) ...      false: too late
+ *     if (question_ask(&worker->mailbox, &class, worker, &answer, 1000)) ...      false: timed out
  *
- * Messages arrive in order. So an answer also says that all messages which the same thread posted
- * before have been delivered.
+ * Messages arrive in order. So when the answer comes, all messages that the same thread posted
+ * before have been delivered too.
  *
- * Threads: any that has no loop, since it waits. The subject must live until the mailbox is
- * released: a question may be answered after the asking thread has stopped waiting.
+ * Threads: any thread without a loop, because question_ask blocks. The subject must live until the
+ * mailbox is released: a question may be answered after the asking thread has stopped waiting.
  */
 #ifndef RETORT_EVENT_QUESTION_H
 #define RETORT_EVENT_QUESTION_H
@@ -19,16 +19,17 @@
 
 #include <stddef.h>
 
-/* Made once, as a constant: what the question is. */
+/* Describes a kind of question. It is a constant. */
 struct question_class {
     size_t answer_size;
-    /* Fills the answer, whose bytes are 0, in the loop's thread. */
+    /* Fills in the answer, in the loop's thread. All bytes of the answer are 0 before. */
     void (*on_question)(void *subject, void *answer);
-    /* Frees what an answer holds that nobody waits for any more; NULL: it holds nothing. */
+    /* Frees the contents of an answer that nobody waits for any more. NULL: nothing to free. */
     void (*release)(void *answer);
 };
 
-/* Waits for at most `patience` milliseconds. True: *answer is filled, and the caller's. */
+/* Waits for at most `patience` milliseconds. True: *answer is filled in and belongs to the caller.
+ */
 bool question_ask(struct mailbox *mailbox, const struct question_class *class, void *subject,
                   void *answer, unsigned patience);
 

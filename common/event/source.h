@@ -1,7 +1,8 @@
 /*
- * A source: body bytes that can be pulled. Every body on its way through Retort is one, whoever
- * makes it: a client's request, an origin's response, what an ICAP server returns. Whoever owns a
- * sink (a socket, a cache object) pulls when it has room, which is all there is to back-pressure.
+ * A source: a body whose receiver reads the bytes when it has room for them. Every body in Retort
+ * is a source: the body of a client's request, of an origin's response, of an ICAP server's answer.
+ * The receiver is the owner of a socket or of a cache object. So a slow receiver slows the sender
+ * down, without further rules.
  *
  *     char buffer[16384];
  *     size_t got;
@@ -9,13 +10,13 @@
  *     case SOURCE_DATA:   got > 0 bytes are in buffer
  *     case SOURCE_WAIT:   nothing now; the waker will be run when it is worth another try
  *     case SOURCE_END:    the body is complete
- *     case SOURCE_FAILED: it will never be: abort the sink, never complete it
+ *     case SOURCE_FAILED: the body broke off: abort the receiving side, never complete it
  *     }
- *     source_close(&source);       at any time; abandons what is left, leaves NULL
+ *     source_close(&source);       at any time; drops what is left, leaves NULL
  *
  * END and FAILED are final: reading again gives the same. The waker is a task of the reader,
- * deferred on the loop; it may come without cause. The reader cancels it before its own memory
- * goes, by source_close or by setting another.
+ * deferred on the loop; it may run without cause. Before the reader frees its own memory, it
+ * removes the waker with source_close or source_set_waker.
  *
  * Threads: a source, its reader and the loop share one thread.
  */
@@ -37,7 +38,7 @@ struct source_class {
     const char *name;
     enum source_status (*read)(struct source *source, char *buffer, size_t capacity, size_t *got);
     void (*close)(struct source *source);
-    /* Fills several places with one read; NULL: it knows no better than `read`. */
+    /* Fills several buffers with one read; NULL: `read` is used instead. */
     enum source_status (*read_pieces)(struct source *source, const struct iovec *pieces, int count,
                                       size_t *got);
 };
@@ -48,8 +49,8 @@ struct source {
     const struct source_class *class;
     struct loop *loop;
     struct task *waker; /* of the reader; NULL: nobody waits */
-    int64_t length;     /* bytes of the whole body where known beforehand, else -1 */
-    /* Takes back the bytes that were read last; NULL: it never can. Set after source_init. */
+    int64_t length;     /* bytes of the whole body if known beforehand, else -1 */
+    /* Takes back the bytes that were read last; NULL: not possible. Set after source_init. */
     bool (*unread)(struct source *source, uint64_t count);
 };
 
@@ -69,7 +70,8 @@ static inline enum source_status source_read(struct source *source, void *buffer
     return source->class->read(source, buffer, capacity, got);
 }
 
-/* The same into several places, which are filled in their order: for large bodies. */
+/* Like source_read, into several buffers, which are filled in their order. It is for large bodies.
+ */
 static inline enum source_status
 source_read_pieces(struct source *source, const struct iovec *pieces, int count, size_t *got) {
     CHECK_OBJ(source, SOURCE_MAGIC);
@@ -78,8 +80,8 @@ source_read_pieces(struct source *source, const struct iovec *pieces, int count,
     return source->class->read_pieces(source, pieces, count, got);
 }
 
-/* As if the last `count` bytes had not been read, so that they need not be copied; false: they are
- * gone. Not after END or FAILED. */
+/* Gives the last `count` bytes back to the source, so that the reader need not copy them. The next
+ * read returns them again. False: the source can't take them back. Not after END or FAILED. */
 static inline bool source_unread(struct source *source, uint64_t count) {
     CHECK_OBJ(source, SOURCE_MAGIC);
     return source->unread != NULL && source->unread(source, count);
@@ -90,7 +92,7 @@ static inline void source_set_waker(struct source *source, struct task *waker) {
     source->waker = waker;
 }
 
-/* For implementations: more may be had now. */
+/* For implementations: says that another read may give more now. */
 static inline void source_wake(struct source *source) {
     if (source->waker != NULL)
         loop_defer(source->loop, source->waker);

@@ -1,16 +1,16 @@
 /*
- * Timers: a callback at a point of the loop's clock, in milliseconds.
+ * Timers: each timer calls a function at a given time of the loop's clock, in milliseconds.
  *
  *     timer_init(&connection->timer, on_idle_timeout);
  *     timer_set(&loop->timers, &connection->timer, loop->now + 60000);
- *     timer_set(&loop->timers, &connection->timer, loop->now + 60000);   later: a store, no more
+ *     timer_set(&loop->timers, &connection->timer, loop->now + 60000);   postponed: one store only
  *     timer_cancel(&loop->timers, &connection->timer);                   before the struct is freed
  *
- * A binary heap. Postponing, the common case (each request moves its connection's deadline on),
- * only stores the new deadline, and looks at nothing but the timer; the heap learns of it when the
- * old one comes up. TIMER_NEVER switches a timer off in the same cheap way.
+ * The timers are in a binary heap. Most calls postpone a timer: each request moves the deadline of
+ * its connection. Such a call only stores the new deadline in the timer. The heap is updated when
+ * the old deadline is reached. TIMER_NEVER switches a timer off in the same cheap way.
  *
- * Threads: belongs to the loop's thread. Callbacks may set and cancel any timer.
+ * Threads: the loop's thread only. Callbacks may set and cancel any timer.
  */
 #ifndef RETORT_EVENT_TIMER_H
 #define RETORT_EVENT_TIMER_H
@@ -22,8 +22,8 @@
 
 struct timer {
     uint64_t deadline;
-    uint64_t key; /* of its entry in the heap; TIMER_NEVER: it has none */
-    size_t slot;  /* in the heap, counted from 1; 0: not in it */
+    uint64_t key; /* of its entry in the heap; TIMER_NEVER: it has no entry */
+    size_t slot;  /* in the heap, counted from 1; 0: not in the heap */
     void (*on_timeout)(struct timer *timer);
 };
 
@@ -46,7 +46,7 @@ static inline void timer_init(struct timer *timer, void (*on_timeout)(struct tim
     timer->on_timeout = on_timeout;
 }
 
-/* For timer_set: the deadline does not lie behind the heap's key. */
+/* For timer_set alone: puts the timer into the heap, or moves it to its earlier deadline there. */
 void timer_place(struct timers *timers, struct timer *timer);
 void timer_cancel(struct timers *timers, struct timer *timer);
 
@@ -56,9 +56,9 @@ static inline void timer_set(struct timers *timers, struct timer *timer, uint64_
         timer_place(timers, timer);
 }
 
-/* When the next callback may be due; TIMER_NEVER when nothing is armed. */
+/* The time when the next callback may be due; TIMER_NEVER when the heap is empty. */
 uint64_t timers_next(const struct timers *timers);
-/* Calls what is due. */
+/* Calls on_timeout of all timers that are due. */
 void timers_run(struct timers *timers, uint64_t now);
 
 #endif

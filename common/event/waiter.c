@@ -5,12 +5,12 @@
 struct waiter {
     unsigned magic;
 #define WAITER_MAGIC 0x3a17e400u
-    struct list_link link; /* under the lock */
-    bool linked;           /* likewise */
+    struct list_link link; /* protected by the lock */
+    bool linked;           /* protected by the lock */
     struct message message;
     struct mailbox *mailbox;
     struct task *task;
-    struct waiter **slot; /* NULL: nobody waits any more; the waiting thread's */
+    struct waiter **slot; /* NULL: nobody waits any more; used by the waiting thread alone */
 };
 
 static void waiter_on_news(struct message *message) {
@@ -43,7 +43,8 @@ void waiters_wake(struct list_link *waiting, const struct loop *loop) {
         struct waiter *waiter = CONTAINER_OF(link, struct waiter, link);
         list_remove(link);
         waiter->linked = false;
-        /* Posted under the lock: waiter_cancel must see either the link or the message. */
+        /* The message is posted under the lock, so that waiter_cancel sees either the link or the
+         * message. */
         if (waiter->mailbox->loop == loop)
             waiter_on_news(&waiter->message);
         else
@@ -63,5 +64,5 @@ void waiter_cancel(struct waiter **slot, pthread_mutex_t *lock) {
     if (linked)
         FREE_OBJ(waiter);
     else
-        waiter->slot = NULL; /* its message is on its way to this thread, and frees it */
+        waiter->slot = NULL; /* the delivery of its message to this thread frees the waiter */
 }

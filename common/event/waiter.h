@@ -1,22 +1,23 @@
 /*
- * Waiters: those who wait, in whatever thread, for something that a lock protects.
+ * Waiters: tasks of any thread that wait for a change of something that a lock protects.
  *
  *     pthread_mutex_lock(&body->lock);
  *     if (nothing_new)
  *         waiter_add(&body->waiting, &reader->waiter, reader->mailbox, reader->task);
  *     pthread_mutex_unlock(&body->lock);
  *
- *     pthread_mutex_lock(&body->lock);                 by whoever has news
+ *     pthread_mutex_lock(&body->lock);                 after a change, in any thread
  *     waiters_wake(&body->waiting, own_loop);
  *     pthread_mutex_unlock(&body->lock);
  *
- *     waiter_cancel(&reader->waiter, &body->lock);     before the one who waits goes
+ *     waiter_cancel(&reader->waiter, &body->lock);     before the reader is freed
  *
- * A waiter is woken once: its slot becomes NULL and its task is deferred on its own loop, by a
- * message when that is another thread's. It lives on while the message is under way, even if the
- * one who waited has gone.
+ * A waiter is woken once: its slot becomes NULL and its task is deferred on its own loop. If that
+ * is the loop of another thread, a message is sent there. The waiter lives until the message has
+ * arrived, even if the reader has been freed.
  *
- * Threads: add and wake under the lock; the slot belongs to the one who waits.
+ * Threads: waiter_add and waiters_wake are called under the lock, waiter_cancel without it. Only
+ * the reader's thread uses the slot.
  */
 #ifndef RETORT_EVENT_WAITER_H
 #define RETORT_EVENT_WAITER_H

@@ -1,9 +1,10 @@
 /*
- * Which bytes may stand where in a head and in a URL, and how far they reach.
+ * Classes of bytes in heads and URLs: says which bytes may stand where, and skips a run of them.
  *
  *     const char *end = bytes_skip(at, limit, BYTES_TARGET);     the first byte of no target
  *
- * Inline, and many bytes at once where the processor can: this runs over every byte of every head.
+ * The functions run over every byte of every head. So they are inline, and handle many bytes at
+ * once if the processor can do that.
  * Threads: values.
  */
 #ifndef RETORT_HTTP_BYTES_H
@@ -16,12 +17,12 @@
 #include <emmintrin.h>
 #endif
 
-/* What a byte may be part of. */
+/* The classes of bytes; a byte may be of several classes. */
 enum {
     BYTES_TOKEN = 1,  /* a name or a method: RFC 9110 §5.6.2 */
-    BYTES_TARGET = 2, /* a request target: what is visible, and bytes above 0x7f */
-    BYTES_TEXT = 4,   /* a value or a reason phrase: the same with SP and HTAB */
-    /* What stands for itself in any text: ASCII that is visible, but for '"' and '\\'. */
+    BYTES_TARGET = 2, /* a request target: visible ASCII, and bytes above 0x7f */
+    BYTES_TEXT = 4,   /* a value or a reason phrase: BYTES_TARGET, SP and HTAB */
+    /* Visible ASCII that needs no escape in any text: all but '"' and '\\'. */
     BYTES_PLAIN = 8,
     BYTES_VISIBLE = BYTES_TARGET | BYTES_TEXT,
     BYTES_SIGN = BYTES_VISIBLE | BYTES_PLAIN,
@@ -35,11 +36,11 @@ static inline bool bytes_is(char c, unsigned class) {
 }
 
 #ifdef __SSE2__
-/* Of sixteen bytes, those that are not of the class. */
+/* Returns a bit for each of the sixteen bytes; the bit is set when the byte is not of the class. */
 static inline unsigned bytes_stops(__m128i bytes, const unsigned class) {
     const __m128i highest_control = _mm_set1_epi8(class == BYTES_TEXT ? 0x1f : 0x20);
     __m128i stop = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f)), low;
-    if (class == BYTES_PLAIN) { /* compared as signed: what is above 0x7f is low too */
+    if (class == BYTES_PLAIN) { /* the comparison is signed, so bytes above 0x7f are low too */
         low = _mm_cmplt_epi8(bytes, _mm_set1_epi8('!'));
         stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
         stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
@@ -52,7 +53,7 @@ static inline unsigned bytes_stops(__m128i bytes, const unsigned class) {
 }
 #endif
 
-/* The first byte that is not of the class, which is BYTES_TARGET, BYTES_TEXT or BYTES_PLAIN. */
+/* Returns the first byte that is not of the class: BYTES_TARGET, BYTES_TEXT or BYTES_PLAIN. */
 static inline const char *bytes_skip(const char *at, const char *end, const unsigned class) {
 #ifdef __SSE2__
     for (; end - at >= 16; at += 16) {
@@ -60,7 +61,7 @@ static inline const char *bytes_skip(const char *at, const char *end, const unsi
         if (found != 0)
             return at + __builtin_ctz(found);
     }
-    if (end - at >= 8) /* and eight zeros, which are of no class */
+    if (end - at >= 8) /* the load adds eight zero bytes, which belong to no class */
         at += __builtin_ctz(bytes_stops(_mm_loadl_epi64((const __m128i *)at), class));
 #endif
     while (at < end && bytes_is(*at, class))
@@ -68,8 +69,8 @@ static inline const char *bytes_skip(const char *at, const char *end, const unsi
     return at;
 }
 
-/* The first byte that is not of a token. Letters, digits and '-' are seen many at a time, which
- * names mostly consist of; the others one by one. */
+/* Returns the first byte that does not belong to a token. Names consist mostly of letters, digits
+ * and '-': these are checked sixteen at a time, other bytes one by one. */
 static inline const char *bytes_skip_token(const char *at, const char *end) {
 #ifdef __SSE2__
     while (end - at >= 16) {

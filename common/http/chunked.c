@@ -4,9 +4,9 @@
 
 enum { DIGITS_MAX = 16, LINE_MAX_BYTES = 4096 };
 
-/* Where the decoder stands, named after what it read last or waits for. */
+/* The states of the decoder. Each is named after the part that was read last or comes next. */
 enum {
-    BAD, /* zero: what the table below leaves out is refused */
+    BAD, /* zero, so transitions that the table below does not contain are refused */
     SIZE_START,
     SIZE,
     PADDING,   /* white space behind a size or an extension */
@@ -18,7 +18,7 @@ enum {
     QUOTED,
     ESCAPED,
     LINE_END, /* the LF of a chunk's line */
-    DATA,     /* never looked up: bytes of a body are not looked at */
+    DATA,     /* not in the table, because the bytes of the body are not checked */
     DATA_CR,
     DATA_LF,
     TRAILER,
@@ -43,7 +43,7 @@ enum {
     SEMICOLON,
     EQUALS,
     COLON,
-    TEXT, /* what else is visible, and bytes above 0x7f */
+    TEXT, /* other visible bytes, and bytes above 0x7f */
     KIND_COUNT
 };
 
@@ -89,9 +89,9 @@ static const uint8_t kinds[256] = {
 };
 
 /*
- * The grammar of RFC 9112 §7.1, with white space allowed behind a size: some servers pad sizes to
- * a fixed width, and that has one meaning only. Extensions are held to their grammar, because a
- * line end hidden in one has been read in two ways.
+ * The grammar of RFC 9112 §7.1. White space behind a size is allowed, because some servers pad
+ * sizes to a fixed width, and the meaning is clear. Extensions must follow their grammar, because
+ * programs disagree about a line end inside an extension.
  */
 /* clang-format off */
 static const uint8_t transitions[STATE_COUNT][KIND_COUNT] = {
@@ -108,7 +108,7 @@ static const uint8_t transitions[STATE_COUNT][KIND_COUNT] = {
                [CR] = LINE_END},
     [QUOTED] = {[HEX ... TEXT] = QUOTED, [BACKSLASH] = ESCAPED, [QUOTE] = PADDING},
     [ESCAPED] = {[QUOTE ... TEXT] = QUOTED},
-    [LINE_END] = {[LF] = DATA}, /* or TRAILER, which the size decides */
+    [LINE_END] = {[LF] = DATA}, /* or TRAILER, if the size is 0 */
     [DATA_CR] = {[CR] = DATA_LF},
     [DATA_LF] = {[LF] = SIZE_START},
     [TRAILER] = {[HEX ... TOKEN] = TRAILER_NAME, [CR] = END_LF},
@@ -150,13 +150,13 @@ static bool chunked_name_is(const struct chunked_decoder *decoder, struct slice 
     return decoder->matched == name.length && memcmp(decoder->name, name.base, name.length) == 0;
 }
 
-/* Only on a last chunk do the extensions that ICAP gives a meaning have it. */
+/* The extensions of ICAP have a meaning only on the last chunk. */
 static bool is_original(const struct chunked_decoder *decoder) {
     return decoder->size == 0 && chunked_name_is(decoder, SLICE("use-original-body"));
 }
 
-/* The number is dangerous to get wrong (a body would end early or say things twice), so anything
- * but one number is refused. */
+/* With a wrong number, a part of the body would be lost or repeated. So anything but one number is
+ * refused. */
 static bool add_value_byte(struct chunked_decoder *decoder, char c, bool first) {
     if (!is_original(decoder))
         return true;
@@ -200,7 +200,7 @@ static bool within_limits(struct chunked_decoder *decoder, unsigned from, char c
     return true;
 }
 
-/* What a byte means beyond the state it leads to. */
+/* Does the work for a byte beyond the change of state. False: the byte is refused. */
 static bool chunked_act(struct chunked_decoder *decoder, unsigned from, unsigned to, char c) {
     switch (to) {
     case SIZE: return add_size_digit(decoder, c);

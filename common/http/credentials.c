@@ -13,7 +13,7 @@ bool http_credentials_check(const char *credentials, char *error, size_t error_s
     return colon != NULL && strlen(credentials) <= HTTP_CREDENTIALS_MAX;
 }
 
-/* RFC 4648 §4. */
+/* Writes base64 (RFC 4648 §4); returns the length. */
 static size_t write_base64(char *out, const char *text, size_t length) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *at = out;

@@ -1,5 +1,5 @@
 /*
- * Basic credentials (RFC 7617), which we have for another: a parent proxy, an ICAP server.
+ * Basic credentials (RFC 7617) that Retort sends to other programs: a parent proxy, an ICAP server.
  *
  *     char value[HTTP_CREDENTIALS_VALUE];
  *     struct slice basic = http_credentials_write("user:password", value);
@@ -14,9 +14,10 @@
 
 enum { HTTP_CREDENTIALS_MAX = 200, HTTP_CREDENTIALS_VALUE = 300 };
 
-/* "user:password" of at most HTTP_CREDENTIALS_MAX bytes? The reason does not show the text. */
+/* Are the credentials "user:password", with at most HTTP_CREDENTIALS_MAX bytes? False: `error` says
+ * why not, and does not contain the credentials. */
 bool http_credentials_check(const char *credentials, char *error, size_t error_size);
-/* "Basic ...", in `value`. */
+/* Writes "Basic ..." into `value` and returns it as a slice. */
 struct slice http_credentials_write(const char *credentials, char value[HTTP_CREDENTIALS_VALUE]);
 
 #endif

@@ -1,8 +1,8 @@
 #include "http/date.h"
 
 /*
- * A cache matches dates without case and refuses what is not exactly of the grammar, because a
- * wrong guess would make a stale answer fresh (RFC 9111 §4.2).
+ * Dates are read without case. A date that breaks the grammar is refused, because a wrong guess
+ * could make a stale response fresh (RFC 9111 §4.2).
  */
 
 struct calendar {
@@ -28,8 +28,8 @@ static const struct slice full_weekdays[] = {
     {"Thursday", 8}, {"Friday", 6}, {"Saturday", 8},
 };
 
-/* The place of three letters, whatever their case, in a row of such names; -1: they are in none.
- * Only a letter becomes one by the bit that makes it small. */
+/* Returns the index of the name that has these three letters, without case; -1: no name has them.
+ * The bit 0x20 makes letters lower-case, and turns no other byte into a letter. */
 static int place_in(const uint32_t *names, unsigned count, const char *at) {
     const unsigned char *bytes = (const unsigned char *)at;
     uint32_t wanted = LETTERS(bytes[0], bytes[1], bytes[2]);
@@ -93,7 +93,7 @@ static bool take_asctime(struct slice text, struct calendar *c) {
 static int64_t days_of(unsigned year, unsigned month, unsigned day);
 static void year_of(int64_t days, struct calendar *c);
 
-/* Two digits of a year mean the latest such year that is not more than 50 years ahead. */
+/* A year of two digits means the latest matching year that is at most 50 years in the future. */
 static unsigned full_year(unsigned two_digits) {
     struct calendar now;
     year_of(time(NULL) / 86400, &now);
@@ -124,7 +124,7 @@ static bool is_leap(unsigned year) {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* A leap second is allowed, as the grammar does. */
+/* Does this date exist? A leap second is allowed, as in the grammar. */
 static bool exists(const struct calendar *c) {
     static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     unsigned length = lengths[c->month] + (c->month == 1 && is_leap(c->year));
@@ -185,7 +185,7 @@ static void put_clock(char *at, unsigned second_of_day) {
     put_two(at, second_of_day % 60);
 }
 
-/* Times that four digits of a year do not reach become the nearest that they do. */
+/* A time whose year does not fit in four digits becomes the nearest time whose year does. */
 static int64_t http_date_clamp(int64_t seconds) {
     const int64_t earliest = -62167219200, latest = 253402300799; /* 0000-01-01, 9999-12-31 */
     return seconds < earliest ? earliest : seconds > latest ? latest : seconds;

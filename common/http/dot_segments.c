@@ -9,7 +9,7 @@ static int dot_segments_hex_value(char c) {
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* Takes a byte, decoded if it is encoded. */
+/* Takes one byte, and decodes it if it is encoded. */
 static unsigned dot_segments_take_byte(const char **at, const char *end) {
     const char *from = *at;
     int high = -1, low = -1;
@@ -62,10 +62,10 @@ char *dot_segments_remove(char *begin, char *end) {
     return out;
 }
 
-/* What a server may see. */
+/* Detection of segments that a server may treat as "." or "..". */
 
-/* A byte that is encoded again and again: "%25" stands for the '%' of the next encoding, and what
- * follows a '%' may be encoded itself ("%%32e"). */
+/* Takes one byte that may be encoded several times: "%25" is the '%' of the next encoding, and the
+ * digits after a '%' may be encoded themselves ("%%32e"). */
 static unsigned take_deeply(const char **at, const char *end) {
     unsigned byte = dot_segments_take_byte(at, end);
     while (byte == '%' && end - *at >= 2) {
@@ -81,8 +81,8 @@ static unsigned take_deeply(const char **at, const char *end) {
     return byte;
 }
 
-/* One of ASCII also where it is spread over two or three bytes; of others it does not matter which
- * they are. */
+/* Takes one character. An ASCII character may also be encoded in two or three bytes (overlong
+ * UTF-8). Other characters only need to differ from ASCII. */
 static unsigned take_character(const char **at, const char *end) {
     unsigned lead = take_deeply(at, end), next;
     const char *rest = *at;

@@ -6,8 +6,8 @@ static bool framing_refuse(struct framing *framing, unsigned status, const char 
     return false;
 }
 
-/* The codings of all Transfer-Encoding fields in order, read more strictly than a list: an empty
- * element is one more thing that two parties could count differently. */
+/* The codings of all Transfer-Encoding fields, in their order. Empty elements are noted too,
+ * because programs may disagree about them. */
 struct codings {
     unsigned count, chunked;
     bool chunked_is_last, has_empty;
@@ -50,7 +50,7 @@ static bool of_transfer_encoding(struct framing *framing, const struct http_head
     return true;
 }
 
-/* One field of Content-Length; several values, in one field or in many, must be the same digits. */
+/* Reads one Content-Length field. All values, in one or several fields, must be the same digits. */
 static bool add_length(struct framing *framing, struct slice value, struct slice *first) {
     for (;;) {
         const char *comma = value.length == 0 ? NULL : memchr(value.base, ',', value.length);
@@ -77,7 +77,7 @@ static bool of_content_length(struct framing *framing, const struct http_head *h
     return true;
 }
 
-/* What the fields say; FRAMING_NONE stays when they say nothing. */
+/* Reads the framing from the fields. Without such fields the kind stays FRAMING_NONE. */
 static bool of_fields(struct framing *framing, const struct http_head *head) {
     if (http_head_has(head, HTTP_TRANSFER_ENCODING))
         return of_transfer_encoding(framing, head);
@@ -86,8 +86,8 @@ static bool of_fields(struct framing *framing, const struct http_head *head) {
     return true;
 }
 
-/* The bytes behind a CONNECT are the tunnel's (RFC 9110 §9.3.6): a body would be read as such by
- * one party and as the beginning of the tunnel by the other. */
+/* The bytes after a CONNECT request belong to the tunnel (RFC 9110 §9.3.6). One side could read a
+ * body as a body, and the other side could read it as the beginning of the tunnel. */
 static bool of_connect(struct framing *framing) {
     if (framing->kind == FRAMING_CHUNKED || framing->length > 0)
         return framing_refuse(framing, 400, "a CONNECT request with a body");
@@ -102,7 +102,7 @@ bool framing_of_request(struct framing *framing, const struct http_head *head) {
     return head->method_id != HTTP_METHOD_CONNECT || of_connect(framing);
 }
 
-/* RFC 9112 §6.3, rules 1 and 2: the fields do not count. */
+/* Has the response no body, whatever its fields say (RFC 9112 §6.3, rules 1 and 2)? */
 static bool never_has_body(unsigned status, enum http_method method) {
     return method == HTTP_METHOD_HEAD || status < 200 || status == 204 || status == 304 ||
            (method == HTTP_METHOD_CONNECT && status < 300);

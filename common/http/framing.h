@@ -1,6 +1,6 @@
 /*
- * How long is the body? RFC 9112 §6.3 for requests and responses, strictly: what two parties could
- * read in two ways is refused.
+ * Framing: finds out how long the body of a request or a response is (RFC 9112 §6.3). It is strict:
+ * a head that two programs could read in two ways is refused.
  *
  *     struct framing framing;
  *     if (!framing_of_request(&framing, &head))
@@ -10,7 +10,7 @@
  * not the same digits; a value that is not digits only; Transfer-Encoding in HTTP/1.0; a final
  * coding other than chunked (400), any other coding before it (501); chunked twice; empty codings
  * and lengths; a length above INT64_MAX; a CONNECT request with a body. Several Content-Length
- * values of the same digits are accepted: who forwards the head writes one of them.
+ * values of the same digits are accepted; code that forwards the head must write only one of them.
  *
  * Threads: values.
  */
@@ -34,11 +34,12 @@ struct framing {
 };
 
 bool framing_of_request(struct framing *framing, const struct http_head *head);
-/* `method` is that of the request: HEAD has no body whatever the head says, CONNECT 2xx neither. */
+/* `method` is the method of the request. A response to HEAD and a 2xx response to CONNECT have no
+ * body, whatever the head says. */
 bool framing_of_response(struct framing *framing, const struct http_head *head,
                          enum http_method method);
-/* Does the sender of this head keep the connection open after it (RFC 9112 §9.3)? Not for ICAP,
- * whose version 1.0 keeps connections open as HTTP/1.1 does. */
+/* Does the sender of this head keep the connection open after the message (RFC 9112 §9.3)? Do not
+ * use it for ICAP: ICAP/1.0 keeps connections open as HTTP/1.1 does. */
 bool framing_keeps_alive(const struct http_head *head);
 
 #endif

@@ -8,7 +8,7 @@ const struct http_field *http_head_find(const struct http_head *head, enum http_
     return http_head_find_next(head, id, NULL);
 }
 
-/* From the first field on when `after` is NULL. */
+/* Searches from the first field on when `after` is NULL. */
 const struct http_field *http_head_find_next(const struct http_head *head, enum http_name id,
                                              const struct http_field *after) {
     const struct http_field *end = head->fields + head->field_count;
@@ -75,8 +75,8 @@ bool http_head_set(struct http_head *head, enum http_name id, struct slice value
     return true;
 }
 
-/* Closes the gaps that fields marked for removal leave; `present` is made anew, because HTTP_OTHER
- * stands for many names. Returns how many went. */
+/* Removes the marked fields. `present` is computed again, because HTTP_OTHER stands for many names.
+ * Returns how many fields were removed. */
 static unsigned remove_marked(struct http_head *head, const bool *marked) {
     unsigned kept = 0, count = head->field_count;
     memset(head->present, 0, sizeof head->present);
@@ -125,7 +125,7 @@ unsigned http_head_remove_text(struct http_head *head, struct slice name) {
 
 enum hop {
     END_TO_END,        /* forwarded, unless Connection names it */
-    END_TO_END_ALWAYS, /* says what the message is or whose: not to be taken off by a word */
+    END_TO_END_ALWAYS, /* forwarded even if Connection names it: the message depends on it */
     THIS_HOP,
 };
 
@@ -285,7 +285,7 @@ size_t http_head_write_request(const struct http_head *head, char *out, size_t c
     return size;
 }
 
-/* A head that was built here needs no reason: the standard one is written. */
+/* A head without a reason gets the standard one. */
 size_t http_head_write_response(const struct http_head *head, char *out, size_t capacity) {
     ASSERT(head->status >= 100 && head->status <= 999);
     struct slice reason = head->reason;

@@ -7,7 +7,7 @@ struct scan {
     const char *at, *end;
 };
 
-/* What the parts of the parser return; below zero it is the negative of an enum http_error. */
+/* The results of the functions below. A result below zero is the negative of an enum http_error. */
 enum { MORE = 0, TAKEN = 1, BAD = -HTTP_ERROR_SYNTAX };
 
 static inline bool head_parser_is_digit(char c) {
@@ -47,7 +47,7 @@ static bool begins_version(const char *at, size_t length, const char *protocol) 
     return true;
 }
 
-/* "HTTP/1.1" and its kind; `protocol` is "HTTP/" or "ICAP/". */
+/* Takes a version such as "HTTP/1.1"; `protocol` is "HTTP/" or "ICAP/". */
 static int take_version(struct scan *scan, const char *protocol, unsigned *version) {
     const char *at = scan->at;
     size_t length = (size_t)(scan->end - at);
@@ -63,7 +63,8 @@ static int take_version(struct scan *scan, const char *protocol, unsigned *versi
     return TAKEN;
 }
 
-/* RFC 9112 §2.2: a client of old might have sent line ends behind the body before. */
+/* Skips empty lines that old clients may send after the body of the former request (RFC 9112 §2.2).
+ */
 static int skip_empty_lines(struct scan *scan) {
     enum { EMPTY_LINES_MAX = 2 };
     for (unsigned lines = 0; scan->at < scan->end && *scan->at == '\r'; lines++) {
@@ -119,7 +120,7 @@ static int take_status(struct http_head *head, struct scan *scan) {
 }
 
 /* The space in front of an absent reason phrase may be absent too: many servers leave it out, and
- * the line has one meaning all the same. */
+ * the meaning of the line is still clear. */
 static int take_reason(struct http_head *head, struct scan *scan) {
     head->reason = slice_make(scan->at, 0);
     if (scan->at == scan->end)
@@ -157,8 +158,9 @@ static inline bool head_parser_is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* One field line. A line that begins with white space (obs-fold) fails for want of a name, white
- * space before the colon for want of a colon. */
+/* Takes one field line. A line that begins with white space (obs-fold) has no name, so it is
+ * refused. A line with white space before the colon has no colon directly after the name, so it is
+ * refused too. */
 static int take_field(struct http_head *head, struct scan *scan) {
     const char *at = scan->at, *end = scan->end, *name = at;
     at = bytes_skip_token(at, end);
@@ -187,7 +189,7 @@ static int take_field(struct http_head *head, struct scan *scan) {
     return TAKEN;
 }
 
-/* Field lines up to and with the empty one. */
+/* Takes the field lines, up to and with the empty line. */
 static int take_fields(struct http_head *head, struct scan *scan) {
     while (scan->at < scan->end) {
         if (*scan->at == '\r')
@@ -200,9 +202,10 @@ static int take_fields(struct http_head *head, struct scan *scan) {
 }
 
 /*
- * `checked` bytes were good so far and no line has ended since: only the open line can have gone
- * wrong. Reading just that keeps a head that arrives byte by byte from costing the square of its
- * length. No start line is as short as the two empty lines that may stand before it.
+ * The first `checked` bytes have no error, and no line has ended since. So only the last,
+ * incomplete line is checked. This saves work when a head arrives byte by byte. A line end within
+ * the first EMPTY_LINES bytes belongs to an empty line before the start line, because a start line
+ * is longer than that.
  */
 static ssize_t parse_open_line(struct http_head *head,
                                int (*take_start_line)(struct http_head *, struct scan *),

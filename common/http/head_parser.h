@@ -1,5 +1,5 @@
 /*
- * The parser of message heads (http/head.h): from the bytes that have come to a `struct http_head`.
+ * The parser of message heads (http/head.h): makes a `struct http_head` from received bytes.
  *
  * It holds no state and allocates nothing. It fills the head with slices into the caller's bytes,
  * which must outlive it.
@@ -9,13 +9,13 @@
  *     if (used == 0)  -> read more, set checked = length, try again
  *     if (used < 0)   -> bad: -used is an enum http_error; http_error_status() is the answer
  *
- * Strictness (RFC 9112 §2.2, §5): a bare LF ends a line only where `bare LF` is asked for (never);
- * NUL, CR not followed by LF, obs-fold, white space before the colon, an empty name, a name that is
- * not a token, control bytes in values and a start line that is not of the grammar are errors. Up
- * to two empty lines before a request line are skipped (§2.2). Bytes above 0x7f are accepted in
- * values and in the request target. The space in front of an absent reason phrase may be absent.
- * What is bad is refused as soon as it is there, however many bytes are still to come, and the same
- * way whether the bytes came at once or in pieces.
+ * The parser is strict (RFC 9112 §2.2, §5). These are errors: a bare LF, NUL, CR not followed by
+ * LF, obs-fold, white space before the colon, an empty name, a name that is not a token, control
+ * bytes in values, and a start line that breaks the grammar. Up to two empty lines before a request
+ * line are skipped (§2.2). Bytes above 0x7f are accepted in values and in the request target. The
+ * space in front of an absent reason phrase may be absent. An error is reported as soon as its
+ * bytes are there, even if the head is incomplete. The result does not depend on whether the bytes
+ * came at once or in pieces.
  *
  * Threads: values; no shared state.
  */
@@ -27,9 +27,9 @@
 #include <sys/types.h>
 
 enum http_error {
-    HTTP_ERROR_SYNTAX = 1,      /* 400 */
+    HTTP_ERROR_SYNTAX = 1,      /* 400; also HTTP/0.9 */
     HTTP_ERROR_TOO_MANY_FIELDS, /* 431: more than HTTP_FIELDS_MAX */
-    HTTP_ERROR_VERSION,         /* 505: HTTP/2.0 and above, HTTP/0.9 (400) is SYNTAX */
+    HTTP_ERROR_VERSION,         /* 505: HTTP/2.0 and above */
 };
 
 /* >0: bytes of the head, the empty line included; 0: incomplete; <0: -enum http_error. The head is
@@ -39,10 +39,12 @@ ssize_t http_head_parse_request(struct http_head *head, const char *bytes, size_
                                 size_t checked);
 ssize_t http_head_parse_response(struct http_head *head, const char *bytes, size_t length,
                                  size_t checked);
-/* The same for a status line "ICAP/1.0 204 ..." (RFC 3507 §4.3.3); version becomes 10. */
+/* Like http_head_parse_response, for a status line "ICAP/1.0 204 ..." (RFC 3507 §4.3.3); version
+ * becomes 10. */
 ssize_t http_head_parse_icap_response(struct http_head *head, const char *bytes, size_t length,
                                       size_t checked);
-/* Field lines alone, up to and with the empty line: trailers (RFC 9112 §7.1.2). */
+/* Parses field lines without a start line, up to and with the empty line: trailers (RFC 9112
+ * §7.1.2). */
 ssize_t http_head_parse_fields(struct http_head *head, const char *bytes, size_t length);
 
 /* 400, 431 or 505, and a sentence for the error page and the log. */

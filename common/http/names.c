@@ -10,17 +10,17 @@ static const struct slice names[HTTP_NAME_COUNT] = {
 };
 
 /*
- * Names by hash, filled before main() and constant from then on: C has no way to hash the texts of
- * names.def while compiling, and a table kept by hand would make adding a name two edits. Zero is
- * an empty slot (HTTP_OTHER is in none); collisions stand in the next slot.
+ * The hash table of the names. A constructor fills it before main(), because C can't hash the texts
+ * of names.def while compiling; the table does not change afterwards. Zero is an empty slot
+ * (HTTP_OTHER is in no slot). A name whose slot is taken is in the next free one.
  */
 enum { SLOTS = 256 };
 static uint8_t slots[SLOTS];
 
 _Static_assert((int)HTTP_NAME_COUNT * 2 < (int)SLOTS, "the hash table of field names is too full");
 
-/* Bit 0x20 makes letters lower-case; what it does to other bytes does not matter to a hash. The
- * factors were searched for: they give every name of today a slot of its own. */
+/* Bit 0x20 makes letters lower-case; its effect on other bytes does not matter for a hash. These
+ * factors give each name in names.def a slot of its own. */
 static inline unsigned hash_name(const char *text, size_t length) {
     unsigned first = (unsigned char)text[0] | 0x20u;
     unsigned middle = (unsigned char)text[length / 2] | 0x20u;
@@ -89,7 +89,7 @@ bool http_method_is_idempotent(enum http_method id) {
     return methods[id].properties & HTTP_IDEMPOTENT;
 }
 
-/* As long as the registry of status codes is. */
+/* The reasons of the IANA registry of status codes. */
 const char *http_reason(unsigned status) {
     switch (status) {
     case 100: return "Continue";

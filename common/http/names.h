@@ -2,7 +2,7 @@
  * Field names and methods that Retort knows, each with a small number, so that code compares
  * integers and a head keeps a set of what it contains.
  *
- * The tables stand in names.def (field names) and methods.def; adding a line there is all it takes.
+ * The tables are in names.def (field names) and methods.def. To add a name, add a line there.
  *
  *     enum http_name id = http_name_lookup(SLICE("etag"));     HTTP_ETAG
  *     struct slice text = http_name_text(HTTP_ETAG);           "ETag"
@@ -37,7 +37,7 @@ struct slice http_name_text(enum http_name id);
 /* Case-sensitive (RFC 9110 §9.1); HTTP_METHOD_OTHER when unknown. */
 enum http_method http_method_lookup(struct slice method);
 struct slice http_method_text(enum http_method id);
-/* RFC 9110 §9.2.1 and §9.2.2; false for unknown methods. */
+/* Is the method safe (RFC 9110 §9.2.1), or idempotent (§9.2.2)? False for unknown methods. */
 bool http_method_is_safe(enum http_method id);
 bool http_method_is_idempotent(enum http_method id);
 

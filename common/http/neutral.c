@@ -74,7 +74,7 @@ static const struct neutral all[] = {
     {TEXT("empty.mp4"), TEXT("video/mp4"), BYTES(mp4_empty)},
 };
 
-/* What filter lists call them: uBlock Origin's names and Adblock Plus's. */
+/* The names that filter lists use: those of uBlock Origin and of Adblock Plus. */
 static const struct alias {
     struct slice other, name;
 } aliases[] = {

@@ -1,12 +1,12 @@
 /*
- * Neutral resources: the smallest thing of each kind that a browser takes without complaint. They
- * stand in for what a service keeps away, an advertisement say.
+ * Neutral resources: for each kind, the smallest file that a browser accepts without an error. A
+ * service sends them in place of something that it blocks, such as an advertisement.
  *
  *     const struct neutral *neutral = neutral_find(SLICE("empty.js"));      NULL: no such name
  *     http_head_add(head, SLICE("Content-Type"), neutral->type);
  *     ... neutral->body
  *
- * The names are those of files, so that they can stand in URLs: the proxy serves them as
+ * The names are file names, so that they can be used in URLs: the proxy serves them as
  * http://retort.internal/NAME. neutral_find also knows them by the names that filter lists use
  * ("1x1.gif", "noopjs", "abp-resource:blank-js").
  *

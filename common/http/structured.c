@@ -4,10 +4,11 @@
 
 #include <string.h>
 
-/* How long numbers may be (§3.3.1, §3.3.2). */
+/* The largest numbers of digits (§3.3.1, §3.3.2). */
 enum { INTEGER_DIGITS = 15, WHOLE_DIGITS = 12, FRACTION_DIGITS = 3 };
 
-/* What is still to be read. The functions take what they name off it; false: it is not there. */
+/* The text that is not read yet. The functions below take the thing in their name off its front.
+ * False: it is not there. */
 struct input {
     const char *at, *end;
 };
@@ -179,7 +180,7 @@ static bool take_member(struct input *input, struct structured_member *member) {
            take_parameters(input);
 }
 
-/* What stands between two members; a comma at the end is none (§4.2.2). */
+/* Takes the comma between two members. A comma at the end is an error (§4.2.2). */
 static bool take_comma(struct input *input) {
     skip_white(input);
     if (input->at == input->end)

@@ -6,11 +6,11 @@
  *     enum structured_status status;
  *     while ((status = structured_next(&rest, &member)) == STRUCTURED_MEMBER)
  *         if (slice_equal(member.key, SLICE("max-age")) && member.type == STRUCTURED_INTEGER) ...
- *     if (status == STRUCTURED_BAD) ...        nothing of the field counts (§4.2)
+ *     if (status == STRUCTURED_BAD) ...        ignore the whole field (§4.2)
  *
- * A key that comes again takes the place of the former one (§3.2): that is the caller's to do, and
- * so is going on with the next field line, each of which holds whole members. Parameters are read
- * and left out.
+ * When a key occurs again, its last value counts (§3.2); the caller has to see to that. The caller
+ * also goes on with the next field line; a member never continues on another line. Parameters are
+ * checked and left out.
  *
  * Threads: a function without state or allocation.
  */
@@ -35,7 +35,7 @@ struct structured_member {
     struct slice key;
     enum structured_type type;
     struct slice text; /* the value as it is written; empty: a key alone, which means true */
-    int64_t number;    /* of an integer; of a boolean 0 or 1 */
+    int64_t number;    /* the value of an integer; 0 or 1 for a boolean */
 };
 
 /* Takes the next member off `rest`, which has no white space at its ends. */

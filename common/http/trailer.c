@@ -13,7 +13,7 @@ static const char *const forbidden[] = {
     "X-Forwarded-For",
     "X-Forwarded-Host",
     "X-Forwarded-Proto",
-    /* this hop's */
+    /* hop-by-hop */
     "Connection",
     "Keep-Alive",
     "Proxy-Connection",

@@ -1,12 +1,12 @@
 /*
- * Trailer fields: field lines behind the last chunk (RFC 9110 §6.5, RFC 9112 §7.1.2).
+ * Trailer fields: field lines after the last chunk (RFC 9110 §6.5, RFC 9112 §7.1.2).
  *
- *     length = trailer_filter(bytes, length);
+ *     length = trailer_filter(bytes, length);      removes the fields that may not pass
  *
- * leaves of the lines those that may pass: not those that say where a message ends or where it
- * goes, that modify a request, authenticate, control caches, say how content is to be processed
- * (§6.5.1), or end at this hop. Whoever read the head has acted by the time they come, and who does
- * not expect them may put them among the head's fields.
+ * These fields may not pass (§6.5.1): fields for framing and routing, request modifiers,
+ * authentication, control of caches, fields about the processing of content, and hop-by-hop fields.
+ * The receiver has already acted on the head when trailers arrive. A receiver that does not expect
+ * trailers may treat them as fields of the head.
  *
  * Threads: pure functions.
  */
@@ -15,10 +15,11 @@
 
 #include "base/slice.h"
 
-/* May a field of that name come as a trailer? */
+/* May a field of that name be a trailer? */
 bool trailer_may_pass(struct slice name);
-/* `bytes` are lines as the chunked decoder accepts them, and the empty one. Returns what is left,
- * without an empty line: nothing of more fields than a head may have, or of what is no field. */
+/* `bytes` are the lines that the chunked decoder accepted, with the empty line. Returns the length
+ * of the lines that are left, without an empty line. That is 0 when there are more fields than a
+ * head may have, or when a line is not a field. */
 size_t trailer_filter(char *bytes, size_t length);
 
 #endif

@@ -35,7 +35,7 @@ static bool url_is_letter(char c) {
     return lower >= 'a' && lower <= 'z';
 }
 
-/* Which bytes a host name may have. */
+/* The bytes that a host name may contain. */
 static const bool in_host_name[256] = {
     ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
     ['-'] = true,         ['.'] = true,         ['_'] = true,
@@ -118,7 +118,8 @@ static inline size_t length_until(struct slice text, const char *stops) {
     return text.length;
 }
 
-/* Takes the path and the query, without a fragment, if all of it is visible. */
+/* Takes the path and the query, without a fragment. False: they contain bytes that no target may
+ * have. */
 static bool take_path_query(struct url *url, struct slice text) {
     const char *fragment = text.length == 0 ? NULL : memchr(text.base, '#', text.length);
     size_t length = fragment == NULL ? text.length : (size_t)(fragment - text.base);
@@ -167,7 +168,7 @@ static bool is_unreserved(char c) {
     return url_is_letter(c) || url_is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* The byte that "%41" at the front of the text stands for, -1 when there is no such thing. */
+/* Decodes an encoding such as "%41" at the front of the text; -1: there is none. */
 static int encoded_byte(const char *at, size_t length) {
     if (length < 3 || at[0] != '%')
         return -1;
@@ -183,8 +184,8 @@ static char *url_put_encoded(char *at, unsigned byte) {
     return at;
 }
 
-/* A '%' that begins no encoding (*strays: there is one) stays as it is; within two bytes of it
- * nothing is decoded, for "%%34%31" must not become the encoding "%41". */
+/* A '%' that begins no encoding stays as it is (*strays: there is one). Within two bytes after it
+ * no encoding is decoded, because "%%34%31" must not become the encoding "%41". */
 static char *put_path_query(char *at, struct slice text, bool *strays) {
     enum { NEAR = 2 };
     *strays = false;
@@ -214,8 +215,8 @@ static char *put_path_query(char *at, struct slice text, bool *strays) {
     return at;
 }
 
-/* An address is written with at most this much more than it was: "1::2:3:4:5:6:7" stands for a
- * single zero. */
+/* The canonical form of an IPv6 address has at most this many bytes more: in "1::2:3:4:5:6:7" the
+ * "::" stands for a single zero. */
 enum { IPV6_MORE = 2 };
 
 size_t url_room(const struct url *url) {
@@ -223,7 +224,7 @@ size_t url_room(const struct url *url) {
            sizeof "://[]:65535/" - 1;
 }
 
-/* The host, with brackets where it needs them; *host becomes what stands between those. */
+/* Writes the host, in brackets if it is IPv6. *host becomes the written host without brackets. */
 static char *put_host(char *at, const struct url *url, struct slice *host) {
     struct in6_addr address;
     char text[INET6_ADDRSTRLEN];
@@ -245,7 +246,7 @@ static char *put_port(char *at, uint16_t port) {
     return slice_put_number(at, port);
 }
 
-/* Of the path, not of the query behind it. */
+/* Removes the dot segments from the path, and leaves the query as it is. */
 static char *remove_dot_segments(char *path, char *end) {
     char *mark = memchr(path, '?', (size_t)(end - path));
     char *path_end = mark != NULL ? mark : end;
@@ -274,7 +275,7 @@ size_t url_rewrite(struct url *url, char *out, size_t capacity) {
     char *path = at;
     if (url->path_query.length == 0 || url->path_query.base[0] != '/')
         *at++ = '/';
-    bool strays; /* near which a dot may still be encoded */
+    bool strays; /* there are stray '%'; dots near them may still be encoded */
     at = put_path_query(at, url->path_query, &strays);
     if (strays || dot_segments_possible(path, at))
         at = remove_dot_segments(path, at);

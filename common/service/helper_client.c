@@ -20,7 +20,7 @@ struct helper_job {
     struct helper_packet packet; /* the result */
 };
 
-/* Jobs of one connection are one at a time, so the number only has to tell a late answer. */
+/* A connection has only one job at a time, so all jobs can have the same number. */
 enum { JOB_ID = 1 };
 
 static void helper_client_finish(struct helper_job *job, enum helper_status status,
@@ -50,7 +50,8 @@ static int helper_client_connect_to(const char *path) {
     return fd;
 }
 
-/* The helper's deadline is a little before the service's, so that the service hears how it was. */
+/* The deadline of the helper is this many milliseconds before that of the service, so that the
+ * service still gets the answer. */
 static uint32_t answer_time(const struct helper_request *request) {
     enum { PART = 8, MOST = 250 };
     uint32_t part = request->milliseconds / PART;
@@ -84,7 +85,7 @@ struct helper_job *helper_job_start(const struct helper_request *request) {
     }
     bool fits = fill_packet(&job->packet, request);
     enum helper_io sent = fits ? helper_packet_send(job->fd, &job->packet) : HELPER_IO_BAD;
-    job->packet.body = -1; /* the caller's */
+    job->packet.body = -1; /* the body belongs to the caller */
     if (sent == HELPER_IO_BAD)
         helper_client_finish(job, HELPER_FAILED, "the parameters of the job are too long");
     else if (sent != HELPER_IO_DONE)

@@ -1,6 +1,6 @@
 /*
- * A job for a helper process, from the side of the service: start it, wait for its descriptor, take
- * the result. Never blocks.
+ * A job for a helper process, as the service sees it: the service starts the job, waits for its
+ * descriptor and takes the result. No call blocks.
  *
  *     struct helper_request request = {
  *         .socket = "/run/retort/helperd.sock", .pool = SLICE("gray"),
@@ -14,10 +14,10 @@
  *     switch (helper_job_status(job)) { case HELPER_DONE: ... helper_job_body(job, &length) ... }
  *     helper_job_end(&job);              at any time: cancels the job
  *
- * Starting never fails: when retort-helperd is not there or too busy, the job is finished at once
- * with HELPER_REFUSED and helper_job_error says why.
+ * helper_job_start always returns a job. When retort-helperd is not there or too busy, the job is
+ * finished at once with HELPER_REFUSED, and helper_job_error says why.
  *
- * Ownership: the request's body stays with the caller and must be sealed (helper_body_seal); the
+ * Ownership: the request's body belongs to the caller and must be sealed (helper_body_seal); the
  * result's body belongs to the job. Threads: a job belongs to one thread.
  */
 #ifndef RETORT_SERVICE_HELPER_CLIENT_H
@@ -34,8 +34,8 @@ struct helper_request {
     int body; /* -1: none */
     uint64_t body_length;
     uint32_t milliseconds; /* until the result is there */
-    struct slice client;   /* for whom: clients share helpers equally; empty: not known */
-    uint64_t cost;         /* what of the helper's time it will take, in a unit of the pool's; 0 */
+    struct slice client;   /* its address; clients share helpers equally; empty: not known */
+    uint64_t cost;         /* expected work, in a unit of the pool; 0: not known */
 };
 
 struct helper_job *helper_job_start(const struct helper_request *request);
@@ -48,11 +48,11 @@ int64_t helper_job_deadline(const struct helper_job *job); /* CLOCK_MONOTONIC mi
 enum helper_status helper_job_status(const struct helper_job *job);
 /* A sentence, unless the status is HELPER_DONE or HELPER_UNCHANGED. */
 const char *helper_job_error(const struct helper_job *job);
-/* For service_failed: why there is no result, in a word. NULL: that lies in the job itself, and the
- * same would come of it each time; or there is a result. */
+/* A word for service_failed that says why there is no result. NULL: there is a result, or the cause
+ * is the job itself, so that the same job would fail each time. */
 const char *helper_job_outage(const struct helper_job *job);
 struct slice helper_job_parameters(const struct helper_job *job);
-/* The result's memfd, -1 when it came without; at its beginning. */
+/* The memfd of the result, positioned at its beginning; -1: the result has no memfd. */
 int helper_job_body(const struct helper_job *job, uint64_t *length);
 
 #endif

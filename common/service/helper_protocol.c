@@ -44,7 +44,7 @@ void helper_packet_set_origin(struct helper_packet *packet, struct slice client,
         memcpy(packet->origin.client, client.base, client.length < most ? client.length : most);
 }
 
-/* Bytes behind the parameters. */
+/* The length of the origin behind the parameters; 0: the message has none. */
 static size_t origin_length(const struct helper_message *message) {
     return message->version == HELPER_VERSION_ORIGIN ? sizeof(struct helper_origin) : 0;
 }
@@ -79,7 +79,7 @@ enum helper_io helper_packet_send(int fd, const struct helper_packet *packet) {
     return errno == EAGAIN ? HELPER_IO_AGAIN : HELPER_IO_CLOSED;
 }
 
-/* Takes the first descriptor and closes any others: nobody may fill our table. */
+/* Takes the first descriptor and closes the others, so that nobody can use up our descriptors. */
 static int take_descriptor(struct msghdr *header) {
     int body = -1;
     for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL;
@@ -116,7 +116,7 @@ static bool message_valid(const struct helper_message *message, size_t received,
            (body < 0 || helper_body_usable(body, message->body_length));
 }
 
-/* False when what stands there is none. */
+/* Reads the origin behind the parameters. False: it is not valid. */
 static bool take_origin(struct helper_packet *packet) {
     size_t length = origin_length(&packet->message);
     packet->origin = (struct helper_origin){0};

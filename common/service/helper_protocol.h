@@ -1,5 +1,6 @@
 /*
- * The helper protocol: how services, retort-helperd and the helper processes hand each other jobs.
+ * The helper protocol: services, retort-helperd and the helper processes use it to pass on jobs and
+ * results.
  *
  * Transport: a Unix socket of type SOCK_SEQPACKET, so that one message is one packet and a cut
  * message can't be mistaken for a whole one. A message is a struct helper_message, then
@@ -12,23 +13,23 @@
  *     helper  -> helperd      RESULT  id, status, small result or body
  *     helperd -> service      RESULT  the same
  *
- * A job of version HELPER_VERSION_ORIGIN ends with a struct helper_origin: for whom it is, and what
- * it will cost. Both are for retort-helperd, which takes jobs without it too (HELPER_VERSION); all
- * other messages are of HELPER_VERSION, so helpers know no other.
+ * A job of version HELPER_VERSION_ORIGIN ends with a struct helper_origin: the client, and the
+ * expected cost. retort-helperd uses it, and also accepts jobs without it (HELPER_VERSION). All
+ * other messages are of HELPER_VERSION, so helpers need to know no other version.
  *
  * A service has one job at a time on a connection; closing the connection cancels the job.
  *
  *     struct helper_packet packet;
  *     helper_packet_init(&packet, HELPER_JOB, id);
- *     packet.body = memfd;                               stays with the caller
+ *     packet.body = memfd;                               still belongs to the caller
  *     switch (helper_packet_send(fd, &packet)) ...
  *
  *     switch (helper_packet_receive(fd, &packet)) ...    checked: magic, version, kind, lengths,
  *     helper_packet_close_body(&packet);                 and that the memfd can not shrink
  *
- * A body is trusted as far as helper_body_usable goes: it is a memfd, sealed against shrinking,
- * growing and writing, of exactly the announced length. So it may be mapped, and nobody can change
- * it or make a reader fault.
+ * helper_body_usable checks a body: it is a memfd, sealed against shrinking, growing and writing,
+ * and has exactly the announced length. So the receiver may map it: nobody can change it, and
+ * reading it can't cause a fault.
  *
  * Threads: values; no shared state.
  */
@@ -71,50 +72,50 @@ struct helper_message {
     char pool[HELPER_POOL_MAX]; /* JOB: NUL-terminated */
 };
 
-/* What a job is of. */
+/* The client and the cost of a job. */
 struct helper_origin {
-    uint64_t cost;                  /* the more, the longer it will take; 0: not known */
-    char client[HELPER_CLIENT_MAX]; /* NUL-terminated: its address; empty: not known */
+    uint64_t cost;                  /* a larger number means more time; 0: not known */
+    char client[HELPER_CLIENT_MAX]; /* the client's address, NUL-terminated; empty: not known */
 };
 
 struct helper_packet {
     struct helper_message message;
-    /* message.inline_length bytes of it, and room for an origin behind the longest. */
+    /* message.inline_length bytes are used. There is room for an origin behind the longest text. */
     char parameters[HELPER_INLINE_MAX + sizeof(struct helper_origin)];
     int body;                    /* -1: none */
-    size_t received;             /* bytes of the two above, also where they are no packet */
-    struct helper_origin origin; /* zeros where the message has none */
+    size_t received;             /* bytes received, also when they are no valid packet */
+    struct helper_origin origin; /* zeros when the message has none */
 };
 
 enum helper_io { HELPER_IO_DONE, HELPER_IO_AGAIN, HELPER_IO_CLOSED, HELPER_IO_BAD };
 
 void helper_packet_init(struct helper_packet *packet, enum helper_kind kind, uint64_t id);
-/* False when it is longer than HELPER_INLINE_MAX. */
+/* False: the parameters are longer than HELPER_INLINE_MAX. */
 bool helper_packet_set_parameters(struct helper_packet *packet, struct slice bytes);
 bool helper_packet_set_pool(struct helper_packet *packet, struct slice name);
-/* Of a job for retort-helperd. A client's name that is too long is cut. */
+/* For a job to retort-helperd. A client's address that is too long is cut. */
 void helper_packet_set_origin(struct helper_packet *packet, struct slice client, uint64_t cost);
 static inline struct slice helper_packet_parameters(const struct helper_packet *packet) {
     return slice_make(packet->parameters, packet->message.inline_length);
 }
 
-/* Neither blocks on a non-blocking socket. BAD: the other end speaks something else; hang up. */
+/* Neither blocks on a non-blocking socket. HELPER_IO_BAD: the other end does not speak this
+ * protocol; close the socket. */
 enum helper_io helper_packet_send(int fd, const struct helper_packet *packet);
 enum helper_io helper_packet_receive(int fd, struct helper_packet *packet);
 void helper_packet_close_body(struct helper_packet *packet);
 
 const char *helper_status_text(enum helper_status status);
-/* Might the same job come out otherwise at another time? What is the fault of the input comes out
- * the same each time, so that it may be remembered; an outage may not
- * (service_exchange.failed). */
+/* Could the same job succeed at another time? Such a result must not be remembered
+ * (service_exchange.failed). An error of the input is the same each time, and may be remembered. */
 static inline bool helper_status_is_outage(enum helper_status status) {
     return status == HELPER_REFUSED || status == HELPER_FAILED || status == HELPER_TIMEOUT;
 }
 
-/* A memfd to write a body to, and the seal that makes it sendable. -1 or false with errno. */
+/* Make a memfd for a body, and seal it so that it can be sent. -1 or false: errno says why. */
 int helper_body_create(const char *name);
 bool helper_body_seal(int fd);
-/* Writes all; false with errno. */
+/* Writes all bytes. False: errno says why. */
 bool helper_body_write(int fd, const void *data, size_t length);
 bool helper_body_usable(int fd, uint64_t length);
 

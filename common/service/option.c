@@ -22,7 +22,7 @@ static void list_append_item(struct service_list *list, struct slice item) {
     list->items[list->count++] = slice_dup(item);
 }
 
-/* A number and the unit behind it; false when there is no number. */
+/* Splits a text into a number and the unit that follows. False: the text begins with no number. */
 static bool number_and_unit(struct slice text, uint64_t *number, struct slice *unit) {
     size_t digits = 0;
     while (digits < text.length && text.base[digits] >= '0' && text.base[digits] <= '9')

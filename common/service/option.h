@@ -1,5 +1,6 @@
 /*
- * Options of a service: one table says name, type, default, range and meaning, and fills a struct.
+ * Options of a service: a table contains the name, type, default, range and meaning of each option.
+ * With the table a host fills the settings struct of the service.
  *
  *     struct gzip_settings { uint64_t level; struct service_list types; };
  *     static const struct service_option options[] = {
@@ -10,14 +11,14 @@
  *     if (!service_option_set(option, &settings, SLICE("11"), error, sizeof error)) ...
  *     service_options_release(options, &settings);
  *
- * What the host's configuration file calls them is its affair: c-icap's says `gzip.Level 9`.
+ * Each host decides how its configuration file names the options: c-icap's has `gzip.Level 9`.
  *
  *     type      in the struct         text
  *     TEXT      char *                anything
  *     LIST      struct service_list   one item; setting it again appends; the first setting that is
  *                                     not the default replaces the default
  *     NUMBER    uint64_t              decimal
- *     SIZE      uint64_t              bytes, with K, M or G behind: 16M
+ *     SIZE      uint64_t              bytes; K, M or G may follow: 16M
  *     DURATION  uint64_t              milliseconds: 500ms, 10s, 2m; a bare number is seconds
  *     SWITCH    bool                  on, off
  *     CHOICE    uint64_t              one of `choices` ("client|shared"): its index
@@ -55,13 +56,13 @@ struct service_option {
     const char *help;
 };
 
-/* `settings` is uninitialised before and owned by the caller after. */
+/* `settings` is uninitialised before the call, and belongs to the caller afterwards. */
 void service_options_defaults(const struct service_option *options, void *settings);
 bool service_option_set(const struct service_option *option, void *settings, struct slice text,
                         char *error, size_t error_size);
 void service_options_release(const struct service_option *options, void *settings);
 
-/* The parsers, for others who read sizes and durations. */
+/* The parsers of sizes and durations, for other code. */
 bool service_option_size(struct slice text, uint64_t *bytes);
 bool service_option_duration(struct slice text, uint64_t *milliseconds);
 

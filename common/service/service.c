@@ -3,8 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-/* The linker makes a table of what SERVICE_DEFINE puts into the section, and names its ends. Weak:
- * a program without services has no such section. Hidden: each module sees its own services. */
+/* The linker makes a table of the entries that SERVICE_DEFINE puts into the section, and defines
+ * these two symbols for its ends. They are weak because a program without services has no such
+ * section. They are hidden so that each module sees its own services. */
 extern const struct service_ops *const __start_retort_services[]
     __attribute__((weak, visibility("hidden")));
 extern const struct service_ops *const __stop_retort_services[]

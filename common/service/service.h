@@ -1,8 +1,7 @@
 /*
- * The service interface: how an adaptation service (ad remover, gzip, gray, inject, your own) is
- * written, once, for whatever hosts it. Today's host is c-icap (icap-services/host-c-icap/); the
- * proxy itself can be another. A service knows neither: it sees heads, body bytes and a client's
- * address, and never blocks.
+ * The service interface: an adaptation service (ad remover, gzip, gray, inject, your own) that is
+ * written with it runs in any host, such as c-icap (icap-services/host-c-icap/). A service does not
+ * depend on its host: it sees heads, body bytes and a client's address, and never blocks.
  *
  * A service is a table of functions, `struct service_ops`, which SERVICE_DEFINE makes known by the
  * service's name. One process can hold several services, and several instances of one of them with
@@ -15,20 +14,20 @@
  *       push* finish          body bytes in; finish after the last one of a body that is whole
  *       verdict               only after HOLD: asked again after each push, finish and ready
  *       pull*                 body bytes out, as soon as the verdict is ADAPT
- *       idle*                 optional: all that was pushed is all there is for the moment
+ *       idle*                 optional: the host has no more body bytes for the moment
  *       ready                 the descriptor the service waits for is ready, or its deadline passed
- *       end                   always, once; without finish before it when the sender died
+ *       end                   always, once; without finish before it when the body broke off
  *     stop                    once
  *
  * Verdicts
- *   SKIP   the message passes unchanged (ICAP: 204). After HOLD the bytes pushed so far can be had
- *          back with pull, for hosts that kept no copy; after a SKIP from preview there is nothing
- *          to pull, since nothing was pushed.
- *   ADAPT  exchange->head is as it shall go out. The host sends it, then what pull gives.
+ *   SKIP   the message passes unchanged (ICAP: 204). After HOLD a host that kept no copy can get
+ *          the pushed bytes back with pull. After a SKIP from preview nothing can be pulled,
+ *          because nothing was pushed.
+ *   ADAPT  exchange->head is complete. The host sends it, and then the bytes that pull gives.
  *          The host removes Content-Length (RFC 9110 §8.6), since the size may change, and puts
  *          exchange->body_length there when the service has set it. A service that changes the head
  *          alone sets exchange->keeps_body: push and pull are not called then.
- *   HOLD   the service must see more before it knows. The host keeps the head back.
+ *   HOLD   the service needs more of the body to decide. The host keeps the head back.
  *
  * A worked example: a service that upper-cases text.
  *
@@ -74,22 +73,22 @@
  *             when the descriptor is ready or the deadline has passed. Without a wait the host
  *             calls again when there is input or room; a service that takes no input, gives no
  *             output and waits for nothing has a bug, and the host aborts the exchange.
- *   Memory    Bounded: push may take fewer bytes than offered, none at all too, and is offered the
- *             rest later. That is all there is to back-pressure.
- *   Ownership Slices given to a service live until the call returns; heads, the client address and
- *             what exchange->arena holds live until `end`. Values put into exchange->head must be
- *             literals or from exchange->arena.
+ *   Memory    Bounded: push may take fewer bytes than offered, also none. The host offers the rest
+ *             later. So a slow receiver slows the sender down.
+ *   Ownership Slices given to a service live until the call returns. Heads, the client address and
+ *             memory of exchange->arena live until `end`. Values put into exchange->head must be
+ *             literals or in memory of exchange->arena.
  *   Threads   start and stop run alone. Everything between runs in many threads at once, with
  *             `service` shared (so it is read-only after start) and the state of an exchange in one
- *             thread at a time. A host may start once and fork afterwards: no threads and no
- *             connections in start. What changes stands in the struct that start returns or in an
- *             exchange's state, never in a static variable: instances would share it. A host that
- *             has loaded a service with dlopen never unloads it, since threads may keep memory
- *             that code of the service frees when they end.
- *   Errors    A length never says "end" or "error": flow and verdict do. What a service can't do it
- *             passes on unchanged, with exchange->failed set (service_failed) before it gives its
- *             verdict: caches may keep such a result for some seconds only. SERVICE_ABORT is for a
- *             body of which a part has already gone out: the host must not complete it.
+ *             thread at a time. A host may start once and fork afterwards, so start must not make
+ *             threads or connections. Variable data is in the struct that start returns or in an
+ *             exchange's state, never in a static variable, which all instances would share. A
+ *             host that has loaded a service with dlopen never unloads it, because code of the
+ *             service may have to run when a thread ends.
+ *   Errors    Flow and verdict report the end and errors; a length never does. When a service can't
+ *             adapt a message, it calls service_failed before its verdict, and passes the message
+ *             on unchanged. Caches may keep such a result for some seconds only. SERVICE_ABORT is
+ *             for a body of which a part has been sent: the host must not complete that body.
  */
 #ifndef RETORT_SERVICE_SERVICE_H
 #define RETORT_SERVICE_SERVICE_H
@@ -101,7 +100,7 @@
 
 enum { SERVICE_VERSION = 3, SERVICE_NOTICE = 480 };
 
-/* Where a service stands: RFC 3507 §3.1 (REQMOD) and §3.2 (RESPMOD). */
+/* The messages that a service adapts: RFC 3507 §3.1 (REQMOD) and §3.2 (RESPMOD). */
 enum service_point { SERVICE_REQUEST = 1, SERVICE_RESPONSE = 2 };
 
 enum service_verdict { SERVICE_SKIP, SERVICE_ADAPT, SERVICE_HOLD };
@@ -109,37 +108,38 @@ enum service_verdict { SERVICE_SKIP, SERVICE_ADAPT, SERVICE_HOLD };
 enum service_flow {
     SERVICE_FLOW,  /* `got` bytes, perhaps 0: more when there is more input or after ready */
     SERVICE_DONE,  /* `got` bytes, and the body is complete */
-    SERVICE_PASS,  /* `got` bytes, and no further interest: the host passes the rest on unseen */
+    SERVICE_PASS,  /* `got` bytes; the host passes the rest on without the service */
     SERVICE_ABORT, /* the body can't be completed */
 };
 
 #define SERVICE_LENGTH_UNKNOWN UINT64_MAX
 
-/* What a service waits for. fd -1: nothing. */
+/* The descriptor and the deadline that a service waits for. fd -1: it waits for nothing. */
 struct service_wait {
     int fd;
     short events;     /* as in poll(2) */
     int64_t deadline; /* milliseconds of CLOCK_MONOTONIC */
 };
 
-/* What a host offers to one instance of a service. A service calls service_log and service_count. */
+/* The functions and data that a host gives to one instance of a service. A service calls
+ * service_log and service_count. */
 struct service_host {
-    /* The host's own: it tells the host which instance logs or counts. */
+    /* For the host alone: it tells the host which instance logs or counts. */
     void *context;
     /* Writes one line for the operator. */
     void (*log)(void *context, enum log_level level, const char *text);
     /* Adds one to the counter of that index in service_ops.counters. */
     void (*count)(void *context, unsigned counter);
     /* The service's version for caches (ICAP: the ISTag, RFC 3507 §4.7) is made of the settings
-     * and of this; start mixes into it what else the results depend on, such as contents of lists.
-     */
+     * and of this number. If the results depend on other data, such as lists, start mixes that data
+     * into it. */
     uint64_t fingerprint;
-    /* start may write a line for whoever runs the proxies: what of the settings can't be done.
-     * ICAP: X-Operator-Notice in the answer to OPTIONS. Other than visible ASCII goes out as "?".
-     */
+    /* start may write a line for the operator of the proxies: which settings can't be applied.
+     * ICAP: X-Operator-Notice in the answer to OPTIONS. Bytes other than visible ASCII are sent as
+     * "?". */
     char notice[SERVICE_NOTICE];
-    /* start may say how long an exchange may wait for something other than the host, at most, in
-     * milliseconds: whoever asks the service should wait longer. 0: it does not say. ICAP:
+    /* start may set the longest time, in milliseconds, that an exchange waits for something other
+     * than the host. A client of the service should wait longer. 0: not known. ICAP:
      * X-Answers-Within in the answer to OPTIONS. */
     uint64_t answers_within;
 };
@@ -152,7 +152,7 @@ struct service_exchange {
     struct http_head *head;          /* the one to change: of the request, or of the response */
     bool has_body;
     struct slice client_ip;   /* as text; empty when the host does not know it */
-    struct slice client_user; /* its name (X-Client-Username), empty likewise */
+    struct slice client_user; /* its name (X-Client-Username); empty when not known */
     struct slice arguments;   /* of the URI the service was called by: service/arguments.h */
     struct arena *arena;
     const struct service_host *host;
@@ -161,20 +161,20 @@ struct service_exchange {
     struct service_wait wait;
     uint64_t body_length; /* of the adapted body when known at ADAPT, else SERVICE_LENGTH_UNKNOWN */
     bool keeps_body;      /* at ADAPT: the head alone was changed */
-    /* At ADAPT of a request: the head of a response that is given at once, in place of asking
-     * anybody (RFC 3507 §3.1, request satisfaction). Its body comes from pull, of body_length; with
-     * a length of 0 there is none, as for a HEAD. The request's own body is thrown away by the
-     * host. */
+    /* At ADAPT of a request: the head of a response that the client gets at once, without a request
+     * to the origin (RFC 3507 §3.1, request satisfaction). pull gives its body, of body_length
+     * bytes; 0: it has no body, as after a HEAD. The host drops the body of the request. */
     const struct http_head *answer;
-    /* It wanted to adapt and could not, for want of a helper, of memory, of its lists: counted, and
-     * the client is told so that nobody keeps the result for long. Not for what lies in the message
-     * itself, such as a picture that can't be decoded: that comes out the same each time. Once
-     * ADAPT has been said it only counts, since the head is out. */
+    /* The service wanted to adapt and could not, because a helper, memory or its lists were
+     * missing. The host counts this, and tells the client, so that nobody keeps the result for
+     * long. Do not set it for an error of the message itself, such as a picture that can't be
+     * decoded: that is the same each time. After ADAPT it is only counted, because the head has
+     * been sent. */
     bool failed;
     const char *failed_because; /* a word for the client's log, such as "timeout"; NULL: none */
-    /* Of a request, set by begin: for so many seconds what comes of it may be used again for a
-     * request that is the same in every byte (RFC 3507 §5), as long as the fingerprint is. It must
-     * depend on nothing else then. 0: the service is to be asked each time. */
+    /* For requests, set by begin: for this many seconds the result may be used again for a request
+     * with the same bytes, while the fingerprint is the same (RFC 3507 §5). So the result must
+     * depend on nothing else. 0: the host has to ask the service each time. */
     uint64_t lifetime;
 };
 
@@ -184,26 +184,26 @@ struct service_ops {
     const char *description;
     unsigned points;                      /* enum service_point, or-ed */
     bool wants_client_ip;                 /* ICAP: X-Include: X-Client-IP */
-    unsigned preview_size;                /* bytes of body it likes to see before its verdict */
+    unsigned preview_size;                /* bytes of the body that it wants in the preview */
     size_t settings_size;                 /* of the struct that `options` fill (option.h) */
     const struct service_option *options; /* ends with a NULL name; NULL: none */
     const char *const *counters;          /* ends with NULL; NULL: none */
 
-    /* NULL and a sentence in `error` when the settings are unusable. An ops without start has NULL
-     * as its service. */
+    /* Returns NULL and a sentence in `error` when the settings can't be used. If `start` is NULL,
+     * `service` is NULL in the calls below. */
     void *(*start)(const void *settings, struct service_host *host, char *error, size_t error_size);
     void (*stop)(void *service);
 
     void *(*begin)(void *service, struct service_exchange *exchange);
-    /* `complete`: that is the whole body. An empty, incomplete preview means that the host was
-     * given none: then the head has to do, or HOLD. */
+    /* `complete`: `body` is the whole body. An empty, incomplete preview means that the host got no
+     * preview: then the service decides by the head alone, or returns HOLD. */
     enum service_verdict (*preview)(void *state, struct slice body, bool complete);
     size_t (*push)(void *state, struct slice body);
     void (*finish)(void *state);
     enum service_verdict (*verdict)(void *state);
     enum service_flow (*pull)(void *state, char *out, size_t capacity, size_t *got);
-    /* NULL: none. Nothing more of the body is at hand just now, so a service that keeps bytes back
-     * to do better with more of them may let them go; the host pulls afterwards. */
+    /* May be NULL. The host has no more body bytes at the moment. So a service that keeps bytes
+     * back, to compress them better for example, may release them. The host pulls afterwards. */
     void (*idle)(void *state);
     void (*ready)(void *state);
     void (*end)(void *state);
@@ -220,8 +220,8 @@ struct service_ops {
     const struct service_ops retort_service_##service __attribute__((visibility("default")))
 #define SERVICE_SYMBOL_PREFIX "retort_service_"
 
-/* The services that are linked into this program or module, in no particular order. NULL: there is
- * none of that name; none is left after `previous`. service_next(NULL) is the first. */
+/* Find the services that are linked into this program or module. Their order is not defined.
+ * service_next(NULL) is the first. NULL: there is no such service, or none after `previous`. */
 const struct service_ops *service_find(const char *name);
 const struct service_ops *service_next(const struct service_ops *previous);
 
@@ -234,7 +234,7 @@ static inline void service_count(const struct service_host *host, unsigned count
     host->count(host->context, counter);
 }
 
-/* It could not adapt; `because` is a literal of lower-case letters. */
+/* Notes that the service could not adapt; `because` is a literal of lower-case letters. */
 static inline void service_failed(struct service_exchange *exchange, const char *because) {
     exchange->failed = true;
     exchange->failed_because = because;

@@ -9,7 +9,8 @@ struct slice exchange_url(const struct service_exchange *exchange) {
                         target);
 }
 
-/* Goes back to the last "*" only, so that the work is bounded by the product of the lengths. */
+/* After a mismatch, matching goes back to the last "*" only. So the work is at most the product of
+ * the two lengths. */
 bool url_pattern_matches(struct slice pattern, struct slice url) {
     size_t at = 0, in = 0, star = SIZE_MAX, resume = 0;
     while (in < url.length) {

@@ -1,11 +1,11 @@
 /*
- * Patterns of URLs, for lists of what a service leaves alone.
+ * Patterns of URLs, for lists of URLs that a service does not change.
  *
  *     struct slice url = exchange_url(exchange);             "http://shop.example/account?id=1"
  *     if (url_listed(url, &settings->skip_urls)) return NULL;
  *
- * A pattern is a URL in which "*" stands for any bytes, none too; it must cover the whole URL.
- * Letters count without their case.
+ * A pattern is a URL in which "*" stands for any number of bytes, also none. The pattern must match
+ * the whole URL. The case of letters does not matter.
  *
  *     http://shop.example/account*
  *     *.example/login*
@@ -18,8 +18,9 @@
 
 #include "service/service.h"
 
-/* The URL that the request is for, in the exchange's arena or request: made of the request line,
- * and of Host where that has a path alone. Empty when the host was given no request. */
+/* The URL of the request. It is the target of the request line; if that is only a path, the URL is
+ * made with the Host field. Its bytes are in the exchange's arena or request. Empty when the host
+ * was given no request. */
 struct slice exchange_url(const struct service_exchange *exchange);
 
 bool url_pattern_matches(struct slice pattern, struct slice url);

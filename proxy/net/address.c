@@ -84,7 +84,8 @@ static bool is_mapped(const struct address *address) {
     return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&address->v6.sin6_addr);
 }
 
-/* By hand: every request to an origin has one, and inet_ntop goes by way of printf. */
+/* Formats by hand because inet_ntop uses printf, and each request to an origin contains an
+ * address. */
 static size_t format_v4(const uint8_t bytes[4], char *out) {
     char *at = out;
     for (int i = 0; i < 4; i++) {
@@ -187,7 +188,7 @@ static bool same_bits(const unsigned char *a, const unsigned char *b, unsigned b
     return rest == 0 || ((a[bits / 8] ^ b[bits / 8]) >> (8 - rest)) == 0;
 }
 
-/* NULL: it is not of IP. */
+/* NULL: the address is not an IP address. */
 static const unsigned char *ip_bytes(const struct address *address, bool *v6) {
     *v6 = false;
     if (address->any.sa_family == AF_INET)

@@ -29,21 +29,22 @@ struct address {
     };
 };
 
-/* "127.0.0.1:80", "[::1]:80", ":80" (any address, both families), "*:80" likewise, "/path" (Unix).
- * default_port 0: a port must be given. */
+/* "127.0.0.1:80", "[::1]:80", ":80" (any address, both families), "*:80" (the same as ":80"),
+ * "/path" (Unix). default_port 0: the text must contain a port. */
 bool address_parse(struct address *address, struct slice text, uint16_t default_port);
 bool address_parse_ip(struct address *address, struct slice ip, uint16_t port);
-/* The same in every spelling that programs take for an IP: also "127.1", "0x7f.1", "2130706433",
- * and with a dot behind it. */
+/* Parses as address_parse_ip does, and accepts the other spellings that programs take for an IP
+ * address too: "127.1", "0x7f.1", "2130706433". One dot may stand at the end. */
 bool address_parse_spelt_ip(struct address *address, struct slice ip, uint16_t port);
-/* With the port; returns the length. */
+/* Writes IP and port into `out`, which has ADDRESS_TEXT bytes. Returns the length. */
 size_t address_format(const struct address *address, char *out);
-/* The IP alone, IPv4-mapped IPv6 shown as IPv4; ADDRESS_IP_TEXT is room enough. */
+/* Writes the IP alone into `out`, which has at least ADDRESS_IP_TEXT bytes. An IPv4-mapped IPv6
+ * address is written as IPv4. Returns the length. */
 size_t address_format_ip(const struct address *address, char *out);
 bool address_equal(const struct address *a, const struct address *b);
 uint16_t address_port(const struct address *address);
 void address_set_port(struct address *address, uint16_t port);
-/* 127.0.0.0/8 and ::1: only this machine reaches it. */
+/* Is the address in 127.0.0.0/8, or ::1? Only this machine can reach such an address. */
 bool address_is_loopback(const struct address *address);
 
 /* A block of addresses: "10.0.0.0/8", "::1". */
@@ -55,9 +56,10 @@ struct network {
 
 bool network_parse(struct network *network, struct slice text);
 bool network_contains(const struct network *network, const struct address *address);
-/* Clears what lies behind so many bits of the prefix. */
+/* Makes the network `bits` bits long and clears the rest of its prefix. */
 void network_mask(struct network *network, unsigned bits);
-/* The block of that size that the address is in; false: it is an address of the other kind. */
+/* Sets *network to the block of `bits` bits that contains the address. False: the address is of
+ * the other family than `v6` says. */
 bool network_around(struct network *network, const struct address *address, bool v6, unsigned bits);
 
 #endif

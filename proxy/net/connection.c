@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, JOIN_MOST = 12 * 1024 };
-/* While that much is read and passed on, the other side writes on: its window is larger. */
+/* AWAIT_MOST is smaller than a receive window, so the other side goes on sending while these bytes
+ * are read and passed on. */
 enum { AWAIT_MOST = 48 * 1024, AWAIT_MILLISECONDS = 1 };
 
 static void connection_on_event(struct event *event, uint32_t events) {
@@ -100,7 +101,8 @@ static enum io_status after_read(struct connection *connection, ssize_t count, s
     *got = 0;
     if (count > 0) {
         *got = (size_t)count;
-        /* Less than asked for: the socket is empty, and the edge will come with the next byte. */
+        /* The kernel gave less than was asked for, so the socket is empty. The next byte causes an
+         * event. */
         connection->readable = *got == capacity || connection->hangup;
         return IO_DONE;
     }
@@ -118,7 +120,7 @@ enum io_status connection_secure(struct connection *connection, struct tls_clien
         connection->tls = tls_stream_new(client, connection->event.fd);
     if (connection->tls == NULL)
         return IO_FAILED;
-    /* Whatever came behind the handshake may have been read with it. */
+    /* Bytes that came right after the handshake may have been read together with it. */
     connection->readable = connection->writable = true;
     return tls_stream_handshake(connection->tls);
 }
@@ -127,7 +129,8 @@ const char *connection_error(const struct connection *connection) {
     return connection->tls != NULL ? tls_stream_error(connection->tls) : strerrordesc_np(errno);
 }
 
-/* What is decrypted but not read tells nobody: only a read that found nothing does. */
+/* The kernel does not report bytes that are decrypted but not read yet. So `readable` stays set
+ * until a read finds nothing. */
 static enum io_status read_secured(struct connection *connection, char *buffer, size_t capacity,
                                    size_t *got) {
     enum io_status status = tls_stream_read(connection->tls, buffer, capacity, got);
@@ -201,7 +204,7 @@ static ssize_t send_joined(int fd, const struct iovec *pieces, int count, int fl
     return send(fd, joined, (size_t)(at - joined), flags);
 }
 
-/* Few bytes in several places are quicker copied to one than described to the kernel. */
+/* For few bytes in several places, one copy is faster than a sendmsg with several pieces. */
 static ssize_t send_pieces(int fd, const struct iovec *pieces, int count, int flags) {
     struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
     size_t length = 0;
@@ -295,8 +298,8 @@ void connection_keep_alive(struct connection *connection) {
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-/* Not TCP_USER_TIMEOUT, which counts a window that stays shut as silence, however well the other
- * side answers. */
+/* TCP_USER_TIMEOUT would not do: it counts a window that stays closed as silence, although the
+ * other side answers. */
 uint64_t connection_unanswered(const struct connection *connection) {
     struct tcp_info info = {0};
     socklen_t length = sizeof info;

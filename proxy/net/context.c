@@ -46,9 +46,9 @@ static struct net_buffer *net_context_take(struct net_buffers *free_ones) {
     return buffer;
 }
 
-/* What a connection and a request take by themselves, roughly: their structs and an arena. */
+/* Rough estimates: the structs of a connection; the structs and the arena of a request. */
 enum { CONNECTION_BYTES = 1024, REQUEST_BYTES = 24 * 1024 };
-/* So much more at once is told in between. */
+/* When this many more bytes of buffers are in use, the share is updated within the millisecond. */
 enum { TELL_STEP = 256 * 1024 };
 
 static size_t held_by(const struct net_context *net) {

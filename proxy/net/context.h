@@ -4,7 +4,7 @@
  *
  *     struct net_buffer *buffer = net_buffer_try(net);              NULL: there is no memory
  *     if (!net_buffer_make_room(net, &buffer, limit)) ...           the head is too large
- *     struct slice bytes = net_buffer_bytes(buffer);                what has come and is unused
+ *     struct slice bytes = net_buffer_bytes(buffer);                received bytes not used yet
  *     net_buffer_give(net, &buffer);
  *
  * Threads: one context per worker thread, used by no other.
@@ -23,8 +23,8 @@ struct own_networks;
 struct resolver;
 struct settings;
 
-/* Read buffers go round: a connection holds one only while bytes wait in it, so that an idle
- * connection costs its struct and no more. The large ones are for bodies that pass by. */
+/* Read buffers are shared by the connections of a worker. A connection holds one only while bytes
+ * wait in it, so an idle connection costs no more than its struct. Large buffers are for bodies. */
 enum {
     NET_BUFFER_SIZE = 16384,
     NET_BUFFERS_KEPT = 64,
@@ -44,18 +44,18 @@ struct net_buffers {
     unsigned count;
 };
 
-/* How much of client.memory is in use. NET_TIGHT: three quarters; bodies pass in small pieces.
- * NET_FULL: all of it; nothing new begins. */
+/* How much of client.memory is in use. NET_TIGHT: three quarters; bodies are passed on in small
+ * pieces. NET_FULL: all of it; no new request begins. */
 enum net_pressure { NET_EASY, NET_TIGHT, NET_FULL };
 
-/* What the operator's configuration says to this room. */
+/* The options of the operator's configuration that the files in net/ use. */
 struct net_configuration {
     size_t memory;           /* bytes that the connections of all workers may hold */
     struct address *listens; /* where this proxy itself listens, with its admin plane */
     size_t listen_count;
-    bool dns_ipv6;        /* names are asked for addresses of IPv6 as well */
-    uint64_t dns_timeout; /* milliseconds, for all tries together; counts at the start */
-    uint64_t dns_ttl_max; /* milliseconds that an address is remembered at most */
+    bool dns_ipv6;        /* look-ups ask for IPv6 addresses as well */
+    uint64_t dns_timeout; /* milliseconds, for all tries together; read at the start only */
+    uint64_t dns_ttl_max; /* milliseconds; an address is remembered no longer than this */
 };
 
 struct net_context {
@@ -67,11 +67,11 @@ struct net_context {
     struct net_configuration configured; /* net_context_configure */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
-    size_t buffer_bytes;        /* of buffers that somebody has */
-    struct memory_share *share; /* net/memory_share.h; NULL: nobody bounds what connections hold */
+    size_t buffer_bytes;        /* of all buffers in use */
+    struct memory_share *share; /* net/memory_share.h; NULL: the memory has no limit */
     enum net_pressure pressure;
-    uint64_t told;     /* milliseconds of the loop's clock, when the share was last told */
-    size_t told_bytes; /* buffer_bytes then */
+    uint64_t told;     /* milliseconds of the loop's clock at the last update of the share */
+    size_t told_bytes; /* buffer_bytes at that time */
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);
@@ -79,18 +79,20 @@ void net_context_init(struct net_context *net, struct loop *loop);
 void net_context_configure(struct net_context *net, const struct net_configuration *configuration);
 void net_context_release(struct net_context *net);
 
-/* Writes what the connections of this worker hold into its share, and sets `pressure`. It does so
- * at most once in a millisecond. Buffers that are taken in large numbers do it by themselves. */
+/* Writes the memory that the connections of this worker hold into its share, and sets `pressure`.
+ * It does so at most once in a millisecond. net_buffer_take and its like also do it when the
+ * buffers in use have grown by 256 KB since the last time. */
 void net_context_tell_memory(struct net_context *net);
 
+/* Takes a buffer of NET_BUFFER_SIZE bytes; draws on the reserve when memory is exhausted. */
 struct net_buffer *net_buffer_take(struct net_context *net);
-/* NULL when memory is exhausted. */
+/* Like net_buffer_take, but returns NULL when memory is exhausted. */
 struct net_buffer *net_buffer_try(struct net_context *net);
-/* Of NET_BUFFER_LARGE bytes; NULL when memory is exhausted. */
+/* Takes a buffer of NET_BUFFER_LARGE bytes; NULL when memory is exhausted. */
 struct net_buffer *net_buffer_take_large(struct net_context *net);
 void net_buffer_give(struct net_context *net, struct net_buffer **bufferp);
-/* Makes room behind `end`: moves the bytes to the front, then doubles up to `limit` bytes. False
- * when the limit is reached or memory is exhausted. */
+/* Makes room behind `end`: moves the bytes to the front, or else doubles the buffer as long as it
+ * holds less than `limit` bytes. False when the limit is reached or memory is exhausted. */
 bool net_buffer_make_room(struct net_context *net, struct net_buffer **bufferp, size_t limit);
 
 static inline struct slice net_buffer_bytes(const struct net_buffer *buffer) {

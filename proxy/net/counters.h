@@ -1,7 +1,7 @@
 /*
- * Counters: what a worker has done since it started. One struct per worker, plain integers that
- * only its own thread touches; the admin plane asks the worker for a copy by message and adds them
- * up.
+ * Counters: what a worker has done since it started. Each worker has one struct of plain integers,
+ * which only its own thread uses. The admin plane asks each worker for a copy by message, and adds
+ * the copies up.
  *
  *     worker->counters.client_requests++;
  *
@@ -27,7 +27,8 @@ struct counter_description {
     const char *help;
 };
 
-/* In the order of the members of struct counters, which can be read as an array of as many. */
+/* The descriptions have the order of the members of struct counters. That struct can be read as an
+ * array of COUNTER_COUNT integers. */
 extern const struct counter_description counter_descriptions[];
 enum { COUNTER_COUNT = sizeof(struct counters) / sizeof(uint64_t) };
 

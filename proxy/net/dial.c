@@ -65,7 +65,7 @@ static void dial_on_timeout(struct timer *timer) {
                        true);
 }
 
-/* Begins to connect; an error number when that fails at once. */
+/* Begins to connect. Returns 0, or an error number when that fails at once. */
 static int dial_begin(struct dial *dial) {
     int on = 1;
     int fd = socket(dial->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -81,7 +81,8 @@ static int dial_begin(struct dial *dial) {
     return dial->connection == NULL ? ENOMEM : 0;
 }
 
-/* Nothing has been sent over it yet. */
+/* Is the new connection allowed from the local address that the system chose? Nothing has been sent
+ * on it yet. */
 static bool leads_out(const struct dial *dial) {
     struct address from = {.length = sizeof from.v6};
     if (dial->reach == REACH_ANY)
@@ -92,7 +93,7 @@ static bool leads_out(const struct dial *dial) {
 
 static void pass_over(struct dial *dial) {
     if (dial->tried)
-        return; /* what came of that says more */
+        return; /* the error of that address says more */
     dial->denied = true;
     dial->error = reach_error(dial->reach);
 }

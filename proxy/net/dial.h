@@ -8,8 +8,10 @@
  *     if (dial.state == DIAL_FAILED) dial.error says why ("connection refused"), dial.timed_out
  *     dial_cancel(&dial);            any time; closes what was not taken
  *
- * Addresses out of reach (net/reach.h) are skipped; dial.denied says that there were no others. The
- * timeout is for each address, and includes the handshake of TLS. Threads: the loop's.
+ * Addresses that net/reach.h does not allow are skipped; dial.denied says that there were no
+ * others. The timeout is for each address, and includes the TLS handshake.
+ *
+ * Threads: the loop's thread only.
  */
 #ifndef RETORT_NET_DIAL_H
 #define RETORT_NET_DIAL_H
@@ -37,25 +39,26 @@ struct dial {
     uint16_t port;
     enum reach reach;
     uint64_t timeout;
-    uint64_t patience; /* with the TCP connection; at most `timeout` */
+    uint64_t patience; /* milliseconds for the TCP connection alone; at most `timeout` */
     struct timer timer;
-    unsigned next; /* address to try */
-    bool tried;    /* to connect to one */
+    unsigned next; /* index of the next address to try */
+    bool tried;    /* a connect was tried for at least one address */
     struct connection *connection;
     struct address address; /* the one that answered, or was tried last */
     const char *error;
     bool timed_out, denied;
-    bool reached; /* there was a TCP connection: what failed is TLS */
+    bool reached; /* a TCP connection was made; a failure after that is one of TLS */
     struct task *waker;
 };
 
 void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                 enum reach reach, uint64_t timeout, struct task *waker);
-/* The same for a connection that speaks TLS to what the configuration names; tls NULL: one that
- * does not. */
+/* Like dial_start, for a host that the configuration names (REACH_ANY), with TLS. tls NULL: no
+ * TLS. */
 void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
                     uint64_t timeout, struct tls_client *tls, struct task *waker);
-/* Right after the start: so long may a TCP connection take that has not come about yet. */
+/* Limits the time for the TCP connection to `patience` milliseconds. Call it directly after the
+ * start. */
 void dial_hurry(struct dial *dial, uint64_t patience);
 /* Only in DIAL_DONE; the connection is writable. */
 struct connection *dial_take(struct dial *dial, connection_ready_fn *on_ready, void *owner);

@@ -4,7 +4,7 @@ struct connection_duplex {
     struct duplex base;
     struct net_context *net;
     struct connection *connection; /* NULL: aborted */
-    struct net_buffer *ahead;      /* read before the duplex began; NULL: nothing is left of it */
+    struct net_buffer *ahead;      /* bytes read before the duplex began; NULL: none are left */
 };
 
 static struct connection_duplex *connection_duplex_of(struct duplex *duplex) {

@@ -5,13 +5,13 @@
  *     struct duplex *duplex = connection_duplex_new(&connection, &ahead);
  *     duplex->waker = &task;                       runs when a read or a write may do more
  *     switch (duplex_read(duplex, buffer, sizeof buffer, &got)) ...
- *     duplex_finish(duplex);                       no more comes from us
+ *     duplex_finish(duplex);                       we send no more
  *     duplex_close(&duplex);
  *
  * IO_DONE: some bytes; IO_WAIT: the waker will run; IO_END: the other side has finished; IO_FAILED:
  * the duplex is broken.
  *
- * Threads: the loop's. Ownership: whoever holds the pointer.
+ * Threads: the loop's thread only. Ownership: the holder of the pointer owns the duplex.
  */
 #ifndef RETORT_NET_DUPLEX_H
 #define RETORT_NET_DUPLEX_H
@@ -37,7 +37,8 @@ struct duplex {
     struct task *waker; /* of the user; NULL: nobody waits */
 };
 
-/* Of a connection, and of the bytes that have been read from it already (NULL: none). Takes both. */
+/* Makes a duplex from a connection and from the bytes that were read from it before (NULL: none).
+ * Takes both. */
 struct duplex *connection_duplex_new(struct connection **connectionp, struct net_buffer **aheadp);
 
 static inline enum io_status duplex_read(struct duplex *duplex, char *buffer, size_t capacity,
@@ -57,7 +58,7 @@ static inline void duplex_finish(struct duplex *duplex) {
     duplex->class->finish(duplex);
 }
 
-/* Breaks both directions, so that the other side can't take what it got for the whole. */
+/* Breaks both directions, so that the other side sees that it did not get everything. */
 static inline void duplex_abort(struct duplex *duplex) {
     CHECK_OBJ(duplex, DUPLEX_MAGIC);
     duplex->class->abort(duplex);

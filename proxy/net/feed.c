@@ -79,7 +79,7 @@ static enum feed_status feed_failed(struct feed *feed) {
     return FEED_FAILED;
 }
 
-/* The mark that follows goes with the last piece, where it is known to be the last. */
+/* Frames a piece. If this piece is known to be the last one, the mark is appended to it. */
 static void frame_with_end(struct feed *feed, size_t size, uint64_t announced) {
     _Static_assert(CHUNKED_HEAD_MAX >= sizeof "0; ieof\r\n\r\n", "there is room for a mark");
     frame(feed, size);
@@ -89,7 +89,7 @@ static void frame_with_end(struct feed *feed, size_t size, uint64_t announced) {
         feed_finish(feed, &feed->ended, feed->end_mark);
 }
 
-/* A large one, where so much is to come. */
+/* Takes a large buffer when so many bytes are expected, otherwise a small one. */
 static struct net_buffer *feed_take_buffer(struct feed *feed) {
     const struct source *source = feed->source;
     bool large = feed->limit > NET_BUFFER_SIZE &&
@@ -102,7 +102,8 @@ static struct net_buffer *feed_take_buffer(struct feed *feed) {
     return feed->out;
 }
 
-/* What stands behind the first bytes of a large body goes with them, as far as there is room. */
+/* For a large buffer, reads on after the first bytes until the buffer is full or the source has no
+ * more. */
 static size_t read_more(struct feed *feed, size_t got, size_t capacity) {
     size_t more;
     while (feed->out->capacity > NET_BUFFER_SIZE && got < capacity &&
@@ -124,8 +125,8 @@ enum feed_status feed_fill(struct feed *feed) {
     size_t capacity = out->capacity - OVERHEAD - CHUNKED_HEAD_MAX, got;
     if (capacity > feed->limit)
         capacity = (size_t)feed->limit;
-    /* Framed by the length that the head announced: any other would be taken for another message.
-     */
+    /* The head announced this length. With another length, the receiver would misread where the
+     * next message begins. */
     uint64_t announced = feed->source->length < 0 ? UINT64_MAX : (uint64_t)feed->source->length;
     switch (source_read(feed->source, out->data + out->begin, capacity, &got)) {
     case SOURCE_DATA: got = read_more(feed, got, capacity); break;

@@ -1,14 +1,16 @@
 /*
- * A feed: a body on its way from a source into a socket, one piece at a time, chunked or as it is.
+ * A feed: takes a body from a source and prepares it for a socket, one piece at a time, chunked or
+ * as it is. The senders of requests and responses use it.
  *
  *     feed_init(&feed, net, source, true);
  *     switch (feed_fill(&feed)) {              FEED_READY: feed_bytes() wait to be written
- *     ...                                      FEED_WAIT: the source's waker will tell
+ *     ...                                      FEED_WAIT: the source's waker will run
  *     feed_consume(&feed, written);            FEED_DONE: all of it is out
  *     feed_release(&feed);                     FEED_FAILED: abort the socket, never complete it
  *
- * A limit holds the feed at so many bytes with a mark of its own (an ICAP preview); feed_lift_limit
- * lets it go on. One piece is outstanding at most: that is the back-pressure.
+ * A limit makes the feed pause after so many bytes, and write a mark (an ICAP preview);
+ * feed_lift_limit lets it go on. At most one piece waits to be written: this makes the source wait
+ * for a slow socket.
  */
 #ifndef RETORT_NET_FEED_H
 #define RETORT_NET_FEED_H
@@ -32,7 +34,8 @@ struct feed {
 };
 
 void feed_init(struct feed *feed, struct net_context *net, struct source *source, bool chunked);
-/* Stops after so many bytes with `limit_mark`; an end within the limit gets `end_mark`. */
+/* Pauses after `limit` bytes and appends `limit_mark`. If the body ends within the limit,
+ * `end_mark` is appended instead. */
 void feed_set_limit(struct feed *feed, uint64_t limit, struct slice limit_mark,
                     struct slice end_mark);
 void feed_lift_limit(struct feed *feed);
@@ -41,7 +44,7 @@ struct slice feed_bytes(const struct feed *feed);
 void feed_consume(struct feed *feed, size_t count);
 void feed_release(struct feed *feed);
 
-/* Nothing waits and nothing more will come by itself. */
+/* The feed has no source, or all bytes up to the end of the body or up to the limit are written. */
 static inline bool feed_is_done(const struct feed *feed) {
     return feed->source == NULL ||
            ((feed->ended || feed->at_limit) && feed_bytes(feed).length == 0);

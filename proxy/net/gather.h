@@ -1,11 +1,11 @@
 /*
- * Gathering: slices that leave together in one write, and what is left of them after it.
+ * Gathering: sends several slices with one write, and finds out what is left of them afterwards.
  *
  *     struct slice head[2] = {stored_head, extra_fields};
  *     struct iovec pieces[2 + MORE];
  *     int count = gather_pieces(pieces, head, 2);            empty slices take no piece
- *     ... further pieces of the body follow; all are written; `sent` bytes have gone ...
- *     size_t of_body = gather_consume(head, 2, sent);        what was sent behind the slices
+ *     ... append pieces of the body; write all; `sent` bytes were written ...
+ *     size_t of_body = gather_consume(head, 2, sent);        bytes sent beyond the slices
  */
 #ifndef RETORT_NET_GATHER_H
 #define RETORT_NET_GATHER_H
@@ -23,8 +23,8 @@ static inline int gather_pieces(struct iovec *pieces, const struct slice *slices
     return filled;
 }
 
-/* Takes the bytes that were sent off the slices, in their order. Returns how many bytes were sent
- * beyond them. */
+/* Removes the first `sent` bytes from the slices, in their order. Returns how many bytes were sent
+ * beyond the slices. */
 static inline size_t gather_consume(struct slice *slices, int count, size_t sent) {
     for (int i = 0; i < count && sent > 0; i++) {
         size_t taken = sent < slices[i].length ? sent : slices[i].length;

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 enum {
-    UNSENT_MOST = 256 * 1024, /* bytes of a connection in the kernel that are not on their way */
+    UNSENT_MOST = 256 * 1024, /* bytes of a connection that the kernel holds and has not sent */
     BACKLOG = 65535 /* as many as net.core.somaxconn allows */,
     ACCEPT_BATCH = 64,
     EXHAUSTED_PAUSE = 100
 };
-/* So many times the batch has to be there whole before a larger one is tried. */
+/* After this many full batches in a row a larger batch is tried. */
 enum { GROW_AFTER = 8 };
 
 struct listener {
@@ -27,11 +27,12 @@ struct listener {
     listener_accept_fn *on_accept;
     void *arg;
     bool complained;
-    unsigned batch; /* how many connections to expect at a time */
-    unsigned whole; /* how often they were all there */
+    unsigned batch; /* how many connections to accept in one round at most */
+    unsigned whole; /* how many rounds in a row were full */
 };
 
-/* Level-triggered listening would spin while descriptors are exhausted: look away for a while. */
+/* Stops watching the socket for a while. The event is level-triggered, so the loop would spin while
+ * no descriptors are left. */
 static void pause_accepting(struct listener *listener) {
     if (!listener->complained)
         log_warn("cannot accept connections: %s; raise the limit of open files (ulimit -n, "
@@ -44,10 +45,10 @@ static void pause_accepting(struct listener *listener) {
     loop_timer_after(listener->net->loop, &listener->pause, EXHAUSTED_PAUSE);
 }
 
-/* An accept that finds nothing costs the kernel nearly as much as one that finds a connection: not
- * more are tried than came of late. What is left over is told of again in the next round. When more
- * wait than were expected the batch doubles from round to round, before a crowd of new clients
- * overflows the queue. */
+/* An accept that finds no connection costs nearly as much as one that finds one. So a round tries
+ * only as many accepts as succeeded lately. The loop reports connections that are left over in its
+ * next round. After GROW_AFTER full rounds the batch doubles with each full round, so that many new
+ * clients do not overflow the queue. */
 static void learn_batch(struct listener *listener, unsigned accepted) {
     if (accepted < listener->batch) {
         listener->batch = accepted > 0 ? accepted : 1;
@@ -85,9 +86,10 @@ static void on_pause_over(struct timer *timer) {
     loop_add(listener->net->loop, &listener->event, listener->event.fd, EPOLLIN, listener_on_event);
 }
 
-/* The kernel refuses a socket of the other kind beside one that is not shared, and lets several
- * that are shared have an address, whose processes they may belong to. One that begins alone is
- * shared once it listens: so nobody else has the address, and others of this process can join. */
+/* The kernel lets several sockets listen at one address only if all of them are shared
+ * (SO_REUSEPORT), also when they belong to different processes. With `alone`, the socket becomes
+ * shared only after it listens. So no other process has the address, and other sockets of this
+ * process can join. */
 static int listener_open_socket(const struct address *address, bool alone) {
     int on = 1, off = 0, unsent = UNSENT_MOST;
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -96,11 +98,13 @@ static int listener_open_socket(const struct address *address, bool alone) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (address->any.sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    /* Inherited by accepted sockets: answers leave at once. */
+    /* Accepted sockets inherit this: answers are sent at once. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    /* Clients speak first: a connection is accepted with its request, which then needs no wait. */
+    /* Clients send first: a connection is accepted when its request is there, so the proxy need not
+     * wait for it. */
     setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof on);
-    /* Inherited too: what the network does not take yet waits here, where it is counted. */
+    /* Accepted sockets inherit this too: bytes that the network does not take yet wait in the
+     * proxy, where they are counted. */
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     if ((alone || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
         bind(fd, &address->any, address->length) == 0 && listen(fd, BACKLOG) == 0 &&
@@ -112,7 +116,7 @@ static int listener_open_socket(const struct address *address, bool alone) {
     return -1;
 }
 
-/* What to do about it. */
+/* Says what the operator can do about the error. */
 static const char *advice_for(int reason) {
     switch (reason) {
     case EACCES: return "; a port below 1024 needs root or CAP_NET_BIND_SERVICE";
@@ -124,7 +128,7 @@ static const char *advice_for(int reason) {
     }
 }
 
-/* An open socket, or -1 and a sentence. */
+/* Returns an open socket, or -1 and a sentence in `error`. */
 static int try_socket(const struct address *address, bool alone, char error[LISTENER_ERROR]) {
     char text[ADDRESS_TEXT];
     int fd = listener_open_socket(address, alone);

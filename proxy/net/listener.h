@@ -1,6 +1,6 @@
 /*
- * A listener: one worker's own socket on a listen address (SO_REUSEPORT), so that the kernel
- * spreads connections over the workers and no two of them share an accept queue.
+ * A listener: a socket at a listen address. Each worker has its own socket (SO_REUSEPORT), so that
+ * the kernel spreads connections over the workers and no two workers share an accept queue.
  *
  *     struct listener *listener = listener_open(net, &address, -1, on_accept, worker, error);
  *     ...
@@ -28,11 +28,12 @@ struct listener *listener_open(struct net_context *net, const struct address *ad
                                listener_accept_fn *on_accept, void *arg,
                                char error[LISTENER_ERROR]);
 void listener_close(struct listener **listenerp);
-/* A socket that listens, for the first listener of the process at this address; -1 and a sentence.
- * `alone`: refused where any other process listens, which listeners that share it would not see.
- * From here on other processes of this user can listen there only if they do not want it alone. */
+/* Opens a listening socket for the first listener of this process at the address. Returns -1 and a
+ * sentence in `error` when that fails. `alone`: fails when another process listens at the address,
+ * even if it shares the address. Afterwards another process of this user can listen there too, but
+ * only without `alone`. */
 int listener_claim(const struct address *address, bool alone, char error[LISTENER_ERROR]);
-/* May this user listen there, once nobody else does? Opens a socket and closes it again. */
+/* May this user listen at the address, if nobody else does? Opens a socket and closes it again. */
 bool listener_possible(const struct address *address, char error[LISTENER_ERROR]);
 const struct address *listener_address(const struct listener *listener);
 

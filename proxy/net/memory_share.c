@@ -12,7 +12,7 @@ struct memory_shares {
 struct memory_shares *memory_shares_new(unsigned workers) {
     size_t size = sizeof(struct memory_shares) + workers * sizeof(struct memory_share);
     struct memory_shares *shares = aligned_alloc(alignof(struct memory_shares), size);
-    ASSERT(shares != NULL); /* at the start */
+    ASSERT(shares != NULL); /* memory is not exhausted at the start of the process */
     shares->magic = MEMORY_SHARES_MAGIC;
     shares->count = workers;
     for (unsigned i = 0; i < workers; i++) {

@@ -5,11 +5,11 @@
  *     struct memory_shares *shares = memory_shares_new(workers);
  *     context->share = memory_shares_of(shares, index);          of each worker
  *     net_context_tell_memory(net);                              now and then, in its own thread
- *     if (net->pressure == NET_FULL) ...                         begin nothing new
+ *     if (net->pressure == NET_FULL) ...                         begin no new request
  *
  * Each worker counts for itself. At most once in a millisecond it writes the sum into its share and
- * adds up the shares of all workers. So the limit (client.memory) costs a request nothing, and can
- * be exceeded only by what comes within one millisecond. Kernel memory is not counted;
+ * adds up the shares of all workers. So the limit (client.memory) costs almost no time, and can be
+ * exceeded only by what workers take within one millisecond. Kernel memory is not counted;
  * TCP_NOTSENT_LOWAT limits it for each connection.
  *
  * Threads: a share is written by its worker and read by all.
@@ -23,7 +23,7 @@
 
 struct memory_shares;
 
-/* In a line of memory of its own. */
+/* Each share has a cache line of its own. */
 struct memory_share {
     alignas(64) _Atomic size_t held; /* bytes */
     struct memory_shares *all;
@@ -32,7 +32,7 @@ struct memory_share {
 struct memory_shares *memory_shares_new(unsigned workers);
 void memory_shares_free(struct memory_shares **sharesp);
 struct memory_share *memory_shares_of(struct memory_shares *shares, unsigned worker);
-/* Puts down what the worker holds. What all hold. */
+/* Stores how many bytes the worker holds. Returns how many bytes all workers hold. */
 size_t memory_share_tell(struct memory_share *share, size_t held);
 
 #endif

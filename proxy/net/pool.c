@@ -5,15 +5,15 @@
 
 enum { TABLE_SIZE = 256, EMPTY_KEPT = 64 };
 
-/* The idle connections of one key. The keys that were emptied last are kept, since their
- * connections come back. */
+/* The idle connections of one key. The keys that became empty last are kept, since their
+ * connections usually come back. */
 struct pool_key {
     unsigned magic;
 #define POOL_KEY_MAGIC 0x900150e7u
     struct pool_key *next;
     struct pool *pool;
     struct list_link idle;       /* newest first */
-    struct list_link empty_link; /* while it has none */
+    struct list_link empty_link; /* in pool->empty while the key has no idle connection */
     unsigned count;
     uint32_t hash;
     struct slice text;
@@ -77,8 +77,8 @@ static void note_empty(struct pool_key *key) {
         forget_oldest_empty(pool);
 }
 
-/* Takes a connection out of its key. The timer is only switched off, and so costs no more when the
- * connection comes back. */
+/* Takes a connection out of its key. The timer is switched off but stays in the heap, so that it is
+ * cheap to set when the connection comes back. */
 static void pool_leave(struct connection *connection) {
     struct pool_key *key;
     CAST_OBJ(key, connection->pool_key, POOL_KEY_MAGIC);
@@ -96,8 +96,7 @@ static void pool_drop(struct connection *connection) {
     connection_close(&connection);
 }
 
-/* Nothing to read and not at its end? Only a connection whose last read filled its buffer costs the
- * system call. */
+/* The read is needed only when the last read filled its buffer. */
 bool pool_would_take(struct connection *connection) {
     char byte;
     size_t got;
@@ -106,7 +105,8 @@ bool pool_would_take(struct connection *connection) {
     return !connection->readable || connection_read(connection, &byte, 1, &got) == IO_WAIT;
 }
 
-/* TLS has something to read now and then that is none of anybody's, as a ticket. */
+/* A TLS server may send records without data, such as session tickets. Such a connection stays in
+ * the pool. */
 static void pool_on_ready(struct connection *connection) {
     if (connection->readable && (connection->tls == NULL || !pool_would_take(connection)))
         pool_drop(connection);
@@ -118,7 +118,7 @@ static void pool_on_timeout(struct timer *timer) {
 
 void pool_close_idle(struct pool *pool) {
     CHECK_OBJ(pool, POOL_MAGIC);
-    forget_empty(pool); /* so that none of them goes below while the table is walked */
+    forget_empty(pool); /* otherwise pool_drop could free a key that the loop below still uses */
     for (unsigned i = 0; i < TABLE_SIZE; i++) {
         struct pool_key *next;
         for (struct pool_key *key = pool->table[i]; key != NULL; key = next) {
@@ -171,14 +171,15 @@ struct connection *pool_take(struct pool *pool, struct slice text, connection_re
     return connection;
 }
 
-/* The loop has looked since, at all that had come, and it would have been told. */
+/* Since the connection became idle, the loop has asked for events and served all of them. If bytes
+ * had arrived, the pool would have closed the connection. */
 static bool was_quiet(const struct connection *connection) {
     const struct loop *loop = connection->net->loop;
     return loop->seen == loop->looks && loop->seen > connection->pooled_at;
 }
 
-/* The newest one that is known to be quiet: of those that have only just come in only a system call
- * can tell. */
+/* Returns the newest connection that is known to be quiet, or else the newest one. For connections
+ * that came in a moment ago, only a system call can tell. */
 static struct connection *quietest(struct pool_key *key) {
     LIST_FOR_EACH (link, &key->idle) {
         struct connection *connection = CONTAINER_OF(link, struct connection, pool_link);

@@ -24,15 +24,16 @@ struct connection *pool_take(struct pool *pool, struct slice key, connection_rea
                              void *owner);
 void pool_give(struct pool *pool, struct slice key, struct connection **connectionp,
                uint64_t idle_timeout, unsigned max_idle);
-/* The same of those on which nothing has come up to the loop's last look. */
+/* Like pool_take, but returns only a connection on which no byte and no end have arrived. It
+ * prefers one that the loop has already checked since the connection became idle. */
 struct connection *pool_take_quiet(struct pool *pool, struct slice key,
                                    connection_ready_fn *on_ready, void *owner);
-/* Nothing has come on it that belongs to nobody, and it has not ended. */
+/* May the connection be reused? False: it has ended, or bytes arrived that nobody asked for. */
 bool pool_would_take(struct connection *connection);
-/* Those of a key. */
+/* Closes the idle connections of one key. */
 void pool_close_key(struct pool *pool, struct slice key);
 void pool_close_idle(struct pool *pool);
-/* Idle connections, of all keys. */
+/* The number of idle connections of all keys. */
 unsigned pool_count(const struct pool *pool);
 
 #endif

@@ -9,8 +9,8 @@
 
 enum { KNOWN_FOR = 1000 };
 
-/* The networks of this machine's interfaces: each address alone, and on a loopback interface its
- * whole block, which is the machine's too. */
+/* The addresses of this machine's interfaces. On a loopback interface the whole block of the
+ * address belongs to the machine, so the block is in the list. */
 struct own_networks {
     unsigned magic;
 #define OWN_NETWORKS_MAGIC 0x0e4ead12u
@@ -49,7 +49,7 @@ static void reach_add(struct own_networks *own, const struct sockaddr *from,
 }
 
 static struct own_networks *read_own(void) {
-    enum { OF_EACH = 2 }; /* an address, and where it calls all */
+    enum { OF_EACH = 2 }; /* an address, and the broadcast address */
     struct ifaddrs *interfaces;
     size_t count = 0;
     if (getifaddrs(&interfaces) != 0)
@@ -67,8 +67,8 @@ static struct own_networks *read_own(void) {
     return own;
 }
 
-/* What was known stands where the system has no room to tell: a client that exhausts descriptors
- * opens no door with that. */
+/* Keeps the former addresses when the system can't report them now. So a client that exhausts the
+ * descriptors does not get more rights. */
 static void keep_former(struct net_context *net) {
     struct own_networks *own = net->own_networks;
     if (!own->complained)
@@ -103,7 +103,7 @@ static bool contains_any(const struct network *list, size_t count, const struct 
 
 static bool is_own(struct net_context *net, const struct address *address) {
     if (net->own_networks == NULL && !reach_prepare(net))
-        return true; /* not known is not allowed */
+        return true; /* the addresses are not known, so none is allowed */
     CHECK_OBJ(net->own_networks, OWN_NETWORKS_MAGIC);
     if (net->loop->now - net->own_networks->read_at >= KNOWN_FOR && !reach_prepare(net))
         keep_former(net);
@@ -119,8 +119,8 @@ static bool is_own(struct net_context *net, const struct address *address) {
         .v6 = true, .bits = (bits_), .prefix = {(a), (b) }                                         \
     }
 
-/* Loopback; "this network", which Linux takes for loopback as a whole zero; link-local; multicast;
- * broadcast (RFC 6890). */
+/* Loopback; "this network", whose first address 0.0.0.0 means loopback on Linux; link-local;
+ * multicast; broadcast (RFC 6890). */
 static const struct network local_networks[] = {
     V4(127, 0, 8),
     V4(0, 0, 8),
@@ -138,9 +138,10 @@ static bool is_local(struct net_context *net, const struct address *address) {
            is_own(net, address);
 }
 
-/* The address of IPv4 that one of IPv6 carries. */
+/* Extracts the IPv4 address that an IPv6 address contains. False: it contains none. */
 static bool carried(struct address *v4, const struct address *address) {
-    /* After which first bytes, and where: compatible (long obsolete), mapped, NAT64, 6to4. */
+    /* The first bytes of each form, and where the IPv4 address is: IPv4-compatible (obsolete),
+     * IPv4-mapped, NAT64 (two prefixes), 6to4. */
     static const struct {
         uint8_t begin[12];
         unsigned length, at;
@@ -171,8 +172,8 @@ static bool reach_is_wildcard(const struct address *address) {
                                              : IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
 }
 
-/* Would a connection to `address`, which is this machine's, come out at `listen`? Who connects to
- * no address in particular comes out at loopback. */
+/* Would a connection to `address`, which belongs to this machine, reach the listener at `listen`? A
+ * connection to the address 0.0.0.0 or :: goes to loopback. */
 static bool leads_to(const struct address *address, const struct address *listen) {
     struct network only;
     if (listen->any.sa_family == AF_UNIX || address_port(listen) == 0 ||

@@ -1,16 +1,16 @@
 /*
- * Reach: which addresses Retort may connect to on behalf of whom. A client of the proxy has no
+ * Reach: which addresses Retort may connect to for a client. A client of the proxy has no
  * rights on the proxy's own machine, where many programs trust every local connection.
  *
  *     if (!reach_allows(net, REACH_REMOTE, &address)) ...     try the next one, or answer 403
  *
  * Each address is checked just before it is dialled, after names are resolved. So it makes no
- * difference how the address was spelt, by whom, or what the name stood for a moment ago. An IPv6
- * address that contains one of IPv4 (IPv4-mapped, RFC 4291 §2.5.5; NAT64, RFC 6052 and RFC 8215;
- * 6to4, RFC 3056) counts as both.
+ * difference how the address was spelt, or to what the name resolved a moment ago. An IPv6 address
+ * that contains an IPv4 address (IPv4-mapped, RFC 4291 §2.5.5; NAT64, RFC 6052 and RFC 8215; 6to4,
+ * RFC 3056) counts as both.
  *
- * The machine's addresses are read when they are needed, and remembered for one second. So a dial
- * costs a walk through a short list. Threads: the worker's.
+ * The machine's addresses are read when they are needed, and remembered for one second. So a check
+ * costs one pass over a short list. Threads: the worker's thread only.
  */
 #ifndef RETORT_NET_REACH_H
 #define RETORT_NET_REACH_H
@@ -19,20 +19,20 @@
 #include "net/context.h"
 
 enum reach {
-    REACH_REMOTE, /* none that is this machine's, loopback, link-local or for many at once */
-    REACH_OTHERS, /* all but what this proxy itself listens on, its admin plane included */
-    REACH_ANY,    /* what the operator's configuration names */
+    REACH_REMOTE, /* no address of this machine; no loopback, link-local, multicast or broadcast */
+    REACH_OTHERS, /* all but the addresses this proxy listens on, its admin plane included */
+    REACH_ANY,    /* all; for hosts that the operator's configuration names */
 };
 
 bool reach_allows(struct net_context *net, enum reach reach, const struct address *address);
-/* The same once the system has chosen where the connection is made `from`. An address may be the
- * machine's by a route alone, as those of load balancers are, or for a moment only: then it is made
+/* Checks again when the system has chosen the local address `from`. An address may belong to the
+ * machine by a route alone, as with load balancers, or for a moment only. Then the system connects
  * from that address to itself. */
 bool reach_allows_from(const struct net_context *net, enum reach reach,
                        const struct address *address, const struct address *from);
-/* Why not, for people. */
+/* A sentence for people that says why an address is not allowed. */
 const char *reach_error(enum reach reach);
-/* Reads the machine's addresses now. False: they can't be read; errno tells. */
+/* Reads the machine's addresses now. False: they can't be read; errno says why. */
 bool reach_prepare(struct net_context *net);
 void reach_release(struct net_context *net);
 

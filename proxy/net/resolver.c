@@ -10,7 +10,7 @@
 
 enum { TABLE_SIZE = 1024, FAILURE_TTL = 1000, TRIES = 3, NAMES_MAX = 16384 };
 
-/* One name: being looked up, or remembered. */
+/* One name, which is being looked up or remembered. */
 struct name_entry {
     unsigned magic;
 #define NAME_ENTRY_MAGIC 0x4a3e0001u
@@ -77,7 +77,7 @@ static struct name_socket *find_socket(struct resolver *resolver, int fd) {
     return NULL;
 }
 
-/* c-ares says what it wants to hear about one of its sockets. */
+/* c-ares calls this to say which events of one of its sockets it needs. */
 static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writable) {
     struct resolver *resolver;
     CAST_OBJ(resolver, arg, RESOLVER_MAGIC);
@@ -149,7 +149,7 @@ static struct name_entry **resolver_bucket_of(struct resolver *resolver, const c
     return &resolver->table[secret_hash(slice_from(name)) % TABLE_SIZE];
 }
 
-/* Drops what has expired from a chain, so that the table does not grow with names seen once. */
+/* Removes expired names from a chain, so that the table does not grow with names seen once. */
 static void prune(struct resolver *resolver, struct name_entry **bucket) {
     while (*bucket != NULL) {
         struct name_entry *entry = *bucket;
@@ -163,8 +163,8 @@ static void prune(struct resolver *resolver, struct name_entry **bucket) {
     }
 }
 
-/* Names that were seen once must not lock others out: a full table forgets the one of the chain
- * that has been known longest. */
+/* Removes the oldest name of a chain when the table is full, so that names seen once do not keep
+ * other names out. */
 static bool forget_oldest(struct resolver *resolver, struct name_entry **bucket) {
     struct name_entry **oldest = NULL;
     for (; *bucket != NULL; bucket = &(*bucket)->next)
@@ -261,7 +261,7 @@ static bool answer_error(struct resolver_query *query, const char *error) {
     return true;
 }
 
-/* RFC 6761 §6.3: these names are the loopback's, whatever a server or a file says. */
+/* These names always mean loopback, whatever a server or a file says (RFC 6761 §6.3). */
 static bool is_localhost(struct slice name) {
     struct slice last = SLICE("localhost");
     if (name.length > 0 && name.base[name.length - 1] == '.')
@@ -303,7 +303,7 @@ bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolv
     if (entry == NULL)
         return answer_error(query, "too many names are being looked up");
     if (!entry->asking && entry->expires <= resolver->net->loop->now) {
-        /* The answer may come at once, from /etc/hosts: then before anybody waits. */
+        /* The answer may come at once, for instance from /etc/hosts. Nobody waits for it yet. */
         resolver_ask(resolver, entry);
     }
     if (!entry->asking) {

@@ -4,11 +4,11 @@
  *
  *     resolver_query_init(&dial->query);
  *     if (resolver_lookup(resolver, host, &dial->query, on_resolved)) ...   query.result is set
- *     resolver_cancel(&dial->query);            any time: the callback then never comes
+ *     resolver_cancel(&dial->query);            any time: the callback is not called then
  *
  *     static void on_resolved(struct resolver_query *query)   count 0: query->result.error says why
  *
- * IP literals, in whatever spelling, and localhost are answered at once. /etc/hosts and
+ * IP literals in any spelling, and localhost, are answered at once. /etc/hosts and
  * /etc/resolv.conf are used. Queries for the same name share one look-up. A failure is remembered
  * for one second.
  *
@@ -41,9 +41,10 @@ static inline void resolver_query_init(struct resolver_query *query) {
     list_init(&query->link);
 }
 
-/* What a host stands for whoever is asked: an IP, or this machine. False: it is a name. */
+/* Fills in *result when `host` needs no look-up: it is an IP address or localhost. False: it is
+ * another name. */
 bool resolver_knows(const struct resolver *resolver, struct slice host, struct resolution *result);
-/* True: query->result is set now and the callback will not come. */
+/* True: query->result is set now, and the callback will not be called. */
 bool resolver_lookup(struct resolver *resolver, struct slice host, struct resolver_query *query,
                      void (*on_resolved)(struct resolver_query *query));
 

@@ -1,11 +1,11 @@
 /*
- * A hash for tables in memory whose keys come from outside: names of hosts, bytes of requests.
+ * A hash for tables in memory whose keys come from outside, such as host names.
  *
  *     entry = table[secret_hash(text) % TABLE_SIZE];
  *
- * It is made with a secret of the process, so nobody can choose keys that fall into one chain,
- * which would make each look-up there slow and lock others out of a table that is full. It is
- * another one after each start: what is kept on disk or told to others needs another hash.
+ * The hash depends on a secret of the process. So nobody can choose keys that fall into one chain,
+ * which would make look-ups in that chain slow. The secret changes with each start. So data on disk
+ * and messages to other programs need another hash.
  *
  * Threads: any.
  */

@@ -16,7 +16,7 @@ struct tls_client {
 #define TLS_CLIENT_MAGIC 0x715c11e0u
     SSL_CTX *context; /* NULL: it could not be made; error says why */
     SSL_SESSION *session;
-    bool shows; /* a certificate of ours */
+    bool shows; /* we show a certificate to the server */
     char *host;
     char error[ERROR_MAX];
 };
@@ -45,7 +45,7 @@ static const char *reason(void) {
     return text != NULL ? text : "unknown error";
 }
 
-/* The newest session is the one to resume; TLS 1.3 servers give several. */
+/* Keeps the newest session for the next handshake. TLS 1.3 servers send several. */
 static int on_session(SSL *ssl, SSL_SESSION *session) {
     struct tls_stream *stream = SSL_get_app_data(ssl);
     CHECK_OBJ(stream, TLS_STREAM_MAGIC);
@@ -86,8 +86,9 @@ static bool tls_show(struct tls_client *client, const struct tls_settings *setti
     return false;
 }
 
-/* Not with a certificate of ours: a server that asks for one and has set no session id context, as
- * c-icap, refuses each session that is to be resumed (SSL_CTX_set_session_id_context(3)). */
+/* This is not called when we show a certificate. A server that asks for a certificate and has set
+ * no session id context, such as c-icap, refuses to resume sessions
+ * (SSL_CTX_set_session_id_context(3)). */
 static void tls_resume(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context,
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
@@ -141,7 +142,8 @@ const char *tls_client_error(const struct tls_client *client) {
     return client->error;
 }
 
-/* Whose certificate it has to be. An address is not sent as a name (RFC 6066 §3). */
+/* Sets the host that the server's certificate must be for. An IP address is not sent as a server
+ * name (RFC 6066 §3). */
 static bool name_host(SSL *ssl, const char *host) {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1)
         return true;
@@ -183,7 +185,7 @@ void tls_stream_free(struct tls_stream **streamp) {
     FREE_OBJ(stream);
 }
 
-/* What the certificate lacks, and who can mend it. */
+/* Says what is wrong with the server's certificate, and what to do. */
 static void tell_of_certificate(struct tls_client *client, long result) {
     switch (result) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
@@ -206,14 +208,14 @@ static void tell_of_certificate(struct tls_client *client, long result) {
     }
 }
 
-/* What it says of our certificate (RFC 8446 §6.2), in the handshake or, by TLS 1.3, behind it;
- * false: nothing. */
+/* Says what the server's alert means for our certificate (RFC 8446 §6.2). With TLS 1.3 the alert
+ * may come after the handshake. False: the alert is not about our certificate. */
 static bool tell_of_ours(struct tls_client *client, int code) {
     switch (code) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
         tls_fail(client, "it demands a certificate: set certificate and certificate_key");
         return true;
-    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2 knows no better word */
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE: /* TLS 1.2 has no more exact alert */
         if (!client->shows)
             tls_fail(client, "it refuses the TLS handshake: if it demands a certificate, set "
                              "certificate and certificate_key");
@@ -260,7 +262,7 @@ static void tell_of_failure(struct tls_client *client, int error) {
     errno = EPROTO;
 }
 
-/* What an operation that gave no bytes came to. */
+/* The status of a read or write that moved no bytes. */
 static enum io_status outcome(struct tls_stream *stream, int error, int expected) {
     switch (error) {
     case SSL_ERROR_WANT_READ:
@@ -273,7 +275,8 @@ static enum io_status outcome(struct tls_stream *stream, int error, int expected
     return IO_FAILED;
 }
 
-/* The queue of errors is the thread's: what others left there would be taken for ours. */
+/* Clears the error queue first. The whole thread shares it, so older errors of other streams would
+ * be taken for errors of this one. */
 static void tls_begin(struct tls_stream *stream) {
     CHECK_OBJ(stream, TLS_STREAM_MAGIC);
     ERR_clear_error();
@@ -304,7 +307,8 @@ enum io_status tls_stream_read(struct tls_stream *stream, char *buffer, size_t c
     return outcome(stream, SSL_get_error(stream->ssl, 0), SSL_ERROR_WANT_READ);
 }
 
-/* One record: what follows comes with the next call. */
+/* Copies the pieces into one record, up to TLS_PIECE bytes. The caller writes the rest with its
+ * next call. */
 static size_t tls_join(char *joined, const struct iovec *pieces, int count) {
     size_t length = 0;
     for (int i = 0; i < count && length < TLS_PIECE; i++) {

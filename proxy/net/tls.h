@@ -1,20 +1,21 @@
 /*
- * TLS toward servers, by OpenSSL, below connections: a connection that has a stream of it reads and
- * writes as others do (net/connection.h).
+ * TLS to servers, with OpenSSL. ICAP services with TLS make clients; connections and dials use the
+ * streams. A connection (net/connection.h) with a TLS stream is read and written like any other.
  *
  *     struct tls_settings settings = {.ca_file = "/etc/ssl/our.pem", .verify = true};
  *     struct tls_client *client = tls_client_new(&settings, SLICE("icap.example.com"));
  *     dial_start_tls(&dial, net, host, port, timeout, client, &waiter->task);
  *     tls_client_free(&client);                       when none of its streams is left
  *
- * A client is what all streams to one server have in common: what is trusted, the certificate that
- * we show, and, where we show none, the session that the next handshake resumes. TLS 1.2 at least;
- * no renegotiation. The server's certificate must be for the host's name, which is also told to the
- * server (SNI), or for its address. What goes wrong while a client is made fails its first
- * handshake.
+ * A client holds what all streams to one server share: the trusted certificates, the certificate
+ * that we show, and the session that the next handshake resumes. A client that shows a certificate
+ * resumes no session. The version is TLS 1.2 or later, without renegotiation. The server's
+ * certificate must be for the host's name, which is also sent to the server (SNI), or for its
+ * address. tls_client_new always returns a client; an error in its settings makes the first
+ * handshake fail.
  *
- * An end of the bytes that the server has not announced (close_notify) is IO_FAILED, never IO_END:
- * anybody could have made it.
+ * When the bytes end without a close_notify from the server, the result is IO_FAILED and not
+ * IO_END: anybody on the way could have cut the connection.
  *
  * Threads: a client and its streams belong to one thread.
  */
@@ -38,25 +39,28 @@ struct tls_stream;
 
 struct tls_client *tls_client_new(const struct tls_settings *settings, struct slice host);
 void tls_client_free(struct tls_client **clientp);
-/* Why something failed last, and what to do. Lives as long as the client. */
+/* A sentence that says why the last failure happened and what to do. It lives as long as the
+ * client. */
 const char *tls_client_error(const struct tls_client *client);
 const char *tls_stream_error(const struct tls_stream *stream);
 
-/* On a socket that is connected, and stays its owner's. NULL: see tls_client_error. */
-struct tls_stream *tls_stream_new(struct tls_client *client, int fd);
-/* Tells the server that no more comes, if there is room for that. */
-void tls_stream_free(struct tls_stream **streamp);
-/* IO_DONE: bytes may go. IO_WAIT: again when the socket is readable or writable. IO_FAILED: see
+/* Makes a stream on a connected socket. The socket still belongs to the caller. NULL: see
  * tls_client_error. */
+struct tls_stream *tls_stream_new(struct tls_client *client, int fd);
+/* Sends a close_notify, if the socket has room for it, and frees the stream. */
+void tls_stream_free(struct tls_stream **streamp);
+/* IO_DONE: the handshake is complete. IO_WAIT: call again when the socket is readable or writable.
+ * IO_FAILED: see tls_client_error. */
 enum io_status tls_stream_handshake(struct tls_stream *stream);
-/* These as in net/connection.h; one write takes no more than TLS_PIECE bytes. */
+/* These two behave like connection_read and connection_write. One write takes at most TLS_PIECE
+ * bytes. */
 enum { TLS_PIECE = 16384 };
 enum io_status tls_stream_read(struct tls_stream *stream, char *buffer, size_t capacity,
                                size_t *got);
 enum io_status tls_stream_write(struct tls_stream *stream, const struct iovec *pieces, int count,
                                 size_t *put);
-/* A read waits for room to write, or a write for something to read (a key update): when there is,
- * the other direction may be tried again as well. */
+/* Does the last read wait until the socket is writable, or the last write until it is readable (a
+ * key update)? Then the caller tries both directions again after each event. */
 bool tls_stream_is_crossed(const struct tls_stream *stream);
 
 #endif
