@@ -12,7 +12,7 @@ static bool accept_encoding_is_zero(struct slice weight) {
     return true;
 }
 
-/* "gzip;q=0.5" is a coding and what is said of it. */
+/* Splits an element such as "gzip;q=0.5" into the coding and the verdict on it. */
 static enum verdict accept_encoding_split(struct slice element, struct slice *coding) {
     const char *semicolon = memchr(element.base, ';', element.length);
     *coding = element;
@@ -28,7 +28,7 @@ static enum verdict accept_encoding_split(struct slice element, struct slice *co
                                                                                    : TAKEN;
 }
 
-/* What the request says of a coding by its name, else by "*". */
+/* What the request says about a coding: by its name if it is there, else by "*". */
 static enum verdict accept_encoding_judge(const struct http_head *request, struct slice name) {
     enum verdict by_star = UNSAID;
     for (const struct http_field *field = http_head_find(request, HTTP_ACCEPT_ENCODING);

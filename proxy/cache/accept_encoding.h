@@ -1,5 +1,6 @@
 /*
- * Accept-Encoding reduced to what makes a difference: the codings that origins are known to use.
+ * Reduces Accept-Encoding to the codings that origins are known to use. The look-up of a request
+ * calls it (transaction/steps/lookup.c).
  *
  *     char *codings[] = {"br", "gzip", NULL}, text[ACCEPT_ENCODING_MAX];
  *     struct slice value = accept_encoding_reduce(&request, codings, text);
@@ -10,9 +11,10 @@
  *     "deflate", "", none            "identity"
  *     "identity;q=0, deflate"        not reduced: base NULL
  *
- * Clients that take the same of these codings send the same, so that they share a variant (RFC 9111
- * §4.1) and the origin is asked for just that. Which of them a client likes best is lost: it is the
- * origin that chooses. A client that refuses the unencoded response is left alone.
+ * Two clients that accept the same of these codings get the same reduced value. So they share a
+ * variant (RFC 9111 §4.1), and the origin is asked for that value. The reduced value does not tell
+ * which coding a client likes best: the origin chooses. The field is not reduced when the client
+ * refuses the unencoded response.
  *
  * Threads: pure functions.
  */

@@ -38,7 +38,8 @@ void bans_release(struct bans *bans) {
     pthread_rwlock_destroy(&bans->lock);
 }
 
-/* Not one of which an object would keep 0. */
+/* The next number whose last 31 bits are not all 0: a 0 in an object means that the object was
+ * never in the cache. */
 static uint64_t number_after(uint64_t number) {
     return ((uint32_t)++number & ~BANS_LEFT) == 0 ? number + 1 : number;
 }
@@ -54,7 +55,7 @@ uint64_t bans_add(struct bans *bans, const struct object_filter *filter, enum pu
     ban->number = number;
     list_append(&bans->list, &ban->link);
     bans->count++;
-    /* Last: whoever reads this number finds the ban. */
+    /* These stores come last: a thread that reads the number finds the ban in the list. */
     atomic_store_explicit(&bans->newest, number, memory_order_release);
     atomic_store_explicit(&bans->due, number, memory_order_release);
     pthread_rwlock_unlock(&bans->lock);
@@ -80,15 +81,15 @@ void bans_leave(struct bans *bans, _Atomic uint32_t *checked) {
     atomic_fetch_sub(objects_at(bans, atomic_fetch_or(checked, BANS_LEFT)), 1);
 }
 
-/* Counted at the new number first: at no time is it nowhere. */
+/* Counts the object at the new number first, so that the object is always counted somewhere. */
 static void move_on(struct bans *bans, _Atomic uint32_t *checked, uint32_t from, uint64_t to) {
     atomic_fetch_add(objects_at(bans, to), 1);
     bool moved = atomic_compare_exchange_strong(checked, &from, (uint32_t)to & ~BANS_LEFT);
     atomic_fetch_sub(objects_at(bans, moved ? from : to), 1);
 }
 
-/* The one of those that came after a number that does most to the object; NULL: none hits. Newest
- * first, to stop at the first that is not newer. */
+/* The ban after number `after` that does most to the object; NULL: no ban hits. The search goes
+ * from the newest ban to older ones, and stops at the first ban that is not after `after`. */
 static struct ban *ban_find(struct bans *bans, const struct object *object, uint64_t after) {
     struct ban *found = NULL;
     for (struct list_link *link = bans->list.prev; link != &bans->list; link = link->prev) {
@@ -116,7 +117,7 @@ enum purge_action bans_compare(struct bans *bans, struct object *object) {
     return action;
 }
 
-/* Up to the oldest number at which there is an object. */
+/* Drops the bans up to the oldest number at which an object stands. */
 void bans_drop_spent(struct bans *bans) {
     pthread_rwlock_wrlock(&bans->lock);
     uint64_t newest = bans_newest(bans);

@@ -4,22 +4,23 @@
 #include "base/reserve.h"
 #include "cache/memory.h"
 
-/* Worth a copy: when an eighth of the memory would be saved. */
+/* A copy is worth its cost when it saves an eighth of the memory. */
 enum { COMPACT_PART = 8 };
 
-/* What is needed until all has arrived. A passing body keeps it for the sake of its reader. */
+/* The data that a body needs until all bytes have arrived. A passing body keeps it for
+ * its reader. */
 struct body_writing {
     unsigned magic;
 #define BODY_WRITING_MAGIC 0xb0d7b0d8u
     struct body_block *last; /* the one that is written to */
     size_t used;             /* of the last block */
-    struct body_block *tail; /* the last one there is: rooms may stand ready behind `last` */
-    size_t ready;            /* bytes of those */
+    struct body_block *tail; /* the last block: unused blocks may follow `last` */
+    size_t ready;            /* bytes of the blocks behind `last` */
     size_t promised;         /* memory of blocks that are still to come */
     struct net_context *net; /* NULL: nobody waits, and nothing passes */
     struct task *writer;
     uint64_t consumed;        /* BODY_PASSING: by the reader */
-    struct list_link waiting; /* for more; under the body's lock */
+    struct list_link waiting; /* tasks that wait for more; under the body's lock */
 };
 
 static pthread_mutex_t locks[BODY_LOCKS] = {[0 ... BODY_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER};
@@ -35,8 +36,8 @@ enum {
     FIRST_MOST = MEMORY_PAGE - BODY_HEAD,
 };
 
-/* The first block's share. A body is laid out so that it fills its memory: what is left over when
- * the rest stands in large blocks and a block of whole pages. */
+/* The capacity of the first block. A body is laid out so that it fills its memory: the first block
+ * takes the bytes that do not fit in large blocks and one block of whole pages. */
 static size_t first_capacity(int64_t expected) {
     if (expected < 0)
         return FIRST_MOST;
@@ -55,7 +56,7 @@ static size_t size_of_block(const struct body_block *block) {
     return BLOCK_HEAD + (size_t)block->capacity;
 }
 
-/* What passes by does not count as the cache's. */
+/* Memory of a passing body does not count as memory of the cache. */
 static void *get_memory(bool passing, size_t size) {
     return passing ? malloc(size) : memory_alloc_hard(size);
 }
@@ -77,7 +78,8 @@ static void free_block(struct body_block *block, struct net_context *net) {
     free(passing);
 }
 
-/* What is announced counts from the start, so that others go before it has arrived. */
+/* Announced bytes count from the start, so that other objects are evicted before the
+ * bytes arrive. */
 static void promise(struct body_writing *writing, size_t bytes) {
     if (bytes > writing->promised)
         memory_promise(bytes - writing->promised);
@@ -86,7 +88,7 @@ static void promise(struct body_writing *writing, size_t bytes) {
     writing->promised = bytes;
 }
 
-/* The blocks that will be added for the rest of what is expected. */
+/* The memory of the blocks that will be added for the rest of the expected bytes. */
 static size_t cost_of_rest(const struct body *body) {
     uint64_t rest = (uint64_t)body->expected - body->first.capacity;
     size_t pages = (size_t)(rest % BLOCK_MOST);
@@ -98,7 +100,7 @@ static const struct loop *loop_of(const struct body_writing *writing) {
     return writing->net == NULL ? NULL : writing->net->loop;
 }
 
-/* Without room for data when there is none: body_room will say so. */
+/* Where memory is exhausted, the new body has no room for data: body_room will report that. */
 static struct body *allocate(enum body_kind kind, size_t capacity) {
     bool passing = kind == BODY_PASSING;
     struct body *body = get_memory(passing, BODY_HEAD + capacity);
@@ -190,7 +192,7 @@ static size_t block_capacity(const struct body *body) {
     return size - BLOCK_HEAD;
 }
 
-/* At the end of the chain, for whoever reads. */
+/* Adds a block to the end of the chain, where readers find it. */
 static void link_block(struct body_writing *writing, struct body_block *block, bool passing,
                        size_t capacity) {
     atomic_init(&block->next, NULL);
@@ -208,7 +210,7 @@ static void link_buffer(struct body_writing *writing, struct net_buffer *buffer,
     link_block(writing, &passing->block, true, capacity);
 }
 
-/* A large buffer, where so much may come. */
+/* Adds a large buffer if so many bytes may come, otherwise a small one. */
 static bool add_passing_block(struct body *body) {
     uint64_t length = placed(body);
     uint64_t rest = body->expected < 0 ? UINT64_MAX : (uint64_t)body->expected - length;
@@ -237,7 +239,7 @@ static bool body_add_block(struct body *body) {
     return true;
 }
 
-/* On to the next block, when this one is full; false when there is none. */
+/* Steps to the next block when this one is full; false: there is no next block. */
 static bool body_step(struct body_writing *writing) {
     struct body_block *next = body_next_block(writing->last);
     if (writing->used < writing->last->capacity)
@@ -297,7 +299,8 @@ char *body_room(struct body *body, size_t *room) {
     return piece.iov_base;
 }
 
-/* What has arrived may be read from now on. The reader of a passing body is in this thread. */
+/* Makes the bytes that have arrived visible to readers. The reader of a passing body is in
+ * this thread. */
 static void body_publish(struct body *body, size_t count) {
     struct body_writing *writing = body->writing;
     uint64_t length = atomic_load_explicit(&body->length, memory_order_relaxed);
@@ -370,7 +373,8 @@ size_t body_cost(const struct body *body) {
     return cost;
 }
 
-/* The bytes of one that is complete, into another that expects as many. */
+/* Copies the bytes of a complete body into a new body that expects as many. NULL: not all bytes
+ * could be copied. */
 static struct body *body_copy_piece(struct body *body) {
     uint64_t length = body_length(body);
     struct body *compact = body_new(NULL, BODY_SHARED, (int64_t)length);
@@ -414,7 +418,7 @@ struct body *body_of_many_bytes(struct slice bytes) {
     return body;
 }
 
-/* Complete from the start, and not in blocks of its own. */
+/* A body that is complete from the start and has no blocks of its own. */
 static struct body *new_elsewhere(enum body_kind kind, uint64_t length) {
     struct body *body = allocate(kind, 0);
     atomic_init(&body->references, 1);
@@ -431,8 +435,9 @@ struct body *body_of_file(struct body_backing *backing, uint64_t length) {
     return body;
 }
 
-/* malloc's memory: one that is freed before the next is asked for is the same, and in the
- * processor's caches; the cache's would go back to the system, page by page. */
+/* The memory comes from malloc. When one held body is freed before the next is made, both get the
+ * same memory, which is still in the processor's caches. Memory of the cache would go back to the
+ * system, page by page. */
 struct body_held *body_held_new(size_t capacity) {
     struct body_held *held = malloc(sizeof *held + capacity);
     if (held == NULL)
@@ -512,7 +517,7 @@ void body_stop_keeping(struct body *body, uint64_t consumed) {
     body->writing->consumed = consumed;
 }
 
-/* All blocks before that one, but for the first. */
+/* Frees all blocks before `kept`, except the first block of the body. */
 static void free_until(struct body *body, struct body_block *kept) {
     struct body_block *block = body_next_block(&body->first);
     if (kept == &body->first)

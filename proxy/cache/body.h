@@ -1,33 +1,38 @@
 /*
- * A body in memory: written once by one producer, read by any number of consumers while it is still
- * arriving and afterwards (cache/body_reader.h).
+ * A body in memory. One producer writes it once. Any number of consumers read it
+ * (cache/body_reader.h), while the body is still arriving and afterwards.
  *
  *     struct body *body = body_new(net, BODY_SHARED, length_or_minus_one);
  *     size_t room; char *at = body_room(body, &room);   write there, then
  *     body_grow(body, count);
  *     body_finish(body, BODY_COMPLETE);                 or BODY_FAILED
  *
- * BODY_SHARED keeps all bytes: what the cache stores, and collapsed requests read. BODY_PASSING is
- * for what is not stored: it has one reader, in the writer's thread, stands in read buffers of the
- * worker, gives them back as that has read them, and body_room gives nothing while BODY_WINDOW
- * bytes wait (the writer's waker then runs when there is room again). What has been read already
- * passes on in the buffer that it stands in (body_pass).
+ * BODY_SHARED keeps all bytes: the cache stores such a body, and collapsed requests read it.
+ * BODY_PASSING is for a body that is not stored. A passing body has one reader, in the writer's
+ * thread. Its bytes stand in read buffers of the worker, and a buffer goes back to the worker when
+ * its bytes have been read. body_room gives no space while BODY_WINDOW bytes wait; the writer's
+ * task runs when there is space again. Bytes that already stand in a read buffer stay in that
+ * buffer (body_pass).
  *
- * BODY_BACKED is a complete one whose bytes stand in a file: body_reader_file tells from where they
- * can be sent, and a reader waits for them like for bytes that have not arrived. It has no pieces;
- * body_copy, which may wait for the disk, is for those who need the bytes themselves.
+ * BODY_BACKED is a complete body whose bytes stand in a file. It has no pieces: body_reader_file
+ * tells from where the bytes can be sent. A reader waits for these bytes as it waits for bytes
+ * that have not arrived. body_copy, which may wait for the disk, is for callers that need the
+ * bytes themselves.
  *
- * BODY_HELD is a complete one in memory that somebody has read bytes into, for a reply or a few:
+ * BODY_HELD is a complete body in memory for one reply or a few. Its maker has read the bytes into
+ * one piece of memory:
  *
  *     struct body_held *held = body_held_new(length);   fill held->bytes
  *     struct body *body = body_of_held(&held, begin, count);
  *
- * Its memory counts as the cache's while it lives; what is to stay is copied (body_compact).
+ * This memory counts as memory of the cache while the body lives. A body that stays in the cache is
+ * copied (body_compact).
  *
- * Threads: the writer belongs to one thread; readers of a shared body may be in others and are
- * woken by message. Reading takes no lock: a block's address is published before the length that
- * covers it. Those who wait stand under a lock that bodies share, one of BODY_LOCKS; what only a
- * writer needs is gone when the body is complete. Ownership: references; the last one frees.
+ * Threads: the writer belongs to one thread. Readers of a shared body may be in other threads and
+ * are woken by message. Reading takes no lock: a block's address is published before the length
+ * that covers it. Tasks that wait are in a list under one of BODY_LOCKS locks, which bodies share.
+ * The data that only a writer needs is freed when a shared body is complete. Ownership: references;
+ * the last one frees.
  */
 #ifndef RETORT_CACHE_BODY_H
 #define RETORT_CACHE_BODY_H
@@ -68,14 +73,14 @@ struct body_passing_block {
 struct body;
 struct body_writing;
 
-/* What a body that stands in a file is made of; the first member of a struct of whoever keeps it.
- * Any thread. */
+/* The file of a BODY_BACKED body, and the functions that read it. The keeper of the file has a
+ * struct of its own with this as the first member. The functions are called in any thread. */
 struct body_backing {
     int fd;
     bool copy;       /* the file's pages must not be handed to sockets */
     uint64_t offset; /* of the body in the file */
     size_t cost;     /* of memory */
-    /* Bytes from `position` on that can be sent from the file without waiting; 0: wait. */
+    /* How many bytes from `position` on can be sent from the file without waiting; 0: wait. */
     size_t (*ready)(struct body_backing *backing, uint64_t position);
     /* Like body_reader_wait. */
     bool (*wait)(struct body_backing *backing, struct body *body, uint64_t position,
@@ -86,7 +91,7 @@ struct body_backing {
 };
 
 struct body_held {
-    size_t capacity, begin; /* of bytes; where the body's begin */
+    size_t capacity, begin; /* of `bytes`; where the body begins in them */
     _Alignas(16) char bytes[];
 };
 
@@ -99,7 +104,7 @@ struct body {
     uint8_t kind;
     _Atomic uint64_t length; /* bytes that have arrived */
     union {
-        struct body_writing *writing; /* the writer's, and those who wait; NULL: it is complete */
+        struct body_writing *writing; /* the writer and the tasks that wait; NULL: complete */
         struct body_backing *backing; /* BODY_BACKED; owned */
         struct body_held *held;       /* BODY_HELD; owned */
     };
@@ -108,45 +113,50 @@ struct body {
 
 /* A length past BODY_EXPECTED_MOST counts as unknown. */
 struct body *body_new(struct net_context *net, enum body_kind kind, int64_t expected);
-/* Complete from the start, a copy of the bytes, which are few: draws on the reserve. */
+/* A complete body with a copy of the bytes, which are few. Where memory is short, the function
+ * takes some from the reserve (base/reserve.h). */
 struct body *body_of_bytes(struct slice bytes);
-/* The same; NULL: no memory. */
+/* Like body_of_bytes, without the reserve; NULL: no memory. */
 struct body *body_of_many_bytes(struct slice bytes);
-/* Complete from the start, in a file; the backing passes over. */
+/* A complete body in a file. The body takes over the backing. */
 struct body *body_of_file(struct body_backing *backing, uint64_t length);
 /* NULL: no memory. */
 struct body_held *body_held_new(size_t capacity);
 void body_held_free(struct body_held **heldp);
-/* Complete from the start: `length` bytes from `begin` on. */
+/* A complete body with `length` bytes of *heldp from `begin` on. The body takes over *heldp, which
+ * becomes NULL. */
 struct body *body_of_held(struct body_held **heldp, size_t begin, size_t length);
-/* What was taken for complete turns out to be damaged: those who read it have to break off. */
+/* Marks a BODY_BACKED body as failed because its file is damaged: its readers have to break off. */
 void body_spoil(struct body *body);
 /* Copies bytes of a complete body; false: they can't be read. */
 bool body_copy(struct body *body, uint64_t position, char *bytes, size_t length);
 struct body *body_reference(struct body *body);
 void body_release(struct body **bodyp);
-/* Has the processor fetch what that will look at. */
+/* Prefetches the memory that body_release will read. */
 void body_prefetch_release(const struct body *body);
 
-/* Space to write to. NULL with *room 0: the window is full (BODY_PASSING), wait for the waker. NULL
- * with *room 1: memory is exhausted. */
+/* Space to write to. NULL with *room 0: the window is full (BODY_PASSING), wait until the writer's
+ * task runs. NULL with *room 1: memory is exhausted. */
 char *body_room(struct body *body, size_t *room);
-/* The same in up to `most` pieces, for one read that fills many, where the length is known or the
- * body passes. 0: as NULL above; *exhausted tells which. */
+/* Like body_room, but gives up to `most` pieces, so that one read can fill several. Blocks are
+ * added ahead only if the length is known or the body is a passing one. Returns 0 where body_room
+ * returns NULL; *exhausted tells whether memory is exhausted. */
 int body_rooms(struct body *body, struct iovec *pieces, int most, bool *exhausted);
-/* So many bytes stand there now, from the first of the pieces on. */
+/* Says that `count` bytes have been written, from the first of the pieces on. */
 void body_grow(struct body *body, size_t count);
-/* The bytes that wait in the buffer, at least one, pass on as they stand; BODY_PASSING, before
- * body_room was asked. What the buffer holds before them may be overwritten (body_reader_front). */
+/* Adds the bytes that wait in the buffer, at least one, without a copy. Only for BODY_PASSING,
+ * while the body has no unused space. The body takes over the buffer. The bytes before them in the
+ * buffer may be overwritten (body_reader_front). */
 void body_pass(struct body *body, struct net_buffer **bufferp);
 void body_finish(struct body *body, enum body_state state);
 void body_set_writer(struct body *body, struct task *writer);
-/* A shared body with one reader, which nobody else can find, becomes a passing one. */
+/* Turns a shared body with one reader, which no other request can find, into a passing one. The
+ * reader has read `consumed` bytes. */
 void body_stop_keeping(struct body *body, uint64_t consumed);
-/* Bytes of memory that it takes, or will take when all that is expected is there. */
+/* Bytes of memory that the body takes, or will take when all expected bytes are there. */
 size_t body_cost(const struct body *body);
-/* A complete body of unknown beginnings, or one that is held, takes more than it needs: a copy that
- * does not, or, where that would not save much, another reference. */
+/* Returns a reference to a body with the same bytes that takes less memory: a copy if `body` is
+ * held, or if a copy would save much; otherwise `body` itself. `body` must be complete. */
 struct body *body_compact(struct body *body);
 
 static inline uint64_t body_length(const struct body *body) {
@@ -170,9 +180,11 @@ static inline char *body_block_data(struct body_block *block) {
     return passing->buffer->data + passing->offset;
 }
 
-/* The reader of a passing body has come there: the blocks before go, and the writer goes on. */
+/* The reader of a passing body has come to `position`, in `block`: frees the blocks before that
+ * one, and lets the writer go on. */
 void body_forget_until(struct body *body, struct body_block *block, uint64_t position);
-/* True: there is nothing behind `position` yet, the task will run. False: something has changed. */
+/* True: no bytes behind `position` have arrived yet; the task will run. False: something
+ * has changed. */
 bool body_wait(struct body *body, uint64_t position, struct waiter **slot, struct mailbox *mailbox,
                struct task *task);
 void body_stop_waiting(struct body *body, struct waiter **slot);

@@ -59,7 +59,7 @@ static void body_reader_skip(struct body_reader *reader) {
     body_reader_advance(reader, (size_t)count);
 }
 
-/* All of it at once, if it is in memory. */
+/* Gives all bytes that are left as one piece, if the body is BODY_HELD. */
 static int held_piece(const struct body_reader *reader, struct iovec *piece, size_t *bytes,
                       uint64_t left) {
     struct body_held *held = reader->body->held;

@@ -8,7 +8,7 @@
  *     body_reader_advance(&reader, bytes_taken);
  *     body_reader_close(&reader);
  *
- * What stands in a file has no pieces: body_reader_file tells from where it can be sent.
+ * A body in a file has no pieces: body_reader_file tells from where its bytes can be sent.
  *
  * Threads: one, which need not be the writer's unless the body is a passing one. Reading takes no
  * lock. Memory: the caller's; the body is referenced.
@@ -32,18 +32,21 @@ struct body_reader {
 
 void body_reader_open(struct body_reader *reader, struct body *body, struct task *task,
                       struct mailbox *mailbox);
-/* Only `count` bytes from `first` on; before anything is read. */
+/* Limits the reader to `count` bytes from `first` on. Must be called before anything is read. */
 void body_reader_choose(struct body_reader *reader, uint64_t first, uint64_t count);
 void body_reader_close(struct body_reader *reader);
 /* Fills up to `most` pieces with what waits to be read; *bytes is their sum. */
 int body_reader_pieces(struct body_reader *reader, struct iovec *pieces, int most, size_t *bytes);
-/* Room for `length` bytes right before the first of those pieces, so that they can be sent as one;
- * NULL: there is none. Only a passing body has some: what its buffer was read with. */
+/* Space for `length` bytes right before the first of those pieces, so that both can be sent as one;
+ * NULL: there is none. Only a passing body has such space: the bytes that precede its own in the
+ * read buffer. */
 char *body_reader_front(struct body_reader *reader, size_t length);
-/* Of a body in a file: how many bytes can be sent from there, at *offset; 0 like 0 pieces. */
+/* How many bytes of a body in a file can be sent from the file, at *offset. 0 means the same as
+ * 0 pieces. */
 size_t body_reader_file(struct body_reader *reader, int *fd, off_t *offset, bool *copy);
 void body_reader_advance(struct body_reader *reader, size_t bytes);
-/* A while passes until the next look: what is ready in a file need not be then. */
+/* Must be called when some time passes before the next read: bytes of a file that are ready now may
+ * not be ready then. */
 static inline void body_reader_rest(struct body_reader *reader) {
     reader->ready_until = 0;
 }
@@ -55,13 +58,13 @@ static inline bool body_reader_at_end(const struct body_reader *reader) {
     return reader->position == reader->end || reader->position == body_length(reader->body);
 }
 
-/* Nothing more will come, or be wanted. */
+/* Everything that is wanted has been read, or everything of a complete body. */
 static inline bool body_reader_done(const struct body_reader *reader) {
     return reader->position == reader->end || (body_state(reader->body) == BODY_COMPLETE &&
                                                reader->position == body_length(reader->body));
 }
 
-/* Nothing more can be read, and that is not the end. */
+/* Nothing more can be read, although the end has not been reached. */
 static inline bool body_reader_failed(const struct body_reader *reader) {
     return body_state(reader->body) == BODY_FAILED &&
            (reader->body->kind == BODY_BACKED || body_reader_at_end(reader));

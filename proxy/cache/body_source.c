@@ -12,7 +12,7 @@ static size_t body_source_take(struct body_reader *reader, const struct iovec *p
     return count;
 }
 
-/* What is ready in a file; a file that can't be read gives nothing, as if it were never ready. */
+/* Reads the bytes that are ready in a file. 0: none are ready; -1: the file can't be read. */
 static ssize_t take_from_file(struct body_reader *reader, char *buffer, size_t capacity) {
     int fd;
     off_t offset;

@@ -1,13 +1,14 @@
 /*
- * A body as a source: what is stored, or still arriving, read again as if it came from somewhere.
+ * Reads a body as a source (event/source.h). The body may be stored, or still arriving. Services
+ * behind the cache read bodies this way (transaction/postcache.h).
  *
  *     struct body_source stored;
  *     struct source *source = body_source_open(&stored, body, loop, mailbox);
  *     ... source_read(source, ...) ...
  *     source_close(&source);
  *
- * Of a passing body it is the one reader. A body in a file is read where its bytes are known to be
- * in memory, and waited for where they are not.
+ * The source is the one reader of a passing body. Bytes of a body in a file are read when they are
+ * known to be in memory; the source waits for the others.
  *
  * Threads: the reader's. Memory: the caller's, until source_close.
  */

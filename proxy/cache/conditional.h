@@ -1,9 +1,11 @@
 /*
- * Conditional requests (RFC 9110 §13): is the client's copy still good?
+ * Conditional requests (RFC 9110 §13): is the client's copy still good? The step that delivers a
+ * stored response asks (transaction/steps/deliver.c).
  *
  *     if (conditional_not_modified(&request, etag, last_modified)) -> 304
  *
- * If-None-Match compares weakly and, where it is there, If-Modified-Since has no say (§13.2.2).
+ * If-None-Match is compared weakly. If-Modified-Since does not count when the request has an
+ * If-None-Match (§13.2.2).
  */
 #ifndef RETORT_CACHE_CONDITIONAL_H
 #define RETORT_CACHE_CONDITIONAL_H

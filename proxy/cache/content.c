@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-/* Returns how many were there. */
+/* Acts on the objects of the walk. Returns how many of them were in the cache. */
 static size_t content_act(struct cache *cache, struct cache_walk *walk, enum purge_action action) {
     if (action == PURGE_REMOVE)
         return cache_remove_all(cache, walk);

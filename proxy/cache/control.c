@@ -6,12 +6,12 @@
 /* RFC 9111 §1.2.2: larger numbers mean "very long". */
 enum { SECONDS_MAX = 2147483647 };
 
-/* What a directive is given. */
+/* The argument that a directive takes. */
 enum argument {
     NOTHING,
     NOTHING_OR_NAMES, /* of fields */
     SECONDS,
-    ASKED_NOTHING, /* of requests alone */
+    ASKED_NOTHING, /* only in requests */
     ASKED_SECONDS,
 };
 
@@ -55,7 +55,7 @@ static int64_t *seconds_of(struct cache_control *control, const struct directive
     return (int64_t *)((char *)control + directive->at);
 }
 
-/* NULL: it is not known. */
+/* NULL: the directive is not known. */
 static const struct directive *find_directive(struct slice name) {
     for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++)
         if (slice_equal_nocase(name, directives[i].name))
@@ -68,7 +68,7 @@ static int64_t parse_seconds(struct slice text) {
     if (text.length >= 2 && text.base[0] == '"' && text.base[text.length - 1] == '"')
         text = slice_make(text.base + 1, text.length - 2);
     if (!slice_to_uint64(text, &value)) {
-        /* All digits but too many: long, not 0. */
+        /* A number that is too large means a long time, not 0. */
         for (size_t i = 0; i < text.length; i++)
             if (text.base[i] < '0' || text.base[i] > '9')
                 return 0;
@@ -77,7 +77,7 @@ static int64_t parse_seconds(struct slice text) {
     return value > SECONDS_MAX ? SECONDS_MAX : (int64_t)value;
 }
 
-/* Of directives of one name the first counts. False: it is not known. */
+/* The first of several directives of one name counts. False: the directive is not known. */
 static bool cache_control_apply(struct cache_control *control, struct slice name,
                                 struct slice argument) {
     const struct directive *directive = find_directive(name);
@@ -100,7 +100,7 @@ static bool cache_control_is_token(struct slice text) {
            bytes_skip_token(text.base, text.base + text.length) == text.base + text.length;
 }
 
-/* RFC 9110 §5.6.4, from its first quote to its last. */
+/* Is the whole text one quoted string (RFC 9110 §5.6.4)? */
 static bool is_quoted(struct slice text) {
     if (text.length < 2 || text.base[0] != '"')
         return false;
@@ -113,8 +113,8 @@ static bool is_quoted(struct slice text) {
     return false;
 }
 
-/* Takes a directive apart (RFC 9111 §5.2). The base of the argument is NULL where there is none.
- * False: it is not well formed. */
+/* Splits a directive into name and argument (RFC 9111 §5.2). The base of the argument is NULL if
+ * there is none. False: the directive is malformed. */
 static bool cache_control_split(struct slice element, struct slice *name, struct slice *argument) {
     const char *equals = memchr(element.base, '=', element.length);
     *name = element;
@@ -128,8 +128,8 @@ static bool cache_control_split(struct slice element, struct slice *name, struct
            (cache_control_is_token(*argument) || is_quoted(*argument));
 }
 
-/* What is not well formed may hide what was meant, behind a quote that is never closed or a comma
- * that is missing: then nothing is stored, and a request is not answered from what is. */
+/* A malformed directive may hide another one, behind a quote that is never closed or where a comma
+ * is missing. So the response is not stored, or the request is not answered from the cache. */
 static void distrust(struct cache_control *control, bool asked) {
     control->no_store = true;
     control->no_cache = control->no_cache || asked;
@@ -182,7 +182,7 @@ static bool has_its_type(const struct directive *directive, const struct structu
            (directive->argument == NOTHING_OR_NAMES && value->type == STRUCTURED_STRING);
 }
 
-/* False: it says what it can't mean. */
+/* False: the value is of the wrong type for the directive. */
 static bool apply_member(struct cache_control *control, const struct structured_member *member) {
     const struct directive *directive = find_directive(member->key);
     if (directive == NULL || directive->argument >= ASKED_NOTHING)
@@ -198,7 +198,7 @@ static bool apply_member(struct cache_control *control, const struct structured_
 }
 
 /* All lines of the field are one dictionary. False: "that field MUST be ignored by the cache" (RFC
- * 9213 §2.1), because it is empty, does not parse, or says what it can't mean. */
+ * 9213 §2.1), because it is empty, does not parse, or has a value of the wrong type. */
 static bool parse_dictionary(struct cache_control *control, const struct http_head *head,
                              struct slice name) {
     struct structured_member member;
@@ -220,7 +220,8 @@ static bool parse_dictionary(struct cache_control *control, const struct http_he
     return any;
 }
 
-/* Behind a directive of Surrogate-Control may stand for which surrogates it is. */
+/* A directive of Surrogate-Control may name the surrogates that it is for. Returns the directive
+ * without them. */
 static struct slice without_targets(struct slice element) {
     bool quoted = false;
     for (size_t i = 0; i < element.length; i++) {
@@ -241,7 +242,7 @@ static bool cache_control_is_number(struct slice text) {
     return text.length > 0;
 }
 
-/* max-age=N+M: it may be used M seconds longer while it is refreshed. */
+/* max-age=N+M: the response may be used for M more seconds while it is refreshed. */
 static bool apply_surrogate_seconds(struct cache_control *control, struct slice name,
                                     struct slice argument) {
     const char *plus = argument.base == NULL ? NULL : memchr(argument.base, '+', argument.length);
@@ -261,7 +262,7 @@ static bool may_begin_name(char letter) {
            (ascii_lower((unsigned char)letter) >= 'a' && ascii_lower((unsigned char)letter) <= 'z');
 }
 
-/* False: it is not well formed, or says what it can't mean. */
+/* False: the directive is malformed, or its argument is of the wrong type. */
 static bool apply_surrogate(struct cache_control *control, struct slice element, bool *known) {
     struct slice name, argument;
     element = without_targets(element);
@@ -282,9 +283,9 @@ static bool apply_surrogate(struct cache_control *control, struct slice element,
 }
 
 /* Surrogate-Control (Edge Architecture Specification, https://www.w3.org/TR/edge-arch, 2.2) is
- * older than Structured Fields, and its names are of any case; but as of theirs nothing of it
- * counts where a part is not well formed. False also if it says nothing that a cache knows, as
- * where it is about what the content needs. */
+ * older than Structured Fields, and its names may be in any case. But the rule of Structured Fields
+ * applies: the whole field is ignored if a part is malformed. False also if the field has no
+ * directive that a cache knows, for example if it only says how the content is to be processed. */
 static bool parse_surrogate(struct cache_control *control, const struct http_head *head,
                             struct slice name) {
     bool known = false;

@@ -1,15 +1,15 @@
 /*
- * Cache-Control, of a request or a response (RFC 9111 §5.2), parsed once into flags and seconds.
+ * Parses Cache-Control of a request or a response (RFC 9111 §5.2) once into flags and seconds.
  *
  *     struct cache_control control;
  *     cache_control_parse(&control, &head);
  *     if (control.no_store) ...
  *
- * Unknown directives are ignored; a number that is not one counts as 0 (stale: the safe reading);
- * of duplicates the first counts. What is not well formed may hide a directive, as behind a quote
- * that is never closed: it sets no_store, and no_cache too in a request. `no-cache="field"` and
- * `private="field"` are taken as if unqualified. A request without Cache-Control but with "Pragma:
- * no-cache" has no_cache set (§5.4).
+ * Unknown directives are ignored. A malformed number counts as 0, because stale is the safe
+ * reading. The first of duplicates counts. A malformed directive may hide another one, for example
+ * behind a quote that is never closed: it sets no_store, and in a request also no_cache.
+ * `no-cache="field"` and `private="field"` are taken as if unqualified. A request without
+ * Cache-Control but with "Pragma: no-cache" has no_cache set (§5.4).
  */
 #ifndef RETORT_CACHE_CONTROL_H
 #define RETORT_CACHE_CONTROL_H
@@ -26,11 +26,11 @@ struct cache_control {
 
 void cache_control_parse(struct cache_control *control, const struct http_head *head);
 
-/* The first field of `names` (ends with NULL) that is there and well formed, for caches that are
- * spoken to by name (RFC 9213 §2.2). It is a dictionary of Structured Fields, in which of
- * duplicates the last counts; one that does not parse, or has a value of another type than its
- * directive, is ignored as a whole. Surrogate-Control is a list like Cache-Control. False: there is
- * none. */
+/* Parses the first field of `names` (ends with NULL) that is there and well formed, for caches that
+ * are addressed by name (RFC 9213 §2.2). The field is a dictionary of Structured Fields, in which
+ * the last of duplicates counts. A field that does not parse, or that has a value of the wrong type
+ * for its directive, is ignored as a whole. Surrogate-Control is a list like Cache-Control. False:
+ * there is no such field. */
 bool cache_control_parse_targeted(struct cache_control *control, const struct http_head *head,
                                   char *const *names);
 

@@ -1,6 +1,6 @@
 /*
- * Eviction: which entry goes when room is needed. Objects in memory (cache/object_eviction.h) and
- * remembered verdicts (adapt/verdicts.h) go by it.
+ * Eviction chooses the entry that is removed when space is needed. The objects in memory
+ * (cache/object_eviction.h) and the remembered verdicts (adapt/verdicts.h) use it.
  *
  * The policy is SIEVE (Zhang et al., NSDI '24). Entries stand in the order of their arrival. A use
  * sets one bit of the entry and moves nothing. A hand walks from old to new; it clears the bits

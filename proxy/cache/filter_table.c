@@ -55,7 +55,7 @@ uint64_t filter_hash(const struct object_filter *filter, size_t *prefix_length, 
                : filter_table_hash_of(filter->prefix, PREFIX_KIND);
 }
 
-/* Where it stands, or is to stand. */
+/* The entry that has the hash, or the free entry where it belongs. */
 static struct filter_entry *filter_table_place_of(const struct filter_table *table, uint64_t hash) {
     size_t at = hash & (table->capacity - 1);
     while (table->entries[at].hash != 0 && table->entries[at].hash != hash)
@@ -116,7 +116,7 @@ void filter_table_add_hash(struct filter_table *table, uint64_t hash, size_t pre
     }
 }
 
-/* The last one that is not newer; the list itself: there is none. */
+/* The last event whose number is not above `number`; the list's head: there is none. */
 static struct list_link *place_of_other(struct filter_table *table, uint64_t number) {
     struct list_link *link = table->others.prev;
     while (link != &table->others && CONTAINER_OF(link, struct filter_other, link)->number > number)
@@ -167,7 +167,8 @@ void filter_table_drop_other(struct filter_table *table, const struct object_fil
     }
 }
 
-/* Returns the number, if it is forgotten. */
+/* Copies an event whose number is above `until`, and returns 0. Any other event is forgotten, and
+ * its number is returned. */
 static uint64_t move_event(struct filter_table *table, const struct filter_entry *entry,
                            enum purge_action action, uint64_t until) {
     uint64_t number = action == PURGE_REMOVE ? entry->removed : entry->stale;
@@ -264,7 +265,8 @@ static void look_up_prefixes(struct search *search, struct slice url) {
         }
 }
 
-/* Newest first, to stop at the first that is not newer. */
+/* Goes from the newest event to older ones, and stops at the first that is not above
+ * search->after. */
 static void look_through_others(struct search *search, const struct object *object) {
     const struct list_link *all = &search->table->others;
     for (struct list_link *link = all->prev; link != all; link = link->prev) {
@@ -293,7 +295,7 @@ struct filter_found filter_table_find(const struct filter_table *table, const st
     return search.found;
 }
 
-/* The others as object_filter_may_fit has it. */
+/* May one of the filters that are not simple concern the object? See object_filter_may_fit. */
 static bool may_find_other(const struct filter_table *table, const struct object *object,
                            uint64_t after) {
     for (struct list_link *link = table->others.prev; link != &table->others; link = link->prev) {

@@ -7,8 +7,8 @@
 #include "settings/policy.h"
 
 /* Whether an answer with this status depends on parts of the request that are not in the key. If it
- * were stored, one client's strange request would decide what everybody gets. docs/CACHE.md, "Errors
- * that are never stored", has the reason for each status. */
+ * were stored, one client's strange request would decide what everybody gets. The section "Errors
+ * that are never stored" in docs/CACHE.md has the reason for each status. */
 static bool tells_of_request(unsigned status) {
     switch (status) {
     case 400:
@@ -36,15 +36,15 @@ static bool tells_of_request(unsigned status) {
     }
 }
 
-/* The fields by which frameworks take a GET for another method. */
+/* Has the request a field that makes frameworks treat a GET as another method? */
 static bool overrides_method(const struct http_head *request) {
     return http_head_has(request, HTTP_X_HTTP_METHOD_OVERRIDE) ||
            http_head_has(request, HTTP_X_HTTP_METHOD) ||
            http_head_has(request, HTTP_X_METHOD_OVERRIDE);
 }
 
-/* Statuses that may be stored without explicit freshness (RFC 9110 §15.1), but for those that tell
- * of the request. */
+/* Statuses that may be stored without explicit freshness (RFC 9110 §15.1), except those that
+ * tells_of_request names. */
 static bool heuristically_cacheable(unsigned status) {
     switch (status) {
     case 200:
@@ -61,8 +61,8 @@ static bool heuristically_cacheable(unsigned status) {
     }
 }
 
-/* Final statuses whose meaning for caches Retort knows: those of RFC 9110 §15, but for 304, which
- * is none of its own. */
+/* Final statuses whose meaning for caches Retort knows: those of RFC 9110 §15 except 304, which
+ * only updates a stored response. */
 static bool understood(unsigned status) {
     switch (status) {
     case 200:
@@ -90,8 +90,8 @@ static bool understood(unsigned status) {
     }
 }
 
-/* Responses that may be stored when they say so, understood or not; a part only where it is known
- * of what. */
+/* Responses that may be stored when they say so, whether their status is understood or not. A 206
+ * may be stored only if its head says which part it is, and of how many bytes. */
 static bool freshness_is_final(const struct http_head *response) {
     struct part part;
     return response->status >= 200 && response->status != 304 &&
@@ -103,7 +103,8 @@ static bool field_date(const struct http_head *head, enum http_name id, time_t *
     return value.base != NULL && http_date_parse(value, date);
 }
 
-/* 0: it is no such number. One that is too large counts as the greatest (RFC 9111 §1.2.2). */
+/* 0: the text is not a number. A number that is too large counts as the greatest (RFC
+ * 9111 §1.2.2). */
 static int64_t delta_seconds(struct slice text) {
     uint64_t seconds;
     for (size_t i = 0; i < text.length; i++)
@@ -149,7 +150,7 @@ static int64_t heuristic_lifetime(const struct freshness_rules *rules,
     return lifetime > rules->heuristic_max ? rules->heuristic_max : lifetime;
 }
 
-/* §4.2.1: the first that is there counts. */
+/* §4.2.1: the first of these statements that is there counts. */
 static void find_lifetime(struct freshness *freshness, const struct freshness_rules *rules,
                           const struct cache_control *control, bool targeted,
                           const struct http_head *response) {
@@ -174,7 +175,8 @@ static bool has_validator(const struct http_head *response) {
     return http_head_has(response, HTTP_ETAG) || http_head_has(response, HTTP_LAST_MODIFIED);
 }
 
-/* Policies count from when the response came, whatever its age was by then. */
+/* The lifetimes of policies count from the time when the response came, whatever its age
+ * was then. */
 static void live(struct freshness *freshness, uint64_t milliseconds) {
     freshness->lifetime = freshness->initial_age + (int64_t)((milliseconds + 999) / 1000);
 }
@@ -193,7 +195,8 @@ static bool has_negative_ttl(const struct freshness_rules *rules, const struct f
            negative_ttl_find(negative, status, milliseconds);
 }
 
-/* An error that lives as long as a page would hide that it is over. */
+/* The lifetimes for pages do not apply to errors: an error that lives as long as a page would hide
+ * that the origin works again. */
 static void rule_lifetime(struct freshness *freshness, const struct cache_policy *policy,
                           unsigned status) {
     if (status < 400) {
@@ -224,8 +227,8 @@ static bool overrides(const struct cache_policy *policy) {
     return policy != NULL && policy->cache == POLICY_CACHE_ALWAYS && policy->override;
 }
 
-/* What the policy has against it; NULL: nothing. `own_lifetime` is what the response itself says.
- */
+/* Why the policy does not let the response be stored; NULL: it does. `own_lifetime` is the lifetime
+ * that the response itself states. */
 static const char *objection(const struct freshness *freshness, const struct freshness_rules *rules,
                              const struct http_head *response, int64_t own_lifetime) {
     const struct cache_policy *policy = rules->policy;
@@ -244,7 +247,8 @@ static const char *objection(const struct freshness *freshness, const struct fre
                : "policy required_headers";
 }
 
-/* Statuses and cookies of responses that do not say how long they are fresh. */
+/* Why a response that does not say how long it is fresh may not be stored, by its status and its
+ * cookies; NULL: it may. */
 static const char *heuristic_obstacle(const struct freshness *freshness,
                                       const struct freshness_rules *rules,
                                       const struct cache_control *control,
@@ -264,7 +268,7 @@ static const char *heuristic_obstacle(const struct freshness *freshness,
     return NULL;
 }
 
-/* §3: why it may not be stored; NULL when it may. */
+/* §3: why the response may not be stored; NULL: it may. */
 static const char *obstacle(const struct freshness *freshness, const struct freshness_rules *rules,
                             const struct cache_control *control, const struct http_head *request,
                             const struct http_head *response) {
@@ -344,8 +348,8 @@ int64_t freshness_age(const struct freshness *freshness, time_t now) {
     return freshness->initial_age + resident;
 }
 
-/* Seconds: workers read the clock at different moments. A response that came further in the future
- * is of unknown age: the clock has been set back since. */
+/* Seconds: workers read the clock at different moments. If a response came further in the future,
+ * the clock has been set back since, and the age of the response is unknown. */
 enum { CLOCKS_APART = 5 };
 
 enum freshness_verdict freshness_judge(const struct freshness *freshness,

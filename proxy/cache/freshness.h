@@ -30,7 +30,7 @@ struct freshness_rules {
 struct freshness {
     bool storable;
     bool always_revalidate; /* no-cache */
-    bool never_stale;       /* must-revalidate, proxy-revalidate, s-maxage: max-stale has no say */
+    bool never_stale;       /* must-revalidate, proxy-revalidate, s-maxage: max-stale is ignored */
     bool heuristic;         /* the response does not say how long it is fresh */
     int64_t lifetime;
     int64_t stale_if_error;         /* seconds; -1: not stated */
@@ -50,13 +50,13 @@ enum freshness_verdict {
 void freshness_of_response(struct freshness *freshness, const struct freshness_rules *rules,
                            const struct http_head *request, const struct http_head *response,
                            time_t request_time, time_t response_time);
-/* From when the response came, it lives so long at the most, and then can neither be confirmed nor
- * stand in for another. */
+/* Limits the lifetime to `milliseconds` after the response came. After that the response must not
+ * be used stale, not even in place of an error. */
 void freshness_cut(struct freshness *freshness, uint64_t milliseconds);
 int64_t freshness_age(const struct freshness *freshness, time_t now);
-/* May a stale response stand in for an answer that did not come (RFC 9111 §4.2.4), for `most`
- * seconds past its freshness, or for an error that the origin sent, as long as stale-if-error says
- * (RFC 5861 §4)? */
+/* May a stale response be used in place of an answer that did not come, for `most` seconds past its
+ * freshness (RFC 9111 §4.2.4)? May it be used in place of an error that the origin sent, for as
+ * long as stale-if-error says (RFC 5861 §4)? `disconnected`: no answer came. */
 bool freshness_may_replace_error(const struct freshness *freshness,
                                  const struct cache_control *request, bool disconnected,
                                  int64_t most, time_t now);

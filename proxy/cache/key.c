@@ -41,7 +41,7 @@ static int key_compare(struct slice a, struct slice b) {
     return difference != 0 ? difference : (a.length > b.length) - (a.length < b.length);
 }
 
-/* By name; in their order where names are the same, since that order may mean something. */
+/* Sorts by name. Parameters of one name keep their order, since that order may mean something. */
 static void sort(struct parameters *parameters) {
     for (unsigned i = 1; i < parameters->count; i++) {
         struct slice moving = parameters->each[i];
@@ -54,7 +54,7 @@ static void sort(struct parameters *parameters) {
     }
 }
 
-/* False: too many. */
+/* False: the query has too many parameters. */
 static bool key_choose(struct parameters *parameters, const struct cache_policy *policy,
                        struct slice query) {
     parameters->count = 0;

@@ -1,6 +1,6 @@
 /*
- * The URL of what is stored, by which it is found: that of the request, from whose query the
- * policies may have taken what does not matter.
+ * Makes the URL under which a response is stored and found. It is the URL of the request without
+ * the parts of the query that do not matter according to the policies.
  *
  *     struct slice url = cache_url_by_policy(url_text, policy, arena);  policy NULL: the URL itself
  *     struct cache_name name = cache_name_of(url);
@@ -19,8 +19,8 @@
 
 struct slice cache_url_by_policy(struct slice url, const struct cache_policy *policy,
                                  struct arena *arena);
-/* What a GET of that URL (normalised) by that client (NULL: one that no class knows) is stored as.
- */
+/* The URL under which a GET of `url` (normalised) by `client` is stored. client NULL: a client that
+ * no class knows. */
 struct slice cache_url_by_settings(struct slice url, const struct settings *settings,
                                    const struct address *client, struct arena *arena);
 

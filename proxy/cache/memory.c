@@ -17,8 +17,8 @@
 #define SANITIZED 0
 #endif
 
-/* A region is mapped at once and aligned to its size; it consists of spans, and these of pages. The
- * first pages of a region describe it. */
+/* A region is mapped in one call and aligned to its size. It consists of spans, and a span consists
+ * of pages. The first pages of a region describe it. */
 enum {
     SPAN_PAGES = 16,
     SPAN = SPAN_PAGES * MEMORY_PAGE,
@@ -26,7 +26,7 @@ enum {
     REGION_SPANS = REGION / SPAN,
     ALL_PAGES = (1 << SPAN_PAGES) - 1,
     SPARE_MOST = 8, /* pages */
-    TRIES = 4,      /* what comes free need not stand together */
+    TRIES = 4,      /* freed pages need not be adjacent */
 };
 
 /* Small sizes share slabs: in fine steps at first, then in coarse ones. */
@@ -38,14 +38,14 @@ enum {
     SMALL_MOST = 3072,
     CLASSES = FINE_CLASSES + (SMALL_MOST - FINE_MOST) / COARSE,
     SLAB_PAGES_MOST = 8,
-    WASTE_PART = 100, /* of a slab, that may be lost at its end */
+    WASTE_PART = 100, /* a hundredth of a slab may be lost at its end */
 };
 
 struct span {
-    struct list_link link;    /* of those with a longest run as long as this one's */
+    struct list_link link;    /* in the list of spans whose longest run is as long */
     uint16_t free, dirty;     /* bits of pages; dirty: free, and not given back to the system */
     uint8_t longest;          /* run of free pages */
-    uint8_t slab[SPAN_PAGES]; /* page to the first one of its slab */
+    uint8_t slab[SPAN_PAGES]; /* for each page, the first page of its slab */
 };
 
 struct region {
@@ -56,12 +56,12 @@ struct region {
 
 enum { REGION_HEAD = (sizeof(struct region) + MEMORY_PAGE - 1) / MEMORY_PAGE };
 
-/* Stands at the beginning of its first page. */
+/* Stands at the beginning of the slab's first page. */
 struct slab {
     unsigned magic;
 #define SLAB_MAGIC 0x51ab51abu
     uint16_t size_class, used, fresh; /* fresh: cells that were ever used */
-    struct list_link link;            /* of those that have room */
+    struct list_link link;            /* in the list of slabs that have room */
     void **free;                      /* cells, each pointing at the next */
 };
 
@@ -70,9 +70,9 @@ static struct {
     bool started;
     struct list_link spans[SPAN_PAGES + 1]; /* by their longest run of free pages */
     struct list_link slabs[CLASSES];        /* those with room */
-    void *spare[SPARE_MOST + 1];            /* pages in a row, by how many: given last */
-    size_t dirty, reserve;                  /* pages */
-    _Atomic size_t held;                    /* bytes */
+    void *spare[SPARE_MOST + 1]; /* the run of pages that was freed last, by its length */
+    size_t dirty, reserve;       /* pages */
+    _Atomic size_t held;         /* bytes */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void memory_start(void) {
@@ -134,7 +134,8 @@ static void sort_in(struct span *span) {
     list_prepend(&memory.spans[span->longest], &span->link);
 }
 
-/* NULL: the system has none. Huge pages would make a page take five hundred. */
+/* NULL: the system has no memory. The region does not use huge pages: with them a single page would
+ * take as much as five hundred. */
 static struct region *map_region(void) {
     char *at = mmap(NULL, 2 * REGION, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -167,7 +168,7 @@ static bool add_region(void) {
     return true;
 }
 
-/* One that has room for so many in a row, and as little more as possible. */
+/* A span that has room for `count` pages in a row, and as little more as possible. */
 static struct span *choose_span(unsigned count) {
     for (unsigned longest = count; longest <= SPAN_PAGES; longest++) {
         struct list_link *link = list_first(&memory.spans[longest]);
@@ -184,7 +185,7 @@ static unsigned find_run(const struct span *span, unsigned count) {
     return first;
 }
 
-/* What was given last is what is taken next where one thing takes the place of another. */
+/* The pages that were freed last are taken next when one object takes the place of another. */
 static void *memory_take_spare(unsigned count) {
     void *at = NULL;
     if (count <= SPARE_MOST) {
@@ -221,7 +222,7 @@ static void *take_pages(unsigned count) {
     return address_of(span) + first * MEMORY_PAGE;
 }
 
-/* Under the lock, which is let go while the system takes them back. */
+/* Called under the lock, which is released while the system takes the pages back. */
 static void give_pages(void *at, unsigned count) {
     if (give_spare(at, count))
         return;
@@ -260,7 +261,7 @@ static size_t cell_size(unsigned size_class) {
     return FINE_MOST + (size_class - FINE_CLASSES + 1) * (size_t)COARSE;
 }
 
-/* The fewest of which little is lost at the end. */
+/* The smallest number of pages of which little is lost at the end. */
 static unsigned slab_pages(unsigned size_class) {
     size_t cell = cell_size(size_class), least = SIZE_MAX;
     unsigned best = 1;
@@ -307,15 +308,15 @@ static void *take_cell(unsigned size_class) {
     return cell;
 }
 
-/* What it says of a page stays while anything stands there: no lock. */
+/* Takes no lock: the entry of a page does not change while the page is in use. */
 static void *slab_of(const void *at) {
     const struct span *span = span_of(at);
     size_t page = (size_t)((const char *)at - address_of(span)) / MEMORY_PAGE;
     return address_of(span) + span->slab[page] * MEMORY_PAGE;
 }
 
-/* The slab that has had room for longest is filled first: what has just begun to empty, because
- * what is in it is of the same age, gets time to become empty. */
+/* The slab that has had room for longest is filled first. A slab that has just begun to empty gets
+ * time to become empty, because its cells are of the same age. */
 static void give_cell(void *at) {
     struct slab *slab;
     CAST_OBJ(slab, slab_of(at), SLAB_MAGIC);

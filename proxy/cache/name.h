@@ -1,19 +1,20 @@
 /*
- * What is stored has a name: a URL, normalised and reduced to what the policies let matter (key.h).
- * Its key, a hash of that, says where to look for it.
+ * Each stored object has a name: a URL, normalised and reduced to the parts that matter according
+ * to the policies (key.h). The key is a hash of the name, and tells where to look for the object.
  *
  *     struct cache_name name = cache_name_of(url);
  *     if (object_has_name(object, &name)) ...
  *
- * Whatever is found by a key is compared with the whole name before it is used: that two names have
- * one key costs a comparison, and never shows anybody what is another's.
+ * An object that is found by its key is compared with the whole name before it is used. If two
+ * names have the same key, that costs a comparison, and no client ever gets the response of the
+ * other name.
  *
- * The hash is XXH3 with 128 bits and a secret: without it a URL of one host could be computed that
- * has the key of another's. The secret is random for the process, unless a volume of the cache on
- * disk brings the one that its records were written with (disk/volume.h). It is in no log and on no
- * page.
+ * The hash is XXH3 with 128 bits and a secret. Without the secret somebody could compute a URL of
+ * one host that has the key of another host's URL. The secret is random for the process, unless a
+ * volume of the cache on disk brings the secret that its records were written with (disk/volume.h).
+ * No log and no page shows the secret.
  *
- * Threads: any; the secret is set before there are others. Memory: a name points to its URL.
+ * Threads: any; the secret is set before other threads start. Memory: a name points to its URL.
  */
 #ifndef RETORT_CACHE_NAME_H
 #define RETORT_CACHE_NAME_H
@@ -46,11 +47,11 @@ static inline struct cache_name cache_name_of(struct slice url) {
     return (struct cache_name){.url = url, .key = cache_key_of(url)};
 }
 
-/* Another hash of any text, with the same secret: it has nothing in common with keys. */
+/* A hash of any text with the same secret. It has nothing in common with keys. */
 uint64_t cache_hash(struct slice text);
 
 const struct cache_secret *cache_secret(void);
-/* From here on keys are other ones. */
+/* All keys that are computed after this call are different. */
 void cache_set_secret(const struct cache_secret *secret);
 
 #endif

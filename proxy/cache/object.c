@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-/* Fields that belong to a delivery rather than to what is stored. */
+/* Fields that belong to a delivery and not to the stored response. */
 static bool made_at_delivery(enum http_name id) {
     return id == HTTP_AGE || id == HTTP_CONTENT_LENGTH || id == HTTP_CONNECTION ||
            id == HTTP_TRANSFER_ENCODING || id == HTTP_TRAILER || id == HTTP_KEEP_ALIVE ||
@@ -98,8 +98,8 @@ bool object_may_have_tag(const struct object *object, struct slice tag) {
     return (object->tags & tag_bit(tag)) != 0;
 }
 
-/* Goes through the lines by itself: parsing all of a head takes ten times as long, and a purge may
- * have to look at a million. */
+/* Goes through the lines without parsing the head: parsing takes ten times as long, and a purge may
+ * have to read a million heads. */
 void object_each_tag(const struct object *object, void (*see)(void *arg, struct slice tag),
                      void *arg) {
     struct slice head = object_head(object), tag;
@@ -114,7 +114,7 @@ void object_each_tag(const struct object *object, void (*see)(void *arg, struct 
     }
 }
 
-/* Likewise, as far as it is needed. */
+/* Goes through the lines like object_each_tag, and stops at the tag. */
 bool object_has_tag(const struct object *object, struct slice tag) {
     struct slice head = object_head(object);
     const char *at = head.base, *end = head.base + head.length, *line;
@@ -174,8 +174,8 @@ static void set_dates(struct object *object, const struct http_head *response) {
     }
 }
 
-/* The value of the first field of that name, which comes with its colon and blank; base NULL: there
- * is none, or it stands where no uint16_t points to. */
+/* The value of the first field whose line begins with `name`, which includes the colon and the
+ * blank. base NULL: there is no such field, or a uint16_t can't hold its place. */
 static struct slice value_near(const struct object *object, struct slice name) {
     struct slice head = object_head(object);
     const char *at = head.base, *end = at + head.length, *line_end;
@@ -194,7 +194,7 @@ static size_t in_head(const struct object *object, struct slice value) {
 static void set_etag(struct object *object) {
     struct slice etag = value_near(object, SLICE("ETag: "));
     if (etag.length == 0 || etag.length > UINT16_MAX)
-        return; /* of that size it counts as none */
+        return; /* an ETag that is too long counts as none */
     object->etag_at = (uint16_t)in_head(object, etag);
     object->etag_length = (uint16_t)etag.length;
 }
@@ -214,7 +214,8 @@ size_t object_cost(const struct object *object) {
     return memory_cost(object_size_of(object)) + (shares ? 0 : body_cost(object->body));
 }
 
-/* Six bits a byte, each of them a letter or a sign: no line end among them, and quick to read. */
+/* A number is written with six bits in each byte. Each byte is a letter or a sign, never a line
+ * end, and is quick to read. */
 enum { MAKING_DIGITS = 6, MAKING_DIGIT = 0x40, MAKING_TAG_AT = 1 + MAKING_DIGITS };
 enum { MAKING_KIND_AT = MAKING_TAG_AT + MAKING_DIGITS };
 
@@ -298,7 +299,8 @@ struct object *object_new_made(struct cache_key key, struct slice url,
     struct object *object =
         new_with_room(key, url.length, head_length, making_length + vary_length, body);
     object->status = (uint16_t)response->status;
-    /* The URL first: searching it, PCRE2's machine code reads a few bytes past its end. */
+    /* The URL stands first: when PCRE2's machine code searches it, the code reads a few bytes past
+     * its end. */
     char *head = object->bytes + url.length;
     memcpy(object->bytes, url.base, url.length);
     object_write_head(response, head);
@@ -336,7 +338,8 @@ void object_export(const struct object *object, struct object_image *image) {
     };
 }
 
-/* Lines that end with LF and have a colon, with so much behind it. */
+/* Does the text consist of lines that end with LF (or CRLF) and have a colon, with at least as many
+ * bytes from the colon on as the separator has? */
 static bool has_lines(struct slice text, size_t separator_length, bool with_cr) {
     while (text.length > 0) {
         const char *end = memchr(text.base, '\n', text.length);
@@ -352,7 +355,7 @@ static bool has_lines(struct slice text, size_t separator_length, bool with_cr) 
     return true;
 }
 
-/* As write_head makes it: object_parse_head takes that for granted. */
+/* Has the head the form that object_write_head gives it? object_parse_head relies on that form. */
 static bool is_stored_head(struct slice head, unsigned status) {
     char line[] = "HTTP/1.1 000 ";
     const size_t length = sizeof line - 1, digits = sizeof "HTTP/1.1 " - 1;
@@ -367,7 +370,8 @@ static bool is_stored_head(struct slice head, unsigned status) {
     return has_lines(slice_make(end + 1, head.length - first), 2, true);
 }
 
-/* As write_making makes it, or none; what is kept elsewhere is no variant of services. */
+/* Has the vary the form that write_making and vary_write give it? A making is optional. An object
+ * that is stored elsewhere is never a variant made by services. */
 static bool is_stored_vary(struct slice vary) {
     if (vary.length > 0 && vary.base[0] == ':' &&
         (vary.length < OBJECT_MAKING || !object_is_number(vary.base + 1) ||
@@ -432,8 +436,8 @@ void object_release(struct object **objectp) {
 }
 
 void object_parse_head(const struct object *object, struct http_head *head) {
-    /* The stored head lacks the empty line: parse the status line by hand, the fields one by one.
-     */
+    /* The stored head lacks the empty line, so this function reads the status line and the
+     * fields itself. */
     http_head_init(head);
     struct slice rest = object_head(object);
     head->version = 11;
@@ -489,10 +493,10 @@ bool object_is_made_of(const struct object *made, const struct object *stored) {
            slice_starts_with(object_selector(made), object_selector(stored));
 }
 
-/* Room in a merged head for what is put to it when it is delivered, as Content-Range. */
+/* Space in a merged head for fields that are added at delivery, such as Content-Range. */
 enum { MERGED_SPARE = 8 };
 
-/* A 304 does not speak for these: they describe the stored bytes. */
+/* Fields that a 304 does not change, because they describe the stored bytes. */
 static bool kept_from_stored(enum http_name id) {
     return id == HTTP_CONTENT_LENGTH || id == HTTP_CONTENT_ENCODING || id == HTTP_CONTENT_RANGE ||
            id == HTTP_CONTENT_MD5 || id == HTTP_CONTENT_DIGEST || id == HTTP_REPR_DIGEST ||
@@ -516,7 +520,8 @@ bool object_merge_head(const struct object *object, const struct http_head *not_
     const struct http_field *age = http_head_find(not_modified, HTTP_AGE);
     if (age != NULL)
         all &= http_head_add(merged, age->name, age->value);
-    /* A service may have coded the bytes, of which the origin knows nothing. */
+    /* A service may have encoded the bytes. The origin does not know that, and its 304 may leave
+     * Accept-Encoding out of Vary. */
     if (coded && !http_head_has_token(merged, HTTP_VARY, accepted))
         all &= http_head_add(merged, http_name_text(HTTP_VARY), accepted);
     return all && merged->field_count + MERGED_SPARE <= HTTP_FIELDS_ROOM;

@@ -10,12 +10,12 @@
  * Transfer-Encoding) and without the empty line. A 304 makes a new object with a new head on the
  * same body.
  *
- * What services had a hand in says so (struct object_making): a response that they saw before it
- * was stored; and, beside one that is stored as it came, a variant that services behind the cache
- * made of it, for those requests which pass the same chain of services.
+ * An object tells how services had a hand in it (struct object_making). Services may have seen a
+ * response before it was stored. Services behind the cache may have made a variant of a stored
+ * response: this variant stands beside it, for requests that pass the same chain of services.
  *
- * There may be many millions of them: the struct is kept below 124 bytes, in which times are 32
- * bits of seconds (until 2106) and what can be told from the text stays there.
+ * A cache may hold many millions of objects, so the struct is kept below 124 bytes. Times are 32
+ * bits of seconds (until 2106), and the struct does not repeat what can be read from the text.
  *
  * Threads: shared by all workers; read-only after object_new but for its lifetime, which is one
  * atomic. Ownership: references.
@@ -28,9 +28,10 @@
 #include "cache/freshness.h"
 #include "cache/name.h"
 
-/* For whom a response is: in reverse mode a URL stands for what a map rule says, in forward mode
- * for the server of that name. One must never be served as the other; and what a client that may
- * reach the proxy's own machine brought into the cache is not for those that may not. */
+/* The requests that a response may be used for. In reverse mode a URL stands for what a map rule
+ * says; in forward mode a URL stands for the server of that name. A response of one mode must never
+ * be served in the other. Some clients may reach the proxy's own machine: a response that they
+ * brought into the cache is not for clients that may not. */
 enum object_scope {
     OBJECT_FOR_ALL,
     OBJECT_FORWARD,
@@ -58,18 +59,19 @@ struct object {
     uint32_t response_time;
     uint32_t changed_by; /* Last-Modified, else Date, else when it came (RFC 9111 §4.3.2) */
     uint32_t head_length, vary_length; /* of the text: URL, head, vary */
-    /* the store's, under its shard's lock where they are not atomic */
+    /* The next members belong to the store. Those that are not atomic are under the
+     * shard's lock. */
     _Atomic bool visited, pinned;
     bool indexed;
     uint8_t scope;            /* enum object_scope; set before it is inserted */
     _Atomic uint32_t checked; /* the newest ban that it was compared with; any thread */
-    /* Two in one cache line: a hit writes both, the second one under the shard's lock. */
+    /* These two stand in one cache line: a hit writes both, `hits` under the shard's lock. */
     _Atomic uint32_t references, hits;
     struct cache_key key;
-    /* What a walk through all objects looks at stands together from here on; see object_prefetch.
-     */
+    /* The members that a walk through all objects reads stand together from here on;
+     * see object_prefetch. */
     struct object *next;
-    _Atomic uint32_t purged; /* the newest purge that it need not fear, see purge.h; any thread */
+    _Atomic uint32_t purged; /* the newest purge that can't concern it, see purge.h; any thread */
     uint32_t tags; /* a bit for each surrogate key in the head, by its hash; see object_has_tag */
     uint32_t url_length;
     uint16_t etag_at, type_at; /* of their values, in the head; type_at 0: see object_type */
@@ -77,7 +79,7 @@ struct object {
     char bytes[];
 };
 
-/* What it was stored as the answer to, normalised and reduced: see cache/name.h. */
+/* The URL that the response answers, normalised and reduced: see cache/name.h. */
 static inline struct slice object_url(const struct object *object) {
     return slice_make(object->bytes, object->url_length);
 }
@@ -95,15 +97,15 @@ static inline struct slice object_head(const struct object *object) {
     return slice_make(object->bytes + object->url_length, object->head_length);
 }
 
-/* The services that had a hand in it. It stands as the first line of the object's vary, so that
- * objects which no service has seen pay nothing for it. */
+/* How services had a hand in an object. It stands as the first line of the object's vary, so that
+ * an object which no service has seen needs no memory for it. */
 enum object_kind {
     OBJECT_UNSEEN,
     OBJECT_SEEN,       /* by services, before it was stored */
     OBJECT_MADE,       /* by services behind the cache, of a stored response */
-    OBJECT_LEFT_ALONE, /* likewise, but it is the same as that: they had nothing to change */
-    OBJECT_UNABLE,     /* as OBJECT_SEEN, but one of them could not do what it is there for: good
-                        * while it is fresh, never confirmed by the origin, never served stale */
+    OBJECT_LEFT_ALONE, /* likewise, but equal to it: the services changed nothing */
+    OBJECT_UNABLE, /* as OBJECT_SEEN, but a service could not do its work: the object is used while
+                        * it is fresh, never confirmed by the origin, never served stale */
 };
 
 struct object_making {
@@ -114,8 +116,8 @@ struct object_making {
 
 enum { OBJECT_MAKING = 1 + 6 + 6 + 1 + 1 }; /* ":CHAIN", the tag, the kind, a line end */
 
-/* What the stored variant was selected by, and first its making if it has one; see
- * object_selector. */
+/* The making of the object, if it has one, and then what the variant was selected by;
+ * see object_selector. */
 static inline struct slice object_vary(const struct object *object) {
     return slice_make(object->bytes + object->url_length + object->head_length,
                       object->vary_length);
@@ -126,10 +128,11 @@ static inline bool object_is_made(const struct object *object) {
 }
 
 struct object_making object_making(const struct object *object);
-/* Behind the cache, whose variant it is; 0: it is what was stored. */
+/* The chain of services behind the cache that made this variant; 0: the object is a
+ * stored response. */
 uint32_t object_chain(const struct object *object);
 
-/* What of the request it was selected by; see object_matches. */
+/* The fields of a request that select the object; see object_matches. */
 static inline struct slice object_selector(const struct object *object) {
     struct slice vary = object_vary(object);
     size_t making = object_is_made(object) ? OBJECT_MAKING : 0;
@@ -159,14 +162,14 @@ static inline time_t object_last_modified(const struct object *object) {
     return (traits & OBJECT_HAS_MODIFIED) != 0 ? (time_t)object->changed_by : 0;
 }
 
-/* Bytes of memory that it takes, with all of its body. */
+/* Bytes of memory that the object takes, with all of its body. */
 size_t object_cost(const struct object *object);
-/* Fetches what a walk and a filter look at, of a URL its beginning. */
+/* Prefetches the members that a walk and a filter read, and the beginning of the URL. */
 static inline __attribute__((always_inline)) void object_prefetch(const struct object *object) {
     fetch_ahead(&object->next, CACHE_LINE);
 }
 
-/* And the rest of the object, with so much of its head. */
+/* Prefetches the object up to the first `head_length` bytes of its head. */
 static inline __attribute__((always_inline)) void object_prefetch_whole(const struct object *object,
                                                                         size_t head_length) {
     const char *at = (const char *)object, *end = object_head(object).base + head_length;
@@ -188,26 +191,28 @@ static inline struct freshness object_freshness(const struct object *object) {
     };
 }
 
-/* Fresh for so many seconds from `now` on; 0: stale, and not a second fresher than it was. */
+/* Makes the object fresh for `seconds` from `now` on. 0: makes it stale; an object that is stale
+ * already does not change. */
 void object_set_lifetime(struct object *object, int64_t seconds, time_t now);
 
-/* Key and URL are of one name. `response` has been cleaned of hop-by-hop fields. The body is
- * referenced. */
+/* `key` is the key of `url`. `response` has been cleaned of hop-by-hop fields. The body
+ * is referenced. */
 struct object *object_new(struct cache_key key, struct slice url, const struct http_head *request,
                           const struct http_head *response, const struct freshness *freshness,
                           struct body *body);
-/* The same, and how services had a hand in it. `selector`: as object_selector gives it, instead of
- * what the response's Vary says; NULL: that. */
+/* Like object_new; `making` says how services had a hand in the object. `selector`, in the form of
+ * object_selector, replaces what the response's Vary says; NULL: Vary counts. */
 struct object *object_new_made(struct cache_key key, struct slice url,
                                const struct http_head *request, const struct http_head *response,
                                const struct freshness *freshness, struct body *body,
                                const struct object_making *making, const struct slice *selector);
-/* RFC 9111 §3.2: the stored head with the fields of a 304 put over it. `merged` is scratch space
- * and afterwards holds the new head, for the caller to compute `freshness` from. False: together
- * they are more fields than a head may have, and what is missing may be what matters. */
+/* RFC 9111 §3.2: makes the stored head with the fields of a 304 in place of its own. `merged`
+ * is scratch space and afterwards holds the new head, from which the caller computes
+ * `freshness`. False: both heads together have more fields than a head may have, and a missing
+ * field may matter. */
 bool object_merge_head(const struct object *object, const struct http_head *not_modified,
                        struct http_head *merged);
-/* What an object is besides its key, its text and its body, for keeping it elsewhere. */
+/* The data of an object besides its key, its text and its body, for storing it elsewhere. */
 struct object_image {
     int32_t lifetime, initial_age, stale_if_error, stale_while_revalidate;
     uint32_t response_time, changed_by, tags, etag_at;
@@ -216,39 +221,39 @@ struct object_image {
 };
 
 void object_export(const struct object *object, struct object_image *image);
-/* NULL: these do not make an object. The body is referenced. */
+/* NULL: the data is not that of an object. The body is referenced. */
 struct object *object_import(struct cache_key key, const struct object_image *image,
                              struct slice url, struct slice head, struct slice vary,
                              struct body *body);
 struct object *object_reference(struct object *object);
 void object_release(struct object **objectp);
-/* Has the processor fetch what that will look at. */
+/* Prefetches the memory that object_release will read. */
 void object_prefetch_release(const struct object *object);
 
-/* Would this request, by way of that kind of listener, have selected this variant (RFC 9111 §4.1),
- * whichever services had a hand in it? */
+/* Does this request, on that kind of listener, select this variant (RFC 9111 §4.1), whichever
+ * services had a hand in it? */
 bool object_matches(const struct object *object, const struct http_head *request,
                     enum object_scope scope);
 /* Do both stand for the same requests? */
 bool object_same_variant(const struct object *a, const struct object *b);
-/* Is there a request for one name that would have selected either, so that the newer one takes the
- * other's place (RFC 9111 §4)? */
+/* Have both the same name, and is there a request that selects both, so that the newer object takes
+ * the other's place (RFC 9111 §4)? */
 bool object_overlaps(const struct object *a, const struct object *b);
-/* By their Date, and of one second by when they came. */
+/* Compares their Date and, if that is the same, the times when they came. */
 bool object_is_newer(const struct object *a, const struct object *b);
-/* Is it a variant that services made of that stored response? Its selector begins with the other's.
- */
+/* Is `made` a variant that services made of `stored`? Its selector begins with the selector
+ * of `stored`. */
 bool object_is_made_of(const struct object *made, const struct object *stored);
-/* Is it one of the keys in Surrogate-Key (separated by blanks) or Cache-Tag (by commas)? They are
- * read from the stored head: objects keep no second copy, but a few bits that tell most of those
- * that have not got it. */
+/* Is `tag` one of the keys in Surrogate-Key (separated by blanks) or Cache-Tag (by commas)? The
+ * keys are read from the stored head. An object has no second copy of them, only a few bits that
+ * rule out most objects without the key. */
 bool object_has_tag(const struct object *object, struct slice tag);
 /* Calls `see` for each of those keys. */
 void object_each_tag(const struct object *object, void (*see)(void *arg, struct slice tag),
                      void *arg);
 /* Which bit of object.tags is the key's. */
 unsigned object_tag_bit(struct slice tag);
-/* By those bits alone. */
+/* Like object_has_tag, by those bits alone: true may be wrong. */
 bool object_may_have_tag(const struct object *object, struct slice tag);
 /* Parses the stored head again, for the paths that need single fields. */
 void object_parse_head(const struct object *object, struct http_head *head);

@@ -22,7 +22,8 @@ void object_eviction_enter(struct object_eviction *eviction, struct object *obje
     pthread_mutex_unlock(&eviction->lock);
 }
 
-/* Their neighbours stand anywhere in memory: all are asked for before the first is needed. */
+/* The neighbours of the objects may stand anywhere in memory: all are prefetched before the first
+ * is read. */
 void object_eviction_leave(struct object_eviction *eviction, struct object **objects,
                            size_t count) {
     pthread_mutex_lock(&eviction->lock);

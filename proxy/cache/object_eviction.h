@@ -1,6 +1,6 @@
 /*
- * The eviction of objects: all objects that are in the cache, in the order in which they may have
- * to go (cache/eviction.h). The store asks it for an object to evict.
+ * The eviction of objects: keeps all objects that are in the cache in the order in which they may
+ * have to be evicted (cache/eviction.h). The store asks it for an object to evict.
  *
  *     object_eviction_enter(&eviction, object);
  *     atomic_store(&object->visited, true);                            at a hit; takes no lock
@@ -27,7 +27,7 @@ struct object_eviction {
 void object_eviction_init(struct object_eviction *eviction);
 void object_eviction_release(struct object_eviction *eviction); /* it is empty */
 void object_eviction_enter(struct object_eviction *eviction, struct object *object);
-/* Objects that are not in it are passed over. */
+/* Objects that are not in the eviction are passed over. */
 void object_eviction_leave(struct object_eviction *eviction, struct object **objects, size_t count);
 /* The next object without a hit since it was last looked at. It stays where it is. */
 struct object *object_eviction_choose(struct object_eviction *eviction);

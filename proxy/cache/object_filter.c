@@ -2,11 +2,11 @@
 
 #include "base/assert.h"
 
-/* Bytes: of a URL that an expression is searched in under a lock. */
+/* Bytes: a longer URL is not searched for an expression under a lock. */
 enum { QUICK_MOST = 512 };
 
-/* Not parsed, which takes ten times as long: the URL is normalised, and its host ends with what no
- * host contains. */
+/* The URL is not parsed, which would take ten times as long. It is normalised, so its host ends at
+ * a character that no host contains. */
 static bool object_filter_has_host(struct slice url, struct slice host) {
     const char *colon = memchr(url.base, ':', url.length);
     size_t before = colon == NULL ? url.length : (size_t)(colon - url.base) + 3; /* "://" */

@@ -1,6 +1,6 @@
 #include "cache/part.h"
 
-/* A number up to `end`, which is left behind. */
+/* Reads a number up to the character `end`, and removes both from `text`. */
 static bool part_take_number(struct slice *text, char end, uint64_t *number) {
     const char *at = text->length > 0 ? memchr(text->base, end, text->length) : NULL;
     if (at == NULL)

@@ -23,9 +23,9 @@ static uint64_t seconds(void) {
     return (uint64_t)now.tv_sec;
 }
 
-/* The older table goes, if no object has yet to be compared with what is in it. Both lists of
- * others know their lists by address: the younger table is made anew, and the older takes its
- * content. */
+/* Drops the older table, if all objects have been compared with its purges. The list of others in a
+ * table refers to its own address, so the content of the younger table moves into the older one,
+ * and the younger table is made anew. */
 static void purge_turn(struct purges *purges) {
     uint64_t now = seconds();
     struct filter_table *young = &purges->tables[0], *old = &purges->tables[1];
@@ -47,7 +47,7 @@ uint64_t purges_add(struct purges *purges, const struct object_filter *filter,
     purge_turn(purges);
     uint64_t number = purges_newest(purges) + 1;
     filter_table_add(&purges->tables[0], filter, action, number, atomic_load(&purges->walked));
-    /* Last: whoever reads this number finds the purge. */
+    /* These stores come last: a thread that reads the number finds the purge in the table. */
     atomic_store_explicit(&purges->newest, number, memory_order_release);
     atomic_store_explicit(&purges->due, number, memory_order_release);
     pthread_rwlock_unlock(&purges->lock);
@@ -103,7 +103,8 @@ void purges_note_removal(struct purges *purges, const struct object *object) {
     pthread_rwlock_unlock(&purges->lock);
 }
 
-/* Also one that lags so far behind that its number would soon be taken for another. */
+/* Also true for an object that lags so far behind that its number would soon be mistaken
+ * for another. */
 bool purges_may_concern(struct purges *purges, const struct object *object) {
     uint64_t after = purges_number_of(purges, object), newest = purges_newest(purges);
     if (newest - after > UINT32_MAX / 2)
@@ -132,7 +133,8 @@ uint64_t purges_hits(struct purges *purges, const struct object_filter *filter, 
     return count;
 }
 
-/* Of the younger table: a walk is never long ago when there are many. */
+/* Counts only the younger table: when there are many such purges, the last walk was not
+ * long ago. */
 size_t purges_slow(struct purges *purges) {
     uint64_t walked = atomic_load(&purges->walked);
     size_t count = 0;

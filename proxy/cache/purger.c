@@ -83,7 +83,7 @@ bool purger_walk_soon(struct purger *purger) {
         purger->pending = true;
         purger->started =
             purger->started || pthread_create(&purger->thread, NULL, walk_when_paid, purger) == 0;
-        paid = !purger->started; /* there is nobody else to do it */
+        paid = !purger->started; /* no other thread can walk */
         pthread_cond_signal(&purger->wanted);
     }
     pthread_mutex_unlock(&purger->lock);

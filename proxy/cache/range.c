@@ -2,7 +2,7 @@
 
 #include "http/date.h"
 
-/* About what the head of a part takes: a smaller gap costs less to send than to leave out. */
+/* About the size of the head of a part: a smaller gap is cheaper to send than to leave out. */
 enum { GAP = 80 };
 
 void range_subject_of(struct range_subject *subject, const struct http_head *response,
@@ -23,11 +23,12 @@ static bool if_range_holds(const struct http_head *request, const struct range_s
         return true;
     if (condition.length > 0 && condition.base[0] == '"')
         return slice_equal(condition, subject->etag);
-    /* A weak tag never holds; a date only to the letter. */
+    /* A weak tag never holds. A date holds only if it is the same text. */
     return subject->last_modified.length > 0 && slice_equal(condition, subject->last_modified);
 }
 
-/* "first-last", "first-" or "-suffix". False: not of the grammar. Count 0: not satisfiable. */
+/* "first-last", "first-" or "-suffix". False: the text is malformed. Count 0: the range can't
+ * be satisfied. */
 static bool parse_spec(struct slice spec, uint64_t length, struct range *range) {
     const char *dash = memchr(spec.base, '-', spec.length);
     uint64_t first, last;
@@ -62,7 +63,7 @@ static void range_grow(struct range *range, const struct range *other) {
     range->count = (other_end > end ? other_end : end) - range->first;
 }
 
-/* Adds a range, and makes one of all that thereby touch; returns how many there are. */
+/* Adds a range, and joins all ranges that touch after that. Returns how many ranges there are. */
 static unsigned range_add(struct range *ranges, unsigned count, const struct range *range) {
     unsigned at = 0;
     while (at < count && !touch(&ranges[at], range))

@@ -11,11 +11,11 @@
  *     case RANGE_TOO_MANY:       more than 16: the whole response
  *     }
  *
- * Ranges keep the order of the request, but those that overlap, or lie closer together than the
- * head of a part is long, become one, which stands where the first of them stood (§14.2,
- * §15.3.7.2). So the parts never come to more bytes than the whole and their heads. A Range whose
- * If-Range does not hold, strongly compared (§13.1.5), does not count; nor does one that is not of
- * the grammar, nor two of them.
+ * Ranges keep the order of the request. Ranges that overlap, or whose gap is smaller than the head
+ * of a part, become one range, which takes the place of the first of them (§14.2, §15.3.7.2). So
+ * the parts are never longer than the whole response and their heads. A Range does not count if its
+ * If-Range does not hold under strong comparison (§13.1.5), if it is malformed, or if the request
+ * has two Range fields.
  *
  * Threads: pure functions.
  */
@@ -32,15 +32,15 @@ struct range {
     uint64_t first, count; /* bytes; count is never 0 */
 };
 
-/* What the ranges are of. */
+/* The response that the ranges refer to. */
 struct range_subject {
     struct slice etag;          /* empty: none */
-    struct slice last_modified; /* as the field has it; empty: none that is a strong validator */
+    struct slice last_modified; /* the field's text; empty: no strong validator */
     uint64_t length;            /* of the whole */
 };
 
-/* ETag and Last-Modified of a response; the date counts where it is strong: at least a second
- * before Date (§8.8.2.2). Slices of the head. */
+/* Takes ETag and Last-Modified from a response. The date counts only if it is a strong validator:
+ * at least a second before Date (§8.8.2.2). Slices of the head. */
 void range_subject_of(struct range_subject *subject, const struct http_head *response,
                       uint64_t length);
 

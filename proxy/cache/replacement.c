@@ -57,7 +57,8 @@ bool replacement_is_superseded(const struct object *old, const struct object *ob
            (object_chain(object) == 0 && object_chain(old) != 0 && object_overlaps(old, object));
 }
 
-/* Its own body under another head leaves alone what was made of that. */
+/* The rule for an object that is a stored body with a new head: the variants that services made of
+ * that body stay. */
 static bool replacement_is_renewed(const struct object *old, const struct object *object) {
     return replacement_is_replaced(old, object) ||
            (replacement_is_superseded(old, object) && !replacement_is_made_of(old, object));

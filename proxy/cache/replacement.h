@@ -1,8 +1,8 @@
 /*
- * Replacement: which stored objects go when another object comes, and which go with an object that
- * is removed. RFC 9111 §4: "When more than one suitable response is stored, a cache MUST use the
- * most recent one". So an object takes the place of each one that some request would select as well.
- * The store (cache/store.c) asks, and removes.
+ * Replacement decides which stored objects are removed when another object comes or is removed. RFC
+ * 9111 §4: "When more than one suitable response is stored, a cache MUST use the most recent one".
+ * So an object takes the place of each object that some request would select as well. The store
+ * (cache/store.c) asks, and removes.
  *
  *     struct cache_walk gone = {0};
  *     replacement_gather(shard, object, replacement_rule(shard, object, yields), &gone);
@@ -17,21 +17,23 @@
 #include "cache/shard.h"
 #include "cache/walk.h"
 
-/* Does `old` go when `object` comes, or goes? */
+/* Is `old` removed when `object` comes, or when `object` is removed? */
 typedef bool replacement_fn(const struct object *old, const struct object *object);
 
 /* `object` comes in the place of `old`: a request for `old` would select `object` as well. */
 bool replacement_is_replaced(const struct object *old, const struct object *object);
-/* The same, or services have made `old` of an object that is replaced. */
+/* True if replacement_is_replaced is true, or if services have made `old` of an object that
+ * is replaced. */
 bool replacement_is_superseded(const struct object *old, const struct object *object);
 /* `object` would replace `old`, which is older or of the same second: a load from disk has brought
  * `old` back meanwhile. */
 bool replacement_is_outlived(const struct object *old, const struct object *object);
-/* Services have made `old` of `object`. */
+/* Have services made `old` of `object`? */
 bool replacement_is_made_of(const struct object *old, const struct object *object);
 
-/* The rule for an object that comes. Its own body under another head leaves alone what services have
- * made of that body. yields: the object gives way to what it would supersede. */
+/* The rule for an object that comes. If the object is a stored body with a new head, the
+ * variants that services have made of that body stay. yields: the object gives way to what it
+ * would supersede. */
 replacement_fn *replacement_rule(struct shard *shard, const struct object *object, bool yields);
 /* Puts the objects of the same key for which `goes` is true into the walk, referenced: they are
  * freed by cache_walk_end, when the lock is not held any more. */
@@ -42,7 +44,7 @@ void replacement_gather(struct shard *shard, const struct object *object, replac
  * that services have made of a response does not drive out a response. */
 struct object *replacement_surplus(struct shard *shard, const struct object *object,
                                    unsigned max_variants);
-/* Is the object stored, or else its body under a newer head? */
+/* Is the object stored, or is its body stored under a newer head? */
 bool replacement_is_stored(struct shard *shard, const struct object *object);
 /* Is a pinned object among those of the walk that `object` replaces? */
 bool replacement_has_pinned(const struct object *object, const struct cache_walk *walk);

@@ -18,7 +18,8 @@ void shard_release(struct shard *shard) {
     pthread_mutex_destroy(&shard->lock);
 }
 
-/* One more bucket, with those objects of the bucket half as far that belong there. */
+/* Adds a bucket. The objects that belong there move to it from the bucket whose number lacks the
+ * highest bit. */
 static void shard_split(struct shard *shard) {
     if (shard->bucket_count == shard->capacity) {
         shard->capacity *= 2;

@@ -5,8 +5,8 @@
  *     shard_add(shard, object);
  *     shard_take(shard, object);
  *
- * It grows by linear hashing, a bucket with every object: as many buckets as there were ever
- * objects, eight bytes for each, and never a pause to move them all.
+ * The table grows by linear hashing, one bucket with each object. It has as many buckets as there
+ * were ever objects at once, eight bytes for each, and it never has to move all objects at once.
  *
  * Threads: the caller holds `lock`.
  */
@@ -26,11 +26,11 @@ struct shard {
 
 void shard_init(struct shard *shard);
 void shard_release(struct shard *shard);
-/* True: another bucket was needed for it. */
+/* True: the table has got another bucket. */
 bool shard_add(struct shard *shard, struct object *object);
 void shard_take(struct shard *shard, struct object *object);
 
-/* Of all SHARDS. Buckets are chosen by other bits of the low half. */
+/* The shard of a key, out of all SHARDS. Buckets are chosen by other bits of the low half. */
 static inline struct shard *shard_of(struct shard *shards, struct cache_key key) {
     return &shards[key.low >> 32 & (SHARDS - 1)];
 }

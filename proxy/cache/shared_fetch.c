@@ -16,13 +16,13 @@ struct shared_fetch {
     char url[];
 };
 
-/* A name that is remembered without its URL, which may be long: by two hashes. */
+/* A name that is remembered by two hashes, without its URL, which may be long. */
 struct mark {
     struct cache_key key;
     uint64_t check;
 };
 
-/* After a refresh that failed; seconds 0: none. */
+/* The pause after a refresh that failed; seconds 0: no pause. */
 struct pause {
     struct mark of;
     time_t until, seconds;
@@ -31,8 +31,8 @@ struct pause {
 struct bucket {
     pthread_mutex_t lock;
     struct list_link fetches;
-    /* The name in this bucket that was last found not to be stored: one is enough to let a busy
-     * page that can't be stored go by. */
+    /* The name in this bucket whose response last could not be stored. One such name is enough to
+     * keep the requests for a busy page that can't be stored from waiting. */
     struct mark alone;
     time_t alone_until;
     struct pause pauses[PAUSES];
@@ -135,7 +135,7 @@ bool shared_fetch_may_refresh(struct shared_fetches *fetches, const struct cache
     return may;
 }
 
-/* A free place, or that of the pause which ends first. */
+/* The place for a new pause: a free place, or the place of the pause that ends first. */
 static struct pause *shared_fetch_place_of_pause(struct bucket *bucket) {
     struct pause *place = &bucket->pauses[0];
     for (unsigned i = 1; i < PAUSES; i++)

@@ -1,6 +1,7 @@
 /*
- * Shared fetches (collapsed forwarding): of several requests that miss the same name at the same
- * time, one goes to the origin and the others wait for what it brings.
+ * Shared fetches (collapsed forwarding): when several requests miss the same name at the same time,
+ * one of them goes to the origin and the others wait for its response. The main callers are
+ * transaction/collapse.c and transaction/refresh.c.
  *
  *     switch (shared_fetch_join(fetches, &name, loop_seconds(loop), &fetch)) {
  *     case SHARED_FETCH_LEADS:
@@ -20,8 +21,7 @@
  *
  * A follower looks into the cache again when the fetch has ended. A response that can't be stored
  * releases all followers at once, and its name is remembered for ALONE_SECONDS so that nobody waits
- * for it again. How long a follower waits at the most is the follower's own affair
- * (cache.collapse_timeout).
+ * for it again. Each follower limits the time for which it waits (cache.collapse_timeout).
  *
  * `now` is in seconds of a clock that is never set back (loop_seconds).
  *
@@ -41,10 +41,9 @@ enum shared_fetch_role { SHARED_FETCH_LEADS, SHARED_FETCH_FOLLOWS, SHARED_FETCH_
 enum shared_fetch_outcome {
     SHARED_FETCH_RUNNING,
     SHARED_FETCH_STORED,    /* look into the cache */
-    SHARED_FETCH_UNSTORED,  /* nothing that others may have */
+    SHARED_FETCH_UNSTORED,  /* nothing that other requests may use */
     SHARED_FETCH_FAILED,    /* the origin failed */
-    SHARED_FETCH_ABANDONED, /* the leader's client left before there was an answer, or the answer was
-                      * purged on its way: worth another fetch */
+    SHARED_FETCH_ABANDONED, /* the leader's client left, or the answer was purged: fetch again */
 };
 
 struct shared_fetches *shared_fetches_new(void);
@@ -53,20 +52,20 @@ void shared_fetches_free(struct shared_fetches **fetchesp);
 enum shared_fetch_role shared_fetch_join(struct shared_fetches *fetches,
                                          const struct cache_name *name, time_t now,
                                          struct shared_fetch **fetchp);
-/* May a refresh of this begin: is nobody fetching it, and has no refresh of it failed just now?
- */
+/* May a refresh of this name begin? It may not while another request fetches the name, or soon
+ * after a refresh of it has failed. */
 bool shared_fetch_may_refresh(struct shared_fetches *fetches, const struct cache_name *name,
                               time_t now);
-/* A refresh in the background has failed: the next has to wait for a second, after further failures
- * twice as long each time, up to `most` seconds. Or it has come to something. Four names a bucket
- * are remembered, those whose pause is the last to end. */
+/* A refresh in the background has failed, or has succeeded. After a failure the next refresh has to
+ * wait for a second, after each further failure twice as long, up to `most` seconds. Each bucket
+ * remembers four names: those whose pauses end last. */
 void shared_fetch_note_failure(struct shared_fetches *fetches, const struct cache_name *name,
                                time_t now, time_t most);
 void shared_fetch_note_success(struct shared_fetches *fetches, const struct cache_name *name);
-/* The leader's: how the fetch ended. */
+/* For the leader: the fetch has ended with this outcome. */
 void shared_fetch_finish(struct shared_fetch **fetchp, enum shared_fetch_outcome outcome,
                          time_t now, const struct loop *loop);
-/* The follower's. False: the fetch has ended already. */
+/* For a follower. False: the fetch has ended already. */
 bool shared_fetch_wait(struct shared_fetch *fetch, struct waiter **slot, struct mailbox *mailbox,
                        struct task *task);
 enum shared_fetch_outcome shared_fetch_outcome(struct shared_fetch *fetch);

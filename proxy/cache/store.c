@@ -9,15 +9,17 @@
 
 #include <time.h>
 
-/* Bans that last, and numbers, after which everything is compared with them. */
+/* When this many bans are in force, or this many numbers were given out, all objects are compared
+ * with the bans. */
 enum { BANS_MANY = 64, NUMBERS_MANY = 1024 };
-/* Purges with which each object has to be compared one by one, after which a walk does not wait. */
+/* When this many purges have to be compared one by one with each object, a walk starts at once. */
 enum { PURGES_SLOW = 64 };
-/* Of the limit, for free pages that the next object takes without asking the system. */
+/* RESERVE_PART: 1/128 of the limit is kept as free pages, which the next object takes without
+ * asking the system. SCATTERED: see is_scattered. */
 enum { RESERVE_PART = 128, SCATTERED_PART = 8, SCATTERED_LEAST = 1 << 20 };
-/* Of the limit, that eviction leaves now and then: more than that is room. */
+/* The last 1/16 of the limit does not count as room. */
 enum { ROOM_PART = 16 };
-/* Bytes that are given up together where memory is refused. */
+/* Bytes that are freed together when the system refuses memory. */
 enum { GIVE_BACK = 1 << 20 };
 
 struct cache {
@@ -38,10 +40,10 @@ static void set_limit(struct cache *cache, size_t limit) {
     memory_set_reserve(limit / RESERVE_PART);
 }
 
-/* An object that is made stale is compared as if it were looked up: if somebody does that just now
- * it is counted once. */
+/* An object is compared as if it were looked up. So an object that another thread makes stale at
+ * the same time is counted once. */
 static void walk_for_purges(void *arg) {
-    enum { BATCH = 256 }; /* few, so that they are still at hand when they go */
+    enum { BATCH = 256 }; /* few, so that they are still in the caches when they are freed */
     struct cache *cache;
     CAST_OBJ(cache, arg, CACHE_MAGIC);
     uint64_t until = purges_newest(&cache->purges);
@@ -98,7 +100,8 @@ static size_t add_bytes(_Atomic size_t *bytes, size_t number) {
     return atomic_fetch_add_explicit(bytes, number, memory_order_relaxed);
 }
 
-/* Into the index, under the shard's lock, with a reference of its own. */
+/* Adds an object to the index, which takes a reference of its own. Called under the
+ * shard's lock. */
 static void link_object(struct cache *cache, struct shard *shard, struct object *object) {
     object_reference(object);
     if (shard_add(shard, object))
@@ -110,8 +113,9 @@ static void link_object(struct cache *cache, struct shard *shard, struct object 
     cache_add(&cache->objects, 1);
 }
 
-/* Out of the index, under the shard's lock, those that are there: returns how many. The index's
- * references go; the caller has some of its own, so that nothing is freed under the lock. */
+/* Takes those of the objects that are in the index out of it, and returns how many. Called under
+ * the shard's lock. The index's references are released. The caller has references of its own, so
+ * that nothing is freed under the lock. */
 static size_t unlink_objects(struct cache *cache, struct shard *shard, struct object **objects,
                              size_t count) {
     uint64_t pinned = 0;
@@ -159,7 +163,7 @@ static struct object *cache_find(struct cache *cache, const struct cache_name *n
     return found;
 }
 
-/* The stored response, and what the chain made of it. */
+/* Finds the stored response, and the variant that the chain made of it. */
 static struct object *find_made(struct cache *cache, const struct cache_name *name,
                                 const struct http_head *request, enum object_scope scope,
                                 uint32_t chain, struct object **made) {
@@ -210,7 +214,7 @@ struct object *cache_lookup(struct cache *cache, const struct cache_name *name,
     return found;
 }
 
-/* What is banned goes. */
+/* Removes the object if it is banned, and sets *objectp to NULL. */
 static void keep_allowed(struct cache *cache, struct object **objectp) {
     if (*objectp == NULL || !cache_is_banned(cache, *objectp))
         return;
@@ -224,13 +228,13 @@ struct object *cache_lookup_made(struct cache *cache, const struct cache_name *n
     struct object *found = find_made(cache, name, request, scope, chain, made);
     keep_allowed(cache, &found);
     keep_allowed(cache, made);
-    visit(found); /* of which the variant is made again when it is old */
+    visit(found); /* an old variant is made again of it */
     visit(*made);
     return found;
 }
 
-/* After a change in the sizes that come, single old objects hold on to slabs of sizes that are no
- * more asked for: then it is them that have to go, visited or not. */
+/* When the sizes of new objects change, a few old objects keep whole slabs of sizes that nobody
+ * asks for any more. Then the oldest objects are evicted, visited or not. */
 static bool is_scattered(const struct cache *cache) {
     size_t used = atomic_load_explicit(&cache->bytes, memory_order_relaxed);
     size_t limit = atomic_load_explicit(&cache->limit, memory_order_relaxed);
@@ -271,7 +275,7 @@ void cache_set_limit(struct cache *cache, size_t limit) {
     cache_keep_limit(cache);
 }
 
-/* The system has no more memory than what is held. */
+/* Called when the system refuses memory: evicts until GIVE_BACK bytes less are held. */
 bool cache_give_back(void *arg) {
     struct cache *cache = arg;
     size_t held = memory_held();
@@ -282,7 +286,7 @@ bool cache_give_back(void *arg) {
     return gave;
 }
 
-/* A body whose length was not known had more room than it needed. */
+/* A body whose length was not known may have more memory than it needs. */
 static void compact(struct object *object) {
     struct body *body = object->body;
     if (body_state(body) != BODY_COMPLETE)
@@ -299,8 +303,9 @@ struct cache_moment cache_now(const struct cache *cache) {
     };
 }
 
-/* Takes the shard's lock. A purge is known before it walks through the shards: seen from under the
- * lock, either it is known here or it will come by. False: the object was purged on its way. */
+/* Takes the shard's lock. A purge gets its number before its walk. So either the purge is known
+ * here under the lock, or its walk will come to this shard later. False: the object was purged on
+ * its way. */
 static bool lock_for(struct cache *cache, struct shard *shard, struct object *object,
                      const struct cache_moment *since) {
     for (;;) {
@@ -322,7 +327,8 @@ static bool lock_for(struct cache *cache, struct shard *shard, struct object *ob
     }
 }
 
-/* What services made of a response is as old as that: a ban that came since hits both. */
+/* A variant that services made of a response counts as old as the response, so that a ban or purge
+ * since then concerns both. */
 static struct cache_moment moment_of(const struct cache *cache,
                                      const struct cache_arrival *arrival) {
     struct cache_moment since = arrival->since;
@@ -443,7 +449,8 @@ void cache_drop(struct cache *cache, struct object *object) {
     cache_walk_end(&made);
 }
 
-/* A walk goes through one shard after the other. */
+/* The objects of a walk are in the order of their shards, so each lock is taken once for
+ * many objects. */
 size_t cache_remove_all(struct cache *cache, struct cache_walk *walk) {
     size_t removed = 0, from = 0, to;
     for (; from < walk->count; from = to) {
@@ -489,9 +496,9 @@ struct purges *cache_purges(struct cache *cache) {
     return &cache->purges;
 }
 
-/* Whether a ban may concern them or not: all come to stand at the newest number. What is stored
- * meanwhile stands at one that its request saw: bans_drop_spent leaves what such objects have yet
- * to be compared with. */
+/* Compares all objects with the bans, so that all move to the newest number, whether a ban may
+ * concern them or not. An object that is stored meanwhile stands at a number that its request saw:
+ * bans_drop_spent keeps the bans that such objects have yet to be compared with. */
 static void apply_bans(struct cache *cache) {
     struct cache_walk walk = {.number = bans_newest(&cache->bans)};
     while (cache_walk(cache, &walk, CACHE_BATCH))

@@ -6,7 +6,8 @@
 
 enum { ELEMENTS_MAX = 64 };
 
-/* Where text goes, or what it is compared with; counts on when that is full. */
+/* Text is written to `out`, or compared with `expected`. `length` goes on counting when the
+ * capacity is used up. */
 struct sink {
     char *out;
     const char *expected; /* where `out` is NULL */
@@ -31,7 +32,7 @@ static bool is_unordered(struct slice name) {
            slice_equal_nocase(name, SLICE("accept-encoding"));
 }
 
-/* Every element of every field of that name. False: too many to sort. */
+/* Gathers every element of every field of that name. False: there are too many elements to sort. */
 static bool vary_gather(const struct http_head *request, struct slice name, struct slice *elements,
                         unsigned *count, bool *present) {
     *count = 0;
@@ -62,7 +63,7 @@ static int compare_nocase(const void *a, const void *b) {
     return (left->length > right->length) - (left->length < right->length);
 }
 
-/* A value with more elements than can be held is taken as it stands. */
+/* A value with too many elements is taken without normalising it. */
 static void put_raw(struct sink *sink, const struct http_head *request, struct slice name) {
     for (unsigned i = 0; i < request->field_count; i++)
         if (slice_equal_nocase(request->fields[i].name, name)) {
@@ -125,7 +126,7 @@ size_t vary_write(const struct http_head *request, const struct http_head *respo
     return sink.length;
 }
 
-/* A line of what vary_write has written, without its end. */
+/* Takes the next line of a text that vary_write has written, without the line end. */
 static bool vary_next_line(struct slice *stored, struct slice *name, struct slice *value) {
     if (stored->length == 0)
         return false;

@@ -1,14 +1,16 @@
 /*
- * Secondary keys (RFC 9111 §4.1): what a stored variant was selected by.
+ * Secondary keys (RFC 9111 §4.1): the request fields that a stored variant was selected by. Objects
+ * keep such a key and compare it (cache/object.h).
  *
  *     if (!vary_usable(&response)) ...                                 not to be stored
  *     size_t length = vary_write(&request, &response, NULL, 0);         measures
  *     vary_write(&request, &response, out, length);
  *     if (vary_matches(stored, &request)) ...
  *
- * A line for each field that Vary names, "name:value\n". Values are normalised so that requests
- * which mean the same select the same variant: field lines are joined, blanks around commas and
- * empty elements dropped; Accept-Language and Accept-Encoding are lists without order or case.
+ * A secondary key has a line "name:value\n" for each field that Vary names. Values are normalised
+ * so that requests with the same meaning select the same variant: field lines are joined, and
+ * blanks around commas and empty elements are dropped. Accept-Language and Accept-Encoding count as
+ * lists without order or case.
  *
  * Threads: pure functions.
  */
@@ -17,10 +19,10 @@
 
 #include "http/head.h"
 
-/* False where no request can be known to select the response: Vary has "*", or a member that is not
- * the name of a field. */
+/* False: it can't be known which requests select the response, because Vary has "*" or a member
+ * that is not the name of a field. */
 bool vary_usable(const struct http_head *response);
-/* Writes what fits; returns the whole length. */
+/* Writes as much as fits, and returns the whole length. */
 size_t vary_write(const struct http_head *request, const struct http_head *response, char *out,
                   size_t capacity);
 bool vary_matches(struct slice stored, const struct http_head *request);

@@ -5,8 +5,8 @@
 
 #include <sched.h>
 
-/* Chains that are looked at under one hold of a lock, and bytes of a head that memory is asked for.
- */
+/* WALK_CHAINS: chains that are read under one hold of a lock. FETCHED_HEAD: bytes of a head
+ * to prefetch. */
 enum { WALK_CHAINS = 256, FETCHED_HEAD = 256 };
 #define WALK_OVER (UINT64_C(1) << 48) /* no position */
 
@@ -23,7 +23,7 @@ static bool cache_walk_is_named(const struct object *object, const struct cache_
 
 void cache_walk_take(struct cache_walk *walk, struct object *object,
                      const struct cache_name *only) {
-    /* All that decides, but for surrogate keys, stands before the head. */
+    /* All data that decides, except surrogate keys, stands before the head. */
     size_t head = walk->filter != NULL && walk->filter->tag.length > 0 ? FETCHED_HEAD : 0;
     for (; object != NULL; object = object->next) {
         if ((only != NULL && !cache_walk_is_named(object, only)) ||
@@ -39,8 +39,8 @@ void cache_walk_take(struct cache_walk *walk, struct object *object,
     }
 }
 
-/* What a walk does is wait for memory, unless it asks for it before it comes there: for the first
- * objects of all chains at once, then for all second ones, and so on. */
+/* A walk spends its time waiting for memory, unless it prefetches the objects: first the first
+ * objects of all chains at once, then all second ones, and so on. */
 static void fetch_chains(const struct shard *shard, size_t bucket, size_t end) {
     const struct object *objects[WALK_CHAINS];
     size_t count = 0, left;
@@ -64,7 +64,7 @@ static bool cache_walk_is_wanted(const struct cache_walk *walk, const struct obj
            (walk->filter == NULL || object_filter_fits(walk->filter, object));
 }
 
-/* Of those taken from `first` on, the ones that are not wanted go again. */
+/* Drops those of the objects from index `first` on that are not wanted. */
 static void cache_walk_choose(struct cache_walk *walk, size_t first) {
     size_t count = first;
     for (size_t i = first; i < walk->count; i++)
@@ -75,7 +75,8 @@ static void cache_walk_choose(struct cache_walk *walk, size_t first) {
     walk->count = count;
 }
 
-/* Chains of one shard from `bucket` up to `end`; returns the next one, SIZE_MAX: that was all. */
+/* Takes the chains of one shard from `bucket` up to `end`. Returns the next bucket; SIZE_MAX: all
+ * were taken. */
 static size_t take_chains(struct cache_walk *walk, struct shard *shard, size_t bucket, size_t end,
                           size_t most) {
     size_t before = walk->count;
@@ -99,14 +100,16 @@ static size_t take_chains(struct cache_walk *walk, struct shard *shard, size_t b
     return SIZE_MAX;
 }
 
-/* Others first, each millisecond or so: a thread that has the processor keeps it for several. */
+/* Lets other threads run about each millisecond: a thread that has the processor would keep it for
+ * several milliseconds. */
 static void end_round(struct cache_walk *walk, size_t next) {
     walk->position = walk->ended < SHARDS ? next << SHARD_BITS : WALK_OVER;
     sched_yield();
 }
 
-/* In rounds: of each shard a few chains, so that whoever waits for its lock gets it before the walk
- * comes back to it. Over when all shards ended in the same round. */
+/* The walk goes in rounds. In each round it takes a few chains of each shard, so that a thread that
+ * waits for a shard's lock gets it before the walk comes back to that shard. The walk is over when
+ * all shards have ended in the same round. */
 bool cache_walk_shards(struct cache_walk *walk, struct shard *shards, size_t most) {
     release_batch(walk);
     while (walk->count < most && walk->position != WALK_OVER) {

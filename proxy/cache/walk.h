@@ -1,17 +1,18 @@
 /*
- * A walk over everything that the cache holds, or what fits a filter, a batch of referenced objects
- * at a time, for work that needs no lock:
+ * A walk over all objects of the cache, or those that fit a filter. It gives a batch of referenced
+ * objects at a time, for work that needs no lock:
  *
  *     struct cache_walk walk = {0};
  *     while (cache_walk(cache, &walk, CACHE_BATCH))
  *         ... walk.objects[0 .. walk.count - 1] ...
  *     cache_walk_end(&walk);
  *
- * Whole hash chains, until `most` objects are there; a lock is held for a few chains, then it is
- * another shard's turn, and other threads'. What is in the cache all the time is seen, some of it
- * twice when the index grows meanwhile. `position` goes on where an earlier walk was left.
+ * A batch consists of whole hash chains, until it has `most` objects. A lock is held for a few
+ * chains. Then it is the turn of another shard, and of other threads. An object that is in the
+ * cache all the time is seen, perhaps twice when the index grows meanwhile. A walk with the
+ * `position` of an earlier walk goes on where that one stopped.
  *
- * Threads: any; a walk belongs to one. Of the locks of shards one is held at a time.
+ * Threads: any; a walk belongs to one thread. It holds one shard's lock at a time.
  */
 #ifndef RETORT_CACHE_WALK_H
 #define RETORT_CACHE_WALK_H
@@ -25,20 +26,22 @@ struct bans;
 
 struct cache_walk {
     const struct object_filter *filter; /* NULL: all */
-    uint64_t number;                    /* only what this ban may concern; 0: all */
-    const struct bans *bans;            /* of which that is one; set by cache_walk */
-    struct purges *purges;              /* only what one of these may concern; NULL: all */
+    uint64_t number;                    /* only objects that this ban may concern; 0: all */
+    const struct bans *bans;            /* the bans that `number` is of; set by cache_walk */
+    struct purges *purges;              /* only objects that one of these may concern; NULL: all */
     unsigned ended;                     /* shards that have no chains beyond this round */
     uint64_t position;
     struct object **objects;
     size_t count, capacity;
 };
 
-/* The next batch, of all of the cache's SHARDS; false: that was all. */
+/* The next batch; `shards` are all SHARDS of the cache. False: there are no more objects. */
 bool cache_walk_shards(struct cache_walk *walk, struct shard *shards, size_t most);
-/* The variants of a name instead, in its shard; without a URL, all that has its key. */
+/* Gives the variants of one name, in its shard. A name without a URL stands for all objects with
+ * its key. */
 bool cache_walk_shard(struct cache_walk *walk, struct shard *shard, const struct cache_name *name);
-/* Takes what may be wanted of a chain, under its lock; `only` NULL: whatever its name is. */
+/* Takes the objects of a chain that may be wanted, under the chain's lock. `only` NULL: objects of
+ * any name. */
 void cache_walk_take(struct cache_walk *walk, struct object *object, const struct cache_name *only);
 void cache_walk_end(struct cache_walk *walk);
 

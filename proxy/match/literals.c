@@ -1,6 +1,7 @@
 #include "match/literals.h"
 
-/* Walks through an expression. `lost`: something that is not understood. */
+/* A walk through an expression. `lost`: the walk has found something that it does
+ * not understand. */
 struct walk {
     const char *at;
     unsigned depth;
@@ -9,9 +10,9 @@ struct walk {
 
 enum { DEPTH_MAX = 20 };
 
-/* One branch: what stands between two bars. */
+/* One branch: the part of an expression between two bars. */
 struct branch {
-    struct literal run; /* what is being read */
+    struct literal run; /* the text that is being read */
     struct literals best;
 };
 
@@ -27,7 +28,8 @@ static bool literals_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The longer the shortest text, the rarer it is found; 0: there are none. */
+/* The length of the shortest text; 0: there are no texts. The longer this text is, the less often
+ * it is found. */
 static unsigned shortest(const struct literals *literals) {
     unsigned least = literals->count == 0 ? 0 : LITERAL_MOST;
     for (unsigned i = 0; i < literals->count; i++)
@@ -68,7 +70,7 @@ static enum quantity read_braces(struct walk *walk) {
     return none ? PERHAPS_NONE : SOME;
 }
 
-/* How often what has just been read may stand. */
+/* Reads how often the last element may occur. */
 static enum quantity read_quantity(struct walk *walk) {
     enum quantity quantity = ONCE;
     if (literals_is_one_of(*walk->at, "?*+"))
@@ -90,7 +92,7 @@ static void literals_take_byte(struct walk *walk, struct branch *branch, char by
         literals_end_run(branch);
 }
 
-/* Something that is no certain byte. */
+/* Skips an element that does not stand for one certain byte. */
 static void take_other(struct walk *walk, struct branch *branch) {
     read_quantity(walk);
     literals_end_run(branch);
@@ -118,7 +120,7 @@ static void take_set(struct walk *walk, struct branch *branch) {
     for (; *at != ']'; at++) {
         if (*at == '\\')
             at++;
-        /* "[:alpha:]" in a set, or a quotation. */
+        /* The set has a class such as "[:alpha:]", or a quotation. */
         if (*at == '\0' || (*at == '[' && literals_is_one_of(at[1], ":.=")) ||
             (at[-1] == '\\' && literals_is_one_of(*at, "QE"))) {
             walk->lost = true;
@@ -129,7 +131,7 @@ static void take_set(struct walk *walk, struct branch *branch) {
     take_other(walk, branch);
 }
 
-/* What stands behind "(?" of options: "i)" or "i:". False: it is something else. */
+/* Skips the options behind "(?", such as "i)" or "i:". False: no options stand there. */
 static bool skip_options(struct walk *walk, bool *is_group) {
     const char *at = walk->at + 2;
     while (literals_is_one_of(*at, "imsnUJ^-"))
@@ -149,7 +151,7 @@ static void take_group(struct walk *walk, struct branch *branch) {
         walk->lost = walk->at[1] == '*';
         walk->at++;
     } else if (!skip_options(walk, &is_group)) {
-        /* Comments and (?x) are read by other rules. */
+        /* This walk does not know the rules of comments and (?x). */
         walk->lost = !literals_is_one_of(walk->at[2], "=!<>");
         walk->at += 3;
         counts = false;
@@ -193,7 +195,7 @@ static void walk_branch(struct walk *walk, struct literals *literals) {
     *literals = branch.best;
 }
 
-/* Each branch adds its texts; one without any spoils it for all. */
+/* Each branch adds its texts. One branch without texts spoils the result for all. */
 static void literals_join(struct literals *all, const struct literals *more, bool *spoiled) {
     *spoiled = *spoiled || more->count == 0 || all->count + more->count > LITERALS_MAX;
     if (*spoiled) {

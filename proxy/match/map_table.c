@@ -25,7 +25,7 @@ struct map_table {
     size_t count, capacity;
     struct map_group *groups;
     size_t group_count;
-    struct name_table hosts; /* with the numbers of groups */
+    struct name_table hosts; /* a host has the number of its group */
     struct map_group any;
 };
 
@@ -41,7 +41,8 @@ static int map_table_compare_entries(const void *a, const void *b) {
     return by_host != 0 ? by_host : map_table_compare(x->path, y->path);
 }
 
-/* All paths with which one begins stand before it, and each begins with the one before. */
+/* All paths that this path begins with stand before it, and each of them begins with the
+ * shorter ones. */
 static void find_shorter(struct map_entry *entry) {
     const struct map_entry *candidate = entry - 1;
     while (candidate != NULL && !slice_starts_with(entry->path, candidate->path))
@@ -104,7 +105,7 @@ void map_table_free(struct map_table **tablep) {
     FREE_OBJ(table);
 }
 
-/* What the path begins with stands at or before where the path itself would stand. */
+/* An entry whose path is a beginning of `path` stands at or before the place of `path` itself. */
 static const struct map_entry *find_in(const struct map_group *group, struct slice path) {
     size_t from = 0, to = group->count;
     while (from < to) {

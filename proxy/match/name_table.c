@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* Bits of the filter for each name, and slots. */
+/* FILTER_BITS and SLOTS: bits of the filter and slots for each name. */
 enum { FILTER_BITS = 16, FILTER_LEAST = 1024, SLOTS = 4 };
 
 struct name_entry {
     struct slice name;
-    uint32_t number; /* until sealed; then */
+    uint32_t number; /* until the table is sealed; then: */
     uint32_t first, count;
 };
 
@@ -36,7 +36,7 @@ static int compare_entries(const void *a, const void *b) {
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* One entry for each name, its numbers in a row. */
+/* Makes one entry for each name, with its numbers in a row. */
 static void name_table_gather(struct name_table *table) {
     size_t names = 0, numbers = 0;
     table->numbers = xcalloc(table->count, sizeof *table->numbers);

@@ -4,33 +4,33 @@
 
 #include <stdlib.h>
 
-/* Bytes of a needle that count, and cells of the automaton; the former become fewer where the
- * latter would be too many. */
+/* LENGTH_MOST: bytes of a needle that count. CELLS_MOST: cells of the automaton. Fewer bytes count
+ * where the automaton would have too many cells. */
 enum { LENGTH_MOST = 64, LENGTH_LEAST = 3, CELLS_MOST = 4 << 20 };
 
-/* Names of the table that end in a state, a row as the search has it. */
+/* The names of the table that end in a state. The search knows a state by its row. */
 struct ending {
     uint32_t from, to;
-    uint32_t shorter; /* a row: of those that end here too; 0: none */
+    uint32_t shorter; /* row of shorter names that end here too; 0: none */
 };
 
-/* A row of cells has for each kind of byte where the row of the next state begins. The rows in
- * which names end stand behind all others. */
+/* The automaton. A row of cells belongs to one state. For each kind of byte the row says where the
+ * row of the next state begins. The rows of states in which names end stand behind all others. */
 struct needles {
     unsigned magic;
 #define NEEDLES_MAGIC 0x4e45444cu
     const struct name_table *table;
-    unsigned char kinds[256]; /* of bytes; 0: in no needle */
+    unsigned char kinds[256]; /* of bytes; 0: the byte is in no needle */
     unsigned kind_count;
     uint32_t *cells;
-    uint32_t first_ending; /* where the row begins */
+    uint32_t first_ending; /* where the first row of such a state begins */
     struct ending *endings;
 };
 
-/* The automaton in the making, by numbers of states; 0 is where a search begins. */
+/* The automaton while it is made. States have numbers; a search begins in state 0. */
 struct making {
     unsigned kind_count;
-    uint32_t *next; /* a row for each state, as `cells`; while there is none: 0 */
+    uint32_t *next; /* a row for each state, as in `cells`; 0: no next state yet */
     struct ending *endings;
     uint32_t *failures, *queue, *rows;
     uint32_t count;
@@ -50,7 +50,8 @@ static void set_kinds(struct needles *needles) {
         needles->kinds[c] = needles->kinds[ascii_lower((unsigned char)c)];
 }
 
-/* The table is in order, so names that begin alike follow one another. */
+/* Adds the states of a name. The table is sorted, so names with the same beginning follow
+ * one another. */
 static void add_name(struct making *making, const struct needles *needles, uint32_t at,
                      size_t most) {
     struct slice name = name_table_name(needles->table, at);
@@ -69,7 +70,7 @@ static void add_name(struct making *making, const struct needles *needles, uint3
     ending->to = at + 1;
 }
 
-/* How many states there would be, one for each beginning of a name. */
+/* How many states the automaton would have: one for each different beginning of a name. */
 static size_t count_states(const struct name_table *table, size_t most) {
     size_t count = 1;
     struct slice last = SLICE("");
@@ -96,8 +97,9 @@ static bool ends(const struct making *making, uint32_t state) {
     return making->endings[state].to > 0 || making->endings[state].shorter > 0;
 }
 
-/* What has been read in `state` less its first byte, as far as that is the beginning of a name, is
- * where the search goes on when `state` knows no way. */
+/* Fills the row of a state. The failure of a state is where the search goes on when the state has
+ * no next state for a byte: it is the longest proper end of the state's text that is the beginning
+ * of a name. */
 static void take_state(struct making *making, uint32_t state, uint32_t *queued) {
     const unsigned kinds = making->kind_count;
     uint32_t failure = making->failures[state];
@@ -115,7 +117,7 @@ static void take_state(struct making *making, uint32_t state, uint32_t *queued) 
     }
 }
 
-/* From short to long: a state's failure is shorter. */
+/* Takes the states from short to long, because the failure of a state is shorter than the state. */
 static void complete(struct making *making) {
     uint32_t queued = 0;
     take_state(making, 0, &queued);
@@ -198,7 +200,7 @@ void needles_free(struct needles **needlesp) {
     FREE_OBJ(needles);
 }
 
-/* True: the caller has had enough. */
+/* Tells the caller the names that end in this state. True: the caller needs no more. */
 static bool needles_tell(const struct needles *needles, uint32_t at,
                          bool (*on_found)(void *arg, struct numbers numbers), void *arg) {
     while (at >= needles->first_ending) {

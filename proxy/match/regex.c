@@ -13,24 +13,24 @@
 #include <stdlib.h>
 
 /* A search that needs more steps than this counts as no match. Ordinary patterns on URLs of a few
- * KB take some hundred; the limit keeps a URL made to provoke backtracking below some milliseconds.
- */
+ * KB take some hundred steps. The limit keeps the search in a URL that is made to provoke
+ * backtracking below some milliseconds. */
 enum { REGEX_MATCH_LIMIT = 100000, REGEX_DEPTH_LIMIT = 1000, REGEX_HEAP_LIMIT_KB = 1024 };
 enum { REGEX_QUICK_LIMIT = 500 }; /* steps: some microseconds */
 enum { REGEX_STACK_MIN = 32 << 10, REGEX_STACK_MAX = 512 << 10 };
-enum { FILTER_LEAST = 4 }; /* expressions that are worth one */
+enum { FILTER_LEAST = 4 }; /* a filter is worth its cost for this many expressions */
 
-/* Which of many expressions a text may be found to have. */
+/* Finds out which of many expressions may match a text. */
 struct regex_filter {
     unsigned magic;
 #define REGEX_FILTER_MAGIC 0x5246494cu
-    struct name_table literals; /* with the numbers of expressions */
+    struct name_table literals; /* a literal has the numbers of its expressions */
     struct needles *needles;
     uint32_t *others; /* expressions without literals */
     size_t other_count;
 };
 
-/* PCRE2's scratch memory, one per thread, made at its first search. */
+/* PCRE2's scratch memory. Each thread makes its own at its first search. */
 struct regex_scratch {
     unsigned magic;
 #define REGEX_SCRATCH_MAGIC 0x52455853u
@@ -156,7 +156,7 @@ void regexes_compile(struct regexes *regexes, char **texts) {
     for (size_t i = 0; i < regexes->count; i++) {
         regexes->codes[i] = regex_compile(texts[i], error, sizeof error);
         ASSERT(regexes->codes[i] != NULL);
-        /* Where there is no JIT, the interpreter does the same, slower. */
+        /* Without JIT the interpreter gives the same results more slowly. */
         pcre2_jit_compile(regexes->codes[i], PCRE2_JIT_COMPLETE);
     }
     if (regexes->count >= FILTER_LEAST)
@@ -191,7 +191,8 @@ static bool search_for(struct regex_search *search, size_t at) {
     return search->found;
 }
 
-/* Each is searched for once, however often its literals stand there: texts are strangers'. */
+/* Searches for each expression once, however often its literals occur: a client may send a text
+ * that repeats them. */
 static bool regex_on_literal(void *arg, struct numbers numbers) {
     struct regex_search *search = arg;
     for (size_t i = 0; i < numbers.count; i++) {

@@ -6,23 +6,23 @@
 
 #include <stdlib.h>
 
-/* Where terms of classes are filed. */
+/* The tables in which the terms of classes are filed. */
 enum place {
     PLACE_HOSTS,    /* names */
-    PLACE_BELOW,    /* names: for all below them */
+    PLACE_BELOW,    /* names; a term stands for all names below it */
     PLACE_CLIENTS,  /* networks, see client_key */
-    PLACE_IN_PATHS, /* what stands in a path, or */
-    PLACE_IN_URLS,  /* in a URL */
+    PLACE_IN_PATHS, /* texts that occur in a path */
+    PLACE_IN_URLS,  /* texts that occur in a URL */
     PLACES,
 };
 
-/* What a class may be filed under, the cheapest first. */
+/* The conditions that a class may be filed under, the cheapest first. */
 enum condition { BY_HOST, BY_DOMAIN, BY_CLIENT, BY_PATH, BY_URL, CONDITIONS };
 
-/* A class that some rules are for. */
+/* A class and the rules that are for it. */
 struct entry {
     const struct url_class *url_class;
-    enum url_class_known known; /* when it comes up by what it is filed under */
+    enum url_class_known known; /* what holds when the class is found by its term */
     uint32_t *rules;
     size_t rule_count;
 };
@@ -39,19 +39,19 @@ struct rules {
     unsigned magic;
 #define RULES_MAGIC 0x52554c45u
     bool sealed, any_typed;
-    size_t count, words; /* rules, and of 64 bits */
+    size_t count, words; /* count: of rules; words: of 64 bits */
     struct entry *entries;
     size_t entry_count;
-    struct name_table places[PLACES]; /* with the numbers of entries */
+    struct name_table places[PLACES]; /* a term has the numbers of its entries */
     struct needles *in_paths, *in_urls;
     struct block blocks[BLOCKS_MAX];
     size_t block_count;
-    uint32_t *others; /* entries that are looked at each time */
+    uint32_t *others; /* entries that every search compares */
     size_t other_count;
-    bool by_url;             /* no class is filed under anything else than parts of URLs */
-    uint64_t *always;        /* bits of rules whose classes want nothing of a request */
-    uint64_t *typed;         /* of rules whose classes want a content type */
-    struct name_table types; /* with the numbers of rules; "image/" for all images */
+    bool by_url;             /* classes are filed only under parts of URLs */
+    uint64_t *always;        /* bits of rules whose classes have no condition on a request */
+    uint64_t *typed;         /* bits of rules whose classes have a content type */
+    struct name_table types; /* a type has the numbers of its rules; "image/": all images */
 };
 
 struct rules *rules_new(void) {
@@ -110,7 +110,7 @@ static void each_client(char **texts, term_fn *visit, void *arg) {
     }
 }
 
-/* False: one of them may be found in any text. */
+/* False: one of the expressions has no literals, so that any text may match it. */
 static bool each_literal(char **regexes, enum place place, term_fn *visit, void *arg) {
     struct literals literals;
     for (char **regex = regexes; *regex != NULL; regex++)
@@ -148,7 +148,7 @@ static bool each_term(const struct url_class *url_class, enum condition conditio
 struct filing {
     struct name_table *places;
     uint32_t entry;
-    size_t shared; /* with so many others */
+    size_t shared; /* how many other entries have the same terms */
 };
 
 static void file_term(void *arg, enum place place, struct slice term) {
@@ -161,7 +161,7 @@ static void count_term(void *arg, enum place place, struct slice term) {
     filing->shared += name_table_find(&filing->places[place], term).count - 1;
 }
 
-/* All classes under all they can be filed under, to see what is shared. */
+/* Files all classes under all their conditions, to see which terms are shared. */
 static void file_on_trial(const struct rules *rules, struct name_table trial[PLACES]) {
     struct filing filing = {.places = trial};
     for (; filing.entry < rules->entry_count; filing.entry++)
@@ -172,8 +172,8 @@ static void file_on_trial(const struct rules *rules, struct name_table trial[PLA
         name_table_seal(&trial[i]);
 }
 
-/* CONDITIONS: none will do. Where few share them, hosts are best: other hosts' requests then cost
- * nothing. */
+/* The condition to file a class under; CONDITIONS: no condition will do. Hosts are best where few
+ * classes share them: then the class costs nothing for requests to other hosts. */
 static enum condition rules_choose(const struct url_class *url_class,
                                    struct name_table trial[PLACES]) {
     enum { FEW = 4 };
@@ -221,7 +221,7 @@ static void file_entry(struct rules *rules, uint32_t at, struct name_table trial
     }
 }
 
-/* "image" and its slash stand for all images. */
+/* Files the media types of a class. The term "image/" stands for all images. */
 static void file_types(struct rules *rules, const struct entry *entry) {
     char **types = url_class_conditions(entry->url_class)->content_types;
     char name[URL_CLASS_TYPE_MAX];
@@ -297,8 +297,8 @@ struct search {
     const struct rules *rules;
     const struct class_subject *subject;
     struct arena *arena;
-    uint64_t *bits;  /* of rules; NULL: those that are for every request */
-    uint64_t *tried; /* of entries; NULL: none */
+    uint64_t *bits;  /* of rules; NULL: only those in `always` */
+    uint64_t *tried; /* of entries; NULL: none were tried */
 };
 
 static uint64_t *copy_bits(const struct rules *rules, const uint64_t *bits, struct arena *arena) {
@@ -348,7 +348,8 @@ static void try_client(struct search *search) {
     }
 }
 
-/* Each is looked at once, however often its literals stand there: URLs are strangers'. */
+/* Compares each entry once, however often its literals occur: a client may send a URL that
+ * repeats them. */
 static bool rules_on_literal(void *arg, struct numbers numbers) {
     struct search *search = arg;
     if (search->tried == NULL) /* there are no more entries than rules */

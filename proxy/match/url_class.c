@@ -139,7 +139,7 @@ static void strings_free(char **strings) {
     free(strings);
 }
 
-/* An IPv6 address has one spelling in normalised URLs. */
+/* Writes an IPv6 address in the one spelling that normalised URLs have. */
 static void rewrite_address(char **name) {
     char text[INET6_ADDRSTRLEN];
     struct in6_addr address;
@@ -149,7 +149,7 @@ static void rewrite_address(char **name) {
     *name = xstrdup(inet_ntop(AF_INET6, &address, text, sizeof text));
 }
 
-/* The copies of names are lower case and without the dot of the root, as subjects are. */
+/* Makes the copies of names lower case and removes the dot of the root, as in subjects. */
 static void lower_names(char **names) {
     for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
         rewrite_address(&names[i]);
@@ -305,7 +305,7 @@ static bool client_matches(const struct url_class *url_class, const struct addre
     return false;
 }
 
-/* Cheap conditions first; regular expressions last. */
+/* Compares the cheap conditions first and the regular expressions last. */
 bool url_class_matches_request(const struct url_class *url_class,
                                const struct class_subject *subject, enum url_class_known known) {
     CHECK_OBJ(url_class, URL_CLASS_MAGIC);

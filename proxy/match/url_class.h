@@ -21,48 +21,49 @@
 
 struct url_class;
 
-/* What is asked about. Slices may be anything; they are not changed. */
+/* The request (and response) that a class is compared with. Slices may have any content; they are
+ * not changed. */
 struct class_subject {
     struct slice method;
     struct slice host;         /* lower case, without port */
     struct slice url;          /* absolute, normalised */
     struct slice path;         /* path without the query */
     struct slice content_type; /* of the response, with parameters; base NULL: no response yet */
-    bool response_pending;     /* no response yet: could the one that is to come match? */
+    bool response_pending;     /* no response yet: could a later response match? */
     const struct address *client;
 };
 
 bool url_class_matches(const struct url_class *url_class, const struct class_subject *subject);
-/* What need not be looked at, because the caller knows that it holds. */
+/* The condition that need not be compared, because the caller knows that it holds. */
 enum url_class_known {
     URL_CLASS_KNOWN_NOTHING,
     URL_CLASS_KNOWN_HOST,
     URL_CLASS_KNOWN_DOMAIN,
     URL_CLASS_KNOWN_CLIENT
 };
-/* The conditions about the request alone, whatever is known of the response. */
+/* Compares only the conditions on the request, whatever is known of the response. */
 bool url_class_matches_request(const struct url_class *url_class,
                                const struct class_subject *subject, enum url_class_known known);
-/* A host as classes compare it: without the dot of the root. */
+/* The form of a host that classes compare: without the dot of the root. */
 static inline struct slice url_class_host(struct slice host) {
     if (host.length > 1 && host.base[host.length - 1] == '.')
         host.length--;
     return host;
 }
-/* The media type of a Content-Type in small letters, with a NUL, cut off where it is longer than
- * any that a class can name; returns its length. */
+/* Writes the media type of a Content-Type in small letters, with a NUL at the end. It is cut off if
+ * it is longer than any type that a class can name. Returns its length. */
 enum { URL_CLASS_TYPE_MAX = 256 };
 size_t url_class_type_name(struct slice content_type, char out[URL_CLASS_TYPE_MAX]);
 const char *url_class_name(const struct url_class *url_class);
 
-/* The conditions of a class; strings and lists end with NULL; NULL: not stated. */
+/* The conditions of a class. Strings and lists end with NULL. A list that is NULL is not stated. */
 struct url_class_conditions {
     char **hosts;        /* exact names, "*.example.com" for the names below */
     char **domains;      /* the name itself and all below it */
     char **path_regexes; /* PCRE2, searched in the path without the query, case-sensitive */
     char **url_regexes;  /* searched in the whole URL */
     char **methods;
-    char **content_types; /* "text/html", or "image/" for all below */
+    char **content_types; /* "text/html", or "image/" and a star */
     char **clients;       /* addresses and networks */
 };
 
