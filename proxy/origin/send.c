@@ -31,7 +31,7 @@ static void origin_send_finished(struct origin_call *call) {
 /* A body that ended early is never completed; the connection is closed instead. */
 static void origin_send_broke_off(struct origin_call *call) {
     connection_abort(&call->connection);
-    origin_call_fail(call, ORIGIN_NO_REQUEST, "the request's body broke off");
+    origin_call_fail(call, ORIGIN_NO_REQUEST, "the request's body could not be read to its end");
 }
 
 static void origin_send_count(struct origin_call *call, uint64_t sent) {

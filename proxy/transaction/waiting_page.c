@@ -18,8 +18,8 @@ static const char page_text[] =
     "<meta http-equiv=\"refresh\" content=\"%d; url=%.*s\"></head>\n"
     "<body><h1>%.*s is being checked</h1>\n"
     "<p>%.*s</p>\n"
-    "<p>It comes by itself when that is done. This page asks again every %d seconds; or "
-    "<a href=\"%.*s\">ask now</a>.</p>\n"
+    "<p>The download starts by itself when the check is complete. This page asks again every %d "
+    "seconds. You can also <a href=\"%.*s\">ask now</a>.</p>\n"
     "</body></html>\n";
 
 static bool waiting_page_is_plain(char c) {

@@ -90,7 +90,8 @@ enum step reqmod_fail(struct transaction *transaction, const struct reqmod *reqm
     if (exchange->body_timed_out)
         return fail_with(transaction, 408, "the request's body did not arrive in time");
     if (exchange->body_failed)
-        return fail_with(transaction, 400, "the request's body broke off");
+        return fail_with(transaction, 400,
+                         "the client sent an incomplete or malformed request body");
     return fail_with(transaction, 502, reqmod->chain.error);
 }
 
