@@ -22,7 +22,8 @@ def hold(services):
 
 
 def test_a_helper_that_hangs_costs_one_picture(lab):
-    """Four of them are more than it takes to bring the service down, had it failed."""
+    """Two helpers hang with a picture each; two more pictures wait behind these, and a new helper may still have the time for them.
+    Two failures would bring the service down, had it failed."""
     services = Services(lab, names=("gray", "gzip"), **LADDER)
     pictures, pages = serve(lab), serve(lab, PAGE, "text/html")
     proxy = Retort(lab, services=services.for_proxy(timeout="%ds" % lab.patience, failures_down=2), cache={"memory": "32MB"})
@@ -36,9 +37,11 @@ def test_a_helper_that_hangs_costs_one_picture(lab):
     equal(page.header("Content-Encoding"), "gzip", "a page meanwhile")
     for thread in threads:
         thread.join()
-    equal(got, [RED] * 4, "the pictures that it was to make")
+    unchanged = got.count(RED)
+    true(2 <= unchanged <= 4, f"{unchanged} of four pictures went on unchanged, not the two or more that hanging helpers had or kept waiting")
     entries = [entry for entry in proxy.log(6) if entry["url"].endswith(".png")]
-    equal([v["verdict"] for entry in entries[1:] for v in entry["icap"] if v["service"] == "gray"], ["UNABLE"] * 4, "verdicts: the service has answered")
+    verdicts = [v["verdict"] for entry in entries[1:] for v in entry["icap"] if v["service"] == "gray"]
+    equal(sorted(verdicts), ["MODIFIED"] * (4 - unchanged) + ["UNABLE"] * unchanged, "verdicts: the service has answered")
     until(lambda: proxy.get(pictures.url("/next.png"), {"Cache-Control": "no-cache"}).body != RED, 30, "gray again", pause=0.05)
     equal([account(proxy, name)["account"]["bypassed"] for name in ("gray", "gzip")], [0, 0], "failures")
 
