@@ -158,7 +158,7 @@ make_check() {
 e2e() {
     local name=$1 where=$2 status=0
     shift 2
-    tests/e2e/run.py --builddir "$where" --jobs 4 "$@" 2>&1 | tee "$where/$name.log"
+    tests/e2e/run.py --builddir "$where" --jobs 4 --again "$@" 2>&1 | tee "$where/$name.log"
     status=${PIPESTATUS[0]}
     counted "$name" "$where/$name.log" "$status"
 }

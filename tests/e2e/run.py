@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests: the functions test_* of the files test_*.py beside this one.
 
-    run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N]
+    run.py [--builddir DIR] [--valgrind] [--filter TEXT]... [--list] [--keep] [--jobs N] [--kills N] [--again]
 
 Each file runs in a process of its own, several at a time. One line a test; the last line counts.
+With --again up to five tests that failed run once more, each alone: what passes then depended on how busy the machine was, and
+is named at the end. A test with a finding of valgrind, a sanitizer or the lab itself does not get that second chance.
 Exit status 0 when all passed. A test that can not run here counts as skipped and says what it needs.
 """
 
@@ -30,6 +32,9 @@ from harness.suite import USUAL_SECONDS  # noqa: E402
 # Started first, because they take longest.
 SLOWEST_FIRST = ["test_icap_failures", "test_cache", "test_cost", "test_services", "test_disk_volume", "test_disk_faults", "test_faults"]
 GRACE_SECONDS = 120
+AGAIN_MOST = 5
+# What is in the text of a problem that a second run must not hide: findings of the lab when it closed, of sanitizers, of valgrind.
+FINDINGS = ("afterwards:", "Sanitizer", "runtime error:", "definitely lost", "Invalid read", "Invalid write", "uninitialised")
 
 
 class TimedOut(Exception):
@@ -46,7 +51,9 @@ def parse_arguments():
     parser.add_argument("--keep", action="store_true", help="leaves the scratch directories")
     parser.add_argument("--jobs", type=int, default=2, help="files run at a time")
     parser.add_argument("--kills", type=int, help="how often the crash test of the disk kills the proxy (default: 20)")
+    parser.add_argument("--again", action="store_true", help="run tests that failed once more, each alone")
     parser.add_argument("--file", help=argparse.SUPPRESS)
+    parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.kills:
         os.environ["RETORT_KILLS"] = str(options.kills)  # tests are in processes of their own
@@ -65,6 +72,8 @@ def chosen(options, module):
                  if any(part in f"{module.__name__}.{test.__name__}" for part in options.filter)]
     if options.valgrind or sanitized(options.builddir):
         tests = [test for test in tests if not getattr(test, "heavy", None)]
+    if options.only:
+        tests = [test for test in tests if test.__name__ == options.only]
     return tests
 
 
@@ -198,14 +207,30 @@ class Runner:
         self.passed = self.failed = 0
         self.skipped = []
         self.failures = []
+        self.lasting = False  # a failure that must not be tried again
+        self.unsteady = []
 
-    def command(self, name):
+    def command(self, name, only=None):
         command = [sys.executable, os.path.abspath(__file__), "--file", name, "--builddir", self.options.builddir]
         command += ["--valgrind"] if self.options.valgrind else []
         command += ["--keep"] if self.options.keep else []
         for part in self.options.filter:
             command += ["--filter", part]
+        command += ["--only", only] if only else []
         return command
+
+    def again(self):
+        """Each test that failed, alone."""
+        failures, self.failures = self.failures, []
+        print("\nagain, each alone:")
+        for test in failures:
+            self.failed -= 1
+            name, function = test.split(".", 1)
+            before = self.passed
+            self.running.append(File(name, self.command(name, function)))
+            self.run()
+            if self.passed > before and test not in self.failures:
+                self.unsteady.append(test)
 
     def start(self):
         name = self.waiting.pop(0)
@@ -228,6 +253,7 @@ class Runner:
         if record.get("problem"):
             self.failed += 1
             self.failures.append(record["test"])
+            self.lasting |= any(word in record["problem"] for word in FINDINGS) or record["test"].endswith((".file", ".share", ".shared_peers"))
             print(f"FAIL {record['test']} ({record['seconds']} s)")
             print("    " + record["problem"].rstrip().replace("\n", "\n    "))
         elif record.get("skip"):
@@ -307,6 +333,10 @@ def main():
     runner = Runner(options, names)
     start = time.monotonic()
     runner.run()
+    if options.again and 0 < len(runner.failures) <= AGAIN_MOST and not runner.lasting:
+        runner.again()
+    if runner.unsteady:
+        print("\npassed only when run again, alone:\n    " + "\n    ".join(runner.unsteady))
     if runner.failures:
         print("\nfailed:\n    " + "\n    ".join(runner.failures))
     print(f"\n{time.monotonic() - start:.0f} s")
