@@ -110,13 +110,16 @@ START_TEST(for_one_client_alone) {
     set_up(&lab, "", "Content-Type: text/html\r\n");
     adapted_head_make_private(&lab.exchange);
     expect_field(&lab, HTTP_CACHE_CONTROL, "private");
+    arena_release(&lab.arena);
     set_up(&lab, "",
            "Cache-Control: Public, max-age=60\r\nCache-Control: s-maxage=9, no-store\r\n");
     adapted_head_make_private(&lab.exchange);
     expect_field(&lab, HTTP_CACHE_CONTROL, "private, max-age=60, no-store");
+    arena_release(&lab.arena);
     set_up(&lab, "", "Cache-Control: private=\"Set-Cookie, X\"\r\n");
     adapted_head_make_private(&lab.exchange);
     ck_assert(http_head_has_token(&lab.response, HTTP_CACHE_CONTROL, SLICE("private")));
+    arena_release(&lab.arena);
 }
 END_TEST
 
