@@ -73,12 +73,13 @@ struct adapt_chain {
     struct recall *recall; /* of the service that is asked now; NULL: nothing is remembered */
     unsigned decoded_at;   /* the service in front of which that was */
     struct timer trickle_timer;
-    bool quiet;              /* nothing is to trickle */
-    struct trickle *trickle; /* the last service has not decided, and the client is kept in hope */
-    struct {                 /* what the client was told: a verdict must not contradict it */
+    bool quiet;              /* nothing trickles */
+    struct trickle *trickle; /* the last service has not decided, and the client waits */
+    struct {                 /* of the head that the client was sent: a verdict must not
+                              * contradict it */
         unsigned status;
         struct slice type, coding;
-    } told;
+    } sent_head;
     const char *undecodable; /* why services that want it decoded can't have it */
     struct arena *arena;
     struct net_context *net;
@@ -94,7 +95,7 @@ void adapt_chain_close(struct adapt_chain *chain);
 
 /* How much of the body the service that decides now has been sent, where that is known. */
 uint64_t adapt_chain_received(const struct adapt_chain *chain);
-/* Nothing trickles to the client, since the client is told in another way. */
+/* Nothing trickles to the client, because a waiting page is shown instead. */
 void adapt_chain_keep_quiet(struct adapt_chain *chain);
 
 /* May the message be stored? Yes, if every service has decided before the message went on. If a

@@ -21,9 +21,9 @@ static void chain_begin_trickle(struct adapt_chain *chain) {
     for (unsigned i = 0; i < chain->at; i++)
         if (chain->calls[i] != NULL)
             adapter_call_commit(chain->calls[i]);
-    chain->told.status = head->status;
-    chain->told.type = http_head_value(head, HTTP_CONTENT_TYPE);
-    chain->told.coding = http_head_value(head, HTTP_CONTENT_ENCODING);
+    chain->sent_head.status = head->status;
+    chain->sent_head.type = http_head_value(head, HTTP_CONTENT_TYPE);
+    chain->sent_head.coding = http_head_value(head, HTTP_CONTENT_ENCODING);
     representation_changed(head, &chain->before, chain->arena);
     http_head_remove(head, HTTP_CONTENT_LENGTH);
     adapt_chain_give_back_challenge(message);
@@ -47,9 +47,9 @@ void adapt_chain_on_trickle_timer(struct timer *timer) {
 static bool chain_fits_told(const struct adapt_chain *chain, const struct adapter_call *call) {
     const struct http_head *head = chain->adapted;
     return !call->result.head_given ||
-           (head->status == chain->told.status &&
-            slice_equal(http_head_value(head, HTTP_CONTENT_TYPE), chain->told.type) &&
-            slice_equal(http_head_value(head, HTTP_CONTENT_ENCODING), chain->told.coding));
+           (head->status == chain->sent_head.status &&
+            slice_equal(http_head_value(head, HTTP_CONTENT_TYPE), chain->sent_head.type) &&
+            slice_equal(http_head_value(head, HTTP_CONTENT_ENCODING), chain->sent_head.coding));
 }
 
 static void chain_late_failure(struct adapt_chain *chain, struct adapter_call *call) {

@@ -27,9 +27,9 @@ void admin_connections_release(struct admin_connections *connections) {
 
 static void admin_connections_tell(struct admin_connections *connections) {
     time_t now = time(NULL);
-    if (now - connections->told < TELL_AGAIN)
+    if (now - connections->warned_at < TELL_AGAIN)
         return;
-    connections->told = now;
+    connections->warned_at = now;
     log_warn("admin: more than %d connections are open, so idle ones are closed: find the program "
              "that opens them and does not finish its requests (ss -xp, ss -tp)",
              (int)ADMIN_CONNECTIONS_MOST);

@@ -26,7 +26,7 @@ struct admin_connections {
     pthread_mutex_t lock;
     struct list_link list; /* the one that has been still for longest first */
     unsigned count;
-    time_t told; /* when the log was last told that one was closed */
+    time_t warned_at; /* when the log last said that a connection was closed */
 };
 
 struct admin_connection;

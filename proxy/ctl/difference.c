@@ -44,12 +44,12 @@ static void difference_append(struct difference *difference, const char *what, j
                              difference_text_to_json(difference->recorded->url), "what", what);
     json_object_update(json, more);
     json_decref(more);
-    json_array_append_new(difference->told, json);
+    json_array_append_new(difference->json, json);
 }
 
 static void tell_values(struct difference *difference, const char *what, struct slice name,
                         struct slice recorded, struct slice replayed) {
-    if (difference->told != NULL) {
+    if (difference->json != NULL) {
         difference_append(difference, what,
                           json_pack("{s:o, s:o, s:o}", "name", difference_text_to_json(name),
                                     "recorded", difference_text_to_json(recorded), "replayed",
@@ -70,7 +70,7 @@ static void tell_values(struct difference *difference, const char *what, struct 
 }
 
 void difference_remark(struct difference *difference, const char *remark) {
-    if (difference->told != NULL) {
+    if (difference->json != NULL) {
         difference_append(difference, "remark", json_pack("{s:s}", "remark", remark));
         return;
     }
@@ -228,7 +228,7 @@ void difference_body(struct difference *difference, const char *bytes, size_t le
 static void tell_body(struct difference *difference, const char *where) {
     const struct recorded_exchange *recorded = difference->recorded;
     difference->found |= DIFFERENCE_BODY;
-    if (difference->told != NULL) {
+    if (difference->json != NULL) {
         difference_append(
             difference, "body",
             json_pack("{s:I, s:I, s:o}", "recorded", (json_int_t)recorded->result_length,

@@ -28,7 +28,7 @@ struct XXH3_state_s;
 struct difference {
     const struct recorded_exchange *recorded; /* the exchange as it was recorded */
     uint64_t number;                          /* number of the exchange in its file */
-    json_t *told;                             /* the array for differences; NULL: lines on the
+    json_t *json;                             /* the array for differences; NULL: lines on the
                                                * standard output */
     const char *const *ignored;               /* names of fields that may differ, besides the
                                                * usual ones */

@@ -252,7 +252,7 @@ static void start_item(struct replay *replay, const struct recorded_exchange *re
     item->difference = (struct difference){
         .recorded = &item->recorded,
         .number = replay->number,
-        .told = replay->differences,
+        .json = replay->differences,
         .ignored = replay->options->ignored,
         .ignored_count = replay->options->ignored_count,
     };

@@ -60,22 +60,22 @@ static size_t held_by(const struct net_context *net) {
 static void net_context_tell(struct net_context *net) {
     if (net->share == NULL)
         return;
-    net->told = net->loop->now;
-    net->told_bytes = net->buffer_bytes;
+    net->share_updated = net->loop->now;
+    net->share_bytes = net->buffer_bytes;
     net->counters.client_memory = held_by(net);
     size_t all = memory_share_tell(net->share, held_by(net)), most = net->configured.memory;
     net->pressure = all >= most ? NET_FULL : all >= most - most / 4 ? NET_TIGHT : NET_EASY;
 }
 
 void net_context_tell_memory(struct net_context *net) {
-    if (net->told != net->loop->now)
+    if (net->share_updated != net->loop->now)
         net_context_tell(net);
 }
 
 static struct net_buffer *net_context_begin(struct net_context *net, struct net_buffer *buffer,
                                             size_t capacity) {
     net->buffer_bytes += capacity;
-    if (net->buffer_bytes > net->told_bytes + TELL_STEP)
+    if (net->buffer_bytes > net->share_bytes + TELL_STEP)
         net_context_tell(net);
     buffer->capacity = capacity;
     buffer->next_free = NULL;

@@ -70,8 +70,8 @@ struct net_context {
     size_t buffer_bytes;        /* of all buffers in use */
     struct memory_share *share; /* net/memory_share.h; NULL: the memory has no limit */
     enum net_pressure pressure;
-    uint64_t told;     /* milliseconds of the loop's clock at the last update of the share */
-    size_t told_bytes; /* buffer_bytes at that time */
+    uint64_t share_updated; /* milliseconds of the loop's clock at the last update of the share */
+    size_t share_bytes;     /* buffer_bytes at that time */
 };
 
 void net_context_init(struct net_context *net, struct loop *loop);
