@@ -197,28 +197,6 @@ void http_head_remove_framing(struct http_head *head) {
     http_head_remove(head, HTTP_TRAILER);
 }
 
-struct move {
-    uintptr_t from, end, to;
-};
-
-static void move_slice(struct slice *slice, const struct move *move) {
-    uintptr_t base = (uintptr_t)slice->base;
-    if (base >= move->from && base + slice->length <= move->end && base != 0)
-        slice->base = (const char *)(base - move->from + move->to);
-}
-
-/* Slices that point elsewhere (to constants, to an arena) stay. */
-void http_head_rebase(struct http_head *head, const char *from, size_t length, const char *to) {
-    struct move move = {(uintptr_t)from, (uintptr_t)from + length, (uintptr_t)to};
-    move_slice(&head->method, &move);
-    move_slice(&head->target, &move);
-    move_slice(&head->reason, &move);
-    for (unsigned i = 0; i < head->field_count; i++) {
-        move_slice(&head->fields[i].name, &move);
-        move_slice(&head->fields[i].value, &move);
-    }
-}
-
 size_t http_head_size(const struct http_head *head) {
     size_t size = head->method.length + head->target.length + head->reason.length;
     for (unsigned i = 0; i < head->field_count; i++)

@@ -8,8 +8,7 @@
  *     http_head_set(&head, HTTP_VIA, SLICE("1.1 retort"));
  *     size_t length = http_head_write_request(&head, out, capacity);
  *
- * Names and values are slices. Their bytes belong to the caller and must outlive the head
- * (http_head_rebase moves the slices when the bytes move).
+ * Names and values are slices. Their bytes belong to the caller and must outlive the head.
  *
  * Threads: values; no shared state.
  */
@@ -83,10 +82,6 @@ void http_head_remove_hop_by_hop(struct http_head *head);
 /* Removes the fields about the framing of a body. No 1xx response has a body (RFC 9110 §8.6, RFC
  * 9112 §6.1). */
 void http_head_remove_framing(struct http_head *head);
-
-/* Moves the slices that lie in the `length` bytes at `from` to the same place behind `to`, after
- * the bytes were copied; `from` is not read. Slices that point elsewhere stay. */
-void http_head_rebase(struct http_head *head, const char *from, size_t length, const char *to);
 
 /* Copies the start line, the names and the values of `from` into `bytes`, which has at least
  * http_head_size() bytes, and makes `to` point there. `to` may be `from`. */

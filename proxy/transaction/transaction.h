@@ -124,8 +124,4 @@ static inline struct object *transaction_object(const struct transaction *transa
                                                : transaction->lookup.object;
 }
 
-/* A list field that may stand in several lines, as one value (RFC 9110 §5.3); empty when absent. */
-struct slice transaction_joined_value(struct transaction *transaction, const struct http_head *head,
-                                      enum http_name id);
-
 #endif

@@ -204,17 +204,12 @@ static void check_written(const struct http_head *head, const struct model *mode
     free(bytes);
 }
 
-/* Into a block of its own, and from there to another. */
+/* Into a block of its own. */
 static void move(struct http_head *head, struct blocks *blocks) {
-    size_t size = http_head_size(head);
-    char *first = xmalloc(size), *second = xmalloc(size);
-    http_head_copy(head, head, first);
-    if (size > 0)
-        memcpy(second, first, size);
-    http_head_rebase(head, first, size, second);
-    free(first);
+    char *bytes = xmalloc(http_head_size(head));
+    http_head_copy(head, head, bytes);
     ASSERT(blocks->count < BLOCKS_MAX);
-    blocks->bytes[blocks->count++] = second;
+    blocks->bytes[blocks->count++] = bytes;
 }
 
 static void add_or_set(struct http_head *head, struct model *model, struct blocks *blocks,

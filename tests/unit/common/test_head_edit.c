@@ -153,38 +153,6 @@ static void check_sample(const struct http_head *head) {
     ck_assert_ptr_eq(http_head_find(head, HTTP_VIA), &head->fields[2]);
 }
 
-START_TEST(rebase_follows_the_bytes) {
-    struct http_head head;
-    char first[sizeof sample], second[2 * sizeof sample];
-    memcpy(first, sample, sizeof sample);
-    parse_request(&head, slice_make(first, sizeof sample - 1));
-    memcpy(second + 7, first, sizeof sample);
-    http_head_rebase(&head, first, sizeof sample - 1, second + 7);
-    memset(first, '?', sizeof first);
-    check_sample(&head);
-    ck_assert_ptr_eq(head.method.base, second + 7);
-}
-END_TEST
-
-/* Constants may stand before the bytes in memory and behind them. */
-START_TEST(rebase_leaves_what_points_elsewhere) {
-    struct http_head head;
-    char memory[3 * sizeof sample], second[sizeof sample], *first = memory + sizeof sample;
-    memcpy(first, sample, sizeof sample);
-    memcpy(second, sample, sizeof sample);
-    parse_request(&head, slice_make(first, sizeof sample - 1));
-    ck_assert(http_head_add(&head, slice_make(memory, 9), slice_make(NULL, 0)));
-    ck_assert(http_head_add(&head, slice_make(first - 1, 1), slice_make(first + sizeof sample, 9)));
-    http_head_rebase(&head, first, sizeof sample - 1, second);
-    ck_assert_ptr_eq(head.fields[2].value.base, second + (strstr(sample, ": c") + 2 - sample));
-    ck_assert_ptr_eq(head.fields[3].name.base, memory);
-    ck_assert_ptr_null(head.fields[3].value.base);
-    ck_assert_ptr_eq(head.fields[4].name.base, first - 1);
-    ck_assert_ptr_eq(head.fields[4].value.base, first + sizeof sample);
-    ck_assert_ptr_null(head.reason.base);
-}
-END_TEST
-
 START_TEST(copy_has_bytes_of_its_own) {
     struct http_head head, copy;
     char bytes[sizeof sample], own[sizeof sample];
@@ -250,8 +218,6 @@ Suite *head_edit_suite(void) {
         hop_by_hop_fields_go_unnamed,
         every_connection_field_counts,
         connection_can_not_break_the_message,
-        rebase_follows_the_bytes,
-        rebase_leaves_what_points_elsewhere,
         copy_has_bytes_of_its_own,
         writers_say_what_they_need,
         responses_are_written,
