@@ -129,6 +129,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/net/secret_hash.c proxy/net/secret_hash.h \
 	proxy/net/tls.c proxy/net/tls.h \
+	proxy/tls/algorithm.c proxy/tls/algorithm.h \
+	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
+	proxy/tls/facts.c proxy/tls/facts.h \
 	proxy/origin/check.c proxy/origin/check.h \
 	proxy/origin/choice.c \
 	proxy/origin/group.c proxy/origin/group.h \

@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: net <- match <- record, settings <- cache, origin <- disk <- client <- adapt, client/http1
+#     <- proxy/: tls <- net <- match <- record, settings <- cache, origin <- disk <- client <- adapt, client/http1
 #     <- icap <- transaction <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
@@ -25,6 +25,7 @@ BEGIN {
     rooms(0, "common/base")
     rooms(1, "common/event common/http")
     rooms(2, "common/service")
+    rooms(2.5, "proxy/tls")
     rooms(3, "proxy/net")
     rooms(4, "proxy/match")
     rooms(5, "proxy/record proxy/settings")

@@ -46,6 +46,7 @@
 #include "event/source.h"
 #include "http/head.h"
 #include "net/duplex.h"
+#include "tls/facts.h"
 
 struct clients;
 struct exchange;
@@ -77,6 +78,7 @@ struct exchange_ends {
     struct address client;
     const struct address *destination; /* that the client's connection was accepted at: the
                                           listener's, which may stand for any of the machine's */
+    const struct tls_facts *tls;       /* NULL: the client's connection is clear text */
 };
 
 struct exchange {

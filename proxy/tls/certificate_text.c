@@ -1,0 +1,62 @@
+#include "tls/certificate_text.h"
+
+#include "base/assert.h"
+#include "tls/algorithm.h"
+
+#include <openssl/bn.h>
+#include <string.h>
+#include <time.h>
+
+enum { NAME_MOST = 1024 };
+
+char *certificate_text_name(const X509_NAME *name) {
+    BIO *bio = BIO_new(BIO_s_mem());
+    char *bytes, *text = NULL;
+    if (bio != NULL && X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253) >= 0) {
+        long length = BIO_get_mem_data(bio, &bytes);
+        text = xcalloc(1, NAME_MOST + 1);
+        if (length > NAME_MOST)
+            strcpy(text, "(too long)");
+        else if (length > 0)
+            memcpy(text, bytes, (size_t)length);
+    }
+    BIO_free(bio);
+    return text != NULL ? text : xstrdup("");
+}
+
+char *certificate_text_serial(const X509 *certificate) {
+    BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), NULL);
+    char *digits = number != NULL ? BN_bn2hex(number) : NULL;
+    char *text = xstrdup(digits != NULL ? digits : "");
+    OPENSSL_free(digits);
+    BN_free(number);
+    return text;
+}
+
+void certificate_text_fingerprint(const X509 *certificate,
+                                  char text[CERTIFICATE_TEXT_FINGERPRINT]) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    text[0] = '\0';
+    if (X509_digest(certificate, algorithm_sha256(), digest, &length) != 1)
+        return;
+    for (unsigned i = 0; i < length; i++) {
+        text[2 * i] = digits[digest[i] >> 4];
+        text[2 * i + 1] = digits[digest[i] & 15];
+    }
+    text[2 * length] = '\0';
+}
+
+static int64_t certificate_text_seconds(const ASN1_TIME *time) {
+    struct tm broken;
+    return ASN1_TIME_to_tm(time, &broken) == 1 ? timegm(&broken) : 0;
+}
+
+int64_t certificate_text_expiry(const X509 *certificate) {
+    return certificate_text_seconds(X509_get0_notAfter(certificate));
+}
+
+int64_t certificate_text_beginning(const X509 *certificate) {
+    return certificate_text_seconds(X509_get0_notBefore(certificate));
+}
