@@ -63,6 +63,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/client/background.c \
 	proxy/client/clients.c proxy/client/clients.h \
 	proxy/client/exchange.c proxy/client/exchange.h \
+	proxy/client/intercepted.c proxy/client/intercepted.h \
 	proxy/client/listen_set.c proxy/client/listen_set.h \
 	proxy/client/reply.h \
 	proxy/client/http1/http1.h \

@@ -65,6 +65,12 @@ static void worker_on_request(struct exchange *exchange, void *arg) {
     transaction_start(&worker->host, exchange);
 }
 
+static void worker_adopt(struct clients *clients, const struct client_arrival *arrival) {
+    struct worker *worker;
+    CAST_OBJ(worker, clients->arg, WORKER_MAGIC);
+    http1_adopt(&worker->http1, arrival);
+}
+
 static void stop_if_drained(struct worker *worker) {
     if (worker->draining && worker->clients.connection_count == 0 &&
         list_empty(&worker->host.active))
@@ -194,6 +200,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
     worker->net.resolver = resolver_new(&worker->net);
     clients_init(&worker->clients, &worker->net, &worker->mailbox, shared->clients,
                  worker_on_request, worker);
+    worker->clients.adopt = worker_adopt;
     http1_host_init(&worker->http1, &worker->clients);
     timer_init(&worker->drain_timer, on_drain_timeout);
     start_transactions(worker, shared);

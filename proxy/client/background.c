@@ -33,6 +33,7 @@ static void background_abort(struct exchange *exchange) {
 static void background_finish(struct exchange *exchange) {
     struct background_exchange *own = CONTAINER_OF(exchange, struct background_exchange, base);
     exchange_release(exchange);
+    intercepted_release(&own->ends.intercepted);
     free(own->request_bytes);
     free(own);
 }
@@ -67,6 +68,8 @@ bool exchange_repeat_in_background(const struct exchange *exchange) {
     own->ends = *exchange->ends;
     own->destination = *exchange->ends->destination;
     own->ends.destination = &own->destination;
+    if (own->ends.intercepted != NULL)
+        intercepted_reference(own->ends.intercepted);
     exchange_init(&own->base, &background_class, clients, &own->ends, listen);
     background_copy_request(own, &exchange->request);
     own->base.background = true;

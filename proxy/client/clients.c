@@ -45,12 +45,27 @@ void clients_add(struct clients *clients, struct client_connection *connection,
     clients->net->counters.client_connections_open++;
 }
 
+void clients_note_arrival(struct client_connection *connection,
+                          const struct client_arrival *arrival) {
+    atomic_fetch_add_explicit(&connection->clients->total->count, 1, memory_order_relaxed);
+    if (arrival->destination != NULL) {
+        connection->destination = xmalloc(sizeof *connection->destination);
+        *connection->destination = *arrival->destination;
+        connection->ends.destination = connection->destination;
+    }
+    if (arrival->intercepted != NULL)
+        connection->ends.intercepted = intercepted_reference(arrival->intercepted);
+}
+
 void clients_remove(struct client_connection *connection) {
     struct clients *clients = connection->clients;
     list_remove(&connection->link);
     clients->connection_count--;
     atomic_fetch_sub_explicit(&clients->total->count, 1, memory_order_relaxed);
     clients->net->counters.client_connections_open--;
+    intercepted_release(&connection->ends.intercepted);
+    free(connection->destination);
+    connection->destination = NULL;
 }
 
 void clients_settings_changed(struct clients *clients) {

@@ -23,6 +23,7 @@
 
 #include "base/reserve.h"
 #include "client/exchange.h"
+#include "client/intercepted.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -45,19 +46,33 @@ struct client_connection_class {
     struct exchange *(*slowest)(struct client_connection *connection);
 };
 
+/* A client's connection that is there already: accepted, maybe secured, and with bytes that were
+ * read from it. */
+struct client_arrival {
+    struct connection **connection;    /* taken */
+    struct net_buffer **ahead;         /* taken; NULL or a pointer to NULL: no bytes were read */
+    const struct address *client;      /* the client's address */
+    const struct address *listener;    /* where the connection was accepted */
+    const struct address *destination; /* that the client meant; NULL: the listener's address */
+    struct intercepted *intercepted;   /* referenced by the connection; NULL: not intercepted */
+};
+
 struct client_connection {
     struct clients *clients;
     const struct listen_settings *listen; /* of clients->listen_set; NULL: a reload removed it */
     struct exchange_ends ends;
     const struct client_connection_class *class;
     struct list_link link;
-    struct address listener; /* where the connection was accepted */
+    struct address listener;     /* where the connection was accepted */
+    struct address *destination; /* owned; NULL: the client meant the listener */
 };
 
 struct clients {
     struct net_context *net;
     struct mailbox *mailbox;
     void (*on_request)(struct exchange *exchange, void *arg);
+    /* Serves requests on a connection that is there already; see clients_adopt. */
+    void (*adopt)(struct clients *clients, const struct client_arrival *arrival);
     void *arg;
     struct listen_set *listen_set; /* of net->settings */
     bool draining;                 /* no connection takes a further request */
@@ -76,6 +91,13 @@ void clients_release(struct clients *clients);
 void clients_settings_changed(struct clients *clients);
 void clients_drain(struct clients *clients);
 void clients_abort(struct clients *clients);
+/* Serves HTTP requests on a connection that is there already: the inside of an intercepted
+ * connection, or one whose first bytes were read to tell HTTP from TLS. The connection is counted
+ * in clients->total once more: what held it before counts itself off. Requests are read when the
+ * caller has returned to the loop. */
+static inline void clients_adopt(struct clients *clients, const struct client_arrival *arrival) {
+    clients->adopt(clients, arrival);
+}
 /* As clients_lack_memory, where memory is short. */
 bool clients_refuse_more(struct clients *clients);
 /* Memory is exhausted, or connections hold as much as they may, so that nothing new is to begin. In
@@ -106,5 +128,9 @@ void clients_add(struct clients *clients, struct client_connection *connection,
                  const struct client_connection_class *class, const struct address *address,
                  const struct address *listener);
 void clients_remove(struct client_connection *connection);
+/* For protocols, right after clients_add: counts the arrival in clients->total, and notes what other
+ * connections do not have. */
+void clients_note_arrival(struct client_connection *connection,
+                          const struct client_arrival *arrival);
 
 #endif

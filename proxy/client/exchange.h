@@ -50,6 +50,7 @@
 
 struct clients;
 struct exchange;
+struct intercepted;
 
 enum exchange_state {
     EXCHANGE_REQUEST, /* no reply yet */
@@ -79,6 +80,8 @@ struct exchange_ends {
     const struct address *destination; /* that the client's connection was accepted at: the
                                           listener's, which may stand for any of the machine's */
     const struct tls_facts *tls;       /* NULL: the client's connection is clear text */
+    struct intercepted *intercepted;   /* the connection is the inside of an intercepted one; NULL:
+                                          it is not */
 };
 
 struct exchange {

@@ -69,6 +69,19 @@ static void connection_duplex_close(struct duplex *duplex) {
     free(own);
 }
 
+static struct connection *connection_duplex_take(struct duplex *duplex,
+                                                 struct net_buffer **aheadp) {
+    struct connection_duplex *own = connection_duplex_of(duplex);
+    struct connection *connection = own->connection;
+    own->connection = NULL;
+    if (connection != NULL) {
+        *aheadp = own->ahead;
+        own->ahead = NULL;
+    }
+    connection_duplex_close(duplex);
+    return connection;
+}
+
 static const struct duplex_class connection_duplex_class = {
     .name = "connection",
     .read = connection_duplex_read,
@@ -76,6 +89,7 @@ static const struct duplex_class connection_duplex_class = {
     .finish = connection_duplex_finish,
     .abort = connection_duplex_abort,
     .close = connection_duplex_close,
+    .take_connection = connection_duplex_take,
 };
 
 struct duplex *connection_duplex_new(struct connection **connectionp, struct net_buffer **aheadp) {

@@ -28,6 +28,8 @@ struct duplex_class {
     void (*finish)(struct duplex *duplex);
     void (*abort)(struct duplex *duplex);
     void (*close)(struct duplex *duplex);
+    /* NULL: the duplex is one of many streams on a connection. */
+    struct connection *(*take_connection)(struct duplex *duplex, struct net_buffer **aheadp);
 };
 
 struct duplex {
@@ -71,6 +73,21 @@ static inline void duplex_close(struct duplex **duplexp) {
         return;
     CHECK_OBJ(duplex, DUPLEX_MAGIC);
     duplex->class->close(duplex);
+}
+
+/* Takes the connection out of a duplex that has one of its own, with the bytes that were read from
+ * it and not from the duplex yet (NULL: none). The duplex is gone then (*duplexp becomes NULL), and
+ * the caller sets the connection's owner. NULL: the duplex is a stream of a shared connection and
+ * stays as it is, or it was aborted and is gone. */
+static inline struct connection *duplex_take_connection(struct duplex **duplexp,
+                                                        struct net_buffer **aheadp) {
+    struct duplex *duplex = *duplexp;
+    CHECK_OBJ(duplex, DUPLEX_MAGIC);
+    *aheadp = NULL;
+    if (duplex->class->take_connection == NULL)
+        return NULL;
+    *duplexp = NULL;
+    return duplex->class->take_connection(duplex, aheadp);
 }
 
 #endif

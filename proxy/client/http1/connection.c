@@ -236,17 +236,43 @@ static void http1_connection_begin(struct http1_connection *connection) {
     http1_connection_lost(connection);
 }
 
-void http1_accept(struct http1_host *host, int fd, const struct address *address,
-                  const struct address *listener) {
+/* The socket is adopted by the caller. */
+static struct http1_connection *http1_connection_new(struct http1_host *host,
+                                                     const struct address *address,
+                                                     const struct address *listener) {
     struct clients *clients = host->clients;
     struct http1_connection *connection;
     ALLOC_OBJ(connection, HTTP1_CONNECTION_MAGIC);
     connection->net = clients->net;
     connection->host = host;
-    connection->socket = connection_adopt(clients->net, &fd, http1_connection_on_ready, connection);
     timer_init(&connection->timer, http1_connection_on_timeout);
     task_init(&connection->turn, http1_connection_on_turn);
     clients_add(clients, &connection->client, &http1_connection_class, address, listener);
     http1_connection_arm(connection, clients->net->settings->client.idle_timeout);
+    return connection;
+}
+
+void http1_accept(struct http1_host *host, int fd, const struct address *address,
+                  const struct address *listener) {
+    struct http1_connection *connection = http1_connection_new(host, address, listener);
+    connection->socket =
+        connection_adopt(connection->net, &fd, http1_connection_on_ready, connection);
     http1_connection_begin(connection);
+}
+
+/* The requests wait for the next turn of the loop, because the caller may be a step of another
+ * transaction. */
+void http1_adopt(struct http1_host *host, const struct client_arrival *arrival) {
+    struct http1_connection *connection =
+        http1_connection_new(host, arrival->client, arrival->listener);
+    clients_note_arrival(&connection->client, arrival);
+    connection->socket = *arrival->connection;
+    *arrival->connection = NULL;
+    if (arrival->ahead != NULL) {
+        connection->buffer = *arrival->ahead;
+        *arrival->ahead = NULL;
+    }
+    connection->socket->readable = connection->socket->writable = true;
+    connection_set_owner(connection->socket, http1_connection_on_ready, connection);
+    loop_defer(connection->net->loop, &connection->turn);
 }

@@ -32,5 +32,7 @@ void http1_host_release(struct http1_host *host);
 /* Takes the descriptor of a connection that came to `listener` and is counted in clients->total. */
 void http1_accept(struct http1_host *host, int fd, const struct address *address,
                   const struct address *listener);
+/* Takes a connection that is there already (client/clients.h). */
+void http1_adopt(struct http1_host *host, const struct client_arrival *arrival);
 
 #endif
