@@ -68,6 +68,7 @@ bool exchange_repeat_in_background(const struct exchange *exchange) {
     own->ends = *exchange->ends;
     own->destination = *exchange->ends->destination;
     own->ends.destination = &own->destination;
+    own->ends.tls = NULL; /* the connection may end first */
     if (own->ends.intercepted != NULL)
         intercepted_reference(own->ends.intercepted);
     exchange_init(&own->base, &background_class, clients, &own->ends, listen);
