@@ -211,6 +211,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/start_only.c proxy/settings/start_only.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/match/url_class.c proxy/match/url_class.h \
+	proxy/tls/client_hello.c proxy/tls/client_hello.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \

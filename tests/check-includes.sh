@@ -3,7 +3,7 @@
 # itself and rooms that have no higher one:
 #
 #   common/base <- common/event, common/http <- common/service
-#     <- proxy/: tls <- net <- match <- record, settings <- cache, origin <- disk <- client <- adapt, client/http1
+#     <- proxy/: tls <- net <- match <- record, settings <- cache, origin <- disk <- client, intercept <- adapt, client/http1
 #     <- icap <- transaction <- worker, admin, main, ctl
 #     <- icap-services/: adremover, gray, gzip, inject <- helpers, helperd, host-c-icap
 #
@@ -31,7 +31,7 @@ BEGIN {
     rooms(5, "proxy/record proxy/settings")
     rooms(6, "proxy/cache proxy/origin")
     rooms(7, "proxy/disk")
-    rooms(8, "proxy/client")
+    rooms(8, "proxy/client proxy/intercept")
     rooms(9, "proxy/adapt proxy/client/http1")
     rooms(9.5, "proxy/icap")
     rooms(10, "proxy/transaction proxy/transaction/steps")

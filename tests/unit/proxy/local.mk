@@ -13,6 +13,7 @@ tests_unit_proxy_unit_proxy_SOURCES = \
 	tests/unit/proxy/test_access_log.c \
 	tests/unit/proxy/test_address.c \
 	tests/unit/proxy/test_admin.c \
+	tests/unit/proxy/test_client_hello.c \
 	tests/unit/proxy/test_connection.c \
 	tests/unit/proxy/test_control.c \
 	tests/unit/proxy/test_ctl.c \

@@ -30,6 +30,7 @@ Suite *ctl_suite(void);
 Suite *store_suite(void);
 Suite *purge_suite(void);
 Suite *disk_suite(void);
+Suite *client_hello_suite(void);
 Suite *connection_suite(void);
 Suite *control_suite(void);
 Suite *exchange_suite(void);

@@ -107,6 +107,7 @@ int main(void) {
     srunner_add_suite(runner, name_suite());
     srunner_add_suite(runner, purge_suite());
     srunner_add_suite(runner, disk_suite());
+    srunner_add_suite(runner, client_hello_suite());
     srunner_add_suite(runner, connection_suite());
     srunner_add_suite(runner, control_suite());
     srunner_add_suite(runner, freshness_suite());
