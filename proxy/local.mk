@@ -201,8 +201,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/match/needles.c proxy/match/needles.h \
 	proxy/settings/negative.c proxy/settings/negative.h \
 	proxy/settings/option_sections.c proxy/settings/option_suggest.c \
+	proxy/settings/interception.h proxy/settings/load_interception.c \
 	proxy/settings/options.c proxy/settings/options.h proxy/settings/options_cache.def \
-	proxy/settings/options_origins.def proxy/settings/options_services.def \
+	proxy/settings/options_interception.def proxy/settings/options_origins.def proxy/settings/options_services.def \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/match/regex.c proxy/match/regex.h \

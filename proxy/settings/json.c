@@ -87,6 +87,12 @@ static void add_adapts(json_t *root, const struct settings *settings) {
     }
 }
 
+static void add_intercepts(json_t *root, const struct settings *settings) {
+    for (size_t i = 0; i < settings->intercept_count; i++)
+        add_element(root, "intercept", "class", url_class_name(settings->intercepts[i].url_class),
+                    &settings->intercepts[i]);
+}
+
 /* Writes only options that the policy sets: another policy may set the rest. */
 static void add_policies(json_t *root, const struct settings *settings) {
     for (size_t i = 0; i < settings->policy_count; i++) {
@@ -120,6 +126,7 @@ char *settings_to_json(const struct settings *settings) {
     add_url_classes(root, settings);
     add_adapts(root, settings);
     add_policies(root, settings);
+    add_intercepts(root, settings);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10) | JSON_ENSURE_ASCII);
     json_decref(root);
     ASSERT(text != NULL);

@@ -161,6 +161,28 @@ const struct option_section option_sections[] = {
                    "policy all { query_drop = { \"utm_*\", fbclid }  negative_ttl = \"30s\" }",
     },
     {
+        .name = "intercept",
+        .title = "CLASS",
+        .documentation =
+            "Sets what happens to the TLS connections of a URL class that clients open with "
+            "CONNECT "
+            "on forward listeners, or at transparent listeners. When several sections match, the "
+            "first one in the file applies. A connection that none matches is spliced. A class is "
+            "compared with the URL https://NAME/, where NAME is what the client asks for in its "
+            "ClientHello (SNI), or else the host that it connects to. When both are names and "
+            "differ, the more restrictive action of the two applies: block, then bump, then "
+            "splice. Without intercept sections, CONNECT opens tunnels and nothing is looked "
+            "at.",
+        .example = "url_class banks { domain = { \"bank.example\", \"health.example\" } }\n"
+                   "intercept banks { action = splice }\n"
+                   "intercept all { action = bump }",
+    },
+    {
+        .name = "interception",
+        .documentation = "Configures how TLS connections are intercepted (see intercept).",
+        .example = "interception { not_tls = refuse  refusals = 0 }",
+    },
+    {
         .name = "admin",
         .documentation =
             "Configures the admin plane: status, metrics, reload and drain, over HTTP and JSON. "

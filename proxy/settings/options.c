@@ -39,6 +39,8 @@ static const char *const balance_words[] = {"round_robin", "least_connections", 
                                             NULL};
 static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
+static const char *const intercept_action_words[] = {"splice", "bump", "block", NULL};
+static const char *const not_tls_words[] = {"tunnel", "refuse", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 /* The destination of a value. */
@@ -55,8 +57,10 @@ static const char *const log_level_words[] = {"error", "warn", "info", "debug", 
     .section = "icap_service", .at = offsetof(struct icap_service_settings, member)
 #define URL_CLASS(member)                                                                          \
     .section = "url_class", .at = offsetof(struct url_class_conditions, member)
-#define ADAPT(member)  .section = "adapt", .at = offsetof(struct adapt_names, member)
-#define POLICY(member) .section = "policy", .at = offsetof(struct cache_policy, member)
+#define ADAPT(member)        .section = "adapt", .at = offsetof(struct adapt_names, member)
+#define INTERCEPT(member)    .section = "intercept", .at = offsetof(struct intercept_settings, member)
+#define INTERCEPTION(member) ONCE("interception", interception.member)
+#define POLICY(member)       .section = "policy", .at = offsetof(struct cache_policy, member)
 
 /* The type and range of a value. */
 #define BOOL               .type = OPTION_BOOL
@@ -217,6 +221,7 @@ const struct option options[] = {
          "verdicts and milliseconds; combined_extended has the result of the cache before these.",
      .example = "json"},
 
+#include "settings/options_interception.def"
 #include "settings/options_services.def"
 
     {ONCE("admin", admin.listen), .name = "listen", STRING, .fallback_note = "no admin plane",

@@ -103,7 +103,8 @@ static bool apply_document(struct load *load) {
            load_values(load, document_section(load->document, "origin", NULL), "origin",
                        load->settings) &&
            load_admin(load) && load_access_logs(load) && load_icap_services(load) &&
-           load_url_classes(load) && load_adapts(load) && load_policies(load) && load_parents(load);
+           load_url_classes(load) && load_adapts(load) && load_policies(load) &&
+           load_parents(load) && load_interception(load);
 }
 
 struct settings *settings_load(const char *path, char error[SETTINGS_ERROR]) {
@@ -150,8 +151,10 @@ void settings_release(struct settings **settingsp) {
     release_adapts(settings);
     release_icap_services(settings);
     release_policies(settings);
+    release_interception(settings);
     release_url_classes(settings);
-    static const char *const sections[] = {"", "admin", "cache", "client", "origin"};
+    static const char *const sections[] = {"",       "admin",  "cache",
+                                           "client", "origin", "interception"};
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         load_release_values(sections[i], settings);
     free(settings->path);

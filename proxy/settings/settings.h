@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "http/url.h"
 #include "net/address.h"
+#include "settings/interception.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
 
@@ -178,6 +179,10 @@ struct settings {
     size_t origins_group_count;
     struct parent_settings *parents; /* likewise */
     size_t parent_count;
+    struct intercept_settings *intercepts; /* likewise */
+    size_t intercept_count;
+    struct rules *intercept_rules; /* a rule for each of them */
+    struct interception_settings interception;
     uint16_t *connect_ports; /* ports that CONNECT may reach */
     size_t connect_port_count;
     struct access_log_settings *access_logs;
