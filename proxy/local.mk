@@ -125,7 +125,9 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/memory_share.c proxy/net/memory_share.h \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/sender.c proxy/net/sender.h \
+	proxy/net/own_connections.c proxy/net/own_connections.h \
 	proxy/net/pool.c proxy/net/pool.h \
+	proxy/net/privileges.c proxy/net/privileges.h \
 	proxy/net/reach.c proxy/net/reach.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/net/secret_hash.c proxy/net/secret_hash.h \
@@ -195,6 +197,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/load.c proxy/settings/load.h \
 	proxy/settings/load_adapt.c proxy/settings/load_cache.c proxy/settings/load_class.c \
 	proxy/settings/load_listen.c proxy/settings/load_map.c proxy/settings/load_origins.c \
+	proxy/settings/load_transparent.c \
 	proxy/settings/manual.c \
 	proxy/match/map_table.c proxy/match/map_table.h \
 	proxy/match/name_table.c proxy/match/name_table.h \
@@ -203,7 +206,8 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/option_sections.c proxy/settings/option_suggest.c \
 	proxy/settings/interception.h proxy/settings/load_interception.c \
 	proxy/settings/options.c proxy/settings/options.h proxy/settings/options_cache.def \
-	proxy/settings/options_interception.def proxy/settings/options_origins.def proxy/settings/options_services.def \
+	proxy/settings/options_interception.def proxy/settings/options_origins.def \
+	proxy/settings/options_services.def proxy/settings/options_transparent.def \
 	proxy/settings/origins.c proxy/settings/origins.h \
 	proxy/settings/policy.c proxy/settings/policy.h \
 	proxy/match/regex.c proxy/match/regex.h \

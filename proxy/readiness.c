@@ -4,6 +4,7 @@
 #include "admin/admin.h"
 #include "disk/volume.h"
 #include "net/listener.h"
+#include "net/privileges.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,6 +25,14 @@ static void of_service(const struct icap_service_settings *service, struct findi
         class->check(service, findings);
 }
 
+void readiness_of_privileges(const struct settings *settings, struct findings *findings) {
+    const char *option = settings->transparent.tproxy ? "tproxy" : "mark";
+    int error = privileges_missing(settings->transparent.tproxy, settings->transparent.mark);
+    if (error != 0)
+        findings_add(findings, "transparent.%s is not possible: %s%s", option, strerror(error),
+                     privileges_advice(error));
+}
+
 void readiness_of_files(const struct settings *settings, struct findings *findings) {
     if (settings->error_log != NULL)
         findings_of_log(findings, "error_log", settings->error_log);
@@ -39,6 +48,7 @@ void readiness_of_start(const struct settings *settings, struct findings *findin
     for (size_t i = 0; i < settings->listen_count; i++)
         if (!listener_possible(&settings->listens[i].address, reason))
             findings_add(findings, "%s", reason);
+    readiness_of_privileges(settings, findings);
     for (size_t i = 0; i < settings->cache.disk_count; i++)
         if (!volume_possible(&settings->cache.disks[i], error))
             findings_add(findings, "%s", error);

@@ -17,6 +17,9 @@
 
 /* Checks the logs, the temporary directory, and the files for TLS. */
 void readiness_of_files(const struct settings *settings, struct findings *findings);
+/* Checks the privileges that the transparent section needs. A start or reload without them is
+ * refused. */
+void readiness_of_privileges(const struct settings *settings, struct findings *findings);
 /* Checks the listeners, the disks and the admin plane. */
 void readiness_of_start(const struct settings *settings, struct findings *findings);
 

@@ -8,6 +8,7 @@
 #include "cache/memory.h"
 #include "disk/disk.h"
 #include "net/memory_share.h"
+#include "net/own_connections.h"
 #include "readiness.h"
 #include "record/recorder.h"
 #include "settings/start_only.h"
@@ -27,6 +28,7 @@ static bool start_workers(struct server *server, struct claims *claims,
         .disk = server->disk,
         .shared_fetches = server->shared_fetches,
         .origin_hosts = server->origin_hosts,
+        .own_connections = server->own_connections,
         .waiting_downloads = server->waiting_downloads,
         .verdicts = server->verdicts,
         .origins = server->origins,
@@ -77,6 +79,7 @@ static void join_findings(const struct findings *findings, char error[SETTINGS_E
 static struct claims *server_claim(const struct settings *settings, const struct settings *old,
                                    char error[SETTINGS_ERROR]) {
     struct findings findings = {0};
+    readiness_of_privileges(settings, &findings);
     struct claims *claims = claims_make(settings, old, &findings);
     if (claims == NULL)
         join_findings(&findings, error);
@@ -194,6 +197,7 @@ static void make_shared(struct server *server) {
     server->memory = memory_shares_new(settings->workers);
     server->shared_fetches = shared_fetches_new();
     server->origin_hosts = origin_hosts_new();
+    server->own_connections = own_connections_new();
     server->waiting_downloads = waiting_downloads_new();
     server->verdicts = verdicts_new(settings->verdict_space);
     server->origins = origin_groups_new(server->settings, NULL);
@@ -230,6 +234,7 @@ void server_release(struct server *server) {
         shared_fetches_free(&server->shared_fetches);
     memory_shares_free(&server->memory);
     origin_hosts_free(&server->origin_hosts);
+    own_connections_free(&server->own_connections);
     waiting_downloads_free(&server->waiting_downloads);
     verdicts_free(&server->verdicts);
     origin_groups_release(&server->origins);

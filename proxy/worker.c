@@ -153,9 +153,10 @@ static void start_transactions(struct worker *worker, const struct worker_shared
         host->id_prefix = (uint64_t)getpid() << 32;
 }
 
+/* Do clients of some listener say where requests go? */
 static bool has_forward_listener(const struct settings *settings) {
     for (size_t i = 0; i < settings->listen_count; i++)
-        if (settings->listens[i].mode == LISTEN_FORWARD)
+        if (settings->listens[i].mode != LISTEN_REVERSE)
             return true;
     return false;
 }
@@ -173,6 +174,8 @@ static void configure_net(struct worker *worker) {
                                             .memory = settings->client.memory,
                                             .listens = listens,
                                             .listen_count = count,
+                                            .transparent = settings_are_transparent(settings),
+                                            .mark = settings->transparent.mark,
                                             .dns_ipv6 = settings->origin.dns_ipv6,
                                             .dns_timeout = settings->origin.dns_timeout,
                                             .dns_ttl_max = settings->origin.dns_ttl_max,
@@ -193,6 +196,7 @@ static bool worker_prepare(struct worker *worker, const struct worker_shared *sh
         .accounts = xcalloc(1, sizeof *worker->adapters.accounts),
         .verdicts = shared->verdicts,
     };
+    worker->net.own_connections = shared->own_connections;
     worker->net.settings = worker->settings;
     worker->net.share = memory_shares_of(shared->memory, worker->index);
     worker->admin_address = shared->admin_address;

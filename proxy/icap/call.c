@@ -220,8 +220,9 @@ static void seek_connection(struct icap_call *call) {
     if (call->connection == NULL) {
         call->step = ICAP_STEP_CONNECT;
         icap_call_watch(call, false);
-        dial_start_tls(&call->dial, call->net, endpoint->uri->host, endpoint->uri->port,
-                       settings_of(call)->connect_timeout, endpoint->tls, &call->task);
+        const struct dial_target target =
+            icap_endpoint_target(endpoint, settings_of(call)->connect_timeout);
+        dial_start(&call->dial, call->net, &target, &call->task);
         return;
     }
     call->reused = true;

@@ -488,6 +488,16 @@ struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint) {
     };
 }
 
+struct dial_target icap_endpoint_target(const struct icap_endpoint *endpoint, uint64_t timeout) {
+    return (struct dial_target){
+        .host = endpoint->uri->host,
+        .port = endpoint->uri->port,
+        .reach = REACH_ANY,
+        .timeout = timeout,
+        .tls = endpoint->tls,
+    };
+}
+
 struct slice icap_endpoint_key(const struct icap_endpoint *endpoint) {
     return slice_from(endpoint->uri_text);
 }

@@ -20,6 +20,7 @@
 
 #include "icap/lost_connections.h"
 #include "icap/quota.h"
+#include "net/dial.h"
 #include "net/pool.h"
 #include "settings/settings.h"
 
@@ -92,6 +93,8 @@ static inline bool icap_endpoint_is_lost(const struct icap_endpoint *endpoint) {
 struct service_tag_sight icap_endpoint_see_istag(struct icap_endpoint *endpoint, struct slice istag,
                                                  const struct service_tag_moment *asked);
 struct icap_quota_bid icap_endpoint_bid(struct icap_endpoint *endpoint);
+/* Where connections to it go. */
+struct dial_target icap_endpoint_target(const struct icap_endpoint *endpoint, uint64_t timeout);
 /* For the pool. */
 struct slice icap_endpoint_key(const struct icap_endpoint *endpoint);
 

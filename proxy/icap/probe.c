@@ -75,9 +75,9 @@ static void dial_anew(struct icap_probe *probe) {
     drop_connection(probe, false);
     probe->reused = false;
     probe->left = write_request(probe);
-    dial_start_tls(&probe->dial, probe->net, endpoint->uri->host, endpoint->uri->port,
-                   endpoint->service->base.settings->connect_timeout, endpoint->tls,
-                   &probe->dial_task);
+    const struct dial_target target =
+        icap_endpoint_target(endpoint, endpoint->service->base.settings->connect_timeout);
+    dial_start(&probe->dial, probe->net, &target, &probe->dial_task);
 }
 
 static void probe_broke_off(struct icap_probe *probe, const char *error) {

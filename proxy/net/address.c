@@ -127,6 +127,16 @@ void address_set_port(struct address *address, uint16_t port) {
         address->v6.sin6_port = htons(port);
 }
 
+void address_unmap(struct address *address) {
+    struct address v4 = {.length = sizeof v4.v4};
+    if (!is_mapped(address))
+        return;
+    v4.v4.sin_family = AF_INET;
+    v4.v4.sin_port = address->v6.sin6_port;
+    memcpy(&v4.v4.sin_addr, address->v6.sin6_addr.s6_addr + 12, sizeof v4.v4.sin_addr);
+    *address = v4;
+}
+
 bool address_is_loopback(const struct address *address) {
     if (address->any.sa_family == AF_INET)
         return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;

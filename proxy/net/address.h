@@ -41,6 +41,8 @@ size_t address_format(const struct address *address, char *out);
 /* Writes the IP alone into `out`, which has at least ADDRESS_IP_TEXT bytes. An IPv4-mapped IPv6
  * address is written as IPv4. Returns the length. */
 size_t address_format_ip(const struct address *address, char *out);
+/* Turns an IPv4-mapped IPv6 address, as sockets for both families have it, into the IPv4 address. */
+void address_unmap(struct address *address);
 bool address_equal(const struct address *a, const struct address *b);
 uint16_t address_port(const struct address *address);
 void address_set_port(struct address *address, uint16_t port);

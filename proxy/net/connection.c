@@ -1,6 +1,7 @@
 #include "net/connection.h"
 
 #include "base/assert.h"
+#include "net/own_connections.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -84,6 +85,7 @@ void connection_close(struct connection **connectionp) {
     tls_stream_free(&connection->tls);
     if (connection->watched)
         loop_forget(connection->net->loop, &connection->event);
+    own_connections_remove(connection->net->own_connections, &connection->own);
     close(fd);
     FREE_OBJ(connection);
 }

@@ -43,6 +43,7 @@ struct connection {
     struct list_link pool_link; /* while the connection is in a pool */
     uint64_t pooled_at;         /* loop->looks when it came into the pool */
     struct pool_key *pool_key;
+    struct own_connection *own; /* owned, net/own_connections.h; NULL: it is not in that set */
 };
 
 typedef void connection_ready_fn(struct connection *connection);

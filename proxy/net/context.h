@@ -19,6 +19,7 @@
 #include "net/counters.h"
 
 struct memory_share;
+struct own_connections;
 struct own_networks;
 struct resolver;
 struct settings;
@@ -56,6 +57,8 @@ struct net_configuration {
     bool dns_ipv6;        /* look-ups ask for IPv6 addresses as well */
     uint64_t dns_timeout; /* milliseconds, for all tries together; read at the start only */
     uint64_t dns_ttl_max; /* milliseconds; an address is remembered no longer than this */
+    unsigned mark;        /* of the connections that are opened (SO_MARK); 0: none */
+    bool transparent;     /* some listener is transparent: own_connections is kept */
 };
 
 struct net_context {
@@ -63,8 +66,9 @@ struct net_context {
     struct counters counters;
     struct resolver *resolver;
     struct settings *settings; /* the worker's current snapshot; a transaction keeps its own */
-    struct own_networks *own_networks;   /* net/reach.h; NULL: not read yet */
-    struct net_configuration configured; /* net_context_configure */
+    struct own_connections *own_connections; /* of all workers; net/own_connections.h */
+    struct own_networks *own_networks;       /* net/reach.h; NULL: not read yet */
+    struct net_configuration configured;     /* net_context_configure */
     struct net_buffers free_buffers, free_large_buffers;
     struct spool_blocks spare_blocks;
     size_t buffer_bytes;        /* of all buffers in use */

@@ -1,6 +1,8 @@
 #include "net/dial.h"
 
 #include "base/assert.h"
+#include "net/own_connections.h"
+#include "net/privileges.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -65,19 +67,48 @@ static void dial_on_timeout(struct timer *timer) {
                        true);
 }
 
-/* Begins to connect. Returns 0, or an error number when that fails at once. */
-static int dial_begin(struct dial *dial) {
+/* Makes the connection come from dial->from. The system chooses the port when it knows where the
+ * connection goes, so that there are enough ports. */
+static bool bind_to_source(const struct dial *dial, int fd) {
     int on = 1;
+    if (dial->from.length == 0 || dial->from.any.sa_family != dial->address.any.sa_family)
+        return true;
+    struct address from = dial->from;
+    address_set_port(&from, 0);
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+    return privileges_set_foreign(fd, &from, true) && bind(fd, &from.any, from.length) == 0;
+}
+
+/* Returns a socket whose connection is under way, or -1 and errno. */
+static int dial_open_socket(const struct dial *dial) {
+    int on = 1;
+    unsigned mark = dial->net->configured.mark;
     int fd = socket(dial->address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return errno;
+        return -1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(fd, &dial->address.any, dial->address.length) != 0 && errno != EINPROGRESS) {
-        int error = errno;
-        close(fd);
-        return error;
-    }
+    if ((mark == 0 || privileges_set_mark(fd, mark)) && bind_to_source(dial, fd) &&
+        (connect(fd, &dial->address.any, dial->address.length) == 0 || errno == EINPROGRESS))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* Begins to connect. Returns 0, or an error number when that fails at once. */
+static int dial_begin(struct dial *dial) {
+    struct own_connections *set = dial->net->own_connections;
+    int fd = dial_open_socket(dial);
+    if (fd < 0)
+        return errno;
+    struct own_connection *own =
+        dial->net->configured.transparent ? own_connections_add(set, fd, &dial->address) : NULL;
     dial->connection = connection_new(dial->net, &fd, dial_on_ready, dial);
+    if (dial->connection == NULL)
+        own_connections_remove(set, &own);
+    else
+        dial->connection->own = own;
     return dial->connection == NULL ? ENOMEM : 0;
 }
 
@@ -137,32 +168,23 @@ static void on_resolved(struct resolver_query *query) {
     resolved(dial);
 }
 
-static void dial_start_attempts(struct dial *dial, struct net_context *net, struct slice host,
-                                uint16_t port, enum reach reach, uint64_t timeout,
-                                struct tls_client *tls, struct task *waker) {
+void dial_start(struct dial *dial, struct net_context *net, const struct dial_target *target,
+                struct task *waker) {
     INIT_OBJ(dial, DIAL_MAGIC);
-    dial->tls = tls;
+    dial->tls = target->tls;
     dial->net = net;
-    dial->port = port;
-    dial->reach = reach;
-    dial->timeout = dial->patience = timeout;
+    dial->port = target->port;
+    dial->reach = target->reach;
+    dial->timeout = dial->patience = target->timeout;
+    if (target->from != NULL)
+        dial->from = *target->from;
     dial->waker = waker;
     dial->error = "no address";
     dial->state = DIAL_RESOLVING;
     timer_init(&dial->timer, dial_on_timeout);
     resolver_query_init(&dial->query);
-    if (resolver_lookup(net->resolver, host, &dial->query, on_resolved))
+    if (resolver_lookup(net->resolver, target->host, &dial->query, on_resolved))
         resolved(dial);
-}
-
-void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                enum reach reach, uint64_t timeout, struct task *waker) {
-    dial_start_attempts(dial, net, host, port, reach, timeout, NULL, waker);
-}
-
-void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                    uint64_t timeout, struct tls_client *tls, struct task *waker) {
-    dial_start_attempts(dial, net, host, port, REACH_ANY, timeout, tls, waker);
 }
 
 void dial_hurry(struct dial *dial, uint64_t patience) {

@@ -1,7 +1,9 @@
 /*
  * Dialling: from a host name and a port to an open connection, trying each address in turn.
  *
- *     dial_start(&dial, net, SLICE("example.com"), 80, REACH_REMOTE, connect_timeout,
+ *     dial_start(&dial, net,
+ *                &(struct dial_target){.host = SLICE("example.com"), .port = 80,
+ *                                      .reach = REACH_REMOTE, .timeout = connect_timeout},
  *                &waiter->task);
  *     ... the task runs ...
  *     if (dial.state == DIAL_DONE)   struct connection *c = dial_take(&dial, on_ready, owner);
@@ -29,6 +31,18 @@ enum dial_state {
     DIAL_FAILED,
 };
 
+/* Where a connection is to go. Slices and pointers are read at the start only. */
+struct dial_target {
+    struct slice host; /* a name or an IP address */
+    uint16_t port;
+    enum reach reach;
+    uint64_t timeout;           /* milliseconds, for each address */
+    struct tls_client *tls;     /* NULL: no TLS */
+    const struct address *from; /* the address that the connection comes from, which may be that of
+                                    another machine (see net/privileges.h); NULL: the system chooses
+                                    it, as it does for addresses of the other family */
+};
+
 struct dial {
     unsigned magic;
 #define DIAL_MAGIC 0xd1a1d1a1u
@@ -36,6 +50,7 @@ struct dial {
     struct net_context *net;
     struct resolver_query query;
     struct tls_client *tls; /* NULL: none */
+    struct address from;    /* length 0: the system chooses it */
     uint16_t port;
     enum reach reach;
     uint64_t timeout;
@@ -51,12 +66,8 @@ struct dial {
     struct task *waker;
 };
 
-void dial_start(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                enum reach reach, uint64_t timeout, struct task *waker);
-/* Like dial_start, for a host that the configuration names (REACH_ANY), with TLS. tls NULL: no
- * TLS. */
-void dial_start_tls(struct dial *dial, struct net_context *net, struct slice host, uint16_t port,
-                    uint64_t timeout, struct tls_client *tls, struct task *waker);
+void dial_start(struct dial *dial, struct net_context *net, const struct dial_target *target,
+                struct task *waker);
 /* Limits the time for the TCP connection to `patience` milliseconds. Call it directly after the
  * start. */
 void dial_hurry(struct dial *dial, uint64_t patience);

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "net/privileges.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -27,6 +28,7 @@ struct listener {
     listener_accept_fn *on_accept;
     void *arg;
     bool complained;
+    bool foreign;   /* listener_take_foreign */
     unsigned batch; /* how many connections to accept in one round at most */
     unsigned whole; /* how many rounds in a row were full */
 };
@@ -193,6 +195,20 @@ void listener_close(struct listener **listenerp) {
     loop_remove(listener->net->loop, &listener->event);
     close(fd);
     FREE_OBJ(listener);
+}
+
+bool listener_take_foreign(struct listener *listener, bool on, char error[LISTENER_ERROR]) {
+    CHECK_OBJ(listener, LISTENER_MAGIC);
+    if (on == listener->foreign)
+        return true;
+    listener->foreign = privileges_set_foreign(listener->event.fd, &listener->address, on);
+    if (listener->foreign == on)
+        return true;
+    char text[ADDRESS_TEXT];
+    address_format(&listener->address, text);
+    snprintf(error, LISTENER_ERROR, "the listener %.100s can not take connections by TPROXY: %s%s",
+             text, strerror(errno), privileges_advice(errno));
+    return false;
 }
 
 const struct address *listener_address(const struct listener *listener) {

@@ -35,6 +35,9 @@ void listener_close(struct listener **listenerp);
 int listener_claim(const struct address *address, bool alone, char error[LISTENER_ERROR]);
 /* May this user listen at the address, if nobody else does? Opens a socket and closes it again. */
 bool listener_possible(const struct address *address, char error[LISTENER_ERROR]);
+/* Makes the listener take connections to addresses of other machines too, which the firewall hands
+ * to it (TPROXY), or no longer. False and a sentence in `error`: this user may not do that. */
+bool listener_take_foreign(struct listener *listener, bool on, char error[LISTENER_ERROR]);
 const struct address *listener_address(const struct listener *listener);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *     struct tls_settings settings = {.ca_file = "/etc/ssl/our.pem", .verify = true};
  *     struct tls_client *client = tls_client_new(&settings, SLICE("icap.example.com"));
- *     dial_start_tls(&dial, net, host, port, timeout, client, &waiter->task);
+ *     dial_start(&dial, net, &(struct dial_target){..., .tls = client}, &waiter->task);
  *     tls_client_free(&client);                       when none of its streams is left
  *
  * A client holds what all streams to one server share: the trusted certificates, the certificate

@@ -155,8 +155,14 @@ static void connect_fresh(struct origin_call *call) {
     call->state = ORIGIN_CONNECTING;
     call->reused = call->heard = call->deaf = false;
     call->unsent = true; /* earlier failures did no harm, otherwise this code would not run */
-    dial_start(&call->dial, call->net, call->request.host, call->request.port, call->request.reach,
-               call->request.connect_timeout, &call->dial_task);
+    const struct dial_target target = {
+        .host = call->request.host,
+        .port = call->request.port,
+        .reach = call->request.reach,
+        .timeout = call->request.connect_timeout,
+        .from = call->request.from,
+    };
+    dial_start(&call->dial, call->net, &target, &call->dial_task);
 }
 
 static void on_body_news(struct task *task) {

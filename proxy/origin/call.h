@@ -46,8 +46,9 @@ struct origin_request {
     struct slice host;
     uint16_t port;
     enum reach reach;
-    struct slice pool_key; /* another one for each reach */
-    struct slice head;     /* complete, with the empty line */
+    struct slice pool_key;      /* another one for each reach and each `from` */
+    const struct address *from; /* that the connection comes from; NULL: the system chooses it */
+    struct slice head;          /* complete, with the empty line */
     enum http_method method;
     struct source *body;      /* NULL: none */
     bool chunked;             /* how to send the body; else as it is */

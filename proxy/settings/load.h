@@ -39,6 +39,7 @@ void load_release_values(const char *kind, void *destination);
 bool load_check_name(struct load *load, const struct document_section *section);
 
 bool load_listens(struct load *load);
+bool load_transparent(struct load *load);
 bool load_origins_groups(struct load *load);
 bool load_maps(struct load *load);
 bool load_cache(struct load *load);

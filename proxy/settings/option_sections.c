@@ -18,6 +18,15 @@ const struct option_section option_sections[] = {
                    "listen \":8080\" { mode = reverse }",
     },
     {
+        .name = "transparent",
+        .documentation =
+            "Sets how listeners with mode = transparent work. The kernel sends them connections "
+            "that clients have opened to servers on the Internet. docs/TRANSPARENT.md and "
+            "examples/transparent/ show the rules of the firewall that are needed.",
+        .example = "listen \":3130\" { mode = transparent }\n"
+                   "transparent { tproxy = true  spoof_client = true }",
+    },
+    {
         .name = "map",
         .title = "PREFIX",
         .documentation =

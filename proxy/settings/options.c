@@ -20,7 +20,9 @@
 #define TIMEOUT_MAX (1 * DAY)
 
 /* Words of enums, in the order of the enums' members. */
-static const char *const listen_mode_words[] = {"forward", "reverse", NULL};
+static const char *const listen_mode_words[] = {"forward", "reverse", "transparent", NULL};
+static const char *const silent_words[] = {"close", "tunnel", NULL};
+static const char *const other_words[] = {"refuse", "tunnel", NULL};
 static const char *const local_destination_words[] = {"deny", "allow", NULL};
 static const char *const access_log_words[] = {"squid",          "combined",          "json",
                                                "squid_extended", "combined_extended", NULL};
@@ -138,9 +140,11 @@ const struct option options[] = {
      .example = "{ 443, 8443 }"},
 
     {LISTEN(mode), .name = "mode", WORD(listen_mode_words), .required = true,
-     DOC "Sets how clients use the listener. forward: clients know that they talk to a proxy, "
-         "and they send whole URLs and CONNECT. reverse: clients take the proxy for the server, "
-         "and map sections say where requests go.",
+     DOC
+     "Sets how clients use the listener. forward: clients know that they talk to a proxy, "
+     "and they send whole URLs and CONNECT. reverse: clients take the proxy for the server, "
+     "and map sections say where requests go. transparent: clients know of no proxy; the kernel "
+     "redirects their connections to the listener (see the section transparent).",
      .example = "forward"},
     {LISTEN(allow), .name = "allow", .type = OPTION_NETWORKS,
      .count_at = offsetof(struct listen_settings, allow_count),
@@ -154,7 +158,8 @@ const struct option options[] = {
 
     {LISTEN(local_destinations), .name = "local_destinations", WORD(local_destination_words),
      DEFAULT("deny"),
-     DOC "Sets whether clients of a forward listener may reach services on the proxy's own "
+     DOC "Sets whether clients of a forward or transparent listener may reach services on the "
+         "proxy's own "
          "machine and on its links. deny: Retort answers with 403 when the destination is a "
          "loopback address (127.0.0.0/8, ::1), a link-local address (169.254.0.0/16, where "
          "clouds give a machine its secrets, and fe80::/10), an unspecified, multicast or "
@@ -223,6 +228,7 @@ const struct option options[] = {
 
 #include "settings/options_interception.def"
 #include "settings/options_services.def"
+#include "settings/options_transparent.def"
 
     {ONCE("admin", admin.listen), .name = "listen", STRING, .fallback_note = "no admin plane",
      DOC "Sets where the admin plane listens: a path for a Unix socket, which only the proxy's "

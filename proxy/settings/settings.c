@@ -98,8 +98,8 @@ static void make_rules(struct settings *settings) {
 }
 
 static bool apply_document(struct load *load) {
-    return apply_top(load) && load_listens(load) && load_origins_groups(load) && load_maps(load) &&
-           load_cache(load) && load_client(load) &&
+    return apply_top(load) && load_listens(load) && load_transparent(load) &&
+           load_origins_groups(load) && load_maps(load) && load_cache(load) && load_client(load) &&
            load_values(load, document_section(load->document, "origin", NULL), "origin",
                        load->settings) &&
            load_admin(load) && load_access_logs(load) && load_icap_services(load) &&
@@ -153,8 +153,8 @@ void settings_release(struct settings **settingsp) {
     release_policies(settings);
     release_interception(settings);
     release_url_classes(settings);
-    static const char *const sections[] = {"",       "admin",  "cache",
-                                           "client", "origin", "interception"};
+    static const char *const sections[] = {"",       "admin",        "cache",      "client",
+                                           "origin", "interception", "transparent"};
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         load_release_values(sections[i], settings);
     free(settings->path);
@@ -166,6 +166,13 @@ const struct map_settings *settings_find_map(const struct settings *settings, st
     CHECK_OBJ(settings, SETTINGS_MAGIC);
     size_t map = map_table_find(settings->map_table, host, path);
     return map == MAP_TABLE_NONE ? NULL : &settings->maps[map];
+}
+
+bool settings_are_transparent(const struct settings *settings) {
+    for (size_t i = 0; i < settings->listen_count; i++)
+        if (settings->listens[i].mode == LISTEN_TRANSPARENT)
+            return true;
+    return false;
 }
 
 bool settings_connect_port_allowed(const struct settings *settings, uint16_t port) {

@@ -29,16 +29,21 @@
 
 enum { SETTINGS_ERROR = 1024 };
 
-enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE };
+enum listen_mode { LISTEN_FORWARD, LISTEN_REVERSE, LISTEN_TRANSPARENT };
 enum local_destinations { LOCAL_DENY, LOCAL_ALLOW };
 
 struct listen_settings {
     struct address address;
     enum listen_mode mode;
-    enum local_destinations local_destinations; /* for forward listeners; see net/reach.h */
+    enum local_destinations local_destinations; /* of forward and transparent listeners; see
+                                                   net/reach.h */
     struct network *allow;                      /* clients that may use it; none: all clients */
     size_t allow_count;
 };
+
+/* transparent { silent, other }: connections without HTTP or TLS. */
+enum transparent_silent { TRANSPARENT_SILENT_CLOSE, TRANSPARENT_SILENT_TUNNEL };
+enum transparent_other { TRANSPARENT_OTHER_REFUSE, TRANSPARENT_OTHER_TUNNEL };
 
 /* A map section of reverse mode: map "PREFIX" { origin = "URL" } or { origin = NAME }. Rules
  * with a host are tried before rules without one; among those, the longest matching prefix wins. */
@@ -254,6 +259,15 @@ struct settings {
     } origin;
 
     struct {
+        bool tproxy;       /* listeners take connections to foreign addresses */
+        bool spoof_client; /* origins see the client's address */
+        unsigned mark;     /* of the proxy's own connections; 0: none */
+        enum transparent_silent silent;
+        uint64_t silent_after; /* how long a client may send nothing */
+        enum transparent_other other;
+    } transparent;
+
+    struct {
         char *listen; /* "/path" or "127.0.0.1:port"; NULL: no admin plane */
         struct address address;
     } admin;
@@ -267,6 +281,8 @@ void settings_release(struct settings **settingsp);
 /* The rule for this Host ("host" or "host:port", lower case) and path; NULL when none matches. */
 const struct map_settings *settings_find_map(const struct settings *settings, struct slice host,
                                              struct slice path);
+/* Is some listener transparent? */
+bool settings_are_transparent(const struct settings *settings);
 bool settings_connect_port_allowed(const struct settings *settings, uint16_t port);
 
 /* The manual, made from the option table. */

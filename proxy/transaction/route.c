@@ -113,6 +113,14 @@ enum reach route_reach(const struct transaction *transaction) {
                                                              : client_reach(transaction);
 }
 
+const struct address *route_source(const struct transaction *transaction) {
+    const struct exchange *exchange = transaction->exchange;
+    bool spoofs = transaction->settings->transparent.spoof_client &&
+                  exchange->listen->mode == LISTEN_TRANSPARENT &&
+                  !route_goes_to_parent(transaction->fetch.route);
+    return spoofs ? &exchange->ends->client : NULL;
+}
+
 const char *route_denial(const struct transaction *transaction) {
     const struct url *url = url_of(transaction);
     enum reach reach = client_reach(transaction);

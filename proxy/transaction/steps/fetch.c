@@ -165,13 +165,16 @@ static void show_credentials(struct transaction *transaction, struct http_head *
                   http_credentials_write(route->origins->credentials, value));
 }
 
-/* A pooled connection is used only for clients that might have opened it themselves. */
+/* A pooled connection is used only for clients that might have opened it themselves, and one that
+ * comes from a client's address only for that client. */
 static struct slice pool_key(struct transaction *transaction, enum reach reach,
                              struct slice place) {
     if (reach == REACH_ANY)
         return place; /* as health checks name it too */
-    return arena_concat(&transaction->arena, place,
-                        reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"), SLICE(""));
+    bool spoofs = route_source(transaction) != NULL;
+    return arena_concat(
+        &transaction->arena, place, reach == REACH_REMOTE ? SLICE(" remote") : SLICE(" others"),
+        spoofs ? SLICE(" from ") : SLICE(""), spoofs ? request_client_ip(transaction) : SLICE(""));
 }
 
 static void fetch_start_call(struct transaction *transaction) {
@@ -197,6 +200,7 @@ static void fetch_start_call(struct transaction *transaction) {
         .host = to->host,
         .port = to->port,
         .reach = reach,
+        .from = route_source(transaction),
         .pool_key = pool_key(transaction, reach, place),
         .head = http_head_text(head, http_head_write_request, &transaction->arena),
         .method = head->method_id,

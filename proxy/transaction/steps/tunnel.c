@@ -58,9 +58,14 @@ static void connect_start(struct transaction *transaction) {
     struct url *url = &transaction->request.url;
     transaction->tunnel.dial = arena_alloc(&transaction->arena, sizeof *transaction->tunnel.dial);
     fetch_name_origin(transaction, arena_slice(&transaction->arena, transaction->request.url_text));
-    dial_start(transaction->tunnel.dial, transaction->net, url->host, url->port,
-               route_reach(transaction), transaction->settings->origin.connect_timeout,
-               &transaction->task);
+    const struct dial_target target = {
+        .host = url->host,
+        .port = url->port,
+        .reach = route_reach(transaction),
+        .timeout = transaction->settings->origin.connect_timeout,
+        .from = route_source(transaction),
+    };
+    dial_start(transaction->tunnel.dial, transaction->net, &target, &transaction->task);
 }
 
 static enum step reached(struct transaction *transaction) {
