@@ -185,6 +185,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/tunnel.c proxy/transaction/steps/tunnel.h \
 	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h \
 	proxy/transaction/steps/log.c \
+	proxy/tls/trust.h proxy/tls/trust_digest.c \
 	proxy/adapters.c proxy/adapters.h \
 	proxy/claims.c proxy/claims.h \
 	proxy/control.c proxy/control.h \
@@ -198,6 +199,7 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/load_adapt.c proxy/settings/load_cache.c proxy/settings/load_class.c \
 	proxy/settings/load_listen.c proxy/settings/load_map.c proxy/settings/load_origins.c \
 	proxy/settings/load_transparent.c \
+	proxy/settings/load_trust.c \
 	proxy/settings/manual.c \
 	proxy/match/map_table.c proxy/match/map_table.h \
 	proxy/match/name_table.c proxy/match/name_table.h \

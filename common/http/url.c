@@ -26,6 +26,14 @@ bool url_has_default_port(const struct url *url) {
     return scheme != NULL && url->port == scheme->port;
 }
 
+bool url_is_https(const struct url *url) {
+    return slice_equal_nocase(url->scheme, url_schemes[URL_HTTPS].name);
+}
+
+bool url_is_web(const struct url *url) {
+    return slice_equal_nocase(url->scheme, url_schemes[URL_HTTP].name) || url_is_https(url);
+}
+
 static bool url_is_digit(char c) {
     return c >= '0' && c <= '9';
 }

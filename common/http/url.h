@@ -45,6 +45,10 @@ bool url_set_target(struct url *url, const struct url_scheme *scheme, struct sli
 const struct url_scheme *url_scheme_find(struct slice name);
 /* Is the port of the URL the default port of its scheme? */
 bool url_has_default_port(const struct url *url);
+/* Is it a URL of https? */
+bool url_is_https(const struct url *url);
+/* Is it a URL of http or https? */
+bool url_is_web(const struct url *url);
 /* The path without the query; "/" when it is empty. */
 struct slice url_path(const struct url *url);
 

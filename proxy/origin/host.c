@@ -81,7 +81,8 @@ struct origin_host *origin_host_enter(struct origin_hosts *hosts, const struct u
                                       const struct settings *settings) {
     char text[TEXT_MAX];
     CHECK_OBJ(hosts, ORIGIN_HOSTS_MAGIC);
-    int length = snprintf(text, sizeof text, "http://%s%.*s%s:%u", url->host_is_ipv6 ? "[" : "",
+    int length = snprintf(text, sizeof text, "%s://%s%.*s%s:%u",
+                          url_is_https(url) ? "https" : "http", url->host_is_ipv6 ? "[" : "",
                           SLICE_PRINT(url->host), url->host_is_ipv6 ? "]" : "", url->port);
     if (length >= TEXT_MAX)
         return NULL; /* no host name is so long, so it will not be found */

@@ -1,5 +1,5 @@
 /*
- * Origin hosts: the origins that requests name by URL, each known by its host and port. An origin
+ * Origin hosts: the origins that requests name by URL, each known by its scheme, host and port. An origin
  * host is there while requests are under way at it or wait for it. It has a group of one server, so
  * that a limit of connections and a queue work as they do for configured groups. It is only used
  * where origin.max_connections is set.
@@ -29,7 +29,7 @@ struct origin_host {
 struct origin_hosts *origin_hosts_new(void);
 void origin_hosts_free(struct origin_hosts **hostsp);
 
-/* Uses `host` and `port` of the URL, and the limits in the section "origin" of the settings. */
+/* Uses the scheme, host and port of the URL, and the limits in the section "origin" of the settings. */
 struct origin_host *origin_host_enter(struct origin_hosts *hosts, const struct url *url,
                                       const struct settings *settings);
 /* Close the slots of its group first. */

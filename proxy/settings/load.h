@@ -37,9 +37,16 @@ bool load_values(struct load *load, const struct document_section *section, cons
 void load_release_values(const char *kind, void *destination);
 /* Checks that the title is a name that other sections can refer to. */
 bool load_check_name(struct load *load, const struct document_section *section);
+/* Checks the trust of a section and completes it, after load_values. */
+bool load_trust(struct load *load, const struct document_section *section,
+                struct tls_trust_settings *trust);
+/* Before load_trust: what the section does not set is as in `from`. */
+void load_trust_inherit(const struct document_section *section, struct tls_trust_settings *trust,
+                        const struct tls_trust_settings *from);
 
 bool load_listens(struct load *load);
 bool load_transparent(struct load *load);
+bool load_origin(struct load *load);
 bool load_origins_groups(struct load *load);
 bool load_maps(struct load *load);
 bool load_cache(struct load *load);

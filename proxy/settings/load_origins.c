@@ -1,4 +1,4 @@
-/* Groups of origins, and the parents that are such: origins and parent sections. */
+/* Origins: the section origin, groups of origins, and the parents that are such. */
 #include "settings/load.h"
 
 #include "base/assert.h"
@@ -14,7 +14,8 @@ static bool add_server(struct load *load, const struct document_value *value,
     ASSERT(good); /* the option's check has seen it */
     for (struct origin_server_settings *other = origins->servers; other < server; other++)
         if (slice_equal_nocase(other->url.host, server->url.host) &&
-            other->url.port == server->url.port)
+            other->url.port == server->url.port &&
+            url_is_https(&other->url) == url_is_https(&server->url))
             return load_fail(load, value->line, "servers: \"%s\" is listed twice; use weight=2",
                              server->text);
     return true;
@@ -33,6 +34,39 @@ static bool apply_servers(struct load *load, const struct document_section *sect
     return true;
 }
 
+bool load_origin(struct load *load) {
+    const struct document_section *section = document_section(load->document, "origin", NULL);
+    struct tls_trust_settings *trust = &load->settings->origin.trust;
+    if (!load_values(load, section, "origin", load->settings) || !load_trust(load, section, trust))
+        return false;
+    if (!trust->verify)
+        log_warn("%s:%d: origin: verify is off, so anybody on the path to an https:// server can "
+                 "read and change what is sent, and the cache may store it; set ca_file instead",
+                 load->document->path, load_line_of(section, "verify"));
+    return true;
+}
+
+static bool origins_use_tls(const struct origins_settings *origins) {
+    for (size_t i = 0; i < origins->server_count; i++)
+        if (url_is_https(&origins->servers[i].url))
+            return true;
+    return false;
+}
+
+static bool apply_origins_trust(struct load *load, const struct document_section *section,
+                                struct origins_settings *origins) {
+    load_trust_inherit(section, &origins->trust, &load->settings->origin.trust);
+    if (!load_trust(load, section, &origins->trust))
+        return false;
+    if (!origins->trust.verify && origins_use_tls(origins) &&
+        document_value(section, "verify") != NULL)
+        log_warn("%s:%d: origins %s: verify is off, so anybody on the path to its https:// servers "
+                 "can read and change what is sent, and the cache may store it; set ca_file "
+                 "instead",
+                 load->document->path, load_line_of(section, "verify"), origins->name);
+    return true;
+}
+
 static void note_failure_status(struct origins_settings *origins) {
     uint64_t status;
     for (char **text = origins->failure_texts; *text != NULL; text++)
@@ -44,7 +78,7 @@ static bool apply_origins_group(struct load *load, const struct document_section
                                 struct origins_settings *origins) {
     origins->name = xstrdup(section->title);
     if (!load_check_name(load, section) || !load_values(load, section, "origins", origins) ||
-        !apply_servers(load, section, origins))
+        !apply_servers(load, section, origins) || !apply_origins_trust(load, section, origins))
         return false;
     note_failure_status(origins);
     if (origins->rules.down_min > origins->rules.down_max)

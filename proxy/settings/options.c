@@ -43,6 +43,7 @@ static const char *const hash_words[] = {"url", "host", "client", NULL};
 static const char *const direct_words[] = {"never", "fallback", "always", NULL};
 static const char *const intercept_action_words[] = {"splice", "bump", "block", NULL};
 static const char *const not_tls_words[] = {"tunnel", "refuse", NULL};
+static const char *const tls_version_words[] = {"tls1.2", "tls1.3", NULL};
 static const char *const log_level_words[] = {"error", "warn", "info", "debug", NULL};
 
 /* The destination of a value. */

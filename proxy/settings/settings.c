@@ -98,10 +98,8 @@ static void make_rules(struct settings *settings) {
 }
 
 static bool apply_document(struct load *load) {
-    return apply_top(load) && load_listens(load) && load_transparent(load) &&
+    return apply_top(load) && load_listens(load) && load_transparent(load) && load_origin(load) &&
            load_origins_groups(load) && load_maps(load) && load_cache(load) && load_client(load) &&
-           load_values(load, document_section(load->document, "origin", NULL), "origin",
-                       load->settings) &&
            load_admin(load) && load_access_logs(load) && load_icap_services(load) &&
            load_url_classes(load) && load_adapts(load) && load_policies(load) &&
            load_parents(load) && load_interception(load);

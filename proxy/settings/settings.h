@@ -23,6 +23,7 @@
 #include "settings/interception.h"
 #include "settings/origins.h"
 #include "settings/policy.h"
+#include "tls/trust.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -256,6 +257,7 @@ struct settings {
         bool dns_ipv6;            /* ask for AAAA */
         uint64_t dns_timeout;
         uint64_t dns_ttl_max;
+        struct tls_trust_settings trust; /* of servers that no group names */
     } origin;
 
     struct {
