@@ -19,6 +19,7 @@ common_libcommon_la_SOURCES = \
 	common/base/text.c common/base/text.h \
 	common/base/version.c common/base/version.h \
 	common/event/bytes_source.c common/event/bytes_source.h \
+	common/event/io.h \
 	common/event/loop.c common/event/loop.h \
 	common/event/mailbox.c common/event/mailbox.h \
 	common/event/question.c common/event/question.h \

@@ -121,7 +121,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/duplex.c proxy/net/duplex.h \
 	proxy/net/feed.c proxy/net/feed.h \
 	proxy/net/gather.h \
-	proxy/net/io.h \
 	proxy/net/memory_share.c proxy/net/memory_share.h \
 	proxy/net/listener.c proxy/net/listener.h \
 	proxy/net/sender.c proxy/net/sender.h \
@@ -131,10 +130,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/net/reach.c proxy/net/reach.h \
 	proxy/net/resolver.c proxy/net/resolver.h \
 	proxy/net/secret_hash.c proxy/net/secret_hash.h \
-	proxy/net/tls.c proxy/net/tls.h \
-	proxy/tls/algorithm.c proxy/tls/algorithm.h \
-	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
-	proxy/tls/facts.c proxy/tls/facts.h \
 	proxy/origin/check.c proxy/origin/check.h \
 	proxy/origin/choice.c \
 	proxy/origin/group.c proxy/origin/group.h \
@@ -142,6 +137,16 @@ proxy_libproxy_a_SOURCES = \
 	proxy/origin/scheme.c proxy/origin/scheme.h \
 	proxy/origin/slot.c proxy/origin/slot.h \
 	proxy/origin/call.c proxy/origin/call.h proxy/origin/send.c proxy/origin/receive.c \
+	proxy/tls/algorithm.c proxy/tls/algorithm.h \
+	proxy/tls/bio.c proxy/tls/bio.h \
+	proxy/tls/certificate_text.c proxy/tls/certificate_text.h \
+	proxy/tls/client.c proxy/tls/client.h \
+	proxy/tls/client_hello.c proxy/tls/client_hello.h \
+	proxy/tls/context.c proxy/tls/context.h \
+	proxy/tls/facts.c proxy/tls/facts.h \
+	proxy/tls/server.c proxy/tls/server.h \
+	proxy/tls/stream.c proxy/tls/stream.h \
+	proxy/tls/trust.h proxy/tls/trust_digest.c \
 	proxy/transaction/access_line.c proxy/transaction/access_line.h \
 	proxy/transaction/access_log.c proxy/transaction/access_log.h \
 	proxy/transaction/adapted_variant.c proxy/transaction/adapted_variant.h \
@@ -185,7 +190,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/transaction/steps/tunnel.c proxy/transaction/steps/tunnel.h \
 	proxy/transaction/steps/deliver.c proxy/transaction/steps/deliver.h \
 	proxy/transaction/steps/log.c \
-	proxy/tls/trust.h proxy/tls/trust_digest.c \
 	proxy/adapters.c proxy/adapters.h \
 	proxy/claims.c proxy/claims.h \
 	proxy/control.c proxy/control.h \
@@ -218,7 +222,6 @@ proxy_libproxy_a_SOURCES = \
 	proxy/settings/start_only.c proxy/settings/start_only.h \
 	proxy/settings/value.c proxy/settings/value.h \
 	proxy/match/url_class.c proxy/match/url_class.h \
-	proxy/tls/client_hello.c proxy/tls/client_hello.h \
 	proxy/admin/admin.c proxy/admin/admin.h \
 	proxy/admin/origins_page.c proxy/admin/origins_page.h \
 	proxy/admin/cache_call.c proxy/admin/cache_call.h \

@@ -44,7 +44,7 @@ static char *endpoint_write_head(const struct icap_endpoint *endpoint) {
 
 struct tls_client *icap_endpoint_make_tls(const struct icap_service_settings *settings,
                                           const struct url *uri) {
-    const struct tls_settings tls = {
+    const struct tls_trust_settings tls = {
         .ca_file = settings->ca_file,
         .certificate = settings->certificate,
         .certificate_key = settings->certificate_key,

@@ -23,6 +23,7 @@
 #include "net/dial.h"
 #include "net/pool.h"
 #include "settings/settings.h"
+#include "tls/client.h"
 
 struct icap_service;
 struct icap_probe; /* an OPTIONS request under way */

@@ -14,6 +14,23 @@ enum { INTEREST = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, JOIN_MOST = 12 * 10
  * are read and passed on. */
 enum { AWAIT_MOST = 48 * 1024, AWAIT_MILLISECONDS = 1 };
 
+/* The end of our direction follows the close_notify. */
+static void end_when_sent(struct connection *connection) {
+    if (tls_stream_finish(connection->tls) == IO_WAIT)
+        return;
+    connection->ending = false;
+    shutdown(connection->event.fd, SHUT_WR);
+}
+
+static void tls_on_event(struct connection *connection) {
+    if (tls_stream_is_crossed(connection->tls))
+        connection->readable = connection->writable = true;
+    if (connection->writable && connection->ending)
+        end_when_sent(connection);
+    else if (connection->writable)
+        tls_stream_flush(connection->tls);
+}
+
 static void connection_on_event(struct event *event, uint32_t events) {
     struct connection *connection = CONTAINER_OF(event, struct connection, event);
     CHECK_OBJ(connection, CONNECTION_MAGIC);
@@ -25,8 +42,8 @@ static void connection_on_event(struct event *event, uint32_t events) {
         connection->readable = true;
     if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         connection->writable = true;
-    if (connection->tls != NULL && tls_stream_is_crossed(connection->tls))
-        connection->readable = connection->writable = true;
+    if (connection->tls != NULL)
+        tls_on_event(connection);
     connection->on_ready(connection);
 }
 
@@ -94,6 +111,8 @@ void connection_abort(struct connection **connectionp) {
     if (*connectionp == NULL)
         return;
     struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    if ((*connectionp)->tls != NULL)
+        tls_stream_abandon((*connectionp)->tls);
     setsockopt((*connectionp)->event.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     connection_close(connectionp);
 }
@@ -116,10 +135,7 @@ static enum io_status after_read(struct connection *connection, ssize_t count, s
     return IO_WAIT;
 }
 
-enum io_status connection_secure(struct connection *connection, struct tls_client *client) {
-    CHECK_OBJ(connection, CONNECTION_MAGIC);
-    if (connection->tls == NULL)
-        connection->tls = tls_stream_new(client, connection->event.fd);
+static enum io_status handshake(struct connection *connection) {
     if (connection->tls == NULL)
         return IO_FAILED;
     /* Bytes that came right after the handshake may have been read together with it. */
@@ -127,17 +143,47 @@ enum io_status connection_secure(struct connection *connection, struct tls_clien
     return tls_stream_handshake(connection->tls);
 }
 
+enum io_status connection_secure(struct connection *connection, struct tls_client *client) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    if (connection->tls == NULL)
+        connection->tls = tls_stream_connect(client, connection->event.fd);
+    return handshake(connection);
+}
+
+bool connection_prepare_secure(struct connection *connection, struct tls_server *server,
+                               struct slice replay) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    ASSERT(connection->tls == NULL);
+    connection->tls = tls_stream_accept(server, connection->event.fd, replay);
+    return connection->tls != NULL;
+}
+
+enum io_status connection_accept_secure(struct connection *connection, struct tls_server *server,
+                                        struct slice replay) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    if (connection->tls == NULL)
+        connection_prepare_secure(connection, server, replay);
+    return handshake(connection);
+}
+
+const struct tls_facts *connection_tls_facts(const struct connection *connection) {
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    return connection->tls != NULL ? tls_stream_facts(connection->tls) : NULL;
+}
+
 const char *connection_error(const struct connection *connection) {
     return connection->tls != NULL ? tls_stream_error(connection->tls) : strerrordesc_np(errno);
 }
 
-/* The kernel does not report bytes that are decrypted but not read yet. So `readable` stays set
- * until a read finds nothing. */
+/* The kernel does not report bytes that the stream has taken already. `readable` stays set while
+ * there may be some. */
 static enum io_status read_secured(struct connection *connection, char *buffer, size_t capacity,
                                    size_t *got) {
     enum io_status status = tls_stream_read(connection->tls, buffer, capacity, got);
     if (status == IO_WAIT)
         connection->readable = false;
+    else if (status == IO_DONE)
+        connection->readable = connection->hangup || tls_stream_has_more(connection->tls);
     return status;
 }
 
@@ -219,8 +265,8 @@ static ssize_t send_pieces(int fd, const struct iovec *pieces, int count, int fl
 }
 
 static enum io_status write_secured(struct connection *connection, const struct iovec *pieces,
-                                    int count, size_t *put) {
-    enum io_status status = tls_stream_write(connection->tls, pieces, count, put);
+                                    int count, bool more, size_t *put) {
+    enum io_status status = tls_stream_write(connection->tls, pieces, count, more, put);
     if (status == IO_WAIT)
         connection->writable = false;
     return status;
@@ -233,7 +279,7 @@ static enum io_status connection_write_pieces(struct connection *connection,
     *put = 0;
     ssize_t sent;
     if (connection->tls != NULL)
-        return write_secured(connection, pieces, count, put);
+        return write_secured(connection, pieces, count, (flags & MSG_MORE) != 0, put);
     do
         sent = send_pieces(connection->event.fd, pieces, count, MSG_NOSIGNAL | flags);
     while (sent < 0 && errno == EINTR);
@@ -314,5 +360,10 @@ uint64_t connection_unanswered(const struct connection *connection) {
 }
 
 void connection_shutdown(struct connection *connection) {
-    shutdown(connection->event.fd, SHUT_WR);
+    CHECK_OBJ(connection, CONNECTION_MAGIC);
+    connection->ending = connection->tls != NULL;
+    if (connection->ending)
+        end_when_sent(connection);
+    else
+        shutdown(connection->event.fd, SHUT_WR);
 }

@@ -22,7 +22,7 @@
 
 #include "net/address.h"
 #include "net/context.h"
-#include "net/tls.h"
+#include "tls/stream.h"
 
 #include <sys/uio.h>
 
@@ -33,6 +33,7 @@ struct connection {
     bool watched; /* by the loop */
     bool hangup;  /* the other side has finished: reads give the bytes that are left, then IO_END */
     bool broken;  /* the connection was reset: written bytes do not arrive any more */
+    bool ending;  /* our direction ends when TLS has sent what is left */
     void (*on_ready)(struct connection *connection);
     struct tls_stream *tls; /* owned; NULL: no TLS */
     struct net_context *net;
@@ -66,9 +67,22 @@ void connection_close(struct connection **connectionp);
 /* Closes with a reset, so that a reader who reads until the close sees that bytes are missing. */
 void connection_abort(struct connection **connectionp);
 
-/* Starts or continues the TLS handshake. IO_DONE: the connection speaks TLS. IO_WAIT: call again
- * after on_ready. IO_FAILED: tls_client_error says why. */
+/* Starts or continues the TLS handshake with a server. IO_DONE: the connection speaks TLS. IO_WAIT:
+ * call again after on_ready. IO_FAILED: tls_client_error says why. */
 enum io_status connection_secure(struct connection *connection, struct tls_client *client);
+/* The same with a client. `replay`: bytes that were read from the connection before; they are copied
+ * by the first call. IO_FAILED: connection_error says why. */
+enum io_status connection_accept_secure(struct connection *connection, struct tls_server *server,
+                                        struct slice replay);
+/* Makes the TLS stream of the next connection_accept_secure, which may be shown a certificate first
+ * (tls_stream_show). False: tls_server_error says why. */
+bool connection_prepare_secure(struct connection *connection, struct tls_server *server,
+                               struct slice replay);
+static inline bool connection_is_secure(const struct connection *connection) {
+    return connection->tls != NULL;
+}
+/* NULL: clear text, or the handshake is not complete. They live as long as the connection. */
+const struct tls_facts *connection_tls_facts(const struct connection *connection);
 /* Says why the last read or write failed. Call it directly after that read or write. */
 const char *connection_error(const struct connection *connection);
 /* IO_DONE: *got > 0. IO_END: the other side has finished. IO_FAILED: connection_error says why;
@@ -107,7 +121,7 @@ void connection_keep_alive(struct connection *connection);
  * still answers. A single result may mislead when a packet has only just been sent; two in a row
  * are reliable. */
 uint64_t connection_unanswered(const struct connection *connection);
-/* Ends our direction; the other side may go on sending. */
+/* Ends our direction, with TLS by a close_notify; the other side may go on sending. */
 void connection_shutdown(struct connection *connection);
 
 #endif

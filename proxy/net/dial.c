@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "net/own_connections.h"
 #include "net/privileges.h"
+#include "tls/client.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>

@@ -6,8 +6,8 @@
  *     IO_END     the other side has finished
  *     IO_FAILED  errno says why
  */
-#ifndef RETORT_NET_IO_H
-#define RETORT_NET_IO_H
+#ifndef RETORT_EVENT_IO_H
+#define RETORT_EVENT_IO_H
 
 enum io_status { IO_DONE, IO_WAIT, IO_END, IO_FAILED };
 

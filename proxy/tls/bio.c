@@ -1,0 +1,199 @@
+#include "tls/bio.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <openssl/bio.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+static BIO_METHOD *method; /* of all; made once, lives as long as the process */
+static pthread_once_t method_made = PTHREAD_ONCE_INIT;
+
+static struct tls_bio *tls_bio_of(BIO *from) {
+    struct tls_bio *bio;
+    CAST_OBJ(bio, BIO_get_data(from), TLS_BIO_MAGIC);
+    return bio;
+}
+
+static size_t take_replayed(struct tls_bio *bio, char *buffer, size_t capacity) {
+    size_t length = bio->replay_end - bio->replay_at;
+    if (length > capacity)
+        length = capacity;
+    memcpy(buffer, bio->replay + bio->replay_at, length);
+    bio->replay_at += length;
+    if (bio->replay_at == bio->replay_end) {
+        free(bio->replay);
+        bio->replay = NULL;
+    }
+    return length;
+}
+
+static int tls_bio_on_read(BIO *from, char *buffer, size_t capacity, size_t *got) {
+    struct tls_bio *bio = tls_bio_of(from);
+    ssize_t count;
+    BIO_clear_retry_flags(from);
+    *got = 0;
+    errno = EPROTO;
+    if (bio->stopped)
+        return 0;
+    if (bio->replay != NULL) {
+        *got = take_replayed(bio, buffer, capacity);
+        return 1;
+    }
+    do
+        count = recv(bio->fd, buffer, capacity, 0);
+    while (count < 0 && errno == EINTR);
+    bio->drained = count < (ssize_t)capacity;
+    if (count > 0) {
+        *got = (size_t)count;
+        return 1;
+    }
+    if (count == 0)
+        bio->ended = true;
+    else if (errno == EAGAIN)
+        BIO_set_retry_read(from);
+    return 0;
+}
+
+static void keep(struct tls_bio *bio, const char *bytes, size_t length) {
+    size_t kept = tls_bio_kept(bio);
+    if (bio->kept_capacity - bio->kept_end < length && bio->kept_at > 0) {
+        memmove(bio->kept, bio->kept + bio->kept_at, kept);
+        bio->kept_at = 0;
+        bio->kept_end = kept;
+    }
+    if (bio->kept_capacity - bio->kept_end < length) {
+        size_t capacity = kept + length;
+        if (bio->gather && capacity < TLS_BIO_GATHER)
+            capacity = TLS_BIO_GATHER;
+        bio->kept = xrealloc(bio->kept, capacity);
+        bio->kept_capacity = capacity;
+    }
+    memcpy(bio->kept + bio->kept_end, bytes, length);
+    bio->kept_end += length;
+}
+
+static void forget_kept(struct tls_bio *bio) {
+    free(bio->kept);
+    bio->kept = NULL;
+    bio->kept_at = bio->kept_end = bio->kept_capacity = 0;
+}
+
+/* Sends the kept bytes and then these. Returns how many the socket took; -1: errno says why. */
+static ssize_t send_with_kept(struct tls_bio *bio, const char *bytes, size_t length) {
+    struct iovec pieces[] = {
+        {bio->kept + bio->kept_at, tls_bio_kept(bio)},
+        {(char *)bytes, length},
+    };
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
+    int flags = MSG_NOSIGNAL | (bio->more ? MSG_MORE : 0);
+    ssize_t sent;
+    do
+        if (bio->kept == NULL)
+            sent = send(bio->fd, bytes, length, flags);
+        else if (length == 0)
+            sent = send(bio->fd, pieces->iov_base, pieces->iov_len, flags);
+        else
+            sent = sendmsg(bio->fd, &message, flags);
+    while (sent < 0 && errno == EINTR);
+    if (sent > 0)
+        bio->sent += (size_t)sent;
+    return sent;
+}
+
+/* Sends the kept bytes and these, and keeps what the socket does not take. False: errno says why
+ * nothing can be sent any more. */
+static bool send_or_keep(struct tls_bio *bio, const char *bytes, size_t length) {
+    size_t kept = tls_bio_kept(bio);
+    ssize_t sent = send_with_kept(bio, bytes, length);
+    if (sent < 0 && errno != EAGAIN)
+        return false;
+    size_t taken = sent < 0 ? 0 : (size_t)sent;
+    if (taken < kept) {
+        bio->kept_at += taken;
+        taken = 0;
+    } else {
+        taken -= kept;
+        forget_kept(bio);
+    }
+    if (taken < length)
+        keep(bio, bytes + taken, length - taken);
+    return true;
+}
+
+enum io_status tls_bio_flush(struct tls_bio *bio) {
+    CHECK_OBJ(bio, TLS_BIO_MAGIC);
+    if (bio->kept == NULL)
+        return IO_DONE;
+    if (!send_or_keep(bio, NULL, 0))
+        return IO_FAILED;
+    return bio->kept == NULL ? IO_DONE : IO_WAIT;
+}
+
+static int tls_bio_on_write(BIO *to, const char *bytes, size_t length, size_t *put) {
+    struct tls_bio *bio = tls_bio_of(to);
+    BIO_clear_retry_flags(to);
+    *put = 0;
+    errno = EPROTO;
+    if (bio->stopped)
+        return 0;
+    if (tls_bio_kept(bio) > TLS_BIO_KEPT_MOST && tls_bio_flush(bio) != IO_DONE) {
+        BIO_set_retry_write(to);
+        return 0;
+    }
+    if (bio->gather && tls_bio_kept(bio) + length <= TLS_BIO_GATHER)
+        keep(bio, bytes, length);
+    else if (!send_or_keep(bio, bytes, length))
+        return 0;
+    *put = length;
+    return 1;
+}
+
+/* OpenSSL flushes after each flight of a handshake, and after an alert. What the socket does not
+ * take stays kept, and the stream flushes it later. */
+static long tls_bio_on_control(BIO *of, int command, long number, void *pointer) {
+    struct tls_bio *bio = tls_bio_of(of);
+    (void)number;
+    (void)pointer;
+    switch (command) {
+    case BIO_CTRL_FLUSH: return tls_bio_flush(bio) != IO_FAILED;
+    case BIO_CTRL_EOF: return bio->ended;
+    case BIO_CTRL_PUSH:
+    case BIO_CTRL_POP: return 1;
+    default: return 0;
+    }
+}
+
+static void make_method(void) {
+    method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "connection");
+    if (method == NULL)
+        return;
+    BIO_meth_set_read_ex(method, tls_bio_on_read);
+    BIO_meth_set_write_ex(method, tls_bio_on_write);
+    BIO_meth_set_ctrl(method, tls_bio_on_control);
+}
+
+BIO *tls_bio_open(struct tls_bio *bio, int fd, struct slice replay) {
+    INIT_OBJ(bio, TLS_BIO_MAGIC);
+    pthread_once(&method_made, make_method);
+    BIO *made = method != NULL ? BIO_new(method) : NULL;
+    if (made == NULL)
+        return NULL;
+    bio->fd = fd;
+    if (replay.length > 0) {
+        bio->replay = xmalloc(replay.length);
+        bio->replay_end = replay.length;
+        memcpy(bio->replay, replay.base, replay.length);
+    }
+    BIO_set_data(made, bio);
+    BIO_set_init(made, 1);
+    return made;
+}
+
+void tls_bio_release(struct tls_bio *bio) {
+    CHECK_OBJ(bio, TLS_BIO_MAGIC);
+    free(bio->replay);
+    bio->replay = NULL;
+    forget_kept(bio);
+}
